@@ -1,4 +1,4 @@
-"""Decisions that wait to be carried out, among the manifests: their rooms are taken, each for the pod that it names."""
+"""Pending bind requests among the manifests: their capacity is assumed, each for the pod that it names."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ FIRST = gang(1, cpu=2, name="first", created=EARLY)
 
 
 def request(place: str, phase: str = "", uid: str = "", **spec: Any) -> Manifest:
-    """The decision that the only pod of the gang `sent` goes to a node."""
+    """The bind request that binds the only pod of the gang `sent` to a node."""
     member = {"podName": "sent-task-0", "podUID": uid or uid_of("Pod", "default", "sent-task-0"), "selectedNode": place}
     return manifest(
         "BindRequest", "sent-1-1", "scheduling.stromboli.dev/v1alpha1", "default",
@@ -23,8 +23,8 @@ def request(place: str, phase: str = "", uid: str = "", **spec: Any) -> Manifest
 
 
 CASES = [
-    Case("without a request, who is older goes first", nodes(2, 1), FIRST, SENT, binds="a -"),
-    Case("an open request has the room of its pod", nodes(2, 1), FIRST, SENT, request("a"), binds="- -"),
+    Case("without a request the older pod is placed first", nodes(2, 1), FIRST, SENT, binds="a -"),
+    Case("an open request holds the capacity of its pod", nodes(2, 1), FIRST, SENT, request("a"), binds="- -"),
     Case("so has one that is being carried out", nodes(2, 1), FIRST, SENT, request("a", "Binding"), binds="- -"),
     Case("and one of a later version", nodes(2, 1), FIRST, SENT, request("a", "Contemplating"), binds="- -"),
     Case("what is elsewhere is free", nodes(2, 2), FIRST, SENT, request("a"), binds="b -"),

@@ -1,4 +1,4 @@
-"""Gangs: whole or not at all, then one more member per turn."""
+"""Gangs: whole or not at all, then one more member at a time."""
 
 import pytest
 
@@ -16,18 +16,18 @@ def _with_uid(members: list[Manifest], uid: str) -> list[Manifest]:
 
 
 WHOLE_OR_NOTHING = [
-    Case("everyone fits", nodes(4, 2), gang(3, cpu=2), binds="aab"),
+    Case("every pod fits", nodes(4, 2), gang(3, cpu=2), binds="aab"),
     Case(
-        "everyone fits by the standard configuration",
+        "every pod fits with the default configuration",
         nodes(4, 2), gang(3, cpu=2, memory="32Gi"), conf=STANDARD, binds="aab",
     ),
-    Case("one short: nobody moves", nodes(4, 1), gang(3, cpu=2), binds="---"),
+    Case("one short: no pod is bound", nodes(4, 1), gang(3, cpu=2), binds="---"),
     Case("one short by the standard configuration", nodes(4, 1), gang(3, cpu=2), conf=STANDARD, binds="---"),
-    Case("without the plugin whoever fits goes", nodes(4, 1), gang(3, cpu=2), conf=NO_GANG, binds="aa-"),
-    Case("room in pieces that are too small", nodes(3, 2), gang(3, cpu=2), binds="---"),
+    Case("without the plugin every pod that fits is bound", nodes(4, 1), gang(3, cpu=2), conf=NO_GANG, binds="aa-"),
+    Case("capacity in fragments that are too small", nodes(3, 2), gang(3, cpu=2), binds="---"),
     Case("no nodes", gang(1), binds="-", codes={"gang": ["NoNodes"]}),
     Case(
-        "a job that fails leaves its room to the next",
+        "a job that does not fit leaves its capacity to the next",
         nodes(4, 1), gang(3, cpu=2, name="first"), gang(2, cpu=2, name="second"), binds="--- aa",
     ),
     Case(
@@ -51,13 +51,13 @@ WHOLE_OR_NOTHING = [
     Case("members of different sizes are one gang", nodes(4, 2), gang_of(pod(3), pod(2), pod(2)), binds="abb"),
     Case("the last and largest breaks the gang", nodes(4, 2), gang_of(pod(2), pod(2), pod(2), pod(3)), binds="----"),
     Case(
-        "members that were placed in vain are told so",
+        "members that were placed in vain report that",
         nodes(4, 1), gang(3, cpu=2), binds="---", phases={"gang": "Inqueue"},
         reasons={"gang": ["0/1 nodes are available: 1 Insufficient cpu."]},
         codes={"gang": ["InsufficientResource", "GangShortOfRoom"]},
     ),
     Case(
-        "who asks for the same in vain hears the same",
+        "a job with the same unplaceable request gets the same reason",
         nodes(2, 2), gang(1, cpu=3, name="first"), gang(1, cpu=3, name="second"), binds="- -",
         reasons={name: ["0/2 nodes are available: 2 Insufficient cpu."] for name in ("first", "second")},
         codes={name: ["InsufficientResource"] for name in ("first", "second")},
@@ -66,7 +66,7 @@ WHOLE_OR_NOTHING = [
 
 MINIMUM = [
     Case("minimum reached, the rest waits", nodes(4, 1), gang(3, cpu=2, minimum=2), binds="aa-"),
-    Case("more than the minimum, as far as there is room", nodes(4, 1), gang(4, minimum=2), binds="aaaa"),
+    Case("more than the minimum, as far as there is capacity", nodes(4, 1), gang(4, minimum=2), binds="aaaa"),
     Case("minimum not reached", nodes(1, 1), gang(3, minimum=2), binds="---"),
     Case("minMember 0: each pod for itself", nodes(2, 1), gang(3, minimum=0), binds="aa-"),
     Case("no minMember is minMember 0", nodes(1, 1), group("gang"), gang(2)[1:], binds="a-"),
@@ -76,7 +76,8 @@ MINIMUM = [
         nodes(4, 1), gang(2, minimum=3), binds="--", codes={"gang": ["NotEnoughTasks"]},
         reasons={"gang": ["Not enough valid tasks for gang-scheduling, valid: 2, min: 3"]},
     ),
-    Case("fewer pods than minMember, and nobody minds", nodes(4, 1), gang(2, minimum=3), conf=NO_GANG, binds="aa"),
+    Case("fewer pods than minMember, without a plugin that checks it", nodes(4, 1), gang(2, minimum=3), conf=NO_GANG,
+         binds="aa"),
     Case(
         "a failed member is no member",
         nodes(4, 1), gang_of(pod(), pod(), pod(nodeName="a", phase="Failed"), phase="Inqueue"), binds="--",
@@ -87,27 +88,27 @@ MINIMUM = [
         nodes(4, 1), gang_of(pod(), pod(), pod(nodeName="a", phase="Succeeded"), phase="Inqueue"), binds="aa",
     ),
     Case(
-        "a member that ended leaves its room",
+        "a member that ended releases its capacity",
         nodes(2, 1), gang_of(pod(2), pod(2, nodeName="a", phase="Succeeded"), phase="Inqueue"), binds="a",
     ),
 ]  # fmt: skip
 
 TURNS = [
     Case(
-        "minimums first: nobody gets a second member before all have one",
+        "minimums first: no job gets a second member before all have one",
         nodes(3, 1), gang(2, minimum=1, name="first"), gang(2, minimum=1, name="second"), binds="aa a-",
     ),
     Case(
-        "then in fair turns",
+        "then in fair order",
         nodes(4, 1), gang(3, minimum=1, name="first"), gang(3, minimum=1, name="second"), conf=FAIR, binds="aa- aa-",
     ),
     Case(
-        "in fair turns by what members cost",
+        "in fair order by the resources of members",
         nodes(6, 1), gang(3, cpu=2, minimum=1, name="first"), gang(3, minimum=1, name="second"), conf=FAIR,
         binds="aa- aa-",
     ),
     Case(
-        "by age when nobody is fair",
+        "by age without a fairness plugin",
         nodes(4, 1), gang(3, minimum=1, name="first"), gang(3, minimum=1, name="second"), binds="aaa a--",
     ),
     Case(
@@ -129,11 +130,11 @@ TURNS = [
         nodes(2, 1), _with_uid(gang(2, name="first"), "z"), _with_uid(gang(2, name="second"), "a"), binds="aa --",
     ),
     Case(
-        "a job that may run goes on to its next member when one finds no node",
+        "a ready job continues with its next member when one finds no node",
         nodes(4, 1), gang_of(pod(nodeName="a"), pod(4), pod(), minimum=1, phase="Running"), binds="-a",
     ),
     Case(
-        "and in the same turn",
+        "and at the same time",
         nodes(3, 1), gang_of(pod(nodeName="a"), pod(4), pod(), name="first", minimum=1, phase="Running"),
         gang(2, name="second", minimum=0), binds="-a a-",
     ),

@@ -1,4 +1,4 @@
-"""Rooms that pods were promised in earlier cycles: for whom they are kept, and when they are given up."""
+"""Capacity that was nominated in earlier cycles: for which pods it is kept, and when the nomination ends."""
 
 import pytest
 
@@ -17,7 +17,7 @@ HELD = "1 node(s) had room that is kept for pods that were promised it."
 
 KEPT = [
     Case(
-        "those who are served first do not get what was promised to another",
+        "a job that is served earlier does not get capacity that is nominated for another",
         nodes(2, 1), gang(1, cpu=2, name="first", created=EARLY),
         gang(1, cpu=2, name="promised", created=LATE, nominated="a"), binds="- a",
         reasons={"first": [f"0/1 nodes are available: {HELD}"], "promised": []}, codes={"first": ["RoomHeld"]},
@@ -28,18 +28,18 @@ KEPT = [
         gang(1, cpu=2, name="promised", created=LATE, nominated="a"), binds="- A",
     ),
     Case(
-        "what is free beside the room is for everybody",
+        "free capacity beside the nomination is available to all",
         nodes(3, 1), gang(1, name="first", created=EARLY),
         gang(1, cpu=2, name="promised", created=LATE, nominated="a"), binds="a a",
     ),
     Case(
-        "another queue whose turn is before does not get it",
+        "another queue that is served before does not get it",
         nodes(2, 1), queue("ahead", weight=9), queue("behind", weight=1),
         gang(1, cpu=2, name="first", queue="ahead"), gang(1, cpu=2, name="promised", queue="behind", nominated="a"),
         conf=configuration("gang", "drf", "predicates"), binds="- a",
     ),
     Case(
-        "a whole gang keeps its rooms",
+        "a whole gang keeps its nominations",
         nodes(1, 3), gang(2, name="first", created=EARLY),
         gang_of(pod(nominated="b"), pod(nominated="c"), name="promised", created=LATE), binds="-- bc",
     ),
@@ -49,12 +49,12 @@ KEPT = [
         gang(1, cpu=2, name="promised", created=LATE, nominated="a"), binds="a a",
     ),
     Case(
-        "members above the minimum keep their rooms until their turn",
+        "members above the minimum keep their nominations until they are served",
         nodes(1, 2), gang(1, name="other", created=LATE),
         gang_of(pod(nominated="a"), pod(nominated="b"), name="promised", created=EARLY, minimum=1), binds="- ab",
     ),
     Case(
-        "a room is no part of what a queue has: it does not lose its turn by it",
+        "nominated capacity is no part of the queue share: the queue keeps its position",
         nodes(2, 1), queue("only", capability={"cpu": 2}), gang(1, cpu=2, name="promised", queue="only", nominated="a"),
         conf=SHARED, binds="a",
     ),
@@ -62,12 +62,12 @@ KEPT = [
 
 GIVEN_UP = [
     Case(
-        "a more important job of the queue goes before",
+        "a more important job of the queue is served before",
         CLASSES, nodes(2, 1), gang(1, cpu=2, name="urgent", priority="high", created=LATE),
         gang(1, cpu=2, name="promised", priority="low", created=EARLY, nominated="a"), conf=SHARED, binds="a -",
     ),
     Case(
-        "if it cannot use the room, that is still kept from the rest",
+        "if it cannot use the capacity, that is still kept from the rest",
         CLASSES, nodes(2, 1), queue("ours"), queue("theirs"),
         gang(1, cpu=3, name="urgent", queue="ours", priority="high"), gang(1, cpu=2, name="third", queue="theirs"),
         gang(1, cpu=2, name="promised", queue="ours", priority="low", nominated="a"),
@@ -81,7 +81,7 @@ GIVEN_UP = [
         conf=configuration("priority", "gang", "drf", "predicates"), binds="- a",
     ),
     Case(
-        "a gang that lacks the rest gives its room up in its turn",
+        "a gang that lacks the rest loses its nomination when it is served",
         nodes(1, 2), gang_of(pod(nominated="a"), pod(), pod(), name="promised", created=EARLY),
         gang(2, name="next", created=LATE), binds="--- ab",
     ),
@@ -92,12 +92,12 @@ GIVEN_UP = [
         binds="- b",
     ),
     Case(
-        "a job that is not let in keeps nothing",
+        "a job that is not admitted keeps nothing",
         nodes(2, 1), queue("closed", state="Closed"), gang(1, cpu=2, name="promised", queue="closed", nominated="a"),
         gang(1, cpu=2, name="other"), conf=configuration("gang", "capacity", "predicates"), binds="- a",
     ),
     Case(
-        "members with a promise are served before one of their role that finds no node",
+        "nominated members are served before one of their role that finds no node",
         nodes(1, 2), gang_of(pod(8, role="ps"), *(pod(role="ps", nominated=name) for name in "ab"), minimum=2),
         binds="-ab",
     ),
@@ -111,7 +111,7 @@ GIVEN_UP = [
         node("a", 2), gang(1, cpu=3, name="promised", nominated="a"), gang(1, cpu=2, name="other"), binds="- a",
     ),
     Case(
-        "two that were promised the same: the more important one keeps it",
+        "two nominations for the same capacity: the more important one keeps it",
         CLASSES, nodes(2, 1), gang(1, cpu=2, name="one", priority="low", created=EARLY, nominated="a"),
         gang(1, cpu=2, name="two", priority="high", created=LATE, nominated="a"), conf=SHARED, binds="- a",
     ),
@@ -127,13 +127,13 @@ OVER_CYCLES = [
         evicts=["low-task-0"], binds="a -",
     ),
     Case(
-        "others are not evicted once more for a claimant that has been promised a room",
+        "no second eviction for a preemptor that has nominated capacity",
         CLASSES, nodes(1, 2), running("a", name="low", priority="low"),
         running("b", name="leaving", priority="low", releasing=True),
         gang(1, name="urgent", priority="high", nominated="b"), conf=PREEMPT, evicts=[], binds="B",
     ),
     Case(
-        "a second claimant makes room of its own",
+        "a second preemptor selects victims of its own",
         CLASSES, nodes(1, 2), running("a", name="low", priority="low"),
         running("b", name="leaving", priority="low", releasing=True),
         gang(1, name="urgent", priority="high", nominated="b"), gang(1, name="second", priority="high", created=EARLY),
@@ -143,5 +143,5 @@ OVER_CYCLES = [
 
 
 @pytest.mark.parametrize("case", KEPT + GIVEN_UP + OVER_CYCLES, ids=str)
-def test_promised_rooms(case: Case) -> None:
+def test_nominated_capacity(case: Case) -> None:
     case.check()

@@ -38,7 +38,7 @@ CASES = [
         nodes(1, 1), owned("web-1"), owned("web-2"), binds="a-", phases={"podgroup-set": "Running"},
     ),
     Case(
-        "unless their annotation says so",
+        "unless their annotation requests it",
         nodes(1, 1), owned("web-1", annotations={MINIMUM: "2"}), owned("web-2", annotations={MINIMUM: "2"}), binds="--",
         phases={"podgroup-set": "Inqueue"},
     ),
@@ -58,7 +58,7 @@ CASES = [
         conf=configuration("priority"), binds="-a",
     ),
     Case(
-        "let in by what the pod asks for",
+        "admitted by the request of the pod",
         nodes(10, 1), plain(cpu=13), conf=configuration("overcommit"), binds="-",
         codes={GROUP: ["ClusterOvercommitted", "NotAdmitted"]},
     ),

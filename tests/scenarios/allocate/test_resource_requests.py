@@ -96,7 +96,7 @@ OTHERS = [
         node("a"), gang_of(pod(more={"count/pods": 5, "requests.cpu": 9})), binds="a",
     ),
     Case(
-        "capacity, where nothing is said of what is allocatable",
+        "capacity, where allocatable is absent",
         {**node("a"), "status": {"capacity": {"cpu": 1}}}, gang_of(pod(1)), binds="a",
     ),
     Case(

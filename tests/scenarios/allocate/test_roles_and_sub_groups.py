@@ -16,7 +16,7 @@ ROLES = [
         nodes(3, 1), gang(3, roles=["master", "worker", "worker"], minimums=ONE_EACH), binds="aaa",
     ),
     Case(
-        "the total is there, a role is short: nobody moves",
+        "the total suffices, a role is short: no pod is bound",
         nodes(3, 1), gang_of(pod(4, role="master"), *pods(3, role="worker"), minimum=2, minimums=ONE_EACH),
         binds="----",
     ),
@@ -35,7 +35,7 @@ ROLES = [
         nodes(2, 1), gang(2, roles=["worker"] * 2, minimums={"master": 0, "worker": 2}), binds="aa",
     ),
     Case(
-        "role minimums above the total bind nobody",
+        "role minimums above the total do not bind",
         nodes(2, 1), gang(3, roles=["worker"] * 3, minimum=2, minimums={"worker": 3}), binds="aa-",
     ),
     Case(
@@ -156,7 +156,7 @@ SUB_GROUPS = [
         nodes(3, 1), gang_of(*parts("00"), pod(), minimum=3, policies=[policy(2, 1)]), binds="aaa",
     ),
     Case(
-        "a selector decides who is in a part",
+        "a selector decides the members of a sub-group",
         nodes(2, 1),
         gang_of(
             *parts("00"), *parts("11", role="worker"), minimum=2,
@@ -175,19 +175,19 @@ SUB_GROUPS = [
         nodes(4, 1), gang_of(*parts("0000"), policies=[policy(2, 1)]), binds="aaaa",
     ),
     Case(
-        "a part is of size 1 unless it says otherwise",
+        "a sub-group has size 1 by default",
         nodes(4, 1), gang_of(*parts("0011"), policies=[policy(None, 1)]), binds="aaaa",
     ),
     Case(
-        "parts that have their size take turns until the group has its minimum",
+        "whole sub-groups are added in turn until the group has its minimum",
         nodes(4, 1), gang_of(*parts("000"), *parts("111"), minimum=4, policies=[policy(1, 1)]), binds="aa- aa-",
     ),
     Case(
-        "parts wait for room that is being released",
+        "sub-groups wait for capacity that is being released",
         nodes(2, 1), running("a", cpu=2, releasing=True), gang_of(*parts("01"), policies=[policy(1, 2)]), binds="AA",
     ),
     Case(
-        "a part that has its room waits for one that has not",
+        "a pipelined sub-group waits for one that does not fit",
         nodes(2, 1), running("a", releasing=True), gang_of(*parts("01"), policies=[policy(1, 2)]), binds="-A",
     ),
     Case(

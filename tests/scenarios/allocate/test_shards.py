@@ -1,4 +1,4 @@
-"""A scheduler that has a part of the nodes: what it leaves alone, what it takes first, and who is spared."""
+"""A scheduler with a shard of the nodes: the nodes it ignores, the nodes it prefers, and the protected pods."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def zoned(cpu: object, **zones: str) -> list[object]:
 HARD = [
     hard("a node of our shard is taken", nodes(2, 2), node_shard("ours", "b"), gang(1, cpu=2), binds="b"),
     hard(
-        "nobody goes outside, and the reason is told",
+        "no pod is placed outside, and the reason is reported",
         nodes(2, 3), node_shard("ours", "b"), gang(2, cpu=2), binds="--",
         reasons={"gang": [f"0/3 nodes are available: 2 {OUTSIDE}, 1 Insufficient cpu."]},
     ),
-    hard("a shard without nodes takes nobody", nodes(2, 2), node_shard("ours"), gang(1), binds="-",
+    hard("a shard without nodes takes no pod", nodes(2, 2), node_shard("ours"), gang(1), binds="-",
          reasons={"gang": [f"0/2 nodes are available: 2 {OUTSIDE}."]}, codes={"gang": ["OutsideShard"]}),
-    hard("a shard that says nothing is one without nodes", nodes(2, 1), node_shard("ours", None), gang(1), binds="-"),
+    hard("an empty shard has no nodes", nodes(2, 1), node_shard("ours", None), gang(1), binds="-"),
     hard(
         "what others still use is not ours yet",
         nodes(2, 2), node_shard("ours", "ab"), node_shard("theirs", "", in_use="a"), gang(2, cpu=2, minimum=1),
@@ -73,7 +73,7 @@ HARD = [
     hard("what we use and should not have any more is not ours", nodes(2, 1), node_shard("ours", "", in_use="a"),
          gang(1), binds="-"),
     hard(
-        "nodes that do not exist are told about",
+        "unknown nodes are reported",
         nodes(2, 1), node_shard("ours", "axy"), gang(1), binds="a",
         warnings=["NodeShard ours: spec.nodesDesired names nodes that do not exist: x, y"],
     ),
@@ -84,18 +84,19 @@ HARD = [
     ),
     hard("pods that ask for nothing stay inside as well", nodes(2, 2), node_shard("ours", "b"),
          gang_of(pod(None), pod(None)), binds="bb"),
-    hard("a room outside is not waited for", nodes(2, 2), node_shard("ours", "b"), running("a", **LEAVING),
+    hard("capacity outside is not waited for", nodes(2, 2), node_shard("ours", "b"), running("a", **LEAVING),
          running("b", cpu=2, name="busy"), gang(1, cpu=2), binds="-"),
-    hard("a room inside is", nodes(2, 2), node_shard("ours", "b"), running("b", **LEAVING), gang(1, cpu=2), binds="B"),
+    hard("capacity inside is", nodes(2, 2), node_shard("ours", "b"), running("b", **LEAVING), gang(1, cpu=2),
+         binds="B"),
     hard("a nomination outside counts for nothing", nodes(2, 2), node_shard("ours", "b"),
          gang(1, cpu=2, nominated="a"), binds="b"),
-    hard("what stands outside counts for its queue", nodes(2, 2), queue("small", capability={"cpu": 2}),
+    hard("pods outside count for their queue", nodes(2, 2), queue("small", capability={"cpu": 2}),
          node_shard("ours", "b"), running("a", cpu=2, queue="small"), gang(1, queue="small"),
          conf=configuration("gang", "proportion", "predicates"), binds="-"),
 ]  # fmt: skip
 
 TAKING = [
-    hard("a victim inside goes", CLASSES, nodes(2, 1), node_shard("ours", "a"), low("a"), HIGH, conf=PREEMPT,
+    hard("a victim inside is evicted", CLASSES, nodes(2, 1), node_shard("ours", "a"), low("a"), HIGH, conf=PREEMPT,
          evicts=["low-task-0"], binds="A"),
     hard("a victim outside stays", CLASSES, nodes(2, 2), node_shard("ours", "a"), running("a", cpu=2, priority="high"),
          low("b"), HIGH, conf=PREEMPT, binds="-"),
@@ -106,10 +107,10 @@ TAKING = [
     hard("a queue gets nothing back from outside", nodes(2, 2), queue("rich"), queue("poor"), node_shard("ours", "a"),
          running("ab", cpu=2, queue="rich", minimum=1), gang(1, cpu=2, queue="poor"), conf=RECLAIM,
          evicts=["old-task-0"], binds="A"),
-    hard("nobody is moved into another shard", node("a", 3), node("b", 2), node("c", 2), node_shard("ours", "ab"),
+    hard("no pod is moved into another shard", node("a", 3), node("b", 2), node("c", 2), node_shard("ours", "ab"),
          running("a", cpu=1, name="one"), running("b", cpu=1, name="two"), gang(1, cpu=3), conf=CONSOLIDATE,
          evicts=["one-task-0"], binds="A"),
-    hard("nobody is moved away from another shard", node("a", 2), node("b", 3), node_shard("ours", "a"),
+    hard("no pod is moved away from another shard", node("a", 2), node("b", 3), node_shard("ours", "a"),
          running("b", cpu=1, name="two"), gang(1, cpu=3), conf=CONSOLIDATE, binds="-"),
 ]  # fmt: skip
 
@@ -124,7 +125,7 @@ GRADIENTS = [
          running("ab", **LEAVING), gang(1, cpu=2), binds="B"),
     soft("at last a node outside that will be free", nodes(2, 2), node_shard("ours", "b"), running("a", **LEAVING),
          running("b", cpu=2, name="busy"), gang(1, cpu=2), binds="A"),
-    soft("all four in turn", nodes(2, 4), node_shard("ours", "cd"), running("bd", **LEAVING), gang(4, cpu=2),
+    soft("all four after one another", nodes(2, 4), node_shard("ours", "cd"), running("bd", **LEAVING), gang(4, cpu=2),
          conf=configuration("predicates"), binds="caDB"),
     soft("pods that ask for nothing go inside", nodes(2, 2), node_shard("ours", "b"), gang_of(pod(None)), binds="b"),
     soft("and outside where the inside will not have them", node("a"), node("b", taints=["x=y:NoSchedule"]),
@@ -137,19 +138,20 @@ GRADIENTS = [
              "maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway",
              "labelSelector": {"matchLabels": {"app": "x"}}}])),
          conf=configuration("gang", "predicates", "nodeorder"), binds="b"),
-    soft("a victim inside goes before a cheaper one outside", CLASSES, priority_class("middle", 50), nodes(2, 2),
+    soft("a victim inside is evicted before a cheaper one outside", CLASSES, priority_class("middle", 50), nodes(2, 2),
          node_shard("ours", "b"), low("a"), running("b", cpu=2, name="middle", priority="middle"), HIGH, conf=PREEMPT,
          evicts=["middle-task-0"], binds="B"),
-    soft("where there is none inside, one outside goes", CLASSES, nodes(2, 2), node_shard("ours", "b"), low("a"),
+    soft("without a victim inside, one outside is evicted", CLASSES, nodes(2, 2), node_shard("ours", "b"), low("a"),
          running("b", cpu=2, name="equal", priority="high"), HIGH, conf=PREEMPT, evicts=["low-task-0"], binds="A"),
-    soft("nobody goes while there is room outside", CLASSES, nodes(2, 2), node_shard("ours", "b"), low("b"), HIGH,
+    soft("nothing is evicted while there is capacity outside", CLASSES, nodes(2, 2), node_shard("ours", "b"), low("b"),
+         HIGH,
          conf=PREEMPT, binds="a"),
 ]  # fmt: skip
 
 DOMAINS = [
     hard("a domain is as large as our part of it", network(2, "abc", "de"), node_shard("ours", "ade"),
          gang(2, cpu=2, topology=HARD_RACK), conf=AWARE, binds="de"),
-    hard("a domain without enough of our nodes holds nobody", network(2, "ab", "cd"), node_shard("ours", "ac"),
+    hard("a domain without enough nodes of the shard is rejected", network(2, "ab", "cd"), node_shard("ours", "ac"),
          gang(2, cpu=2, topology=HARD_RACK), conf=AWARE, binds="--", reasons={"gang": [
              "no domain takes the 2 pods it needs: the 2 domains of tier 1 hold 1 of them at most; not counting 2 "
              "nodes outside of this scheduler's shard"]}),
@@ -164,7 +166,7 @@ DOMAINS = [
     soft("a closer one that needs others comes before a wider one of ours", [*network(2, "abc", "de", "fg"),
          block("block", 2, "rack-1", "rack-2")], node_shard("ours", "defg"),
          gang(3, cpu=2, topology=SOFT), conf=AWARE, binds="abc"),
-    soft("room of ours that is still being left comes after room of others", network(2, "ab", "cd"),
+    soft("own capacity that is being released comes after capacity of others", network(2, "ab", "cd"),
          node_shard("ours", "cd"), running("c", 2, releasing=True), gang(2, cpu=2, topology=HARD_RACK), conf=AWARE,
          binds="ab"),
     soft("a place outside is not kept where ours will do", network(2, "ab", "cd"), node_shard("ours", "ab"),
@@ -173,10 +175,11 @@ DOMAINS = [
          gang(2, cpu=2, topology=HARD_RACK, notes={HOME: "rack-2"}), conf=AWARE, binds="ef"),
     soft("a place inside is kept", network(2, "ab", "cd", "ef"), node_shard("ours", "abef"),
          gang(2, cpu=2, topology=HARD_RACK, notes={HOME: "rack-2"}), conf=AWARE, binds="ef"),
-    soft("each sub-group goes where our nodes are enough", network(2, "ab", "cd", "ef"), node_shard("ours", "cdef"),
+    soft("each sub-group is placed where the nodes of the shard suffice", network(2, "ab", "cd", "ef"),
+         node_shard("ours", "cdef"),
          gang_of(*(pod(2, labels={"part": part}) for part in "xxyy"), policies=[{"name": "p", "subGroupSize": 2,
          "matchLabelKeys": ["part"], "networkTopology": HARD_RACK}]), conf=AWARE, binds="cdef"),
-    soft("a soft wish too", network(2, "abc"), node_shard("ours", "c"), gang(1, cpu=2, topology=SOFT), conf=AWARE,
+    soft("a soft constraint too", network(2, "abc"), node_shard("ours", "c"), gang(1, cpu=2, topology=SOFT), conf=AWARE,
          binds="c"),
 ]  # fmt: skip
 
@@ -190,7 +193,8 @@ BY_LABELS = [
          gang(1), selector="zone=west, gpu", shard="", binds="b"),
     hard("in use by others is in use", zoned(2, a="west", b="west"), node_shard("theirs", "", in_use="a"),
          gang(1, cpu=2), selector="zone=west", shard="", binds="b"),
-    soft("labels can be a wish as well", zoned(2, a="east", b="west"), gang(2, cpu=2), selector="zone=west", shard="",
+    soft("labels can be a preference as well", zoned(2, a="east", b="west"), gang(2, cpu=2), selector="zone=west",
+         shard="",
          binds="ba"),
     hard(
         "names that are listed go before labels",
@@ -201,7 +205,7 @@ BY_LABELS = [
 ]  # fmt: skip
 
 RESERVED = [
-    hard("a reservation is made inside, and who ends before it fills the hole", node("a", 8), node("b", 3),
+    hard("a reservation is made inside, and a job that ends before it fills the gap", node("a", 8), node("b", 3),
          node_shard("ours", "b"), running("b", cpu=2, annotations=lasting("1h")), gang(1, cpu=3, name="first"),
          gang(1, name="short", annotations=lasting("1m")), gang(1, name="long", annotations=lasting("2h")),
          conf=EASY, binds="- b -"),
@@ -214,11 +218,11 @@ def test_shards(case: Sharded) -> None:
 
 
 @pytest.mark.parametrize("case", [*HARD, *GRADIENTS], ids=str)
-def test_the_order_of_objects_does_not_matter(case: Sharded) -> None:
+def test_order_of_objects_does_not_matter(case: Sharded) -> None:
     assert case.binds(case.backwards().plan()) == case.binds(case.plan())
 
 
-def test_without_a_mode_shards_change_nothing() -> None:
+def test_shards_without_mode_have_no_effect() -> None:
     Case("no mode", nodes(2, 1), node_shard("ours", ""), gang(1), binds="a").check()
 
 
@@ -240,17 +244,17 @@ def _run(tmp_path: Path, *options: str) -> object:
 
 
 @pytest.mark.parametrize(("options", "words"), WRONG, ids=[" ".join(options) for options, _ in WRONG])
-def test_options_that_make_no_sense_are_refused(tmp_path: Path, options: list[str], words: str) -> None:
+def test_invalid_options_are_rejected(tmp_path: Path, options: list[str], words: str) -> None:
     result = _run(tmp_path, *options)
     assert result.exit_code == 2, result.output  # type: ignore[attr-defined]
     assert words in " ".join(result.output.split())  # type: ignore[attr-defined]
 
 
-def test_the_command_takes_a_shard_by_its_name(tmp_path: Path) -> None:
+def test_command_takes_shard_by_name(tmp_path: Path) -> None:
     result = _run(tmp_path, "--scheduler-sharding-mode", "hard", "--scheduler-sharding-name", "west", "-o", "json")
     assert '"default/p": "b"' in result.output  # type: ignore[attr-defined]
 
 
-def test_a_name_without_a_mode_is_told_to_change_nothing(tmp_path: Path) -> None:
+def test_shard_name_without_mode_has_no_effect_and_a_warning(tmp_path: Path) -> None:
     result = _run(tmp_path, "--scheduler-sharding-name", "west")
     assert "--scheduler-sharding-name changes nothing" in result.output  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Rooms that become free: pods that are being deleted, nominated nodes, gates, and the next cycle."""
+"""Capacity that becomes free: terminating pods, nominated nodes, gates, and the next cycle."""
 
 import pytest
 
@@ -10,16 +10,16 @@ LEAVING = {"cpu": 2, "releasing": True}
 
 RELEASE = [
     Case(
-        "a room is held until its pod is gone",
+        "a pod is pipelined until the terminating pod is gone",
         nodes(2, 1), running("a", **LEAVING), gang(1, cpu=2), binds="A",
         reasons={"gang": ["1 task will start once the pods that are being released are gone"]},
         codes={"gang": ["WaitingForRelease"]},
     ),
     Case("a pod that stays leaves nothing to wait for", nodes(2, 1), running("a", cpu=2), gang(1, cpu=2), binds="-"),
-    Case("any pod that leaves makes room", nodes(2, 1), foreign("a", **LEAVING), gang(1, cpu=2), binds="A"),
+    Case("any terminating pod frees capacity", nodes(2, 1), foreign("a", **LEAVING), gang(1, cpu=2), binds="A"),
     Case("a free node is better than one to wait for", nodes(2, 2), running("a", **LEAVING), gang(1, cpu=2), binds="b"),
     Case(
-        "the whole gang waits for the room of one: nobody is bound",
+        "the whole gang waits for the capacity of one: no pod is bound",
         nodes(4, 1), running("a", **LEAVING), gang(2, cpu=2), binds="-A",
     ),
     Case(
@@ -28,7 +28,7 @@ RELEASE = [
         binds="--- a",
     ),
     Case(
-        "a held room is not given away in the same cycle",
+        "pipelined capacity is not used by others in the same cycle",
         nodes(2, 1), running("a", **LEAVING), gang(1, cpu=2, name="first"), gang(1, cpu=2, name="second"), binds="A -",
     ),
     Case(
@@ -36,17 +36,17 @@ RELEASE = [
         nodes(4, 1), running("a", **LEAVING), gang(2, cpu=2, name="first"), gang(1, cpu=2, name="second"), binds="-A -",
     ),
     Case(
-        "a held room includes what is free beside it",
+        "pipelined capacity includes what is free beside it",
         nodes(4, 1), running("a", **LEAVING), gang(1, cpu=4, name="first"), gang(1, cpu=2, name="second"), binds="A -",
     ),
     Case(
-        "room that is made in a cycle is seen in it, also by those who were refused before",
+        "capacity that is freed in a cycle is used in it, also by jobs that were rejected before",
         nodes(1, 1), running("a"), gang(1, name="first"), gang(1, name="second"),
         conf=configuration("gang", "predicates", actions="enqueue, allocate, evict-preemptable, allocate"),
         extensions=PROBE_ACTIONS, evicts=["old-task-0"], binds="A -",
     ),
     Case(
-        "a held room counts for the queue",
+        "pipelined capacity counts for the queue",
         nodes(2, 2), queue("small", capability={"cpu": 2}), running("a", **LEAVING), foreign("b", cpu=2),
         gang(1, cpu=2, name="first", queue="small"), gang(1, cpu=2, name="second", queue="small"),
         conf=configuration("gang", "proportion", "predicates"), binds="A -", codes={"second": ["QueueShareExhausted"]},
@@ -56,7 +56,7 @@ RELEASE = [
         nodes(4, 1), running("a", **LEAVING), gang(2, cpu=2), conf=configuration("predicates"), binds="aA",
     ),
     Case(
-        "the minimum is bound, the rest waits for its room",
+        "the minimum is bound, the rest is pipelined",
         nodes(4, 1), running("a", **LEAVING), gang(2, cpu=2, minimum=1), binds="aA",
     ),
 ]  # fmt: skip
@@ -74,7 +74,7 @@ NOMINATED = [
         nodes(2, 2), running("b", **LEAVING), gang(1, cpu=2, nominated="b"), binds="B",
     ),
     Case(
-        "each member goes to its own nominated node",
+        "each member is placed on its own nominated node",
         nodes(2, 3), gang_of(pod(nominated="c"), pod(nominated="b"), pod()), binds="cba",
     ),
     Case(
@@ -106,7 +106,7 @@ CYCLES = [
         nodes(2, 1), running("a", **LEAVING), gang(1, cpu=2), cycles=2, binds="a",
     ),
     Case(
-        "who is let in in one cycle keeps its place in the next",
+        "a job that is admitted in one cycle keeps its placement in the next",
         nodes(1, 1), gang(2), cycles=2, binds="--", phases={"gang": "Inqueue"},
     ),
     Case(

@@ -36,7 +36,7 @@ CASES = [
     ),
     Case("but cannot replace them", nodes(1, 1), gang_of(pod(2), pod(0)), binds="--"),
     Case(
-        "a gang that was not let in waits as a whole",
+        "a gang that was not admitted waits as a whole",
         nodes(1, 1), gang(2, cpu=0, resources={"cpu": 2}), conf=configuration("gang", "overcommit", "predicates"),
         binds="--",
     ),

@@ -1,4 +1,4 @@
-"""Backfill with a strategy: who waits has a reservation, and others may fill the hole before it."""
+"""Backfill with a strategy: a waiting job has a reservation, and others may fill the gap before it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def declared(run_time: str | None, facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def busy(places: str, cpu: object, left: str | None, *, name: str = "busy", **facts: Any) -> list[Manifest]:
-    """Pods that run since noon, which is now, and end in so much time; never when nothing is said."""
+    """Pods that run since noon, which is now, and end after this time; never without one."""
     return running(places, cpu, name=name, placed=NOON, **declared(left, facts))
 
 
@@ -56,17 +56,17 @@ def job(name: str, count: int, cpu: object, run_time: str | None = None, **facts
     return gang(count, cpu, name=name, created=NOON, **declared(run_time, facts))
 
 
-#: A node of four, half of it taken for an hour by somebody; the head of the line needs all of it.
+#: A node of four, half of it used for an hour; the first job needs all of it.
 HALF = [*nodes(4, 1), *busy("a", 2, "1h")]
 HEAD = job("a-head", 1, 4, "1h")
 
 EASY_CASES = [
-    Case("nobody is held back by default", HALF, HEAD, job("b", 1, 2), binds="- a"),
+    Case("no job is held back by default", HALF, HEAD, job("b", 1, 2), binds="- a"),
     Case(
         "nor when the strategy is spelled out", HALF, HEAD, job("b", 1, 2), conf=strategy("best-effort"), binds="- a"
     ),
     Case(
-        "who does not say how long it runs does not pass the head of the line",
+        "a job without a run time does not overtake the first job",
         HALF, HEAD, job("b", 1, 2), conf=EASY, binds="- -",
         reasons={
             "a-head": [WAITS_ON_CPU, "room on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z"],
@@ -78,7 +78,8 @@ EASY_CASES = [
         },
         codes={"a-head": ["StartReserved", "InsufficientResource"], "b": ["RoomReserved", "RoomHeld"]},
     ),
-    Case("who has ended by then may fill the hole", HALF, HEAD, job("b", 1, 2, "30m"), conf=EASY, binds="- a"),
+    Case("a job that ends before the reservation may fill the gap", HALF, HEAD, job("b", 1, 2, "30m"), conf=EASY,
+         binds="- a"),
     Case("to the second", HALF, HEAD, job("b", 1, 2, "1h"), conf=EASY, binds="- a"),
     Case(
         "and not a second longer",
@@ -98,7 +99,7 @@ EASY_CASES = [
     Case("the shorter one does: the annotation", HALF, HEAD, job("b", 1, 2, "30m", activeDeadlineSeconds=90000),
          conf=EASY, binds="- a"),
     Case(
-        "what cannot be read is as good as nothing, and said",
+        "an unreadable run time counts as absent, with a warning",
         HALF, HEAD, job("b", 1, 2, "half an hour"), conf=EASY, binds="- -",
         warnings=[
             f"Pod default/b-task-0: metadata.annotations[{RUN_TIME}]: 'half an hour' is not a duration; write one such "
@@ -129,7 +130,7 @@ EASY_CASES = [
         job("c", 1, 1), conf=EASY, binds="- a -",
     ),
     Case(
-        "whoever never ends helps no reservation: without one the line goes on",
+        "a pod that never ends supports no reservation: the next jobs are served",
         nodes(4, 1), busy("a", 2, None), HEAD, job("b", 1, 2), conf=EASY, binds="- a",
         reasons={"a-head": [WAITS_ON_CPU]},
     ),
@@ -139,17 +140,17 @@ EASY_CASES = [
         conf=EASY, binds="- a -",
     ),
     Case(
-        "pods of other schedulers run for ever",
+        "pods of other schedulers run indefinitely",
         nodes(4, 1), foreign("a", 2, activeDeadlineSeconds=60), HEAD, job("b", 1, 2), conf=EASY, binds="- a",
     ),
     Case(
-        "who runs longer than declared ends soon",
+        "a pod that exceeds its run time ends soon",
         nodes(4, 1), running("a", 2, name="late", placed="2026-01-01T10:00:00Z", annotations={RUN_TIME: "1h"}), HEAD,
         job("b", 1, 2, "1m"), job("c", 1, 1, "2m"), conf=EASY, binds="- a -",
         reasons={"a-head": [WAITS_ON_CPU, "room on 1 node(s) is reserved for it from 2026-01-01T12:01:00Z"]},
     ),
     Case(
-        "nobody knows since when it runs: since now",
+        "an unknown start time counts as now",
         nodes(4, 1), running("a", 2, name="old", annotations={RUN_TIME: "1h"}), HEAD, job("b", 1, 2, "59m"), conf=EASY,
         binds="- a",
     ),
@@ -187,7 +188,7 @@ EASY_CASES = [
         binds="- a -",
     ),
     Case(
-        "who keeps away from others has its time when these are gone",
+        "a job with anti-affinity gets the time when the others are gone",
         node("a", 4, labels={"host": "a"}), busy("a", 1, "1h", labels={"app": "web"}), busy("a", 1, "2h", name="other"),
         job("a-head", 1, 1, "1h", affinity=AWAY_FROM_WEB), job("b", 1, 2, "30m"), job("c", 1, 2, "3h"), conf=EASY,
         binds="- a -",
@@ -216,23 +217,23 @@ EASY_CASES = [
         codes={"b": ["InsufficientResource"]},
     ),
     Case(
-        "nobody waits for a node that could not take it if it were empty",
+        "no reservation on a node that could not take the pod if it were empty",
         HALF, job("a-head", 1, 5, "1h"), job("b", 1, 2), conf=EASY, binds="- a",
     ),
     Case(
-        "who waits for its queue has no reservation",
+        "a job that waits for its queue has no reservation",
         nodes(4, 1), queue("small", capability={"cpu": 1}), busy("a", 2, "1h"),
         job("a-head", 1, 2, "1h", queue="small"), job("b", 1, 1),
         conf=strategy("easy", "gang", "proportion", "predicates"),
         binds="- a",
     ),
     Case(
-        "a job of another queue leaves the room alone as well",
+        "a job of another queue respects the reservation as well",
         nodes(4, 1), queue("one"), queue("two"), busy("a", 2, "1h", queue="one"),
         job("a-head", 1, 4, "1h", queue="one"), job("b", 1, 2, queue="two"), conf=EASY, binds="- -",
     ),
     Case(
-        "room that is being released is held as ever",
+        "capacity that is being released is pipelined as before",
         nodes(4, 1), running("a", 4, name="leaving", releasing=True), HEAD, job("b", 1, 2), conf=EASY, binds="A -",
         reasons={"a-head": ["1 task will start once the pods that are being released are gone"]},
     ),
@@ -248,12 +249,12 @@ EASY_CASES = [
         job("b", 1, 1, ports=PORT), job("c", 1, 1), conf=EASY, binds="- b a",
     ),
     Case(
-        "the next cycle keeps the promise",
+        "the next cycle keeps the reservation",
         HALF, HEAD, job("b", 1, 1, "30m"), job("c", 1, 1), conf=EASY, cycles=3, binds="- a -",
         reasons={"a-head": [WAITS_ON_CPU, "room on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z"]},
     ),
     Case(
-        "by priority: the head is who is served first",
+        "by priority: the first job is the one that is served first",
         HALF, priority_class("high", 9), job("a", 1, 2), job("z-head", 1, 4, "1h", priority="high"),
         conf=strategy("easy", "gang", "priority", "predicates"), binds="- -",
         codes={"a": ["RoomReserved", "RoomHeld"], "z-head": ["StartReserved", "InsufficientResource"]},
@@ -267,7 +268,7 @@ SECOND = job("b-second", 1, 3, "1h")
 
 CONSERVATIVE_CASES = [
     Case(
-        "easy: the second in line is promised nothing, and the third may delay it",
+        "easy: the second job has no reservation, and the third may delay it",
         nodes(4, 2), busy("ab", 3, "1h"), HEAD, job("b-second", 1, 4, "1h"), job("c", 1, 1), conf=EASY, binds="- - b",
     ),
     Case(
@@ -276,7 +277,7 @@ CONSERVATIVE_CASES = [
         binds="- - -", codes={"c": ["RoomReserved", "StartReserved", "RoomHeld"]},
     ),
     Case(
-        "everybody has a time",
+        "every job has a start time",
         HALF, HEAD, SECOND, job("c", 1, 1, "3h"), conf=CONSERVATIVE, binds="- - -",
         reasons={
             "a-head": [WAITS_ON_CPU, "room on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z"],
@@ -290,7 +291,7 @@ CONSERVATIVE_CASES = [
         },
     ),
     Case(
-        "who has ended before the first reservation passes all of them",
+        "a job that ends before the first reservation overtakes all of them",
         HALF, HEAD, SECOND, job("c", 1, 2, "1h"), conf=CONSERVATIVE, binds="- - a",
     ),
     Case(
@@ -303,7 +304,7 @@ CONSERVATIVE_CASES = [
         },
     ),
     Case(
-        "a job that never ends has its room for ever",
+        "a job that never ends keeps its capacity indefinitely",
         nodes(4, 1), busy("a", 4, "1h"), job("a-head", 1, 2), job("b", 1, 4, "1h"), job("c", 1, 2), conf=CONSERVATIVE,
         binds="- - -",
         reasons={
@@ -317,7 +318,7 @@ CONSERVATIVE_CASES = [
         conf=strategy("conservative", maxReservations=1), binds="- - b",
     ),
     Case(
-        "nobody waits for two cycles of promises to differ",
+        "the reservation is the same in two cycles",
         HALF, HEAD, SECOND, job("c", 1, 1, "3h"), conf=CONSERVATIVE, cycles=3, binds="- - -",
         codes={"c": ["RoomReserved", "StartReserved", "RoomHeld"]},
     ),

@@ -56,7 +56,7 @@ MEMORY_AND_CORES = [
     Case("as many as fit", TWO, gang(5, more=HALF, minimum=1), conf=VGPU, binds="aaaa-"),
     Case("a gang that does not fit gets nothing", TWO, gang(5, more=HALF), conf=VGPU, binds="-----"),
     Case(
-        "nobody gets two halves of different GPUs", TWO, gang(2, more=vgpu(memory=9000)),
+        "no pod gets two halves of different GPUs", TWO, gang(2, more=vgpu(memory=9000)),
         gang(1, name="more", more=vgpu(memory=9000)), conf=VGPU, binds="aa -",
         reasons={"more": [f"0/1 nodes are available: 1 {TAKEN}."]}, codes={"more": ["DevicesTaken"]},
     ),
@@ -66,7 +66,7 @@ MEMORY_AND_CORES = [
     Case("memory in percent", TWO, gang(5, more=vgpu(percentage=50), minimum=1), conf=VGPU, binds="aaaa-"),
     Case("percent of a larger GPU are more", gpu_node("a", "g0", memory=32000),
          gang(1, more=vgpu(percentage=50)), gang(1, name="more", more=vgpu(memory=16001)), conf=VGPU, binds="a -"),
-    Case("who does not say how much gets all of it", TWO, gang(3, more=vgpu(), minimum=1), conf=VGPU, binds="aa-"),
+    Case("a pod without an amount gets a whole GPU", TWO, gang(3, more=vgpu(), minimum=1), conf=VGPU, binds="aa-"),
     Case("two GPUs for one container", TWO, gang(2, more=vgpu(2, 8000)), conf=VGPU, binds="aa"),
     Case("two GPUs are two different ones", gpu_node("a", "g0"), gang(1, more=vgpu(2, 1000)), conf=VGPU, binds="-"),
     Case("cores are counted", TWO, gang(5, more=vgpu(memory=100, cores=50), minimum=1), conf=VGPU, binds="aaaa-"),
@@ -116,20 +116,21 @@ WHAT_RUNS = [
          gang(3, more=HALF, minimum=1), conf=VGPU, binds="aa-"),
     Case("pods that have ended are not", TWO, gang_of(pod(1, nodeName="a", phase="Succeeded", more=HALF,
          annotations=having("g1:16000")), name="old", minimum=0), gang(4, more=HALF), conf=VGPU, binds="aaaa"),
-    Case("a GPU that is gone holds nobody", TWO, old("a", having("g9:16000")), gang(4, more=HALF), conf=VGPU,
+    Case("a GPU that is gone holds no pod", TWO, old("a", having("g9:16000")), gang(4, more=HALF), conf=VGPU,
          binds="aaaa"),
-    Case("next cycles know what was given", TWO, gang(2, more=HALF), gang(3, name="more", more=HALF, minimum=1),
+    Case("next cycles see what was assigned", TWO, gang(2, more=HALF), gang(3, name="more", more=HALF, minimum=1),
          conf=VGPU, cycles=3, binds="aa aa-"),
-    Case("who leaves still holds it", gpu_node("a", "g0"), old("a", having("g0:16000"), releasing=True),
+    Case("a terminating pod still holds its GPU", gpu_node("a", "g0"), old("a", having("g0:16000"), releasing=True),
          gang(1, more=HALF), conf=VGPU, binds="A"),
-    Case("who waits for it holds it", gpu_node("a", "g0"), old("a", having("g0:16000"), releasing=True),
+    Case("a nominated pod holds its GPU", gpu_node("a", "g0"), old("a", having("g0:16000"), releasing=True),
          gang(3, more=HALF, minimum=2), conf=VGPU, binds="AA-"),
-    Case("beside it there is room now", TWO, old("a", having("g0:16000"), releasing=True), gang(2, more=HALF),
+    Case("beside it there is capacity now", TWO, old("a", having("g0:16000"), releasing=True), gang(2, more=HALF),
          conf=VGPU,
          binds="aa"),
     Case("a half that stays and one that leaves", gpu_node("a", "g0"),
          old("a", having("g0:8000"), releasing=True), gang(2, more=HALF, minimum=1), conf=VGPU, binds="aA"),
-    Case("what cannot be read is told", TWO, old("a", {VGPU_IDS: "g0;g1"}), gang(4, more=HALF), conf=VGPU, binds="aaaa",
+    Case("an unreadable value is reported", TWO, old("a", {VGPU_IDS: "g0;g1"}), gang(4, more=HALF), conf=VGPU,
+         binds="aaaa",
          warnings=["Pod default/old-task-0: annotation volcano.sh/vgpu-ids-new: expected id,type,memory,cores for each "
                    "device, got 'g0'; its devices on node a are not known to be in use"]),
     Case("a bad registration is of one node", gpu_node("a", registered="g0,ten,1"), gpu_node("b", "g1"),
@@ -216,7 +217,7 @@ INSTANCES = [
          gang(1, name="rest", more=vgpu(memory=3000)), conf=VGPU, binds="a a -"),
     Case("the whole GPU", MIG, gang(2, more=vgpu(), minimum=1), conf=VGPU, binds="a-"),
     Case("more than there is", MIG, gang(1, more=vgpu(memory=50000)), conf=VGPU, binds="-"),
-    Case("a model that nobody knows", gpu_node("a", "g0", kind="NVIDIA-X1", mode="mig"), gang(1, more=HALF), conf=VGPU,
+    Case("an unknown model", gpu_node("a", "g0", kind="NVIDIA-X1", mode="mig"), gang(1, more=HALF), conf=VGPU,
          binds="-"),
     Case("geometries from the ConfigMap", gpu_node("a", "g0", kind="NVIDIA-X1", mode="mig"), device_config(
         ONE_SET), gang(3, more=HALF, minimum=1), conf=VGPU, binds="aa-"),
@@ -271,7 +272,7 @@ ASCEND = [
     Case("a sick chip", npus("a", "n0", health=False), npus("b", "n1"), gang(1, more=PART), conf=HAMI, binds="b"),
     Case("cut by software", npus("a", "n0", mode="hami-core", cores=100), gang(3, more=npu(memory=5000, cores=40),
          annotations={"huawei.com/vnpu-mode": "hami-core"}, minimum=1), conf=HAMI, binds="aa-"),
-    Case("which the node must know", npus("a", "n0"), gang(1, more=PART,
+    Case("which the node must support", npus("a", "n0"), gang(1, more=PART,
          annotations={"huawei.com/vnpu-mode": "hami-core"}), conf=HAMI, binds="-"),
     Case("templates from the ConfigMap", npus("a", "n0"), device_config(
          "vnpus:\n- {commonWord: Ascend310P, memoryAllocatable: 21527, memoryCapacity: 24576, aiCore: 8, templates: "
@@ -327,9 +328,9 @@ CONTENTION = [
          lazy("aaaa", having("g0:8000"), having("g1:8000"), having("g0:8000"), having("g1:8000")),
          gang(1, more=vgpu(memory=16000), priority="urgent", priorityClassName="urgent"), conf=PREEMPTING, binds="A",
          evicts=["old-task-1", "old-task-3"]),
-    Case("nobody goes in vain", gpu_node("a", "g0"), URGENT, lazy("a", having("g0:8000")),
+    Case("no eviction in vain", gpu_node("a", "g0"), URGENT, lazy("a", having("g0:8000")),
          gang(1, more=vgpu(memory=17000), priority="urgent", priorityClassName="urgent"), conf=PREEMPTING, binds="-"),
-    Case("nobody goes while a GPU is idle", TWO, URGENT, lazy("aa", having("g0:8000"), having("g0:8000")),
+    Case("no pod is evicted while a GPU is idle", TWO, URGENT, lazy("aa", having("g0:8000"), having("g0:8000")),
          gang(1, more=HALF, priority="urgent", priorityClassName="urgent"), conf=PREEMPTING, binds="a"),
 ]  # fmt: skip
 
@@ -337,12 +338,13 @@ CONSOLIDATING = sharing(plugin("conformance"), VGPUEnable=True, actions="enqueue
 BOTH = gang(1, more=vgpu(2, 16000), name="large")
 
 PROMISED = [
-    Case("a device is kept for whom it was freed", gpu_node("a", "g0"), URGENT, queue("another"), queue("later"),
+    Case("a device is kept for the pod for which it was freed", gpu_node("a", "g0"), URGENT, queue("another"),
+         queue("later"),
          lazy("a", having("g0:16000"), queue="later"),
          gang(1, more=vgpu(memory=4000), name="other", queue="another"),
          gang(1, more=vgpu(memory=16000), priority="urgent", priorityClassName="urgent", queue="later"),
          conf=PREEMPTING, cycles=2, binds="- a", evicts=["old-task-0"]),
-    Case("not more of it than was promised", gpu_node("a", "g0"), URGENT, queue("another"), queue("later"),
+    Case("not more of it than was nominated", gpu_node("a", "g0"), URGENT, queue("another"), queue("later"),
          lazy("a", having("g0:16000"), queue="later"),
          gang(1, more=vgpu(memory=4000), name="other", queue="another"),
          gang(1, more=vgpu(memory=12000), priority="urgent", priorityClassName="urgent", queue="later"),
@@ -350,11 +352,11 @@ PROMISED = [
 ]  # fmt: skip
 
 MOVES = [
-    Case("who moves gets devices elsewhere", TWO, gpu_node("b", "g2"), old("a", having("g0:8000")), BOTH,
+    Case("a moved pod gets devices elsewhere", TWO, gpu_node("b", "g2"), old("a", having("g0:8000")), BOTH,
          conf=CONSOLIDATING, binds="A", evicts=["old-task-0"]),
-    Case("who gets none does not move", TWO, gpu_node("b", "g2"), old("a", having("g0:8000")),
+    Case("a pod without devices elsewhere does not move", TWO, gpu_node("b", "g2"), old("a", having("g0:8000")),
          foreign("b", more=HALF, annotations=having("g2:9000")), BOTH, conf=CONSOLIDATING, binds="-"),
-    Case("two who move share one", TWO, gpu_node("b", "g2"), old("aa", having("g0:8000"), having("g1:8000")), BOTH,
+    Case("two moved pods share one", TWO, gpu_node("b", "g2"), old("aa", having("g0:8000"), having("g1:8000")), BOTH,
          conf=CONSOLIDATING, binds="A", evicts=["old-task-0", "old-task-1"]),
     Case("three cannot", TWO, gpu_node("b", "g2"), old("aaa", having("g0:8000"), having("g1:8000"), having("g1:8000")),
          BOTH, conf=CONSOLIDATING, binds="-"),
@@ -413,12 +415,12 @@ GIVEN = [
 
 
 @pytest.mark.parametrize("story", GIVEN, ids=str)
-def test_pods_are_given(story: Given) -> None:
+def test_pods_count_as_assigned(story: Given) -> None:
     found = [given[story.key] for _, given in sorted(bind_annotations_of(story.case).items())]
     assert ", ".join(ids_in(text) if "," in text and ":" in text else text for text in found) == story.devices
 
 
-def test_what_the_device_plugin_of_virtual_gpus_reads() -> None:
+def test_annotations_for_vgpu_device_plugin() -> None:
     case = Case("", TWO, gang(1, more=vgpu(memory=8000, cores=30)), binds="")
     text = "g1,NVIDIA,8000,30:"
     assert bind_annotations_of(case, VGPU) == {
@@ -433,7 +435,7 @@ def test_what_the_device_plugin_of_virtual_gpus_reads() -> None:
     }
 
 
-def test_what_the_device_plugin_of_chips_reads() -> None:
+def test_annotations_for_npu_device_plugin() -> None:
     case = Case("", npus("a", "n0"), gang(1, more=PART), binds="")
     [given] = bind_annotations_of(case, HAMI).values()
     assert given["hami.io/Ascend310P-devices-to-allocate"] == "n0,Ascend310P,3072,1:"
@@ -452,7 +454,7 @@ def test_what_the_device_plugin_of_chips_reads() -> None:
     ],
     ids=["virtual GPUs", "chips", "not switched on", "no devices"],
 )  # fmt: skip
-def test_a_bind_asks_for_the_lock_of_its_node(conf: str, objects: tuple[object, ...], lock: str | None) -> None:
+def test_bind_requires_lock_of_its_node(conf: str, objects: tuple[object, ...], lock: str | None) -> None:
     [given] = bind_annotations_of(Case("", *objects, binds=""), conf).values()
     assert given.get("stromboli.dev/node-lock") == lock
 
@@ -467,7 +469,7 @@ def test_a_bind_asks_for_the_lock_of_its_node(conf: str, objects: tuple[object, 
         ({"SchedulePolicy": "pack"}, "expected  or binpack or spread"),
     ],
 )
-def test_what_cannot_be_configured(given: dict[str, object], words: str) -> None:
+def test_invalid_configuration(given: dict[str, object], words: str) -> None:
     with pytest.raises((PluginFailure, ConfigurationError), match=words):
         Case("", TWO, binds="").plan(sharing(**given))
 

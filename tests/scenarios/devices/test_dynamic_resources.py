@@ -1,4 +1,4 @@
-"""Resource claims in `predicates`: which devices claims get where, who shares them, and what keeps pods waiting."""
+"""Resource claims in `predicates`: which devices claims get on which node, which pods share them, and why pods wait."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ def classy(text: str = "1 device") -> str:
 SHARED = {"allowMultipleAllocations": True}
 CASES = [
     # -- one claim
-    Case("a pod goes where the device is", nodes(8, 2), GPU, offer("b", 1), resource_claim(), one("mine"), binds="b"),
+    Case("a pod is placed where the device is", nodes(8, 2), GPU, offer("b", 1), resource_claim(), one("mine"),
+         binds="b"),
     Case(
         "no slice at all", nodes(8, 2), GPU, resource_claim(), one("mine"), binds="-",
         reasons=said(2, short("mine", classy())),
@@ -89,7 +90,7 @@ CASES = [
         one("mine", cpu=2), binds="-", codes={"one": ["ResourceClaimElsewhere", "InsufficientResource"]},
     ),
     Case(
-        "switched off, claims are nobody's care", nodes(8, 2), one("mine"), binds="a", conf=ALLOCATE_ONLY,
+        "with the switch off, claims are ignored", nodes(8, 2), one("mine"), binds="a", conf=ALLOCATE_ONLY,
     ),
     # -- what keeps a pod waiting
     Case("no such claim", nodes(8, 1), GPU, one("mine"), binds="-",
@@ -135,7 +136,7 @@ CASES = [
             1, f'device.capacity["{DRIVER}"].memory.compareTo(quantity("60Gi")) >= 0'))), one("mine"), binds="b",
     ),
     Case(
-        "capacity as a wish", nodes(8, 2), GPU, offer("a", device("g", capacity={"memory": "40Gi"})),
+        "capacity as a request", nodes(8, 2), GPU, offer("a", device("g", capacity={"memory": "40Gi"})),
         offer("b", device("g", capacity={"memory": "80Gi"})),
         resource_claim(spec=claim_spec(exactly(1, capacity={"memory": "60Gi"}))), one("mine"), binds="b",
     ),
@@ -217,10 +218,10 @@ CASES = [
         resource_claim("any"), resource_claim("choosy", claim_spec(exactly(1, f'{fact("model")} == "large"'))),
         one("any", "choosy"), binds="a",
     ),
-    # -- gangs and those who share
+    # -- gangs and shared claims
     Case("every member gets a device of its own", nodes(8, 2), GPU, offer("a", 2), offer("b", 1), template(), each(3),
          binds="aab"),
-    Case("one device short: nobody moves", nodes(8, 2), GPU, offer("a", 1), offer("b", 1), template(), each(3),
+    Case("one device short: no pod is bound", nodes(8, 2), GPU, offer("a", 1), offer("b", 1), template(), each(3),
          binds="---"),
     Case("minimum reached, the rest waits", nodes(8, 2), GPU, offer("a", 1), offer("b", 1), template(),
          each(3, minimum=2), binds="ab-"),
@@ -228,7 +229,7 @@ CASES = [
          binds="aa--"),
     Case("pods that share a claim go to one node", nodes(2, 2), GPU, offer("b", 1), resource_claim(),
          gang(2, name="pair", resourceClaims=claiming("mine")), binds="bb"),
-    Case("pods that share a claim, and one finds no room", nodes(2, 2), GPU, offer("b", 1), resource_claim(),
+    Case("pods that share a claim, and one does not fit", nodes(2, 2), GPU, offer("b", 1), resource_claim(),
          gang(3, name="trio", resourceClaims=claiming("mine")), binds="---"),
     Case(
         "a device in the network serves pods on several nodes", nodes(1, 3), GPU,
@@ -242,7 +243,7 @@ CASES = [
         resource_claim(), one("mine"), binds="b",
     ),
     Case(
-        "devices say themselves where they are", nodes(8, 2), GPU,
+        "devices define their own nodes", nodes(8, 2), GPU,
         offer(None, device("g0", more={"nodeName": "a"}), device("g1", more={"nodeName": "b"}),
               device("g2", more={"nodeName": "b"}), pool="net", perDeviceNodeSelection=True),
         resource_claim(spec=claim_spec(exactly(2))), one("mine"), binds="b",
@@ -259,7 +260,7 @@ CASES = [
          one("mine"), binds="-",
          warnings=[f"pool {DRIVER}/a: two devices are called g; none of its devices is allocated"]),
     Case(
-        "all devices cannot be told while a pool is incomplete", nodes(8, 1), GPU, offer("a", 1, pool="whole"),
+        "all devices cannot be allocated while a pool is incomplete", nodes(8, 1), GPU, offer("a", 1, pool="whole"),
         offer("a", 1, pool="half", slices=2), resource_claim(spec=claim_spec(exactly("All"))), one("mine"), binds="-",
         reasons=said(1, f"cannot allocate all claims: not all slices of pool {DRIVER}/half are there"),
         warnings=[f"pool {DRIVER}/half: 1 of 2 slices of generation 1 are there; none of its devices is allocated"],
@@ -296,7 +297,7 @@ CASES = [
         template(claim_spec(exactly(1, capacity={"memory": "20Gi"}))), each(3, minimum=1), binds="aa-",
     ),
     Case(
-        "whoever does not say how much gets all", nodes(8, 1), GPU,
+        "a pod without an amount gets all", nodes(8, 1), GPU,
         offer("a", device("g", capacity={"memory": "40Gi"}, more=SHARED)), template(), each(2, minimum=1), binds="a-",
     ),
     Case(
@@ -323,7 +324,7 @@ CASES = [
         offer("a", device("g", capacity={"memory": "40Gi"}, more=SHARED)),
         resource_claim(spec=claim_spec(exactly(2, capacity={"memory": "20Gi"}))), one("mine"), binds="a",
     ),
-    # -- those who leave
+    # -- terminating pods
     Case(
         "the devices of a pod that leaves are waited for", nodes(8, 1), GPU, offer("a", 1),
         resource_claim("other", has=["a/gpu-0"], on="a", used_by=["pod-default-old-task-0"]),
@@ -331,7 +332,7 @@ CASES = [
     ),
     Case(
         "a claim that another still uses is not waited for", nodes(8, 1), GPU, offer("a", 1),
-        resource_claim("other", has=["a/gpu-0"], on="a", used_by=["pod-default-old-task-0", "someone"]),
+        resource_claim("other", has=["a/gpu-0"], on="a", used_by=["pod-default-old-task-0", "other"]),
         running("a", releasing=True, resourceClaims=claiming("other")), resource_claim(), one("mine"), binds="-",
     ),
     Case(
@@ -394,22 +395,22 @@ CASES += QUOTAS
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_story(case: Case) -> None:
+def test_case(case: Case) -> None:
     case.check()
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_the_order_of_objects_does_not_matter(case: Case) -> None:
+def test_order_of_objects_does_not_matter(case: Case) -> None:
     plan, other = case.plan(), case.backwards().plan()
     assert case.binds(plan) == case.binds(other)
     assert plan.devices == other.devices
 
 
-def test_no_two_cases_tell_the_same_story() -> None:
+def test_case_names_are_unique() -> None:
     assert len({case.name for case in CASES}) == len(CASES)
 
 
-def test_a_plan_names_the_devices() -> None:
+def test_plan_names_devices() -> None:
     plan = Case("", nodes(8, 2), GPU, offer("a", 1), offer("b", *numbered(2)), template(), each(3), binds="").plan()
     assert plan.devices == {
         "default/gang-task-0": [f"dev: {DRIVER}/a/gpu-0"],
@@ -418,7 +419,7 @@ def test_a_plan_names_the_devices() -> None:
     }
 
 
-def test_a_whole_card_is_given_when_its_part_is_not_wanted() -> None:
+def test_whole_card_is_assigned_without_requested_fraction() -> None:
     card = offer("a", device("whole", takes={"memory": "40Gi"}), device("part", takes={"memory": "20Gi"}),
                  counters={"memory": "40Gi"})  # fmt: skip
     plan = Case("", nodes(8, 1), GPU, card, resource_claim(), one("mine"), binds="").plan()

@@ -38,7 +38,7 @@ FRACTIONS = [
     Case("as many as the GPUs hold", gpus("a", 2), gang(5, annotations=HALF, minimum=1), conf=SHARING, binds="aaaa-"),
     Case("a gang that does not fit gets nothing", gpus("a", 1), gang(3, annotations=HALF), conf=SHARING, binds="---"),
     Case(
-        "nobody gets two pieces of different GPUs", gpus("a", 2), gang(2, annotations=part("0.6")),
+        "no pod gets two fractions of different GPUs", gpus("a", 2), gang(2, annotations=part("0.6")),
         gang(1, name="more", annotations=part("0.6")), conf=SHARING, binds="aa -",
         reasons={"more": [f"0/1 nodes are available: 1 {TAKEN}."]}, codes={"more": ["DevicesTaken"]},
     ),
@@ -69,11 +69,12 @@ MEMORY = [
     Case("a label in bytes", gpus("a", 1, 17179869184), gang(3, annotations=memory(8000), minimum=1), conf=SHARING,
          binds="aa-"),
     Case(
-        "a node that does not say", gpus("a", 1), gang(1, annotations=memory(8000)), conf=SHARING, binds="-",
+        "a node without GPU memory", gpus("a", 1), gang(1, annotations=memory(8000)), conf=SHARING, binds="-",
         reasons={"gang": [f"0/1 nodes are available: 1 {SILENT}."]}, codes={"gang": ["NoDevices"]},
     ),
     Case(
-        "a node that says nonsense", gpus("a", 1, "lots"), gang(1, annotations=memory(8000)), conf=SHARING, binds="-",
+        "a node with invalid GPU memory", gpus("a", 1, "lots"), gang(1, annotations=memory(8000)), conf=SHARING,
+        binds="-",
         warnings=["Node a: label nvidia.com/gpu.memory: expected the memory of a GPU in MiB, such as 40960, got "
                   "'lots'; its GPUs are not shared by memory"],
     ),
@@ -107,7 +108,7 @@ WHOLE = [
          annotations=HALF), conf=SHARING, binds="a -"),
     Case("the pod that holds a GPU is not counted twice", gpus("a", 2), old(member("a", "x")), reservation("a", "x"),
          gang(1, annotations=HALF), gang(1, name="whole", gpu=1), conf=SHARING, binds="a a"),
-    Case("a GPU that is held for nobody is not to be had as a whole", gpus("a", 1), reservation("a", "x"),
+    Case("a GPU that is reserved without a pod is not available as a whole", gpus("a", 1), reservation("a", "x"),
          gang(1, gpu=1), conf=SHARING, binds="-"),
     Case("but can be shared", gpus("a", 1), reservation("a", "x"), gang(3, annotations=HALF, minimum=1), conf=SHARING,
          binds="aa-"),
@@ -127,11 +128,11 @@ WHAT_RUNS = [
          conf=SHARING, binds="a-"),
     Case("what has ended is not", gpus("a", 1), old(member("a", "x", phase="Succeeded")), gang(2, annotations=HALF),
          conf=SHARING, binds="aa"),
-    Case("who does not say any more how much has all of it", gpus("a", 1), old(member("a", "x", {"gpu-fraction":
+    Case("a pod that lost its amount holds the whole GPU", gpus("a", 1), old(member("a", "x", {"gpu-fraction":
          "all"})), gang(1, annotations=part("0.1")), conf=SHARING, binds="-", warnings=[
          "Pod default/old-task-0: metadata.annotations[gpu-fraction]: expected a fraction of a GPU above 0 and below 1, "
          "such as 0.5, got 'all'"]),
-    Case("the next cycle knows what this one gave", gpus("a", 1), gang(2, annotations=HALF), gang(1, name="late",
+    Case("the next cycle sees what this one assigned", gpus("a", 1), gang(2, annotations=HALF), gang(1, name="late",
          annotations=HALF), conf=SHARING, cycles=2, binds="aa -"),
 ]  # fmt: skip
 
@@ -174,15 +175,15 @@ def low(*members: object) -> list[object]:
 
 
 VICTIMS = [
-    Case("a part makes room for a part", gpus("a", 1), CLASSES, low(member("a", "x"), member("a", "x")),
+    Case("a fraction is evicted for a fraction", gpus("a", 1), CLASSES, low(member("a", "x"), member("a", "x")),
          reservation("a", "x"), gang(1, annotations=part("0.4"), priority="high"), conf=PREEMPTION, binds="A",
          evicts=["old-task-1"]),
-    Case("parts make room for a whole GPU", gpus("a", 1), CLASSES, low(member("a", "x"), member("a", "x")),
+    Case("fractions are evicted for a whole GPU", gpus("a", 1), CLASSES, low(member("a", "x"), member("a", "x")),
          reservation("a", "x"), gang(1, gpu=1, priority="high"), conf=PREEMPTION, binds="A",
          evicts=["old-task-0", "old-task-1"]),
-    Case("a whole GPU makes room for a part", gpus("a", 1), CLASSES, running("a", gpu=1, priority="low"),
+    Case("a whole GPU is evicted for a fraction", gpus("a", 1), CLASSES, running("a", gpu=1, priority="low"),
          gang(1, annotations=HALF, priority="high"), conf=PREEMPTION, binds="A", evicts=["old-task-0"]),
-    Case("nobody goes for parts that would not do", gpus("a", 2), CLASSES,
+    Case("nothing is evicted for fractions that would not suffice", gpus("a", 2), CLASSES,
          low(member("a", "x", part("0.3")), member("a", "y", part("0.3"))), gang(1, annotations=part("0.5"),
          priority="high"), conf=PREEMPTION, binds="a"),
     Case("a queue takes back its part", gpus("a", 1), queue("p", capability={"nvidia.com/gpu": "1"}),
@@ -198,13 +199,13 @@ def test_shared_gpus(case: Case) -> None:
 
 
 @pytest.mark.parametrize(("annotations", "key", "complaint"), [entry[1:] for entry in BAD], ids=[e[0] for e in BAD])
-def test_annotations_that_make_no_sense(annotations: dict[str, str], key: str, complaint: str) -> None:
+def test_invalid_annotations(annotations: dict[str, str], key: str, complaint: str) -> None:
     told = f"Pod default/gang-task-0: metadata.annotations[{key}]: {complaint}"
     Case("bad", gpus("a", 8), gang(1, annotations=annotations), conf=SHARING, binds="-", reasons={"gang": [told]},
          warnings=[told]).check()  # fmt: skip
 
 
-def test_a_whole_gpu_and_a_part_of_one() -> None:
+def test_whole_and_fractional_gpu() -> None:
     told = (
         "Pod default/gang-task-0: metadata.annotations[gpu-fraction]: spec.containers[0] requests nvidia.com/gpu as well; "
         "remove one of them"
@@ -216,14 +217,14 @@ CHOICES = [
     ("a GPU is filled before the next is begun", SHARING, [gpus("a", 2), gang(3, annotations=part("0.4"))],
      {"gang-task-0": "pod-default-gang-task-0-0", "gang-task-1": "pod-default-gang-task-0-0",
       "gang-task-2": "pod-default-gang-task-2-0"}),
-    ("GPUs are spared", SPREAD, [gpus("a", 2), gang(3, annotations=part("0.4"))],
+    ("GPUs are saved", SPREAD, [gpus("a", 2), gang(3, annotations=part("0.4"))],
      {"gang-task-0": "pod-default-gang-task-0-0", "gang-task-1": "pod-default-gang-task-1-0",
       "gang-task-2": "pod-default-gang-task-0-0"}),
     ("the fuller one of two", SHARING, [gpus("a", 2), old(member("a", "x", part("0.2")), member("a", "y")),
      gang(1, annotations=part("0.3"))], {"gang-task-0": "y"}),
     ("the emptier one of two", SPREAD, [gpus("a", 2), old(member("a", "x", part("0.2")), member("a", "y")),
      gang(1, annotations=part("0.3"))], {"gang-task-0": "x"}),
-    ("the one with room", SHARING, [gpus("a", 2), old(member("a", "x", part("0.2")), member("a", "y")),
+    ("the one with capacity", SHARING, [gpus("a", 2), old(member("a", "x", part("0.2")), member("a", "y")),
      gang(1, annotations=part("0.6"))], {"gang-task-0": "x"}),
     ("one that is shared and one that is not", SHARING, [gpus("a", 2), old(member("a", "x")),
      gang(1, annotations=part("0.5", 2))], {"gang-task-0": "x,pod-default-gang-task-0-0"}),
@@ -232,7 +233,7 @@ CHOICES = [
     ("a name that is taken is not given again", SHARING,
      [gpus("a", 2), old(member("a", "pod-default-gang-task-0-0", part("0.9"))), gang(1, annotations=HALF)],
      {"gang-task-0": "pod-default-gang-task-0-1"}),
-    ("one that is held for nobody comes before one that is not held", SHARING,
+    ("a reserved GPU without a pod comes before an unreserved one", SHARING,
      [gpus("a", 2), reservation("a", "x"), gang(1, annotations=HALF)], {"gang-task-0": "x"}),
     ("not one whose holder is leaving", SHARING,
      [gpus("a", 2), reservation("a", "x", releasing=True), gang(1, annotations=HALF)],
@@ -243,11 +244,11 @@ CHOICES = [
 
 
 @pytest.mark.parametrize(("conf", "objects", "groups"), [entry[1:] for entry in CHOICES], ids=[e[0] for e in CHOICES])
-def test_which_gpus_are_given(conf: str, objects: list[object], groups: dict[str, str]) -> None:
+def test_selected_gpus(conf: str, objects: list[object], groups: dict[str, str]) -> None:
     assert gpu_groups_of(Case("choice", *objects, conf=conf, binds="")) == groups
 
 
-def test_what_travels_with_the_binding() -> None:
+def test_bind_carries_annotations() -> None:
     case = Case("given", gpus("a", 1, 16384), gang(1, annotations=memory(5000)), conf=SHARING, binds="a")
     assert bind_annotations_of(case) == {
         "gang-task-0": {
@@ -266,7 +267,7 @@ def test_what_travels_with_the_binding() -> None:
         ({"gpusharing.ReservationNamespace": "No Such"}, "expected the name of a namespace"),
     ],
 )
-def test_arguments_that_make_no_sense(arguments: dict[str, object], complaint: str) -> None:
+def test_invalid_arguments_are_rejected(arguments: dict[str, object], complaint: str) -> None:
     conf = sharing(**{key.partition(".")[2]: value for key, value in arguments.items()})
     with pytest.raises((ConfigurationError, PluginFailure), match=complaint):
         Case("bad", gpus("a", 1), conf=conf, binds="").check()

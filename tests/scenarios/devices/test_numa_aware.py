@@ -45,9 +45,9 @@ def differs(policy: str, other: str) -> str:
 
 POLICIES = [
     Case("a node with the policy of the pod", machine("a", RESTRICTED), machine("b"), crew(1), conf=CONF, binds="b"),
-    Case("for those who configure it", machine("a", RESTRICTED), machine("b"), crew(1), binds="a"),
+    Case("only where the plugin is configured", machine("a", RESTRICTED), machine("b"), crew(1), binds="a"),
     Case(
-        "nodes that say nothing", node("a", 8), crew(1), conf=CONF, binds="-", reasons=none_of(1, f"1 {EMPTY}"),
+        "nodes without NUMA data", node("a", 8), crew(1), conf=CONF, binds="-", reasons=none_of(1, f"1 {EMPTY}"),
         codes={"gang": ["NumaPolicyMismatch"]},
     ),
     Case(
@@ -68,7 +68,7 @@ POLICIES = [
     ),
     Case("the policy none asks for nothing", node("a", 8), crew(1, policy="none"), conf=CONF, binds="a"),
     Case(
-        "a policy that nobody knows", machine("a"), crew(1, policy="strict"), conf=CONF, binds="-",
+        "an unknown policy", machine("a"), crew(1, policy="strict"), conf=CONF, binds="-",
         codes={"gang": ["InvalidObject"]},
         reasons={"gang": [
             f"annotation {POLICY}: 'strict' is not known; write none or best-effort or restricted or single-numa-node"
@@ -83,7 +83,8 @@ POLICIES = [
         crew(1, cpu="1500m"), conf=CONF, binds="b",
     ),
     Case(
-        "a policy of a kubelet is for everybody", machine("a", free="0-1,4-5"), machine("b"), crew(1, 4, ""), conf=CONF,
+        "a policy of a kubelet holds for every pod", machine("a", free="0-1,4-5"), machine("b"), crew(1, 4, ""),
+        conf=CONF,
         binds="b",
     ),
     Case(
@@ -92,17 +93,18 @@ POLICIES = [
 ]  # fmt: skip
 
 ROOM = [
-    Case("one cell has room", machine("a", free="0-5"), crew(1, 4), conf=CONF, binds="a"),
+    Case("one NUMA node has capacity", machine("a", free="0-5"), crew(1, 4), conf=CONF, binds="a"),
     Case(
-        "no cell has room", machine("a", free="0-1,4-5"), crew(1, 4), conf=CONF, binds="-",
+        "no NUMA node has capacity", machine("a", free="0-1,4-5"), crew(1, 4), conf=CONF, binds="-",
         reasons=none_of(1, f"1 {UNASSIGNED}"), codes={"gang": ["NumaAlignmentImpossible"]},
     ),
     Case(
         "all processors are given away", machine("a", free=""), crew(1), conf=CONF, binds="-",
         reasons=none_of(1, "1 cpu allocatable map is empty"),
     ),
-    Case("more than a cell holds", machine("a"), crew(1, 6), conf=CONF, binds="-"),
-    Case("restricted: two cells if it must be", machine("a", RESTRICTED), crew(1, 6, RESTRICTED), conf=CONF, binds="a"),
+    Case("more than a NUMA node holds", machine("a"), crew(1, 6), conf=CONF, binds="-"),
+    Case("restricted: two NUMA nodes if necessary", machine("a", RESTRICTED), crew(1, 6, RESTRICTED), conf=CONF,
+         binds="a"),
     Case(
         "but not if one could hold it", machine("a", RESTRICTED, free="0-1,4-5"), crew(1, 4, RESTRICTED), conf=CONF,
         binds="-",
@@ -110,7 +112,7 @@ ROOM = [
     Case("best effort: whatever there is", machine("a", BEST, free="0-1,4-5"), crew(1, 4, BEST), conf=CONF, binds="a"),
     Case("even what is not there", machine("a", BEST, free="0"), crew(1, 4, BEST), conf=CONF, binds="a"),
     Case(
-        "reserved processors are nobody's", machine("a", resReserved={"cpu": "500m"}), crew(2, 4), conf=CONF,
+        "reserved CPUs are not assigned", machine("a", resReserved={"cpu": "500m"}), crew(2, 4), conf=CONF,
         binds="--",
     ),
     Case("all of the others are", machine("a", resReserved={"cpu": "500m"}), crew(2, 3), conf=CONF, binds="aa"),
@@ -132,14 +134,14 @@ ROOM = [
         "what the node gave to others", node("a", 8), topology("a", given={"stranger": "0-1"}), foreign("a", 2),
         gang_of(exact(4, SINGLE), exact(3, SINGLE)), conf=CONF, binds="--",
     ),
-    Case("cells of different sizes", machine("a", sizes="2 6"), crew(1, 6), conf=CONF, binds="a"),
+    Case("NUMA nodes of different sizes", machine("a", sizes="2 6"), crew(1, 6), conf=CONF, binds="a"),
 ]  # fmt: skip
 
 TOGETHER = [
-    Case("a gang shares the cells of a node", machine("a"), crew(2, 4), conf=CONF, binds="aa"),
+    Case("a gang shares the NUMA nodes of a node", machine("a"), crew(2, 4), conf=CONF, binds="aa"),
     Case("no more than they have", machine("a", cpu=99), crew(3, 4), conf=CONF, binds="---"),
-    Case("each cell has room for one", machine("a"), machine("b"), crew(4, 3), conf=CONF, binds="aabb"),
-    Case("the rest goes elsewhere", machine("a", free="0-3"), machine("b"), crew(3, 4), conf=CONF, binds="abb"),
+    Case("each NUMA node has capacity for one", machine("a"), machine("b"), crew(4, 3), conf=CONF, binds="aabb"),
+    Case("the rest is placed elsewhere", machine("a", free="0-3"), machine("b"), crew(3, 4), conf=CONF, binds="abb"),
     Case(
         "a gang that does not fit leaves its processors", machine("a", cpu=99), crew(3, 4, name="large"),
         crew(2, 4, name="small"), conf=CONF, binds="--- aa",
@@ -149,15 +151,15 @@ TOGETHER = [
         crew(1, 2, name="two"), conf=CONF, binds="aa-",
     ),
     Case(
-        "the next cycle knows what was given", machine("a"), crew(1, 3, name="one"),
+        "the next cycle sees what was assigned", machine("a"), crew(1, 3, name="one"),
         gang_of(exact(3, SINGLE), exact(2, SINGLE), name="two", minimum=1), conf=CONF, cycles=2, binds="a a-",
     ),
     Case(
-        "fewer cells are better", machine("a", BEST, free="0-1,4-7"), machine("b", BEST, free="0-1,4-5"),
+        "fewer NUMA nodes are better", machine("a", BEST, free="0-1,4-7"), machine("b", BEST, free="0-1,4-5"),
         machine("c", BEST), crew(2, 4, BEST), conf=CONF, binds="ac",
     ),
     Case(
-        "as far as somebody asks for it", machine("a", BEST, free="0-1,4-5"), machine("b", BEST), crew(1, 4, ""),
+        "as far as a pod requests it", machine("a", BEST, free="0-1,4-5"), machine("b", BEST), crew(1, 4, ""),
         conf=CONF, binds="a",
     ),
     Case(
@@ -176,11 +178,11 @@ WAITING = [
         running("a", 4, releasing=True), crew(2, 4, minimum=1), conf=CONF, binds="aA",
     ),
     Case(
-        "for a free one nobody waits", node("a", 8), topology("a", given={"old-task-0": "0-1"}), machine("b"),
+        "no pod waits for a free one", node("a", 8), topology("a", given={"old-task-0": "0-1"}), machine("b"),
         running("a", 2, releasing=True), crew(2, 4), conf=CONF, binds="ab",
     ),
     Case(
-        "a pod that is gone, as soon as the node says so", node("a", 8), topology("a", given={"gone": "0-3"}),
+        "a deleted pod, as soon as the node reports it", node("a", 8), topology("a", given={"gone": "0-3"}),
         crew(2, 4), conf=CONF, binds="--",
     ),
     Case(
@@ -189,22 +191,22 @@ WAITING = [
         crew(1, 3), conf=CONF, binds="A",
     ),
     Case(
-        "a room that was promised is not taken before it is free", node("a", 8),
+        "nominated capacity is not used before it is free", node("a", 8),
         topology("a", given={"old-task-0": "0-1", "stranger": "4-5"}), running("a", 2, releasing=True), foreign("a", 2),
         gang_of(exact(3, SINGLE, nominated="a")), conf=CONF, binds="A",
     ),
     Case(
-        "nobody else breaks into the cell of a room that was promised", node("a", 8),
+        "no other pod uses the NUMA node of nominated capacity", node("a", 8),
         topology("a", given={"old-task-0": "0-1", "stranger": "4-5"}), running("a", 2, releasing=True), foreign("a", 2),
         crew(1, 2, name="early"), gang_of(exact(4, SINGLE, nominated="a"), name="late"), conf=CONF, binds="aA",
     ),
     Case(
-        "whoever is less important makes room in a cell", priority_class("high", 9), node("a", 8),
+        "a less important pod is evicted from a NUMA node", priority_class("high", 9), node("a", 8),
         topology("a", given={"low-task-0": "0-1", "stranger": "4-5"}), running("a", 2, name="low"), foreign("a", 2),
         crew(1, 4, priority="high"), conf=PREEMPTING, binds="A", evicts=["low-task-0"],
     ),
     Case(
-        "nobody goes in vain", priority_class("high", 9), node("a", 8),
+        "no eviction in vain", priority_class("high", 9), node("a", 8),
         topology("a", given={"low-task-0": "0-1", "stranger": "2-5"}), running("a", 2, name="low"), foreign("a", 4),
         crew(1, 4, priority="high"), conf=PREEMPTING, binds="-",
     ),
@@ -239,19 +241,19 @@ BOUND = [
     ("whole cores first", [machine("a", free="1-7"), crew(1, 2)], ['{"main": "2-3"}']),
     ("what is broken into is used up", [machine("a", free="1-7"), crew(1, 1)], ['{"main": "1"}']),
     ("a whole socket", [machine("a", RESTRICTED, free="1-7"), crew(1, 4, RESTRICTED)], ['{"main": "4-7"}']),
-    ("over two cells", [machine("a", RESTRICTED), crew(1, 6, RESTRICTED)], ['{"main": "0-5"}']),
+    ("over two NUMA nodes", [machine("a", RESTRICTED), crew(1, 6, RESTRICTED)], ['{"main": "0-5"}']),
     ("several containers", [machine("a"), gang_of(exact(4, SINGLE, container(2, "side"), container("500m", "small")))],
      ['{"main": "0-3", "side": "4-5"}']),
-    ("nothing to say", [machine("a", BEST, free="0"), crew(1, 4, BEST)], [""]),
-    ("not on nodes that do not look at cells", [machine("a", "none"), crew(1, 4, "")], [""]),
+    ("nothing to report", [machine("a", BEST, free="0"), crew(1, 4, BEST)], [""]),
+    ("not on nodes without a NUMA policy", [machine("a", "none"), crew(1, 4, "")], [""]),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("story", "world", "expected"), BOUND, ids=[story for story, *_ in BOUND])
-def test_processors_travel_with_the_binding(story: str, world: list[Any], expected: list[str]) -> None:
+def test_bind_carries_cpus(story: str, world: list[Any], expected: list[str]) -> None:
     assert carried(Case(story, *world, binds="").plan(CONF), PROCESSORS) == expected
 
 
-def test_the_decision_is_written_in_volcanos_form() -> None:
+def test_decision_is_written_in_volcano_format() -> None:
     plan = Case("", machine("a", RESTRICTED), crew(1, 6, RESTRICTED), binds="").plan(CONF)
     assert [json.loads(text) for text in carried(plan, DECISION)] == [{"numa": {"0": {"cpu": "4"}, "1": {"cpu": "2"}}}]

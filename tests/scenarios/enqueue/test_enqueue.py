@@ -1,4 +1,4 @@
-"""Letting jobs in: by what they promise to need, not by the pods they have."""
+"""Admission: by the declared minResources, not by existing pods."""
 
 import pytest
 
@@ -12,14 +12,15 @@ FULL = [foreign("a", cpu=10)]
 
 
 def wants(cpu: object, name: str = "gang", **facts: object) -> object:
-    """A group without pods that wants to be let in."""
+    """A pending group without pods."""
     return group(name, 1, resources={"cpu": cpu}, **facts)
 
 
 OVERCOMMIT = [
-    Case("let in without a pod in existence", nodes(10, 1), wants(4), conf=ROOMY, binds="", phases={"gang": "Inqueue"}),
+    Case("a group is admitted without any pod", nodes(10, 1), wants(4), conf=ROOMY, binds="",
+         phases={"gang": "Inqueue"}),
     Case(
-        "who names no minResources is let in",
+        "a group without minResources is admitted",
         nodes(10, 1), FULL, group("gang", 1), conf=TIGHT, binds="", phases={"gang": "Inqueue"},
     ),
     Case(
@@ -43,27 +44,27 @@ OVERCOMMIT = [
         phases={"gang": "Inqueue"},
     ),
     Case(
-        "what is used counts, whoever uses it",
+        "used capacity counts, regardless of its owner",
         nodes(10, 1), foreign("a", cpu=8), wants(4, "first"), wants(5, "second"), conf=ROOMY, binds="",
         phases={"first": "Inqueue", "second": "Pending"},
     ),
     Case(
-        "what was promised in this cycle counts",
+        "what was admitted in this cycle counts",
         nodes(10, 1), wants(8, "first"), wants(8, "second"), wants(4, "third"), conf=ROOMY, binds="",
         phases={"first": "Inqueue", "second": "Pending", "third": "Inqueue"},
     ),
     Case(
-        "what was promised before counts",
+        "what was admitted before counts",
         nodes(10, 1), wants(8, "first", phase="Inqueue"), wants(8, "second"), conf=ROOMY, binds="",
         phases={"first": "Inqueue", "second": "Pending"},
     ),
     Case(
-        "of a promise only what is not used yet",
+        "of an admitted job only the unused part counts",
         nodes(10, 1), gang_of(pod(4, nodeName="a"), name="first", phase="Running", minimum=1, resources={"cpu": 6}),
         wants(6, "second"), wants(1, "third"), conf=ROOMY, binds="", phases={"second": "Inqueue", "third": "Pending"},
     ),
     Case(
-        "gated pods are not promised room",
+        "gated pods reserve no capacity",
         nodes(10, 1), gang(2, cpu=6, gated=True, name="first", resources={"cpu": 12}, phase="Inqueue"),
         wants(12, "second"), conf=ROOMY, binds="--", phases={"second": "Inqueue"},
     ),
@@ -73,11 +74,11 @@ OVERCOMMIT = [
         reasons={"gang": ["resource in cluster is overused: overused memory", "the job is not let into its queue yet"]},
     ),
     Case(
-        "who is not let in has its pods waiting",
+        "pods of a job that is not admitted wait",
         nodes(10, 1), gang(2, resources={"cpu": 13}), gang(2, name="other"), conf=ROOMY, binds="-- aa",
     ),
     Case(
-        "without the action everybody is let in",
+        "without the action every job is admitted",
         nodes(10, 1), gang(2, resources={"cpu": 13}), conf=configuration("gang", "overcommit", actions="allocate"),
         binds="aa",
     ),
@@ -127,13 +128,13 @@ QUEUES = [
         wants(1, "second", queue="left"), conf=SHARES, binds="", phases={"first": "Inqueue", "second": "Pending"},
     ),
     Case(
-        "a closed queue lets nobody in",
+        "a closed queue admits no job",
         nodes(10, 1), queue("left", state="Closed"), gang(1, queue="left", resources={"cpu": 1}), conf=SHARES,
         binds="-", phases={"gang": "Pending"},
         reasons={"gang": ["queue left is Closed, not Open", "the job is not let into its queue yet"]},
     ),
     Case(
-        "queues take turns",
+        "queues are served in turn",
         nodes(10, 1), queue("left"), queue("right"), running("aa", queue="left"), wants(6, "first", queue="left"),
         wants(6, "second", queue="right"),
         conf=configuration("overcommit", plugin("proportion", enableJobEnqueued=False)), binds="",

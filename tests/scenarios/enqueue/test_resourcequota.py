@@ -1,4 +1,4 @@
-"""A job is let in when the quotas of its namespace leave room for it."""
+"""A job is admitted when the quotas of its namespace have enough left."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ ROOM = nodes(99, 1)
 
 
 def asking(name: str = "gang", minimum: int = 2, **facts: Any) -> Any:
-    """A group whose pods are made once it is let in."""
+    """A group whose pods are created once it is admitted."""
     return group(name, minimum, resources=facts.pop("resources", {"cpu": 4}), **facts)
 
 
 def story(name: str, *world: Any, phase: str = "Inqueue", why: str = "", conf: str = CONF, **expected: Any) -> Case:
-    """Whether the group `gang` is let in, and what it is told if not."""
+    """Whether the group `gang` is admitted, and its reason if not."""
     waits = ["no pods exist yet, 2 must start together", "the job is not let into its queue yet"]
     told = {"gang": [waits[0], f"resource quota insufficient, {why}", waits[1]]} if why else None
     return Case(name, ROOM, *world, conf=conf, binds="", phases={"gang": phase}, reasons=told, **expected)
@@ -42,14 +42,14 @@ LET_IN = [
     ),
     story("the smaller of two names for one thing", quota("q", {"cpu": 9, "requests.cpu": 3}), asking(),
           phase="Pending", why="requested: cpu=4, used: cpu=0, limited: cpu=3 (ResourceQuota q)"),
-    story("memory in the words of people", quota("q", {"memory": "4Gi"}, {"memory": "2Gi"}),
+    story("memory with a suffix", quota("q", {"memory": "4Gi"}, {"memory": "2Gi"}),
           asking(resources={"memory": "3Gi"}), phase="Pending",
           why="requested: memory=3Gi, used: memory=2Gi, limited: memory=4Gi (ResourceQuota q)"),
     story("what a job does not ask for does not matter", quota("q", {"memory": "1Gi"}, {"memory": "9Gi"}), asking()),
     story("limits, where the job states them", quota("q", {"limits.cpu": 5}),
           asking(resources={"cpu": 4, "limits.cpu": 6}), phase="Pending",
           why="requested: limits.cpu=6, used: limits.cpu=0, limited: limits.cpu=5 (ResourceQuota q)"),
-    story("limits of a job that needs nobody to start", quota("q", {"limits.cpu": 5}),
+    story("limits of a job with minimum zero", quota("q", {"limits.cpu": 5}),
           asking(minimum=0, resources={"limits.cpu": 6}), phase="Pending"),
     story("and not where it does not", quota("q", {"limits.cpu": 1}), asking()),
     story("devices", quota("q", {f"requests.{GPU}": 8}, {f"requests.{GPU}": 6}), asking(resources={GPU: 4}),
@@ -59,13 +59,14 @@ LET_IN = [
           why="requested: pods=2, used: pods=2, limited: pods=3 (ResourceQuota q)"),
     story("counted in either way", quota("q", {"count/pods": 3}, {"count/pods": 2}), asking(), phase="Pending",
           why="requested: pods=2, used: pods=2, limited: pods=3 (ResourceQuota q)"),
-    story("every quota must have room", quota("one", {"cpu": 10}), quota("two", {"cpu": 2}), asking(), phase="Pending",
+    story("every quota needs enough left", quota("one", {"cpu": 10}), quota("two", {"cpu": 2}), asking(),
+          phase="Pending",
           why="requested: cpu=4, used: cpu=0, limited: cpu=2 (ResourceQuota two)"),
-    story("all that is short is told", quota("q", {"cpu": 1, "memory": 1, "pods": 9}),
+    story("every exceeded resource is reported", quota("q", {"cpu": 1, "memory": 1, "pods": 9}),
           asking(resources={"cpu": 4, "memory": "1Ki"}), phase="Pending",
           why="requested: cpu=4,memory=1Ki, used: cpu=0,memory=0, limited: cpu=1,memory=1 (ResourceQuota q)"),
     story("quotas of other namespaces", namespace("other"), quota("q", {"cpu": 1}, namespace="other"), asking()),
-    story("a job that states nothing is let in", quota("q", {"cpu": 0}), group("gang", 1)),
+    story("a job without a request is admitted", quota("q", {"cpu": 0}), group("gang", 1)),
     story("the switch", quota("q", {"cpu": 1}), asking(),
           conf=configuration("gang", plugin("resourcequota", enableJobEnqueued=False))),
     story("a quota for some pods only is left to the server", quota("q", {"cpu": 1}, scopes=["BestEffort"]), asking()),
@@ -73,7 +74,7 @@ LET_IN = [
         "a quota for some classes, too", asking(),
         quota("q", {"cpu": 1}, scopeSelector={"matchExpressions": [{"scopeName": "NotTerminating"}]}),
     ),
-    story("a quota that makes no sense is told", quota("q", {"cpu": "many"}), asking(),
+    story("an invalid quota is reported", quota("q", {"cpu": "many"}), asking(),
           warnings=[
               'ResourceQuota default/q: spec.hard.cpu: "many" is not a quantity; write a number and a suffix, '
               "as in 500m, 2, 1.5 or 4Gi; the quota is left out",
@@ -81,16 +82,16 @@ LET_IN = [
 ]  # fmt: skip
 
 TOGETHER = [
-    Case("a promise counts", ROOM, quota("q", {"cpu": 7}), asking("one"), asking("two"), conf=CONF, binds="",
+    Case("an admitted job counts", ROOM, quota("q", {"cpu": 7}), asking("one"), asking("two"), conf=CONF, binds="",
          phases={"one": "Inqueue", "two": "Pending"},
          codes={"two": ["NoPodsYet", "NamespaceQuotaExceeded", "NotAdmitted"]}),
     Case("also one of an earlier cycle", ROOM, quota("q", {"cpu": 7}), asking("one", phase="Inqueue"), asking("two"),
          conf=CONF, binds="", phases={"one": "Inqueue", "two": "Pending"}),
     Case("and one of the cycle before", ROOM, quota("q", {"cpu": 7}), asking("one"), asking("two"), cycles=2, conf=CONF,
          binds="", phases={"one": "Inqueue", "two": "Pending"}),
-    Case("what is refused promises nothing", ROOM, quota("q", {"cpu": 7}), asking("one", resources={"cpu": 9}),
+    Case("a rejected job does not count", ROOM, quota("q", {"cpu": 7}), asking("one", resources={"cpu": 9}),
          asking("two"), conf=CONF, binds="", phases={"one": "Pending", "two": "Inqueue"}),
-    Case("in other namespaces nothing is promised", ROOM, quota("q", {"cpu": 7}), asking("one"), namespace("other"),
+    Case("other namespaces are not affected", ROOM, quota("q", {"cpu": 7}), asking("one"), namespace("other"),
          quota("q", {"cpu": 7}, namespace="other"), asking("two", namespace="other"), conf=CONF, binds="",
          phases={"one": "Inqueue", "other/two": "Inqueue"}),
     Case("pods that exist are in use already", ROOM, quota("q", {"cpu": 4, "pods": 2}, {"cpu": 4, "pods": 2}),
@@ -101,7 +102,7 @@ TOGETHER = [
     Case("the other half must fit", ROOM, quota("q", {"limits.cpu": 3}, {"limits.cpu": 2}),
          gang(1, cpu=2, minimum=2, resources={"cpu": 4, "limits.cpu": 4}), conf=CONF, binds="-",
          phases={"gang": "Pending"}),
-    Case("an admitted job with all its pods promises nothing more", ROOM, quota("q", {"cpu": 8}, {"cpu": 4}),
+    Case("an admitted job with all its pods counts nothing more", ROOM, quota("q", {"cpu": 8}, {"cpu": 4}),
          gang(2, cpu=2, resources={"cpu": 4}, name="one", phase="Inqueue", gated=True), asking("two"), conf=CONF,
          binds="--", phases={"two": "Inqueue"}),
 ]  # fmt: skip

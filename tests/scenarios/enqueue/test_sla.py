@@ -1,4 +1,4 @@
-"""Nobody waits longer than was agreed."""
+"""No job waits longer than its SLA."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def at(clock: str) -> str:
     return f"2026-03-01T{clock}:00Z"
 
 
-#: The latest object of a world tells what time it is.
+#: The latest object of a cluster defines the current time.
 NOON = {**namespace("clock"), "metadata": {"name": "clock", "uid": "clock", "creationTimestamp": at("12:00")}}
 
 
@@ -39,11 +39,11 @@ ORDER = [
          conf=agreeing(), binds="-a"),
     Case("the older of equal deadlines", ONE, waiting("young", "11:00", "2h"), waiting("old", "10:00", "3h"),
          conf=agreeing(), binds="-a"),
-    Case("who agreed on nothing comes last", ONE, waiting("old", "10:00"), waiting("young", "11:00", "100h"),
+    Case("a job without an SLA comes last", ONE, waiting("old", "10:00"), waiting("young", "11:00", "100h"),
          conf=agreeing(), binds="-a"),
-    Case("nobody agreed on anything: by age", ONE, waiting("young", "11:00"), waiting("old", "10:00"),
+    Case("without any SLA: by age", ONE, waiting("young", "11:00"), waiting("old", "10:00"),
          conf=agreeing(), binds="-a"),
-    Case("what holds for all counts for those who say nothing", ONE, waiting("old", "10:00", "9h"),
+    Case("the default holds for jobs without their own", ONE, waiting("old", "10:00", "9h"),
          waiting("young", "11:00"), conf=agreeing("1h30m"), binds="-a"),
     Case("a job's own word counts first", ONE, waiting("old", "10:00", "1h"), waiting("young", "11:00"),
          conf=agreeing("30m"), binds="a-"),
@@ -57,7 +57,7 @@ ORDER = [
     Case("a job without a date came just now", ONE, gang(1, name="none", notes={AGREED: "1h"}),
          waiting("young", "11:00", "90m"), conf=agreeing(), binds="-a"),
     Case(
-        "what makes no sense is told and left out", ONE, waiting("old", "10:00"), waiting("young", "11:00", "soon"),
+        "an invalid value is reported and ignored", ONE, waiting("old", "10:00"), waiting("young", "11:00", "soon"),
         conf=agreeing(), binds="a-",
         warnings=[
             f"PodGroup default/young: annotation {AGREED}: 'soon' is not a duration; "
@@ -74,7 +74,7 @@ OVERCOMMIT = ("gang", "predicates", "overcommit")
 ADMISSION = [
     Case("before the deadline others decide", NOON, nodes(1, 1), waiting("gang", "11:00", "2h", **LARGE),
          conf=agreeing("", *OVERCOMMIT), binds="-", phases={"gang": "Pending"}),
-    Case("after it the job is let in", NOON, nodes(1, 1), waiting("gang", "11:00", "30m", **LARGE),
+    Case("after it the job is admitted", NOON, nodes(1, 1), waiting("gang", "11:00", "30m", **LARGE),
          conf=agreeing("", *OVERCOMMIT), binds="a"),
     Case("to the second", NOON, nodes(1, 1), waiting("gang", "11:00", "1h", **LARGE),
          conf=agreeing("", *OVERCOMMIT), binds="a"),
@@ -99,9 +99,9 @@ KEEPING = [
          binds="--- a"),
     Case("once its time is over it keeps what it finds", TWO, waiting("large", "11:00", "30m", 3), SMALL,
          conf=agreeing(), binds="--- -"),
-    Case("nobody of it is bound before it is whole", TWO, waiting("large", "11:00", "30m", 3), conf=agreeing(),
+    Case("no pod of it is bound before it is whole", TWO, waiting("large", "11:00", "30m", 3), conf=agreeing(),
          binds="---", cycles=2),
-    Case("it starts when there is room", NOON, nodes(2, 1), running("a", releasing=True),
+    Case("it starts when there is capacity", NOON, nodes(2, 1), running("a", releasing=True),
          waiting("large", "11:00", "30m", 2), SMALL, cycles=2, conf=agreeing(), binds="aa -"),
     Case("the switch of keeping", TWO, waiting("large", "11:00", "30m", 3), SMALL,
          conf=agreeing(enableJobPipelined=False), binds="--- a"),
@@ -114,6 +114,6 @@ def test_sla(case: Case) -> None:
 
 
 @pytest.mark.parametrize("text", ["soon", "5", "1h 30m", "-5m", "0s", "1d", "9" * 65 + "s", "99999999h"])
-def test_a_duration_that_makes_no_sense_is_refused(text: str) -> None:
+def test_invalid_duration_is_rejected(text: str) -> None:
     with pytest.raises(ConfigurationError, match=r"argument 'sla-waiting-time' of plugin 'sla': .* (duration|nothing)"):
         Case("", nodes(1, 1), gang(1), binds="").plan(agreeing(text))

@@ -118,7 +118,7 @@ TAINTS = [
         gang(1, tolerations=["load>50:NoSchedule"]), binds="b",
     ),
     Case(
-        "what is said of it",
+        "its message",
         nodes(4, 1, taints=[GPU_TAINT]), gang(1), binds="-", codes={"gang": ["UntoleratedTaint"]},
         reasons={"gang": ["0/1 nodes are available: 1 node(s) had untolerated taint {gpu: true}."]},
     ),
@@ -182,7 +182,7 @@ PORTS = [
         nodes(9, 2), foreign("a", ports=port(80, hostIP="10.0.0.1")), gang(1, ports=port(80)), binds="b",
     ),
     Case(
-        "the one address is taken by who has all",
+        "the one address is taken by a pod that uses all",
         nodes(9, 2), foreign("a", ports=port(80)), gang(1, ports=port(80, hostIP="10.0.0.1")), binds="b",
     ),
     Case(
@@ -191,7 +191,7 @@ PORTS = [
         reasons={"gang": ["0/2 nodes are available: 2 node(s) didn't have free ports for the requested pod ports."]},
         codes={"gang": ["HostPortTaken", "GangShortOfRoom"]},
     ),
-    Case("one per node, though one node has room for all", nodes(9, 3), gang(3, ports=port(80)), binds="abc"),
+    Case("one per node, though one node has capacity for all", nodes(9, 3), gang(3, ports=port(80)), binds="abc"),
     Case(
         "on the network of the host every port is a host port",
         nodes(9, 2), foreign("a", ports=port(80)), gang(1, ports=[{"containerPort": 80}], hostNetwork=True), binds="b",

@@ -19,14 +19,14 @@ def scored_by(scorer: str, weight: int = 1) -> str:
 
 
 def both(least: int, most: int) -> str:
-    """A configuration in which room counts for and against a node."""
+    """A configuration in which free capacity counts for and against a node."""
     weights = {argument.key: 0 for argument in NodeOrder.arguments.declared}
     weights |= {"leastrequested.weight": least, "mostrequested.weight": most}
     return configuration("gang", "predicates", plugin("nodeorder", weights))
 
 
 def packed(**weights: object) -> str:
-    """A configuration with binpack alone; `cpu=2` stands for `binpack.cpu: 2`."""
+    """A configuration with binpack alone; `cpu=2` means `binpack.cpu: 2`."""
     return configuration("gang", "predicates", plugin("binpack", {f"binpack.{key}": w for key, w in weights.items()}))
 
 
@@ -56,7 +56,7 @@ ROOM = [
     Case("whichever it is", nodes(4, 2), foreign("a"), gang(1), conf=both(1, 1), binds="a"),
     Case("the heavier of the two wins", nodes(4, 2), foreign("a"), gang(1), conf=both(2, 1), binds="b"),
     Case(
-        "a negative weight turns a wish around",
+        "a negative weight inverts a preference",
         nodes(4, 2), foreign("a"), gang(1), binds="a", conf=scored_by("leastrequested", -1),
     ),
 ]  # fmt: skip
@@ -73,12 +73,12 @@ BALANCE = [
         nodes(8, 2, memory="8Gi"), foreign("b", 0, "2Gi"), gang(1, cpu=2), conf=BALANCED, binds="b",
     ),
     Case(
-        "gpus count for who asks for one",
+        "gpus count for pods that request one",
         node("a", 8, "8Gi", gpu=2), node("b", 8, "8Gi", gpu=8), gang(1, cpu=1, memory="1Gi", gpu=1), conf=BALANCED,
         binds="b",
     ),
     Case(
-        "and for nobody else",
+        "and for no others",
         node("a", 8, "8Gi", gpu=8), node("b", 8, "8Gi"), foreign("a", 0, gpu=8), gang(1, cpu=1, memory="1Gi"),
         conf=BALANCED, binds="a",
     ),
@@ -114,9 +114,9 @@ BY_IMAGES = scored_by("imagelocality")
 
 NODES = [
     Case("a node that the pod likes", DISKS, gang(1, **likes((1, "ssd"))), conf=BY_AFFINITY, binds="c"),
-    Case("the heavier wish", DISKS, gang(1, **likes((1, "ssd"), (2, "hdd"))), conf=BY_AFFINITY, binds="b"),
-    Case("wishes of equal weight", DISKS, gang(1, **likes((1, "ssd"), (1, "hdd"))), conf=BY_AFFINITY, binds="b"),
-    Case("a wish that no node fulfils", DISKS, gang(1, **likes((1, "tape"))), conf=BY_AFFINITY, binds="a"),
+    Case("the heavier preference", DISKS, gang(1, **likes((1, "ssd"), (2, "hdd"))), conf=BY_AFFINITY, binds="b"),
+    Case("preferences of equal weight", DISKS, gang(1, **likes((1, "ssd"), (1, "hdd"))), conf=BY_AFFINITY, binds="b"),
+    Case("a preference that no node meets", DISKS, gang(1, **likes((1, "tape"))), conf=BY_AFFINITY, binds="a"),
     Case("a node that would rather not", node("a", taints=[SPOT]), node("b"), gang(1), conf=BY_TAINTS, binds="b"),
     Case("tolerated", node("a", taints=[SPOT]), node("b"), gang(1, tolerations=["spot"]), conf=BY_TAINTS, binds="a"),
     Case(
@@ -190,11 +190,11 @@ PODS = [
         node("a", 9), HOSTS[1:], running("b", labels=WEB), gang(1, **soft()), conf=BY_SPREAD, binds="c",
     ),
     Case(
-        "where there is no room, anywhere will do",
+        "without capacity, any node is allowed",
         HOSTS[:1], node("b", 0, labels={"host": "b"}), gang(3, **soft()), conf=BY_SPREAD, binds="aaa",
     ),
     Case(
-        "wishes count while a room is waited for",
+        "preferences count for a pipelined pod",
         [node(name, 8, gpu=1, labels={"host": name}) for name in "ab"], running("ab", gpu=1, releasing=True),
         foreign("b", cpu=4, labels=WEB), gang(1, gpu=1, **wishes(1)), conf=configuration("gang", "nodeorder"),
         binds="B",
@@ -246,5 +246,5 @@ PACKING = [
 
 
 @pytest.mark.parametrize("case", ROOM + BALANCE + NODES + PODS + PACKING, ids=str)
-def test_scores(case: Case) -> None:
+def test_node_scores(case: Case) -> None:
     case.check()

@@ -112,7 +112,7 @@ HIERARCHY = [
         "far above, too", COLOURS, using(name="top", required="green"), queue("division", parent="top"), BELOW, TEAM,
         conf=TREE, binds="c",
     ),
-    Case("the root is above everybody", COLOURS, using(name="root", required="red"), BELOW, queue("division"), TEAM,
+    Case("the root is above all queues", COLOURS, using(name="root", required="red"), BELOW, queue("division"), TEAM,
          conf=TREE, binds="a"),
     Case(
         "its own word counts first", COLOURS, using(name="division", required="blue"),
@@ -160,9 +160,9 @@ LIMITED = [
          gang(2, queue="team"), conf=CONF, binds="aa"),
     Case("a group that is not named is not limited", REDS, limited({"red": {"cpu": 1}}, "blue"), gang(2, queue="team"),
          conf=CONF, binds="cc"),
-    Case("who does not ask for a resource is not kept by its limit", REDS, limited({"red": {"memory": 0}}, "red"), TEAM,
+    Case("a pod without the resource is not limited by it", REDS, limited({"red": {"memory": 0}}, "red"), TEAM,
          conf=CONF, binds="a"),
-    Case("a resource that nobody has limits nobody", REDS, limited({"red": {"rdma/hca": 1}}, "red"), TEAM, conf=CONF,
+    Case("a resource that no node has limits no queue", REDS, limited({"red": {"rdma/hca": 1}}, "red"), TEAM, conf=CONF,
          binds="a"),
     Case(
         "a gang that was given up gives back what it took", REDS, limited({"red": {"cpu": 4}}, "red"),
@@ -189,11 +189,11 @@ HIGH = priority_class("high", 9)
 URGENT = gang(1, name="urgent", priority="high", queue="team")
 
 ROOM = [
-    Case("who goes gives back what it used of a limit", HIGH, REDS, limited({"red": {"cpu": 1}}, "red"),
+    Case("an evicted pod returns its use of a limit", HIGH, REDS, limited({"red": {"cpu": 1}}, "red"),
          running("a", queue="team"), URGENT, conf=PREEMPTING, evicts=["old-task-0"], binds="A"),
     Case("a limit keeps an urgent job, too", HIGH, REDS, limited({"red": {"cpu": 1}}, "red"),
          running("a", queue="team", priority="high"), URGENT, conf=PREEMPTING, binds="-"),
-    Case("room is made where the queue may be", HIGH, grouped("a:red b:blue", cpu=1), using(required="blue"),
+    Case("victims are selected where the queue may run", HIGH, grouped("a:red b:blue", cpu=1), using(required="blue"),
          using(name="other", required="red"), running("a", name="one", queue="other"),
          running("b", name="two", queue="team"), URGENT, conf=PREEMPTING, evicts=["two-task-0"], binds="B"),
 ]  # fmt: skip

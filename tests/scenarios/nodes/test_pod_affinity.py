@@ -35,13 +35,13 @@ NEAR = [
         ZONES, foreign("d", labels=DATABASE), gang(1, **near(term(DATABASE))), binds="c",
     ),
     Case(
-        "near nobody who is there",
+        "near a pod that does not exist",
         ZONES, gang(1, labels=WEB, **near(term(DATABASE))), binds="-",
         reasons={"gang": ["0/4 nodes are available: 4 node(s) didn't match pod affinity rules."]},
         codes={"gang": ["PodAffinityUnsatisfied"]},
     ),
     Case(
-        "not in a zone with somebody else",
+        "not in a zone with another pod",
         ZONES, foreign("a", labels=WEB), foreign("c", labels=DATABASE, name="other"), gang(1, **near(term(DATABASE))),
         binds="c",
     ),
@@ -54,7 +54,7 @@ NEAR = [
         ZONES, gang(3, cpu=4, labels=WEB, **near(term(WEB))), binds="aab",
     ),
     Case(
-        "where the set already is, the next goes, too",
+        "where the set already is, the next pod is placed, too",
         ZONES, foreign("d", labels=WEB), gang(1, labels=WEB, **near(term(WEB))), binds="c",
     ),
     Case(
@@ -92,7 +92,7 @@ NEAR = [
         gang(1, **near(term(DATABASE, namespaceSelector={}))), binds="c",
     ),
     Case(
-        "no selector selects nobody",
+        "no selector selects no pod",
         ZONES, foreign("c", labels=DATABASE), gang(1, **near({"topologyKey": ZONE})), binds="-",
     ),
     Case(
@@ -102,7 +102,7 @@ NEAR = [
         gang(1, labels={"hash": "2"}, **near(term(WEB, matchLabelKeys=["hash"]))), binds="c",
     ),
     Case(
-        "a pod that ended is near nobody",
+        "a finished pod has no neighbours",
         ZONES, foreign("c", labels=DATABASE, phase="Succeeded"), gang(1, **near(term(DATABASE))), binds="-",
     ),
     Case(
@@ -134,7 +134,7 @@ AWAY = [
         ZONES, gang(3, minimum=2, labels=WEB, **away(term(WEB))), binds="ac-",
     ),
     Case(
-        "a node without the label is away from everybody",
+        "a node without the label satisfies anti-affinity",
         ZONES, node("e", 9), foreign("a", labels=WEB), foreign("c", labels=WEB, name="other"),
         gang(2, labels=WEB, **away(term(WEB))), binds="ee",
     ),
@@ -156,11 +156,11 @@ AWAY = [
 
 SYMMETRIC = [
     Case(
-        "who is there may keep others away",
+        "a running pod may keep others away",
         ZONES, foreign("a", labels=DATABASE, **away(term(WEB))), gang(1, labels=WEB), binds="c",
     ),
     Case(
-        "what is said of it",
+        "its message",
         HOSTS[:1], foreign("a", **away(term(WEB, "host"))), gang(1, labels=WEB), binds="-",
         reasons={"gang": ["0/1 nodes are available: 1 node(s) didn't satisfy existing pods anti-affinity rules."]},
         codes={"gang": ["ExistingPodAntiAffinityViolated"]},
@@ -171,12 +171,12 @@ SYMMETRIC = [
         ZONES, foreign("a", namespace="elsewhere", **away(term(WEB))), gang(1, labels=WEB), binds="a",
     ),
     Case(
-        "who comes first in this cycle keeps the next away",
+        "an earlier pod of this cycle keeps the next away",
         ZONES, gang(1, name="first", **away(term(WEB))), gang(1, name="second", labels=WEB), binds="a c",
     ),
     Case("within a gang, too", HOSTS, gang_of(pod(**away(term(WEB, "host"))), *[pod(labels=WEB)] * 2), binds="abb"),
     Case(
-        "a gang that failed keeps nobody away",
+        "a gang that failed keeps no pod away",
         nodes(9, 1, labels={"host": "a"}), gang_of(pod(**away(term(WEB, "host"))), pod(20), name="first"),
         gang(1, name="second", labels=WEB), binds="-- a",
     ),

@@ -1,4 +1,4 @@
-"""Some resources are packed, others spread, and what is scarce is kept for those who need it."""
+"""Some resources are packed, others spread, and scarce resources are kept for the pods that need them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ STRATEGIES = [
         conf=fitted(resources={"cpu": strategy(MOST, 0), "memory": strategy(MOST)}), binds="b",
     ),
     Case(
-        "a beginning stands for all resources that begin so", GPUS_IN_USE, gang(1, gpu=1),
+        "a prefix matches all resources that begin with it", GPUS_IN_USE, gang(1, gpu=1),
         conf=fitted(resources={"nvidia.com/*": strategy(MOST)}), binds="b",
     ),
     Case(
@@ -81,15 +81,17 @@ def with_constraint(kind: str | None = None, weights: str | None = None) -> dict
 
 WISHES = [
     Case(
-        "a pod may want to be packed", nodes(4, 2), foreign("b"), gang(1, annotations=with_constraint(MOST)), conf=fitted(),
+        "a pod may want to be packed", nodes(4, 2), foreign("b"), gang(1, annotations=with_constraint(MOST)),
+        conf=fitted(),
         binds="b",
     ),
     Case(
-        "a pod may want to be spread", nodes(4, 2), foreign("a"), gang(1, annotations=with_constraint("LeastAllocated")),
+        "a pod may want to be spread", nodes(4, 2), foreign("a"),
+        gang(1, annotations=with_constraint("LeastAllocated")),
         conf=PACKED, binds="b",
     ),
     Case(
-        "a pod may say what matters to it", UNEVEN,
+        "a pod may set its own weights", UNEVEN,
         gang(1, memory="1Gi", annotations=with_constraint(weights='{"cpu": 3, "memory": 1}')), binds="b", conf=fitted(),
     ),
     Case(
@@ -105,7 +107,7 @@ WISHES = [
         gang(1, gpu=1, annotations=with_constraint(MOST, f'{{"{GPU}": 5}}')), binds="b", conf=fitted(),
     ),
     Case(
-        "a strategy that nobody knows is told and left out", nodes(4, 2), foreign("a"),
+        "an unknown strategy is reported and ignored", nodes(4, 2), foreign("a"),
         gang(1, annotations=with_constraint("Sideways")), binds="b", conf=fitted(),
         warnings=[
             f"annotation {SCORING_TYPE}: write LeastAllocated or MostAllocated, not 'Sideways'; it is left out",
@@ -113,7 +115,7 @@ WISHES = [
     ),
     *(
         Case(
-            f"weights that make no sense are told and left out: {text}", nodes(4, 2), foreign("a"),
+            f"invalid weights are reported and ignored: {text}", nodes(4, 2), foreign("a"),
             gang(1, annotations=with_constraint(weights=text)), conf=fitted(), binds="b",
             warnings=[
                 f'annotation {WEIGHTS}: write weights like {{"cpu": 2, "memory": 1}}, not {text!r}; it is left out',
@@ -132,12 +134,12 @@ A10 = "nvidia.com/a10"
 MIXED = [node("a", more={GPU: 4, A10: 4}), node("b", gpu=4), node("c")]
 
 SCARCITY = [
-    Case("who needs no gpu stays away from nodes with gpus", MIXED, gang(1), conf=scarce(), binds="c"),
-    Case("it is a wish, not a rule", node("a", gpu=4), gang(1), conf=scarce(), binds="a"),
+    Case("a pod without gpus avoids nodes with gpus", MIXED, gang(1), conf=scarce(), binds="c"),
+    Case("it is a preference, not a filter", node("a", gpu=4), gang(1), conf=scarce(), binds="a"),
     Case("nothing is avoided unless it is switched on", MIXED, gang(1), binds="a",
          conf=fitted(resourceStrategyFitWeight=0, sra={"resources": GPU})),
     Case(
-        "who needs a gpu leaves the rarer ones alone", MIXED, gang(1, gpu=1), conf=scarce(resources=f"{GPU}, {A10}"),
+        "a pod with a gpu avoids the rarer ones", MIXED, gang(1, gpu=1), conf=scarce(resources=f"{GPU}, {A10}"),
         binds="b",
     ),
     Case(
@@ -147,7 +149,7 @@ SCARCITY = [
     Case(
         "a scarce resource that no node has", MIXED[1:], gang(1), conf=scarce(resources=f"{GPU}, rdma/hca"), binds="c",
     ),
-    Case("no weight, no wish", MIXED, gang(1), conf=scarce(weight=0), binds="a"),
+    Case("no weight, no preference", MIXED, gang(1), conf=scarce(weight=0), binds="a"),
     Case(
         "its weight against the fit", node("a", 64, gpu=4), node("b", 8), gang(1),
         conf=fitted(sra={"enable": True, "resources": GPU, "weight": 1}), binds="a",
@@ -178,12 +180,13 @@ PROPORTIONS = [
         "so is their memory", node("a", 74, "72G", gpu=8), gang(1, 1, memory="8G", name="first"),
         gang(1, 1, memory="1G", name="second"), conf=kept(cpu=1, memory=8), binds="a-",
     ),
-    Case("whoever asks for a gpu may have it all", node("a", 8, gpu=1), gang(1, 8, gpu=1), conf=kept(cpu=8), binds="a"),
+    Case("a pod that requests a gpu may have it all", node("a", 8, gpu=1), gang(1, 8, gpu=1), conf=kept(cpu=8),
+         binds="a"),
     Case(
         "gpus in use keep nothing", node("a", 10, gpu=2), foreign("a", 1, gpu=1), gang(1, 1), conf=kept(cpu=8),
         binds="a",
     ),
-    Case("one core and one gigabyte where nothing is said", node("a", 4, gpu=4), gang(1), conf=kept(), binds="-"),
+    Case("one core and one gigabyte by default", node("a", 4, gpu=4), gang(1), conf=kept(), binds="-"),
     Case("a node without gpus keeps nothing", node("a", 4, gpu=4), node("b"), gang(4), conf=kept(), binds="bbbb"),
     Case("nothing is kept unless it is switched on", node("a", 4, gpu=4), gang(1), binds="a",
          conf=fitted(proportional={"resources": GPU})),
@@ -198,7 +201,7 @@ PROPORTIONS = [
         gang(1, 2, name="first"), gang(1, 1, name="second"), conf=kept(), binds="a-",
     ),
     Case(
-        "room is made beside what is kept", node("a", 4, gpu=2), priority_class("high", 9), running("a", 2),
+        "victims are selected beside what is reserved", node("a", 4, gpu=2), priority_class("high", 9), running("a", 2),
         gang(1, 2, priority="high"), evicts=["old-task-0"], binds="A",
         conf=configuration(
             ["priority", "gang"], ["predicates", plugin("resource-strategy-fit", PROPORTIONAL)],
@@ -228,7 +231,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("arguments", "words"), MISTAKES)
-def test_a_mistake_inside_an_argument_is_refused_by_its_place(arguments: dict[str, Any], words: str) -> None:
+def test_error_inside_argument_is_rejected_with_its_path(arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
         Case("", nodes(1, 1), gang(1), binds="").plan(fitted(**arguments))
     [key] = arguments

@@ -17,7 +17,7 @@ DAY, NIGHT = "08:00-18:00", "20:00-06:00"
 
 
 def clock(hour: str) -> Any:
-    """The latest object of a world tells what time it is."""
+    """The latest object of a cluster defines the current time."""
     metadata = {"name": "clock", "uid": "clock", "creationTimestamp": f"2026-03-01T{hour}:00Z"}
     return {**namespace("clock"), "metadata": metadata}
 
@@ -38,26 +38,27 @@ WILLING = {"annotations": {ZONE: "*"}}
 MARKED = {"annotations": {PREEMPTABLE: "true"}}
 
 NODES = [
-    Case("a node that is lent out takes who may be lent", NOON, LENT, gang(1, **WILLING), conf=zones(), binds="a"),
-    Case("who may be preempted may be lent", NOON, LENT, gang(1, **MARKED), conf=zones(), binds="a"),
+    Case("a revocable node takes revocable pods", NOON, LENT, gang(1, **WILLING), conf=zones(), binds="a"),
+    Case("a preemptable pod is revocable", NOON, LENT, gang(1, **MARKED), conf=zones(), binds="a"),
     Case("also by a label", NOON, LENT, gang(1, labels={PREEMPTABLE: "true"}), conf=zones(), binds="a"),
     Case(
-        "nobody else", NOON, LENT, gang(1), conf=zones(), binds="-",
+        "no others", NOON, LENT, gang(1), conf=zones(), binds="-",
         reasons={"gang": ["0/1 nodes are available: 1 not allow to dispatch to revocable node."]},
         codes={"gang": ["RevocableNode"]},
     ),
-    Case("not who names a zone", NOON, LENT, gang(1, annotations={ZONE: "z"}), conf=zones(), binds="-"),
+    Case("not a pod of a named zone", NOON, LENT, gang(1, annotations={ZONE: "z"}), conf=zones(), binds="-"),
     Case("its word about zones counts first", NOON, LENT, gang(1, annotations={ZONE: "z", PREEMPTABLE: "true"}),
          conf=zones(), binds="-"),
-    Case("nor who may not be preempted", NOON, LENT, gang(1, annotations={PREEMPTABLE: "false"}), conf=zones(),
+    Case("nor a pod that is not preemptable", NOON, LENT, gang(1, annotations={PREEMPTABLE: "false"}), conf=zones(),
          binds="-"),
     Case("others go where they always go", NOON, LENT, PLAIN, gang(1), conf=zones(), binds="b"),
-    Case("who may be lent leaves the others alone", NOON, PLAIN, node("c", labels={ZONE: "z"}), gang(1, **WILLING),
+    Case("a revocable pod avoids the other nodes", NOON, PLAIN, node("c", labels={ZONE: "z"}), gang(1, **WILLING),
          conf=zones(), binds="c"),
-    Case("as long as there is room", NOON, node("a", 1, labels={ZONE: "z"}), PLAIN, gang(3, **WILLING), conf=zones(),
+    Case("as long as there is capacity", NOON, node("a", 1, labels={ZONE: "z"}), PLAIN, gang(3, **WILLING),
+         conf=zones(),
          binds="abb"),
     Case(
-        "before its hours a node takes nobody", clock("07:59"), LENT, gang(1, **WILLING), conf=zones(), binds="-",
+        "before its time window a node takes no pod", clock("07:59"), LENT, gang(1, **WILLING), conf=zones(), binds="-",
         reasons={"gang": [f"0/1 nodes are available: 1 current time beyond revocable zone z:{DAY}."]},
     ),
     Case("from the first minute", clock("08:00"), LENT, gang(1, **WILLING), conf=zones(), binds="a"),
@@ -68,7 +69,7 @@ NODES = [
     Case("then it is over", clock("06:00"), LENT, gang(1, **WILLING), conf=zones(NIGHT), binds="-"),
     Case("from midnight to midnight is always", NOON, LENT, gang(1, **WILLING), conf=zones("0:00-0:00"), binds="a"),
     Case(
-        "a zone that nobody knows", NOON, node("a", labels={ZONE: "y"}), gang(1, **WILLING), conf=zones(), binds="-",
+        "an unknown zone", NOON, node("a", labels={ZONE: "y"}), gang(1, **WILLING), conf=zones(), binds="-",
         reasons={"gang": ["0/1 nodes are available: 1 revocable zone y not support."]},
     ),
     Case("no zone is known at all", NOON, LENT, PLAIN, gang(1, **WILLING), conf=zones(""), binds="b"),
@@ -89,11 +90,11 @@ NODES = [
 SOFT = {"notes": {PREEMPTABLE: "true"}}
 
 JOBS = [
-    Case("who may not be preempted comes first", NOON, nodes(1, 1), gang(1, name="a", **SOFT), gang(1, name="b"),
+    Case("a pod that is not preemptable comes first", NOON, nodes(1, 1), gang(1, name="a", **SOFT), gang(1, name="b"),
          conf=zones(), binds="-a"),
     Case("the switch of the order", NOON, nodes(1, 1), gang(1, name="a", **SOFT), gang(1, name="b"),
          conf=zones(enableJobOrder=False), binds="a-"),
-    Case("rooms are held for a gang that will be whole", NOON, nodes(2, 1), running("a", cpu=2, releasing=True),
+    Case("pods of a gang that will be whole are pipelined", NOON, nodes(2, 1), running("a", cpu=2, releasing=True),
          gang(2), conf=zones(beside=("predicates",)), binds="AA"),
     Case("and not for one that will not", NOON, nodes(2, 1), running("a", cpu=1, releasing=True),
          running("a", cpu=1, name="stays"), gang_of(pod(), pod(), minimum=2), gang(1, name="late"),
@@ -105,7 +106,7 @@ def leaving(
     name: str, *world: Any, evicts: str = "", hour: str = "19:00", conf: str | None = None, also: Any = (),
     binds: str = "-", **more: Any,
 ) -> Case:  # fmt: skip
-    """Who is told to leave the node `a` of the zone, which is lent out by day."""
+    """Pods that are evicted from the node `a` of the zone, which is revocable by day."""
     conf = conf or zones(actions="evict-victims")
     return Case(
         name, clock(hour), node("a", 9, labels={ZONE: "z"}), node("b", 9), world, also, gang(1, cpu=99, name="waits"),
@@ -124,31 +125,31 @@ LEAVING = [
     leaving("not those that may not be preempted", running("a")),
     leaving("a pod's own word counts first", running("aa", **SOFT, annotations={PREEMPTABLE: "false"})),
     leaving("in both ways", running("a", annotations={PREEMPTABLE: "true"}), evicts="0"),
-    leaving("nobody leaves other nodes", running("b", **SOFT)),
-    leaving("nor a zone that nobody knows", running("a", **SOFT), conf=zones("", actions="evict-victims")),
-    leaving("one at a time, when nothing is said", running("aaa", **SOFT), evicts="0"),
+    leaving("no pod leaves other nodes", running("b", **SOFT)),
+    leaving("nor an unknown zone", running("a", **SOFT), conf=zones("", actions="evict-victims")),
+    leaving("one at a time, by default", running("aaa", **SOFT), evicts="0"),
     leaving("as many as may be missing", running("aaa", **budget(most="2")), evicts="01"),
     leaving("in per cent, rounded up", running("aaa", **budget(most="34%")), evicts="01"),
     leaving("all that run but those that must stay", running("aaa", **budget(least="1")), evicts="01"),
     leaving("what must stay in per cent, rounded up", running("aaa", **budget(least="34%")), evicts="0"),
-    leaving("nobody when all must stay", running("aaa", **budget(least="3"))),
-    leaving("nobody when more must stay than run", running("aaa", **budget(least="9"))),
-    leaving("nobody when nobody may be missing", running("aaa", **budget(most="0"))),
+    leaving("none when all must stay", running("aaa", **budget(least="3"))),
+    leaving("none when more must stay than run", running("aaa", **budget(least="9"))),
+    leaving("none when the budget allows none", running("aaa", **budget(most="0"))),
     leaving("what may be missing counts before what must stay", running("aaa", **budget(most="1", least="0")),
             evicts="0"),
     leaving(
-        "who is missing already counts", evicts="0", binds="--",
+        "missing pods count already", evicts="0", binds="--",
         also=gang_of(*[pod(nodeName="a")] * 3, pod(cpu=99), name="old", minimum=0, phase="Running", **budget(most="2")),
     ),
     leaving(
-        "who has finished is not missing", evicts="01",
+        "finished pods are not missing", evicts="01",
         also=gang_of(
             *[pod(nodeName="a")] * 2, pod(nodeName="a", phase="Succeeded"), name="old", minimum=0, phase="Running",
             **budget(most="2"),
         ),
     ),
     leaving(
-        "what makes no sense is told and left out", running("aaa", **budget(most="some")), evicts="0",
+        "an invalid value is reported and ignored", running("aaa", **budget(most="some")), evicts="0",
         warnings=[
             "PodGroup default/old: annotation volcano.sh/jdb-max-unavailable: write a number or a percentage, "
             "not 'some'; it is left out",
@@ -160,7 +161,7 @@ LEAVING = [
 
 
 def making_room(name: str, *world: Any, evicts: str = "", preemptor: Any = None, **more: Any) -> Case:
-    """Who goes for a pod that waits; node `a` is lent out right now, `b` and `c` are not."""
+    """Victims of a waiting pod; node `a` is revocable right now, `b` and `c` are not."""
     preemptor = preemptor or gang(1, cpu=99, name="waits")
     conf = more.pop("conf", configuration(plugin("tdm", {"tdm.revocable-zone.z": DAY}), actions="evict-preemptable"))
     return Case(
@@ -170,26 +171,26 @@ def making_room(name: str, *world: Any, evicts: str = "", preemptor: Any = None,
 
 
 ROOM = [
-    making_room("who could run elsewhere makes room", running("b", **SOFT), evicts="old0"),
-    making_room("who runs on a lent node stays", running("a", **SOFT)),
-    making_room("who may not be preempted stays", running("b")),
+    making_room("a pod that could run elsewhere is evicted", running("b", **SOFT), evicts="old0"),
+    making_room("a pod on a revocable node stays", running("a", **SOFT)),
+    making_room("a pod that is not preemptable stays", running("b")),
     making_room("one of each job", running("bc", name="one", **SOFT), running("bc", name="two", **SOFT),
                 evicts="one0 two0"),
     making_room("as its owner allows", running("bbc", **budget(most="2")), evicts="old0 old1"),
-    making_room("nothing for who may be preempted itself", running("b", **SOFT),
+    making_room("nothing for a preemptor that is preemptable itself", running("b", **SOFT),
                 preemptor=gang(1, cpu=99, name="waits", **MARKED)),
     making_room("nor for a job that may be", running("b", **SOFT), preemptor=gang(1, cpu=99, name="waits", **SOFT)),
-    making_room("nor for who may be lent", running("b", **SOFT), preemptor=gang(1, cpu=99, name="waits", **WILLING)),
+    making_room("nor for a revocable one", running("b", **SOFT), preemptor=gang(1, cpu=99, name="waits", **WILLING)),
     making_room("the switch of preemption", running("b", **SOFT),
                 conf=configuration(plugin("tdm", enablePreemptable=False), actions="evict-preemptable")),
-    making_room("who may not be preempted starves while it waits", running("b"), evicts="old0",
+    making_room("a pod that is not preemptable starves while it waits", running("b"), evicts="old0",
                 conf=configuration("tdm", actions="evict-for-starving")),
-    making_room("who may be does not", running("b"), preemptor=gang(1, cpu=99, name="waits", **SOFT),
+    making_room("a preemptable one does not", running("b"), preemptor=gang(1, cpu=99, name="waits", **SOFT),
                 conf=configuration("tdm", actions="evict-for-starving")),
 ]  # fmt: skip
 
 PREEMPTED = [
-    Case("room is made by preemption", NOON, node("a", 1, labels={ZONE: "z"}), node("b", 1), queue("default"),
+    Case("capacity is freed by preemption", NOON, node("a", 1, labels={ZONE: "z"}), node("b", 1), queue("default"),
          running("b", **SOFT), gang(1, name="waits"), evicts=["old-task-0"], binds="B",
          conf=zones(actions="enqueue, allocate, preempt", beside=("predicates",))),
 ]  # fmt: skip
@@ -201,7 +202,7 @@ def test_tdm(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", PREEMPTED, ids=str)
-def test_tdm_where_room_is_made(case: Case) -> None:
+def test_tdm_in_preemption(case: Case) -> None:
     case.check()
 
 
@@ -216,7 +217,7 @@ def test_tdm_where_room_is_made(case: Case) -> None:
         ({"tdm.evict.period": "0s"}, "'0s' is not between nothing and a hundred years"),
     ],
 )
-def test_hours_that_make_no_sense_are_refused(arguments: dict[str, Any], words: str) -> None:
+def test_invalid_time_windows_are_rejected(arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
         Case("", nodes(1, 1), gang(1), binds="").plan(configuration(plugin("tdm", arguments)))
     assert f"argument {next(iter(arguments))!r} of plugin 'tdm': {words}" in str(refused.value)

@@ -46,7 +46,7 @@ CASES = [
         },
     ),
     Case(
-        "unless it is only a wish",
+        "unless it is only a preference",
         ZONES[:2], node("c", 0, labels={ZONE: "north"}), gang(3, **spread(whenUnsatisfiable="ScheduleAnyway")),
         binds="aaa",
     ),
@@ -55,7 +55,7 @@ CASES = [
         node("a", 9), node("b", 9, labels={ZONE: "west"}), gang(1, **spread()), binds="b",
     ),
     Case(
-        "what is said of it",
+        "its message",
         node("a", 9), gang(1, **spread()), binds="-", codes={"gang": ["TopologySpreadViolated"]},
         reasons={
             "gang": [
@@ -76,7 +76,7 @@ CASES = [
         "a pod that does not count itself",
         ZONES, web("a"), gang(1, topologySpreadConstraints=spread()["topologySpreadConstraints"]), binds="a",
     ),
-    Case("fewer domains than wanted: nobody may be ahead", ZONES, gang(4, **spread(minDomains=4)), binds="----"),
+    Case("fewer domains than required: none may be ahead", ZONES, gang(4, **spread(minDomains=4)), binds="----"),
     Case("as many domains as wanted", ZONES, gang(4, **spread(minDomains=3)), binds="abca"),
     Case(
         "zones that the pod cannot use do not count",

@@ -22,7 +22,7 @@ B_IS_CALM = [measured("a", 4, "40Gi"), measured("b", 2, "20Gi")]
 UNKNOWN = "usage: no figure of the last 5m says what {} nodes use; these are not judged by their load"
 
 LIMITS = [
-    Case("a node whose cpu is loaded takes nobody", TWO, measured("a", "8001m"), measured("b", 8), gang(1),
+    Case("a node with a high cpu load takes no pod", TWO, measured("a", "8001m"), measured("b", 8), gang(1),
          conf=usage({"usage.weight": 0}), binds="b"),
     Case("up to the limit it does", TWO, measured("a", 8), measured("b", 8), gang(1), conf=usage({"usage.weight": 0}),
          binds="a"),
@@ -58,7 +58,7 @@ AGE = [
          gang(1), conf=usage(), binds="a", warnings=[UNKNOWN.format("2 of 2")]),
     Case("a node without a figure is not refused, and gets no points", TWO, measured("b", 5), gang(1), conf=usage(),
          binds="b", warnings=[UNKNOWN.format("1 of 2")]),
-    Case("nobody has measured anything", TWO, gang(1), conf=usage(), binds="a", warnings=[UNKNOWN.format("2 of 2")]),
+    Case("no metrics at all", TWO, gang(1), conf=usage(), binds="a", warnings=[UNKNOWN.format("2 of 2")]),
     Case("figures of nodes that are not there", TWO, measured("x", 9), *B_IS_CALM, gang(1), conf=usage(), binds="b"),
     Case("a figure that makes no sense is left out", TWO, measured("a", "much"), measured("b", 1), gang(1),
          conf=usage(), binds="b", warnings=[
@@ -92,7 +92,7 @@ SCORES = [
 #: Node a is a little calmer; one cpu asked for is taken for 700m used, or 7 % of the node.
 A_LITTLE = [measured("a", 2), measured("b", "2100m")]
 ESTIMATES = [
-    Case("whoever is placed is expected to use a part of what it asks for", TWO, A_LITTLE, gang(4), conf=usage(),
+    Case("a placed pod is expected to use a part of its request", TWO, A_LITTLE, gang(4), conf=usage(),
          binds="abab"),
     Case("all of it", TWO, measured("a", 2), measured("b", "2900m"), gang(2), conf=usage(), binds="aa",),
     Case("by another ratio", TWO, measured("a", 2), measured("b", "2900m"), gang(2),
@@ -103,12 +103,12 @@ ESTIMATES = [
          conf=usage({"estimator": {"burst_ratio": 0.1}}), binds="ab"),
     Case("without a limit there is no burst", TWO, measured("a", 2), measured("b", "2900m"), gang(2),
          conf=usage({"estimator": {"burst_ratio": 0.9}}), binds="aa"),
-    Case("nobody is expected to use more than its limit", TWO, measured("a", 2), measured("b", "3100m"),
+    Case("no pod is expected to use more than its limit", TWO, measured("a", 2), measured("b", "3100m"),
          gang_of(*[pod(0, containers=[{"name": "m", "resources": {"limits": {"cpu": 1}}}])] * 2, minimum=2),
          conf=usage({"estimator": {"request_ratio": 3}}), binds="aa"),
-    Case("who asks for nothing uses something", TWO, measured("a", 2), measured("b", "2400m"),
+    Case("a pod without a request uses something", TWO, measured("a", 2), measured("b", "2400m"),
          running("a", cpu=0, placed=NOON), gang(1), conf=usage(), binds="a"),
-    Case("it may be said how much", TWO, measured("a", 2), measured("b", "2400m"),
+    Case("the amount is configurable", TWO, measured("a", 2), measured("b", "2400m"),
          running("a", cpu=0, placed=NOON), gang(1), conf=usage({"estimator": {"be_cpu": "500m"}}),
          binds="b"),
     Case("of memory, too", TWO, measured("a", 2), measured("b", 2, "9Gi"),
@@ -120,15 +120,16 @@ ESTIMATES = [
          conf=usage({"estimator": {"risk_threshold": 0.9}}), binds="aa"),
     Case("by a factor that may be another", TWO, measured("a", 7, "70Gi"), measured("b", "7750m", "70Gi"), gang(2),
          conf=usage({"estimator": {"risk_factor": 1}}), binds="aa"),
-    Case("who runs for a while is in the figure", TWO, A_LITTLE, running("a", placed="2026-03-01T11:00:00Z"), gang(1),
+    Case("a pod that runs for a while is part of the metric", TWO, A_LITTLE,
+         running("a", placed="2026-03-01T11:00:00Z"), gang(1),
          conf=usage(), binds="a"),
-    Case("who has just begun is not", TWO, A_LITTLE, running("a", placed="2026-03-01T11:59:45Z"), gang(1),
+    Case("a pod that has just started is not", TWO, A_LITTLE, running("a", placed="2026-03-01T11:59:45Z"), gang(1),
          conf=usage(), binds="b"),
-    Case("nor who began after the figure was taken", clock("2026-03-01T12:04:00Z"), TWO, A_LITTLE,
+    Case("nor one that started after the metric was taken", clock("2026-03-01T12:04:00Z"), TWO, A_LITTLE,
          running("a", placed="2026-03-01T12:01:00Z"), gang(1), conf=usage(), binds="b"),
-    Case("who is on its way counts", TWO, A_LITTLE,
+    Case("a pod that is being bound counts", TWO, A_LITTLE,
          gang_of(pod(nodeName="a", phase="Pending"), name="old", phase="Running"), gang(1), conf=usage(), binds="b"),
-    Case("who was placed and taken back does not", TWO, A_LITTLE,
+    Case("a placement that was rolled back does not", TWO, A_LITTLE,
          gang_of(pod(), pod(99), minimum=2, name="first"), gang(1, name="second"), conf=usage(), binds="--a"),
     Case("the next cycle expects the same", TWO, A_LITTLE, gang(1, name="one"), gang(1, name="two"), cycles=2,
          conf=usage(), binds="ab"),
@@ -151,7 +152,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("given", "words"), WRONG, ids=[words[:60] for _, words in WRONG])
-def test_arguments_that_make_no_sense(given: dict[str, Any], words: str) -> None:
+def test_invalid_arguments_are_rejected(given: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigurationError) as raised:
         Case("wrong", binds="", conf=usage(given)).plan()
     assert words in str(raised.value)

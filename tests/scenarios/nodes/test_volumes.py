@@ -35,7 +35,7 @@ IN_USE = "node has pod using PersistentVolumeClaim with the same name and ReadWr
 
 
 def machines(letters: str = "ab", zones: str = "", **facts: Any) -> list[Manifest]:
-    """Nodes that know their host names, and their zones where there is a letter for each."""
+    """Nodes with host names, and with zones where there is a letter for each."""
     told = zip(letters, zones or " " * len(letters), strict=True)
     return [
         node(name, 8, labels={HOST: name, **({ZONE: f"z{zone}"} if zone.strip() else {})}, **facts)
@@ -61,7 +61,7 @@ HIGH, LOW = priority_class("high", 100), priority_class("low", 1)
 BOUND = [
     Case("a volume is followed to its node", machines(), claim(has="v"), volume("v", on="b", of_claim="data"),
          one("data"), binds="b"),
-    Case("a volume without a place goes anywhere", machines(), claim(has="v"), volume("v", of_claim="data"),
+    Case("a volume without node affinity allows any node", machines(), claim(has="v"), volume("v", of_claim="data"),
          one("data"), binds="a"),
     Case("any term of the affinity is enough", machines(), claim(has="v"),
          volume("v", on=["b", "x"], of_claim="data"), one("data"), binds="b"),
@@ -72,12 +72,12 @@ BOUND = [
          binds="-", reasons=said(2, OUT_OF_REACH)),
     Case("two volumes must be reached both", machines("abc"), claim("x", has="v"), claim("y", has="w"),
          volume("v", on=["a", "b"], of_claim="x"), volume("w", on=["b", "c"], of_claim="y"), one("x", "y"), binds="b"),
-    Case("a gang that shares a volume stands where it is", machines(), claim(has="v"),
+    Case("a gang that shares a volume is placed where it is", machines(), claim(has="v"),
          volume("v", on="b", of_claim="data"), gang(3, volumes=using("data")), binds="bbb"),
     Case("its node is full", machines(), claim(has="v"), volume("v", on="b", of_claim="data"), foreign("b", 8),
          one("data"), binds="-", reasons={"one": [
              f"0/2 nodes are available: 1 Insufficient cpu, 1 {OUT_OF_REACH}."]}),
-    Case("nobody asks with the rule off", machines(), claim(has="v"), volume("v", on="b", of_claim="data"),
+    Case("no check with the rule off", machines(), claim(has="v"), volume("v", on="b", of_claim="data"),
          one("data"), conf=WITHOUT_BINDING, binds="a"),
     Case("a bound claim needs no class", machines(), claim(of="gone", has="v"),
          volume("v", on="b", of="gone", of_claim="data"), one("data"), binds="b"),
@@ -121,7 +121,7 @@ FAULTS = [
     Case("one faulty claim leaves the other job alone", machines(), LOCAL, claim(), volume("v", on="b"),
          one("gone", name="first"), one("data", name="second"), binds="-b"),
     Case("a claim made for another pod", machines(), LOCAL, volume("v", on="b"),
-         claim("one-task-0-scratch", owner="somebody else"), gang_of(pod(volumes=using(scratch=wish())), name="one"),
+         claim("one-task-0-scratch", owner="other"), gang_of(pod(volumes=using(scratch=wish())), name="one"),
          binds="-", reasons={"one": [
              'persistentvolumeclaim "one-task-0-scratch" was not created for the pod: it is not its owner']}),
 ]  # fmt: skip
@@ -142,13 +142,13 @@ STATIC = [
          one("data"), binds="b"),
     Case("a volume by its labels", machines(), LOCAL, claim(selector={"matchLabels": {"disk": "fast"}}),
          volume("v", on="a"), volume("w", on="b", labels={"disk": "fast"}), one("data"), binds="b"),
-    Case("a volume that was given back is nobody's", machines(), LOCAL, claim(), volume("v", on="b", phase="Released"),
+    Case("a released volume is not bound", machines(), LOCAL, claim(), volume("v", on="b", phase="Released"),
          one("data"), binds="-"),
-    Case("a volume that is somebody else's", machines(), LOCAL, claim(), claim("other"),
+    Case("a volume of another claim", machines(), LOCAL, claim(), claim("other"),
          volume("v", on="b", of_claim="other"), one("data"), binds="-"),
-    Case("a volume that is promised to the claim", machines(), LOCAL, claim(), volume("u", on="a"),
+    Case("a volume that is pre-bound to the claim", machines(), LOCAL, claim(), volume("u", on="a"),
          volume("v", on="b", of_claim="data"), one("data"), binds="b"),
-    Case("a volume that is promised to a namesake of old", machines(), LOCAL, claim(),
+    Case("a volume that is pre-bound to an old claim of the same name", machines(), LOCAL, claim(),
          volume("v", on="b", of_claim="data", uid="older"), one("data"), binds="-"),
     Case("two pods do not get one volume", machines(), LOCAL, claim("x"), claim("y"), volume("v", on="b"),
          one("x", name="first"), one("y", name="second"), binds="b-"),
@@ -171,9 +171,9 @@ STATIC = [
          volume("u", "2Gi", on="a"), one("x", "y"), binds="-", reasons=said(1, NO_VOLUME)),
     Case("pods that share a waiting claim stay together", machines(), LOCAL, claim(), volume("v", on="b"),
          volume("w", on="a"), gang(3, volumes=using("data")), binds="aaa"),
-    Case("the next cycle sees who has which volume", machines(), LOCAL, claim("x"), claim("y"), volume("v", on="b"),
+    Case("the next cycle sees the bound volumes", machines(), LOCAL, claim("x"), claim("y"), volume("v", on="b"),
          one("x", name="first"), one("y", name="second"), cycles=3, binds="b-"),
-    Case("a volume is kept for who was promised a room on its node", machines(), LOCAL, claim("x"), claim("y"),
+    Case("a volume is kept for the pod that is nominated for its node", machines(), LOCAL, claim("x"), claim("y"),
          volume("v", on="b"), running("b", 6, releasing=True), one("y", name="early"),
          gang_of(pod(4, volumes=using("x"), nominated="b"), name="late", phase="Inqueue"), binds="-B"),
     Case("a running pod keeps its volume", machines(), LOCAL, claim("x", has="v"), volume("v", on="b", of_claim="x"),
@@ -181,7 +181,7 @@ STATIC = [
 ]  # fmt: skip
 
 MADE_ON_DEMAND = [
-    Case("a volume is made where the pod goes", machines(), MADE, claim(of="made"), one("data"), binds="a"),
+    Case("a volume is provisioned where the pod is placed", machines(), MADE, claim(of="made"), one("data"), binds="a"),
     Case("a volume that is there comes first", machines(), MADE, claim(of="made"), volume("v", on="b", of="made"),
          foreign("a", 8), one("data"), binds="b"),
     Case("a class without a provisioner makes nothing", machines(), storage_class("made", ""), claim(of="made"),
@@ -199,7 +199,8 @@ MADE_ON_DEMAND = [
          one("data"), binds="a"),
     Case("a claim that is made for the pod", machines(), MADE,
          gang_of(pod(volumes=using(scratch=wish(of="made"))), name="one"), binds="a"),
-    Case("each pod has a claim of its own", machines(), MADE, driver(), storage_capacity_on("a", "1Gi"), storage_capacity_on("b", "2Gi"),
+    Case("each pod has a claim of its own", machines(), MADE, driver(), storage_capacity_on("a", "1Gi"),
+         storage_capacity_on("b", "2Gi"),
          gang(3, volumes=using(scratch=wish(of="made"))), binds="abb"),
     Case("storage for one", machines(), MADE, driver(), storage_capacity_on("b", "1Gi"), claim("x", of="made"),
          claim("y", of="made"), one("x", name="first"), one("y", name="one"), binds="b-",
@@ -216,15 +217,19 @@ MADE_ON_DEMAND = [
          storage_capacity_on("b", "9Gi", most="5Gi"), claim(size="2Gi", of="made"), one("data"), binds="b"),
     Case("a largest size without a sum", machines(), MADE, driver(), storage_capacity_on("a", None, most="1Gi"),
          storage_capacity_on("b", None, most="5Gi"), claim(size="2Gi", of="made"), one("data"), binds="b"),
-    Case("storage that makes no sense is none", machines("a"), MADE, driver(), storage_capacity_on("a", "lots"), claim(of="made"),
+    Case("storage that makes no sense is none", machines("a"), MADE, driver(), storage_capacity_on("a", "lots"),
+         claim(of="made"),
          one("data"), binds="-", reasons=said(1, NO_STORAGE), warnings=[
              'CSIStorageCapacity default/on-a: capacity: "lots" is not a quantity; write a number and a suffix, as in '
              "500m, 2, 1.5 or 4Gi; it counts as none"]),
-    Case("a driver that does not count has enough", machines(), MADE, driver(counts=False), storage_capacity_on("a", "0"),
+    Case("a driver that does not count has enough", machines(), MADE, driver(counts=False),
+         storage_capacity_on("a", "0"),
          claim(of="made"), one("data"), binds="a"),
-    Case("storage of another class", machines(), MADE, driver(), storage_capacity_on("a", "9Gi", of="other"), claim(of="made"),
+    Case("storage of another class", machines(), MADE, driver(), storage_capacity_on("a", "9Gi", of="other"),
+         claim(of="made"),
          one("data"), binds="-", reasons=said(2, NO_STORAGE)),
-    Case("storage that nobody states is none", machines(), MADE, driver(), storage_capacity_on("a", None), storage_capacity_on("b", "1Gi"),
+    Case("storage without a reported capacity is none", machines(), MADE, driver(), storage_capacity_on("a", None),
+         storage_capacity_on("b", "1Gi"),
          claim(of="made"), one("data"), binds="b"),
     Case("what was made is used again", machines(), MADE, csi_node("a", 9, keys=[HOST]), claim(of="made"),
          one("data", name="first"), foreign("b", 8), one("data", name="second"), cycles=2, binds="aa"),
@@ -244,9 +249,9 @@ ZONES = [
     Case("the labels of old mean the same", node("a", 8, labels={ZONE: "z1"}),
          node("b", 8, labels={"failure-domain.beta.kubernetes.io/zone": "z2"}), claim(has="v"),
          volume("v", of_claim="data", labels={"failure-domain.beta.kubernetes.io/zone": "z2"}), one("data"), binds="b"),
-    Case("nodes that know no zones take it", machines(), claim(has="v"),
+    Case("nodes without zones take it", machines(), claim(has="v"),
          volume("v", of_claim="data", labels={ZONE: "z2"}), one("data"), binds="a"),
-    Case("nobody asks for zones with the rule off", machines("ab", "12"), claim(has="v"),
+    Case("no check of zones with the rule off", machines("ab", "12"), claim(has="v"),
          volume("v", of_claim="data", labels={ZONE: "z2"}), one("data"), conf=WITHOUT_ZONES, binds="a"),
     Case("zones by affinity need no rule about labels", machines("ab", "12"), claim(has="v"),
          volume("v", of_claim="data", nodeAffinity=reached_by(ZONE, "z2")), one("data"), conf=WITHOUT_ZONES,
@@ -285,9 +290,9 @@ LIMITS = [
          gang(3, volumes=using(scratch=wish(of="made"))), binds="abb"),
     Case("two volumes of one pod", machines(), csi_node("a", 1), csi_node("b", 2), disk("x"), disk("y"),
          one("x", "y"), binds="b"),
-    Case("nobody counts with the rule off", machines(), csi_node("a", 0), csi_node("b", 0), disk("x"), one("x"),
+    Case("no count with the rule off", machines(), csi_node("a", 0), csi_node("b", 0), disk("x"), one("x"),
          conf=WITHOUT_LIMITS, binds="a"),
-    Case("who has ended holds no volume", machines("a"), csi_node("a", 1), disk("x"), disk("y"),
+    Case("a finished pod holds no volume", machines("a"), csi_node("a", 1), disk("x"), disk("y"),
          foreign("a", phase="Succeeded", volumes=using("x")), one("y"), binds="a"),
     Case("a gang that is one place short leaves nothing behind", machines(), csi_node("a", 1), csi_node("b", 1),
          disk("x"), disk("y"), disk("z"), gang_of(*(pod(volumes=using(name)) for name in "xyz"), name="gang"),
@@ -296,7 +301,7 @@ LIMITS = [
          LOW, running("a", volumes=using("x"), priority="low"),
          gang_of(pod(volumes=using("y")), name="one", priority="high"), conf=PREEMPTING,
          evicts=["old-task-0"], binds="A"),
-    Case("who waits for a volume to leave takes nobody else's place", machines("ab"), csi_node("a", 1),
+    Case("a pod that waits for a volume to detach evicts no other pod", machines("ab"), csi_node("a", 1),
          csi_node("b", 1), disk("x"), disk("y"), disk("z"), HIGH, LOW,
          running("a", volumes=using("x"), priority="low", releasing=True),
          running("b", volumes=using("z"), name="other", priority="low"),
@@ -329,12 +334,12 @@ def test_volumes(case: Case) -> None:
     case.check()
 
 
-def test_how_long_volumes_may_take_travels_with_the_decision() -> None:
+def test_bind_carries_volume_timeout() -> None:
     patient = configuration("gang", plugin("predicates", {"volumebinding.bindTimeoutSeconds": 5}))
     plan = Case("", machines(), LOCAL, claim(), volume("v", on="b"), one("data"), binds="b").plan(patient)
     [[bind]] = plan.session.decisions.binds
     assert bind.volumes == VolumeOrder((VolumeChoice("data", "v"),), 5.0)
 
 
-def test_no_two_cases_tell_the_same_story() -> None:
+def test_case_names_are_unique() -> None:
     assert len({case.name for case in CASES}) == len(CASES)

@@ -1,4 +1,4 @@
-"""What people's own plugins can rely on: what they are told, what they may keep, and what they may answer."""
+"""What custom plugins can rely on: notifications, per-task state, and answers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def extended(name: str, *world: Any, by: type[Plugin], conf: str = WITH_PROBE, *
 
 
 class Recorder(Plugin):
-    """Writes down what it is told."""
+    """Records its notifications."""
 
     name = "probe"
 
@@ -55,12 +55,12 @@ class Recorder(Plugin):
 
 
 PARTS = [{"matchLabelKeys": ["part"], "subGroupSize": 2, "minSubGroups": 1}]
-#: A story, and what remains of all that was told: who is where, and who is gone from where.
+#: A case, and what remains of all notifications: the pods on nodes, and the pods that were removed.
 BALANCES = [
     ("a gang that is placed", [nodes(4, 1), gang(2)], {("gang-task-0", "a"): 1, ("gang-task-1", "a"): 1}),
     ("a gang that is given up", [nodes(4, 1), gang(3, cpu=2)], {}),
     ("a gang of several sizes that is given up", [nodes(4, 1), gang_of(pod(1), pod(2), pod(3))], {}),
-    ("a room that is held", [node("a", 1), running("a", releasing=True), gang(1)], {("gang-task-0", "a"): 1}),
+    ("a pipelined pod", [node("a", 1), running("a", releasing=True), gang(1)], {("gang-task-0", "a"): 1}),
     (
         "parts that were tried and placed",
         [nodes(2, 1), gang_of(*(pod(labels={"part": part}) for part in "0011"), minimum=2, policies=PARTS)],
@@ -79,13 +79,13 @@ class RecorderOfRacks(Recorder, probe_plugins.RacksForJobs):
 
 
 @pytest.mark.parametrize(("world", "left"), [each[1:] for each in BALANCES], ids=[each[0] for each in BALANCES])
-def test_every_operation_and_every_undo_is_told(world: list[Any], left: dict[tuple[str, str], int]) -> None:
+def test_every_operation_and_rollback_is_notified(world: list[Any], left: dict[tuple[str, str], int]) -> None:
     recorder = recorder_after(extended("", world, by=RecorderOfRacks, binds=""))
     assert {entry: count for entry, count in recorder.told.items() if count} == left
     assert recorder.nodes
 
 
-def test_an_eviction_is_told() -> None:
+def test_eviction_is_reported() -> None:
     conf = configuration("gang", "probe", actions="evict-preemptable")
     recorder = recorder_after(extended("", nodes(1, 1), running("a"), gang(1), by=Recorder, conf=conf, binds="-"))
     assert recorder.told == {("old-task-0", "a"): -1}
@@ -100,7 +100,7 @@ def recorder_after(case: Case) -> Recorder:
 # -- what travels with a decision ---------------------------------------------------------------------------------
 
 
-def test_members_of_a_gang_are_bound_together_with_their_annotations() -> None:
+def test_gang_members_are_bound_together_with_annotations() -> None:
     world = [nodes(4, 2), gang_of(pod(3), pod(2), name="first"), gang(1, name="second")]
     plan = extended("", world, by=probe_plugins.Annotating, binds="").plan()
     assert [
@@ -125,13 +125,13 @@ class Remembering(Plugin):
         context["example.com/places"] = ",".join(self._session.cycle_state(task)["places"])
 
 
-def test_what_is_kept_about_a_task_is_its_own() -> None:
+def test_task_state_belongs_to_plugin() -> None:
     plan = extended("", nodes(1, 2), gang(2), by=Remembering, binds="ab").plan()
     [binds] = plan.session.decisions.binds
     assert [bind.annotations["example.com/places"] for bind in binds] == ["a", "b"]
 
 
-def test_what_is_kept_about_a_task_ends_with_the_cycle() -> None:
+def test_task_state_ends_with_cycle() -> None:
     plan = extended("", nodes(1, 1), gang(2), by=Remembering, binds="--", cycles=3).plan()
     tasks = plan.session.jobs["default/gang"].tasks.values()
     assert [plan.session.cycle_state(task) for task in tasks] == [{"places": ["a"]}, {}]
@@ -157,7 +157,7 @@ class LabelledArguments(Arguments):
 
 
 class Labelled(Plugin):
-    """Reads a label of pods: those that differ in it are told apart."""
+    """Reads a label of pods: pods that differ in it are distinguished."""
 
     name = "probe"
     reads_labels = ("size",)
@@ -179,12 +179,12 @@ ANSWERS = [
         nodes(4, 2, labels=DISK), running("b"), gang(2), by=OneByOne, binds="bb",
     ),
     extended(
-        "what is said of a refusal",
+        "the message of a refusal",
         nodes(4, 2), gang(1), by=OneByOne, binds="-", codes={"gang": ["PluginRefused"]},
         reasons={"gang": ["0/2 nodes are available: 2 node(s) were refused by probe."]},
     ),
     extended(
-        "pods by a label, with words of its own",
+        "pods by a label, with a message of its own",
         nodes(4, 1), gang_of(pod(labels={"size": "1"}), pod(labels={"size": "2"}), minimum=1), by=Labelled, binds="a-",
         reasons={"gang": ["0/1 nodes are available: 1 node(s) take nothing above 1."]},
     ),
@@ -212,7 +212,8 @@ RACKS = [
         node("a", 2), node("b", 1), gang(2, **RACKED), by=probe_plugins.RacksForJobs, binds="aa",
     ),
     extended("no rack is large enough", nodes(2, 2), gang(3, **RACKED), by=probe_plugins.RacksForJobs, binds="---"),
-    extended("who does not ask for it goes anywhere", nodes(2, 2), gang(3), by=probe_plugins.RacksForJobs, binds="aab"),
+    extended("a pod without the label is placed anywhere", nodes(2, 2), gang(3), by=probe_plugins.RacksForJobs,
+             binds="aab"),
     extended("of several racks the better", nodes(2, 2), gang(2, **RACKED), by=probe_plugins.RacksInOrder, binds="bb"),
     extended(
         "each part in a rack of its own",
@@ -228,5 +229,5 @@ RACKS = [
 
 
 @pytest.mark.parametrize("case", ANSWERS + RACKS, ids=str)
-def test_answers_of_own_plugins(case: Case) -> None:
+def test_answers_of_custom_plugins(case: Case) -> None:
     case.check()

@@ -1,4 +1,4 @@
-"""Every argument of every plugin and action matters, or says that it does not."""
+"""Every argument of every plugin and action has an effect, or reports that it has none."""
 
 from __future__ import annotations
 
@@ -324,7 +324,7 @@ USAGE = [
 ]  # fmt: skip
 
 BALANCED = [{"name": "lowNodeUtilization", "params": {"thresholds": {"cpu": 20}, "targetThresholds": {"cpu": 50}}}]
-#: Node a is full and busy, and somebody waits for room on it.
+#: Node a is full and busy, and a pod waits for its capacity.
 BUSY = [*TWO_TEN, measured("a", 9), measured("b", 1), running("a" * 10)]
 
 
@@ -543,7 +543,7 @@ NETWORK = [
     network_row("hypernode.binpack.normal-pod.fading", 2.0, FADING, gang(1, "500m"), default="f", changed="a"),
 ]  # fmt: skip
 
-#: What holds when nothing is said, as in Volcano.
+#: The defaults, as in Volcano.
 DEFAULTS = {
     "allowWholeBundle": True,
     "enableTopologyAwarePreemption": False, "minCandidateNodesPercentage": 10, "minCandidateNodesAbsolute": 1,
@@ -586,18 +586,18 @@ IGNORED = [(owner, each) for owner, declared in DECLARED.items() for each in dec
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
-def test_the_argument_alone_decides(row: Row) -> None:
+def test_argument_alone_decides(row: Row) -> None:
     assert row.default != row.changed
     assert (row.binds(), row.binds(**{row.key: row.value})) == (row.default, row.changed)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
-def test_the_default_can_be_written_out(row: Row) -> None:
+def test_default_can_be_written_out(row: Row) -> None:
     assert row.binds(**{row.key: row.declared.default}) == row.default
 
 
 @pytest.mark.parametrize(("owner", "argument"), IGNORED, ids=[f"{a.key} of {owner}" for owner, a in IGNORED])
-def test_an_argument_without_effect_says_so(owner: str, argument: ArgumentSpec) -> None:
+def test_argument_without_effect_is_marked(owner: str, argument: ArgumentSpec) -> None:
     value = {argument.key: argument.default}
     if owner in (action.name for action in ACTIONS):
         conf, kind = configuration("gang", actions=f"enqueue, allocate, {owner}", arguments={owner: value}), "action"
@@ -607,10 +607,10 @@ def test_an_argument_without_effect_says_so(owner: str, argument: ArgumentSpec) 
     assert warning.endswith(f"argument {argument.key!r} of {kind} {owner!r} has no effect: {argument.ignored}")
 
 
-def test_defaults_are_those_that_people_know() -> None:
+def test_defaults_match_volcano() -> None:
     assert {row.declared.key: row.declared.default for row in ROWS} == DEFAULTS
 
 
-def test_every_argument_has_its_row() -> None:
+def test_every_argument_has_a_row() -> None:
     declared = {(owner, each.key) for owner, arguments in DECLARED.items() for each in arguments if not each.ignored}
     assert {(row.owner, row.declared.key) for row in ROWS} | set(ELSEWHERE) == declared

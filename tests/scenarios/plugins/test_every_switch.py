@@ -143,26 +143,26 @@ SWITCHED = [(row, spelling) for row in ROWS if row.switch for spelling, name in 
 @pytest.mark.parametrize(
     ("row", "spelling"), SWITCHED, ids=[f"{row.point} by {spelling}" for row, spelling in SWITCHED]
 )
-def test_the_switch_alone_decides(row: Row, spelling: str) -> None:
+def test_switch_alone_decides(row: Row, spelling: str) -> None:
     assert (row.listed(**{spelling: True}), row.listed(**{spelling: False})) == (row.on, row.off)
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.switch], ids=str)
-def test_a_switch_that_is_not_given(row: Row) -> None:
+def test_switch_that_is_absent(row: Row) -> None:
     assert row.listed() == (row.off if row.switch in OFF_BY_DEFAULT else row.on)
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if not row.switch], ids=str)
-def test_without_a_switch_the_plugin_alone_decides(row: Row) -> None:
+def test_plugin_alone_decides_without_switch(row: Row) -> None:
     assert (row.listed(), row.not_listed()) == (row.on, row.off)
 
 
-def test_every_question_and_every_switch_has_its_row() -> None:
+def test_every_extension_point_and_switch_has_a_row() -> None:
     assert {point.name for point in EXTENSION_POINTS} <= {row.point for row in ROWS}
     assert {spelling for _, spelling in SWITCHED} == set(SWITCHES)
     assert all(row.on != row.off for row in ROWS)
 
 
-def test_every_switch_of_every_question_has_its_row() -> None:
+def test_every_switch_of_every_extension_point_has_a_row() -> None:
     declared = {(point.name, point.switch) for point in EXTENSION_POINTS}
     assert declared <= {(row.point, row.switch) for row in ROWS}

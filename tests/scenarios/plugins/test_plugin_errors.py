@@ -1,4 +1,4 @@
-"""What a plugin's mistake costs: the job it was about, and no other."""
+"""An error in a plugin affects the job that it was about, and no other."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.testing.manifests.builders import gang, gang_of, nodes, pod, queue
 
 CONF = configuration("gang", "predicates", "probe")
 POLICIES = [{"matchLabelKeys": ["part"], "minSubGroups": 1}]
-#: Pods of the first job ask for 2 cpu each; nobody else does.
+#: Pods of the first job request 2 cpu each; no others do.
 FIRST = {"cpu": 2, "name": "first", "labels": {"part": "1"}, "resources": {"cpu": 1}}
 SECOND = {"name": "second", "labels": {"part": "1"}, "resources": {"cpu": 1}}
 
@@ -90,7 +90,7 @@ CASES += [raising(*entry, policies=POLICIES) for entry in PARTS_QUESTIONS.items(
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_an_error_costs_the_job_it_was_about(case: Case) -> None:
+def test_error_affects_its_job_only(case: Case) -> None:
     case.check()
 
 
@@ -105,7 +105,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("question", "answer", "words"), [each[1:] for each in WRONG], ids=[each[0] for each in WRONG])
-def test_an_answer_of_the_wrong_kind_is_refused_in_words(question: str, answer: object, words: str) -> None:
+def test_answer_of_wrong_type_is_rejected_with_message(question: str, answer: object, words: str) -> None:
     by = probe(**{question: lambda self, task_class, rows: np.array(answer) if isinstance(answer, list) else answer})
     plan = Case("", nodes(4, 2), gang(1), conf=CONF, binds="-", extensions=[by]).plan()
     group = plan.groups["default/gang"]
@@ -114,20 +114,20 @@ def test_an_answer_of_the_wrong_kind_is_refused_in_words(question: str, answer: 
     assert group.reasons == [f"scheduling failed with an error: InvalidAnswer: {words} ({origin})"]
 
 
-def test_a_gang_is_not_torn_apart_by_an_error_at_its_binding() -> None:
+def test_error_while_binding_leaves_gang_whole() -> None:
     by = probe(bind_context=QUESTIONS["bind_context"])
     Case("", nodes(4, 1), gang_of(pod(1), pod(2)), gang(1, name="second"), conf=CONF, binds="-- a", extensions=[by],
          warnings=[f"PodGroup default/gang: {ERROR}"]).check()  # fmt: skip
 
 
-def test_an_error_while_something_is_undone_leaves_no_room_taken() -> None:
+def test_error_during_rollback_leaves_no_capacity_assumed() -> None:
     by = probe(on_deallocate=lambda self, event: trip(event))
     Case("", nodes(4, 1), gang_of(pod(1), pod(2), pod(9)), gang(4, name="second"), conf=CONF, binds="--- aaaa",
          extensions=[by], warnings=[f"PodGroup default/gang: {ERROR}"]).check()  # fmt: skip
 
 
 class Listener(Plugin):
-    """Believes what it is told: how often every task was placed, less how often it was taken away."""
+    """Trusts its notifications: how often every task was placed, less how often it was removed."""
 
     name = "listener"
     balance: ClassVar[Counter[str]] = Counter()
@@ -144,7 +144,7 @@ class Listener(Plugin):
 
 @pytest.mark.parametrize("order", [("listener", "probe"), ("probe", "listener")], ids=" before ".join)
 @pytest.mark.parametrize("question", ["on_allocate", "on_deallocate"])
-def test_an_error_of_one_handler_keeps_nothing_from_the_others(question: str, order: tuple[str, str]) -> None:
+def test_error_of_one_handler_does_not_skip_others(question: str, order: tuple[str, str]) -> None:
     by = probe(**{question: lambda self, event: trip(event)})
     Case("", nodes(4, 1), gang_of(pod(1), pod(2), pod(9)), gang(4, name="second"), binds="--- aaaa",
          conf=configuration("gang", "predicates", *order), extensions=[Listener, by],
@@ -153,7 +153,7 @@ def test_an_error_of_one_handler_keeps_nothing_from_the_others(question: str, or
     assert not -Listener.balance
 
 
-def test_who_was_let_in_before_an_error_is_in() -> None:
+def test_jobs_admitted_before_error_stay_admitted() -> None:
     by = probe(job_enqueued=QUESTIONS["job_valid"])
     Case("", nodes(4, 1), gang(1, **FIRST), gang(2, **SECOND), conf=CONF, binds="a aa", extensions=[by],
          warnings=[f"PodGroup default/first: {ERROR}"]).check()  # fmt: skip
@@ -172,14 +172,14 @@ UNJUDGED = f"queue left could not be judged: ValueError: a mistake (plugin probe
 
 
 @pytest.mark.parametrize("question", QUEUE_QUESTIONS)
-def test_an_error_about_a_queue_costs_the_jobs_of_that_queue(question: str) -> None:
+def test_error_about_queue_affects_its_jobs_only(question: str) -> None:
     by = probe(**{question: QUEUE_QUESTIONS[question]})
     Case("", nodes(4, 1), queue("left"), gang(1, queue="left"), gang(2, name="second"), conf=CONF, binds="- aa",
          codes={"gang": ["PluginFailed"]}, reasons={"gang": [UNJUDGED]}, warnings=[UNJUDGED], extensions=[by],
          ).check()  # fmt: skip
 
 
-def test_a_queue_that_cannot_be_judged_again_is_served_no_longer() -> None:
+def test_queue_with_failing_check_is_not_served_again() -> None:
     """It keeps what it got; the others go on."""
 
     def answer(self: Any, queue: Any) -> bool:
@@ -192,7 +192,7 @@ def test_a_queue_that_cannot_be_judged_again_is_served_no_longer() -> None:
          binds="a- aa", warnings=[UNJUDGED], extensions=[by]).check()  # fmt: skip
 
 
-def test_a_job_that_cannot_be_ordered_again_gets_no_more() -> None:
+def test_job_with_failing_order_gets_no_more_tasks() -> None:
     """It keeps what it got; the others go on."""
     by = probe(job_order=lambda self, job: trip(job) if job.ready_count else 0)
     Case("", nodes(6, 1), gang(2, **FIRST, minimum=1), gang(2, **SECOND), conf=CONF, binds="a- aa",
@@ -247,7 +247,7 @@ NOBODYS = [
     ("rules that cannot be made", probe(node_filters=stumble), CONF, failed("plugin probe: node rules", stumble)),
     ("no rules at all", probe(node_scorers=lambda self: None), CONF,
      "plugin probe: node rules failed: TypeError: 'NoneType' object is not iterable (config/rule_adapters.py:"),
-    ("facts that cannot be told", probe(queue_facts=stumble), CONF, failed("plugin probe", stumble)),
+    ("facts that raise an error", probe(queue_facts=stumble), CONF, failed("plugin probe", stumble)),
     ("facts of a strange kind", probe(queue_facts=lambda self, queue: [1, 2]), CONF,
      "plugin probe: queue_facts must return QueueFacts or None, not [1, 2]"),
     ("a plugin that cannot begin", StumblingAtOnce, CONF, failed("plugin probe", StumblingAtOnce.open)),
@@ -259,14 +259,14 @@ NOBODYS = [
 
 
 @pytest.mark.parametrize(("by", "conf", "words"), [each[1:] for each in NOBODYS], ids=[each[0] for each in NOBODYS])
-def test_an_error_that_is_about_no_job_ends_the_cycle_with_a_sentence(by: Any, conf: str, words: str) -> None:
+def test_error_without_job_aborts_cycle_with_message(by: Any, conf: str, words: str) -> None:
     with pytest.raises(PluginFailure) as failure:
         Case("", nodes(4, 1), gang(1), conf=conf, binds="", extensions=[by]).plan()
     assert str(failure.value).startswith(words)
 
 
 @pytest.mark.parametrize("request_of", [{"cpu": 1}, {"cpu": 0}], ids=["allocate", "backfill"])
-def test_broken_books_are_nobodys_fault_and_end_the_cycle(request_of: dict[str, int]) -> None:
+def test_inconsistent_accounting_aborts_cycle(request_of: dict[str, int]) -> None:
     def answer(self: Plugin, task_class: Any) -> None:
         raise LedgerInconsistency("two and two are five")
 
@@ -276,7 +276,7 @@ def test_broken_books_are_nobodys_fault_and_end_the_cycle(request_of: dict[str, 
         ).plan()
 
 
-def test_the_command_ends_with_that_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_ends_with_that_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("cluster.yaml").write_text(yaml.safe_dump_all([*nodes(4, 1), *gang(1)]), encoding="utf-8")
     Path("scheduler.conf").write_text(CONF, encoding="utf-8")

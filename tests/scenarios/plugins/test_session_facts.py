@@ -1,4 +1,4 @@
-"""What a session tells plugins and actions about the whole cluster, seen through an action that writes it down."""
+"""What a session exposes about the whole cluster to plugins and actions, recorded by an action."""
 
 from typing import Any, ClassVar
 
@@ -58,7 +58,7 @@ def test_totals_and_revocable_nodes() -> None:
     assert Notebook.notes["revocable"] == ["b"]
 
 
-def test_a_job_that_lost_a_task_gets_a_new_status_though_nothing_of_it_waited() -> None:
+def test_job_that_lost_task_gets_new_status_without_waiting_tasks() -> None:
     group = {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "PodGroup",

@@ -1,4 +1,4 @@
-"""Whoever has just got its place keeps it for a while."""
+"""A newly placed pod is protected for a while."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def at(clock: str) -> str:
 
 
 NOON = {**namespace("clock"), "metadata": {"name": "clock", "uid": "clock", "creationTimestamp": at("12:00")}}
-CLAIMANT = gang(1, name="claimant", priority="high")
+CLAIMANT = gang(1, name="preemptor", priority="high")
 
 
 def standing(
@@ -35,7 +35,7 @@ def standing(
 def protection(
     name: str, *world: Any, evicts: str = "", by: tuple[Any, ...] = ("cdp",), of: str = PREEMPT, **more: Any
 ) -> Case:
-    """Who goes at noon when the action `of` asks the plugins `by`."""
+    """Victims at noon when the action `of` evaluates the plugins `by`."""
     return Case(
         name, NOON, priority_class("high", 9), nodes(1, 4), world, CLAIMANT, conf=configuration(*by, actions=of),
         evicts=[f"{victim}-task-0" for victim in evicts.split()], binds="-", extensions=PROBE_ACTIONS, **more,
@@ -49,7 +49,7 @@ CASES = [
     protection("after its time it may go", standing("a", "5m"), evicts="old"),
     protection("to the second", standing("a", "10m"), evicts="old"),
     protection("a moment before", standing("a", "10m1s")),
-    protection("who says nothing may go", standing("a"), evicts="old"),
+    protection("a pod without the annotation may be evicted", standing("a"), evicts="old"),
     protection("a label does as well", standing("a", label="15m")),
     protection("a label counts more than an annotation", standing("a", "1m", label="15m")),
     protection("nor the other way round", standing("a", "15m", label="1m"), evicts="old"),
@@ -57,7 +57,7 @@ CASES = [
     protection("the time since it got its node counts, not its age",
                standing("a", "15m", since="11:50", created=at("01:00"))),
     protection("long ago", standing("a", "15m", since="09:00"), evicts="old"),
-    protection("nobody knows since when", standing("a", "15m", since=None), evicts="old"),
+    protection("the start time is unknown", standing("a", "15m", since=None), evicts="old"),
     protection("hours, minutes and seconds", standing("a", "0h9m61s")),
     protection("for queues that want back what is theirs, too", standing("a", "15m"), of=RECLAIM),
     protection("and after its time", standing("a", "5m"), of=RECLAIM, evicts="old"),
@@ -74,7 +74,7 @@ CASES = [
     protection("the switch of reclaiming", standing("a", "15m"), of=RECLAIM, evicts="old",
                by=(["conformance"], [plugin("cdp", enableReclaimable=False)])),
     protection(
-        "what makes no sense protects nobody, and is told once", standing("a", "a while", name="one"),
+        "an invalid value protects no pod, and is reported once", standing("a", "a while", name="one"),
         standing("b", "a while", name="two"), evicts="one two",
         warnings=[
             f"label or annotation {COOLDOWN}: 'a while' is not a duration; write one such as 90s, 30m or 1h30m; {TOLD}",
@@ -91,13 +91,14 @@ FULL = [NOON, priority_class("high", 9), nodes(1, 2)]
 PREEMPTING = configuration(["priority", "gang"], ["cdp", "predicates"], actions="enqueue, allocate, preempt")
 
 ROOM = [
-    Case("preempt takes who has cooled down", FULL, standing("a", "5m", name="one"), standing("b", "15m", name="two"),
+    Case("preempt evicts a pod after its cooldown", FULL, standing("a", "5m", name="one"),
+         standing("b", "15m", name="two"),
          CLAIMANT, conf=PREEMPTING, evicts=["one-task-0"], binds="A"),
-    Case("or nobody", FULL, standing("a", "15m", name="one"), standing("b", "15m", name="two"), CLAIMANT,
+    Case("or none", FULL, standing("a", "15m", name="one"), standing("b", "15m", name="two"), CLAIMANT,
          conf=PREEMPTING, binds="-"),
     Case("a pod that is bound and does not run yet stays, too", FULL, standing("a", "15m", name="one", phase="Pending"),
          standing("b", name="two"), CLAIMANT, conf=PREEMPTING, evicts=["two-task-0"], binds="B"),
-    Case("reclaim takes nobody before its time", NOON, nodes(1, 2), queue("poor"), queue("rich"),
+    Case("reclaim evicts no pod before its time", NOON, nodes(1, 2), queue("poor"), queue("rich"),
          standing("a", "15m", name="one", queue="rich"), standing("b", "5m", name="two", queue="rich"),
          gang(1, queue="poor"), evicts=["two-task-0"], binds="B",
          conf=configuration(["gang"], ["cdp", "proportion", "predicates"], actions="enqueue, allocate, reclaim")),
@@ -109,7 +110,7 @@ def test_cdp(case: Case) -> None:
     case.check()
 
 
-def test_a_plan_remembers_when_it_bound_a_pod() -> None:
+def test_plan_keeps_bind_time_between_cycles() -> None:
     """What one cycle binds, the next one leaves alone."""
     young = gang(1, name="young", annotations={COOLDOWN: "5m"}, created=at("01:00"))
     plain = gang(1, name="plain", created=at("01:00"))

@@ -1,4 +1,4 @@
-"""Running work is moved closer together so that a gang fits: who moves, who stays, and what is not worth it."""
+"""Running pods are moved closer together so that a gang fits: which pods move, which stay, and when none moves."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def moves(
     actions: str = ACTIONS,
     **more: Any,
 ) -> Case:
-    """Who is moved: the names of pods without `-task`, and a room in capitals for those who get one."""
+    """Moved pods, by names without `-task`; in capitals the node of a pod that gets its capacity."""
     conf = configuration(*by, actions=actions, arguments={"consolidate": given} if given else None)
     evicts = [f"{each.rpartition('-')[0]}-task-{each.rpartition('-')[2]}" for each in moved.split()]
     return Case(name, CLASSES, world, conf=conf, evicts=evicts, binds=binds, **more)
@@ -52,20 +52,21 @@ def small(place: str, name: str, cpu: object = 1, **facts: Any) -> list[Manifest
     return running(place, cpu, name=name, **{"minimum": 1, **facts})
 
 
-#: Two nodes of two, half of each in use: there is room for two, but not in one place.
+#: Two nodes of two, half of each in use: capacity for two in sum, but not on one node.
 HALF_FULL = [nodes(2, 2), small("a", "one"), small("b", "two")]
 LARGE = gang(1, 2, name="large")
 
 MOVED = [
     moves("one pod moves so that a large one fits", HALF_FULL, LARGE, moved="one-0", binds="A"),
-    moves("nobody moves when it fits anyway", nodes(2, 3), small("a", "one"), small("b", "two"), LARGE, binds="c"),
-    moves("nobody moves where there is not enough in sum", nodes(2, 2), small("a", "one", 2), small("b", "two"), LARGE,
+    moves("no pod moves when the job fits anyway", nodes(2, 3), small("a", "one"), small("b", "two"), LARGE, binds="c"),
+    moves("no pod moves where the sum of free capacity is too small", nodes(2, 2), small("a", "one", 2),
+          small("b", "two"), LARGE,
           binds="-", codes={"large": ["InsufficientResource"]}),
-    moves("nobody moves who has nowhere to go", nodes(3, 2), small("a", "one", 2), small("b", "two", 2),
+    moves("no pod moves that has no other place", nodes(3, 2), small("a", "one", 2), small("b", "two", 2),
           gang(1, 2, name="large"), binds="-", codes={"large": ["EvictionInVain", "InsufficientResource"]}),
     moves("a gang of two gets two nodes", nodes(2, 4), small("a", "one"), small("b", "two"), small("c", "three"),
           small("d", "four"), gang(2, 2), moved="one-0 three-0", binds="AC"),
-    moves("the whole gang or nobody", nodes(2, 3), small("a", "one"), small("b", "two"), small("c", "three"),
+    moves("the whole gang or no pod", nodes(2, 3), small("a", "one"), small("b", "two"), small("c", "three"),
           gang(2, 2, minimum=2), binds="--"),
     moves("only as many as must start together", nodes(2, 3), small("a", "one"), small("b", "two"),
           small("c", "three"), gang(2, 2, minimum=1), moved="one-0", binds="A-"),
@@ -75,7 +76,7 @@ MOVED = [
           small("b", "two", priority="high"), gang(1, 2, name="large", priority="high"), moved="one-0", binds="A"),
     moves("no more than are needed", nodes(4, 2), small("a", "one"), small("a", "two"), small("b", "three", 3),
           gang(1, 3), moved="two-0", binds="A"),
-    moves("rooms that others leave are places to go", nodes(2, 2), small("a", "one"), small("b", "two"),
+    moves("capacity that is being released is a place to move to", nodes(2, 2), small("a", "one"), small("b", "two"),
           small("b", "gone", releasing=True), gang(1, 2, name="large"), moved="one-0", binds="A"),
     moves("several resources count", nodes(2, 2, memory="2Gi"), small("a", "one", memory="2Gi"),
           small("b", "two", memory="2Gi"), LARGE, binds="-"),
@@ -85,11 +86,11 @@ MOVED = [
           moved="right0-0 right1-0", binds="B"),
     moves("a pod of another scheduler is not moved", nodes(2, 2), foreign("a"), foreign("b", name="other"), LARGE,
           binds="-", codes={"large": ["NoLawfulVictims", "InsufficientResource"]}),
-    moves("the claimants' own members stay", nodes(2, 2), foreign("b"),
+    moves("the preemptors' own members stay", nodes(2, 2), foreign("b"),
           gang_of(pod(nodeName="a"), pod(2), minimum=2, phase="Running"), binds="-"),
     moves("pods that are bound and do not run yet move, too", nodes(2, 2), small("a", "one", phase="Pending"),
           foreign("b"), LARGE, moved="one-0", binds="A"),
-    moves("without the action nobody moves", HALF_FULL, LARGE, binds="-", actions="enqueue, allocate"),
+    moves("without the action no pod moves", HALF_FULL, LARGE, binds="-", actions="enqueue, allocate"),
     moves("after what is left for allocate", HALF_FULL, gang(1, 1, name="small"), LARGE, binds="a-"),
     moves("two gangs in one cycle", nodes(2, 4), small("a", "one"), small("b", "two"), small("c", "three"),
           small("d", "four"), gang(1, 2, name="first"), gang(1, 2, name="second"), moved="one-0 three-0", binds="AC"),
@@ -106,7 +107,7 @@ GANGS = [
     moves("a gang that moves whole may save another from it", node("b", 2), node("c", 1), node("d", 1), node("e", 1),
           node("z", 3), small("z", "one"), running("bz", name="pair", minimum=2), gang(2, 2, name="large"),
           moved="pair-0 pair-1", binds="ZB"),
-    moves("also where those who move have to go elsewhere", node("b", 2), node("c", 1), node("d", 1), node("a", 3),
+    moves("also where moved pods have to be placed elsewhere", node("b", 2), node("c", 1), node("d", 1), node("a", 3),
           small("a", "one"), running("ba", name="pair", minimum=2), gang(2, 2, name="large"), moved="pair-0 pair-1",
           binds="AB"),
     moves("not if one of them may not move", nodes(2, 3), foreign("c"),
@@ -122,7 +123,7 @@ GANGS = [
 ]  # fmt: skip
 
 RULES = [
-    moves("labels of nodes hold for those who move", node("a", 2, labels={"disk": "ssd"}), node("b", 2),
+    moves("node labels hold for moved pods", node("a", 2, labels={"disk": "ssd"}), node("b", 2),
           small("a", "one", nodeSelector={"disk": "ssd"}), small("b", "two"), LARGE, moved="two-0", binds="B"),
     moves("and may keep them where they are", node("a", 2, labels={"disk": "ssd"}), node("b", 2),
           small("a", "one", nodeSelector={"disk": "ssd"}), foreign("b"), LARGE, binds="-"),
@@ -132,14 +133,14 @@ RULES = [
           foreign("b", ports=[{"containerPort": 80, "hostPort": 80}]), LARGE, binds="-"),
     moves("a node that is cordoned is no place to go", node("a", 2), node("b", 2, cordoned=True), node("c", 2),
           small("a", "one"), small("c", "two", 2), LARGE, binds="-"),
-    moves("who must be kept apart is", [node(name, 2, labels={"host": name}) for name in "ab"],
+    moves("anti-affinity of moved pods holds", [node(name, 2, labels={"host": name}) for name in "ab"],
           small("a", "one", labels={"app": "web"}, affinity={"podAntiAffinity": {
               "requiredDuringSchedulingIgnoredDuringExecution": [
                   {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "host"}]}}),
           foreign("b", labels={"app": "web"}), LARGE, binds="-"),
     moves("the large pod's own rules hold", node("a", 2), node("b", 2, labels={"disk": "ssd"}), small("a", "one"),
           small("b", "two"), gang(1, 2, name="large", nodeSelector={"disk": "ssd"}), moved="two-0", binds="B"),
-    moves("a queue that may not take more gets no room", HALF_FULL, queue("tight", capability={"cpu": 1}),
+    moves("a queue that may not take more gets nothing", HALF_FULL, queue("tight", capability={"cpu": 1}),
           gang(1, 2, name="large", queue="tight"), binds="-", by=(*PLUGINS, "proportion")),
     moves("queues have what they had", nodes(2, 2), queue("ours"), queue("theirs"), small("a", "one", queue="theirs"),
           small("b", "two", queue="theirs"), gang(1, 2, name="large", queue="ours"), moved="one-0", binds="A",
@@ -159,12 +160,12 @@ GUARDED = [
     moves("whose owner does not want it stays", nodes(2, 2),
           small("a", "one", labels={"volcano.sh/preemptable": "false"}), small("b", "two"), LARGE,
           moved="two-0", binds="B"),
-    moves("also if nobody else is there", nodes(2, 2), small("a", "one", labels={"volcano.sh/preemptable": "false"}),
+    moves("also if there is no other pod", nodes(2, 2), small("a", "one", labels={"volcano.sh/preemptable": "false"}),
           foreign("b"), LARGE, binds="-"),
-    moves("who is more important stays", nodes(2, 2), small("a", "one", priority="high"), foreign("b"),
+    moves("a more important pod stays", nodes(2, 2), small("a", "one", priority="high"), foreign("b"),
           gang(1, 2, name="large", priority="low"), binds="-",
           codes={"large": ["NoLawfulVictims", "InsufficientResource"]}),
-    moves("who is as important moves", nodes(2, 2), small("a", "one", priority="high"), foreign("b"),
+    moves("an equally important pod moves", nodes(2, 2), small("a", "one", priority="high"), foreign("b"),
           gang(1, 2, name="large", priority="high"), moved="one-0", binds="A"),
     moves("pods that keep the cluster alive stay", nodes(2, 2),
           small("a", "one", priorityClassName="system-node-critical"), foreign("b"), LARGE, binds="-",
@@ -185,9 +186,9 @@ GUARDED = [
     moves("also on one node", nodes(4, 2), budget("one", 1, {"app": "x"}),
           [small("a", f"left{n}", labels={"app": "x"}) for n in range(2)],
           [small("b", f"right{n}", labels={"app": "x"}) for n in range(2)], gang(1, 4, name="large"), binds="-"),
-    moves("who has just started stays", NOON, nodes(2, 2), small("a", "one", placed=at("11:50")),
+    moves("a newly started pod stays", NOON, nodes(2, 2), small("a", "one", placed=at("11:50")),
           small("b", "two", placed=at("09:00")), LARGE, moved="two-0", binds="B", by=GUARDED_BY_TIME),
-    moves("even if nobody else could move", NOON, nodes(2, 2), small("a", "one", placed=at("11:50")), foreign("b"),
+    moves("even if no other pod could move", NOON, nodes(2, 2), small("a", "one", placed=at("11:50")), foreign("b"),
           LARGE, binds="-", by=GUARDED_BY_TIME, codes={"large": ["NoLawfulVictims", "InsufficientResource"]}),
     moves("a pod that may not take from others waits", HALF_FULL, gang(1, 2, name="large", preemptionPolicy="Never"),
           binds="-", codes={"large": ["PreemptionPolicyNever", "InsufficientResource"]}),
@@ -255,7 +256,7 @@ def devices(name: str, taken: int, moved: str, binds: str) -> Case:
 
 DEVICES = [
     devices("devices are places to go", 7000, "one two", "A"),
-    devices("nobody is promised what another was promised", 8000, "", "-"),
+    devices("no capacity is nominated twice", 8000, "", "-"),
 ]
 
 CASES = [*DEVICES, *MOVED, *GANGS, *RULES, *GUARDED, *LIMITS, *DOMAINS]
@@ -266,7 +267,7 @@ def test_consolidate(case: Case) -> None:
     case.check()
 
 
-def test_it_is_told_where_there_is_room_for_those_who_move() -> None:
+def test_eviction_names_target_node_of_moved_pod() -> None:
     case = moves("", HALF_FULL, LARGE, binds="")
     [(pod_name, words)] = case.plan().evictions.items()
     assert pod_name == "default/one-task-0"

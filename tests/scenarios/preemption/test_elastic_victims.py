@@ -1,4 +1,4 @@
-"""Jobs shrink before others are lost: members above the minimum go before a gang as important goes whole."""
+"""Jobs shrink before others are lost: members above the minimum are evicted before a whole gang of equal priority."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ def job(places: str, name: str, minimum: int, cpu: object = 1, priority: str = "
 
 def preemptor(count: int = 1, cpu: object = 1, *, of: str) -> list[Manifest]:
     queue_name = "rich" if of == "preempt" else "poor"
-    return gang(count, cpu, name="claimant", priority="high", queue=queue_name)  # type: ignore[no-any-return]
+    return gang(count, cpu, name="preemptor", priority="high", queue=queue_name)  # type: ignore[no-any-return]
 
 
 def stories(of: str) -> list[Case]:
     return [
         shrinks(
-            "a member that can be spared goes, and no pair",
+            "a spare member is evicted, and no pair",
             nodes(1, 4), job("ab", "pair", 2), job("cd", "elastic", 1), preemptor(of=of), binds="D",
             evicts=["elastic-task-1"], of=of,
         ),
         shrinks(
-            "it goes before a job of one pod ends",
+            "it is evicted before a job of one pod",
             nodes(1, 3), job("a", "alone", 1), job("bc", "elastic", 1), preemptor(of=of), binds="C",
             evicts=["elastic-task-1"], of=of,
         ),
@@ -71,7 +71,7 @@ def stories(of: str) -> list[Case]:
             evicts=["loose-task-0", "loose-task-1"], of=of,
         ),
         shrinks(
-            "whoever makes room for two spares the one that went before it",
+            "a preemptor that needs two pods protects the previously evicted one",
             node("a", 2), node("b", 4), job("a", "kept", 1, priority="high"), job("b", "held", 1, priority="high"),
             gang_of(
                 pod(nodeName="a"), pod(2, nodeName="b"), pod(nodeName="b"), name="loose", minimum=0, priority="low",

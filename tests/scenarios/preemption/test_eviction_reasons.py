@@ -1,4 +1,4 @@
-"""Every eviction says for whom it was, by which right, and who could stay; every claim that failed, what stopped it."""
+"""Reports of evictions (preemptor, justification, protected pods) and of failed preemptions."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def queue(name: str, deserved: int | None = None, reclaimable: bool | None = Non
 
 
 class Told:
-    """One story. Of what is told, those parts that are given are compared, each as a whole.
+    """One case. Of the report, the parts that are not None are compared, each as a whole.
 
-    `victims` has, for each that goes, the pod that gets its room with its node, and the decisive rule with its words.
-    `spared` has, by rule, pods that stay on that node, with what is said of the first. `elsewhere` has nodes that were
-    not chosen. `stopped` has, by rule, what kept the last claimant from getting room.
+    `victims` has, for each victim, the pod that gets its capacity with its node, and the decisive rule with its
+    message. `spared` has, by rule, the pods that stay on that node, with the message of the first. `elsewhere` has
+    nodes that were not chosen. `stopped` has, by rule, what stopped the last preemptor.
     """
 
     def __init__(
@@ -125,10 +125,10 @@ def nobody(self: Plugin, preemptor: Task, candidates: Sequence[Task]) -> Victims
 
 
 def stumble(self: Plugin, preemptor: Task, victim: Task) -> str:
-    raise ValueError("no words")
+    raise ValueError("no message")
 
 
-#: Plugins of others: one that says nothing, one that has words, and one that stumbles over them.
+#: Custom plugins: one without messages, one with messages, and one whose messages raise an error.
 SILENT = probe(preemptable=everybody)
 ELOQUENT = probe(
     preemptable=everybody, justification=lambda self, preemptor, victim: f"{preemptor.name} before {victim.name}"
@@ -148,7 +148,7 @@ ENOUGH = "there is room enough without it"
 
 VICTIMS = [
     Told(
-        "a more important job takes the room of a less important one",
+        "a more important job preempts a less important one",
         nodes(1, 1), low("a"), high(),
         victims={"low-task-0": ("high-task-0 on a", LOWER)},
         consents={"low-task-0": ["priority", "conformance"]}, spared={}, elsewhere={},
@@ -162,18 +162,18 @@ VICTIMS = [
         victims={"one-task-0": ("one-task-1 on a", "priority: priority of the pod 10 < 100")},
     ),
     Told(
-        "who is not needed stays",
+        "a pod that is not needed stays",
         nodes(2, 1), low("aa"), high(),
         victims={"low-task-1": ("high-task-0 on a", LOWER)}, spared={"not-needed": (["low-task-0"], ENOUGH)},
     ),
     Told(
-        "who is more important stays, also where it could go",
+        "a more important pod stays, even if it is evictable",
         nodes(2, 1), running("a", name="middle", priority="middle"), low("a"), high(),
         victims={"low-task-0": ("high-task-0 on a", LOWER)},
         spared={"more-important": (["middle-task-0"], "priority 50; less important pods are enough")},
     ),
     Told(
-        "who is as important may not go",
+        "an equally important pod is not evicted",
         nodes(2, 1), running("a", name="equal", priority="high"), low("a"), high(),
         spared={"priority": (["equal-task-0"], "priority 100 is not below 100")},
     ),
@@ -199,34 +199,34 @@ VICTIMS = [
                                  "PodGroup default/whole has 2 pods and needs 2, and not all may go")},
     ),
     Told(
-        "a gang that goes whole takes its members along",
+        "a whole gang is evicted with all its members",
         nodes(1, 2), low("ab", minimum=2), high(),
         victims={"low-task-0": ("high-task-0 on b", LOWER), "low-task-1": ("high-task-0 on b", LOWER)},
     ),
     Told(
-        "who keeps the cluster alive stays",
+        "a critical pod stays",
         nodes(2, 1), low("a", name="vital", priorityClassName="system-node-critical"), low("a"), high(),
         spared={"conformance": (["vital-task-0"], "priority class system-node-critical keeps the cluster alive")},
     ),
     Told(
-        "whose owner says no stays",
+        "a pod with preemptable false stays",
         nodes(2, 1), low("a", name="mine", labels={"volcano.sh/preemptable": "false"}), low("a"), high(),
         spared={"preemptable-label": (["mine-task-0"], "its label or annotation volcano.sh/preemptable is false")},
     ),
     Told(
-        "whom a budget protects stays, with the plugin",
+        "a pod under a budget stays, with the plugin",
         nodes(2, 1), budget("web", 0, {"app": "web"}), low("a", name="web", **APP), low("a"), high(), conf=GUARDED,
         victims={"low-task-0": ("high-task-0 on a", LOWER)},
         consents={"low-task-0": ["priority", "pdb", "cdp"]},
         spared={"pdb": (["web-task-0"], "disruption budget default/web allows 0 more")},
     ),
     Told(
-        "whom a budget protects stays, without the plugin",
+        "a pod under a budget stays, without the plugin",
         nodes(2, 1), budget("web", 0, {"app": "web"}), low("a", name="web", **APP), low("a"), high(),
         spared={"disruption-budget": (["web-task-0"], "disruption budget default/web allows 0 more")},
     ),
     Told(
-        "who has just got its place keeps it",
+        "a newly placed pod is protected",
         nodes(2, 1), low("a", name="young", placed="2026-01-01T00:00:00Z", labels={"volcano.sh/cooldown-time": "600s"}),
         low("a"), gang(1, name="now", priority="high", created="2026-01-01T00:01:00Z"), conf=GUARDED,
         spared={"cdp": (["young-task-0"], "it got its place 60 s ago and keeps it for 600 s")},
@@ -249,14 +249,14 @@ VICTIMS = [
         )},
     ),
     Told(
-        "a queue takes back what it was promised",
+        "a queue reclaims its guarantee",
         nodes(4, 1), queue("mine", 2), queue("theirs", 2), running("aaaa", name="rich", queue="theirs"),
         gang(1, queue="mine"), conf=PROMISES,
         victims={"rich-task-3": ("gang-task-0 on a", "capacity: queue theirs has cpu 4, deserves 2")},
         consents={"rich-task-3": ["capacity"]},
     ),
     Told(
-        "a queue within its promise keeps what it has",
+        "a queue within its guarantee keeps what it has",
         nodes(4, 1), queue("mine", 2), queue("theirs", 1), queue("others", 1),
         running("a", name="fair", queue="others"), running("aaa", name="rich", queue="theirs"), gang(1, queue="mine"),
         conf=PROMISES,
@@ -276,37 +276,37 @@ VICTIMS = [
                              "it is needed for what the queue is guaranteed: queue kept has cpu 1, deserves 1")},
     ),
     Told(
-        "who may run on nodes that are lent out leaves the others",
+        "a pod that may run on revocable nodes leaves the others",
         nodes(1, 1), low("a", **MARKED), high(annotations={"volcano.sh/preemptable": "false"}),
         conf=configuration(BROAD, LENDING, "predicates", actions="enqueue, allocate, preempt"),
         victims={"low-task-0": ("high-task-0 on a",
                                 "tdm: it may run on nodes that are lent out, and the claimant may not")},
     ),
     Told(
-        "a plugin of others that says nothing is named",
+        "a custom plugin without a message is named",
         nodes(1, 1), low("a"), high(), conf=PROBED, extensions=[SILENT],
         victims={"low-task-0": ("high-task-0 on a", "probe: ")},
     ),
     Told(
-        "a plugin of others tells its right",
+        "a custom plugin returns its justification",
         nodes(1, 1), low("a"), high(), conf=PROBED, extensions=[ELOQUENT],
         victims={"low-task-0": ("high-task-0 on a", "probe: high-task-0 before low-task-0")},
     ),
     Told(
-        "a dearer node is told",
+        "a more expensive node is reported",
         nodes(2, 2), low("aa", name="two", cpu=1), low("b", name="one", cpu=2), high(cpu=2),
         victims={"one-task-0": ("high-task-0 on b", LOWER)},
         elsewhere={"a": "not cheaper: 2 pods up to priority 10 at least"},
     ),
     Told(
-        "a node where nobody may go is told",
+        "a node without evictable pods is reported",
         nodes(1, 2), low("a", name="vital", namespace="kube-system"), low("b"), high(),
         victims={"low-task-0": ("high-task-0 on b", LOWER)},
         elsewhere={"a": "nobody there may go: conformance spares 1 (kube-system/vital-task-0: namespace kube-system "
                         "keeps the cluster alive)"},
     ),
     Told(
-        "a node where too few may go is told",
+        "a node with too few evictable pods is reported",
         nodes(2, 2), low("a", name="vital", namespace="kube-system"), low("a", name="weak"),
         running("b", 2, name="middle", priority="middle"), high(cpu=2),
         victims={"middle-task-0": ("high-task-0 on b", "priority: priority 50 < 100")},
@@ -317,22 +317,22 @@ VICTIMS = [
 
 STOPPED = [
     Told(
-        "everybody is as important",
+        "all pods are equally important",
         nodes(1, 2), running("ab", name="equal", priority="high"), high(),
         victims={}, stopped={"priority": (["equal-task-0", "equal-task-1"], "priority 100 is not below 100")},
     ),
     Told(
-        "the claimant is too polite",
+        "the preemptor never preempts",
         nodes(1, 1), low("a"), high(**NEVER),
         victims={}, stopped={"preemptionPolicy": (["high-task-0"], "default/high-task-0 has preemptionPolicy Never")},
     ),
     Told(
-        "a budget protects everybody, without the plugin",
+        "a budget protects every pod, without the plugin",
         nodes(1, 1), budget("web", 0, {"app": "web"}), low("a", **APP), high(),
         victims={}, stopped={"disruption-budget": (["low-task-0"], "disruption budget default/web allows 0 more")},
     ),
     Told(
-        "a budget protects everybody, with the plugin",
+        "a budget protects every pod, with the plugin",
         nodes(1, 1), budget("web", 0, {"app": "web"}), low("a", **APP), high(), conf=GUARDED,
         victims={}, stopped={"pdb": (["low-task-0"], "disruption budget default/web allows 0 more")},
     ),
@@ -384,7 +384,7 @@ STOPPED = [
         stopped={"QueueCapabilityExceeded": (["high-task-0"], "queue small may have cpu 3 and has 0")},
     ),
     Told(
-        "strangers hold too much of the room",
+        "pods of other schedulers hold too much capacity",
         nodes(4, 1), low("a"), running("aa", name="equal", priority="high"), high(cpu=3),
         victims={},
         stopped={
@@ -393,7 +393,7 @@ STOPPED = [
         },
     ),
     Told(
-        "owners who say no",
+        "pods with preemptable false",
         nodes(1, 1), low("a", labels={"volcano.sh/preemptable": "false"}), high(),
         victims={},
         stopped={"preemptable-label": (["low-task-0"], "its label or annotation volcano.sh/preemptable is false")},
@@ -406,7 +406,7 @@ STOPPED = [
         stopped={"reclaimable-queue": (["rich-task-0", "rich-task-1"], "queue theirs has reclaimable: false")},
     ),
     Told(
-        "a queue that has no more than it was promised",
+        "a queue that has no more than its guarantee",
         nodes(2, 1), queue("mine", 1), queue("theirs", 2), running("aa", name="fair", queue="theirs"),
         gang(1, queue="mine"), conf=PROMISES,
         victims={},
@@ -414,7 +414,7 @@ STOPPED = [
                               "the queue has no more than it deserves: queue theirs has cpu 2, deserves 2")},
     ),
     Told(
-        "the claimant's queue deserves no more",
+        "the preemptor's queue deserves no more",
         nodes(2, 1), queue("mine", 1), queue("theirs", 1), running("a", name="held", queue="mine"),
         running("a", name="other", queue="theirs"), gang(1, queue="mine"), conf=PROMISES,
         victims={},
@@ -443,7 +443,7 @@ STOPPED = [
         stopped={"minruntime": (["low-task-0"], "PodGroup default/low has run for 60 s and is left alone for 3600 s")},
     ),
     Told(
-        "a room that was given a short while ago",
+        "capacity that was received a short while ago",
         nodes(1, 1), queue("left"), queue("right"), running("a", name="one", queue="left"),
         gang(1, name="two", queue="right"), gang(1, name="late", queue="left"), conf=RECLAIMING, cycles=3,
         extensions=[GIVING], victims={"one-task-0": ("two-task-0 on a", "probe: ")},
@@ -456,12 +456,12 @@ STOPPED = [
         victims={}, stopped={"probe": (["low-task-0"], "it gives no reason")},
     ),
     Told(
-        "a plugin of others that cannot say its reason",
+        "a custom plugin whose message raises an error",
         nodes(1, 1), low("a"), high(), conf=PROBED, extensions=[STUMBLING],
-        victims={}, stopped={"probe": (["low-task-0"], "(it cannot say why: ValueError: no words)")},
+        victims={}, stopped={"probe": (["low-task-0"], "(it cannot say why: ValueError: no message)")},
     ),
     Told(
-        "no plugin has a say",
+        "no plugin answers",
         nodes(1, 1), low("a"), high(),
         conf=configuration(BROAD, "predicates", actions="enqueue, allocate, preempt"),
         victims={}, stopped={"nobody": (["low-task-0"], "no configured plugin lets it go")},
@@ -477,10 +477,10 @@ STOPPED = [
 
 
 @pytest.mark.parametrize("told", VICTIMS, ids=lambda told: told.name)
-def test_who_goes_and_why(told: Told) -> None:
+def test_eviction_report(told: Told) -> None:
     told.check()
 
 
 @pytest.mark.parametrize("told", STOPPED, ids=lambda told: told.name)
-def test_what_stops_a_claim(told: Told) -> None:
+def test_failed_preemption_reports_rules(told: Told) -> None:
     told.check()

@@ -1,4 +1,4 @@
-"""Whole gangs take the room of less important jobs of their queue: all of it at once, or nothing."""
+"""Whole gangs preempt less important jobs of their queue: all at once, or not at all."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def within(name: str, *world: object, domains: type[Plugin] = HalvesPlugin, **mo
 
 
 def job(places: str, name: str, minimum: int | None = None, cpu: object = 1, **facts: object) -> list[Manifest]:
-    """A gang that runs; unless it is said otherwise, it needs all its members."""
+    """A running gang; by default it needs all its members."""
     minimum = len(places) if minimum is None else minimum
     return running(places, cpu, name=name, minimum=minimum, **{"priority": "low", **facts})  # type: ignore[arg-type]
 
@@ -65,18 +65,21 @@ def members(name: str, count: int) -> list[str]:
 
 
 AT_ONCE = [
-    preempts("a gang takes the room of another", nodes(1, 2), job("ab", "pair"), urgent(), binds="AB",
+    preempts("a gang preempts another", nodes(1, 2), job("ab", "pair"), urgent(), binds="AB",
              evicts=members("pair", 2)),
-    preempts("who is as important stays", nodes(1, 2), job("ab", "pair", priority="high"), urgent(), binds="--",
+    preempts("an equally important gang stays", nodes(1, 2), job("ab", "pair", priority="high"), urgent(), binds="--",
              codes={"urgent": ["NoLawfulVictims", "InsufficientResource"]}),
     preempts("a free node is used beside", nodes(1, 3), job("ab", "pair"), urgent(3), binds="CAB",
              evicts=members("pair", 2)),
-    preempts("where there is room nobody goes", nodes(1, 4), job("ab", "pair"), urgent(), binds="cd"),
-    preempts("nobody goes when the whole gang finds no room", nodes(1, 2), job("ab", "pair"), urgent(3), binds="---",
+    preempts("nothing is evicted where there is free capacity", nodes(1, 4), job("ab", "pair"), urgent(), binds="cd"),
+    preempts("nothing is evicted when the whole gang does not fit", nodes(1, 2), job("ab", "pair"), urgent(3),
+             binds="---",
              codes={"urgent": ["EvictionInVain", "InsufficientResource"]}),
-    preempts("nobody goes when no node has the room, enough as it is on all together", nodes(2, 2), job("aabb", "four"),
+    preempts("nothing is evicted when no single node fits, though the sum of all suffices", nodes(2, 2),
+             job("aabb", "four"),
              urgent(1, cpu=4), binds="-", codes={"urgent": ["EvictionInVain", "InsufficientResource"]}),
-    preempts("nobody goes in another queue", nodes(1, 2), queue("other"), job("ab", "pair", queue="other"), urgent(),
+    preempts("nothing is evicted in another queue", nodes(1, 2), queue("other"), job("ab", "pair", queue="other"),
+             urgent(),
              binds="--"),
     preempts("a gang waits whose members never preempt", nodes(1, 2), job("ab", "pair"),
              gang_of(pod(preemptionPolicy="Never"), pod(), name="urgent", priority="high"), binds="--",
@@ -91,7 +94,7 @@ AT_ONCE = [
              job("a", "with-gpu", cpu=1, gpu=2), job("b", "without", cpu=2),
              gang_of(pod(1, gpu=1), pod(2), name="urgent", priority="high"), binds="AB",
              evicts=["with-gpu-task-0", "without-task-0"]),
-    preempts("a job that waits to be let in claims nothing", nodes(1, 2), job("ab", "pair"),
+    preempts("a job that is not admitted does not preempt", nodes(1, 2), job("ab", "pair"),
              urgent(resources={"cpu": 100}), binds="--",
              conf=configuration(*PLUGINS, "overcommit", actions=ACTIONS)),
     preempts("in the next cycle it starts", nodes(1, 3), job("ab", "pair"), urgent(3), binds="cab",
@@ -101,23 +104,27 @@ AT_ONCE = [
 UNITS = [
     preempts("members go that a gang can spare", nodes(1, 4), job("abcd", "elastic", 2), urgent(), binds="DC",
              evicts=["elastic-task-2", "elastic-task-3"]),
-    preempts("they go before any gang goes whole", nodes(1, 4), job("ab", "pair"), job("cd", "elastic", 0), urgent(),
+    preempts("they are evicted before any whole gang", nodes(1, 4), job("ab", "pair"), job("cd", "elastic", 0),
+             urgent(),
              binds="DC", evicts=members("elastic", 2)),
     preempts("even before one that is less important", nodes(1, 3), job("a", "alone"),
              job("bc", "elastic", 1, priority="middle"), urgent(1), binds="C", evicts=["elastic-task-1"]),
-    preempts("what cannot be spared is taken as a whole", nodes(1, 4), job("ab", "pair"), job("cd", "elastic", 1),
+    preempts("a gang without spare members is evicted whole", nodes(1, 4), job("ab", "pair"), job("cd", "elastic", 1),
              urgent(3), binds="ABD", evicts=["elastic-task-1", *members("pair", 2)]),
     preempts("no gang is left broken, wherever its members are", nodes(1, 4), job("acd", "three"),
              job("b", "equal", priority="high"), urgent(1), binds="A", evicts=members("three", 3)),
-    preempts("of two gangs the smaller need goes", nodes(1, 5), job("abc", "three"), job("de", "pair"), urgent(),
+    preempts("of two gangs the smaller one is evicted", nodes(1, 5), job("abc", "three"), job("de", "pair"), urgent(),
              binds="DE", evicts=members("pair", 2)),
     preempts("two small gangs go if none fits alone", nodes(1, 4), job("ab", "one"), job("cd", "two"), urgent(3),
              binds="ABC", evicts=[*members("one", 2), *members("two", 2)]),
-    preempts("the less important gang goes", nodes(1, 4), job("ab", "middle", priority="middle"), job("cd", "low"),
+    preempts("the less important gang is evicted", nodes(1, 4), job("ab", "middle", priority="middle"),
+             job("cd", "low"),
              urgent(), binds="CD", evicts=members("low", 2)),
-    preempts("a less important gang goes even if it is larger", nodes(1, 5), job("ab", "middle", priority="middle"),
+    preempts("a less important gang is evicted even if it is larger", nodes(1, 5),
+             job("ab", "middle", priority="middle"),
              job("cde", "low"), urgent(), binds="CD", evicts=members("low", 3)),
-    preempts("what is not needed is spared", nodes(1, 6), [job(each, each) for each in "abcdef"], urgent(), binds="AB",
+    preempts("what is not needed is protected", nodes(1, 6), [job(each, each) for each in "abcdef"], urgent(),
+             binds="AB",
              evicts=["a-task-0", "b-task-0"]),
     preempts("the node counts where least is missing", nodes(4, 2), job("a", "one", cpu=2), job("a", "two", cpu=2),
              job("b", "three", cpu=2), urgent(1, 4), binds="B", evicts=members("three", 1)),
@@ -126,7 +133,7 @@ UNITS = [
     preempts("pods of one node go together", nodes(2, 3), [job("a", f"a{n}") for n in range(2)],
              [job("b", f"b{n}") for n in range(2)], [job("c", f"c{n}") for n in range(2)], urgent(1, 2), binds="A",
              evicts=["a0-task-0", "a1-task-0"]),
-    preempts("a broken gang goes before one that is whole", nodes(1, 4), job("ab", "whole"), job("cd", "torn", 3),
+    preempts("a broken gang is evicted before a whole one", nodes(1, 4), job("ab", "whole"), job("cd", "torn", 3),
              urgent(), binds="CD", evicts=members("torn", 2)),
     preempts("roles keep their minimum", nodes(1, 3),
              gang_of(*[pod(nodeName=place, role=role) for place, role in zip("abc", ROLES, strict=True)],
@@ -137,7 +144,7 @@ UNITS = [
 RULES = [
     preempts("whole gangs stay if the action may not take them", nodes(1, 2), job("ab", "pair"), urgent(), binds="--",
              conf=conf_of(arguments=NO_GANGS)),
-    preempts("members that can be spared go nevertheless", nodes(1, 4), job("abcd", "elastic", 2), urgent(), binds="DC",
+    preempts("spare members are evicted nevertheless", nodes(1, 4), job("abcd", "elastic", 2), urgent(), binds="DC",
              evicts=["elastic-task-2", "elastic-task-3"], conf=conf_of(arguments=NO_GANGS)),
     preempts("and so do gangs that are broken anyway", nodes(1, 2), job("ab", "torn", 3), urgent(), binds="AB",
              evicts=members("torn", 2), conf=conf_of(arguments=NO_GANGS)),
@@ -146,7 +153,7 @@ RULES = [
                      priority="low", phase="Running"), urgent(1), binds="-"),
     preempts("a PodGroup that its owner protects stays", nodes(1, 2),
              job("ab", "pair", notes={"volcano.sh/preemptable": "false"}), urgent(), binds="--"),
-    preempts("a PodGroup that may be preempted says nothing new", nodes(1, 2),
+    preempts("a PodGroup with preemptable true changes nothing", nodes(1, 2),
              job("ab", "pair", notes={"volcano.sh/preemptable": "true"}), urgent(), binds="AB",
              evicts=members("pair", 2)),
     preempts("pods that keep the cluster alive stay", nodes(1, 2),
@@ -158,16 +165,17 @@ RULES = [
              job("ab", "pair", labels={"app": "x"}), urgent(), binds="--"),
     preempts("a budget is spent once", nodes(1, 4), budget("two", 2, {"app": "x"}),
              job("ab", "one", labels={"app": "x"}), job("cd", "two", labels={"app": "x"}), urgent(4), binds="----"),
-    preempts("as far as it goes", nodes(1, 4), budget("two", 2, {"app": "x"}),
+    preempts("as far as possible", nodes(1, 4), budget("two", 2, {"app": "x"}),
              job("ab", "one", labels={"app": "x"}), job("cd", "two", labels={"app": "x"}), urgent(), binds="AB",
              evicts=members("one", 2)),
     preempts("plugins of every tier must agree", nodes(1, 2), job("ab", "pair"), urgent(), binds="--",
              conf=configuration(list(PLUGINS), ["probe"], actions=ACTIONS),
              extensions=[probe(evictable=lambda self, context, candidates: [])]),
-    preempts("who has no opinion does not count", nodes(1, 2), job("ab", "pair"), urgent(), binds="AB",
+    preempts("a plugin that abstains does not count", nodes(1, 2), job("ab", "pair"), urgent(), binds="AB",
              evicts=members("pair", 2), conf=configuration(list(PLUGINS), ["probe"], actions=ACTIONS),
              extensions=[probe(evictable=lambda self, context, candidates: None)]),
-    preempts("plugins are told what it is for, for whom, and where", nodes(1, 2), job("ab", "pair"), urgent(),
+    preempts("plugins receive the kind of preemption, the preemptor, and the domain", nodes(1, 2), job("ab", "pair"),
+             urgent(),
              binds="AB", evicts=members("pair", 2), conf=conf_of("probe"), extensions=[probe(
                  evictable=lambda self, context, candidates:
                  candidates if (context.kind, context.job.key, context.domain.name)
@@ -175,20 +183,20 @@ RULES = [
     preempts("filters are asked when the victims are gone", node("a", 1, taints=["gpu:NoSchedule"]), node("b", 1),
              node("c", 1), job("ab", "one"), job("c", "two", priority="middle"), urgent(1), binds="B",
              evicts=members("one", 2)),
-    preempts("nodes that a filter refuses give no room", node("a", 1, taints=["gpu:NoSchedule"]),
+    preempts("nodes that a filter rejects are not used", node("a", 1, taints=["gpu:NoSchedule"]),
              node("b", 1, taints=["gpu:NoSchedule"]), node("c", 1), job("ab", "one"),
              job("c", "two", priority="middle"), urgent(1), binds="C", evicts=members("two", 1)),
     preempts("a queue at its limit gets more only for what leaves it", nodes(2, 1),
              queue("full", capability={"cpu": 2}), job("aa", "pair", queue="full"),
              urgent(2, queue="full"), binds="AA", evicts=members("pair", 2),
              conf=configuration(*PLUGINS, "capacity", actions=ACTIONS)),
-    preempts("nobody claims for nothing", nodes(1, 1), job("a", "one"), urgent(1, None), binds="a",
+    preempts("no preemption without a need", nodes(1, 1), job("a", "one"), urgent(1, None), binds="a",
              conf=configuration(*PLUGINS, actions=f"{ACTIONS}, backfill")),
 ]  # fmt: skip
 
 READY = [
     preempts(
-        "a gang that runs already claims room for the rest of it at once",
+        "a running gang preempts for the rest of its members at once",
         nodes(1, 3), job("ab", "pair"),
         gang_of(pod(nodeName="c"), pod(), pod(), name="urgent", priority="high", minimum=1), binds="AB",
         evicts=members("pair", 2), conf=configuration("priority", "predicates", actions=ACTIONS),
@@ -207,7 +215,7 @@ READY = [
 ]  # fmt: skip
 
 DOMAINS = [
-    within("room is made in one domain", job("ab", "left", cpu=2), job("cd", "right", cpu=2),
+    within("victims are selected in one domain", job("ab", "left", cpu=2), job("cd", "right", cpu=2),
            urgent(2, 2, topology=HARD),
            binds="AB", evicts=members("left", 2)),
     within("in the one that costs least", job("ab", "left", cpu=2, priority="middle"), job("cd", "right", cpu=2),
@@ -217,11 +225,11 @@ DOMAINS = [
     within("unless nothing else will do", job("ac", "across", cpu=2), job("b", "one", cpu=2),
            job("d", "equal", cpu=2, priority="high"), urgent(2, 2, topology=HARD), binds="AB",
            evicts=[*members("across", 2), *members("one", 1)]),
-    within("nobody goes when no domain is large enough", job("ab", "left", cpu=2), job("cd", "right", cpu=2),
+    within("nothing is evicted when no domain is large enough", job("ab", "left", cpu=2), job("cd", "right", cpu=2),
            urgent(3, 2, topology=HARD), binds="---"),
-    within("the same gang without a topology gets its room", job("ab", "left", cpu=2), job("cd", "right", cpu=2),
+    within("the same gang without a topology preempts", job("ab", "left", cpu=2), job("cd", "right", cpu=2),
            urgent(3, 2), binds="ABC", evicts=[*members("left", 2), *members("right", 2)]),
-    within("where closeness is only wished for, the whole cluster will do", job("ab", "left", cpu=2),
+    within("with a soft constraint the whole cluster suffices", job("ab", "left", cpu=2),
            job("cd", "right", cpu=2), urgent(3, 2, topology=SOFT), binds="ABC",
            evicts=[*members("left", 2), *members("right", 2)]),
     within("among those that cost the same the closest is preferred",
@@ -237,15 +245,16 @@ DOMAINS = [
     within("none or less is the usual number", [job(each, f"on-{each}", cpu=2) for each in "abcd"],
            urgent(1, 2, topology=HARD), binds="D", evicts=["on-d-task-0"], domains=RacksForJobs,
            arguments={"maxDomains": 0}),
-    within("nobody goes where no domain is allowed", job("ab", "left", cpu=2), job("cd", "right", cpu=2),
+    within("nothing is evicted where no domain is allowed", job("ab", "left", cpu=2), job("cd", "right", cpu=2),
            urgent(1, 2, topology=HARD), binds="-", domains=NoDomainPlugin,
            reasons={"urgent": [NOT_OFFERED, f"gangpreempt: {NO_DOMAIN}"]}),
-    within("each sub-group gets its room in a domain of its own", job("ab", "left", cpu=2), job("cd", "right", cpu=2),
+    within("each sub-group preempts in a domain of its own", job("ab", "left", cpu=2), job("cd", "right", cpu=2),
            gang_of(*[pod(2, labels={"part": part}) for part in ("one", "one", "two", "two")], name="urgent",
                    priority="high",
                    policies=[{"name": "pair", "subGroupSize": 2, "minSubGroups": 2, "matchLabelKeys": ["part"]}]),
            binds="ABCD", evicts=[*members("left", 2), *members("right", 2)], domains=SubJobHalvesPlugin),
-    within("nobody goes for a sub-group when the other finds nothing", job("ab", "left", cpu=2), job("c", "one", cpu=2),
+    within("nothing is evicted for a sub-group when the other does not fit", job("ab", "left", cpu=2),
+           job("c", "one", cpu=2),
            job("d", "equal", cpu=2, priority="high"),
            gang_of(*[pod(2, labels={"part": part}) for part in ("one", "one", "two", "two")], name="urgent",
                    priority="high",

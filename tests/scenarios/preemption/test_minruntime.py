@@ -1,4 +1,4 @@
-"""Whoever has started may work for a while before others take its place."""
+"""A started pod is protected for its minimum run time."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def own(places: str = "a", since: str = "11:50", **facts: Any) -> list[Manifest]
 def preempts(
     name: str, *world: Any, evicts: str = "", binds: str, given: Mapping[str, object] | None = None, **more: Any
 ) -> Case:
-    """Who goes at noon for a job of the same queue that is more important."""
+    """Victims at noon of a more important job of the same queue."""
     keeping = plugin("gang", enablePreemptable=False, enableJobStarving=False)
     conf = configuration(
         ["priority", keeping, plugin("minruntime", given)], ["predicates"],
@@ -68,25 +68,30 @@ MINE = queue("mine", **says(preempt="1h"))
 SENSE = "is not a duration; write one such as 90s, 30m or 1h30m; it is left out"
 
 WITHIN = [
-    preempts("nothing is said: nobody is protected", nodes(1, 1), own(), urgent(), evicts="old-task-0", binds="A"),
-    preempts("who has just started stays", nodes(1, 1), own(), urgent(), given=HOUR, binds="-",
+    preempts("without the annotation no pod is protected", nodes(1, 1), own(), urgent(), evicts="old-task-0",
+             binds="A"),
+    preempts("a newly started pod stays", nodes(1, 1), own(), urgent(), given=HOUR, binds="-",
              codes={"urgent": ["NoLawfulVictims", "InsufficientResource"]}),
     preempts("after its time it may go", nodes(1, 1), own(), urgent(), given=MINUTE, evicts="old-task-0", binds="A"),
     preempts("to the second", nodes(1, 1), own(), urgent(), given={"defaultPreemptMinRuntime": "10m"},
              evicts="old-task-0", binds="A"),
     preempts("a moment before", nodes(1, 1), own(), urgent(), given={"defaultPreemptMinRuntime": "10m1s"}, binds="-"),
-    preempts("another one goes instead", nodes(1, 2), own("a"), own("b", "09:00", name="aged"), urgent(), given=HOUR,
+    preempts("another pod is evicted instead", nodes(1, 2), own("a"), own("b", "09:00", name="aged"), urgent(),
+             given=HOUR,
              evicts="aged-task-0", binds="B"),
     preempts("the time between queues is another one", nodes(1, 1), own(), urgent(),
              given={"defaultReclaimMinRuntime": "1h"}, evicts="old-task-0", binds="A"),
-    preempts("a queue says it itself", nodes(1, 1), MINE, own(queue="mine"), urgent(queue="mine"), binds="-"),
+    preempts("the annotation of the queue itself counts", nodes(1, 1), MINE, own(queue="mine"), urgent(queue="mine"),
+             binds="-"),
     preempts("and counts more than what holds for all", nodes(1, 1), queue("mine", **says(preempt="1m")),
              own(queue="mine"), urgent(queue="mine"), given=HOUR, evicts="old-task-0", binds="A"),
-    preempts("also when it says that nobody is protected", nodes(1, 1), queue("mine", **says(preempt="0s")),
+    preempts("also when it disables the protection", nodes(1, 1), queue("mine", **says(preempt="0s")),
              own(queue="mine"), urgent(queue="mine"), given=HOUR, evicts="old-task-0", binds="A"),
-    preempts("what a queue says is for itself", nodes(1, 1), MINE, queue("other"), own(queue="other"),
+    preempts("the annotation of a queue holds for that queue only", nodes(1, 1), MINE, queue("other"),
+             own(queue="other"),
              urgent(queue="other"), evicts="old-task-0", binds="A"),
-    preempts("the queue above speaks for those that say nothing", nodes(1, 1), queue("above", **says(preempt="1h")),
+    preempts("queues without the annotation inherit from their parent", nodes(1, 1),
+             queue("above", **says(preempt="1h")),
              queue("mine", parent="above"), own(queue="mine"), urgent(queue="mine"), binds="-"),
     preempts("the nearest counts", nodes(1, 1), queue("above", **says(preempt="1h")),
              queue("mine", parent="above", **says(preempt="1m")), own(queue="mine"), urgent(queue="mine"),
@@ -109,7 +114,7 @@ WITHIN = [
              gang_of(pod(nodeName="a", placed=at("09:00")), pod(nodeName="b", placed=at("11:50")), name="old",
                      priority="low", phase="Running"),
              urgent(), given=HOUR, evicts="old-task-0 old-task-1", binds="B"),
-    preempts("nobody knows since when", nodes(1, 1), running("a", minimum=1, priority="low"), urgent(), given=HOUR,
+    preempts("the start time is unknown", nodes(1, 1), running("a", minimum=1, priority="low"), urgent(), given=HOUR,
              evicts="old-task-0", binds="A"),
     preempts("a member may take the place of another one of its job", nodes(1, 1),
              gang_of(pod(nodeName="a", placed=at("11:50"), priority=1), pod(priority=7), minimum=1, phase="Running"),
@@ -142,11 +147,11 @@ OWN_QUEUE = {"reclaimResolveMethod": "queue"}
 TEAMS = [queue("east"), queue("west"), queue("poor", parent="west")]
 
 BETWEEN = [
-    reclaims("nothing is said: the pod goes", RICH, POOR, stays=False),
+    reclaims("without the annotation the pod is evicted", RICH, POOR, stays=False),
     reclaims("what holds for all", RICH, POOR, given={"defaultReclaimMinRuntime": "1h"}, stays=True),
     reclaims("not what holds within queues", RICH, POOR, given=HOUR, stays=False),
-    reclaims("the victim's queue says it", queue("rich", **says(reclaim="1h")), POOR, stays=True),
-    reclaims("not the claimant's", RICH, queue("poor", **says(reclaim="1h")), stays=False),
+    reclaims("the annotation of the victim's queue counts", queue("rich", **says(reclaim="1h")), POOR, stays=True),
+    reclaims("not that of the preemptor's", RICH, queue("poor", **says(reclaim="1h")), stays=False),
     reclaims("between departments the department is asked", *TEAMS, queue("rich", parent="east", **says(reclaim="1h")),
              stays=False),
     reclaims("and answers", queue("east", **says(reclaim="1h")), queue("west"), queue("poor", parent="west"),
@@ -157,11 +162,12 @@ BETWEEN = [
              queue("rich", parent="west", **says(reclaim="1h")), stays=True),
     reclaims("and then the department", queue("west", **says(reclaim="1h")), queue("poor", parent="west"),
              queue("rich", parent="west"), stays=True),
-    reclaims("the root speaks for departments that say nothing", queue("root", **says(reclaim="1h")), *TEAMS,
+    reclaims("departments without the annotation inherit from the root", queue("root", **says(reclaim="1h")), *TEAMS,
              queue("rich", parent="east"), stays=True),
-    reclaims("a queue above the claimant's is asked itself", queue("east", **says(reclaim="1h")),
+    reclaims("a queue above the preemptor's is looked up itself", queue("east", **says(reclaim="1h")),
              queue("poor", parent="east"), victim="east", stays=True),
-    reclaims("a queue below the claimant's is asked, too", POOR, queue("rich", parent="poor", **says(reclaim="1h")),
+    reclaims("a queue below the preemptor's is looked up, too", POOR,
+             queue("rich", parent="poor", **says(reclaim="1h")),
              stays=True),
     reclaims("a circle of queues is no trap", queue("rich", parent="rings"), queue("rings", parent="rich"), POOR,
              stays=False, warnings=[CIRCLE.format("rich"), CIRCLE.format("rings")]),
@@ -195,11 +201,11 @@ WHATEVER = [
 
 
 @pytest.mark.parametrize("case", WHATEVER, ids=str)
-def test_whoever_asks(case: Case) -> None:
+def test_victim_rules_by_action(case: Case) -> None:
     case.check()
 
 
-def test_a_claimant_says_who_kept_it_from_its_room() -> None:
+def test_failed_preemptor_reports_what_stopped_it() -> None:
     plan = preempts("", nodes(1, 1), own(), urgent(), given=HOUR, binds="").plan()
     told = "minruntime spares 1 (default/old-task-0: PodGroup default/old has run for 600 s and is left alone for"
     assert [reason for reason in plan.groups["default/urgent"].reasons if told in reason]

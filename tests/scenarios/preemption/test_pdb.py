@@ -13,13 +13,13 @@ from tests.testing.manifests.builders import budget, gang, nodes, priority_class
 PREEMPT, RECLAIM = "evict-preemptable", "evict-reclaimable"
 FOR_PREEMPT, FOR_RECLAIM = "evict-for-preemption", "evict-for-reclaim"
 WEB, DATABASE = {"app": "web"}, {"app": "database"}
-CLAIMANT = gang(1, name="claimant", priority="high")
+CLAIMANT = gang(1, name="preemptor", priority="high")
 
 
 def spending(
     name: str, *world: Any, evicts: str = "", by: tuple[Any, ...] = ("pdb",), of: str = PREEMPT, **more: Any
 ) -> Case:
-    """Who goes when the action `of` asks the plugins `by`; a pod of `web` is `web-task-0`, and so on."""
+    """Victims when the action `of` evaluates the plugins `by`; a pod of `web` is `web-task-0`, and so on."""
     names = [f"{word.rstrip('0123456789')}-task-{word.lstrip('abcdefghijklmnopqrstuvwxyz')}" for word in evicts.split()]
     return Case(
         name, priority_class("high", 9), nodes(2, 4), world, CLAIMANT, conf=configuration(*by, actions=of),
@@ -31,8 +31,8 @@ THREE = running("abc", name="web", labels=WEB)
 OTHER = running("d", name="other", labels=DATABASE)
 
 CASES = [
-    spending("who has no budget may go", THREE, evicts="web0 web1 web2"),
-    spending("nobody goes when nobody may", THREE, budget("b", 0, WEB)),
+    spending("a pod without a budget may be evicted", THREE, evicts="web0 web1 web2"),
+    spending("nothing is evicted when no budget allows it", THREE, budget("b", 0, WEB)),
     spending("as many as may go", THREE, budget("b", 2, WEB), evicts="web0 web1"),
     spending("all of them", THREE, budget("b", 3, WEB), evicts="web0 web1 web2"),
     spending("more than there are", THREE, budget("b", 9, WEB), evicts="web0 web1 web2"),
@@ -44,7 +44,8 @@ CASES = [
     spending("a budget in another namespace", running("a", name="web", labels=WEB, namespace="elsewhere"),
              budget("b", 0, WEB), evicts="web0"),
     spending("overdrawn is nothing left", THREE, budget("b", -1, WEB)),
-    spending("nobody has counted yet: by what must stay", THREE, budget("b", None, WEB, spec={"minAvailable": 2}),
+    spending("without a status the pods are counted: by what must stay", THREE,
+             budget("b", None, WEB, spec={"minAvailable": 2}),
              evicts="web0"),
     spending("or by what may go", THREE, budget("b", None, WEB, spec={"maxUnavailable": 2}), evicts="web0 web1"),
     spending("in per cent", THREE, budget("b", None, WEB, spec={"minAvailable": "34%"}), evicts="web0"),
@@ -57,7 +58,7 @@ CASES = [
              by=(["pdb"], ["priority"]), evicts="other0"),
     spending("the switch of preemption", THREE, budget("b", 0, WEB), evicts="web0 web1 web2",
              by=(["priority"], [plugin("pdb", enablePreemptable=False)])),
-    spending("nobody is moved for nobody", THREE, budget("b", 1, WEB), of="evict-victims"),
+    spending("shuffle without victims evicts nothing", THREE, budget("b", 1, WEB), of="evict-victims"),
 ]  # fmt: skip
 
 
@@ -67,13 +68,14 @@ def test_pdb(case: Case) -> None:
 
 
 FULL = [nodes(1, 3), priority_class("high", 9)]
-CLAIMANTS = [gang(1, name=f"claimant{number}", priority="high") for number in range(2)]
+CLAIMANTS = [gang(1, name=f"preemptor{number}", priority="high") for number in range(2)]
 CONF = configuration(["priority", "gang", "pdb"], ["predicates"], actions="enqueue, allocate, preempt")
 
 ACTIONS = [
-    Case("a budget is spent once for all claimants", FULL, THREE, budget("b", 1, WEB), CLAIMANTS, conf=CONF,
+    Case("a budget is spent once for all preemptors", FULL, THREE, budget("b", 1, WEB), CLAIMANTS, conf=CONF,
          evicts=["web-task-2"], binds="C-"),
-    Case("whoever has no budget goes instead", FULL, running("ab", name="web", labels=WEB), running("c", name="other"),
+    Case("a pod without a budget is evicted instead", FULL, running("ab", name="web", labels=WEB),
+         running("c", name="other"),
          budget("b", 0, WEB), CLAIMANTS[:1], conf=CONF, evicts=["other-task-0"], binds="C"),
     Case("queues get back what budgets allow", nodes(1, 3), queue("poor"), queue("rich"),
          running("abc", name="web", labels=WEB, queue="rich"), budget("b", 0, WEB), gang(1, queue="poor"),
@@ -83,5 +85,5 @@ ACTIONS = [
 
 
 @pytest.mark.parametrize("case", ACTIONS, ids=str)
-def test_pdb_where_room_is_made(case: Case) -> None:
+def test_pdb_in_preemption(case: Case) -> None:
     case.check()

@@ -1,4 +1,4 @@
-"""Urgent jobs make room within their queue: who goes, who stays, and what is not worth it."""
+"""Higher-priority jobs preempt within their queue: the victims, the protected pods, and when nothing is evicted."""
 
 import pytest
 
@@ -54,25 +54,25 @@ def budget(name: str, labels: dict[str, str], **spec: object) -> Manifest:
 
 
 BETWEEN_JOBS = [
-    preempts("who is less important makes room", nodes(1, 1), low("a"), high(), evicts=["low-task-0"], binds="A"),
+    preempts("a less important pod is evicted", nodes(1, 1), low("a"), high(), evicts=["low-task-0"], binds="A"),
     preempts(
-        "who is as important stays",
+        "an equally important gang stays",
         nodes(1, 1), running("a", name="equal", priority="high"), high(), evicts=[], binds="-",
         codes={"high": ["NoLawfulVictims", "InsufficientResource"]},
     ),
     preempts(
-        "a free node is taken before anybody is evicted",
+        "a free node is taken before any eviction",
         nodes(1, 2), low("a"), high(), evicts=[], binds="b",
     ),
     preempts("no more go than are needed", nodes(3, 1), low("aaa"), high(cpu=2), evicts=["low-task-1", "low-task-2"],
              binds="A"),
     preempts(
-        "one large pod goes rather than two small ones",
+        "one large pod is evicted rather than two small ones",
         nodes(4, 1), low("aa", name="small"), low("a", cpu=2, name="large"), high(cpu=2),
         evicts=["large-task-0"], binds="A",
     ),
     preempts(
-        "the least important goes, wherever it is",
+        "the least important pod is evicted, on any node",
         nodes(1, 3), running("a", name="middle", priority="middle"), low("b"),
         running("c", name="other", priority="middle"), high(), evicts=["low-task-0"], binds="B",
     ),
@@ -101,7 +101,7 @@ BETWEEN_JOBS = [
         high(cpu=1, memory="1Gi"), evicts=["cpu-task-0", "memory-task-0"], binds="A",
     ),
     preempts(
-        "a pod slot is room, too",
+        "a pod slot counts as capacity, too",
         nodes(4, 1, pods=1), low("a"), high(), evicts=["low-task-0"], binds="A",
     ),
     preempts(
@@ -110,16 +110,16 @@ BETWEEN_JOBS = [
         evicts=["low-task-0"], binds="- A",
     ),
     preempts(
-        "each claimant finds its own victim",
+        "each preemptor finds its own victim",
         nodes(1, 2), low("ab"), gang(1, name="one", priority="high"), gang(1, name="two", priority="high"),
         evicts=["low-task-0", "low-task-1"], binds="B A",
     ),
     preempts(
-        "a claimant's room is not taken from it by the next one",
+        "a preemptor's capacity is not taken by the next one",
         nodes(1, 1), low("a"), gang(1, name="first", priority="middle"), high(), evicts=["low-task-0"], binds="- A",
     ),
     preempts(
-        "nobody is evicted in another queue",
+        "nothing is evicted in another queue",
         nodes(1, 1), queue("other"), low("a", queue="other"), high(), evicts=[], binds="-",
     ),
     preempts(
@@ -130,11 +130,11 @@ BETWEEN_JOBS = [
 
 GANGS = [
     preempts(
-        "a gang gets all its room, or nobody goes",
+        "a gang gets all its capacity, or nothing is evicted",
         nodes(1, 2), low("a"), running("b", name="equal", priority="high"), high(2), evicts=[], binds="--",
     ),
     preempts(
-        "a gang gets all its room",
+        "a gang gets all its capacity",
         nodes(1, 2), low("ab"), high(2), evicts=["low-task-0", "low-task-1"], binds="BA",
     ),
     preempts(
@@ -150,15 +150,15 @@ GANGS = [
         nodes(1, 3), low("abc", minimum=2), high(), evicts=["low-task-2"], binds="C",
     ),
     preempts(
-        "a gang at its minimum goes whole",
+        "a gang at its minimum is evicted whole",
         nodes(1, 2), low("ab", minimum=2), high(), evicts=["low-task-0", "low-task-1"], binds="B",
     ),
     preempts(
-        "a single pod goes rather than a whole gang",
+        "a single pod is evicted rather than a whole gang",
         nodes(1, 3), low("ab", minimum=2), low("c", name="single"), high(), evicts=["single-task-0"], binds="C",
     ),
     preempts(
-        "the smaller gang goes",
+        "the smaller gang is evicted",
         nodes(1, 5), low("abc", minimum=3, name="three"), low("de", minimum=2, name="two"), high(),
         evicts=["two-task-0", "two-task-1"], binds="E",
     ),
@@ -170,12 +170,12 @@ GANGS = [
         high(), evicts=[], binds="-", codes={"high": ["EvictionInVain", "InsufficientResource"]},
     ),
     preempts(
-        "where gang has a say, a gang keeps its minimum",
+        "where the gang plugin answers, a gang keeps its minimum",
         nodes(1, 2), low("ab", minimum=2), high(), conf=KEEPING, evicts=[], binds="-",
         codes={"high": ["NoLawfulVictims", "InsufficientResource"]},
     ),
     preempts(
-        "where gang has a say, what is above the minimum goes",
+        "where the gang plugin answers, members above the minimum are evicted",
         nodes(1, 2), low("ab", minimum=1), high(), conf=KEEPING, evicts=["low-task-1"], binds="B",
     ),
     preempts(
@@ -232,18 +232,18 @@ PROTECTED = [
                           "(default/low-task-0: disruption budget default/web allows 0 more)"]},
     ),
     preempts(
-        "a budget is spent once, whoever asks",
+        "a budget is spent once, by whichever action",
         nodes(1, 2), budget("web", {"app": "web"}, maxUnavailable=1), low("ab", labels={"app": "web"}),
         gang(1, name="one", priority="high"), gang(1, name="two", priority="high"),
         evicts=["low-task-1"], binds="B -",
     ),
     preempts(
-        "a budget is spent once by those who leave one node, too",
+        "a budget is spent once on one node, too",
         nodes(2, 1), budget("web", {"app": "web"}, maxUnavailable=1), low("aa", labels={"app": "web"}), high(cpu=2),
         evicts=[], binds="-",
     ),
     preempts(
-        "who has no budget makes up for those whose budget is spent",
+        "pods without a budget replace those with a spent budget",
         nodes(3, 1), budget("web", {"app": "web"}, maxUnavailable=1), low("aa", labels={"app": "web"}, name="web"),
         low("a", name="other"), high(cpu=2), evicts=["other-task-0", "web-task-1"], binds="A",
     ),
@@ -253,7 +253,7 @@ PROTECTED = [
         evicts=[], binds="--",
     ),
     preempts(
-        "who has no budget goes first",
+        "a pod without a budget is evicted first",
         nodes(1, 2), budget("web", {"app": "web"}, maxUnavailable=0), low("a", name="web", labels={"app": "web"}),
         low("b", name="free"), high(), evicts=["free-task-0"], binds="B",
     ),
@@ -285,55 +285,55 @@ AWAY = {
 
 NODES = [
     preempts(
-        "a node that refuses the claimant is no place to make room",
+        "a node that rejects the preemptor has no victims",
         node("a", 1, taints=["gpu=true:NoSchedule"]), node("b", 1), low("ab"), high(),
         evicts=["low-task-1"], binds="B",
     ),
     preempts(
-        "a node too small for the claimant is left in peace",
+        "a node too small for the preemptor has no victims",
         node("a", 1), low("a"), high(cpu=2), evicts=[], binds="-",
     ),
     preempts(
-        "the pod that holds the port goes",
+        "the pod that holds the port is evicted",
         nodes(4, 1), low("a", name="port", ports=PORT), low("a", name="other"), high(ports=PORT),
         evicts=["port-task-0"], binds="A",
     ),
     preempts(
-        "the pod that must not be near goes",
+        "the pod with anti-affinity is evicted",
         node("a", 4, labels={"host": "a"}), low("a", name="web", labels={"app": "web"}), low("a", name="other"),
         high(affinity=AWAY), evicts=["web-task-0"], binds="A",
     ),
     preempts(
-        "nobody goes where an important pod keeps the claimant away",
+        "nothing is evicted where an important pod keeps the preemptor away",
         node("a", 2, labels={"host": "a"}),
         running("a", name="web", priority="high", labels={"app": "web"}), low("a"), high(affinity=AWAY),
         evicts=[], binds="-",
     ),
     preempts(
-        "a full queue makes room in itself",
+        "a full queue preempts its own jobs",
         nodes(4, 1), queue("small", capability={"cpu": 1}), low("a", queue="small"), high(queue="small"),
         conf=configuration("priority", plugin("gang", enablePreemptable=False), "proportion", "predicates",
                            actions=ACTIONS),
         evicts=["low-task-0"], binds="A",
     ),
     preempts(
-        "nobody goes for a claimant that the queue cannot take in any case",
+        "nothing is evicted for a preemptor that the queue cannot take in any case",
         nodes(4, 1), queue("small", capability={"cpu": 2}), low("aa", queue="small"), high(cpu=3, queue="small"),
         conf=configuration("priority", plugin("gang", enablePreemptable=False), "proportion", "predicates",
                            actions=ACTIONS),
         evicts=[], binds="-",
     ),
     preempts(
-        "a room that was promised before needs no new victim",
+        "nominated capacity needs no new victim",
         nodes(1, 2), low("a"), low("b", name="leaving", releasing=True), high(nominated="b"), evicts=[], binds="B",
     ),
     preempts(
-        "a more important job of the queue may take the room that was promised",
+        "a more important job of the queue may take nominated capacity",
         nodes(1, 1), low("a", releasing=True), gang(1, name="first", priority="high"),
         gang(1, name="promised", priority="middle", nominated="a"), evicts=[], binds="A -",
     ),
     preempts(
-        "a room that was promised is free again when nobody waits for it",
+        "nominated capacity is free again without its pod",
         nodes(1, 1), low("a", releasing=True), high(nominated="z"), gang(1, name="next", priority="low"),
         evicts=[], binds="A -",
     ),
@@ -352,7 +352,7 @@ WITHIN = [
         conf=configuration("priority", "predicates", actions=ACTIONS), evicts=[], binds="-",
     ),
     preempts(
-        "a job that has its minimum does not starve where gang has a say",
+        "a job at its minimum does not starve where the gang plugin answers",
         nodes(1, 1),
         gang_of(pod(nodeName="a"), pod(priorityClassName="high"), name="job", minimum=1, phase="Running"),
         evicts=[], binds="-",
@@ -361,7 +361,7 @@ WITHIN = [
 
 SHARES = [
     preempts(
-        "by shares alone, who has more gives to who has less",
+        "by shares alone, the larger share is preempted by the smaller",
         nodes(4, 1), running("aaaa", name="rich"), gang(1, name="poor"),
         conf=configuration(plugin("gang", enablePreemptable=False), "drf", "predicates", actions=ACTIONS),
         evicts=["rich-task-3"], binds="A",
@@ -373,7 +373,7 @@ SHARES = [
         evicts=[], binds="-",
     ),
     preempts(
-        "nobody who answers, nobody who goes",
+        "without a plugin that answers nothing is evicted",
         nodes(1, 1), low("a"), high(), evicts=[], binds="-",
         conf=configuration(plugin("gang", enablePreemptable=False), "predicates", actions=ACTIONS),
     ),
@@ -388,7 +388,7 @@ OVERCOMMIT = configuration(
 )  # fmt: skip
 ADMISSION = [
     preempts(
-        "a job that can make its own room is let into a full cluster",
+        "a job that can preempt enough is admitted to a full cluster",
         nodes(4, 1), low("aaaa"), high(cpu=2, resources={"cpu": 2}), conf=OVERCOMMIT,
         evicts=["low-task-2", "low-task-3"], binds="A", phases={"high": "Inqueue"},
     ),

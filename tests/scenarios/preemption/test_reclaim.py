@@ -1,4 +1,4 @@
-"""Queues get back what they deserve: from whom, how much, and when not."""
+"""Queues reclaim what they deserve: from which queues, how much, and when not."""
 
 import pytest
 
@@ -72,7 +72,7 @@ BETWEEN_QUEUES = [
         nodes(4, 1), rich("aaa"), poor(2), evicts=["rich-task-2"], binds="AA",
     ),
     reclaims(
-        "nobody goes in the claimant's own queue",
+        "nothing is evicted in the preemptor's own queue",
         nodes(2, 1), running("aa", name="own", queue="poor"), poor(), evicts=[], binds="-",
     ),
     reclaims(
@@ -87,7 +87,7 @@ BETWEEN_QUEUES = [
         poor(2), evicts=["rich-task-2", "rich-task-3"], binds="AA",
     ),
     reclaims(
-        "the least important of the queue goes",
+        "the least important pod of the queue is evicted",
         nodes(1, 2), rich("a", name="urgent", priority="high"), rich("b", name="patient", priority="low"), poor(),
         evicts=["patient-task-0"], binds="B",
     ),
@@ -96,7 +96,7 @@ BETWEEN_QUEUES = [
         nodes(2, 1), rich("aa", priority="high"), poor(), evicts=["rich-task-1"], binds="A",
     ),
     reclaims(
-        "one large pod goes rather than several small ones",
+        "one large pod is evicted rather than several small ones",
         nodes(8, 1), rich("aaaa", name="small"), rich("a", cpu=4, name="large"), poor(cpu=4),
         evicts=["large-task-0"], binds="A",
     ),
@@ -106,11 +106,11 @@ BETWEEN_QUEUES = [
         evicts=["gpu-task-1"], binds="A",
     ),
     reclaims(
-        "a gang takes its room from many nodes, or nobody goes",
+        "a gang reclaims from many nodes, or nothing is evicted",
         nodes(2, 2), rich("aabb"), poor(2, cpu=1), evicts=["rich-task-2", "rich-task-3"], binds="BB",
     ),
     reclaims(
-        "nobody goes when the gang would still be short",
+        "nothing is evicted when the gang would still not fit",
         node("a", 2), node("b", 2, taints=["gpu=true:NoSchedule"]), rich("aabb"),
         poor(2, cpu=2, minimum=2), evicts=[], binds="--",
     ),
@@ -126,19 +126,19 @@ GANGS = [
         nodes(4, 1), rich("aaaa", minimum=3), poor(), evicts=["rich-task-3"], binds="A",
     ),
     reclaims(
-        "a gang at its minimum goes whole, if its queue has more than it deserves",
+        "a gang at its minimum is evicted whole, if its queue has more than it deserves",
         nodes(1, 2), rich("ab", minimum=2), poor(), evicts=["rich-task-0", "rich-task-1"], binds="B",
     ),
     reclaims(
-        "a single pod goes rather than a whole gang",
+        "a single pod is evicted rather than a whole gang",
         nodes(1, 3), rich("ab", minimum=2), rich("c", name="single"), poor(), evicts=["single-task-0"], binds="C",
     ),
     reclaims(
-        "where gang has a say in the same tier, a gang keeps its minimum",
+        "where the gang plugin answers in the same tier, a gang keeps its minimum",
         nodes(1, 2), rich("ab", minimum=2), poor(), conf=KEEPING, evicts=[], binds="-",
     ),
     reclaims(
-        "where the next tier decides, the gang goes whole",
+        "where the next tier decides, the gang is evicted whole",
         nodes(1, 2), rich("ab", minimum=2), poor(), conf=TIERS, evicts=["rich-task-0", "rich-task-1"], binds="B",
     ),
     reclaims(
@@ -159,7 +159,7 @@ PROTECTED = [
         nodes(2, 1), rich("aa", labels={"volcano.sh/preemptable": "false"}), poor(), evicts=[], binds="-",
     ),
     reclaims(
-        "pods that keep the cluster alive stay, whatever later tiers say",
+        "critical pods stay, whatever later tiers answer",
         nodes(2, 1), rich("aa", priorityClassName="system-cluster-critical"), poor(), conf=TIERS, evicts=[], binds="-",
     ),
     reclaims(
@@ -179,12 +179,12 @@ PROTECTED = [
         evicts=[], binds="-", codes={"poor": ["DisruptionBudgetSpent", "InsufficientResource"]},
     ),
     reclaims(
-        "a budget is spent once over all claimants",
+        "a budget is spent once over all preemptors",
         nodes(4, 1), budget("web", {"app": "web"}, maxUnavailable=1), rich("aaaa", labels={"app": "web"}),
         poor(name="one"), poor(name="two"), evicts=["rich-task-3"], binds="A-",
     ),
     reclaims(
-        "a node that would refuse the claimant afterwards is left in peace",
+        "a node that would reject the preemptor has no victims",
         node("a", 2, taints=["gpu=true:NoSchedule"]), rich("aa"), poor(), evicts=[], binds="-",
     ),
     reclaims(
@@ -220,11 +220,11 @@ THREE = [
 BY_CAPACITY = configuration(["priority", "gang", "conformance"], ["capacity", "predicates"], actions=ACTIONS)
 SHARES_IN_TIERS = [
     reclaims(
-        "a queue that is owed something loses nothing, whoever agrees in the first tier",
+        "a queue below its deserved share loses nothing, whatever the first tier answers",
         queue("short"), THREE, poor(), conf=TIERS, evicts=["rich-task-4"], binds="--- --- A",
     ),
     Case(
-        "nor does it by what was promised to queues",
+        "nor by the guarantees of queues",
         CLASSES, [promised(name, 2) for name in ("rich", "poor", "short")], THREE, poor(),
         conf=BY_CAPACITY, evicts=["rich-task-4"], binds="--- --- A",
     ),

@@ -1,4 +1,4 @@
-"""Pods that plugins want elsewhere are moved, for nobody in particular."""
+"""Pods that plugins want to move are evicted, without a preemptor."""
 
 from __future__ import annotations
 
@@ -36,21 +36,22 @@ def zones(*beside: Any, **switches: bool) -> str:
 
 
 def moving_all(*beside: Any, actions: str = ACTIONS) -> dict[str, Any]:
-    """A plugin that wants everybody to move."""
+    """A plugin that moves every pod."""
     return {"conf": configuration("gang", "predicates", MOVES_ALL.name, *beside, actions=actions),
             "extensions": [MOVES_ALL]}  # fmt: skip
 
 
 SHUFFLE = [
-    Case("nobody names a victim, nobody moves", nodes(4, 1), running("aa"), binds="",
+    Case("without a named victim no pod is evicted", nodes(4, 1), running("aa"), binds="",
          conf=configuration("gang", "predicates", actions=ACTIONS)),
-    Case("whoever is named goes", nodes(4, 1), running("aa"), binds="", evicts=["old-task-0", "old-task-1"],
+    Case("a named victim is evicted", nodes(4, 1), running("aa"), binds="", evicts=["old-task-0", "old-task-1"],
          **moving_all()),
-    Case("without the action nobody is asked", nodes(4, 1), running("aa"), binds="", **moving_all(actions="allocate")),
-    Case("only who runs", nodes(4, 1), gang_of(pod(nodeName="a", phase="Pending"), name="bound", phase="Running"),
+    Case("without the action no plugin is called", nodes(4, 1), running("aa"), binds="",
+         **moving_all(actions="allocate")),
+    Case("only running pods", nodes(4, 1), gang_of(pod(nodeName="a", phase="Pending"), name="bound", phase="Running"),
          gang(1), binds="a", **moving_all()),
-    Case("not who is leaving already", nodes(4, 1), running("a", releasing=True), binds="", **moving_all()),
-    Case("nobody pays for more than a budget has", nodes(4, 1), running("aaa", labels=WEB), budget("web", 2, WEB),
+    Case("not terminating pods", nodes(4, 1), running("a", releasing=True), binds="", **moving_all()),
+    Case("no more than a budget allows", nodes(4, 1), running("aaa", labels=WEB), budget("web", 2, WEB),
          binds="", evicts=["old-task-1", "old-task-2"],
          warnings=["shuffle: disruption budgets keep 1 pod that should be moved: default/old-task-0"], **moving_all()),
     Case("an empty budget keeps all of them", nodes(4, 1), running("aa", labels=WEB), budget("web", 0, WEB), binds="",
@@ -69,7 +70,7 @@ SHUFFLE = [
          **moving_all("conformance")),
     Case("without that plugin they do not", nodes(4, 1), running("a", namespace="kube-system"), binds="",
          evicts=["old-task-0"], **moving_all()),
-    Case("who has just got its place keeps it", clock(), nodes(4, 1),
+    Case("a newly placed pod is protected", clock(), nodes(4, 1),
          running("a", annotations={"volcano.sh/cooldown-time": "10m"}, placed="2026-03-01T11:55:00Z"), binds="",
          **moving_all("cdp")),
     Case("the switch of the question", nodes(4, 1), running("a"), binds="",
@@ -98,7 +99,7 @@ UNKNOWN = "rescheduling: no figure of the last 5m says what {} nodes use; these 
 
 
 def balancing(low: Any = None, high: Any = None, *, beside: Any = ("gang", "predicates"), **given: Any) -> str:
-    """Nodes below 20 % have little to do, those above 50 % are busy, unless it is said otherwise."""
+    """Nodes below 20 % are underutilized, nodes above 50 % overutilized, by default."""
     params = {"thresholds": low or {"cpu": 20, "memory": 20}, "targetThresholds": high or {"cpu": 50, "memory": 50}}
     switches = given.pop("switches", {})
     arguments = {"strategies": [{"name": "lowNodeUtilization", "params": params}], **given}
@@ -115,7 +116,7 @@ def busy(
     name: str, *world: Any, evicts: str = "", loads: str = "911", memory: str = "0", conf: str | None = None,
     also: Any = (), **more: Any,
 ) -> Case:  # fmt: skip
-    """Who leaves, of the pods of the group `old`."""
+    """Victims among the pods of the group `old`."""
     conf = conf or balancing()
     gone = [f"old-task-{number}" for number in evicts]
     return Case(name, TEN, load(loads, memory=memory), world, also, conf=conf, **{"binds": "", "evicts": gone, **more})
@@ -136,32 +137,32 @@ BALANCE = [
     busy("memory alone makes a node busy", running("aa", memory="20Gi"), loads="111", memory="90Gi", evicts="01"),
     busy("so do pods", node("x", 4, pods=4), measured("x", 0), running("xxx"),
          conf=balancing(low={"cpu": 20, "pods": 20}, high={"pods": 50}), evicts="2"),
-    busy("what is not limited makes nobody busy", running("aaa"),
+    busy("a resource without threshold makes no node busy", running("aaa"),
          conf=balancing(high={"memory": 95})),
-    busy("below a limit that is not said is everybody", running("aaaaaa"), conf=balancing(low={"cpu": 20}),
+    busy("without a lower threshold all nodes are below it", running("aaaaaa"), conf=balancing(low={"cpu": 20}),
          evicts="2345"),
     busy("the busiest node first", running("abbb", cpu=4), loads="791", evicts="3",
          conf=balancing(low={"cpu": 20}, high={"cpu": 60})),
     busy("not more than the others can take", running("aaaaaaaa"), loads="900",
          conf=balancing(low={"cpu": 20}, high={"cpu": 15}), evicts="567"),
-    busy("who is less important goes first", priority_class("low", -9), running("aa", name="kept", cpu=4),
+    busy("a less important pod is evicted first", priority_class("low", -9), running("aa", name="kept", cpu=4),
          running("a", cpu=4, priorityClassName="low"), evicts="0"),
-    busy("of equals who has no guarantee", running("a", cpu=4), evicts="0",
+    busy("of equals one without guaranteed QoS", running("a", cpu=4), evicts="0",
          also=gang_of(pod(0, nodeName="a", containers=[GUARANTEED]), name="kept", minimum=0, phase="Running")),
-    busy("and before them who asks for nothing", measured("a", "5050m"), running("a", cpu=4, name="kept"),
+    busy("and before them one without a request", measured("a", "5050m"), running("a", cpu=4, name="kept"),
          running("a", containers=[{"name": "main"}]), evicts="0"),
     busy("no gang is broken", running("aaaa", minimum=4)),
     busy("it gives what it can spare", running("aaaa", minimum=3), evicts="3"),
-    busy("a job of one pod goes whole", running("a", minimum=1, cpu=4), evicts="0"),
-    busy("nobody goes who would find no place", running("aa", nodeSelector={"disk": "ssd"})),
-    busy("nor who fits nowhere", running("aa"), running("bbbb", name="large", cpu="2400m"),
+    busy("a job of one pod is evicted whole", running("a", minimum=1, cpu=4), evicts="0"),
+    busy("no pod is evicted that would find no place", running("aa", nodeSelector={"disk": "ssd"})),
+    busy("nor one that fits nowhere", running("aa"), running("bbbb", name="large", cpu="2400m"),
          running("cccc", name="big", cpu="2400m")),
-    busy("nor who keeps away from what runs there", running("aa", **apart("web")),
+    busy("nor one with anti-affinity to what runs there", running("aa", **apart("web")),
          running("bc", name="web", labels=WEB)),
     busy("pods that keep the cluster alive stay", running("a", namespace="kube-system")),
     busy("as do critical ones", priority_class("system-node-critical", 9),
          running("a", priorityClassName="system-node-critical")),
-    busy("a node that takes nobody is no place to go", node("b", 10, cordoned=True), node("c", 10, ready=False),
+    busy("a node that rejects every pod is no target", node("b", 10, cordoned=True), node("c", 10, ready=False),
          running("aa"), loads="911"),
     busy("only of some queues", queue("batch"), running("aa", cpu=4, queue="batch", name="old"),
          running("a", name="kept"), conf=balancing(queueSelector=["batch"]), evicts="1"),
@@ -180,7 +181,7 @@ BALANCE = [
 ]  # fmt: skip
 
 FIGURES = [
-    Case("nobody has measured anything", TEN, running("aaa"), conf=balancing(), binds="",
+    Case("no metrics at all", TEN, running("aaa"), conf=balancing(), binds="",
          warnings=[UNKNOWN.format("3 of 3")]),
     Case("old figures do not count", clock("2026-03-01T12:06:00Z"), TEN, load("911"), running("aaa"), conf=balancing(),
          binds="", warnings=[UNKNOWN.format("3 of 3")]),
@@ -196,7 +197,7 @@ def test_shuffle(case: Case) -> None:
     case.check()
 
 
-def test_an_eviction_says_why() -> None:
+def test_eviction_reports_its_reason() -> None:
     lent = Case("lent", EVENING, LENT, running("a", **SOFT), conf=zones(), binds="").plan()
     assert [*lent.evictions] == ["default/old-task-0"]
     assert lent.evictions["default/old-task-0"].startswith("shuffle: ")
@@ -217,7 +218,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("strategies", "words"), WRONG, ids=[words for _, words in WRONG])
-def test_strategies_that_make_no_sense(strategies: Any, words: str) -> None:
+def test_invalid_strategies_are_rejected(strategies: Any, words: str) -> None:
     with pytest.raises(ConfigurationError) as raised:
         Case("wrong", binds="", conf=configuration(plugin("rescheduling", {"strategies": strategies}))).plan()
     assert f"argument 'strategies' of plugin 'rescheduling': {words}" in str(raised.value)

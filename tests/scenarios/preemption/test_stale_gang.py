@@ -26,7 +26,7 @@ def on(places: str, cpu: object = 1, **facts: Any) -> list[Manifest]:
 
 
 def torn(*members: Sequence[Manifest], minimum: int = 2, since: str = "", status: str = "True", **facts: Any) -> Any:
-    """A gang that lost members; it may say since when."""
+    """A gang that lost members; optionally with the time since when."""
     every = [member for part in members for member in part]
     head, *rest = gang_of(*every, name="torn", minimum=minimum, **{"phase": "Unknown", **facts})
     if since:
@@ -53,7 +53,7 @@ def looks_after(
 
 LONG_AGO, LATELY = "11:58:00", "11:59:01"
 AT_ONCE = {"gracePeriod": "0s"}
-#: There is no place for anybody else.
+#: There is no place for any other pod.
 FULL = [nodes(1, 2), foreign("b")]
 ONE_WAITS = [pod()]
 LEFT = "1 of 2 pods that must run together are left"
@@ -61,13 +61,14 @@ UNTIL = f"{LEFT}; the gang is released at 2026-03-01T{{}}Z unless the rest gets 
 NO_ROOM = "0/2 nodes are available: 2 Insufficient cpu."
 
 RELEASED = [
-    looks_after("what is left of a gang goes after a minute", FULL, torn(on("a"), since=LONG_AGO), releases="task-0"),
+    looks_after("the rest of a gang is evicted after a minute", FULL, torn(on("a"), since=LONG_AGO), releases="task-0"),
     looks_after("not before", FULL, torn(on("a"), since=LATELY)),
     looks_after("to the second", FULL, torn(on("a"), since="11:59:00"), releases="task-0"),
     looks_after("the minute begins when it is first seen", FULL, torn(on("a"))),
-    looks_after("a gang with members that wait goes, too", FULL, torn(on("a"), ONE_WAITS, since=LONG_AGO), binds="-",
+    looks_after("a gang with waiting members is evicted, too", FULL, torn(on("a"), ONE_WAITS, since=LONG_AGO),
+                binds="-",
                 releases="task-0"),
-    looks_after("all of it goes at once", nodes(2, 1), torn(on("aa"), minimum=3, since=LONG_AGO),
+    looks_after("all of it is evicted at once", nodes(2, 1), torn(on("aa"), minimum=3, since=LONG_AGO),
                 releases="task-0 task-1"),
     looks_after("wherever its members are", nodes(1, 2), torn(on("ab"), minimum=3, since=LONG_AGO),
                 releases="task-0 task-1"),
@@ -81,7 +82,7 @@ RELEASED = [
                 torn(on("a", labels={"part": "x"}), on("a", labels={"part": "y"}),
                      policies=[{"matchLabelKeys": ["part"], "subGroupSize": 2, "minSubGroups": 1}]),
                 given=AT_ONCE, releases="task-0 task-1"),
-    looks_after("the room is for others at once", nodes(1, 1), torn(on("a"), since=LONG_AGO),
+    looks_after("the capacity is free for others at once", nodes(1, 1), torn(on("a"), since=LONG_AGO),
                 gang(1, name="next"), binds="A", releases="task-0"),
 ]  # fmt: skip
 
@@ -90,7 +91,8 @@ STAY = [
     looks_after("so does one that can do without the others", nodes(2, 1),
                 torn(on("aa"), ONE_WAITS, minimum=1, since=LONG_AGO), binds="-"),
     looks_after("a job without a minimum has enough", nodes(1, 1), torn(on("a"), minimum=0, since=LONG_AGO)),
-    looks_after("one that never started waits for its turn", FULL, torn([pod(), pod()], since=LONG_AGO), binds="--"),
+    looks_after("one that never started waits until it is served", FULL, torn([pod(), pod()], since=LONG_AGO),
+                binds="--"),
     looks_after("a time that is over does not count", FULL, torn(on("a"), since=LONG_AGO, status="False")),
     looks_after("members that are leaving are not gone yet", nodes(2, 1),
                 torn(on("a"), on("a", releasing=True), since=LONG_AGO)),
@@ -98,24 +100,24 @@ STAY = [
                 torn(on("a"), on("a", phase="Succeeded"), minimum=3, since=LONG_AGO)),
     looks_after("a member that has failed is lost", nodes(2, 1), torn(on("a"), on("a", phase="Failed"), since=LONG_AGO),
                 releases="task-0"),
-    looks_after("nobody is released for ever, if that is wanted", FULL, torn(on("a"), since=LONG_AGO),
+    looks_after("nothing is ever released, if so configured", FULL, torn(on("a"), since=LONG_AGO),
                 given={"gracePeriod": "-1s"}),
     looks_after("without the action nothing happens", FULL, torn(on("a"), since=LONG_AGO), actions="enqueue, allocate"),
 ]  # fmt: skip
 
 REGROWN = [
     looks_after("a member that waits gets a place", nodes(1, 2), torn(on("a"), ONE_WAITS, since=LONG_AGO), binds="b"),
-    looks_after("before anybody else does", nodes(1, 2), gang(1, name="first"),
+    looks_after("before all other jobs", nodes(1, 2), gang(1, name="first"),
                 torn(on("a"), ONE_WAITS, since=LONG_AGO), binds="- b"),
     looks_after("also before queues that come first", nodes(1, 2), queue("first", priority=9), gang(1, queue="first"),
                 torn(on("a"), ONE_WAITS, since=LONG_AGO), binds="- b",
                 by=("gang", plugin("proportion", enabledAllocatable=False, enabledOverused=False), "predicates")),
     looks_after("all that it needs", nodes(1, 3), torn(on("a"), [pod(), pod()], minimum=3, since=LONG_AGO), binds="bc"),
-    looks_after("or nobody", nodes(1, 2), torn(on("a"), [pod(), pod()], minimum=3, since=LONG_AGO), binds="--",
+    looks_after("or none", nodes(1, 2), torn(on("a"), [pod(), pod()], minimum=3, since=LONG_AGO), binds="--",
                 releases="task-0"),
     looks_after("what it needs not comes later", nodes(1, 3), torn(on("a"), [pod(), pod()], since=LONG_AGO),
                 binds="bc"),
-    looks_after("a room that others are leaving will do", nodes(1, 2),
+    looks_after("capacity that is being released suffices", nodes(1, 2),
                 gang_of(pod(nodeName="b", releasing=True), name="gone", minimum=0, phase="Running"),
                 torn(on("a"), ONE_WAITS, since=LONG_AGO), binds="B"),
     looks_after("rules about nodes hold", [nodes(1, 2, labels={"disk": "hdd"})],
@@ -138,7 +140,7 @@ GUARDED = [
     looks_after("a disruption budget is kept", nodes(2, 1), budget("one", 1, {"app": "x"}),
                 torn(on("aa", labels={"app": "x"}), minimum=3, since=LONG_AGO),
                 codes={"torn": ["DisruptionBudgetSpent"]}),
-    looks_after("if it allows it, the gang goes", nodes(2, 1), budget("two", 2, {"app": "x"}),
+    looks_after("if it allows it, the gang is evicted", nodes(2, 1), budget("two", 2, {"app": "x"}),
                 torn(on("aa", labels={"app": "x"}), minimum=3, since=LONG_AGO), releases="task-0 task-1"),
     looks_after("minimum run time is for whole gangs", FULL,
                 torn(on("a", placed=at("11:57:00")), since=LONG_AGO), releases="task-0",
@@ -146,14 +148,14 @@ GUARDED = [
 ]  # fmt: skip
 
 TOLD = [
-    looks_after("it says when it will go", FULL, torn(on("a"), ONE_WAITS, since="11:59:30"), binds="-",
+    looks_after("it reports when it will be evicted", FULL, torn(on("a"), ONE_WAITS, since="11:59:30"), binds="-",
                 reasons={"torn": [NO_ROOM, UNTIL.format("12:00:30")]},
                 codes={"torn": ["GangStale", "InsufficientResource"]}),
     looks_after("by its own time", FULL, torn(on("a"), ONE_WAITS, since="11:59:30", notes={GRACE: "2m"}), binds="-",
                 reasons={"torn": [NO_ROOM, UNTIL.format("12:01:30")]}),
     looks_after("which may be shorter", FULL, torn(on("a"), since="11:59:30", notes={GRACE: "10s"}), releases="task-0"),
     looks_after("or nothing", FULL, torn(on("a"), notes={GRACE: "0s"}), releases="task-0"),
-    looks_after("or for ever", FULL, torn(on("a"), ONE_WAITS, since=LONG_AGO, notes={GRACE: "-1s"}), binds="-",
+    looks_after("or indefinitely", FULL, torn(on("a"), ONE_WAITS, since=LONG_AGO, notes={GRACE: "-1s"}), binds="-",
                 reasons={"torn": [NO_ROOM, LEFT]}),
     looks_after("what makes no sense is left out", FULL, torn(on("a"), since=LONG_AGO, notes={GRACE: "a while"}),
                 releases="task-0",
@@ -163,20 +165,20 @@ TOLD = [
 
 
 @pytest.mark.parametrize("case", [*RELEASED, *STAY], ids=str)
-def test_released(case: Case) -> None:
+def test_gang_is_released(case: Case) -> None:
     case.check()
 
 
 @pytest.mark.parametrize("case", REGROWN, ids=str)
-def test_regrown(case: Case) -> None:
+def test_members_are_replaced(case: Case) -> None:
     case.check()
 
 
 @pytest.mark.parametrize("case", GUARDED, ids=str)
-def test_guarded(case: Case) -> None:
+def test_protected_gangs(case: Case) -> None:
     case.check()
 
 
 @pytest.mark.parametrize("case", TOLD, ids=str)
-def test_told(case: Case) -> None:
+def test_stale_gang_is_reported(case: Case) -> None:
     case.check()

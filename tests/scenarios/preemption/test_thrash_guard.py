@@ -1,4 +1,4 @@
-"""Whoever had to make room does not take it back at once. Here pods that are evicted come back and wait."""
+"""A preempted job does not preempt back at once. In these cases evicted pods are recreated and wait."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from tests.testing.manifests.builders import Manifest, gang, nodes, priority_cla
 
 
 class Anybody(Plugin):
-    """Rules that contradict each other: everybody may evict everybody."""
+    """Contradictory rules: every job may evict every other."""
 
-    name = "anybody"
+    name = "any"
 
     def job_starving(self, job: Job) -> bool:
         return job.pending_count > 0
@@ -46,7 +46,7 @@ REGISTRY = Registry(PLUGINS, [*ACTIONS, Anybody])
 def lawless(action: str, window: str = "60s", after: str = "allocate", beside: Sequence[Manifest] = ()) -> Program:
     gang_alone = plugin("gang", enablePreemptable=False, enableReclaimable=False, enableJobStarving=False)
     text = configuration(
-        *beside, gang_alone, "anybody", "predicates", actions=f"enqueue, {after}, {action}",
+        *beside, gang_alone, "any", "predicates", actions=f"enqueue, {after}, {action}",
         arguments={action: {"thrashingWindow": window}},
     )  # fmt: skip
     return Program(parse_configuration(text, REGISTRY), REGISTRY)
@@ -57,7 +57,7 @@ class Story:
     name: str
     world: list[object]
     program: Program
-    #: Who is evicted in each cycle; they follow one another after `step` seconds.
+    #: Victims of each cycle; cycles are `step` seconds apart.
     evicted: list[str]
     step: float = 10.0
 
@@ -72,26 +72,27 @@ ONE_ROOM = [nodes(1, 1), running("a", name="one"), gang(1, name="two")]
 UNEQUAL = [
     nodes(1, 1), priority_class("high", 100), running("a", name="one", priority="high"), gang(1, name="two"),
 ]  # fmt: skip
-#: Who is important is served first, and may be evicted nevertheless.
+#: The important job is served first, and may be evicted nevertheless.
 BY_IMPORTANCE = plugin("priority", enablePreemptable=False, enableJobStarving=False)
 TWO_QUEUES = [nodes(1, 1), queue("left"), queue("right"), running("a", name="one", queue="left")]
 
 STORIES = [
     Story(
-        "without a window they evict each other for ever",
+        "without a window they evict each other repeatedly",
         ONE_ROOM, lawless("preempt", "0s"), ["one", "", "two", ""] * 2,
     ),
-    Story("within it the first claimant keeps what it got", ONE_ROOM, lawless("preempt"), ["one", "", "", "", "", ""]),
+    Story("within it the first preemptor keeps what it received", ONE_ROOM, lawless("preempt"),
+          ["one", "", "", "", "", ""]),
     Story(
         "after it the rules decide again",
         ONE_ROOM, lawless("preempt", "25s"), ["one", "", "", "two", "", "", "one"],
     ),
     Story(
-        "others may still take the room: they have lost nothing to those who have it",
+        "others may still preempt: they have lost nothing to the holder",
         [*ONE_ROOM, gang(1, name="three")], lawless("preempt"), ["one", "", "three", "", "two", ""],
     ),
     Story(
-        "a queue that lost room does not take it back by another job either",
+        "a queue that lost capacity does not reclaim it by another job either",
         [*TWO_QUEUES, gang(1, name="two", queue="right"), gang(1, name="late", queue="left")],
         lawless("reclaim"), ["one", "", "", ""],
     ),
@@ -117,7 +118,7 @@ STORIES = [
         UNEQUAL, lawless("gangpreempt", "0s", after="allocate, preempt"), ["one", "", "two", ""],
     ),
     Story(
-        "nor does one that is served first take it before the claimant has it",
+        "nor does one that is served first take it before the preemptor has it",
         UNEQUAL, lawless("preempt", beside=[BY_IMPORTANCE]), ["one", "", "", ""],
     ),
 ]  # fmt: skip
@@ -135,11 +136,11 @@ def played(story: Story) -> list[str]:
 
 
 @pytest.mark.parametrize("story", STORIES, ids=str)
-def test_truce(story: Story) -> None:
+def test_thrash_guard(story: Story) -> None:
     assert played(story) == story.evicted
 
 
 @pytest.mark.parametrize("action", ["preempt", "reclaim", "gangpreempt", "gangreclaim"])
-def test_a_truce_that_nobody_would_remember_is_refused(action: str) -> None:
+def test_thrashing_window_above_history_is_rejected(action: str) -> None:
     with pytest.raises(ConfigurationError, match=f"thrashingWindow.*{action}.*'2h' is longer than an hour"):
         lawless(action, "2h")

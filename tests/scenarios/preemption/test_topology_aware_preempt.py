@@ -96,7 +96,7 @@ NUMBERS = [
         AGES, binds="A", evicts=ON_A, conf=aware(minCandidateNodesPercentage=50),
     ),
     compares(
-        "one at most, whatever the other arguments say",
+        "one at most, whatever the other arguments are",
         AGES, binds="A", evicts=ON_A,
         conf=aware(minCandidateNodesPercentage=100, minCandidateNodesAbsolute=2, maxCandidateNodesAbsolute=1),
     ),
@@ -105,7 +105,7 @@ NUMBERS = [
         AGES, binds="A", evicts=ON_A, conf=aware(minCandidateNodesPercentage=0, minCandidateNodesAbsolute=0),
     ),
     compares(
-        "nodes on which no room can be made do not count",
+        "nodes without possible victims do not count",
         AGES[:-1], [node(name, 2, taints=["gpu:NoSchedule"]) for name in "cdefghijklmnopqrstuv"], AGES[-1],
         binds="A", evicts=ON_A, conf=aware(),
     ),
@@ -117,13 +117,14 @@ NUMBERS = [
 ]  # fmt: skip
 
 RULES = [
-    compares("a free node is taken, and nobody goes", nodes(1, 2), job("a", "one"), urgent(), binds="b", evicts=[]),
+    compares("a free node is taken, and nothing is evicted", nodes(1, 2), job("a", "one"), urgent(), binds="b",
+             evicts=[]),
     compares(
-        "a gang gets all its room, or nobody goes",
+        "a gang gets all its capacity, or nothing is evicted",
         nodes(1, 2), job("a", "one"), job("b", "equal", priority="high"), urgent(2), binds="--", evicts=[],
     ),
     compares(
-        "a gang takes the room of several",
+        "a gang preempts several",
         nodes(1, 3), job("a", "one"), job("b", "two"), job("c", "middle", priority="middle"), urgent(2),
         binds="AB", evicts=ON_B,
     ),
@@ -133,7 +134,7 @@ RULES = [
         binds="B", evicts=["pair-task-0", "pair-task-1"],
     ),
     compares(
-        "one pod that goes alone is cheaper than a pair",
+        "one single pod is cheaper than a pair",
         nodes(1, 3), running("ab", name="pair", priority="low", minimum=2), job("c", "one"), urgent(),
         binds="C", evicts=["one-task-0"],
     ),
@@ -143,7 +144,7 @@ RULES = [
         binds="A", evicts=["many-task-2", "many-task-3"],
     ),
     compares(
-        "who never preempts waits",
+        "a pod that never preempts waits",
         nodes(1, 1), job("a", "one"), gang_of(pod(preemptionPolicy="Never"), name="urgent", priority="high"),
         binds="-", evicts=[], codes={"urgent": ["PreemptionPolicyNever", "InsufficientResource"]},
     ),
@@ -153,7 +154,7 @@ RULES = [
         urgent(), binds="B", evicts=["two-task-0"],
     ),
     compares(
-        "a member makes room for a more important one of its own job",
+        "a member is evicted for a more important one of its own job",
         nodes(1, 1), gang_of(pod(nodeName="a"), pod(priorityClassName="high"), name="own", minimum=1),
         binds="A", evicts=["own-task-0"],
         conf=configuration("priority", "predicates", actions=ACTIONS,
@@ -182,6 +183,6 @@ def test_topology_aware_preemption(case: Case) -> None:
         ("enableTopologyAwarePreemption", "perhaps", "expected true or false, got 'perhaps'"),
     ],
 )
-def test_numbers_that_make_no_sense_are_refused(key: str, value: object, words: str) -> None:
+def test_invalid_numbers_are_rejected(key: str, value: object, words: str) -> None:
     with pytest.raises(ConfigurationError, match=f"{key}.*{words}"):
         parse_configuration(aware(**{key: value}), BUILT_IN)

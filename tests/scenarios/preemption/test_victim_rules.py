@@ -1,4 +1,4 @@
-"""Who may be evicted for whom. Small actions ask, and evict whatever the plugins allow."""
+"""Which pods may be evicted for which preemptor. Small actions evaluate the plugins and evict what they allow."""
 
 import pytest
 
@@ -7,12 +7,12 @@ from tests.testing.cases.probe_actions import PROBE_ACTIONS
 from tests.testing.manifests.builders import gang, gang_of, nodes, pod, priority_class, queue, running
 
 HIGH = priority_class("high", 100)
-#: Somebody who waits, so that there is a reason to ask.
-CLAIMANT = gang(1, name="claimant", priority="high")
+#: A pending pod as preemptor.
+CLAIMANT = gang(1, name="preemptor", priority="high")
 
 
 def victims(name: str, *world: object, of: str, by: object, evicts: list[str], binds: str = "-") -> Case:
-    """Who goes when the action `of` asks the plugins `by`."""
+    """Victims when the action `of` evaluates the plugins `by`."""
     plugins = by if isinstance(by, tuple) else (by,)
     conf = configuration(*plugins, actions=of)
     return Case(
@@ -30,16 +30,16 @@ SYSTEM = [
 ]
 
 CONFORMANCE = [
-    victims(f"pods that keep the cluster alive are spared: {action}", SYSTEM, of=action, by="conformance",
+    victims(f"critical pods are protected: {action}", SYSTEM, of=action, by="conformance",
             evicts=["usual-task-0"])
     for action in (PREEMPT, RECLAIM, FOR_PREEMPT, FOR_RECLAIM)
 ]  # fmt: skip
 
 GANG = [
     victims("a gang keeps its minimum", running("abc", minimum=2), of=PREEMPT, by="gang", evicts=["old-task-0"]),
-    victims("a gang at its minimum loses nobody", running("ab", minimum=2), of=RECLAIM, by="gang", evicts=[]),
+    victims("a gang at its minimum loses no member", running("ab", minimum=2), of=RECLAIM, by="gang", evicts=[]),
     victims(
-        "without a minimum everybody may go",
+        "without a minimum every member may be evicted",
         running("ab"), of=PREEMPT, by="gang", evicts=["old-task-0", "old-task-1"],
     ),
     victims(
@@ -56,15 +56,15 @@ GANG = [
         evicts=[], binds="--",
     ),
     victims(
-        "by priority it does, as long as somebody waits",
+        "by priority it does, as long as a pod waits",
         running("b"), gang_of(pod(nodeName="a"), pod(), minimum=1, name="a"), of="evict-for-starving", by="priority",
         evicts=["a-task-0", "old-task-0"], binds="--",
     ),
 ]  # fmt: skip
 
 PRIORITY = [
-    victims("who is less important goes", running("a"), of=PREEMPT, by="priority", evicts=["old-task-0"]),
-    victims("who is as important stays", running("a", priority="high"), of=PREEMPT, by="priority", evicts=[]),
+    victims("a less important pod is evicted", running("a"), of=PREEMPT, by="priority", evicts=["old-task-0"]),
+    victims("an equally important gang stays", running("a", priority="high"), of=PREEMPT, by="priority", evicts=[]),
     victims(
         "for a whole job, too",
         running("a", name="equal", priority="high"), running("b"), of=FOR_PREEMPT, by="priority", evicts=["old-task-0"],
@@ -100,10 +100,10 @@ PRIORITY = [
 
 SHARES = [
     victims(
-        "who would still have as much may lose one",
+        "a job that would keep the larger share may lose one",
         running("aab"), of=PREEMPT, by="drf", evicts=["old-task-0", "old-task-1"],
     ),
-    victims("who has as little stays", running("a"), of=PREEMPT, by="drf", evicts=[]),
+    victims("a job with the same share keeps its pods", running("a"), of=PREEMPT, by="drf", evicts=[]),
     victims(
         "a queue gives what it has above its share",
         queue("rich"), running("abc", queue="rich"), of=RECLAIM, by="proportion", evicts=["old-task-0"],
@@ -123,12 +123,12 @@ SHARES = [
         by=plugin("drf", enableHierarchy=True), evicts=["old-task-0", "old-task-1", "old-task-2"],
     ),
     victims(
-        "in a tree who would have as little afterwards stays",
+        "in a hierarchy a job that would have the same share keeps its pods",
         queue("rich"), queue("other"), running("ab", queue="rich"), running("c", name="equal", queue="other"),
         of=RECLAIM, by=plugin("drf", enableHierarchy=True), evicts=[],
     ),
     victims(
-        "all who vote must agree",
+        "all voting plugins must agree",
         running("aab", minimum=2), running("c", name="equal", priority="high"), of=PREEMPT, by=("priority", "gang"),
         evicts=["old-task-0"],
     ),
@@ -140,10 +140,10 @@ SHARES = [
         "a tier without victims hands on",
         running("aab", minimum=3), of=PREEMPT, by=(["gang"], ["drf"]), evicts=["old-task-0", "old-task-1"],
     ),
-    victims("nobody asked, nobody goes", running("aab"), of=PREEMPT, by="predicates", evicts=[]),
+    victims("without a plugin nothing is evicted", running("aab"), of=PREEMPT, by="predicates", evicts=[]),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CONFORMANCE + GANG + PRIORITY + SHARES, ids=str)
-def test_victims(case: Case) -> None:
+def test_victim_rules(case: Case) -> None:
     case.check()

@@ -1,4 +1,4 @@
-"""Jobs that want their nodes close together make room there, and nowhere else."""
+"""Jobs that want their nodes close together preempt there, and nowhere else."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def pairs(first: int = 2, second: int = 2, **facts: object) -> list[Manifest]:
 
 BETWEEN_JOBS = [
     within(
-        "room is made in one domain",
+        "victims are selected in one domain",
         low("a", "b", "c", "d"), urgent(), binds="AB", evicts=["on-a-task-0", "on-b-task-0"],
     ),
     within(
@@ -87,12 +87,12 @@ BETWEEN_JOBS = [
         low("a", "c", "d"), urgent(), binds="BA", evicts=["on-a-task-0"],
     ),
     within(
-        "nobody goes when no domain is large enough",
+        "nothing is evicted when no domain is large enough",
         low("a", "b", "c", "d"), urgent(3), binds="---", evicts=[],
         codes={"urgent": ["EvictionInVain", "InsufficientResource"]},
     ),
     within(
-        "the same gang without a topology gets its room",
+        "the same gang without a topology preempts",
         low("a", "b", "c", "d"), gang(3, 2, name="urgent", priority="high"), binds="ABC",
         evicts=["on-a-task-0", "on-b-task-0", "on-c-task-0"],
     ),
@@ -106,12 +106,12 @@ BETWEEN_JOBS = [
         low("a", "b", "c", "d"), urgent(2, SOFT), binds="AB", evicts=["on-a-task-0", "on-b-task-0"],
     ),
     within(
-        "less important victims count more than closeness that is only wished for",
+        "less important victims count more than a soft constraint",
         low("a", "c"), job("b", "more", "middle"), job("d", "other", "middle"), urgent(2, SOFT), binds="AC",
         evicts=["on-a-task-0", "on-c-task-0"],
     ),
     within(
-        "a gang with members elsewhere goes whole",
+        "a gang with members elsewhere is evicted whole",
         running("ac", 2, name="pair", priority="low", minimum=2), job("b", "equal", "high"), low("d"), urgent(),
         binds="DC", evicts=["on-d-task-0", "pair-task-0", "pair-task-1"],
     ),
@@ -124,14 +124,14 @@ BETWEEN_JOBS = [
         low("a", "b", "c", "d"), urgent(1), binds="D", evicts=["on-d-task-0"], domains=RacksForJobs,
     ),
     within(
-        "nobody goes where no domain is allowed",
+        "nothing is evicted where no domain is allowed",
         low("a", "b", "c", "d"), urgent(1), binds="-", evicts=[], domains=NoDomainPlugin,
         codes={"urgent": ["NoDomainFits", "EvictionInVain"]},
         reasons={"urgent": ["no domain takes the 1 pod it needs: no node is in any",
                             "preempt: no nodes that are close enough to each other have the room, whoever leaves"]},
     ),
     within(
-        "a member makes room for a more important one only inside its domains",
+        "a member is evicted for a more important one only inside its domains",
         gang_of(pod(2, nodeName="a"), pod(2, priorityClassName="high"), name="own", minimum=1, topology=HARD),
         job("b", "equal", "high"), job("c", "more", "high"), job("d", "other", "high"), binds="A",
         evicts=["own-task-0"],
@@ -141,13 +141,14 @@ BETWEEN_JOBS = [
         "and not where there is none",
         gang_of(pod(2, nodeName="a"), pod(2, priorityClassName="high"), name="own", minimum=1, topology=HARD),
         job("b", "equal", "high"), job("c", "more", "high"), job("d", "other", "high"), binds="-", evicts=[],
-        conf=configuration("priority", "predicates", "probe", actions="enqueue, allocate, preempt"), domains=NoDomainPlugin,
+        conf=configuration("priority", "predicates", "probe", actions="enqueue, allocate, preempt"),
+        domains=NoDomainPlugin,
     ),
 ]  # fmt: skip
 
 SUB_JOBS = [
     within(
-        "each sub-group gets its room in a domain of its own",
+        "each sub-group preempts in a domain of its own",
         low("a", "b", "c", "d"), pairs(), binds="ABCD", domains=SubJobHalvesPlugin,
         evicts=["on-a-task-0", "on-b-task-0", "on-c-task-0", "on-d-task-0"],
     ),
@@ -159,11 +160,11 @@ SUB_JOBS = [
         ), binds="CD", domains=SubJobHalvesPlugin, evicts=["on-c-task-0", "on-d-task-0"],
     ),
     within(
-        "nobody goes for a sub-group when the other finds nothing",
+        "nothing is evicted for a sub-group when the other does not fit",
         low("a", "b", "c"), job("d", "equal", "high"), pairs(), binds="----", domains=SubJobHalvesPlugin, evicts=[],
     ),
     within(
-        "nobody goes for a sub-group that is not needed",
+        "nothing is evicted for a sub-group that is not needed",
         low("a", "b", "c", "d"), gang_of(
             *[pod(2, labels={"part": part}) for part in ("one", "one", "two", "two")], name="urgent",
             priority="high", minimum=2, policies=[{**PAIRS[0], "minSubGroups": 1}],
@@ -216,7 +217,7 @@ def racked(name: str, *world: object, binds: str, evicts: Sequence[str], of: str
 
 
 FULL = {"cpu": 4}
-#: Nine racks of one node each, of which only the last has somebody who may go.
+#: Nine racks of one node each, of which only the last has an evictable pod.
 NINE = [network(2, *"abcdefghi"), [job(place, f"on-{place}", "high") for place in "abcdefgh"], low("i")]
 
 RACKS = [
@@ -224,9 +225,10 @@ RACKS = [
            urgent(topology=HARD_RACK), binds="CD", evicts=["on-c-task-0", "on-d-task-0"]),
     racked("it does not matter that the racks are full", network(2, "ab", "cd"), low("a", "b", "c", "d"),
            urgent(topology=HARD_RACK, resources=FULL), binds="AB", evicts=["on-a-task-0", "on-b-task-0"]),
-    racked("nobody goes for a gang that is too large for a rack", network(2, "ab", "cd"), low("a", "b", "c", "d"),
+    racked("nothing is evicted for a gang that is too large for a rack", network(2, "ab", "cd"),
+           low("a", "b", "c", "d"),
            urgent(3, HARD_RACK), binds="---", evicts=[]),
-    racked("racks without anybody who may go are not counted", NINE, urgent(1, HARD_RACK), binds="I",
+    racked("racks without evictable pods do not count", NINE, urgent(1, HARD_RACK), binds="I",
            evicts=["on-i-task-0"]),
     racked("nor are they for whole gangs", NINE, urgent(1, HARD_RACK), binds="I", evicts=["on-i-task-0"],
            of="gangpreempt"),
@@ -237,7 +239,7 @@ RACKS = [
            evicts=["on-a-task-0", "on-b-task-0"], of="reclaim"),
     racked("gangreclaim stays in one rack", network(2, "ab", "cd"), RICH, poor(2, HARD_RACK), binds="AB",
            evicts=["on-a-task-0", "on-b-task-0"], of="gangreclaim"),
-    racked("who runs in a rack gets the rest there", network(2, "ab", "cd"), low("b", "c"),
+    racked("a job that runs in a rack gets the rest there", network(2, "ab", "cd"), low("b", "c"),
            gang_of(pod(2, nodeName="a"), pod(2), name="urgent", priority="high", topology=HARD_RACK), binds="B",
            evicts=["on-b-task-0"]),
 ]  # fmt: skip
@@ -252,7 +254,7 @@ def test_victims_in_domains(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_the_order_of_the_objects_does_not_matter(case: Case) -> None:
+def test_order_of_objects_does_not_matter(case: Case) -> None:
     turned, plan = case.backwards().plan(), case.plan()
     assert (turned.binds, turned.pipelined) == (plan.binds, plan.pipelined)
     assert sorted(turned.evictions) == sorted(plan.evictions)

@@ -1,4 +1,4 @@
-"""Queues that say what they deserve: what they may have, what they borrow, and what they give back."""
+"""Queues with a deserved share: what they may have, what they borrow, and what is reclaimed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def cpu(amount: object) -> Amounts:
 
 LIMITS = [
     Case(
-        "who deserves nothing may borrow everything",
+        "a queue that deserves nothing may borrow everything",
         nodes(4, 1), queue("left"), gang(4, queue="left", **SINGLES), conf=FLAT, binds="aaaa", deserved={"left": {}},
     ),
     Case(
@@ -55,7 +55,7 @@ LIMITS = [
         reasons={"gang": ["queue left may have cpu 2 and has 2"]},
     ),
     Case(
-        "a ceiling is told with what is left below it",
+        "a capability is reported with what is left below it",
         nodes(8, 1), queue("left", capability=cpu(3)), gang(3, cpu=2, queue="left"), conf=FLAT, binds="---",
         reasons={"gang": [
             "queue left may have cpu 3 and has 0: room for 1 of 3 pods",
@@ -85,7 +85,7 @@ LIMITS = [
         nodes(4, 1), queue("left", capability={"pods": 1}), gang(2, queue="left", **SINGLES), conf=FLAT, binds="aa",
     ),
     Case(
-        "a guarantee is kept from others, even while nobody uses it",
+        "a guarantee is unavailable to other queues, even while unused",
         nodes(4, 1), queue("left", guarantee=cpu(3)), queue("right"), gang(4, queue="right", **SINGLES), conf=FLAT,
         binds="a---", reasons={"gang": ["queue right may have cpu 1 and has 1"]},
     ),
@@ -120,13 +120,13 @@ LIMITS = [
         deserved={"left": {"cpu": "3"}},
     ),
     Case(
-        "a guarantee above the capability is cut, and told",
+        "a guarantee above the capability is cut with a warning",
         nodes(4, 1), queue("left", guarantee=cpu(3), capability=cpu(1)), queue("right"),
         gang(4, queue="right", **SINGLES), conf=FLAT, binds="aaa-",
         warnings=["Queue left: spec.guarantee.resource: cpu 3 is more than it may have; cpu 1 counts"],
     ),
     Case(
-        "nobody deserves more than there is",
+        "no queue deserves more than there is",
         nodes(4, 1), queue("left", deserved=cpu(9)), gang(1, queue="left"), conf=FLAT, binds="a",
         deserved={"left": {"cpu": "4"}},
     ),
@@ -136,12 +136,12 @@ LIMITS = [
         reasons={"gang": ["queue left is Closed, not Open"]}, codes={"gang": ["QueueNotOpen"]},
     ),
     Case(
-        "a closing queue lets nobody in",
+        "a closing queue admits no job",
         nodes(2, 1), queue("left", state="Closing"), gang(1, queue="left", resources=cpu(1)), conf=FLAT, binds="-",
         phases={"gang": "Pending"}, codes={"gang": ["QueueNotOpen", "NotAdmitted"]},
     ),
     Case(
-        "a promise of devices has no effect and says so",
+        "deserved devices have no effect and a warning",
         nodes(2, 1), queue("left", guarantee={"deviceclass/gpu.example.com": 1}), gang(1, queue="left"), conf=FLAT,
         binds="a", warnings=[
             "Queue left: deviceclass/gpu.example.com has no effect: devices are limited, not promised",
@@ -156,17 +156,17 @@ ORDER = [
         gang(1, name="first", queue="left"), gang(2, name="second", queue="right", **SINGLES), conf=FLAT, binds="- aa",
     ),
     Case(
-        "who deserves nothing comes after who has less than he deserves",
+        "a queue that deserves nothing comes after a queue below its deserved share",
         nodes(1, 1), queue("left"), queue("right", deserved=cpu(1)), gang(1, name="first", queue="left"),
         gang(1, name="second", queue="right"), conf=FLAT, binds="- a",
     ),
     Case(
-        "of equal shares one who deserves something comes first",
+        "of equal shares a queue that deserves something comes first",
         nodes(2, 1), queue("left"), queue("right", deserved=cpu(1)), running("a", queue="right"),
         gang(1, name="first", queue="left"), gang(1, name="second", queue="right"), conf=FLAT, binds="- a",
     ),
     Case(
-        "who has more than he deserves comes after who deserves nothing",
+        "a queue above its deserved share comes after one that deserves nothing",
         nodes(3, 1), queue("left"), queue("right", deserved=cpu(1)), running("aa", queue="right"),
         gang(1, name="first", queue="left"), gang(1, name="second", queue="right"), conf=FLAT, binds="a -",
     ),
@@ -190,7 +190,7 @@ ORDER = [
         conf=TREE, binds="a-- a-- a-- a--",
     ),
     Case(
-        "a queue without promises above those with some deserves what they deserve",
+        "a queue without a deserved share above queues with some deserves their sum",
         nodes(4, 1), queue("org"), queue("one", "org", deserved=cpu(2)), queue("lone", deserved=cpu(2)),
         gang(1, name="first", queue="one"), conf=TREE, binds="a", deserved={"org": {"cpu": "2"}, "one": {"cpu": "2"}},
     ),
@@ -198,12 +198,12 @@ ORDER = [
 
 ADMISSION = [
     Case(
-        "what does not fit below the capability is not let in",
+        "a job that does not fit below the capability is not admitted",
         nodes(4, 1), queue("left", capability=cpu(2)), gang(1, cpu=3, queue="left", resources=cpu(3)), conf=FLAT,
         binds="-", phases={"gang": "Pending"}, codes={"gang": ["QueueCapabilityExceeded", "NotAdmitted"]},
     ),
     Case(
-        "what was let in before counts",
+        "previously admitted jobs count",
         nodes(4, 1), queue("left", capability=cpu(2)), gang(2, name="first", queue="left", resources=cpu(2)),
         gang(1, name="second", queue="left", resources=cpu(1)), conf=FLAT, binds="aa -",
         phases={"first": "Running", "second": "Pending"},
@@ -214,7 +214,7 @@ ADMISSION = [
         gang(1, queue="left", resources=cpu(2)), conf=FLAT, binds="-", phases={"gang": "Inqueue"},
     ),
     Case(
-        "every queue above has to have room",
+        "every ancestor queue needs the capacity",
         nodes(8, 1), queue("org", capability=cpu(2)), queue("one", "org"), queue("two", "org"),
         gang(2, name="first", queue="one", resources=cpu(2)), gang(2, name="second", queue="two", resources=cpu(2)),
         conf=TREE, binds="aa --", phases={"second": "Pending"},
@@ -235,7 +235,7 @@ ADMISSION = [
         gang(2, queue="two", resources=cpu(2)), conf=TREE, binds="--", phases={"gang": "Inqueue"},
     ),
     Case(
-        "a job without a minimum is let in",
+        "a job without a minimum is admitted",
         nodes(1, 1), queue("left", capability=cpu(1)), gang(1, cpu=2, queue="left"), conf=FLAT, binds="-",
         phases={"gang": "Inqueue"},
     ),
@@ -262,7 +262,7 @@ IN_A_TREE = [
         binds="aa-",
     ),
     Case(
-        "the capability of the root holds for everybody",
+        "the capability of the root holds for all queues",
         nodes(8, 1), queue("root", capability=cpu(2)), queue("one"), queue("two"),
         gang(2, name="first", queue="one", **SINGLES), gang(2, name="second", queue="two", **SINGLES), conf=TREE,
         binds="aa --", reasons={"second": ["queue root may have cpu 2 and has 2"]},
@@ -274,7 +274,7 @@ IN_A_TREE = [
         reasons={"gang": ["queue two may have cpu 1 and has 1"]},
     ),
     Case(
-        "a guarantee deep in the tree is kept from everybody",
+        "a guarantee deep in the tree is unavailable to all other queues",
         nodes(4, 1), queue("org"), queue("team", "org", guarantee=cpu(3)), queue("lone"),
         gang(4, queue="lone", **SINGLES), conf=TREE, binds="a---",
     ),
@@ -296,7 +296,7 @@ IN_A_TREE = [
         gang(1, name="second", queue="two"), conf=TREE, binds="a a",
     ),
     Case(
-        "without the switch a parent limits nobody",
+        "without the switch a parent limits no queue",
         nodes(4, 1), queue("org", capability=cpu(1)), queue("team", "org"), gang(2, queue="team", **SINGLES), conf=FLAT,
         binds="aa",
     ),
@@ -306,7 +306,7 @@ HANGS = "the queue hangs below the root"
 OWN_ANCESTOR = "is its own ancestor; correct its spec.parent"
 MISTAKES = [
     Case(
-        "a missing parent cuts off a subtree and nobody else",
+        "a missing parent cuts off its subtree and no other queue",
         nodes(4, 1), queue("lost", "nowhere"), queue("team", "lost"), queue("sound"),
         gang(1, name="first", queue="team"), gang(1, name="second", queue="lost"),
         gang(1, name="third", queue="sound"), conf=TREE, binds="- - a",
@@ -324,7 +324,7 @@ MISTAKES = [
         ],
     ),
     Case(
-        "a circle of parents cuts off a subtree and nobody else",
+        "a cycle of parents cuts off its subtree and no other queue",
         nodes(4, 1), queue("one", "two"), queue("two", "one"), queue("team", "two"), queue("sound"),
         gang(1, name="first", queue="team", resources=cpu(1)), gang(1, name="second", queue="sound"), conf=TREE,
         binds="- a", phases={"first": "Pending"}, codes={"first": ["QueueMisplaced", "NotAdmitted"]},
@@ -371,7 +371,7 @@ MISTAKES = [
         ],
     ),
     Case(
-        "children that are guaranteed more than there is share it in proportion, and nobody else pays",
+        "children with guarantees above the total share it in proportion, and no other queue pays",
         nodes(6, 1), queue("org", guarantee=cpu(2)), queue("one", "org", guarantee=cpu(3)),
         queue("two", "org", guarantee=cpu(3)), queue("lone"), gang(6, queue="lone", **SINGLES), conf=TREE,
         binds="aaaa--",
@@ -400,7 +400,7 @@ HIGH = priority_class("high", 100)
 def taking_back(
     name: str, *world: object, evicts: str, of: str = "evict-reclaimable", level: int | None = None
 ) -> Case:
-    """Who goes when the first pod that waits asks; victims are named by their queue and number, such as `rich-0`."""
+    """Victims of the first pending pod, named by their queue and number, such as `rich-0`."""
     own = plugin("capacity", enableHierarchy=True, arguments={"ancestorReclaimLevel": level})
     conf = configuration(own if level is not None else "capacity", actions=of)
     gone = [f"{owner}-task-{number}" for owner, _, number in (each.rpartition("-") for each in evicts.split())]
@@ -435,7 +435,7 @@ VICTIMS = [
         POOR, queue("rich", guarantee=cpu(1)), holding("rich", 3), evicts="rich-1 rich-2",
     ),
     taking_back(
-        "who holds nothing of what is needed is no help",
+        "a pod without the needed resource is not evicted",
         queue("poor", deserved={GPU: 4}), preemptor(cpu=None, gpu=1), queue("rich"), holding("rich", 2), evicts="",
     ),
     taking_back(
@@ -493,7 +493,7 @@ VICTIMS = [
     ),
 ]  # fmt: skip
 
-#: Two departments; the claimant is of the first.
+#: Two departments; the preemptor is in the first.
 ORG = [queue("one", deserved=cpu(4)), queue("two", deserved=cpu(4)), queue("poor", "one", deserved=cpu(2)), preemptor()]
 
 IN_THE_TREE = [
@@ -548,7 +548,7 @@ IN_THE_TREE = [
         holding("rich", 3), level=0, evicts="rich-2",
     ),
     taking_back(
-        "where a department is full, only its own queues can make room",
+        "in a full department only its own queues are preempted",
         queue("one", deserved=cpu(4), capability=cpu(4)), queue("two"), queue("poor", "one", deserved=cpu(2)),
         preemptor(), queue("rich", "one", deserved=cpu(2)), holding("rich", 4), queue("far", "two"), holding("far", 2),
         level=0, evicts="rich-2 rich-3",
@@ -566,12 +566,12 @@ RECLAIMED = [
         gang(2, queue="poor"), conf=RECLAIM, binds="AA", evicts=["old-task-2", "old-task-3"],
     ),
     Case(
-        "a full queue above keeps a claimant out, also where nodes have room",
+        "a full ancestor queue keeps a preemptor out, also where nodes have capacity",
         nodes(8, 1), queue("one", capability=cpu(1)), queue("poor", "one", guarantee=cpu(1)),
         running("a", queue="one"), gang(1, queue="poor"), conf=RECLAIM, binds="-",
     ),
     Case(
-        "room is made below the full queue, and not elsewhere",
+        "victims are selected below the full queue, and not elsewhere",
         nodes(8, 1), queue("one", capability=cpu(4)), queue("rich", "one", deserved=cpu(2)),
         queue("poor", "one", deserved=cpu(2)), queue("far"), running("aaaa", queue="rich"),
         running("aaaa", name="others", queue="far"), gang(1, queue="poor"), conf=RECLAIM, binds="A",
@@ -580,7 +580,7 @@ RECLAIMED = [
 ]  # fmt: skip
 
 CUT_OFF = Case(
-    "nobody takes from a queue that is cut off",
+    "a queue that is cut off loses nothing",
     nodes(8, 1), POOR, queue("lost", "nowhere"), holding("lost", 2), extensions=PROBE_ACTIONS, binds="-",
     conf=configuration(plugin("capacity", enableHierarchy=True), actions="evict-reclaimable"), evicts=[],
     warnings=[

@@ -23,11 +23,11 @@ PRIORITY = [
         nodes(2, 1), LOW, gang(2, priority="low", **FIRST), gang(2, **SECOND), conf=BY_PRIORITY, binds="-- aa",
     ),
     Case(
-        "a class that nobody knows is none",
+        "an unknown class counts as none",
         nodes(2, 1), gang(2, priority="unknown", **FIRST), gang(2, **SECOND), conf=BY_PRIORITY, binds="aa --",
     ),
     Case(
-        "the class of those who name none",
+        "the default class of jobs without one",
         nodes(2, 1), LOW, priority_class("usual", 10, default=True), priority_class("less", 5),
         gang(2, priority="less", **FIRST), gang(2, **SECOND), conf=BY_PRIORITY, binds="-- aa",
     ),
@@ -67,7 +67,7 @@ EACH = {"minimum": 0}
 
 DRF = [
     Case(
-        "who has less is served first",
+        "the job with the smaller share is served first",
         nodes(3, 1), gang_of(pod(2, nodeName="a"), pod(), **FIRST, **EACH), gang(1, **SECOND), conf=BY_SHARE,
         binds="- a",
     ),
@@ -87,7 +87,7 @@ DRF = [
         gang_of(pod(0, "1Gi", nodeName="a"), pod(5), **SECOND, **EACH), conf=BY_SHARE, binds="- a",
     ),
     Case(
-        "in turns, so that everybody has the same",
+        "in turn, so that all jobs get the same",
         nodes(4, 1), gang(4, **FIRST, **EACH), gang(4, **SECOND, **EACH), conf=BY_SHARE, binds="aa-- aa--",
     ),
     Case(
@@ -132,16 +132,16 @@ HIERARCHY = [
         wishes("dev", "science"), conf=TREE, binds="aaaa---- aaaa----",
     ),
     Case(
-        "a queue without a place stands below the root, with its own weight",
+        "a queue without a hierarchy is below the root, with its own weight",
         nodes(8, 1), queue("dev", 3), queue("science"), wishes("dev", "science"), conf=TREE, binds="aaaaaa-- aa------",
     ),
     Case(
-        "what a queue does not want goes to its siblings first",
+        "what a queue does not use is for its siblings first",
         nodes(8, 1), BRANCHES, wishes("dev", "science"), gang(1, name="prod", queue="prod"), conf=TREE,
         binds="aaa----- aaaa---- a",
     ),
     Case(
-        "what a branch does not want goes to the others",
+        "what a branch does not use is for the others",
         nodes(8, 1), BRANCHES, wishes("dev", "prod"), gang(2, name="science", queue="science", **EACH), conf=TREE,
         binds="aaa----- aaa----- aa",
     ),

@@ -1,4 +1,4 @@
-"""Queues: who comes first, what each deserves, and what it may not have."""
+"""Queues: their order, what each deserves, and its limits."""
 
 import pytest
 
@@ -22,7 +22,7 @@ ORDER = [
         gang(4, name="second", queue="right", **SINGLES), conf=SHARES, binds="aaa- a---",
     ),
     Case(
-        "what one does not ask for goes to the other",
+        "what one does not request is for the other",
         nodes(4, 1), queue("left"), queue("right"), gang(1, name="first", queue="left", **SINGLES),
         gang(4, name="second", queue="right", **SINGLES), conf=SHARES, binds="a aaa-",
         deserved={"left": {"cpu": "1", "pods": "1"}, "right": {"cpu": "3", "pods": "4"}},
@@ -77,13 +77,13 @@ ORDER = [
         gang(4, gpu=1, name="second", queue="right", **SINGLES), conf=SHARES, binds="aa-- aa--",
     ),
     Case(
-        "an amount that does not divide goes to whoever can use it whole",
+        "an indivisible amount is for the queue that can use it whole",
         nodes(3, 1), queue("left"), queue("right"), gang(3, name="first", queue="left", **SINGLES),
         gang(3, name="second", queue="right", **SINGLES), conf=SHARES, binds="a-- a--",
         deserved={"left": {"cpu": "1500m", "pods": "3"}},
     ),
     Case(
-        "pods of others are nobody's share",
+        "pods of other schedulers count for no share",
         nodes(4, 1), foreign("a", cpu=2), gang(4, **SINGLES), conf=SHARES, binds="aa--",
         deserved={"default": {"cpu": "4", "pods": "4"}},
     ),
@@ -96,7 +96,7 @@ LIMITS = [
         deserved={"left": {"cpu": "2", "pods": "4"}},
     ),
     Case(
-        "what a capability leaves goes to others",
+        "what a capability leaves is for others",
         nodes(4, 1), queue("left", capability={"cpu": 1}), queue("right"),
         gang(4, name="first", queue="left", **SINGLES), gang(4, name="second", queue="right", **SINGLES), conf=SHARES,
         binds="a--- aaa-",
@@ -116,12 +116,12 @@ LIMITS = [
         nodes(4, 1), queue("left", capability={"cpu": 0}), gang(2, queue="left", **SINGLES), conf=SHARES, binds="aa",
     ),
     Case(
-        "a guarantee is kept from others, even while nobody uses it",
+        "a guarantee is unavailable to other queues, even while unused",
         nodes(4, 1), queue("left", guarantee={"cpu": 3}), queue("right"), gang(4, queue="right", **SINGLES),
         conf=SHARES, binds="a---",
     ),
     Case(
-        "a guarantee is owed whatever the weights say",
+        "a guarantee holds whatever the weights",
         nodes(4, 1), queue("left", guarantee={"cpu": 3}), queue("right", 9),
         gang(4, name="first", queue="left", **SINGLES), gang(4, name="second", queue="right", **SINGLES), conf=SHARES,
         binds="aaa- a---",
@@ -147,11 +147,11 @@ LIMITS = [
         codes={"gang": ["QueueNotOpen"]},
     ),
     Case(
-        "an open queue says so or not",
+        "an open queue, explicit or by default",
         nodes(2, 1), queue("left", state="Open"), gang(1, queue="left"), conf=SHARES, binds="a",
     ),
     Case(
-        "what runs in a closed queue goes on",
+        "running pods of a closed queue keep running",
         nodes(2, 1), queue("left", state="Closed"), running("a", queue="left"), binds="", conf=SHARES,
         phases={"old": "Running"},
     ),

@@ -1,4 +1,4 @@
-"""What is wrong with one object is told of that object, with the field, and hurts nobody else."""
+"""An error in one object is reported on that object, with the field, and affects no other object."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ OTHER = gang(2, name="other")
 
 
 def bad_job(name: str, *world: Any, fault: str, is_warned: bool = True, binds: str = "- aa") -> Case:
-    """The job `gang` waits and says why, and the other one is placed."""
+    """The job `gang` waits and reports why, and the other one is placed."""
     return Case(
         name,
         nodes(4, 1), world, OTHER, conf=STANDARD, binds=binds, phases={"gang": "Pending", "other": "Running"},
@@ -57,13 +57,13 @@ PODS = [
         initContainers=[{"name": "one"}, {"name": "two", "resources": {"requests": {"cpu": "much"}}}],
     ),
     bad_pod(
-        "an operator that nobody knows",
+        "an unknown operator",
         "spec.affinity.nodeAffinity.required[0].matchExpressions[0].operator: 'Near' is not one of In, NotIn, "
         "Exists, DoesNotExist, Gt, Lt",
         affinity=required("nodeAffinity", {"nodeSelectorTerms": WHO_KNOWS}),
     ),
     bad_pod(
-        "more clauses than anybody needs",
+        "too many clauses",
         "spec.affinity.nodeAffinity.required[0].matchExpressions: "
         "more than 1000 selector clauses in one pod; use fewer",
         affinity=required("nodeAffinity", {"nodeSelectorTerms": MANY}),
@@ -79,7 +79,7 @@ PODS = [
         topologySpreadConstraints=[{"topologyKey": "zone", "maxSkew": 0}],
     ),
     bad_pod(
-        "a spread with a word that nobody knows",
+        "a spread constraint with an unknown value",
         "spec.topologySpreadConstraints[0].whenUnsatisfiable: 'Maybe' is not one of DoNotSchedule, ScheduleAnyway",
         topologySpreadConstraints=[{"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "Maybe"}],
     ),
@@ -89,7 +89,7 @@ PODS = [
         topologySpreadConstraints=[{"topologyKey": "zone", "maxSkew": 1, "minDomains": 0}],
     ),
     bad_pod(
-        "a toleration of an effect that nobody knows",
+        "a toleration of an unknown effect",
         "spec.tolerations[0].effect: 'NoSchedul' is not one of NoSchedule, PreferNoSchedule, NoExecute",
         tolerations=["gpu:NoSchedul"],
     ),
@@ -106,11 +106,11 @@ GROUPS = [
         f'spec.minResources.cpu: "lots" {NO_QUANTITY}', resources={"cpu": "lots"},
     ),
     bad_group(
-        "a group that needs less than nobody",
+        "a group with a negative minimum",
         "spec.minMember: must not be negative, got -1; write 0 or more", minimum=-1,
     ),
     bad_group(
-        "a role that needs less than nobody",
+        "a role with a negative minimum",
         "spec.minTaskMember.worker: must not be negative, got -1; write 0 or more", minimums={"worker": -1},
     ),
     bad_group(
@@ -119,12 +119,12 @@ GROUPS = [
         topology={"mode": "hard", "highestTierAllowed": -1},
     ),
     bad_group(
-        "a wish that is neither hard nor soft",
+        "a topology that is neither hard nor soft",
         "spec.subGroupPolicy[0].networkTopology.mode: 'Hard' is not known; write hard or soft",
         policies=[{"matchLabelKeys": ["part"], "networkTopology": {"mode": "Hard"}}],
     ),
     bad_group(
-        "parts of nobody",
+        "sub-groups of size zero",
         "spec.subGroupPolicy[0].subGroupSize: must be at least 1, got 0",
         policies=[{"matchLabelKeys": ["part"], "subGroupSize": 0}],
     ),
@@ -137,7 +137,7 @@ GROUPS = [
 
 
 def told(name: str, *world: Any, warning: str = "", warnings: Sequence[str] = (), binds: str = "aa") -> Case:
-    """A fault that is nobody's own: it is told, and the rest goes on."""
+    """An error without an owning job: it is reported, and the rest is scheduled."""
     return Case(name, nodes(4, 1), world, OTHER, conf=STANDARD, binds=binds, warnings=[*warnings] or [warning])
 
 
@@ -153,7 +153,7 @@ CLUSTER = [
         warning=f'Pod default/stranger: spec.containers[0].resources.requests.cpu: "lots" {NO_QUANTITY}',
     ),
     told(
-        "a queue with a strange limit takes nobody",
+        "a queue with an invalid limit admits no job",
         queue("odd", capability={"cpu": "lots"}), gang(1, queue="odd"),
         warning=f'Queue odd: spec.capability.cpu: "lots" {NO_QUANTITY}; the queue takes no jobs', binds="- aa",
     ),
@@ -181,7 +181,7 @@ CLUSTER = [
         warning="Queue left: spec.parent: queue 'nowhere' does not exist; the queue hangs below the root",
     ),
     told(
-        "a taint that would keep nobody away",
+        "a taint without effect",
         node("b", cpu=9, taints=["gpu:NoSchedul"]), gang(1, cpu=5), binds="- aa",
         warning="Node b: spec.taints[0].effect: 'NoSchedul' is not one of NoSchedule, PreferNoSchedule, NoExecute; "
         "the node is left out",
@@ -191,7 +191,7 @@ CLUSTER = [
 QUIET = [
     Case("a pod that runs on a node that is gone", nodes(1, 1), foreign("z", cpu=9), gang(1), conf=STANDARD, binds="a"),
     Case("a node without any amounts", {**node("a"), "status": {}}, node("b"), gang(1), conf=STANDARD, binds="b"),
-    Case("more pods than a node has room for", nodes(1, 2), foreign("a", cpu=9), gang(2), conf=STANDARD, binds="--"),
+    Case("more pods than the node has slots", nodes(1, 2), foreign("a", cpu=9), gang(2), conf=STANDARD, binds="--"),
     Case(
         "a creation time that is no time",
         nodes(2, 1), gang(1, name="first", created="yesterday"), gang(1), binds="aa",
@@ -200,5 +200,5 @@ QUIET = [
 
 
 @pytest.mark.parametrize("case", PODS + GROUPS + CLUSTER + QUIET, ids=str)
-def test_bad_input(case: Case) -> None:
+def test_invalid_object_holds_its_job_only(case: Case) -> None:
     case.check()

@@ -1,4 +1,4 @@
-"""Some of the stories through the command itself: files in, words and exit codes out."""
+"""Some of the cases through the command: files as input, text and exit codes as output."""
 
 import json
 from collections.abc import Callable
@@ -16,9 +16,9 @@ from tests.testing.manifests.builders import foreign, gang, nodes, priority_clas
 Run = Callable[..., Result]
 
 CASES = [
-    Case("everyone fits", nodes(4, 2), gang(3, cpu=2), binds="aab"),
-    Case("one short: nobody moves", nodes(4, 1), gang(3, cpu=2), binds="---"),
-    Case("a room is held", nodes(2, 1), running("a", cpu=2, releasing=True), gang(1, cpu=2), binds="A"),
+    Case("every pod fits", nodes(4, 2), gang(3, cpu=2), binds="aab"),
+    Case("one short: no pod is bound", nodes(4, 1), gang(3, cpu=2), binds="---"),
+    Case("a pod is pipelined", nodes(2, 1), running("a", cpu=2, releasing=True), gang(1, cpu=2), binds="A"),
     Case(
         "shares",
         nodes(4, 1), queue("left", 3), queue("right"), gang(4, minimum=0, name="first", queue="left"),
@@ -53,7 +53,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_the_command_decides_as_the_library(case: Case, run: Run) -> None:
+def test_command_decides_as_library(case: Case, run: Run) -> None:
     made, result = case.plan(), run(case, "-o", "json")
     report: dict[str, Any] = json.loads(result.stdout)
     case.check()
@@ -68,26 +68,26 @@ def test_the_command_decides_as_the_library(case: Case, run: Run) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_the_exit_code_says_whether_somebody_waits(case: Case, run: Run) -> None:
+def test_exit_code_reports_waiting_pods(case: Case, run: Run) -> None:
     everybody_is_bound = case.expected["binds"].islower() and "-" not in case.expected["binds"]
     assert run(case).exit_code == (0 if everybody_is_bound else 3)
 
 
-def test_the_table_tells_why(run: Run) -> None:
+def test_table_has_reasons(run: Run) -> None:
     case = Case("", nodes(4, 1), gang(3, cpu=2), conf=PLAIN, binds="---")
     shown = run(case).stdout
     assert "0/1 nodes are available: 1 Insufficient cpu." in shown
     assert shown.endswith("0 pods bound in 1 cycle; 1 job waits.\n")
 
 
-def test_the_plan_does_not_depend_on_the_order_of_the_objects(run: Run) -> None:
+def test_plan_does_not_depend_on_order_of_objects(run: Run) -> None:
     for case in CASES:
         forwards = json.loads(run(case, "-o", "json").stdout)
         backwards = json.loads(run(case.backwards(), "-o", "json").stdout)
         assert backwards == forwards
 
 
-def test_a_configuration_with_a_mistake_is_refused(run: Run) -> None:
+def test_invalid_configuration_is_rejected(run: Run) -> None:
     result = run(Case("", nodes(4, 1), gang(1), conf=configuration("gnag"), binds="-"))
     assert (result.exit_code, result.stdout) == (1, "")
     assert "unknown plugin 'gnag'; did you mean 'gang'?" in result.stderr

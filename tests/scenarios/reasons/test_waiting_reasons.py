@@ -12,7 +12,7 @@ SHARES = configuration("gang", "proportion", "predicates")
 
 
 def says(name: str, *world: Any, sentences: list[str], binds: str = "-", conf: str | None = None) -> Case:
-    """The job `gang` says this."""
+    """The job `gang` reports this."""
     return Case(name, *world, binds=binds, reasons={"gang": sentences}, **({"conf": conf} if conf else {}))
 
 
@@ -51,7 +51,7 @@ SENTENCES = [
         sentences=["0/1 nodes are available: 1 node(s) had untolerated taint {spot: }."],
     ),
     says(
-        "different taints are told apart",
+        "different taints are distinguished",
         node("a", taints=TAINT), node("b", taints=["gpu=false:NoSchedule"]), gang(1),
         sentences=[
             "0/2 nodes are available: 1 node(s) had untolerated taint {gpu: false}, "
@@ -88,12 +88,12 @@ SENTENCES = [
         nodes(4, 1), queue("left", capability={"cpu": 1}), gang(2, minimum=1, queue="left"), conf=SHARES, binds="a-",
         sentences=["queue left deserves cpu 1 and has 1"],
     ),
-    says("nothing to say of a job that has all", nodes(4, 1), gang(2), binds="aa", sentences=[]),
+    says("no reason for a complete job", nodes(4, 1), gang(2), binds="aa", sentences=[]),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("case", SENTENCES, ids=str)
-def test_sentences(case: Case) -> None:
+def test_waiting_reasons(case: Case) -> None:
     case.check()
 
 
@@ -111,7 +111,7 @@ CONDITIONS = [
         "Origin reason is scheduling gates hold back 1 pod",
     ),
     (
-        "short of room",
+        "does not fit",
         nodes(4, 1), gang(3, cpu=2), "Unschedulable", "NotEnoughResources",
         "1/3 tasks in gang unschedulable: pod group is not ready, 3 Pending, 3 minAvailable; Pending: 2 Schedulable, "
         "1 Unschedulable. Origin reason is default/gang-task-2: 0/1 nodes are available: 1 Insufficient cpu.",

@@ -1,4 +1,4 @@
-"""Every action that places pods or makes room for them keeps to the domains of the network, and of sub-groups."""
+"""Every action that places or evicts pods respects the domains of the network, and of sub-groups."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def idle(part: str = "", **facts: Any) -> Manifest:
     return pod(None, labels={"part": part} if part else None, **facts)
 
 
-#: The first rack is closed to whoever does not tolerate it.
+#: The first rack has a taint.
 FIRST_CLOSED = [node("a", 2, taints=["x=y:NoSchedule"]), node("b", 2, taints=["x=y:NoSchedule"]), *TWO[2:]]
 NO_NODE = "no domain that the job may be in has a node for it"
 
 BACKFILL = [
-    filling("a pod that asks for nothing goes to the rack of the others", TWO,
+    filling("a pod without a request is placed in the rack of the others", TWO,
             gang_of(pod(2), pod(2), idle(), topology=HARD_RACK), running("a", 1), binds="cdc"),
     filling("also when they run already", TWO,
             gang_of(pod(2, nodeName="d"), idle(), minimum=1, topology=HARD_RACK, phase="Running"), binds="c"),
@@ -49,7 +49,7 @@ BACKFILL = [
             codes={"gang": ["NoDomainFits"]}, reasons={"gang": [NO_NODE]}),
     filling("in the block, if that is allowed", FIRST_CLOSED, block("block", 2, "rack-0", "rack-1"), gang_of(
             pod(2, nodeName="a"), idle(), minimum=1, topology=HARD_BLOCK, phase="Running"), binds="c"),
-    filling("a soft wish lets it go anywhere in the end", FIRST_CLOSED, gang_of(
+    filling("a soft constraint finally allows any node", FIRST_CLOSED, gang_of(
             pod(2, nodeName="a"), idle(), minimum=1, topology=SOFT, phase="Running"), binds="c"),
     filling("a job that asks for nothing at all stays in one rack", TWO, gang_of(*(idle() for _ in range(3)),
             topology=HARD_RACK), binds="aaa"),
@@ -61,7 +61,7 @@ BACKFILL = [
     filling("a sub-group inside the block of the job", TREE, gang_of(
             pod(2, nodeName="e", labels={"part": "x"}), idle("y"), minimum=1, topology=HARD_BLOCK,
             policies=[{**PAIRS[0], "subGroupSize": 1, "minSubGroups": 1}], phase="Running"), binds="e"),
-    filling("without a wish it goes anywhere", FIRST_CLOSED,
+    filling("without a constraint any node is allowed", FIRST_CLOSED,
             gang_of(pod(2, nodeName="a"), idle(), minimum=1, phase="Running"), binds="c"),
 ]  # fmt: skip
 
@@ -90,15 +90,15 @@ RESERVATIONS = [
     for case in (
         reserving("a gang has a reservation in one rack, and others go to the next", HALF, HEAD,
                   gang(1, 2, name="b", created=NOON), binds="-- d", strategy=strategy),
-        reserving("who has ended by then may fill the hole in its rack", HALF, HEAD,
+        reserving("a pod that ends before the reservation may backfill its rack", HALF, HEAD,
                   gang(1, 2, name="b", created=NOON, annotations={RUN_TIME: "30m"}), binds="-- b", strategy=strategy),
-        reserving("nobody else gets the room of the rack", HALF, HEAD,
+        reserving("no other pod gets the reserved capacity of the rack", HALF, HEAD,
                   gang(2, 2, name="b", minimum=1, created=NOON), binds="-- d-", strategy=strategy),
     )
 ]  # fmt: skip
 
 
-# -- room from others -------------------------------------------------------------------------------------------------
+# -- preemption -------------------------------------------------------------------------------------------------------
 
 
 def taking(name: str, *world: Any, of: str, binds: str, **more: Any) -> Case:
@@ -114,13 +114,13 @@ def low(places: str) -> list[Manifest]:
 
 
 def stays(place: str) -> list[Manifest]:
-    """Nobody may make this one leave."""
+    """A running group that is protected from eviction."""
     labels = {"volcano.sh/preemptable": "false"}
     return running(place, 2, name=f"stays-{place}", priority="high", queue="rich", minimum=1, labels=labels)
 
 
 def preemptor(of: str, values: str, **facts: Any) -> list[Manifest]:
-    """A gang in pairs that wants room: by a higher priority, or in a queue that is owed something."""
+    """A gang in pairs that preempts: by a higher priority, or in a queue below its deserved share."""
     own = {"queue": "rich", "priority": "high"} if "preempt" in of else {"queue": "poor", "priority": "low"}
     members = [pod(2, labels={"part": part}) for part in values]
     return gang_of(*members, policies=PAIRS, **{**own, **facts})
@@ -136,11 +136,11 @@ TAKING = [
     for case in (
         taking("half of each rack is no rack", TREE, low("aceg"), running("bdfh", 2, name="more", queue="rich",
                minimum=4, labels={"volcano.sh/preemptable": "false"}), preemptor(of, "xxyy"), of=of, binds="----"),
-        taking("nobody goes when one of the sub-groups finds no rack", TWO, low("abc"), stays("d"),
+        taking("nothing is evicted when one of the sub-groups finds no rack", TWO, low("abc"), stays("d"),
                preemptor(of, "xxyy"), of=of, binds="----"),
         taking("racks of one block, where the job wants a block", TREE, low("abcefgh"), stays("d"),
                preemptor(of, "xxyy", topology=HARD_BLOCK), of=of, binds="EFGH", evicts=gone("efgh")),
-        taking("a rack that is large enough only with somebody who stays is passed over", TWO, low("acd"), stays("b"),
+        taking("a rack that is large enough only without a protected pod is skipped", TWO, low("acd"), stays("b"),
                gang(2, 2, topology=HARD_RACK, queue="rich" if "preempt" in of else "poor",
                     priority="high" if "preempt" in of else "low"), of=of, binds="CD", evicts=gone("cd")),
     )
@@ -161,6 +161,6 @@ def test_actions_in_domains(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_the_order_of_the_objects_does_not_matter(case: Case) -> None:
+def test_order_of_objects_does_not_matter(case: Case) -> None:
     turned = case.backwards()
     assert turned.binds(turned.plan())[::-1] == case.binds(case.plan())

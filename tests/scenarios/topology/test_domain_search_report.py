@@ -1,4 +1,4 @@
-"""A search for a domain says where it ended, how far it had to give way, and what was wrong with every other domain."""
+"""A domain search reports its result, the tiers it had to widen to, and the reason against every other domain."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def parted(topology: Mapping[str, Any] | None = None) -> list[Any]:
 
 
 class Told:
-    """One story: the sentences of the job's searches, and in the last one what became of some domains."""
+    """One case: the messages of the job's searches, and the results of some domains in the last one."""
 
     def __init__(
         self, name: str, *world: Any, says: Sequence[str], conf: str = AWARE, parts: Sequence[str] = (), **why: str
@@ -79,22 +79,22 @@ STORIES = [
     Told("a block is too small, too", TREE, gang(5, cpu=2, topology=HARD_BLOCK),
          says=["no domain takes the 5 pods it needs: the 4 domains of tier 1 hold 2 of them at most; the 2 domains of "
                "tier 2 hold 4 of them at most"], block_0="TooLittleRoom: holds at most 4 of 5 pods"),
-    Told("a tier that would have had the room", TREE, gang(3, cpu=2, topology=HARD_RACK),
+    Told("a tier that would have had the capacity", TREE, gang(3, cpu=2, topology=HARD_RACK),
          says=["no domain takes the 3 pods it needs: the 4 domains of tier 1 hold 2 of them at most; tiers above 1 are "
                "not allowed"], block_0="TierNotAllowed: tier 2 is not allowed"),
     Told("racks that are full", TWO, running("abcd", cpu=2), gang(2, cpu=2, topology=HARD_RACK),
          says=["no domain takes the 2 pods it needs: the 2 domains of tier 1 hold none"],
          rack_0="TooLittleRoom: holds none of 2 pods"),
-    Told("how far a soft wish gave way", TREE, running("a", cpu=2), gang(3, cpu=2, topology=SOFT),
+    Told("how far a soft constraint widened", TREE, running("a", cpu=2), gang(3, cpu=2, topology=SOFT),
          says=["3 pods placed in block-0 (tier 2), score 100.0; no domain of tier 1 had room for 3 pods"],
          block_1="WorseScore: score 75.0, less than 100.0 of block-0",
          cluster="CloserOneTaken: a closer one was found"),
-    Told("as far as it goes, by the names of tiers", NAMED, gang(3, cpu=2, topology=SOFT),
+    Told("up to the cluster, by the names of tiers", NAMED, gang(3, cpu=2, topology=SOFT),
          says=["3 pods placed in the whole cluster, score 75.0; no rack had room for 3 pods"]),
-    Told("even the cluster is too small for a soft wish", TWO, gang(5, cpu=2, topology=SOFT),
+    Told("even the cluster is too small for a soft constraint", TWO, gang(5, cpu=2, topology=SOFT),
          says=["no domain takes the 5 pods it needs: the 2 domains of tier 1 hold 2 of them at most; the whole cluster "
                "holds 4 of them at most"]),
-    Told("room that rules of nodes forbid", TWO,
+    Told("capacity on nodes that filters reject", TWO,
          gang(2, ports=PORT, topology=HARD_RACK), running("ac", ports=PORT),
          says=["no domain takes the 2 pods it needs: the 2 domains of tier 1 were tried in vain"],
          rack_0="TriedInVain: tried in vain: default/gang-task-1: 0/4 nodes are available: 2 node(s) didn't have "
@@ -129,7 +129,7 @@ STORIES = [
 
 
 @pytest.mark.parametrize("story", STORIES, ids=str)
-def test_searches_are_told(story: Told) -> None:
+def test_domain_searches_are_reported(story: Told) -> None:
     plan = story.case.plan()
     told = [search_as_plain(search) for search in explain_job(plan, "default/gang").searches]
     assert [each["sentence"] for each in told] == list(story.says)
@@ -139,7 +139,7 @@ def test_searches_are_told(story: Told) -> None:
     assert {name: considered.get(name) for name in expected} == expected
 
 
-def test_a_rack_that_holds_fewer_of_the_pods_says_so() -> None:
+def test_rack_with_fewer_pods_reports_it() -> None:
     world = [network(2, "a", "bc"), gang(3, cpu=2, minimum=1, topology=HARD_RACK)]
     first = search_as_plain(explain_job(Case("", *world, binds="", conf=AWARE).plan(), "default/gang").searches[0])
     why = {each["domain"]: each["why"] for each in first["considered"]}
@@ -155,7 +155,7 @@ class HalvesPlugin(Plugin):
         return [[Domain("left", 1, np.array([True, True, False, False]))]]
 
 
-def test_those_who_join_others_are_counted() -> None:
+def test_pods_that_join_others_are_counted() -> None:
     conf = configuration("gang", "predicates", "halves")
     world = [*nodes(4, 4), *gang(3, minimum=1, topology=HARD_RACK)]
     plan = Case("", world, binds="", conf=conf, extensions=[HalvesPlugin]).plan()
@@ -163,7 +163,7 @@ def test_those_who_join_others_are_counted() -> None:
     assert [each["placed"] for each in told] == [{"domain": "left", "tier": 1, "score": 0.0, "pods": 3}]
 
 
-def test_for_programs() -> None:
+def test_json_output() -> None:
     plan = Case("", TREE, running("a", cpu=2), gang(3, cpu=2, topology=SOFT), binds="", conf=AWARE).plan()
     told = search_as_plain(explain_job(plan, "default/gang").searches[0])
     considered = told.pop("considered")
@@ -196,7 +196,7 @@ def test_for_programs() -> None:
 
 PLACED = [
     ("a rack", [TWO, gang(2, cpu=2, topology=HARD_RACK)], "placed in rack-0 (tier 1)"),
-    ("a soft wish that gave way", [TREE, running("a", cpu=2), gang(3, cpu=2, topology=SOFT)],
+    ("a soft constraint that widened", [TREE, running("a", cpu=2), gang(3, cpu=2, topology=SOFT)],
      "placed in block-0 (tier 2)"),
     ("one that gave way altogether", [TWO, gang(3, cpu=2, topology=SOFT)],
      "placed across the whole cluster: no domain holds all of it"),
@@ -208,18 +208,18 @@ PLACED = [
      + "; and 2 more"),
     ("pods that were there before", [TREE, gang_of(pod(2, nodeName="a"), pod(2), minimum=1, topology=SOFT,
      phase="Running"), running("b", cpu=2)], "placed in block-0 (tier 2)"),
-    ("no wish", [TWO, gang(2, cpu=2)], ""),
+    ("no constraint", [TWO, gang(2, cpu=2)], ""),
     ("no network", [nodes(2, 2), gang(2, cpu=2, topology=SOFT)], ""),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "world", "message"), PLACED, ids=[each[0] for each in PLACED])
-def test_a_job_that_has_its_place_says_how_far_apart_it_is(name: str, world: list[Any], message: str) -> None:
+def test_placed_job_reports_its_distance(name: str, world: list[Any], message: str) -> None:
     condition = Case(name, *world, binds="", conf=AWARE).plan().session.statuses["default/gang"].conditions[0]
     assert (condition.type, condition.message) == ("Scheduled", message)
 
 
-def test_a_wish_that_nobody_heard_is_told_where_it_was_made() -> None:
+def test_constraint_without_plugin_is_reported_on_its_object() -> None:
     world = [TWO, gang(2, cpu=2, topology=HARD_RACK)]
     plan = Case("", *world, binds="", conf=configuration("gang", "predicates")).plan()
     told = "networkTopology has no effect: no configured plugin knows domains"
@@ -234,13 +234,13 @@ WAITING = [
      "sub-group default/gang/p-y: no domain takes the 2 pods it needs: the 2 domains of tier 1 hold 1 of them at most"),
     ("the queue, not the network", [TWO, queue("q", capability={"cpu": 2}),
      gang(2, cpu=2, queue="q", topology=HARD_RACK)], LIMITED, ["QueueShareExhausted"], None),
-    ("no plugin knows domains", [nodes(2, 2), parted()], configuration("gang", "predicates"),
+    ("no plugin defines domains", [nodes(2, 2), parted()], configuration("gang", "predicates"),
      ["InsufficientResource", "GangShortOfRoom"], None),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "world", "conf", "codes", "detail"), WAITING, ids=[each[0] for each in WAITING])
-def test_a_job_that_waits_says_why_also_where_nobody_keeps_accounts(
+def test_waiting_job_reports_reason_without_accounts(
     name: str, world: list[Any], conf: str, codes: list[str], detail: str | None
 ) -> None:
     program = Program(parse_configuration(conf, BUILT_IN), BUILT_IN)

@@ -46,7 +46,7 @@ CASES = [
     close("two labels: both values count", RACKS, train(3, BLOCK, RACK), binds="---"),
     close("two labels that agree", RACKS, running("ace", 2), train(2, BLOCK, RACK), binds="gh"),
     close("a label that is named twice is one", in_racks(2, "ab cd"), train(2, RACK, RACK), binds="ab"),
-    close("among values with room the fullest is taken", in_racks(4, "ab cd"), running("c", 2), train(2, RACK),
+    close("among values with capacity the fullest is taken", in_racks(4, "ab cd"), running("c", 2), train(2, RACK),
           binds="cd"),
     close("a node without the label is not in it", in_racks(2, "a"), node("z", 2), train(2, RACK), binds="--"),
     close("nor is one with an empty value", [node(x, 2, labels=at(rack="")) for x in "ab"], in_racks(2, "cd"),
@@ -54,29 +54,31 @@ CASES = [
     close("no node has the label", nodes(2, 2), train(1, RACK), binds="-",
           reasons={KEY: ["no domain takes the 1 pod it needs: no node is in any; tiers above 1 are not allowed"]}),
     close("new pods join the others", in_racks(2, "ab cd"), train(1, RACK, places="c"), binds="d"),
-    close("and wait when there is no room beside them", in_racks(2, "ab cd"), running("d", 2),
+    close("and wait when there is no capacity beside them", in_racks(2, "ab cd"), running("d", 2),
           train(1, RACK, places="c"), binds="-"),
-    close("who says where it was is tried there first", in_racks(2, "ab cd"), train(2, RACK, status=was_in("r1")),
+    close("the previous domain is tried first", in_racks(2, "ab cd"), train(2, RACK, status=was_in("r1")),
           binds="cd"),
-    close("not where it says that it is no more", in_racks(2, "ab cd"), train(2, RACK, status=was_in("r1", "False")),
+    close("not a previous domain that no longer exists", in_racks(2, "ab cd"),
+          train(2, RACK, status=was_in("r1", "False")),
           binds="ab"),
     close("a value that no node has any more is forgotten", in_racks(2, "ab cd"),
           train(2, RACK, status=was_in("r7")), binds="ab",
           warnings=[f"PodGroup {KEY}: domain 'r7', where it was, is not there any more; that is forgotten"]),
     close("every pod for itself, but all in one rack", in_racks(2, "ab cde"), train(3, RACK, minimum=0),
           binds="cde"),
-    close("a Topology is nobody else's business", WORLD, train(4, RACK), binds="abef"),
+    close("a Topology has no effect on other groups", WORLD, train(4, RACK), binds="abef"),
     close("each group has its own label", RACKS, train(4, BLOCK, name="wide"), train(2, RACK, name="near"),
           binds="efgh ab"),
     close("others go anywhere", in_racks(2, "ab cd"), train(3), binds="abc",
           conf=configuration("gang", "predicates", {"name": "network-topology-aware",
                              "arguments": {"hypernode.binpack.normal-pod.enable": False}})),
-    close("room is made in one rack", in_racks(2, "ab cd"), priority_class("high", 100), priority_class("low", 10),
+    close("victims are selected in one rack", in_racks(2, "ab cd"), priority_class("high", 100),
+          priority_class("low", 10),
           running("abcd", 2, priority="low"), train(2, RACK, priority="high"), binds="BA",
           evicts=["old-task-0", "old-task-1"],
           conf=configuration("priority", {"name": "gang", "enablePreemptable": False}, "predicates",
                              "network-topology-aware", actions="enqueue, allocate, preempt")),
-    close("without a plugin for domains the group is held, and told why", in_racks(2, "ab"), train(2, RACK),
+    close("without a plugin for domains the group is held with a reason", in_racks(2, "ab"), train(2, RACK),
           binds="--", conf=configuration("gang", "predicates"), codes={KEY: ["UnknownTier"]},
           reasons={KEY: [f"pods cannot be kept within one {RACK}: no configured plugin knows domains; add "
                          "network-topology-aware to the configuration"]}),
@@ -89,6 +91,6 @@ def test_native_constraints(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_the_order_of_the_objects_does_not_matter(case: Case) -> None:
+def test_order_of_objects_does_not_matter(case: Case) -> None:
     turned = case.backwards()
     assert turned.binds(turned.plan())[::-1] == case.binds(case.plan())

@@ -1,4 +1,4 @@
-"""Networks of all shapes, wishes at their limits, and sub-groups of several kinds."""
+"""Networks of all shapes, constraints at their limits, and sub-groups of several kinds."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ TIERS = [
     close("one node is too small", HOSTED, gang(3, 2, topology=hard(0)), binds="---"),
     close("then a rack", HOSTED, gang(3, 2, topology=HARD_RACK), binds="aab"),
     close("a node is closer than a rack", HOSTED, running("a", 2), gang(2, 2, topology=HARD_RACK), binds="bb"),
-    close("tiers that nobody has are passed over", [*TWO, block("far", 7, "rack-0", "rack-1")],
+    close("tiers without domains are skipped", [*TWO, block("far", 7, "rack-0", "rack-1")],
           gang(3, 2, topology=hard(7)), binds="abc"),
     close("a gap is no step: tier 6 is not tier 7", [*TWO, block("far", 7, "rack-0", "rack-1")],
           gang(3, 2, topology=hard(6)), binds="---"),
     close("a rack may be right below a zone", DEEP, running("ac", 2), gang(2, 2, topology=hard(3)), binds="ef"),
     close("the third tier", DEEP, running("e", 2), gang(4, 2, topology=hard(3)), binds="abcd"),
     close("no domain holds two zones", DEEP, gang(6, 2, topology=hard(3)), binds="------"),
-    close("the cluster stands above the highest tier", DEEP, gang(6, 2, topology=hard(4)), binds="abcdef"),
+    close("the cluster is above the highest tier", DEEP, gang(6, 2, topology=hard(4)), binds="abcdef"),
     close("a tier beyond everything is the cluster", TWO, gang(4, 2, topology=hard(99)), binds="abcd"),
     close("a tier below everything is nowhere", TWO, gang(1, 2, topology=hard(0)), binds="-",
           codes={"gang": ["NoDomainFits"]}, reasons={"gang": [
               "no domain takes the 1 pod it needs: the lowest tier is 1; tiers above 0 are not allowed"]}),
-    close("a soft wish does not look at the highest tier", TWO,
+    close("a soft constraint ignores the highest tier", TWO,
           gang(3, 2, topology={"mode": "soft", "highestTierAllowed": 1}), binds="abc"),
     close("the number is heard where the name is empty", TWO,
           gang(3, 2, topology={"highestTierName": "", "highestTierAllowed": 1}), binds="---"),
@@ -90,11 +90,11 @@ SHAPES = [
     close("a rack of one node", network(4, "a", "bc"), running("bc", 1), gang(2, 2, topology=HARD_RACK), binds="aa"),
     close("racks of different sizes: the tightest", network(2, "abc", "de"), gang(2, 2, topology=HARD_RACK),
           binds="de"),
-    close("nodes that are cordoned are no room", [node("a", 2, cordoned=True), *TWO[1:]],
+    close("cordoned nodes have no capacity", [node("a", 2, cordoned=True), *TWO[1:]],
           gang(2, 2, topology=HARD_RACK), binds="cd"),
     close("nor are nodes that are not ready", [node("a", 2, ready=False), *TWO[1:]], gang(2, 2, topology=HARD_RACK),
           binds="cd"),
-    close("pods of another scheduler take room in a rack", TWO, pod(2, name="other", nodeName="a",
+    close("pods of another scheduler use capacity in a rack", TWO, pod(2, name="other", nodeName="a",
           schedulerName="default-scheduler"), gang(2, 2, topology=HARD_RACK), binds="cd"),
     close("what is scarce in a rack is counted", [node("a", 8, gpu=1), node("b", 8), node("c", 8, gpu=2), *racks("ab",
           "c")], gang(2, 1, gpu=1, topology=HARD_RACK), binds="cc"),
@@ -106,7 +106,7 @@ BAD_TREES = [
           warnings=[f"HyperNode odd: {NOBODY}"]),
     close("a tier below zero", [*TWO, hyper_node("odd", -1, *named("a"))], gang(2, 2, topology=HARD_RACK), binds="ab",
           warnings=[NO_TIER]),
-    close("a domain that is left out is nobody's member", [*TWO, hyper_node("odd", None, *named("a")),
+    close("an excluded domain is no member", [*TWO, hyper_node("odd", None, *named("a")),
           block("x", 2, "odd", "rack-0")], gang(2, 2, topology=HARD_BLOCK), binds="ab",
           warnings=[NO_TIER]),
     close("members of equal tiers", [*TWO, block("x", 1, "rack-0")], gang(2, 2, topology=HARD_RACK), binds="ab",
@@ -138,7 +138,7 @@ BAD_TREES = [
           gang(2, 2, topology=HARD_RACK), binds="ab", warnings=[
               "HyperNode x: spec.members[0].selector.regexMatch.pattern: invalid perl operator: (?=; write it as RE2 "
               f"understands it; {LEFT_OUT}"]),
-    close("an expression that nobody knows", [*TWO, hyper_node("x", 1, {"type": "Node", "selector": {"labelMatch": {
+    close("an unknown expression", [*TWO, hyper_node("x", 1, {"type": "Node", "selector": {"labelMatch": {
           "matchExpressions": [{"key": "k", "operator": "Like"}]}}}, *named("a"))],
           gang(2, 2, topology=HARD_RACK), binds="ab", warnings=[
               "HyperNode x: spec.members[0].selector.labelMatch.matchExpressions[0].operator: 'Like' is not one of In, "
@@ -181,9 +181,9 @@ SUB_GROUPS = [
           *parts("xxyyzz"), minimum=4, policies=[policy("p", 2, HARD_RACK, minimum=2)]), binds="abef--"),
     close("one short of that", network(2, "ab", "cd", "ef"), running("ce", 2), gang_of(
           *parts("xxyyzz"), minimum=4, policies=[policy("p", 2, HARD_RACK, minimum=2)]), binds="------"),
-    close("two sub-groups share a rack that has room for both", network(4, "ab"), gang_of(
+    close("two sub-groups share a rack with capacity for both", network(4, "ab"), gang_of(
           *parts("xxyy"), policies=[policy("p", 2, HARD_RACK)]), binds="aabb"),
-    close("a tier of a sub-group that nobody knows", TWO, gang_of(
+    close("an unknown tier of a sub-group", TWO, gang_of(
           *parts("xx"), policies=[policy("p", 2, {"highestTierName": "pod"})]), binds="--",
           codes={"gang": ["UnknownTier"]}),
     close("a tier above that of the job is the job's", TREE, gang_of(
@@ -211,18 +211,18 @@ PARTLY = [
     close("among equal racks, pods that have ended draw the others", TWO, gang_of(
           pod(2, nodeName="c", phase="Succeeded"), pod(2), pod(2), minimum=2, topology=HARD_RACK, phase="Running"),
           binds="cd"),
-    close("but they hold nobody", TWO, running("d", 2), gang_of(
+    close("but they constrain no pod", TWO, running("d", 2), gang_of(
           pod(2, nodeName="c", phase="Succeeded"), pod(2), pod(2), minimum=2, topology=HARD_RACK, phase="Running"),
           binds="ab"),
     close("nor do pods that have failed", TWO, running("d", 2), gang_of(
           pod(2, nodeName="c", phase="Failed"), pod(2), pod(2), minimum=2, topology=HARD_RACK, phase="Running"),
           binds="ab"),
-    close("a pod on a node that is gone says nothing either", TWO, gang_of(
+    close("a pod on a deleted node has no effect either", TWO, gang_of(
           pod(2, nodeName="z"), pod(2), pod(2), minimum=2, topology=HARD_RACK, phase="Running"), binds="ab"),
     close("two that run in one rack, two that come", network(2, "abcd", "efgh"), gang_of(
           *(pod(2, nodeName=place) for place in "gh"), pod(2), pod(2), minimum=2, topology=HARD_RACK,
           phase="Running"), binds="ef"),
-    close("who is spread by a soft wish may use what is between", TREE, gang_of(
+    close("a job that is spread by a soft constraint may use nodes in between", TREE, gang_of(
           pod(2, nodeName="a"), pod(2, nodeName="h"), pod(2), minimum=1, topology=SOFT, phase="Running"), binds="b"),
 ]  # fmt: skip
 
@@ -235,6 +235,6 @@ def test_network_shapes(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_the_order_of_the_objects_does_not_matter(case: Case) -> None:
+def test_order_of_objects_does_not_matter(case: Case) -> None:
     turned = case.backwards()
     assert turned.binds(turned.plan())[::-1] == case.binds(case.plan())

@@ -1,4 +1,4 @@
-"""Jobs that sit close together: hard and soft wishes, sub-groups, what runs already, and networks with mistakes."""
+"""Jobs close together: hard and soft constraints, sub-groups, running members, and invalid networks."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ HARD = [
     close("one that does not fit into a rack waits", network(2, "ab", "cd"), gang(3, cpu=2, topology=HARD_RACK),
           binds="---"),
     close("the next tier will do where it is allowed", TREE, gang(3, cpu=2, topology=HARD_BLOCK), binds="abc"),
-    close("the closest tier is taken that has the room", TREE, gang(2, cpu=2, topology=HARD_BLOCK), binds="ab"),
+    close("the closest tier with enough capacity is taken", TREE, gang(2, cpu=2, topology=HARD_BLOCK), binds="ab"),
     close("a tier above the allowed one will not do", TREE, gang(5, cpu=2, topology=HARD_BLOCK), binds="-----"),
-    close("a rack in use is passed over when it lacks the room", network(2, "ab", "cd"), running("a", cpu=2),
+    close("a used rack is skipped when it lacks capacity", network(2, "ab", "cd"), running("a", cpu=2),
           gang(2, cpu=2, topology=HARD_RACK), binds="cd"),
-    close("among racks with room the fullest is taken", network(4, "ab", "cd"), running("c", cpu=2),
+    close("among racks with capacity the fullest is taken", network(4, "ab", "cd"), running("c", cpu=2),
           gang(2, cpu=2, topology=HARD_RACK), binds="cd"),
     close("it leaves the empty rack to the next", network(4, "ab", "cd"), running("c", cpu=2),
           gang(2, cpu=2, name="first", topology=HARD_RACK), gang(2, cpu=4, name="second", topology=HARD_RACK),
@@ -50,7 +50,7 @@ HARD = [
           gang(2, cpu=2, name="two", topology=HARD_RACK), binds="ab cd"),
     close("other jobs go anywhere", network(2, "ab", "cd"), gang(3, cpu=2), binds="abc",
           conf=configuration("gang", "predicates", plugin(NETWORK, {"hypernode.binpack.normal-pod.enable": False}))),
-    close("hard is what is meant when nothing is said", network(2, "ab", "cd"),
+    close("hard is the default mode", network(2, "ab", "cd"),
           gang(3, cpu=2, topology={"highestTierAllowed": 1}), binds="---"),
     close("hard without a tier asks for nothing", network(2, "ab", "cd"), gang(3, cpu=2, topology={"mode": "hard"}),
           binds="abc"),
@@ -72,7 +72,7 @@ TIER_NAMES = [
     close("it binds as its number does", [*nodes(2, 4), hyper_node("one", 1, *named("a", "b"), tier_name="rack"),
           hyper_node("two", 1, *named("c", "d"), tier_name="rack")],
           gang(3, cpu=2, topology={"highestTierName": "rack"}), binds="---"),
-    close("a name that no tier has holds the job and says so", network(2, "ab"),
+    close("an unknown tier name holds the job with a reason", network(2, "ab"),
           gang(1, topology={"highestTierName": "pod"}), binds="-", codes={"gang": ["UnknownTier"]},
           reasons={"gang": ["no HyperNode has the tier name 'pod'; there are: none"]}),
     close("others are not held by it", network(2, "ab"), gang(1, name="lost", topology={"highestTierName": "pod"}),
@@ -80,15 +80,15 @@ TIER_NAMES = [
 ]  # fmt: skip
 
 SOFTLY = [
-    close("a soft wish is granted where that is possible", network(2, "ab", "cd"), running("a", cpu=2),
+    close("a soft constraint is met where possible", network(2, "ab", "cd"), running("a", cpu=2),
           gang(2, cpu=2, topology=SOFT), binds="cd"),
     close("it gives way tier by tier", TREE, running("a", cpu=2), gang(3, cpu=2, topology=SOFT), binds="bcd"),
     close("in the end the cluster will do", network(2, "ab", "cd"), gang(3, cpu=2, topology=SOFT), binds="abc"),
-    close("a soft wish never holds a job back", nodes(2, 3), gang(3, cpu=2, topology=SOFT), binds="abc"),
+    close("a soft constraint never holds a job back", nodes(2, 3), gang(3, cpu=2, topology=SOFT), binds="abc"),
 ]  # fmt: skip
 
 AT_HOME = [
-    close("who runs in a rack stays there", network(2, "ab", "cd"),
+    close("a job that runs in a rack stays there", network(2, "ab", "cd"),
           gang_of(pod(2, nodeName="c"), pod(2), minimum=1, topology=HARD_RACK, phase="Running"), binds="d"),
     close("and waits when it is full", network(2, "ab", "cd"), running("d", cpu=2, name="other"),
           gang_of(pod(2, nodeName="c"), pod(2), minimum=1, topology=HARD_RACK, phase="Running"), binds="-"),
@@ -96,10 +96,10 @@ AT_HOME = [
           gang_of(pod(2, nodeName="c"), pod(2), minimum=1, topology=HARD_BLOCK, phase="Running"), binds="a"),
     close("another block does not", [*TREE], running("abd", cpu=2, name="other"),
           gang_of(pod(2, nodeName="c"), pod(2), minimum=1, topology=HARD_BLOCK, phase="Running"), binds="-"),
-    close("who is too far apart already gets nothing more", TREE,
+    close("a job that is already too far apart gets nothing more", TREE,
           gang_of(pod(2, nodeName="a"), pod(2, nodeName="c"), pod(2), minimum=1, topology=HARD_RACK, phase="Running"),
           binds="-"),
-    close("a soft wish keeps near what it has", TREE,
+    close("a soft constraint stays close to running members", TREE,
           gang_of(pod(2, nodeName="g"), pod(2), minimum=1, topology=SOFT, phase="Running"), binds="h"),
 ]  # fmt: skip
 
@@ -111,7 +111,7 @@ SUB_GROUPS = [
     close("the job stays in a block, its parts in racks", TREE, running("a", cpu=2),
           gang_of(*parts("x", "x", "y", "y"), topology=HARD_BLOCK, policies=[policy("p", 2, topology=HARD_RACK)]),
           binds="efgh"),
-    close("a block without room for both parts will not do", TREE, running("ae", cpu=2),
+    close("a block without capacity for both sub-groups is rejected", TREE, running("ae", cpu=2),
           gang_of(*parts("x", "x", "y", "y"), topology=HARD_BLOCK, policies=[policy("p", 2, topology=HARD_RACK)]),
           binds="----"),
     close("parts that are not needed may wait", network(2, "ab", "cd"), running("d", cpu=2),
@@ -144,7 +144,7 @@ MISTAKES = [
           gang(2, cpu=2, topology=HARD_RACK), binds="ab", warnings=[
               "HyperNode odd: spec.members[0].selector.regexMatch.pattern: missing ): (; write it as RE2 understands "
               f"it; {LEFT_OUT}"]),
-    close("a pattern that would take for ever elsewhere", [node("a" * 40 + "b", 2), *network(2, "cd"),
+    close("a pattern with catastrophic backtracking", [node("a" * 40 + "b", 2), *network(2, "cd"),
           hyper_node("odd", 1, matching("^(a+)+$"))], gang(2, cpu=2, topology=HARD_RACK), binds="cd",
           warnings=["HyperNode odd: no node is in it; nothing is placed there"]),
     close("two selectors at once", [*network(2, "ab"), hyper_node("odd", 1, {"type": "Node", "selector": {
@@ -152,7 +152,7 @@ MISTAKES = [
           gang(2, cpu=2, topology=HARD_RACK), binds="ab", warnings=[
               "HyperNode odd: spec.members[0].selector: exactly one of exactMatch, regexMatch and labelMatch is "
               f"needed; {LEFT_OUT}"]),
-    close("a kind of member that nobody knows", [*network(2, "ab"), hyper_node("odd", 1, {"type": "Rack",
+    close("an unknown kind of member", [*network(2, "ab"), hyper_node("odd", 1, {"type": "Rack",
           "selector": {"exactMatch": {"name": "a"}}}, *named("a"))], gang(2, cpu=2, topology=HARD_RACK), binds="ab",
           warnings=[f"HyperNode odd: spec.members[0].type: 'Rack' is not known; write Node or HyperNode; {LEFT_OUT}"]),
     close("no tier", [*network(2, "ab"), hyper_node("odd", None, *named("a"))], gang(2, cpu=2, topology=HARD_RACK),
@@ -182,7 +182,7 @@ MISTAKES = [
           gang(2, cpu=2, topology=HARD_RACK), binds="ab",
           warnings=["HyperNode <cluster-top-hypernode>: metadata.name: this name is the cluster's own; choose another; "
                     "the domain is left out"]),
-    close("a wish that no plugin hears is told", network(2, "ab"), gang(1, topology=HARD_RACK), binds="a",
+    close("a constraint that no plugin evaluates is reported", network(2, "ab"), gang(1, topology=HARD_RACK), binds="a",
           conf=configuration("gang", "predicates"),
           warnings=["PodGroup default/gang: networkTopology has no effect: no configured plugin knows domains"]),
 ]  # fmt: skip
@@ -190,7 +190,8 @@ MISTAKES = [
 FEW_PARTS = [
     close("as few racks as possible: the largest is filled", network(2, "a", "b", "cd"), gang(3, cpu=2, topology=SOFT),
           binds="cda"),
-    close("the rest goes where it leaves least", network(2, "abc", "de", "f", "ghi"), gang(4, cpu=2, topology=SOFT),
+    close("the rest is placed where it leaves least", network(2, "abc", "de", "f", "ghi"),
+          gang(4, cpu=2, topology=SOFT),
           binds="abcf"),
     close("a rack in use takes the rest, an empty one stays whole", network(4, "ab", "cd", "ef"), running("cd", cpu=2),
           gang(5, cpu=2, topology=SOFT), binds="aabbc"),
@@ -210,7 +211,7 @@ FEW_PARTS = [
           gang(4, cpu=2, topology=SOFT), binds="cdbA"),
     close("what is idle now comes before a large rack that is being left", network(2, "a", "b", "cd"),
           running("cd", cpu=2, releasing=True), gang(2, cpu=2, topology=SOFT), binds="CD"),
-    close("rules about nodes may stand against it", network(2, "a", "b", "cd"),
+    close("node filters may reject it", network(2, "a", "b", "cd"),
           running("c", cpu=0, name="port", ports=[{"containerPort": 80, "hostPort": 80}]),
           gang(3, cpu=2, ports=[{"containerPort": 80, "hostPort": 80}], topology=SOFT), binds="dab"),
 ]  # fmt: skip
@@ -224,6 +225,6 @@ def test_network_topology(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_the_order_of_the_objects_does_not_matter(case: Case) -> None:
+def test_order_of_objects_does_not_matter(case: Case) -> None:
     turned = case.backwards()
     assert turned.binds(turned.plan())[::-1] == case.binds(case.plan())

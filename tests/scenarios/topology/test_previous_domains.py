@@ -1,4 +1,4 @@
-"""Jobs keep their domain: near the pods that have a node, and where none has, where the group says that it was."""
+"""Jobs keep their domain: near the pods that have a node, and otherwise in the previous domain of the group."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def kept(name: str, *world: Any, binds: str, conf: str = AWARE, **more: Any) -> 
 
 
 def was_in(domain: str = "", **parts: str) -> dict[str, str]:
-    """What a group says about where it was, and where its sub-groups p-x, p-y, ... were."""
+    """The previous domains of a group, and of its sub-groups p-x, p-y, ..."""
     named_parts = {f"p-{part}": home for part, home in parts.items()}
     told = {HOME: domain, SUB_GROUP_HYPERNODES: json.dumps(named_parts) if parts else ""}
     return {key: value for key, value in told.items() if value}
@@ -48,14 +48,15 @@ RECORDED = [
          gang(2, 2, topology=HARD_RACK, notes=was_in("rack-1")), binds="ab"),
     kept("it waits only where nothing else would do", TWO, running("ac", 2),
          gang(2, 2, topology=HARD_RACK, notes=was_in("rack-1")), binds="--"),
-    kept("room that is being left there is waited for", TWO, running("d", 2, releasing=True),
+    kept("capacity that is being released there is waited for", TWO, running("d", 2, releasing=True),
          gang(2, 2, topology=HARD_RACK, notes=was_in("rack-1")), binds="-D"),
     kept("a block is kept", TREE, gang(3, 2, topology=HARD_BLOCK, notes=was_in("block-1")), binds="efg"),
     kept("inside of it few racks are used", TREE, running("e", 2),
          gang(2, 2, topology=HARD_BLOCK, notes=was_in("block-1")), binds="gh"),
     kept("a rack that has become too small is left before its block is", TREE,
          gang(3, 2, topology=HARD_BLOCK, notes=was_in("rack-3")), binds="abc"),
-    kept("soft wishes keep their place, too", TREE, gang(2, 2, topology=SOFT, notes=was_in("rack-2")), binds="ef"),
+    kept("soft constraints keep their previous domain, too", TREE, gang(2, 2, topology=SOFT, notes=was_in("rack-2")),
+         binds="ef"),
     kept("and give way from there", TREE, running("e", 2), gang(3, 2, topology=SOFT, notes=was_in("rack-2")),
          binds="fgh"),
     kept("members come back one after the other", TWO, gang(2, 2, minimum=1, topology=HARD_RACK,
@@ -68,7 +69,7 @@ RECORDED = [
          warnings=["HyperNode empty: no node is in it; nothing is placed there"]),
     kept("one with less than the least of the job is passed over", network(2, "ab", "c"),
          gang(1, 2, topology=HARD_RACK, resources={"cpu": 4}, notes=was_in("rack-1")), binds="a"),
-    kept("who asks for no network any more goes anywhere", TWO, gang(1, 2, notes=was_in("rack-1")), binds="a",
+    kept("a job without a topology is placed anywhere", TWO, gang(1, 2, notes=was_in("rack-1")), binds="a",
          conf=configuration("gang", "predicates", {"name": NETWORK, "arguments": {
              "hypernode.binpack.normal-pod.enable": False}})),
     kept("a network by labels is remembered as well", WORLD, gang(2, 2, notes={**asking(RACK), **was_in("b1/r1")}),
@@ -82,13 +83,13 @@ OUTRANKED = [
          topology=HARD_RACK, phase="Running", notes=was_in("rack-1")), binds="b"),
     kept("a pod that is on its way out has none", TWO, gang_of(pod(2, nodeName="a", releasing=True), pod(2), pod(2),
          minimum=2, topology=HARD_RACK, notes=was_in("rack-1")), binds="cd"),
-    kept("room that was promised outranks it, too", TWO,
+    kept("nominated capacity outranks it, too", TWO,
          gang_of(pod(2, nominated="a"), pod(2, nominated="b"), topology=HARD_RACK, notes=was_in("rack-1")), binds="ab"),
-    kept("room that was promised is looked at first", TWO,
+    kept("nominated capacity is tried first", TWO,
          gang_of(pod(2, nominated="c"), pod(2, nominated="d"), topology=HARD_RACK), binds="cd"),
-    kept("a promise on a node that is gone is none", TWO,
+    kept("a nomination on a deleted node is ignored", TWO,
          gang_of(pod(2, nominated="z"), pod(2, nominated="z"), topology=HARD_RACK, notes=was_in("rack-1")), binds="cd"),
-    kept("whoever makes room looks for the least harm, not for the past", TWO, priority_class("high", 100),
+    kept("preemption prefers the lowest cost, not the previous domain", TWO, priority_class("high", 100),
          priority_class("middle", 50), priority_class("low", 10), running("ab", 2, name="less", priority="low"),
          running("cd", 2, name="more", priority="middle"),
          gang(2, 2, priority="high", topology=HARD_RACK, notes=was_in("rack-1")), binds="BA",
@@ -114,11 +115,11 @@ SUB_GROUPS = [
          policies=PARTS, phase="Running", notes=was_in(x="rack-1", y="rack-2")), binds="bef"),
     kept("a record that cannot be read is none", TWO,
          parted("xxyy", notes={SUB_GROUP_HYPERNODES: '{"p-x": 7'}), binds="abcd"),
-    kept("a sub-group that nobody knows is no harm", TWO, parted("xx", notes=was_in(z="rack-0")), binds="ab"),
+    kept("an unknown sub-group is ignored", TWO, parted("xx", notes=was_in(z="rack-0")), binds="ab"),
 ]  # fmt: skip
 
 LOST = [
-    kept("a domain that is gone is told and forgotten", TWO, gang(2, 2, topology=HARD_RACK, notes=was_in("rack-9")),
+    kept("a deleted domain is reported and forgotten", TWO, gang(2, 2, topology=HARD_RACK, notes=was_in("rack-9")),
          binds="ab", warnings=lost("rack-9", GONE)),
     kept("so is one of a sub-group", TWO, parted("xx", notes=was_in(x="rack-9")), binds="ab",
          warnings=lost("rack-9", GONE)),
@@ -134,12 +135,12 @@ LOST = [
          warnings=lost("all", "is of tier 2, and tiers above 1 are not allowed any more")),
     kept("values of labels that no node has", WORLD, gang(2, 2, notes={**asking(RACK), **was_in("b7/r7")}), binds="ab",
          warnings=lost("b7/r7", GONE)),
-    kept("the cluster itself is nobody's home", TREE,
+    kept("the cluster itself is no previous domain", TREE,
          gang(2, 2, topology=SOFT, notes=was_in(TOP)), binds="ab", warnings=lost(TOP, "is the whole cluster")),
 ]  # fmt: skip
 
 NEAR = [
-    kept("who runs in a rack stays there though another is fuller", network(4, "ab", "cd"), running("cd", 3),
+    kept("a job that runs in a rack stays there though another is fuller", network(4, "ab", "cd"), running("cd", 3),
          gang_of(pod(1, nodeName="a"), pod(1), minimum=1, topology=SOFT, phase="Running"), binds="a"),
     kept("where it may go further as well", [*network(4, "ab", "cd"), hyper_node("block", 2, *named("rack-0", "rack-1",
          kind="HyperNode"))], running("cd", 3),
@@ -150,13 +151,13 @@ NEAR = [
          gang_of(pod(2, nodeName="a"), pod(2), pod(2), minimum=3, topology=SOFT, phase="Running"), binds="ef"),
     kept("those that came first draw the others", network(4, "ab", "cd"), running("cd", 3),
          gang(4, 2, minimum=2, topology=SOFT), binds="aabb"),
-    kept("who is spread over the cluster joins its own racks first", [*network(4, "ab", "cd", "ef")],
+    kept("a job that is spread over the cluster joins its own racks first", [*network(4, "ab", "cd", "ef")],
          running("ef", 3), gang_of(pod(2, nodeName="a"), pod(2, nodeName="c"), *(pod(1) for _ in range(2)), minimum=4,
          topology=SOFT, phase="Running"), binds="aa"),
     kept("a new sub-group stays near the others", TREE, running("h", 2), gang_of(
          *(pod(2, nodeName=place, labels={"part": "x"}) for place in "ef"), *(pod(2, labels={"part": "y"}) for _ in
          range(1)), minimum=3, topology=SOFT, policies=[{**PARTS[0], "subGroupSize": 1}], phase="Running"), binds="g"),
-    kept("a node in no rack is a neighbour of everybody", [node("z", 2), *network(2, "ab")],
+    kept("a node in no rack is close to all domains", [node("z", 2), *network(2, "ab")],
          gang_of(pod(2, nodeName="z"), pod(2), minimum=1, topology=SOFT, phase="Running"), binds="a"),
 ]  # fmt: skip
 
@@ -164,11 +165,11 @@ CASES = RECORDED + OUTRANKED + SUB_GROUPS + LOST + NEAR
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_domains_are_kept(case: Case) -> None:
+def test_previous_domains(case: Case) -> None:
     case.check()
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_the_order_of_the_objects_does_not_matter(case: Case) -> None:
+def test_order_of_objects_does_not_matter(case: Case) -> None:
     turned = case.backwards()
     assert turned.binds(turned.plan())[::-1] == case.binds(case.plan())

@@ -1,4 +1,4 @@
-"""Roles of a job that talk to each other stand together; roles that are in each other's way do not."""
+"""Roles of a job with affinity are placed together; roles with anti-affinity are not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ANTI_AFFINITY = "volcano.sh/task-topology-anti-affinity"
 TASK_ORDER = "volcano.sh/task-topology-task-order"
 
 CONF = configuration("gang", "predicates", "task-topology")
-#: Nodes that are empty are better: without rules every pod goes to another node.
+#: Empty nodes are better: without affinities every pod is placed on another node.
 SPREADING = configuration("gang", "predicates", "nodeorder", plugin("task-topology", {"task-topology.weight": 10}))
 WITHOUT = configuration("gang", "predicates", "nodeorder")
 
@@ -49,7 +49,7 @@ TOGETHER = [
         conf=SPREADING, binds="aaa",
     ),
     Case(
-        "only for those who configure it", nodes(8, 3), crew("ps worker worker", near="ps,worker"), conf=WITHOUT,
+        "only where it is configured", nodes(8, 3), crew("ps worker worker", near="ps,worker"), conf=WITHOUT,
         binds="abc",
     ),
     Case("a role that belongs to itself", nodes(8, 3), crew("ps ps ps", near="ps"), conf=SPREADING, binds="aaa"),
@@ -67,11 +67,11 @@ TOGETHER = [
         binds="aab",
     ),
     Case(
-        "room that is being released counts", node("a", 1), node("b", 2), running("b", 1, releasing=True),
+        "capacity that is being released counts", node("a", 1), node("b", 2), running("b", 1, releasing=True),
         crew("ps worker", near="ps,worker"), conf=CONF, binds="ba",
     ),
     Case(
-        "where others of the job stand", nodes(4, 3), crew("ps@c worker", near="ps,worker"), conf=SPREADING,
+        "where others of the job are", nodes(4, 3), crew("ps@c worker", near="ps,worker"), conf=SPREADING,
         binds="c",
     ),
     Case(
@@ -96,14 +96,14 @@ TOGETHER = [
 APART = [
     Case("roles in each other's way", nodes(8, 2), crew("ps worker", apart="ps,worker"), conf=CONF, binds="ab"),
     Case("a role that is in its own way", nodes(8, 3), crew("ps ps ps", apart="ps"), conf=CONF, binds="abc"),
-    Case("it is a wish, no demand", nodes(8, 2), crew("ps ps ps", apart="ps"), conf=CONF, binds="aba"),
-    Case("away from where one stands", nodes(8, 2), crew("ps@a ps", apart="ps"), conf=CONF, binds="b"),
+    Case("it is a preference, no constraint", nodes(8, 2), crew("ps ps ps", apart="ps"), conf=CONF, binds="aba"),
+    Case("away from where one is", nodes(8, 2), crew("ps@a ps", apart="ps"), conf=CONF, binds="b"),
     Case(
         "servers apart, workers shared out among them", nodes(8, 2),
         crew("ps ps worker worker worker worker", near="ps,worker", apart="ps"), conf=CONF, binds="ab abab",
     ),
     Case(
-        "the same when servers stand already", nodes(8, 3),
+        "the same when servers are already placed", nodes(8, 3),
         crew("ps@b ps@c worker worker", near="ps,worker", apart="ps"), conf=CONF, binds="bc",
     ),
     Case(
@@ -118,11 +118,12 @@ ORDER = [
         binds="-ab",
     ),
     Case(
-        "those that wish more come first", nodes(1, 1), crew("worker ps", apart="ps;ps,worker", minimum=1), conf=CONF,
+        "those with more affinities come first", nodes(1, 1), crew("worker ps", apart="ps;ps,worker", minimum=1),
+        conf=CONF,
         binds="-a",
     ),
     Case(
-        "unless the job says otherwise", nodes(1, 1),
+        "unless the job has its own order", nodes(1, 1),
         crew("worker ps", apart="ps;ps,worker", order="worker,ps", minimum=1), conf=CONF, binds="a-",
     ),
     Case(
@@ -155,7 +156,7 @@ SIDE_BY_SIDE = [
         crew("ps ps", near="ps", name="small"), conf=CONF, binds="----- aa",
     ),
     Case(
-        "the second cycle goes on where the first ended", node("a", 1), node("b", 1), node("c", 2),
+        "the second cycle continues where the first ended", node("a", 1), node("b", 1), node("c", 2),
         running("bc", 1, name="other", releasing=True), crew("ps worker worker", near="ps,worker", minimum=1),
         conf=CONF, cycles=2, binds="cac",
     ),
@@ -168,7 +169,7 @@ SIDE_BY_SIDE = [
 
 MISTAKES = [
     Case(
-        "a role that nobody has", nodes(8, 2), crew("ps worker", near="ps,wroker"), conf=SPREADING, binds="ab",
+        "an unknown role", nodes(8, 2), crew("ps worker", near="ps,wroker"), conf=SPREADING, binds="ab",
         warnings=[unknown(AFFINITY, "wroker")],
     ),
     Case(
@@ -184,7 +185,7 @@ MISTAKES = [
         warnings=[unknown(AFFINITY, "")],
     ),
     Case(
-        "an order that nobody understands", nodes(8, 2), crew("ps worker", near="ps,worker", order="worker,worker"),
+        "an invalid order", nodes(8, 2), crew("ps worker", near="ps,worker", order="worker,worker"),
         conf=SPREADING, binds="ab", warnings=[twice(TASK_ORDER, "worker")],
     ),
     Case(
@@ -192,7 +193,7 @@ MISTAKES = [
         warnings=[unknown(AFFINITY, "ps", "none")],
     ),
     Case(
-        "the mistake of one job is not the other's", nodes(8, 2), crew("ps worker", near="ps,x"),
+        "the error of one job does not affect the other", nodes(8, 2), crew("ps worker", near="ps,x"),
         crew("ps worker", near="ps,worker", name="other"), conf=SPREADING, binds="ab aa",
         warnings=[unknown(AFFINITY, "x")],
     ),

@@ -18,7 +18,7 @@ def parts(*values: str, size: int = 2, **facts: Any) -> list[Any]:
 
 
 def owned(*names: str, notes: dict[str, str]) -> list[Any]:
-    """Pods of one job that say themselves what they want."""
+    """Pods of one job with their own constraints."""
     made = [pod(2, name=name, annotations=notes) for name in names]
     for each in made:
         each["metadata"]["ownerReferences"] = [{"kind": "Job", "name": "job", "uid": "job", "controller": True}]
@@ -38,7 +38,7 @@ REQUIRED = [
           gang(4, cpu=2, notes=asking(RACK)), binds="abcd"),
     close("one node, by its name", WORLD, topology("hosts", BLOCK, RACK, HOST),
           gang(2, cpu=1, notes=asking(HOST, network="hosts")), binds="aa"),
-    close("among racks with room the fullest is taken", in_racks(4, "ab cd"), topology(), running("c", cpu=2),
+    close("among racks with capacity the fullest is taken", in_racks(4, "ab cd"), topology(), running("c", cpu=2),
           gang(2, cpu=2, notes=asking(RACK)), binds="cd"),
     close("a node without labels is in no rack", in_racks(2, "ab"), topology(), node("z", 2),
           gang(3, cpu=2, notes=asking(RACK)), binds="---"),
@@ -46,7 +46,7 @@ REQUIRED = [
           topology(), gang(2, cpu=2, notes=asking(RACK)), binds="cd"),
     close("an empty value is none", [node(x, 2, labels=at("", "r0")) for x in "ab"], in_racks(2, "cd"), topology(),
           gang(2, cpu=2, notes=asking(RACK)), binds="cd"),
-    close("values with dots are told apart", node("a", 2, labels=at("x.y", "z", "a")),
+    close("values with dots are distinguished", node("a", 2, labels=at("x.y", "z", "a")),
           node("b", 2, labels=at("x", "y", "b")), topology("net", BLOCK, RACK, HOST),
           gang(2, cpu=2, notes=asking(BLOCK)), binds="--"),
     close("where no node has the labels, a required level holds the job", nodes(2, 2), topology(),
@@ -56,7 +56,7 @@ REQUIRED = [
     close("each job has the network that it names", WORLD, topology("flat", BLOCK),
           gang(3, cpu=2, name="one", notes=asking(BLOCK, network="flat")),
           gang(2, cpu=2, name="two", notes=asking(RACK)), binds="abc ef"),
-    close("who asks for no level goes anywhere", WORLD, gang(5, cpu=2, notes=asking(None)), binds="abcde"),
+    close("a job without a level is placed anywhere", WORLD, gang(5, cpu=2, notes=asking(None)), binds="abcde"),
     close("pods of one owner, without a group", WORLD, owned("x", "y", "z", notes=asking(RACK)), binds="ab-"),
     close("the minimum must be close, the rest joins it there", WORLD, gang(3, cpu=2, minimum=2, notes=asking(RACK)),
           binds="ab-"),
@@ -78,7 +78,7 @@ PREFERRED = [
           gang(2, cpu=2, notes=asking(None, BLOCK)), binds="bd"),
     close("nodes without labels are the last resort", in_racks(2, "ab"), topology(), node("z", 2),
           gang(3, cpu=2, notes=asking(None, RACK)), binds="abz"),
-    close("labels that no node has hold nobody who prefers them", nodes(2, 2), topology(),
+    close("unknown labels do not hold a job that prefers them", nodes(2, 2), topology(),
           gang(2, cpu=2, notes=asking(None, RACK)), binds="ab",
           warnings=["Topology net: no node has all of its labels; nothing is placed by it"]),
 ]  # fmt: skip
@@ -91,11 +91,11 @@ def at_home(places: str, more: int, **wish: str) -> list[Any]:
 
 
 AT_HOME = [
-    close("who runs in a rack stays there", WORLD, at_home("c", 1, required=RACK), binds="d"),
+    close("a job that runs in a rack stays there", WORLD, at_home("c", 1, required=RACK), binds="d"),
     close("and waits when it is full", WORLD, running("d", cpu=2), at_home("c", 1, required=RACK), binds="-"),
     close("the next rack of the block will do if it may", WORLD, running("d", cpu=2), at_home("c", 1, required=BLOCK),
           binds="a"),
-    close("who runs outside of all racks gets no more", WORLD, node("z", 2), at_home("z", 1, required=RACK),
+    close("a job that runs outside of all racks gets no more", WORLD, node("z", 2), at_home("z", 1, required=RACK),
           binds="-"),
     close("a preferred rack is that of the others", WORLD, at_home("g", 1, preferred=RACK), binds="h"),
 ]  # fmt: skip
@@ -108,7 +108,7 @@ PARTS = [
           parts("x", "x", "y", "y", notes=asking(part=RACK)), binds="----"),
     close("a part that prefers a rack gives way within the job's block", WORLD, running("ae", cpu=2),
           parts("x", "x", "x", size=3, notes=asking(BLOCK, part_preferred=RACK)), binds="bcd"),
-    close("parts without a wish of their own go where the job is", WORLD, running("a", cpu=2),
+    close("sub-groups without a constraint are placed with the job", WORLD, running("a", cpu=2),
           parts("x", "x", "y", "y", notes=asking(BLOCK)), binds="efgh"),
     close("a part that prefers more than the job has takes all of it", WORLD, running("a", cpu=2),
           parts("x", "x", notes=asking(RACK, part_preferred=BLOCK)), binds="cd"),
@@ -125,7 +125,7 @@ def held(name: str, *world: Any, code: str, reason: str, **more: Any) -> Case:
 MISTAKES = [
     held("a topology that is not there", WORLD, gang(1, notes=asking(RACK, network="other")), binds="-",
          code="UnknownTier", reason="there is no Topology 'other' that makes sense; there are: net"),
-    held("it is not there for those who prefer, either", nodes(2, 1), gang(1, notes=asking(None, RACK)), binds="-",
+    held("nor for those that prefer it", nodes(2, 1), gang(1, notes=asking(None, RACK)), binds="-",
          code="UnknownTier", reason="there is no Topology 'net' that makes sense; there are: none"),
     held("a level that it does not have", WORLD, gang(1, notes=asking("zone")), binds="-", code="UnknownTier",
          reason=f"Topology 'net' has no level 'zone'; there are: {BLOCK}, {RACK}"),
@@ -144,7 +144,7 @@ MISTAKES = [
          code="InvalidObject",
          reason=f"{_ANNOTATION}/topology-required-placement]: the group has a networkTopology, too; keep one of both, "
                 "as they speak of different networks"),
-    held("a wish for parts that there are not", WORLD, gang(1, notes=asking(part=RACK)), binds="-",
+    held("a constraint for sub-groups that do not exist", WORLD, gang(1, notes=asking(part=RACK)), binds="-",
          code="InvalidObject",
          reason=f"{_ANNOTATION}/segment-topology-required-placement]: the group has no sub-groups; make some by "
                 "spec.subGroupPolicy, or remove the annotation"),
@@ -165,14 +165,14 @@ MISTAKES = [
     close("more levels than there may be", WORLD, topology("odd", *(f"level-{n}" for n in range(17))),
           gang(2, cpu=2, notes=asking(RACK)), binds="ab",
           warnings=["Topology odd: spec.levels: has 17 levels; write between 1 and 16; the topology is left out"]),
-    close("a wish that no plugin hears is told", WORLD, gang(1, notes=asking(RACK)), binds="a",
+    close("a constraint that no plugin evaluates is reported", WORLD, gang(1, notes=asking(RACK)), binds="a",
           conf=configuration("gang", "predicates"),
           warnings=["PodGroup default/gang: Topology 'net' has no effect: no configured plugin knows domains"]),
 ]  # fmt: skip
 
 
 def pressing(name: str, *world: Any, of: str, **more: Any) -> Case:
-    """Somebody who may take the place of others asks for a level."""
+    """A preemptor that requests a level."""
     plugins = ("priority", plugin("gang", enablePreemptable=False), "conformance", "predicates")
     conf = configuration(*plugins, "network-topology-aware", actions=f"enqueue, allocate, {of}")
     return close(name, priority_class("high", 100), priority_class("low", 10), world, conf=conf, **more)
@@ -183,13 +183,14 @@ def low(places: str) -> list[Any]:
 
 
 ROOM = [
-    pressing("preempt makes room in one rack", WORLD, low("acdfgh"), running("be", 2, name="equal", priority="high"),
+    pressing("preempt selects victims in one rack", WORLD, low("acdfgh"),
+             running("be", 2, name="equal", priority="high"),
              gang(2, 2, priority="high", notes=asking(RACK)), of="preempt", binds="CD",
              evicts=["on-c-task-0", "on-d-task-0"]),
     pressing("gangpreempt does, too", WORLD, low("acdfgh"), running("be", 2, name="equal", priority="high"),
              gang(2, 2, priority="high", notes=asking(RACK)), of="gangpreempt", binds="CD",
              evicts=["on-c-task-0", "on-d-task-0"]),
-    pressing("nobody goes for a gang that is too large for a rack", WORLD, low("abcdefgh"),
+    pressing("nothing is evicted for a gang that is too large for a rack", WORLD, low("abcdefgh"),
              gang(3, 2, priority="high", notes=asking(RACK)), of="preempt", binds="---"),
     pressing("pods are moved to make a rack free", WORLD, running("a", 2, name="one"), running("c", 2, name="two"),
              running("e", 2, name="three"), running("g", 2, name="four"), gang(2, 2, notes=asking(RACK)),
@@ -205,6 +206,6 @@ def test_levels_of_labels(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_the_order_of_the_objects_does_not_matter(case: Case) -> None:
+def test_order_of_objects_does_not_matter(case: Case) -> None:
     turned = case.backwards()
     assert turned.binds(turned.plan())[::-1] == case.binds(case.plan())

@@ -1,4 +1,4 @@
-"""A case: manifests and a configuration go in where `stromboli plan` takes them, and a line says what comes out."""
+"""A case: manifests and a configuration as input of `stromboli plan`, and one line with the expected result."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def configuration(
     actions: str = "enqueue, allocate, backfill",
     arguments: Mapping[str, Mapping[str, object]] | None = None,
 ) -> str:
-    """The text of a configuration. Plugins stand in one tier, unless lists of plugins are given: a tier each.
+    """The text of a configuration. All plugins are in one tier, unless lists of plugins are passed: a tier each.
 
     `arguments` are those of actions, by the name of the action.
     """
@@ -56,7 +56,7 @@ def _entry(member: Any) -> Manifest:
 
 #: Nodes are filled one after the other, and gangs kept whole: nothing else plays a part.
 PLAIN = configuration("gang", "predicates")
-#: What holds when nobody configures anything.
+#: The default configuration.
 STANDARD = DEFAULT_TEXT
 
 
@@ -69,11 +69,11 @@ def flattened(objects: Iterable[Any]) -> Iterator[Manifest]:
 
 
 class Case:
-    """One story.
+    """One case.
 
     `binds` has a letter for each pod that has no node yet, in the order of the objects: the node it is bound to,
-    the same in capitals where a room is held until others are gone, or `-`. Spaces are for the reader. Of the other
-    expectations those that are given are compared, each as a whole; warnings always are.
+    the same in capitals for a pod that is pipelined until others are gone, or `-`. Spaces are ignored. Of the other
+    expectations those that are not None are compared, each as a whole; warnings always are.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class Case:
 
 def objects(manifests: Iterable[Manifest]) -> list[KubeObject]:
     decoded = [decode(each) for each in manifests]
-    assert not [each for each in decoded if isinstance(each, Unknown)], "a case has a kind that nobody reads"
+    assert not [each for each in decoded if isinstance(each, Unknown)], "a case has an unknown kind"
     return decoded  # type: ignore[return-value]
 
 
@@ -162,14 +162,14 @@ def _letter(plan: Plan, key: str) -> str:
 
 
 def _of_groups(plan: Plan, wanted: Mapping[str, Any] | None, fact: str) -> dict[str, Any]:
-    """A fact of the wanted groups, by name; their namespace is `default` unless it is said."""
+    """A fact of the named groups, by name; their namespace is `default` unless the name has one."""
     keys = {name: name if "/" in name else f"default/{name}" for name in wanted or ()}
     facts = {name: getattr(plan.groups[key], fact) if key in plan.groups else None for name, key in keys.items()}
     return {name: list(found) if isinstance(found, tuple) else found for name, found in facts.items()}
 
 
 def story(plan: Plan) -> str:
-    """What was decided and why the rest was not, for whoever reads a failure."""
+    """The decisions and the reasons of waiting jobs, for the message of a failed assertion."""
     lines = ["", "What was decided:"]
     lines += [f"  cycle {number}: {cycle}" for number, cycle in enumerate(plan.cycles, start=1)]
     for key, group in plan.groups.items():

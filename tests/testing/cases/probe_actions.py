@@ -1,7 +1,7 @@
-"""Small actions that ask the session one question and act on the answer.
+"""Small actions that evaluate one extension point and act on the answer.
 
-Some questions are for actions that take room from others. These stand in for them: whatever the plugins answer
-becomes visible in the plan.
+Some extension points serve actions that evict pods. These actions replace them, so that the answers of the plugins
+become visible in the plan.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def running(session: Session) -> list[Task]:
 
 
 class EvictingAction(Action):
-    """Evicts whom `victims` names, for the first task that waits."""
+    """Evicts the tasks that `victims` returns, for the first pending task."""
 
     def victims(self, session: Session, preemptor: Task) -> Iterable[Task]:
         return ()
@@ -76,7 +76,7 @@ class EvictFirst(EvictingAction):
 
 
 class EvictVictims(EvictingAction):
-    """Evicts whom plugins want moved, for nobody in particular."""
+    """Evicts the tasks that plugins want to move, without a preemptor."""
 
     name: ClassVar[str] = "evict-victims"
 
@@ -85,7 +85,7 @@ class EvictVictims(EvictingAction):
 
 
 class EvictForStarving(EvictingAction):
-    """Evicts everybody for a job that starves."""
+    """Evicts all running tasks for a starving job."""
 
     name: ClassVar[str] = "evict-for-starving"
 
@@ -94,7 +94,7 @@ class EvictForStarving(EvictingAction):
 
 
 class EvictForQueue(EvictingAction):
-    """Evicts everybody for a queue that may take room from others."""
+    """Evicts all running tasks for a queue that may reclaim."""
 
     name: ClassVar[str] = "evict-for-queue"
 

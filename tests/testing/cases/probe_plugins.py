@@ -32,7 +32,7 @@ def by_letter(rows: Rows) -> Vector:
 
 
 class NotifiedPlugin(Plugin):
-    """Takes every pod until it is told something; then none."""
+    """Accepts every pod until it is notified; then none."""
 
     name = "probe"
     locality = Locality.CLUSTER
@@ -156,7 +156,7 @@ class SubJobHalvesPlugin(HalvesPlugin):
 
 
 class NoDomainPlugin(Plugin):
-    """Knows domains, but none in which anything may be."""
+    """Defines domains, but allows none."""
 
     name = "probe"
 

@@ -10,7 +10,7 @@ from stromboli.planner.virtual_cluster import World
 
 
 def cycle_with_recreated_pods(world: World, number: int) -> Session:
-    """One cycle; whoever it evicts is made again at once. The number tells the new pods from the old ones."""
+    """One cycle; its victims are recreated at once. The number distinguishes the new pods from the old ones."""
     session = world.decide()
     back = [world._cluster.pod(eviction.task.uid) for eviction in session.decisions.evictions]
     world.apply_decisions(session)

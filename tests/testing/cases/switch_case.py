@@ -13,9 +13,7 @@ from tests.testing.cases.probe_actions import PROBE_ACTIONS
 
 
 class Row:
-    """A question, somebody who answers it, and what comes of it when the answer counts (`on`) and when not
-    (`off`).
-    """
+    """An extension point, a plugin that answers it, and the result with the answer (`on`) and without it (`off`)."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""A cluster in a line: builders of manifests, as plain as the files that people write.
+"""Manifest builders: a cluster in a line, as plain as the files that users write.
 
-Every builder returns a manifest or a list of them; a case takes both. Nodes have names of one letter, so that a
-text with one letter per pod says where all of them are.
+Every builder returns a manifest or a list of them; a case accepts both. Nodes have names of one letter, so that a
+text with one letter per pod describes all placements.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def group(
     created: str | None = None,
     notes: Mapping[str, str] | None = None,
 ) -> Manifest:
-    """A PodGroup: `minimum` of all members, `minimums` by role, `resources` that it must have to be let in, and
+    """A PodGroup: `minimum` of all members, `minimums` by role, `resources` that it needs to be admitted, and
     annotations as `notes`.
     """
     spec = given(
@@ -260,7 +260,7 @@ def queue(
 
 
 def budget(name: str, allowed: int | None, labels: Mapping[str, str], **facts: Any) -> Manifest:
-    """A disruption budget; `allowed` is what its controller counted, None when nobody has counted yet."""
+    """A disruption budget; `allowed` is what its controller counted, None before the first count."""
     spec = {"selector": {"matchLabels": labels}, **facts.pop("spec", {})}
     status = given(disruptionsAllowed=allowed, **facts)
     return manifest("PodDisruptionBudget", name, "policy/v1", "default", spec=spec, status=status)

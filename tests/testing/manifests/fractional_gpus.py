@@ -1,4 +1,4 @@
-"""Nodes with GPUs that pods share by annotation, pods that want a part of one, and those who have theirs."""
+"""Nodes with GPUs that pods share by annotation, and pods that request or hold a fraction of one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHARING = sharing()
 
 
 def gpus(name: str, number: int, memory: object = None, **facts: Any) -> Manifest:
-    """A node with so many GPUs, and with so much memory on each if it says so."""
+    """A node with this number of GPUs, and with this memory on each if it is set."""
     labels = {} if memory is None else {"nvidia.com/gpu.memory": str(memory)}
     return node(name, 64, gpu=number, labels={"node": name, **labels}, **facts)
 
@@ -38,7 +38,7 @@ def memory(amount: object, number: int | None = None) -> dict[str, str]:
 
 
 def member(place: str, groups: str, wanted: dict[str, str] | None = None, **facts: Any) -> Manifest:
-    """A pod that has its part, half of a GPU unless it says more."""
+    """A pod that holds its fraction, half of a GPU by default."""
     return pod(1, nodeName=place, annotations={**(wanted or part("0.5")), GROUPS: groups}, **facts)
 
 

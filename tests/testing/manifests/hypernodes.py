@@ -7,7 +7,7 @@ from typing import Any
 from tests.testing.cases.case import Case, configuration
 from tests.testing.manifests.builders import Manifest, manifest, node
 
-#: Gangs are kept whole, and near each other where they wish it.
+#: Gangs are kept whole, and close together where they request it.
 AWARE = configuration("gang", "predicates", "network-topology-aware")
 
 HARD_RACK = {"mode": "hard", "highestTierAllowed": 1}

@@ -16,6 +16,6 @@ def measured(name: str, cpu: object, memory: object = "0", *, at: str = NOON) ->
 
 
 def clock(time: str = NOON) -> Any:
-    """The latest object of a world tells what time it is."""
+    """The latest object of a cluster defines the current time."""
     metadata = {"name": "clock", "uid": "clock", "creationTimestamp": time}
     return {**namespace("clock"), "metadata": metadata}

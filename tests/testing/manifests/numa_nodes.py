@@ -1,4 +1,4 @@
-"""Builders of machines with cells of processors, and of pods that want processors for themselves."""
+"""Builders of nodes with NUMA nodes, and of pods that request exclusive CPUs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def topology(
     given: dict[str, str] | None = None,
     **spec: Any,
 ) -> Manifest:
-    """The processors of a node, in cells of these sizes; two of a cell share a core. `given` are those of pods."""
+    """The CPUs of a node, in NUMA nodes of these sizes, two CPUs per core. `given` are assigned to pods."""
     cells = [cell for cell, size in enumerate(sizes.split()) for _ in range(int(size))]
     return manifest(
         "Numatopology", name, "nodeinfo.volcano.sh/v1alpha1",

@@ -64,7 +64,7 @@ def offer(
     driver: str = DRIVER,
     **spec: Any,
 ) -> Manifest:
-    """A slice on a node; the pool has the name of the node. Numbers stand for so many plain devices."""
+    """A slice on a node; the pool has the name of the node. A number means that many plain devices."""
     members = [each for entry in devices for each in (numbered(entry) if isinstance(entry, int) else [entry])]
     shared = {key: {"value": str(value)} for key, value in (counters or {}).items()}
     described = given(

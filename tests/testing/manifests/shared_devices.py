@@ -45,7 +45,7 @@ def gpu_node(name: str, *ids: str, registered: str | None = None, cpu: object = 
 
 
 def vgpu(number: int = 1, memory: int = 0, cores: int = 0, percentage: int = 0) -> dict[str, int]:
-    """What a container asks for; 0 stands for what it does not say."""
+    """What a container requests; 0 for what it leaves out."""
     parts = {"memory": memory, "cores": cores, "memory-percentage": percentage}
     return {
         "volcano.sh/vgpu-number": number,

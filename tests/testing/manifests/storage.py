@@ -65,7 +65,7 @@ def volume(
     phase: str | None = None,
     **spec: Any,
 ) -> Manifest:
-    """A volume that is reached from nodes with these host names, or from everywhere; perhaps promised to a claim."""
+    """A volume that is accessible from nodes with these host names, or from all; perhaps pre-bound to a claim."""
     places = [on] if isinstance(on, str) else on
     promised = given(namespace="default", name=of_claim, uid=uid) if of_claim else None
     offered = given(
@@ -103,7 +103,7 @@ def storage_class(
 
 
 def driver(name: str = DRIVER, *, counts: bool = True) -> Manifest:
-    """A driver that says how much storage there is, if it counts."""
+    """A driver; with `counts` it reports the available storage."""
     return manifest("CSIDriver", name, STORAGE, spec={"storageCapacity": counts})
 
 

@@ -1,4 +1,4 @@
-"""Networks told by the labels of nodes: Topology objects, and what jobs ask of their levels."""
+"""Networks defined by the labels of nodes: Topology objects, and the levels that jobs request."""
 
 from __future__ import annotations
 
