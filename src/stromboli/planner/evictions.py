@@ -59,7 +59,7 @@ def describe_consents(account: EvictionRecord) -> str:
 
 def describe_protected(account: EvictionRecord) -> str:
     """Who could stay on the node, and why other nodes were not chosen."""
-    parts = [f"{len(each.objects)} ({each.rule}): {each.objects[0]}: {each.why}" for each in account.spared]
+    parts = [f"{len(each.objects)} ({each.rule}): {each.objects[0]}: {each.why}" for each in account.protected]
     parts += [f"not on {other.node}: {other.why}" for other in account.considered]
     return "; ".join(parts)
 
@@ -83,7 +83,7 @@ def account_as_plain(account: EvictionRecord) -> dict[str, Any]:
             {"plugin": each.plugin, "right": each.right, "decisive": each.is_decisive} for each in account.allowed_by
         ],
         "withGang": account.with_gang,
-        "spared": _objections(account.spared),
+        "spared": _objections(account.protected),
         "considered": [{"node": other.node, "why": other.why} for other in account.considered],
         "note": account.note,
     }

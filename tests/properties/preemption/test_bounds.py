@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.tasks.task import TaskStatus
-from stromboli.core.preemption import Terms, ThrashGuard
-from stromboli.core.preemption.candidates import Pool
+from stromboli.core.preemption import PreemptionRules, ThrashGuard
+from stromboli.core.preemption.candidates import CandidatePool
 from stromboli.core.preemption.node_ranking import NodeRanking
 from stromboli.core.preemption.thrash_guard import Window
 from stromboli.core.session.session import Session
@@ -16,16 +16,16 @@ from tests.properties.preemption.test_victims import Contest, contests, world_of
 from tests.testing.random_clusters.effort import examples
 
 
-def terms_of(session: Session, question: str) -> Terms:
-    def reaches(preemptor: Job, victim: Job) -> bool:
+def rules_of(session: Session, question: str) -> PreemptionRules:
+    def may_target(preemptor: Job, victim: Job) -> bool:
         return (victim.queue == preemptor.queue) == (question == "preemptable")
 
-    return Terms(
+    return PreemptionRules(
         action="test",
         question=question,
         statuses=(TaskStatus.BOUND, TaskStatus.RUNNING),
         allowed=session.preemptable,
-        reaches=reaches,
+        may_target=may_target,
         own_queue=question == "preemptable",
         thrash_guard=ThrashGuard(session, Window("0s", 0.0)),
         may_preempt=lambda _: None,
@@ -38,7 +38,7 @@ def test_columns_say_what_each_node_says(contest: Contest, question: str, by_vic
     world = world_of(contest)
     session = Session(world.snapshot(), world._program)
     for job in session.waiting:
-        pool = Pool(session, terms_of(session, question), session.jobs.values())
+        pool = CandidatePool(session, rules_of(session, question), session.jobs.values())
         if pool.depends_on_preemptor(job):
             continue
         for task in session.pending(job):

@@ -63,7 +63,7 @@ def test_every_eviction_has_a_claimant_a_right_and_nobody_twice(contest: Contest
         assert account.preemptor_pod in {task.key for task in session.jobs[account.preemptor].tasks.values()}
         assert account.decisive is not None
         assert account.decisive.right or account.decisive.plugin == "gang"
-        stays = [name for objection in account.spared for name in objection.objects]
+        stays = [name for objection in account.protected for name in objection.objects]
         assert len(stays) == len(set(stays))
         assert account.pod not in stays
 

@@ -69,11 +69,11 @@ EASY_CASES = [
         "a job without a run time does not overtake the first job",
         HALF, HEAD, job("b", 1, 2), conf=EASY, binds="- -",
         reasons={
-            "a-head": [WAITS_ON_CPU, "room on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z"],
+            "a-head": [WAITS_ON_CPU, "capacity on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z"],
             "b": [
                 KEPT,
-                "room that it needs is reserved for default/a-head from 2026-01-01T13:00:00Z, and it does not say how "
-                "long it runs",
+                "capacity that it needs is reserved for default/a-head from 2026-01-01T13:00:00Z, and it has no "
+                "run time",
             ],
         },
         codes={"a-head": ["StartReserved", "InsufficientResource"], "b": ["RoomReserved", "RoomHeld"]},
@@ -87,7 +87,7 @@ EASY_CASES = [
         reasons={
             "b": [
                 KEPT,
-                "room that it needs is reserved for default/a-head from 2026-01-01T13:00:00Z, and it would run until "
+                "capacity that it needs is reserved for default/a-head from 2026-01-01T13:00:00Z, and it would run until "
                 "2026-01-01T13:00:01Z",
             ]
         },
@@ -147,7 +147,7 @@ EASY_CASES = [
         "a pod that exceeds its run time ends soon",
         nodes(4, 1), running("a", 2, name="late", placed="2026-01-01T10:00:00Z", annotations={RUN_TIME: "1h"}), HEAD,
         job("b", 1, 2, "1m"), job("c", 1, 1, "2m"), conf=EASY, binds="- a -",
-        reasons={"a-head": [WAITS_ON_CPU, "room on 1 node(s) is reserved for it from 2026-01-01T12:01:00Z"]},
+        reasons={"a-head": [WAITS_ON_CPU, "capacity on 1 node(s) is reserved for it from 2026-01-01T12:01:00Z"]},
     ),
     Case(
         "an unknown start time counts as now",
@@ -172,7 +172,7 @@ EASY_CASES = [
         reasons={
             "a-head": [
                 "0/2 nodes are available: 2 Insufficient cpu.",
-                "room on 2 node(s) is reserved for it from 2026-01-01T14:00:00Z",
+                "capacity on 2 node(s) is reserved for it from 2026-01-01T14:00:00Z",
             ]
         },
     ),
@@ -195,7 +195,7 @@ EASY_CASES = [
         reasons={
             "a-head": [
                 "0/1 nodes are available: 1 node(s) didn't match pod anti-affinity rules.",
-                "room on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z",
+                "capacity on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z",
             ]
         },
     ),
@@ -251,7 +251,7 @@ EASY_CASES = [
     Case(
         "the next cycle keeps the reservation",
         HALF, HEAD, job("b", 1, 1, "30m"), job("c", 1, 1), conf=EASY, cycles=3, binds="- a -",
-        reasons={"a-head": [WAITS_ON_CPU, "room on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z"]},
+        reasons={"a-head": [WAITS_ON_CPU, "capacity on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z"]},
     ),
     Case(
         "by priority: the first job is the one that is served first",
@@ -280,13 +280,13 @@ CONSERVATIVE_CASES = [
         "every job has a start time",
         HALF, HEAD, SECOND, job("c", 1, 1, "3h"), conf=CONSERVATIVE, binds="- - -",
         reasons={
-            "a-head": [WAITS_ON_CPU, "room on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z"],
-            "b-second": [WAITS_ON_CPU, "room on 1 node(s) is reserved for it from 2026-01-01T14:00:00Z"],
+            "a-head": [WAITS_ON_CPU, "capacity on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z"],
+            "b-second": [WAITS_ON_CPU, "capacity on 1 node(s) is reserved for it from 2026-01-01T14:00:00Z"],
             "c": [
                 KEPT,
-                "room that it needs is reserved for default/a-head from 2026-01-01T13:00:00Z, and it would run until "
+                "capacity that it needs is reserved for default/a-head from 2026-01-01T13:00:00Z, and it would run until "
                 "2026-01-01T15:00:00Z",
-                "room on 1 node(s) is reserved for it from 2026-01-01T14:00:00Z",
+                "capacity on 1 node(s) is reserved for it from 2026-01-01T14:00:00Z",
             ],
         },
     ),
@@ -299,8 +299,8 @@ CONSERVATIVE_CASES = [
         nodes(4, 1), busy("a", 4, "1h"), job("a-head", 1, 2, "1h"), job("b", 1, 4, "1h"), job("c", 1, 2, "1h"),
         conf=CONSERVATIVE, binds="- - -",
         reasons={
-            "b": [WAITS_ON_CPU, "room on 1 node(s) is reserved for it from 2026-01-01T14:00:00Z"],
-            "c": [WAITS_ON_CPU, "room on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z"],
+            "b": [WAITS_ON_CPU, "capacity on 1 node(s) is reserved for it from 2026-01-01T14:00:00Z"],
+            "c": [WAITS_ON_CPU, "capacity on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z"],
         },
     ),
     Case(
@@ -309,7 +309,7 @@ CONSERVATIVE_CASES = [
         binds="- - -",
         reasons={
             "b": [WAITS_ON_CPU],
-            "c": [WAITS_ON_CPU, "room on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z"],
+            "c": [WAITS_ON_CPU, "capacity on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z"],
         },
     ),
     Case(

@@ -372,7 +372,7 @@ QUOTAS = [
     Case("a gang that may not have enough", FOUR, limited(), each(3, queue="q", resources={"cpu": 3}), binds="---",
          conf=COUNTING, phases={"gang": "Pending"},
          reasons={"gang": ["queue q resource quota insufficient: insufficient deviceclass/gpu",
-                           "the job is not let into its queue yet"]}),
+                           "the job is not admitted to its queue yet"]}),
     Case("claims count by what they ask for", FOUR, limited(),
          gang(2, minimum=1, queue="q", resourceClaims=claiming(dev="two")), binds="a-", conf=COUNTING),
     Case("what runs already counts", FOUR, limited(),

@@ -30,7 +30,7 @@ OVERCOMMIT = [
     Case(
         "too much",
         nodes(10, 1), gang(1, resources={"cpu": "12001m"}), conf=ROOMY, binds="-", phases={"gang": "Pending"},
-        reasons={"gang": ["resource in cluster is overused: overused cpu", "the job is not let into its queue yet"]},
+        reasons={"gang": ["resource in cluster is overused: overused cpu", "the job is not admitted to its queue yet"]},
         codes={"gang": ["ClusterOvercommitted", "NotAdmitted"]},
     ),
     Case(
@@ -71,7 +71,7 @@ OVERCOMMIT = [
     Case(
         "every resource counts",
         nodes(10, 1, memory="10Gi"), gang(1, resources={"cpu": 1, "memory": "13Gi"}), conf=ROOMY, binds="-",
-        reasons={"gang": ["resource in cluster is overused: overused memory", "the job is not let into its queue yet"]},
+        reasons={"gang": ["resource in cluster is overused: overused memory", "the job is not admitted to its queue yet"]},
     ),
     Case(
         "pods of a job that is not admitted wait",
@@ -107,7 +107,7 @@ QUEUES = [
         gang(2, name="second", queue="left", resources={"cpu": 2}), wants(1, "third", queue="left"), conf=SHARES,
         binds="--", phases={"first": "Inqueue", "second": "Pending", "third": "Inqueue"},
         reasons={
-            "second": ["queue resource quota insufficient: insufficient cpu", "the job is not let into its queue yet"],
+            "second": ["queue resource quota insufficient: insufficient cpu", "the job is not admitted to its queue yet"],
         },
         codes={"second": ["QueueCapabilityExceeded", "NotAdmitted"]},
     ),
@@ -131,7 +131,7 @@ QUEUES = [
         "a closed queue admits no job",
         nodes(10, 1), queue("left", state="Closed"), gang(1, queue="left", resources={"cpu": 1}), conf=SHARES,
         binds="-", phases={"gang": "Pending"},
-        reasons={"gang": ["queue left is Closed, not Open", "the job is not let into its queue yet"]},
+        reasons={"gang": ["queue left is Closed, not Open", "the job is not admitted to its queue yet"]},
     ),
     Case(
         "queues are served in turn",

@@ -20,7 +20,7 @@ def asking(name: str = "gang", minimum: int = 2, **facts: Any) -> Any:
 
 def story(name: str, *world: Any, phase: str = "Inqueue", why: str = "", conf: str = CONF, **expected: Any) -> Case:
     """Whether the group `gang` is admitted, and its reason if not."""
-    waits = ["no pods exist yet, 2 must start together", "the job is not let into its queue yet"]
+    waits = ["no pods exist yet, 2 must start together", "the job is not admitted to its queue yet"]
     told = {"gang": [waits[0], f"resource quota insufficient, {why}", waits[1]]} if why else None
     return Case(name, ROOM, *world, conf=conf, binds="", phases={"gang": phase}, reasons=told, **expected)
 

@@ -171,7 +171,7 @@ GUARDED = [
           small("a", "one", priorityClassName="system-node-critical"), foreign("b"), LARGE, binds="-",
           reasons={"large": [
               "0/2 nodes are available: 2 Insufficient cpu.",
-              "consolidate: none of 1 running pod may be moved: conformance spares 1 (default/one-task-0: "
+              "consolidate: none of 1 running pod may be moved: conformance protects 1 (default/one-task-0: "
               "priority class system-node-critical keeps the cluster alive)"]}),
     moves("a queue that gives nothing away keeps its pods", nodes(2, 2),
           {**queue("firm"), "spec": {"reclaimable": False}}, small("a", "one", queue="firm"), foreign("b"), LARGE,
@@ -196,7 +196,7 @@ GUARDED = [
 
 #: A node must be emptied of two pods.
 CROWDED = [nodes(4, 2), [small("a", f"left{n}") for n in range(2)], [small("b", f"right{n}") for n in range(2)]]
-TOO_MANY = "consolidate: more pods would have to be moved than may be moved in a cycle (1 are left)"
+TOO_MANY = "consolidate: the plan would move more pods than allowed in a cycle (1 left)"
 
 LIMITS = [
     moves("as many as may move in a cycle", CROWDED, gang(1, 4, name="large"), moved="left0-0 left1-0", binds="A",
@@ -272,4 +272,4 @@ def test_eviction_names_target_node_of_moved_pod() -> None:
     [(pod_name, words)] = case.plan().evictions.items()
     assert pod_name == "default/one-task-0"
     assert "default/large-task-0" in words
-    assert "there is room for it on b" in words
+    assert "node b has capacity for it" in words

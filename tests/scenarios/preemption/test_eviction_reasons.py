@@ -57,7 +57,7 @@ class Told:
     """One case. Of the report, the parts that are not None are compared, each as a whole.
 
     `victims` has, for each victim, the pod that gets its capacity with its node, and the decisive rule with its
-    message. `spared` has, by rule, the pods that stay on that node, with the message of the first. `elsewhere` has
+    message. `protected` has, by rule, the pods that stay on that node, with the message of the first. `elsewhere` has
     nodes that were not chosen. `stopped` has, by rule, what stopped the last preemptor.
     """
 
@@ -68,7 +68,7 @@ class Told:
         conf: str = PREEMPT,
         victims: Mapping[str, tuple[str, str]] | None = None,
         consents: Mapping[str, Sequence[str]] | None = None,
-        spared: Mapping[str, tuple[Sequence[str], str]] | None = None,
+        protected: Mapping[str, tuple[Sequence[str], str]] | None = None,
         elsewhere: Mapping[str, str] | None = None,
         stopped: Mapping[str, tuple[Sequence[str], str]] | None = None,
         cycles: int = 1,
@@ -77,7 +77,7 @@ class Told:
         self.name = name
         self.case = Case(name, CLASSES, world, conf=conf, binds="", cycles=cycles, extensions=extensions)
         self.expected = {
-            "victims": victims, "consents": consents, "spared": spared, "elsewhere": elsewhere, "stopped": stopped,
+            "victims": victims, "consents": consents, "protected": protected, "elsewhere": elsewhere, "stopped": stopped,
         }  # fmt: skip
 
     def check(self) -> None:
@@ -97,7 +97,7 @@ def parts_of(plan: Plan) -> dict[str, Any]:
     return {
         "victims": {pod: (_room(account), _right(account)) for pod, account in accounts.items()},
         "consents": {pod: [each.plugin for each in account.allowed_by] for pod, account in accounts.items()},
-        "spared": _objections(first.spared if first else ()),
+        "protected": _objections(first.protected if first else ()),
         "elsewhere": {other.node: other.why for other in first.considered} if first else {},
         "stopped": _objections(refusals[-1].objections if refusals else ()),
     }
@@ -143,7 +143,7 @@ LENDING = plugin("tdm", {"tdm.revocable-zone.z": "00:00-23:59"})
 MARKED = {"annotations": {"volcano.sh/preemptable": "true"}}
 
 LOWER = "priority: priority 10 < 100"
-ENOUGH = "there is room enough without it"
+ENOUGH = "there is enough capacity without it"
 
 
 VICTIMS = [
@@ -151,7 +151,7 @@ VICTIMS = [
         "a more important job preempts a less important one",
         nodes(1, 1), low("a"), high(),
         victims={"low-task-0": ("high-task-0 on a", LOWER)},
-        consents={"low-task-0": ["priority", "conformance"]}, spared={}, elsewhere={},
+        consents={"low-task-0": ["priority", "conformance"]}, protected={}, elsewhere={},
     ),
     Told(
         "within a job the priorities of pods count",
@@ -164,30 +164,30 @@ VICTIMS = [
     Told(
         "a pod that is not needed stays",
         nodes(2, 1), low("aa"), high(),
-        victims={"low-task-1": ("high-task-0 on a", LOWER)}, spared={"not-needed": (["low-task-0"], ENOUGH)},
+        victims={"low-task-1": ("high-task-0 on a", LOWER)}, protected={"not-needed": (["low-task-0"], ENOUGH)},
     ),
     Told(
         "a more important pod stays, even if it is evictable",
         nodes(2, 1), running("a", name="middle", priority="middle"), low("a"), high(),
         victims={"low-task-0": ("high-task-0 on a", LOWER)},
-        spared={"more-important": (["middle-task-0"], "priority 50; less important pods are enough")},
+        protected={"more-important": (["middle-task-0"], "priority 50; less important pods suffice")},
     ),
     Told(
         "an equally important pod is not evicted",
         nodes(2, 1), running("a", name="equal", priority="high"), low("a"), high(),
-        spared={"priority": (["equal-task-0"], "priority 100 is not below 100")},
+        protected={"priority": (["equal-task-0"], "priority 100 is not below 100")},
     ),
     Told(
         "a pod that is important itself may not go",
         nodes(2, 1), low("a", name="critical", priorityClassName="high"), low("a"), high(),
-        spared={"priority": (["critical-task-0"], "priority of the pod 100 is not below 100")},
+        protected={"priority": (["critical-task-0"], "priority of the pod 100 is not below 100")},
     ),
     Told(
         "a gang that keeps its minimum",
         nodes(2, 1), low("a", name="whole", minimum=1), low("a"), high(), conf=KEEPING,
         victims={"low-task-0": ("high-task-0 on a", LOWER)},
         consents={"low-task-0": ["priority", "gang", "conformance"]},
-        spared={"gang": (["whole-task-0"], "PodGroup default/whole has 1 pods and needs 1")},
+        protected={"gang": (["whole-task-0"], "PodGroup default/whole has 1 pods and needs 1")},
     ),
     Told(
         "a gang that could not go whole stays whole",
@@ -195,8 +195,8 @@ VICTIMS = [
                              name="whole", priority="low", phase="Running"),
         low("a"), running("b", name="equal", priority="high"), high(),
         victims={"low-task-0": ("high-task-0 on a", LOWER)},
-        spared={"gang-minimum": (["whole-task-0"],
-                                 "PodGroup default/whole has 2 pods and needs 2, and not all may go")},
+        protected={"gang-minimum": (["whole-task-0"],
+                                 "PodGroup default/whole has 2 pods and needs 2, and not all may be evicted")},
     ),
     Told(
         "a whole gang is evicted with all its members",
@@ -206,30 +206,30 @@ VICTIMS = [
     Told(
         "a critical pod stays",
         nodes(2, 1), low("a", name="vital", priorityClassName="system-node-critical"), low("a"), high(),
-        spared={"conformance": (["vital-task-0"], "priority class system-node-critical keeps the cluster alive")},
+        protected={"conformance": (["vital-task-0"], "priority class system-node-critical keeps the cluster alive")},
     ),
     Told(
         "a pod with preemptable false stays",
         nodes(2, 1), low("a", name="mine", labels={"volcano.sh/preemptable": "false"}), low("a"), high(),
-        spared={"preemptable-label": (["mine-task-0"], "its label or annotation volcano.sh/preemptable is false")},
+        protected={"preemptable-label": (["mine-task-0"], "its label or annotation volcano.sh/preemptable is false")},
     ),
     Told(
         "a pod under a budget stays, with the plugin",
         nodes(2, 1), budget("web", 0, {"app": "web"}), low("a", name="web", **APP), low("a"), high(), conf=GUARDED,
         victims={"low-task-0": ("high-task-0 on a", LOWER)},
         consents={"low-task-0": ["priority", "pdb", "cdp"]},
-        spared={"pdb": (["web-task-0"], "disruption budget default/web allows 0 more")},
+        protected={"pdb": (["web-task-0"], "disruption budget default/web allows 0 more")},
     ),
     Told(
         "a pod under a budget stays, without the plugin",
         nodes(2, 1), budget("web", 0, {"app": "web"}), low("a", name="web", **APP), low("a"), high(),
-        spared={"disruption-budget": (["web-task-0"], "disruption budget default/web allows 0 more")},
+        protected={"disruption-budget": (["web-task-0"], "disruption budget default/web allows 0 more")},
     ),
     Told(
         "a newly placed pod is protected",
         nodes(2, 1), low("a", name="young", placed="2026-01-01T00:00:00Z", labels={"volcano.sh/cooldown-time": "600s"}),
         low("a"), gang(1, name="now", priority="high", created="2026-01-01T00:01:00Z"), conf=GUARDED,
-        spared={"cdp": (["young-task-0"], "it got its place 60 s ago and keeps it for 600 s")},
+        protected={"cdp": (["young-task-0"], "it got its place 60 s ago and keeps it for 600 s")},
     ),
     Told(
         "the smaller share takes from the larger one",
@@ -243,7 +243,7 @@ VICTIMS = [
         gang(1, queue="mine"), conf=WEIGHTS,
         victims={"rich-task-3": ("gang-task-0 on a", "proportion: queue theirs has cpu 4, deserves 3")},
         consents={"rich-task-3": ["proportion", "conformance"]},
-        spared={"proportion": (
+        protected={"proportion": (
             ["rich-task-2", "rich-task-1", "rich-task-0"],
             "queue theirs has cpu 4, deserves 3: others of the queue go first, and then it has no more than that",
         )},
@@ -260,7 +260,7 @@ VICTIMS = [
         nodes(4, 1), queue("mine", 2), queue("theirs", 1), queue("others", 1),
         running("a", name="fair", queue="others"), running("aaa", name="rich", queue="theirs"), gang(1, queue="mine"),
         conf=PROMISES,
-        spared={
+        protected={
             "not-needed": (["rich-task-1"], ENOUGH),
             "capacity": (["rich-task-0", "fair-task-0"],
                          "queue theirs has cpu 3, deserves 1: others of the queue go first, and then it has no more "
@@ -272,7 +272,7 @@ VICTIMS = [
         nodes(4, 1), queue("mine", 2), queue("theirs", 1), queue("kept", 1, guarantee={"cpu": 1}),
         running("a", name="safe", queue="kept"), running("aaa", name="rich", queue="theirs"), gang(1, 2, queue="mine"),
         conf=PROMISES,
-        spared={"capacity": (["safe-task-0", "rich-task-0"],
+        protected={"capacity": (["safe-task-0", "rich-task-0"],
                              "it is needed for what the queue is guaranteed: queue kept has cpu 1, deserves 1")},
     ),
     Told(
@@ -302,7 +302,7 @@ VICTIMS = [
         "a node without evictable pods is reported",
         nodes(1, 2), low("a", name="vital", namespace="kube-system"), low("b"), high(),
         victims={"low-task-0": ("high-task-0 on b", LOWER)},
-        elsewhere={"a": "nobody there may go: conformance spares 1 (kube-system/vital-task-0: namespace kube-system "
+        elsewhere={"a": "no pod there may be evicted: conformance protects 1 (kube-system/vital-task-0: namespace kube-system "
                         "keeps the cluster alive)"},
     ),
     Told(
@@ -310,7 +310,7 @@ VICTIMS = [
         nodes(2, 2), low("a", name="vital", namespace="kube-system"), low("a", name="weak"),
         running("b", 2, name="middle", priority="middle"), high(cpu=2),
         victims={"middle-task-0": ("high-task-0 on b", "priority: priority 50 < 100")},
-        elsewhere={"a": "1 pod that may go would not make room enough: conformance spares 1 "
+        elsewhere={"a": "1 preemptable pod would not free enough capacity: conformance protects 1 "
                         "(kube-system/vital-task-0: namespace kube-system keeps the cluster alive)"},
     ),
 ]  # fmt: skip
@@ -360,7 +360,7 @@ STOPPED = [
         victims={},
         stopped={
             "preemptable-label": (["whole-task-1"], "its label or annotation volcano.sh/preemptable is false"),
-            "gang-minimum": (["whole-task-0"], "PodGroup default/whole has 2 pods and needs 2, and not all may go"),
+            "gang-minimum": (["whole-task-0"], "PodGroup default/whole has 2 pods and needs 2, and not all may be evicted"),
             "no-node": (["a", "b"], "0/2 nodes are available: 2 Insufficient cpu."),
         },
     ),
@@ -448,23 +448,23 @@ STOPPED = [
         gang(1, name="two", queue="right"), gang(1, name="late", queue="left"), conf=RECLAIMING, cycles=3,
         extensions=[GIVING], victims={"one-task-0": ("two-task-0 on a", "probe: ")},
         stopped={"thrashingWindow": (["two-task-0"],
-                                     "it was given room of default/late or its queue less than 60s ago")},
+                                     "it received capacity of default/late or its queue less than 60s ago")},
     ),
     Told(
-        "a plugin of others that gives no reason",
+        "a custom plugin without a reason",
         nodes(1, 1), low("a"), high(), conf=PROBED, extensions=[STRICT],
-        victims={}, stopped={"probe": (["low-task-0"], "it gives no reason")},
+        victims={}, stopped={"probe": (["low-task-0"], "no reason given")},
     ),
     Told(
         "a custom plugin whose message raises an error",
         nodes(1, 1), low("a"), high(), conf=PROBED, extensions=[STUMBLING],
-        victims={}, stopped={"probe": (["low-task-0"], "(it cannot say why: ValueError: no message)")},
+        victims={}, stopped={"probe": (["low-task-0"], "(reason unavailable: ValueError: no message)")},
     ),
     Told(
         "no plugin answers",
         nodes(1, 1), low("a"), high(),
         conf=configuration(BROAD, "predicates", actions="enqueue, allocate, preempt"),
-        victims={}, stopped={"nobody": (["low-task-0"], "no configured plugin lets it go")},
+        victims={}, stopped={"no-plugin": (["low-task-0"], "no configured plugin allows its eviction")},
     ),
     Told(
         "shares that are equal already",

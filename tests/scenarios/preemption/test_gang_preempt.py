@@ -28,7 +28,7 @@ ACTIONS = "enqueue, allocate, gangpreempt"
 HARD = {"mode": "hard", "highestTierAllowed": 1}
 SOFT = {"mode": "soft"}
 ROLES = ("driver", "worker", "worker")
-NO_DOMAIN = "no nodes that are close enough to each other have the room, whoever leaves"
+NO_DOMAIN = "no allowed domain has enough capacity, even without all preemptable pods"
 NOT_OFFERED = "no domain takes the 1 pod it needs: no node is in any"
 NO_GANGS = {"allowWholeBundle": False}
 

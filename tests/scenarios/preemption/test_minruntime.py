@@ -207,5 +207,5 @@ def test_victim_rules_by_action(case: Case) -> None:
 
 def test_failed_preemptor_reports_what_stopped_it() -> None:
     plan = preempts("", nodes(1, 1), own(), urgent(), given=HOUR, binds="").plan()
-    told = "minruntime spares 1 (default/old-task-0: PodGroup default/old has run for 600 s and is left alone for"
+    told = "minruntime protects 1 (default/old-task-0: PodGroup default/old has run for 600 s and is left alone for"
     assert [reason for reason in plan.groups["default/urgent"].reasons if told in reason]

@@ -228,7 +228,7 @@ PROTECTED = [
         nodes(1, 1), budget("web", {"app": "web"}, minAvailable=1), low("a", labels={"app": "web"}), high(),
         evicts=[], binds="-", codes={"high": ["DisruptionBudgetSpent", "InsufficientResource"]},
         reasons={"high": ["0/1 nodes are available: 1 Insufficient cpu.",
-                          "preempt: disruption budgets keep 1 pod that could be evicted "
+                          "preempt: disruption budgets protect 1 preemptable pod "
                           "(default/low-task-0: disruption budget default/web allows 0 more)"]},
     ),
     preempts(

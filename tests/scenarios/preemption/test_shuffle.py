@@ -53,9 +53,9 @@ SHUFFLE = [
     Case("not terminating pods", nodes(4, 1), running("a", releasing=True), binds="", **moving_all()),
     Case("no more than a budget allows", nodes(4, 1), running("aaa", labels=WEB), budget("web", 2, WEB),
          binds="", evicts=["old-task-1", "old-task-2"],
-         warnings=["shuffle: disruption budgets keep 1 pod that should be moved: default/old-task-0"], **moving_all()),
+         warnings=["shuffle: disruption budgets protect 1 pod that should be moved: default/old-task-0"], **moving_all()),
     Case("an empty budget keeps all of them", nodes(4, 1), running("aa", labels=WEB), budget("web", 0, WEB), binds="",
-         warnings=["shuffle: disruption budgets keep 2 pods that should be moved: default/old-task-1, "
+         warnings=["shuffle: disruption budgets protect 2 pods that should be moved: default/old-task-1, "
                    "default/old-task-0"], **moving_all()),
     Case("with the plugin pdb as well", nodes(4, 1), running("aaa", labels=WEB), budget("web", 2, WEB), binds="",
          evicts=["old-task-1", "old-task-2"], **moving_all("pdb")),
@@ -63,7 +63,7 @@ SHUFFLE = [
          running("a", labels=WEB, name="low"), running("b", labels=WEB, name="other", priority="high"),
          budget("web", 1, WEB), gang(1, name="claims", priority="high"),
          evicts=["low-task-0"], binds="A",
-         warnings=["shuffle: disruption budgets keep 1 pod that should be moved: default/other-task-0"],
+         warnings=["shuffle: disruption budgets protect 1 pod that should be moved: default/other-task-0"],
          conf=configuration(["priority", "gang"], ["predicates", MOVES_ALL.name], actions="allocate, preempt, shuffle"),
          extensions=[MOVES_ALL]),
     Case("pods that keep the cluster alive stay", nodes(4, 1), running("a", namespace="kube-system"), binds="",
@@ -88,7 +88,7 @@ LENDING = [
          binds="", evicts=["old-task-2"]),
     Case("budgets count for them, too", EVENING, LENT, running("aa", labels=WEB, **SOFT), budget("web", 1, WEB),
          conf=zones(), binds="", evicts=["old-task-1"],
-         warnings=["shuffle: disruption budgets keep 1 pod that should be moved: default/old-task-0"]),
+         warnings=["shuffle: disruption budgets protect 1 pod that should be moved: default/old-task-0"]),
     Case("what is free then is not given away in the same cycle", EVENING, LENT, running("a", cpu=9, **SOFT),
          gang(1, cpu=9, annotations={ZONE: "*"}), conf=zones(), binds="-", evicts=["old-task-0"]),
     Case("the switch", EVENING, LENT, running("aa", **SOFT), conf=zones(enabledVictim=False), binds=""),
@@ -172,7 +172,7 @@ BALANCE = [
     busy("without a strategy nothing is done", running("aaaaaa"),
          conf=configuration("gang", "predicates", "rescheduling", actions=ACTIONS)),
     busy("budgets count", running("aaaaaa", labels=WEB), budget("web", 1, WEB), evicts="5",
-         warnings=["shuffle: disruption budgets keep 3 pods that should be moved: default/old-task-4, "
+         warnings=["shuffle: disruption budgets protect 3 pods that should be moved: default/old-task-4, "
                    "default/old-task-3, default/old-task-2"]),
     busy("as Volcano's documentation nests it", running("aaaaaa"), evicts="2345", conf=configuration(
         "gang", "predicates", plugin("rescheduling", {"strategies": [{"name": "lowNodeUtilization", "params": {
@@ -201,7 +201,7 @@ def test_eviction_reports_its_reason() -> None:
     lent = Case("lent", EVENING, LENT, running("a", **SOFT), conf=zones(), binds="").plan()
     assert [*lent.evictions] == ["default/old-task-0"]
     assert lent.evictions["default/old-task-0"].startswith("shuffle: ")
-    assert lent.evictions["default/old-task-0"].endswith("named by tdm")
+    assert lent.evictions["default/old-task-0"].endswith("selected by tdm")
     moved = busy("moved", running("a", cpu=4, minimum=1)).plan()
     words = "node a uses 90% of its cpu (above 50%); others have little to do"
     assert moved.evictions["default/old-task-0"].endswith(words)

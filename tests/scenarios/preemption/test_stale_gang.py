@@ -57,7 +57,7 @@ AT_ONCE = {"gracePeriod": "0s"}
 FULL = [nodes(1, 2), foreign("b")]
 ONE_WAITS = [pod()]
 LEFT = "1 of 2 pods that must run together are left"
-UNTIL = f"{LEFT}; the gang is released at 2026-03-01T{{}}Z unless the rest gets a place"
+UNTIL = f"{LEFT}; the gang is evicted at 2026-03-01T{{}}Z unless the missing pods are placed"
 NO_ROOM = "0/2 nodes are available: 2 Insufficient cpu."
 
 RELEASED = [
@@ -157,10 +157,10 @@ TOLD = [
     looks_after("or nothing", FULL, torn(on("a"), notes={GRACE: "0s"}), releases="task-0"),
     looks_after("or indefinitely", FULL, torn(on("a"), ONE_WAITS, since=LONG_AGO, notes={GRACE: "-1s"}), binds="-",
                 reasons={"torn": [NO_ROOM, LEFT]}),
-    looks_after("what makes no sense is left out", FULL, torn(on("a"), since=LONG_AGO, notes={GRACE: "a while"}),
+    looks_after("an invalid annotation is ignored", FULL, torn(on("a"), since=LONG_AGO, notes={GRACE: "a while"}),
                 releases="task-0",
                 warnings=[f"PodGroup default/torn: annotation {GRACE}: 'a while' is not a duration; write one such as "
-                          "90s, 30m or 1h30m; it is left out"]),
+                          "90s, 30m or 1h30m; it is ignored"]),
 ]  # fmt: skip
 
 

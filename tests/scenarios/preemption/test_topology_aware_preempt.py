@@ -164,7 +164,7 @@ RULES = [
         "workers are accepted and mean nothing",
         AGES, binds="B", evicts=ON_B, conf=aware(topologyAwarePreemptWorkerNum=4, **ALL),
         warnings=["configuration:13: argument 'topologyAwarePreemptWorkerNum' of action 'preempt' has no effect: "
-                  "nodes are compared without threads, and the outcome does not depend on their number"],
+                  "nodes are compared without threads, and the result does not depend on their number"],
     ),
 ]  # fmt: skip
 

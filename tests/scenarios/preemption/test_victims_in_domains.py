@@ -128,7 +128,7 @@ BETWEEN_JOBS = [
         low("a", "b", "c", "d"), urgent(1), binds="-", evicts=[], domains=NoDomainPlugin,
         codes={"urgent": ["NoDomainFits", "EvictionInVain"]},
         reasons={"urgent": ["no domain takes the 1 pod it needs: no node is in any",
-                            "preempt: no nodes that are close enough to each other have the room, whoever leaves"]},
+                            "preempt: no allowed domain has enough capacity, even without all preemptable pods"]},
     ),
     within(
         "a member is evicted for a more important one only inside its domains",

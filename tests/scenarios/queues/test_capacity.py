@@ -219,7 +219,7 @@ ADMISSION = [
         gang(2, name="first", queue="one", resources=cpu(2)), gang(2, name="second", queue="two", resources=cpu(2)),
         conf=TREE, binds="aa --", phases={"second": "Pending"},
         reasons={"second": [
-            "queue org resource quota insufficient: insufficient cpu", "the job is not let into its queue yet",
+            "queue org resource quota insufficient: insufficient cpu", "the job is not admitted to its queue yet",
         ]},
     ),
     Case(

@@ -37,7 +37,7 @@ def idle(part: str = "", **facts: Any) -> Manifest:
 
 #: The first rack has a taint.
 FIRST_CLOSED = [node("a", 2, taints=["x=y:NoSchedule"]), node("b", 2, taints=["x=y:NoSchedule"]), *TWO[2:]]
-NO_NODE = "no domain that the job may be in has a node for it"
+NO_NODE = "no domain that the job may use has a node for it"
 
 BACKFILL = [
     filling("a pod without a request is placed in the rack of the others", TWO,

@@ -38,7 +38,7 @@ def test_a_plan_has_a_line_for_every_eviction_and_for_every_rule_that_stopped_a_
     evicted = next(line for line in text.splitlines() if line.startswith("default/old-task-1 "))
     assert evicted.split("  ")[:1] == ["default/old-task-1"]
     assert "preempt  cpu 1  default/new-task-0  priority (priority 10 < 100), conformance" in evicted
-    assert "1 (not-needed): default/old-task-0: there is room enough without it" in evicted
+    assert "1 (not-needed): default/old-task-0: there is enough capacity without it" in evicted
     stopped = [line.split()[:4] for line in text.splitlines() if line.startswith("default/huge-task-0 ")]
     assert stopped == [
         ["default/huge-task-0", "preempt", "priority", "2"],
@@ -54,7 +54,7 @@ def test_the_one_who_lost_is_told_who_took_its_room(run: Run) -> None:
         "preempt: default/old-task-1 goes from a in favour of default/new; frees cpu 1; default/new-",
         "task-0 gets its room on a",
         "allowed by priority (priority 10 < 100), conformance",
-        "stays there: 1 (not-needed): default/old-task-0: there is room enough without it",
+        "stays there: 1 (not-needed): default/old-task-0: there is enough capacity without it",
         "not on b: not cheaper: 1 pod of priority 100 at least",
     ]
 
@@ -110,7 +110,7 @@ def test_programs_read_the_same(run: Run) -> None:
             "spared": [
                 {
                     "rule": "not-needed",
-                    "why": "there is room enough without it",
+                    "why": "there is enough capacity without it",
                     "count": 1,
                     "objects": ["default/old-task-0"],
                 }

@@ -98,7 +98,7 @@ def _evictions(accounts: Sequence[EvictionRecord], tell: Callable[[EvictionRecor
             yield f"  allowed by {describe_consents(account)}"
         if account.note:
             yield f"  {account.note}"
-        yield from (f"  stays there: {_objection(each)}" for each in account.spared)
+        yield from (f"  stays there: {_objection(each)}" for each in account.protected)
         yield from (f"  not on {other.node}: {other.why}" for other in account.considered)
     if len(accounts) > _MAX_EVICTIONS:
         yield f"and {counted(len(accounts) - _MAX_EVICTIONS, 'more pod')}"

@@ -1,4 +1,4 @@
-"""Actions: the steps of a cycle, one module each."""
+"""Actions: the steps of a scheduling cycle, one module or folder each."""
 
 from stromboli.core.actions.allocate import Allocate
 from stromboli.core.actions.backfill import Backfill

@@ -1,11 +1,10 @@
-"""backfill: place the tasks that ask for nothing, wherever no rule and no topology of their job forbids it.
+"""backfill: place the tasks without a request, wherever no filter and no topology of their job rejects them.
 
-They need no room, so they take none from anybody and no quota is asked. A task that only held a room is placed
-anew.
+They need no capacity, so no quota applies. A task that was only pipelined is placed again.
 
-With a strategy, jobs that wait get reservations, and others may fill the holes before them. That is done where jobs
-are placed, in `allocate`, which looks at the arguments of this action: whoever fills a hole must not be refused first
-and served afterwards.
+With a strategy, waiting jobs get reservations, and others may fill the gaps before them. That is implemented in
+`allocate`, which reads the arguments of this action: a job that fills a gap must not be rejected first and served
+afterwards.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ class Backfill(Action):
     arguments = BackfillArguments()
 
     def execute(self, session: Session) -> None:
-        turns = JobOrder(
+        job_order = JobOrder(
             session, (job for job in session.waiting if job.phase != "Pending" and self._tasks(session, job))
         )
-        while (queue := turns.next_queue()) is not None:
-            while (job := turns.next_job(queue)) is not None:
+        while (queue := job_order.next_queue()) is not None:
+            while (job := job_order.next_job(queue)) is not None:
                 self._serve(session, job)
 
     def _tasks(self, session: Session, job: Job) -> list[Task]:
@@ -47,7 +46,7 @@ class Backfill(Action):
                 self._place(session, job, task)
 
     def _rows(self, session: Session, job: Job, task: Task) -> list[int]:
-        """The best node in the first of the domains, in which the job may be, that has one for the task."""
+        """The best node in the first of the job's domains that has one for the task."""
         found = (session.search.places(task, 1, inside) for inside in domains_of(session, job, task))
         return next(filter(None, found), [])
 
@@ -63,7 +62,7 @@ class Backfill(Action):
             return
         nodes = None
         if reason is None and session.search.places(task, 1):
-            reason = Reason(Code.NO_DOMAIN, "no domain that the job may be in has a node for it")
+            reason = Reason(Code.NO_DOMAIN, "no domain that the job may use has a node for it")
         elif reason is None:
             nodes = session.search.refusals(task.task_class)
             reason = nodes.reason

@@ -1,8 +1,7 @@
-"""enqueue: let pending jobs in, as far as queues and cluster can promise them room.
+"""enqueue: admit pending jobs, as far as queues and cluster have capacity for them.
 
-Every pending job is looked at once per cycle, queue by queue in turn. A job that is refused does not block
-those behind it. Nothing depends on pods: a job is let in by its `minResources`, so that controllers can wait
-for it before they create any.
+Every pending job is considered once per cycle, queue by queue in turn. A rejected job does not block those behind it.
+Pods are ignored: a job is admitted by its `minResources`, so that controllers can wait for that before they create any.
 """
 
 from stromboli.core.config.action import Action
@@ -16,12 +15,12 @@ class Enqueue(Action):
     name = "enqueue"
 
     def execute(self, session: Session) -> None:
-        turns = JobOrder(session, (job for job in session.admissible if job.phase == "Pending"))
-        while (queue := turns.next_queue()) is not None:
-            job = turns.next_job(queue)
+        job_order = JobOrder(session, (job for job in session.admissible if job.phase == "Pending"))
+        while (queue := job_order.next_queue()) is not None:
+            job = job_order.next_job(queue)
             if job is not None:
                 self._consider(session, job)
-            turns.return_queue(queue)
+            job_order.return_queue(queue)
 
     def _consider(self, session: Session, job: Job) -> None:
         try:
@@ -34,4 +33,4 @@ class Enqueue(Action):
             return
         if refusal is not None:
             session.refuse(job, refusal)
-            session.refuse(job, Reason(Code.NOT_ADMITTED, "the job is not let into its queue yet"))
+            session.refuse(job, Reason(Code.NOT_ADMITTED, "the job is not admitted to its queue yet"))

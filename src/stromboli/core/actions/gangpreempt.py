@@ -1,4 +1,4 @@
-"""gangpreempt: room for whole gangs at once, at the cost of less important jobs of the same queue."""
+"""gangpreempt: preempt for whole gangs at once, within a queue."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class GangPreempt(Action):
         starving = session.starving()
         if not starving:
             return
-        claims = GangPreemption(session, self.name, "preempt", self.arguments)
-        turns = JobOrder(session, starving)
-        while (queue := turns.next_queue()) is not None:
-            while (job := turns.next_job(queue)) is not None:
+        preemption = GangPreemption(session, self.name, "preempt", self.arguments)
+        job_order = JobOrder(session, starving)
+        while (queue := job_order.next_queue()) is not None:
+            while (job := job_order.next_job(queue)) is not None:
                 with session.isolate_errors(job):
                     if session.job_starving(job):
-                        claims.claim(job)
+                        preemption.preempt_for(job)

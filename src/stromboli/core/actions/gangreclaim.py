@@ -1,4 +1,4 @@
-"""gangreclaim: queues get back what they deserve, whole gangs at once."""
+"""gangreclaim: return to queues what they deserve, whole gangs at once."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class GangReclaim(Action):
         starving = session.starving()
         if not starving:
             return
-        claims = GangPreemption(session, self.name, "reclaim", self.arguments)
+        preemption = GangPreemption(session, self.name, "reclaim", self.arguments)
         for job in JobOrder(session, starving).jobs_in_turn():
             with session.isolate_errors(job):
                 if session.job_starving(job):
-                    claims.claim(job)
+                    preemption.preempt_for(job)

@@ -1,7 +1,7 @@
-"""preempt: make room for jobs that starve, at the cost of others in the same queue.
+"""preempt: evict pods of the same queue in favour of starving jobs.
 
-First between the jobs of a queue: a job gets the room it needs to start, or nothing happens. Then within jobs: a task
-may take the place of another one of the same job.
+First between the jobs of a queue: a job gets the capacity it needs to start, or nothing is evicted. Then within jobs: a
+task may take the place of another one of the same job.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.tasks.task import TaskStatus
 from stromboli.core.preemption import (
     BY_COST,
-    Claims,
-    Comparison,
-    KubeComparison,
-    Terms,
+    CostComparison,
+    KubeCostComparison,
+    Preemption,
+    PreemptionRules,
     ThrashGuard,
     ThrashGuardArguments,
 )
@@ -25,7 +25,7 @@ from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.session import Session
 
 _STANDING = (TaskStatus.BOUND, TaskStatus.RUNNING)
-_ONE_AFTER_THE_OTHER = "nodes are compared without threads, and the outcome does not depend on their number"
+_ONE_AFTER_THE_OTHER = "nodes are compared without threads, and the result does not depend on their number"
 
 
 class PreemptArguments(PredicateCacheArguments, ThrashGuardArguments):
@@ -53,13 +53,13 @@ class Preempt(Action):
         if not starving:
             return
         thrash_guard = ThrashGuard(session, self.arguments.thrashing_window)
-        between = Claims(
-            session, self._terms(session, thrash_guard, lambda preemptor, victim: victim.key != preemptor.key)
+        between = Preemption(
+            session, self._rules(session, thrash_guard, lambda preemptor, victim: victim.key != preemptor.key)
         )
-        turns = JobOrder(session, starving)
-        while (queue := turns.next_queue()) is not None:
+        job_order = JobOrder(session, starving)
+        while (queue := job_order.next_queue()) is not None:
             served: list[Job] = []
-            while (job := turns.next_job(queue)) is not None:
+            while (job := job_order.next_job(queue)) is not None:
                 served.append(job)
                 with session.isolate_errors(job):
                     _serve(session, job, between)
@@ -67,39 +67,41 @@ class Preempt(Action):
                 with session.isolate_errors(job):
                     self._serve_from_within(session, job, thrash_guard)
 
-    def _terms(self, session: Session, thrash_guard: ThrashGuard, reaches: Callable[[Job, Job], bool]) -> Terms:
-        return Terms(
+    def _rules(
+        self, session: Session, thrash_guard: ThrashGuard, may_target: Callable[[Job, Job], bool]
+    ) -> PreemptionRules:
+        return PreemptionRules(
             action=self.name,
             question="preemptable",
             own_queue=True,
             statuses=_STANDING,
             allowed=session.preemptable,
-            reaches=reaches,
+            may_target=may_target,
             thrash_guard=thrash_guard,
             may_preempt=lambda _: None,
             comparison=self._comparison(),
         )
 
-    def _comparison(self) -> Comparison:
+    def _comparison(self) -> CostComparison:
         arguments = self.arguments
         if not arguments.topology_aware:
             return BY_COST
-        return KubeComparison(arguments.candidates_percentage, arguments.min_candidates, arguments.max_candidates)
+        return KubeCostComparison(arguments.candidates_percentage, arguments.min_candidates, arguments.max_candidates)
 
     def _serve_from_within(self, session: Session, job: Job, thrash_guard: ThrashGuard) -> None:
-        """Each task that still waits, for as long as they find a member of the job to replace."""
+        """Each waiting task, for as long as they find a member of the job to replace."""
         if not any(session.ledger.status_of(task) in _STANDING for task in job.tasks.values()):
             return
         pending = session.pending(job)
         if not pending:
             return
-        terms = self._terms(session, thrash_guard, lambda preemptor, victim: victim.key == preemptor.key)
-        claims = Claims(session, terms, jobs=[job])
+        rules = self._rules(session, thrash_guard, lambda preemptor, victim: victim.key == preemptor.key)
+        preemption = Preemption(session, rules, jobs=[job])
         for task in pending:
-            if not claims.preempt_for_task(job, task):
+            if not preemption.preempt_for_task(job, task):
                 return
 
 
-def _serve(session: Session, job: Job, claims: Claims) -> None:
+def _serve(session: Session, job: Job, preemption: Preemption) -> None:
     if session.job_starving(job):
-        claims.claim(job, session.pending(job))
+        preemption.preempt_for(job, session.pending(job))

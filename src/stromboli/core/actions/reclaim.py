@@ -1,4 +1,4 @@
-"""reclaim: queues get back what they deserve, at the cost of queues that have more than that."""
+"""reclaim: return to queues what they deserve, from queues that use more than they deserve."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from stromboli.core.config.action import Action
 from stromboli.core.config.arguments import PredicateCacheArguments
 from stromboli.core.model.reasons import Reason
 from stromboli.core.model.tasks.task import Task, TaskStatus
-from stromboli.core.preemption import Claims, Terms, ThrashGuard, ThrashGuardArguments
+from stromboli.core.preemption import Preemption, PreemptionRules, ThrashGuard, ThrashGuardArguments
 from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.session import Session
 
@@ -23,24 +23,24 @@ class Reclaim(Action):
         starving = session.starving()
         if not starving:
             return
-        claims = Claims(session, _terms(session, ThrashGuard(session, self.arguments.thrashing_window)))
+        preemption = Preemption(session, _rules(session, ThrashGuard(session, self.arguments.thrashing_window)))
         for job in JobOrder(session, starving).jobs_in_turn():
             with session.isolate_errors(job):
                 if session.job_starving(job):
-                    claims.claim(job, session.pending(job))
+                    preemption.preempt_for(job, session.pending(job))
 
 
-def _terms(session: Session, thrash_guard: ThrashGuard) -> Terms:
+def _rules(session: Session, thrash_guard: ThrashGuard) -> PreemptionRules:
     def may_preempt(task: Task) -> Reason | None:
         return session.preemptive(session.queue_of(session.jobs[task.job]), [task])
 
-    return Terms(
+    return PreemptionRules(
         action=Reclaim.name,
         question="reclaimable",
         own_queue=False,
         statuses=(TaskStatus.RUNNING,),
         allowed=session.reclaimable,
-        reaches=lambda preemptor, victim: victim.queue != preemptor.queue,
+        may_target=lambda preemptor, victim: victim.queue != preemptor.queue,
         thrash_guard=thrash_guard,
         may_preempt=may_preempt,
     )

@@ -1,7 +1,7 @@
-"""shuffle: move running pods that plugins want elsewhere, for nobody in particular.
+"""shuffle: evict running pods that plugins want to move, without a preemptor.
 
-Plugins name the pods; the action sees to it that nobody goes whom a protection keeps or for whom no disruption budget
-pays. Whoever is evicted comes back through its controller and is placed anew.
+Plugins select the pods; protections and disruption budgets apply. The controller of an evicted pod creates it again,
+and it is scheduled anew.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ class Shuffle(Action):
         named = session.victim_tasks(list(_running(session)))
         kept = self._evict(session, list(_let_go(session, named)))
         if kept:
-            words = f"{self.name}: disruption budgets keep {counted(len(kept), 'pod')} that should be moved"
-            session.warnings.append(f"{words}: {', '.join(task.key for task in kept)}")
+            message = f"{self.name}: disruption budgets protect {counted(len(kept), 'pod')} that should be moved"
+            session.warnings.append(f"{message}: {', '.join(task.key for task in kept)}")
 
     def _evict(self, session: Session, victims: Sequence[Task]) -> list[Task]:
-        """Evict as many as budgets pay for, the first ones first; the answer is who stays for want of a budget."""
+        """Evict as many as budgets allow, in order; return the tasks that a budget protects."""
         kept, rules = [], ", ".join(name for name, _ in session.program.named("victim_tasks"))
         with session.statement() as statement:
             for task in victims:
                 if not session.ledger.budgets.may_spend((task.uid,)):
                     kept.append(task)
                     continue
-                session.eviction_notes.setdefault(task.uid, lambda: f"named by {rules}")
+                session.eviction_notes.setdefault(task.uid, lambda: f"selected by {rules}")
                 statement.evict(task, self.name)
             statement.commit()
         return kept
 
 
 def _running(session: Session) -> Iterator[Task]:
-    """All running tasks in an order that depends on nothing but their names: of a job, the last to be served first."""
+    """All running tasks in an order that depends on their names only: of a job, the last to be served first."""
     ledger = session.ledger
     for key in sorted(session.jobs):
         tasks = [task for task in session.jobs[key].tasks.values() if ledger.codes[task.row] == _RUNNING]
@@ -55,7 +55,7 @@ def _running(session: Session) -> Iterator[Task]:
 
 
 def _let_go(session: Session, named: Sequence[Task]) -> Iterator[Task]:
-    """Those that no protection keeps; whoever protects is asked about the pods of each job together."""
+    """The tasks that no guard protects; guards evaluate the pods of each job together."""
     guards, _, _ = session.program.guarded("evictable")
     by_job: dict[str, list[Task]] = {}
     for task in named:

@@ -1,7 +1,7 @@
-"""stalegang: a gang that has lost members gets others in their place, or is released.
+"""stalegang: replace the lost members of a gang, or evict the rest of it.
 
-What is left of a gang holds its nodes and gets nothing done. Its members that wait are given a place before anybody
-else; if that cannot be done for a while, the rest goes, so that the gang can start again as a whole elsewhere.
+The rest of a gang holds its nodes without making progress. Its waiting members are placed before all other jobs; if
+that is impossible for a while, the rest is evicted, so that the gang can start again as a whole elsewhere.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NEVER = float("inf")
 
 
 def _grace(text: str) -> float:
-    """Seconds of patience; a negative time is for ever."""
+    """Seconds of the grace period; a negative time means indefinitely."""
     return _NEVER if text.startswith("-") and parse_duration(text[1:]) else duration_or_nothing(text)
 
 
@@ -51,35 +51,35 @@ class StaleGang(Action):
         waiting = {job.key for job in session.waiting} if stale else ()
         for job in sorted(stale, key=lambda job: (job.spec.stale_since or session.now, job.key)):
             with session.isolate_errors(job):
-                if not (job.key in waiting and _regrown(session, job)):
-                    self._look_after(session, job, _own_grace(session, job, grace))
+                if not (job.key in waiting and _replace_members(session, job)):
+                    self._handle_stale(session, job, _own_grace(session, job, grace))
         for job in session.jobs.values():
             if job.spec.stale_since and job.key not in session.stale and job.key not in foreign:
                 session.stale[job.key] = ""
 
-    def _look_after(self, session: Session, job: Job, grace: float) -> None:
-        """Note that a gang is stale, and release it when it has been so for long enough."""
+    def _handle_stale(self, session: Session, job: Job, grace: float) -> None:
+        """Record that a gang is stale, and evict it after the grace period."""
         due = (job.spec.stale_since or session.now) + grace
-        session.stale[job.key] = _words(job, due)
+        session.stale[job.key] = _message(job, due)
         session.dirty_jobs.add(job.key)
         if session.now < due:
-            session.refuse(job, Reason(Code.GANG_STALE, _words(job, due)))
+            session.refuse(job, Reason(Code.GANG_STALE, _message(job, due)))
         else:
             _release(session, job)
 
 
 def _present(counts: Counts) -> int:
-    """Members that have a place, will have one, are done, or are not gone yet."""
+    """Members that are placed, pipelined, finished or still terminating."""
     return role_pipelined(counts) + counts[_RELEASING]
 
 
 def _is_stale(session: Session, job: Job) -> bool:
-    """Whether some members have a place, and fewer than must run together. A gang of which members have succeeded comes
-    to its end, and is no longer needed whole.
+    """Report whether some members are placed, and fewer than must run together. A gang with succeeded members is about
+    to finish, and its minimum no longer applies.
     """
     counts, spec = job.counts, job.spec
     if _present(counts) >= spec.min_available and not (spec.min_task_member or spec.policies):
-        return False  # the usual case, of every job in every cycle
+        return False  # the usual case, for every job in every cycle
     if counts[_SUCCEEDED] or not any(counts[status] for status in _HOLDING) or job.has_minimum(_present):
         return False
     return not spec.fault and spec.queue in session.queues
@@ -92,22 +92,22 @@ def _own_grace(session: Session, job: Job, usual: float) -> float:
     try:
         return _grace(text)
     except ValueError as error:
-        session.warnings.append(f"PodGroup {job.key}: annotation {GRACE_ANNOTATION}: {error}; it is left out")
+        session.warnings.append(f"PodGroup {job.key}: annotation {GRACE_ANNOTATION}: {error}; it is ignored")
         return usual
 
 
-def _words(job: Job, due: float) -> str:
-    until = "" if due == _NEVER else f"; the gang is released at {written(due)} unless the rest gets a place"
+def _message(job: Job, due: float) -> str:
+    until = "" if due == _NEVER else f"; the gang is evicted at {written(due)} unless the missing pods are placed"
     return f"{ready_in(job.counts)} of {job.min_available} pods that must run together are left{until}"
 
 
-# -- regrowing --------------------------------------------------------------------------------------------------------
+# -- replacement ------------------------------------------------------------------------------------------------------
 
 
-def _regrown(session: Session, job: Job) -> bool:
-    """Give the members that wait a place; whether the gang then has its minimum, now or once others are gone.
+def _replace_members(session: Session, job: Job) -> bool:
+    """Place the waiting members; report whether the gang then has its minimum, now or once releasing pods are gone.
 
-    Where members must be near each other it is for allocate to find the place.
+    A gang with a topology is left to allocate.
     """
     if job.phase == "Pending" or job.spec.policies or job.spec.topology:
         return False
@@ -139,19 +139,19 @@ def _place(session: Session, statement: Statement, task: Task) -> bool:
     return row >= 0
 
 
-# -- releasing --------------------------------------------------------------------------------------------------------
+# -- eviction ---------------------------------------------------------------------------------------------------------
 
 
 def _release(session: Session, job: Job) -> None:
-    """Evict what is left of a gang, all of it or nothing. Members that are just being bound are waited for."""
+    """Evict the rest of a gang, all of it or nothing. Members that are being bound are waited for."""
     ledger = session.ledger
     holding = [task for task in job.tasks.values() if ledger.status_of(task) in ALLOCATED_STATUSES]
     members = [task for task in holding if ledger.status_of(task) in _ON_NODES and ledger.row_of(task) >= 0]
     if len(members) < len(holding):
         return
-    obstacle = _obstacle(session, job, members)
-    if obstacle is not None:
-        session.refuse(job, obstacle)
+    error = _precondition_error(session, job, members)
+    if error is not None:
+        session.refuse(job, error)
         return
     note = _note(session, job)
     with session.statement() as statement:
@@ -161,7 +161,7 @@ def _release(session: Session, job: Job) -> None:
     session.eviction_notes.update({task.uid: note for task in members})
 
 
-def _obstacle(session: Session, job: Job, members: list[Task]) -> Reason | None:
+def _precondition_error(session: Session, job: Job, members: list[Task]) -> Reason | None:
     context = EvictionContext(StaleGang.name, job)
     within_reach = [task for task in members if not is_in_excluded_shard(session, task)]
     let_go = session.unguarded(context, within_reach)
@@ -170,7 +170,7 @@ def _obstacle(session: Session, job: Job, members: list[Task]) -> Reason | None:
         detail = f"{StaleGang.name}: {counted(kept, 'pod')} of {len(members)} may not be evicted"
         return Reason(Code.NO_PREEMPTABLE_PODS, detail)
     if not session.ledger.budgets.may_spend([task.uid for task in members]):
-        detail = f"{StaleGang.name}: disruption budgets keep {counted(len(members), 'pod')} that could be evicted"
+        detail = f"{StaleGang.name}: disruption budgets protect {counted(len(members), 'pod')}"
         return Reason(Code.DISRUPTION_BUDGET, detail)
     return None
 
@@ -178,8 +178,8 @@ def _obstacle(session: Session, job: Job, members: list[Task]) -> Reason | None:
 def _note(session: Session, job: Job) -> Callable[[], str]:
     left, minimum = ready_in(job.counts), job.min_available
     since = job.spec.stale_since or session.now
-    return partial(_say, left, minimum, since)
+    return partial(_note_text, left, minimum, since)
 
 
-def _say(left: int, minimum: int, since: float) -> str:
+def _note_text(left: int, minimum: int, since: float) -> str:
     return f"its gang has had {left} of {minimum} pods since {written(since)}; it can start again as a whole"

@@ -1,4 +1,4 @@
-"""An attempt: what is being done for one job, and how to go back to an earlier point of it."""
+"""A preemption attempt: the state of preempting for one job, and how to return to an earlier point of it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from stromboli.core.config.plugin import CLUSTER, Domain
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.preemption.report import Look
-from stromboli.core.preemption.selection import Choice
-from stromboli.core.preemption.units import Unit
+from stromboli.core.preemption.selection import VictimSelection
+from stromboli.core.preemption.units import EvictionUnit
 from stromboli.core.session.decision_records import EvictionRecord, PreemptionFailure
 from stromboli.core.session.statement import Plan, Statement
 
@@ -24,33 +24,33 @@ class Mark(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """What was done since a mark, to be done again."""
+class AttemptResult:
+    """The operations since a mark, to be repeated."""
 
     plan: Plan
-    units: list[Unit]
+    units: list[EvictionUnit]
     places: int
     accounts: dict[str, EvictionRecord]
 
 
 @dataclass(slots=True)
-class Attempt:
+class PreemptionAttempt:
     job: Job
     statement: Statement
-    choice: Choice
-    #: Rooms are looked for inside of it.
+    selection: VictimSelection
+    #: The search for capacity is limited to this domain.
     domain: Domain = CLUSTER
-    units: list[Unit] = field(default_factory=list)
-    #: How many tasks got a room that was made for them.
+    units: list[EvictionUnit] = field(default_factory=list)
+    #: The number of tasks for which pods were evicted.
     places: int = 0
-    #: By the uid of the victim, where accounts are wanted.
+    #: By the uid of the victim, if the session records decisions.
     accounts: dict[str, EvictionRecord] = field(default_factory=dict)
-    #: The nodes that were looked at for the task at hand, likewise.
+    #: The nodes that were evaluated for the current task, likewise.
     looks: list[Look] = field(default_factory=list)
-    #: By class, how many operations there were when it found nothing: until there are more, it would not again.
+    #: By class, the number of operations at its last failure: without further operations it would fail again.
     failed_at: dict[int, int] = field(default_factory=dict)
     refusal: PreemptionFailure | None = None
-    #: The first task that found nothing.
+    #: The first task without a plan.
     stuck: Task | None = None
 
     @property
@@ -58,17 +58,17 @@ class Attempt:
         return Mark(len(self.statement.operations), len(self.units), self.places)
 
     def return_to(self, mark: Mark) -> None:
-        """Undo everything since the mark."""
+        """Roll back everything since the mark."""
         self.statement.rollback(mark.operations)
         del self.units[mark.units :]
         self.places = mark.places
         self.failed_at.clear()
 
-    def since(self, mark: Mark) -> Part:
+    def since(self, mark: Mark) -> AttemptResult:
         plan = self.statement.save_since(mark.operations)
-        return Part(plan, self.units[mark.units :], self.places - mark.places, dict(self.accounts))
+        return AttemptResult(plan, self.units[mark.units :], self.places - mark.places, dict(self.accounts))
 
-    def redo(self, part: Part) -> None:
+    def redo(self, part: AttemptResult) -> None:
         self.statement.recover(part.plan)
         self.units += part.units
         self.places += part.places

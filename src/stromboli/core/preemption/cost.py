@@ -1,4 +1,4 @@
-"""How ways of making room are compared: what they cost, and how many are looked at."""
+"""The cost of preemption plans, and how many nodes are compared."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Any
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.session.session import Session
 
-#: Smaller goes first: the place of the queue, the priorities of job and task, and whether its job cannot spare it.
+#: Smaller is evicted first: the position of the queue, the priorities of job and task, and whether it is not spare.
 Grade = tuple[Any, ...]
-#: The most important victim, their number, and the age of their work: none of them can be less. Among equals, members
-#: with higher numbers go first.
+#: Lower bounds of the most important victim's grade, the number of victims, and the age of their work. Among equals,
+#: members with higher numbers are evicted first.
 Bound = tuple[Grade, int, float, int]
 #: Smaller is cheaper.
 Cost = tuple[Any, ...]
 
-#: So many more nodes are looked at after the first that will do, if they could be cheaper.
+#: The number of nodes that are compared after the first suitable one, if they could be cheaper.
 _COMPARED = 32
-#: As kube-scheduler does, so that the number of victims counts more than priorities, which may be negative.
+#: As in kube-scheduler: the number of victims counts more than priorities, which may be negative.
 _ABOVE_PRIORITIES = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class CostComparison:
     """By the most important victim, their number, the sum of their priorities, and the age of their work."""
 
     def most(self, nodes: int) -> int:
-        """How many nodes that will do are compared, if room could be made on so many."""
+        """How many suitable nodes to compare, if preemption is possible on `nodes` nodes."""
         return 1 + _COMPARED
 
     def cost(self, session: Session, top: Grade, victims: Sequence[Task]) -> Cost:
@@ -36,16 +36,16 @@ class Comparison:
         return top, len(victims), importance, -sum(task.created for task in victims)
 
     def could_beat(self, bound: Bound, best: Cost) -> bool:
-        """Whether a node that costs so much at least could be cheaper than the best so far."""
+        """Report whether a node with this lower bound could be cheaper than the best so far."""
         return bound[:2] < best[:2]
 
 
-BY_COST = Comparison()
+BY_COST = CostComparison()
 
 
 @dataclass(frozen=True, slots=True)
-class KubeComparison(Comparison):
-    """As kube-scheduler chooses: by the highest priority among the victims, the sum of their priorities, their number,
+class KubeCostComparison(CostComparison):
+    """As kube-scheduler compares: by the highest priority among the victims, the sum of their priorities, their number,
     and the latest start among the most important. Only some of the nodes are compared.
     """
 

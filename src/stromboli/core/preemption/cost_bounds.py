@@ -1,6 +1,6 @@
-"""What room costs at least on every node at once: the same as `NodeRanking.bound`, over columns.
+"""Lower cost bounds of all nodes at once: the same as `NodeRanking.bound`, over columns.
 
-On a node candidates go grade by grade until there is enough; then all of the last grade may be among the victims.
+On a node, candidates are added grade by grade until they suffice; then all of the last grade may be among the victims.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class CandidateColumns:
     ranks: Index
     created: Vector
     numbers: Index
-    #: What they hold of each resource that is asked for.
+    #: What they hold of each requested resource.
     amounts: Sequence[Amounts]
 
     def on(self, nodes: Mask) -> CandidateColumns:
-        """Those who stand on some of the nodes."""
+        """The candidates on some of the nodes."""
         there = nodes[self.rows]
         amounts = [amount[there] for amount in self.amounts]
         return CandidateColumns(self.rows[there], self.ranks[there], self.created[there], self.numbers[there], amounts)
@@ -47,7 +47,7 @@ class MinCosts:
 
 
 def min_costs(candidates: CandidateColumns, missing: Sequence[Amounts]) -> MinCosts:
-    """The bounds of all nodes that can be given what they are short of: one row of `missing` for each resource."""
+    """The bounds of all nodes on which the candidates suffice; `missing` has one row for each resource."""
     nodes = len(missing[0])
     order = np.lexsort((candidates.ranks, candidates.rows))
     rows, ranks = candidates.rows[order], candidates.ranks[order]
@@ -71,7 +71,7 @@ def min_costs(candidates: CandidateColumns, missing: Sequence[Amounts]) -> MinCo
 
 
 def _within_rows(rows: Index, amounts: Amounts) -> Amounts:
-    """Running sums that begin anew with every row."""
+    """Cumulative sums that restart with every row."""
     sums = amounts.cumsum()
     starts = _starts(rows)
     before: Amounts = (sums - amounts)[starts]

@@ -1,4 +1,4 @@
-"""Room inside a domain: a job that wants its nodes close together gets them where that costs least."""
+"""Preemption inside a domain: a job that wants its nodes close together preempts where that is cheapest."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from numpy.typing import NDArray
 from stromboli.core.config.plugin import CLUSTER, Domain
 from stromboli.core.model.jobs.job import Job, SubJob
 from stromboli.core.model.tasks.task import Task
-from stromboli.core.preemption.attempt import Attempt, Part
-from stromboli.core.preemption.candidates import Pool
-from stromboli.core.preemption.cost import Comparison, Cost
+from stromboli.core.preemption.attempt import AttemptResult, PreemptionAttempt
+from stromboli.core.preemption.candidates import CandidatePool
+from stromboli.core.preemption.cost import Cost, CostComparison
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import Kind
 from stromboli.core.topology.sub_jobs import needed_by
 
-#: So many domains that will do are compared for a job or a sub-job.
+#: The number of suitable domains to compare for a job or a sub-job.
 MAX_DOMAINS = 8
-#: For each of them so many may be tried in vain.
+#: The number of unsuitable domains that may be tried for each of them.
 _TRIES = 8
-#: What is free in it now does not matter.
+#: Its current free capacity does not matter.
 _ROOT = replace(CLUSTER, evictions_allowed_inside=True)
 
 
 class RankedDomain(NamedTuple):
-    """A domain, and where it stands among those that cost the same."""
+    """A domain, and its position among those of equal cost."""
 
     domain: Domain
     place: tuple[int, float, str]
 
 
 def has_domains(job: Job) -> bool:
-    """Whether plugins are asked where the job may be. As in allocate: one that wants no topology may be anywhere."""
+    """Report whether plugins limit the domains of the job; as in allocate, one without a topology may use any node."""
     return bool(job.spec.topology or job.spec.policies)
 
 
-class Domains:
-    """Where jobs may be, as far as they would have the room there if everybody left who could be asked to."""
+class DomainRanking:
+    """The domains of jobs that would have enough capacity without all candidates."""
 
-    def __init__(self, session: Session, pool: Pool, most: int = MAX_DOMAINS) -> None:
+    def __init__(self, session: Session, pool: CandidatePool, most: int = MAX_DOMAINS) -> None:
         self._session = session
         self._pool = pool
         self.most = most
@@ -61,7 +61,7 @@ class Domains:
     def _ranked(
         self, subject: Job | SubJob, groups: Sequence[Sequence[Domain]], job: Job, tasks: Sequence[Task], needed: int
     ) -> list[RankedDomain]:
-        """The widest domains come first, as they offer most. Of those that cost the same the closest is preferred."""
+        """The widest domains come first, as they offer most. Among equal costs the closest is preferred."""
         places, needed = self._places(job, tasks), min(needed, len(tasks))
         ranked: list[RankedDomain] = []
         for number in range(len(groups) - 1, -1, -1):
@@ -73,7 +73,7 @@ class Domains:
         return ranked[: self.most * _TRIES]
 
     def _places(self, job: Job, tasks: Sequence[Task]) -> NDArray[np.int64]:
-        """How many tasks that ask for no more than the smallest of these each node would take, at most."""
+        """How many tasks with the smallest of these requests each node would take, at most."""
         session, classes = self._session, {task.task_class.number: task.task_class for task in tasks}.values()
         requests = [dict(task_class.request) for task_class in classes]
         smallest = {d: min(each[d] for each in requests) for d in requests[0] if all(d in each for each in requests)}
@@ -83,8 +83,8 @@ class Domains:
         places = np.where(admitted, np.int64(len(tasks)), 0)
         releasable = self._pool.releasable(job, list(smallest))
         for held, (dimension, amount) in zip(releasable, smallest.items(), strict=True):
-            room = session.ledger.all_rows.future_idle(dimension) + held
-            places = np.minimum(places, np.maximum(room, 0) // amount)
+            capacity = session.ledger.all_rows.future_idle(dimension) + held
+            places = np.minimum(places, np.maximum(capacity, 0) // amount)
         return places
 
 
@@ -94,19 +94,19 @@ def _inside(places: NDArray[np.int64], domain: Domain) -> NDArray[np.int64]:
 
 def place_in_cheapest(
     session: Session,
-    attempt: Attempt,
+    attempt: PreemptionAttempt,
     domains: Sequence[RankedDomain],
     most: int,
-    comparison: Comparison,
+    comparison: CostComparison,
     serve: Callable[[], bool],
     forget: Callable[[], None],
 ) -> bool:
-    """Serve in each domain until so many will do, and keep what costs least; where none will do, nothing remains.
+    """Serve in each domain until `most` are suitable, and keep the cheapest plan; without one, roll back everything.
 
-    `serve` says whether it got there, and `forget` is called whenever what it did was undone.
+    `serve` returns whether it succeeded, and `forget` is called after each rollback.
     """
     home, mark = attempt.domain, attempt.mark
-    best: tuple[Cost, tuple[int, float, str], Part] | None = None
+    best: tuple[Cost, tuple[int, float, str], AttemptResult] | None = None
     for domain, place in domains:
         if not most:
             break
@@ -126,7 +126,7 @@ def place_in_cheapest(
     return best is not None
 
 
-def _cost(session: Session, part: Part, comparison: Comparison) -> Cost:
+def _cost(session: Session, part: AttemptResult, comparison: CostComparison) -> Cost:
     victims = {each.tasks[0].uid: each.tasks[0] for each in part.plan.operations if each.kind is Kind.EVICT}
     top = max((unit.grade for unit in part.units if unit.tasks[0].uid in victims), default=())
     return comparison.cost(session, top, list(victims.values()))

@@ -1,7 +1,7 @@
-"""Claims of whole gangs: room for all of a gang at once, inside of one domain.
+"""Preemption for whole gangs: capacity for all of a gang at once, inside one domain.
 
-First members go that other gangs can spare. Where these are not enough, gangs go whole, as few as it takes of those
-whose end gives most. Every plan is tried out on the statement; what it can do without is spared in the end.
+Spare members of other gangs are evicted first. Where these do not suffice, whole gangs are evicted, as few as possible
+of those with the highest return. Every plan is tried on the statement; units that it does not need are taken back.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from stromboli.core.config.plugin import CLUSTER, EvictionContext
 from stromboli.core.model.jobs.job import Job, JobSpec
 from stromboli.core.model.reasons import Reason
 from stromboli.core.model.tasks.task import Task, TaskStatus
-from stromboli.core.preemption.attempt import Attempt, Mark
-from stromboli.core.preemption.candidates import Pool
-from stromboli.core.preemption.domains import MAX_DOMAINS, Domains, place_in_cheapest
+from stromboli.core.preemption.attempt import Mark, PreemptionAttempt
+from stromboli.core.preemption.candidates import CandidatePool
+from stromboli.core.preemption.domains import MAX_DOMAINS, DomainRanking, place_in_cheapest
 from stromboli.core.preemption.failure_report import FailureReport
-from stromboli.core.preemption.job_preemption import Claims
+from stromboli.core.preemption.job_preemption import Preemption
 from stromboli.core.preemption.pruning import prune
-from stromboli.core.preemption.rules import Terms
+from stromboli.core.preemption.rules import PreemptionRules
 from stromboli.core.preemption.running_tasks import has_spare_members
 from stromboli.core.preemption.thrash_guard import ThrashGuard, ThrashGuardArguments
-from stromboli.core.preemption.units import Unit, UnitBuilder
+from stromboli.core.preemption.units import EvictionUnit, UnitBuilder
 from stromboli.core.preemption.whole_gangs import Need, WholeGangs, need_of
 from stromboli.core.session.decision_records import PreemptionFailure
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import Kind
 from stromboli.core.topology.sub_jobs import sub_jobs_by_need
 
-#: What a PodGroup says of itself, by label or annotation.
+#: The label or annotation of a PodGroup.
 _PREEMPTABLE = "volcano.sh/preemptable"
 
 
@@ -55,35 +55,35 @@ def _is_elsewhere(preemptor: Job, victim: Job) -> bool:
 
 
 class GangPreemption:
-    """Makes room for whole gangs, for as long as one action lasts."""
+    """Preempts for whole gangs, during one action."""
 
     def __init__(self, session: Session, action: str, kind: str, arguments: GangArguments) -> None:
-        """`kind` is what plugins are told it is for: `preempt`, within queues, or `reclaim`, between them."""
+        """`kind` is what plugins receive: `preempt`, within queues, or `reclaim`, between them."""
         self._session = session
         self._kind = kind
         self._domain = CLUSTER
-        self._terms = self._terms_of(action, arguments)
+        self._rules = self._rules_of(action, arguments)
         jobs = [job for job in session.jobs.values() if not _is_protected(job.spec)]
-        self._pool = Pool(session, self._terms, jobs)
-        self._maker = UnitBuilder(session, self._terms, self._pool)
+        self._pool = CandidatePool(session, self._rules, jobs)
+        self._builder = UnitBuilder(session, self._rules, self._pool)
         most = arguments.max_domains
-        self._domains = Domains(session, self._pool, most if most > 0 else MAX_DOMAINS)
-        self._failures = FailureReport(session, self._terms, self._pool, self._maker)
-        self._bundles = WholeGangs(session, self._pool, self._maker, whole=arguments.allow_whole_bundle)
-        #: Members that gangs can spare.
-        self._spare = Claims(
-            session, replace(self._terms, evicts_whole_gangs=False), [job for job in jobs if has_spare_members(job)]
+        self._domains = DomainRanking(session, self._pool, most if most > 0 else MAX_DOMAINS)
+        self._failures = FailureReport(session, self._rules, self._pool, self._builder)
+        self._bundles = WholeGangs(session, self._pool, self._builder, whole=arguments.allow_whole_bundle)
+        #: Preempts spare members of gangs.
+        self._spare = Preemption(
+            session, replace(self._rules, evicts_whole_gangs=False), [job for job in jobs if has_spare_members(job)]
         )
 
-    def _terms_of(self, action: str, arguments: GangArguments) -> Terms:
+    def _rules_of(self, action: str, arguments: GangArguments) -> PreemptionRules:
         preempts = self._kind == "preempt"
-        return Terms(
+        return PreemptionRules(
             action=action,
             question="evictable",
             own_queue=preempts,
             statuses=(TaskStatus.BOUND, TaskStatus.RUNNING) if preempts else (TaskStatus.RUNNING,),
             allowed=lambda preemptor, candidates: self._session.evictable(self._context(preemptor), candidates),
-            reaches=_is_less_important if preempts else _is_elsewhere,
+            may_target=_is_less_important if preempts else _is_elsewhere,
             thrash_guard=ThrashGuard(self._session, arguments.thrashing_window),
             may_preempt=self._may_preempt,
             subject=self._context,
@@ -99,15 +99,15 @@ class GangPreemption:
 
     # -- jobs ---------------------------------------------------------------------------------------------------
 
-    def claim(self, job: Job) -> bool:
-        """Make room for what the job must have next. If it does not get all of it, nobody is evicted."""
+    def preempt_for(self, job: Job) -> bool:
+        """Preempt for what the job needs next. If it does not get all of it, nothing is evicted."""
         session, tasks = self._session, self._wanted(job)
         if not tasks:
             return False
         with session.serving(job), session.statement() as statement:
             attempt = self._spare.begin(job, statement)
             attempt.refusal = self._refusal(tasks)
-            if attempt.refusal is None and self._in_a_domain(attempt, tasks):
+            if attempt.refusal is None and self._place_in_domain(attempt, tasks):
                 return self._spare.conclude(attempt)
         self._spare.give_up(attempt)
         return False
@@ -123,41 +123,41 @@ class GangPreemption:
         return pending
 
     def _refusal(self, tasks: Sequence[Task]) -> PreemptionFailure | None:
-        """Why nothing is claimed for these at all."""
+        """Why no preemption is attempted for these tasks."""
         never = next((task for task in tasks if task.never_preempts), None)
         return None if never is None else self._failures.refusal(never)
 
-    def _in_a_domain(self, attempt: Attempt, tasks: Sequence[Task]) -> bool:
+    def _place_in_domain(self, attempt: PreemptionAttempt, tasks: Sequence[Task]) -> bool:
         domains = self._domains.of_job(attempt.job, tasks)
         if not domains:
             attempt.refusal = self._failures.no_domain(tasks[0])
         serve = partial(self._serve, attempt, tasks)
-        most, comparison = self._domains.most, self._terms.comparison
+        most, comparison = self._domains.most, self._rules.comparison
         return place_in_cheapest(self._session, attempt, domains, most, comparison, serve, self._spare.forget)
 
     # -- one domain ---------------------------------------------------------------------------------------------
 
-    def _serve(self, attempt: Attempt, tasks: Sequence[Task]) -> bool:
-        """Let as few gangs go as it takes, and then spare whom the plan can do without."""
+    def _serve(self, attempt: PreemptionAttempt, tasks: Sequence[Task]) -> bool:
+        """Evict as few gangs as possible, and take back the units that the plan does not need."""
         self._domain = attempt.domain
         need = need_of(self._session, attempt.job, tasks, attempt.domain)
         gangs, mark = self._bundles.in_order(need), attempt.mark
         least = self._least(need, gangs)
-        will_do = partial(self._will_do, attempt, mark, tasks, gangs)
-        number = None if least is None else fewest(least, len(gangs), will_do)
+        suffices = partial(self._suffices, attempt, mark, tasks, gangs)
+        number = None if least is None else smallest_sufficient(least, len(gangs), suffices)
         if number is None:
             stuck = attempt.stuck or tasks[0]
-            attempt.return_to(mark)  # whoever was let go in vain is there again, and is spoken of
+            attempt.return_to(mark)  # gangs that were evicted in vain are candidates again for the report
             attempt.refusal = attempt.refusal or self._failures.refusal(stuck)
             return False
-        will_do(number)
+        suffices(number)
         if attempt.places:
-            prune(self._session, attempt.statement, attempt.choice, attempt.units)
-            self._promise(attempt)
+            prune(self._session, attempt.statement, attempt.selection, attempt.units)
+            self._nominate(attempt)
         return True
 
-    def _least(self, need: Need, gangs: Sequence[Unit]) -> int | None:
-        """How many gangs it takes at least, if all go that can be spared; None when all are too few."""
+    def _least(self, need: Need, gangs: Sequence[EvictionUnit]) -> int | None:
+        """How many gangs it takes at least, if all spare members are evicted; None when all are too few."""
         have = self._bundles.free(need)
         spare = self._spare.releasable(need.job, list(need.amounts))
         for place, dimension in enumerate(need.amounts):
@@ -170,8 +170,10 @@ class GangPreemption:
                     have[dimension] += amount
         return None
 
-    def _will_do(self, attempt: Attempt, mark: Mark, tasks: Sequence[Task], gangs: Sequence[Unit], number: int) -> bool:
-        """Whether the first so many gangs are enough. What was done to find out stands."""
+    def _suffices(
+        self, attempt: PreemptionAttempt, mark: Mark, tasks: Sequence[Task], gangs: Sequence[EvictionUnit], number: int
+    ) -> bool:
+        """Report whether the first `number` gangs suffice. The operations of the trial remain on the statement."""
         attempt.return_to(mark)
         self._spare.forget()
         for gang in gangs[:number]:
@@ -182,20 +184,20 @@ class GangPreemption:
             return False
         return not was_ready or not any(self._session.ledger.is_pending(task) for task in tasks)
 
-    def _let_go(self, attempt: Attempt, preemptor: Task, gang: Unit) -> None:
-        """Evict a gang, unless those before it have changed what the plugins or its budgets say."""
-        if not self._maker.may_evict_all(preemptor, gang.tasks):
+    def _let_go(self, attempt: PreemptionAttempt, preemptor: Task, gang: EvictionUnit) -> None:
+        """Evict a gang, unless the earlier ones have changed the answers of the plugins or its budgets."""
+        if not self._builder.may_evict_all(preemptor, gang.tasks):
             return
         if not self._session.ledger.budgets.may_spend([task.uid for task in gang.tasks]):
             return
         attempt.accounts |= self._spare.accounts_of(preemptor, gang)
         for task in gang.tasks:
-            attempt.statement.evict(task, self._terms.action, attempt.job.key)
+            attempt.statement.evict(task, self._rules.action, attempt.job.key)
         attempt.units.append(gang)
         attempt.places += 1
 
-    def _promise(self, attempt: Attempt) -> None:
-        """All of the gang wait for those who leave: all their rooms are promised to them."""
+    def _nominate(self, attempt: PreemptionAttempt) -> None:
+        """Nominate all pods of the gang for the capacity of the victims."""
         kinds = {operation.kind for operation in attempt.statement.operations}
         attempt.places = attempt.places if Kind.EVICT in kinds else 0
         for operation in attempt.statement.operations:
@@ -203,28 +205,28 @@ class GangPreemption:
         if attempt.accounts:
             self._record_capacity_receivers(attempt)
 
-    def _record_capacity_receivers(self, attempt: Attempt) -> None:
-        """Complete the accounts of gangs: who gets the room of a member, or, if nobody does, who gets any."""
+    def _record_capacity_receivers(self, attempt: PreemptionAttempt) -> None:
+        """Complete the records of gangs: the pod that gets the capacity of a member, or any pod of the preemptor."""
         operations, names = attempt.statement.operations, self._session.nodes.names
-        rooms = {each.entry.rows[0]: each.entry.tasks[0] for each in operations if each.kind is Kind.PIPELINE}
+        receivers = {each.entry.rows[0]: each.entry.tasks[0] for each in operations if each.kind is Kind.PIPELINE}
         for entry in [each.entry for each in operations if each.kind is Kind.EVICT]:
             uid, row = entry.tasks[0].uid, entry.rows[0]
             account = attempt.accounts[uid]
             if not account.preemptor_pod:
-                row = row if row in rooms else next(iter(rooms))
-                attempt.accounts[uid] = replace(account, preemptor_pod=rooms[row].key, preemptor_node=names[row])
+                row = row if row in receivers else next(iter(receivers))
+                attempt.accounts[uid] = replace(account, preemptor_pod=receivers[row].key, preemptor_node=names[row])
 
 
-def fewest(first: int, last: int, will_do: Callable[[int], bool]) -> int | None:
-    """The smallest number that will do, where more never do worse; None when even the last will not."""
+def smallest_sufficient(first: int, last: int, suffices: Callable[[int], bool]) -> int | None:
+    """The smallest sufficient number, where more never do worse; None when even the last does not suffice."""
     below, number, step = first - 1, first, 1
-    while not will_do(number):
+    while not suffices(number):
         if number == last:
             return None
         below, number, step = number, min(number + step, last), 2 * step
     while number - below > 1:
         middle = (below + number) // 2
-        if will_do(middle):
+        if suffices(middle):
             number = middle
         else:
             below = middle

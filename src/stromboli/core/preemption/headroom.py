@@ -1,4 +1,4 @@
-"""What a job could gain by eviction, at most: enough to know whether it makes sense to let it in."""
+"""Eviction headroom: what a job could gain by preemption at most, to decide whether to admit it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from stromboli.core.model.resources.resources import Amounts, Request
 from stromboli.core.model.tasks.task import TaskStatus
 from stromboli.core.session.session import Session
 
-#: The actions that make room in the same queue, and at the cost of others.
+#: The actions that preempt within a queue, and between queues.
 _PREEMPTING, _RECLAIMING = frozenset(("preempt", "gangpreempt")), frozenset(("reclaim", "gangreclaim"))
 _STANDING = frozenset((TaskStatus.BOUND.value, TaskStatus.RUNNING.value))
 
 
 class EvictionHeadroom:
-    """What less important jobs of a queue hold, and what queues have above their share. Summed up when first asked."""
+    """What less important jobs of a queue hold, and what queues have above their share. Computed on first use."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -24,7 +24,7 @@ class EvictionHeadroom:
         self._total: Amounts | None = None
 
     def can_free(self, job: Job, wanted: Request) -> bool:
-        """Whether what the job could claim is as much as it wants."""
+        """Report whether the job could preempt as much as it needs."""
         if not (self._preempts or self._reclaims):
             return False
         gain = self._gain(job)
@@ -42,7 +42,7 @@ class EvictionHeadroom:
         return gain
 
     def _all_excess(self) -> Amounts:
-        """What all queues together would have to give; not changed while jobs are let in."""
+        """What all queues together have above their share; constant while jobs are admitted."""
         if self._total is None:
             self._total = [0] * self._session.snapshot.size
             for name, queue in self._session.queues.items():

@@ -1,4 +1,4 @@
-"""Claims: room for the tasks of jobs, one job after the other, each on a statement of its own."""
+"""Preemption for the tasks of jobs, one job after the other, each on a statement of its own."""
 
 from __future__ import annotations
 
@@ -12,51 +12,51 @@ from stromboli.core.config.plugin import Domain
 from stromboli.core.model.jobs.job import Job, SubJob
 from stromboli.core.model.nodes.table import Mask
 from stromboli.core.model.tasks.task import Task
-from stromboli.core.preemption.attempt import Attempt
-from stromboli.core.preemption.candidates import Pool
+from stromboli.core.preemption.attempt import PreemptionAttempt
+from stromboli.core.preemption.candidates import CandidatePool
 from stromboli.core.preemption.cost import Bound
-from stromboli.core.preemption.domains import Domains, RankedDomain, has_domains, place_in_cheapest
+from stromboli.core.preemption.domains import DomainRanking, RankedDomain, has_domains, place_in_cheapest
 from stromboli.core.preemption.failure_report import FailureReport
 from stromboli.core.preemption.node_ranking import NodeRanking
 from stromboli.core.preemption.pruning import prune
 from stromboli.core.preemption.report import EvictionReport
-from stromboli.core.preemption.rules import Terms
-from stromboli.core.preemption.selection import Choice, NodePreemptionPlan
-from stromboli.core.preemption.units import Unit, UnitBuilder
+from stromboli.core.preemption.rules import PreemptionRules
+from stromboli.core.preemption.selection import NodePreemptionPlan, VictimSelection
+from stromboli.core.preemption.units import EvictionUnit, UnitBuilder
 from stromboli.core.session.decision_records import DecisionRecords, EvictionRecord, Objection, PreemptionFailure
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import Statement
 from stromboli.core.topology.sub_jobs import sub_jobs_by_need
 
-Kind = tuple[object, ...]
+RankingKey = tuple[object, ...]
 
 
-class Claims:
-    """Makes room by the terms of one action, for as long as the action lasts."""
+class Preemption:
+    """Preempts by the rules of one action, during that action."""
 
-    def __init__(self, session: Session, terms: Terms, jobs: Iterable[Job] | None = None) -> None:
-        """Victims are looked for in these jobs, or in all of them."""
+    def __init__(self, session: Session, rules: PreemptionRules, jobs: Iterable[Job] | None = None) -> None:
+        """Victims are selected in these jobs, or in all of them."""
         self._session = session
-        self._terms = terms
-        self._pool = Pool(session, terms, session.jobs.values() if jobs is None else jobs)
-        self._maker = UnitBuilder(session, terms, self._pool)
-        self._domains = Domains(session, self._pool)
-        self._failures = FailureReport(session, terms, self._pool, self._maker)
+        self._rules = rules
+        self._pool = CandidatePool(session, rules, session.jobs.values() if jobs is None else jobs)
+        self._builder = UnitBuilder(session, rules, self._pool)
+        self._domains = DomainRanking(session, self._pool)
+        self._failures = FailureReport(session, rules, self._pool, self._builder)
         self._report = self._report_for(session.accounts)
-        self._rankings: dict[Kind, NodeRanking] = {}
-        self._used: set[Kind] = set()
-        #: By what a job asks for, how many tasks were too many.
-        self._too_many: dict[Kind, tuple[int, PreemptionFailure | None]] = {}
+        self._rankings: dict[RankingKey, NodeRanking] = {}
+        self._used: set[RankingKey] = set()
+        #: By what a job needs, how many tasks were too many.
+        self._too_many: dict[RankingKey, tuple[int, PreemptionFailure | None]] = {}
 
     def _report_for(self, accounts: DecisionRecords | None) -> EvictionReport | None:
         if accounts is None:
             return None
-        return EvictionReport(self._session, self._terms, self._pool, self._maker, self._failures, accounts)
+        return EvictionReport(self._session, self._rules, self._pool, self._builder, self._failures, accounts)
 
     # -- jobs ---------------------------------------------------------------------------------------------------
 
-    def claim(self, job: Job, tasks: Sequence[Task]) -> bool:
-        """Make room for tasks of a job until it has enough. If it does not get there, nobody is evicted."""
+    def preempt_for(self, job: Job, tasks: Sequence[Task]) -> bool:
+        """Preempt for tasks of a job until it has enough. If it does not get there, nothing is evicted."""
         session = self._session
         need, number = self._need(job, tasks), session.tasks_until_ready(job)
         known = self._too_many.get(need)
@@ -65,43 +65,43 @@ class Claims:
             return False
         with session.serving(job), session.statement() as statement:
             attempt = self.begin(job, statement)
-            if self._in_a_domain(attempt, tasks, partial(self._serve_job, attempt, tasks)):
+            if self._place_in_domain(attempt, tasks, partial(self._serve_job, attempt, tasks)):
                 return self.conclude(attempt)
         self.give_up(attempt)
         self._too_many[need] = number, attempt.refusal
         return False
 
     def preempt_for_task(self, job: Job, task: Task) -> bool:
-        """Make room for one task of a job that runs without it."""
+        """Preempt for one task of a job that runs without it."""
         with self._session.serving(job), self._session.statement() as statement:
             attempt = self.begin(job, statement)
-            if self._in_a_domain(attempt, [task], partial(self._serve_alone, attempt, task)):
+            if self._place_in_domain(attempt, [task], partial(self._serve_alone, attempt, task)):
                 return self.conclude(attempt)
         self.give_up(attempt)
         return False
 
-    def accounts_of(self, preemptor: Task, gang: Unit) -> dict[str, EvictionRecord]:
-        """The account of a gang that is about to go, where accounts are wanted."""
+    def accounts_of(self, preemptor: Task, gang: EvictionUnit) -> dict[str, EvictionRecord]:
+        """The records of a gang that is about to be evicted, if the session records decisions."""
         return {} if self._report is None else self._report.gang(preemptor, gang)
 
     def releasable(self, job: Job, dimensions: list[int]) -> NDArray[np.int64]:
-        """What could leave each node for the sake of a job at most, one row per dimension."""
+        """What could be evicted from each node for a job at most, one row per dimension."""
         return self._pool.releasable(job, dimensions)
 
-    def begin(self, job: Job, statement: Statement) -> Attempt:
-        return Attempt(job, statement, Choice(self._session, self._terms, self._maker, statement))
+    def begin(self, job: Job, statement: Statement) -> PreemptionAttempt:
+        return PreemptionAttempt(job, statement, VictimSelection(self._session, self._rules, self._builder, statement))
 
     def _has_enough(self, job: Job) -> bool:
         return not self._session.job_starving(job) and self._session.job_pipelined(job)
 
-    def _need(self, job: Job, tasks: Sequence[Task]) -> Kind:
+    def _need(self, job: Job, tasks: Sequence[Task]) -> RankingKey:
         classes = tuple(sorted({(task.task_class.number, task.priority, task.never_preempts) for task in tasks}))
-        own = job.key if self._terms.thrash_guard or has_domains(job) else ""
+        own = job.key if self._rules.thrash_guard or has_domains(job) else ""
         return job.queue, job.priority, tuple(job.allocated), classes, own
 
-    def conclude(self, attempt: Attempt) -> bool:
-        """Everybody has a place. Where nobody has to go for it, there is nothing to claim: the room is free, or others
-        are leaving already, and it is for allocate to give it.
+    def conclude(self, attempt: PreemptionAttempt) -> bool:
+        """All tasks have a place. Without an eviction there is nothing to preempt: the capacity is free, or being
+        released already, and allocate assigns it.
         """
         if attempt.places:
             self._commit(attempt)
@@ -109,30 +109,30 @@ class Claims:
             self.forget()
         return bool(attempt.places)
 
-    def _commit(self, attempt: Attempt) -> None:
+    def _commit(self, attempt: PreemptionAttempt) -> None:
         if attempt.places > 1:
-            prune(self._session, attempt.statement, attempt.choice, attempt.units)
+            prune(self._session, attempt.statement, attempt.selection, attempt.units)
         evicted = {task.uid for operation in attempt.statement.operations for task in operation.entry.tasks}
         if self._report is not None:
             accounts = {uid: account for uid, account in attempt.accounts.items() if uid in evicted}
             self._report.accounts.evictions.update(accounts)
         attempt.statement.commit()
-        for kind in self._used:
-            self._rankings[kind].settle()
+        for ranking_key in self._used:
+            self._rankings[ranking_key].settle()
         self._used.clear()
 
     def forget(self) -> None:
-        """What was learned about nodes was true of a plan that is not carried out."""
-        for kind in self._used:
-            self._rankings[kind].forget()
+        """Reset the rankings to the state before a plan that is not carried out."""
+        for ranking_key in self._used:
+            self._rankings[ranking_key].forget()
         self._used.clear()
 
-    def _find_reason(self, attempt: Attempt) -> None:
-        """Why it does not get there, while everything it could have is still held for it."""
+    def _find_reason(self, attempt: PreemptionAttempt) -> None:
+        """Determine the reason of a failure while all capacity it could have is still assumed."""
         if attempt.refusal is None and attempt.stuck is not None:
             attempt.refusal = self._failures.refusal(attempt.stuck, attempt.places)
 
-    def give_up(self, attempt: Attempt) -> None:
+    def give_up(self, attempt: PreemptionAttempt) -> None:
         self.forget()
         self._refuse(attempt.job, attempt.refusal)
 
@@ -144,27 +144,29 @@ class Claims:
 
     # -- domains and sub-jobs -----------------------------------------------------------------------------------
 
-    def _in_a_domain(self, attempt: Attempt, tasks: Sequence[Task], serve: Callable[[], bool]) -> bool:
-        """Serve the job in the domain where that costs least."""
+    def _place_in_domain(self, attempt: PreemptionAttempt, tasks: Sequence[Task], serve: Callable[[], bool]) -> bool:
+        """Serve the job in the cheapest domain."""
         if not has_domains(attempt.job):
             return serve()
         domains = self._domains.of_job(attempt.job, tasks)
         if not domains:
             attempt.refusal = self._failures.no_domain(tasks[0])
-        return self._in_cheapest(attempt, domains, serve)
+        return self._place_in_cheapest(attempt, domains, serve)
 
-    def _in_cheapest(self, attempt: Attempt, domains: Sequence[RankedDomain], serve: Callable[[], bool]) -> bool:
-        most, comparison = self._domains.most, self._terms.comparison
+    def _place_in_cheapest(
+        self, attempt: PreemptionAttempt, domains: Sequence[RankedDomain], serve: Callable[[], bool]
+    ) -> bool:
+        most, comparison = self._domains.most, self._rules.comparison
         return place_in_cheapest(self._session, attempt, domains, most, comparison, serve, self.forget)
 
-    def _serve_job(self, attempt: Attempt, tasks: Sequence[Task]) -> bool:
+    def _serve_job(self, attempt: PreemptionAttempt, tasks: Sequence[Task]) -> bool:
         if self.serve(attempt, tasks):
             return True
         self._find_reason(attempt)
         return False
 
-    def serve(self, attempt: Attempt, tasks: Sequence[Task]) -> bool:
-        """Give tasks room until their job has enough; whether it has."""
+    def serve(self, attempt: PreemptionAttempt, tasks: Sequence[Task]) -> bool:
+        """Find capacity for tasks until their job has enough; report whether it has."""
         job = attempt.job
         if job.spec.policies:
             self._serve_sub_jobs(attempt, tasks)
@@ -175,8 +177,8 @@ class Claims:
                 self._serve(attempt, task)
         return self._session.job_pipelined(job) and bool(attempt.statement.operations)
 
-    def _serve_sub_jobs(self, attempt: Attempt, tasks: Sequence[Task]) -> None:
-        """Sub-job by sub-job, those first that are needed, for as long as one of them gets something."""
+    def _serve_sub_jobs(self, attempt: PreemptionAttempt, tasks: Sequence[Task]) -> None:
+        """Serve sub-jobs, the required ones first, for as long as one of them gets something."""
         session, job, done = self._session, attempt.job, -1
         while len(attempt.statement.operations) > done:
             done = len(attempt.statement.operations)
@@ -186,29 +188,29 @@ class Claims:
                 waiting = [each for each in tasks if each.sub_job == sub_job.key and session.ledger.is_pending(each)]
                 if waiting:
                     serve = partial(self._serve_sub_job, attempt, sub_job, waiting)
-                    self._in_a_domain_of(sub_job, attempt, waiting, serve)
+                    self._place_in_sub_job_domain(sub_job, attempt, waiting, serve)
 
-    def _in_a_domain_of(
-        self, sub_job: SubJob, attempt: Attempt, tasks: Sequence[Task], serve: Callable[[], bool]
+    def _place_in_sub_job_domain(
+        self, sub_job: SubJob, attempt: PreemptionAttempt, tasks: Sequence[Task], serve: Callable[[], bool]
     ) -> bool:
         domains = self._domains.of_sub_job(sub_job, attempt.domain, tasks)
         if not domains:
             attempt.refusal = attempt.refusal or self._failures.no_domain(tasks[0])
-        return self._in_cheapest(attempt, domains, serve)
+        return self._place_in_cheapest(attempt, domains, serve)
 
-    def _serve_sub_job(self, attempt: Attempt, sub_job: SubJob, tasks: Sequence[Task]) -> bool:
-        """Whether the sub-job got something, and has enough with it."""
+    def _serve_sub_job(self, attempt: PreemptionAttempt, sub_job: SubJob, tasks: Sequence[Task]) -> bool:
+        """Report whether the sub-job got something, and has enough with it."""
         return any(
-            self._get_room(attempt, task) and self._session.sub_job_pipelined(attempt.job, sub_job) for task in tasks
+            self._serve_task(attempt, task) and self._session.sub_job_pipelined(attempt.job, sub_job) for task in tasks
         )
 
-    def _serve_alone(self, attempt: Attempt, task: Task) -> bool:
-        serve = partial(self._get_room, attempt, task)
+    def _serve_alone(self, attempt: PreemptionAttempt, task: Task) -> bool:
+        serve = partial(self._serve_task, attempt, task)
         if not attempt.job.spec.policies:
             return serve()
-        return self._in_a_domain_of(attempt.job.sub_jobs[task.sub_job], attempt, [task], serve)
+        return self._place_in_sub_job_domain(attempt.job.sub_jobs[task.sub_job], attempt, [task], serve)
 
-    def _get_room(self, attempt: Attempt, task: Task) -> bool:
+    def _serve_task(self, attempt: PreemptionAttempt, task: Task) -> bool:
         self._serve(attempt, task)
         if not self._session.ledger.is_pending(task):
             return True
@@ -217,26 +219,26 @@ class Claims:
 
     # -- tasks --------------------------------------------------------------------------------------------------
 
-    def _serve(self, attempt: Attempt, task: Task) -> None:
-        """Give one task a room, if there is a way."""
+    def _serve(self, attempt: PreemptionAttempt, task: Task) -> None:
+        """Find capacity for one task, if there is a way."""
         number, done = task.task_class.number, len(attempt.statement.operations)
         if attempt.failed_at.get(number) == done or not self._session.ledger.is_pending(task):
             return
-        refusal = self._terms.may_preempt(task) or self._session.pre_predicate(task.task_class)
+        refusal = self._rules.may_preempt(task) or self._session.pre_predicate(task.task_class)
         if refusal is not None:
             objection = Objection(refusal.code.value, refusal.detail, (task.key,))
-            attempt.refusal = attempt.refusal or PreemptionFailure(self._terms.action, task.key, refusal, (objection,))
-        elif self._find_room(attempt, task):
+            attempt.refusal = attempt.refusal or PreemptionFailure(self._rules.action, task.key, refusal, (objection,))
+        elif self._find_capacity(attempt, task):
             return
         else:
             attempt.stuck = attempt.stuck or task
         if not task.never_preempts:
             attempt.failed_at[number] = done
 
-    def _find_room(self, attempt: Attempt, task: Task) -> bool:
-        """Hold a room that nobody has to be evicted for, or make one."""
-        allowed = attempt.choice.is_allowed(task)
-        resources_suffice = allowed and attempt.choice.has_no_filters(task)
+    def _find_capacity(self, attempt: PreemptionAttempt, task: Task) -> bool:
+        """Take free capacity, or evict for it."""
+        allowed = attempt.selection.is_allowed(task)
+        resources_suffice = allowed and attempt.selection.has_no_filters(task)
         rankings = self._rankings_for(task, attempt.domain, by_victims_alone=not resources_suffice)
         row = self._free_row(task, rankings, attempt.domain.inside, resources_suffice) if allowed else -1
         if row >= 0:
@@ -248,8 +250,8 @@ class Claims:
             plan = self._cheapest(attempt, task, ranking, resources_suffice)
             if plan is not None:
                 if self._report is not None:
-                    told = self._report.evictions(attempt.choice, task, plan, ranking, attempt.looks)
-                    attempt.accounts.update(told)
+                    records = self._report.evictions(attempt.selection, task, plan, ranking, attempt.looks)
+                    attempt.accounts.update(records)
                 self._carry_out(attempt, task, plan)
                 return True
         return False
@@ -274,26 +276,26 @@ class Claims:
         return [self._ranking(task, (domain.name, place, by_victims_alone), inside) for place, inside in groups]
 
     def _ranking(self, task: Task, where: tuple[str, int, bool], inside: Mask | None) -> NodeRanking:
-        """The ranking for this kind of claimant. Plugins may tell claimants apart by queue, priorities, class, and what
-        their job holds; members of one job ask with what it holds at the time.
+        """The ranking for this kind of preemptor. Plugins may distinguish preemptors by queue, priorities, class, and
+        what their job holds; each member of a job is ranked with what the job holds at the time.
         """
         job = self._session.jobs[task.job]
-        own = job.key if len(job.tasks) > 1 or self._terms.thrash_guard else ""
-        kind = job.queue, job.priority, task.priority, task.task_class.number, own, *where
-        ranking = self._rankings.get(kind)
+        own = job.key if len(job.tasks) > 1 or self._rules.thrash_guard else ""
+        ranking_key = job.queue, job.priority, task.priority, task.task_class.number, own, *where
+        ranking = self._rankings.get(ranking_key)
         if ranking is None:
             ranking = NodeRanking(self._session, self._pool, task, inside, by_victims_alone=where[-1])
-            self._rankings[kind] = ranking
+            self._rankings[ranking_key] = ranking
         else:
             ranking.refresh()
-        self._used.add(kind)
+        self._used.add(ranking_key)
         return ranking
 
     def _cheapest(
-        self, attempt: Attempt, task: Task, ranking: NodeRanking, resources_suffice: bool
+        self, attempt: PreemptionAttempt, task: Task, ranking: NodeRanking, resources_suffice: bool
     ) -> NodePreemptionPlan | None:
-        """The cheapest way to make room, over all nodes."""
-        comparison = self._terms.comparison
+        """The cheapest plan over all nodes."""
+        comparison = self._rules.comparison
         most = comparison.most(ranking.size)
         best: NodePreemptionPlan | None = None
         attempt.looks = []
@@ -317,26 +319,26 @@ class Claims:
         return best
 
     def _plan_on(
-        self, attempt: Attempt, task: Task, row: int, ranking: NodeRanking, resources_suffice: bool
+        self, attempt: PreemptionAttempt, task: Task, row: int, ranking: NodeRanking, resources_suffice: bool
     ) -> NodePreemptionPlan | None:
         candidates = ranking.candidates(attempt.job, row)
         if not candidates:
             return None
-        candidates = attempt.choice.preferred(task, row, candidates, self._pool)
+        candidates = attempt.selection.preferred(task, row, candidates, self._pool)
         asked = [each.task for each in candidates]
-        allowed = self._terms.allowed(task, asked)
+        allowed = self._rules.allowed(task, asked)
         if not allowed:
             ranking.refuse(asked)
             return None
         if len(allowed) < len(asked):
             uids = {victim.uid for victim in allowed}
             candidates = [each for each in candidates if each.task.uid in uids]
-        return attempt.choice.on(task, row, candidates, resources_suffice)
+        return attempt.selection.on(task, row, candidates, resources_suffice)
 
-    def _carry_out(self, attempt: Attempt, task: Task, plan: NodePreemptionPlan) -> None:
+    def _carry_out(self, attempt: PreemptionAttempt, task: Task, plan: NodePreemptionPlan) -> None:
         statement = attempt.statement
         for victim in plan.victims:
-            statement.evict(victim, self._terms.action, attempt.job.key)
+            statement.evict(victim, self._rules.action, attempt.job.key)
         statement.pipeline(task, plan.row, after_eviction=bool(plan.victims))
         attempt.units.extend(plan.units)
         attempt.places += 1

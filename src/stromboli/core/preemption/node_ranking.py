@@ -1,7 +1,8 @@
-"""Nodes in the order of what room on them costs at least, for one kind of claimant.
+"""Nodes in the order of their lower cost bounds, for one kind of preemptor.
 
-The costs are bounds from below, by amounts alone. Whoever takes the first node asks the plugins about it, and goes on
-to the next one as long as that could be cheaper. When the books of a node change, its bound is computed anew.
+The bounds are computed from amounts alone. The caller takes the first node, asks the plugins about its candidates, and
+continues with the next one as long as that could be cheaper. When the accounting of a node changes, its bound is
+computed again.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.nodes.table import Mask
 from stromboli.core.model.resources.resources import Request
 from stromboli.core.model.tasks.task import Task
-from stromboli.core.preemption.candidates import Candidate, Pool
+from stromboli.core.preemption.candidates import CandidatePool, VictimCandidate
 from stromboli.core.preemption.cost import Bound, Grade
 from stromboli.core.preemption.cost_bounds import min_costs
 from stromboli.core.session.session import Session
@@ -25,30 +26,36 @@ _FREE: Bound = (), 0, 0.0, 0
 
 
 class NodeRanking:
-    """All nodes on which room could be made for claimants that no rule tells apart."""
+    """All nodes on which preemption is possible for preemptors that no rule distinguishes."""
 
     def __init__(
-        self, session: Session, pool: Pool, preemptor: Task, within: Mask | None = None, *, by_victims_alone: bool
+        self,
+        session: Session,
+        pool: CandidatePool,
+        preemptor: Task,
+        within: Mask | None = None,
+        *,
+        by_victims_alone: bool,
     ) -> None:
         self._session = session
         admitted = session.search.view(preemptor.task_class).static.admitted
         self._admitted: Mask = admitted if within is None else admitted & within
-        #: Whether room that is free does not help: something has to go in any case.
+        #: Whether free capacity does not help: an eviction is necessary in any case.
         self._by_victims_alone = by_victims_alone
         self._ledger = session.ledger
         self._pool = pool
         self._preemptor = preemptor
         self._request: Request = preemptor.task_class.request
         self._versions: dict[int, int] = {}
-        #: Victims that plugins refused to this kind of claimant.
+        #: Victims that plugins rejected for this kind of preemptor.
         self._refused: set[str] = set()
-        #: What was learned since the last `settle`, in case that it has to be forgotten.
+        #: What was learned since the last `settle`, to be forgotten after a rollback.
         self._lately_dropped: list[int] = []
         self._lately_refused: list[str] = []
         self._fresh = self._ledger.log.position
         self._heap: list[_Entry] = [(bound, row, 0) for row, bound in self._first_bounds()]
         heapq.heapify(self._heap)
-        #: On how many nodes room could be made.
+        #: The number of nodes on which preemption is possible.
         self.size = len(self._heap)
 
     @property
@@ -56,7 +63,7 @@ class NodeRanking:
         return self._session.jobs[self._preemptor.job]
 
     def _possible(self) -> list[int]:
-        """Nodes that would have the room if every candidate left."""
+        """Nodes that would have enough capacity without all candidates."""
         ledger, rows = self._ledger, self._ledger.all_rows
         fits = self._admitted.copy()
         dimensions = [dimension for dimension, _ in self._request]
@@ -72,7 +79,7 @@ class NodeRanking:
         return possible
 
     def _first_bounds(self) -> Iterable[tuple[int, Bound]]:
-        """The bounds of all nodes. Where it matters who asks about whom, they are found one by one."""
+        """The bounds of all nodes. Where candidates depend on the preemptor, they are computed one by one."""
         possible = self._possible()
         if self._pool.depends_on_preemptor(self._job) or not possible:
             return [(row, bound) for row in possible if (bound := self.bound(row)) is not None]
@@ -94,13 +101,13 @@ class NodeRanking:
 
     # -- bounds -------------------------------------------------------------------------------------------------
 
-    def candidates(self, preemptor: Job, row: int) -> list[Candidate]:
-        """Who may be asked about on a node: those that were not refused before."""
+    def candidates(self, preemptor: Job, row: int) -> list[VictimCandidate]:
+        """The candidates on a node that were not rejected before."""
         found, refused = self._pool.at(preemptor, row), self._refused
         return [each for each in found if each.task.uid not in refused] if refused else found
 
     def bound(self, row: int) -> Bound | None:
-        """What room on the node costs at least; None when it cannot be made."""
+        """The lower cost bound of the node; None when preemption is impossible there."""
         short = self._shortage(row)
         if not short:
             return self._cheapest(row) if self._by_victims_alone else _FREE
@@ -117,14 +124,16 @@ class NodeRanking:
         return None
 
     def _cheapest(self, row: int) -> Bound | None:
-        """The bound where anybody's leaving may be enough."""
+        """The bound where any single eviction may suffice."""
         candidates = self.candidates(self._job, row)
         if not candidates:
             return None
         return _bound(candidates, candidates[0].grade, 1)
 
-    def _priced(self, short: Request, largest: dict[int, int], candidates: Sequence[Candidate], place: int) -> Bound:
-        """The bound, when the candidates up to `place` are enough: those of its grade may all be among the victims."""
+    def _priced(
+        self, short: Request, largest: dict[int, int], candidates: Sequence[VictimCandidate], place: int
+    ) -> Bound:
+        """The bound, when the candidates up to `place` suffice: all of its grade may be among the victims."""
         grade = candidates[place].grade
         for each in candidates[place + 1 :]:
             if each.grade != grade:
@@ -148,7 +157,7 @@ class NodeRanking:
     # -- taking -------------------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Look again at the nodes that have changed."""
+        """Recompute the nodes that have changed."""
         log = self._ledger.log
         if log.position == self._fresh:
             return
@@ -187,18 +196,18 @@ class NodeRanking:
         return found
 
     def take(self) -> None:
-        """Take the first node out."""
+        """Remove the first node."""
         heapq.heappop(self._heap)
 
     def put_back(self, bound: Bound, row: int) -> None:
         heapq.heappush(self._heap, (bound, row, self._versions.get(row, 0)))
 
     def drop(self, row: int) -> None:
-        """Nothing can be done on the node that was taken out."""
+        """Record that preemption is impossible on the node that was removed."""
         self._lately_dropped.append(row)
 
     def refuse(self, refused: Sequence[Task]) -> None:
-        """The plugins let none of these go."""
+        """Record that the plugins allow none of these."""
         for task in refused:
             if task.uid not in self._refused:
                 self._refused.add(task.uid)
@@ -207,19 +216,19 @@ class NodeRanking:
     # -- endings ------------------------------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """What was learned holds."""
+        """Keep what was learned."""
         self._lately_dropped, self._lately_refused = [], []
 
     def forget(self) -> None:
-        """What was learned was true of a plan that is given up."""
+        """Forget what was learned from a plan that is not carried out."""
         self._refused.difference_update(self._lately_refused)
         for row in self._lately_dropped:
             self._put(row)
         self.settle()
 
 
-def _bound(candidates: Sequence[Candidate], grade: Grade, number: int) -> Bound:
-    """The bound for so many victims up to a grade."""
+def _bound(candidates: Sequence[VictimCandidate], grade: Grade, number: int) -> Bound:
+    """The bound for this number of victims up to a grade."""
     tasks = [each.task for each in candidates if each.grade <= grade]
     ages = sorted(-task.created for task in tasks)
     return grade, number, sum(ages[:number]), -max(task.order[1] for task in tasks)

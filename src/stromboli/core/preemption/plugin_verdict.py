@@ -1,4 +1,4 @@
-"""How the plugins judge some candidates, told one by one: who lets whom go, and who objects."""
+"""The answers of the plugins about candidates, by plugin: approvals and vetoes."""
 
 from __future__ import annotations
 
@@ -7,54 +7,54 @@ from dataclasses import dataclass, field
 
 from stromboli.core.config.combining import Answer
 from stromboli.core.model.tasks.task import Task
-from stromboli.core.preemption.rules import Terms
+from stromboli.core.preemption.rules import PreemptionRules
 from stromboli.core.session.decision_records import Objection, PluginApproval
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 
-_Named = list[tuple[str, Answer]]
+_NamedAnswers = list[tuple[str, Answer]]
 
-#: The rule of those about whom no plugin says anything.
-NOBODY = "nobody"
+#: The rule of candidates about which no plugin answers.
+NO_PLUGIN = "no-plugin"
 
 
 @dataclass(slots=True)
 class PluginVerdict:
-    """The answers of all plugins to one question about one claimant."""
+    """The answers of all plugins to one extension point about one preemptor."""
 
     session: Session
     preemptor: Task
     allowed: list[Task] = field(default_factory=list)
-    #: By the uid of a candidate that may not go, the name of the plugin that objects.
+    #: By the uid of a protected candidate, the name of the plugin that vetoes.
     objecting: dict[str, str] = field(default_factory=dict)
-    #: Those that had a say in whom to let go, with how many they let go; guards have a say only where nobody else has.
+    #: The deciding plugins, with the number of tasks they allow; guards decide only where no other plugin answers.
     deciding: dict[str, int] = field(default_factory=dict)
-    #: All others that let those go.
+    #: All other plugins that allow those.
     consenting: list[str] = field(default_factory=list)
 
     def veto(self, task: Task) -> tuple[str, Callable[[], str], str]:
-        """The plugin that objects to a candidate, what it says, and the candidate."""
-        name = self.objecting.get(task.uid, NOBODY)
-        if name == NOBODY:
-            return name, lambda: "no configured plugin lets it go", task.key
+        """The plugin that vetoes a candidate, its message, and the candidate."""
+        name = self.objecting.get(task.uid, NO_PLUGIN)
+        if name == NO_PLUGIN:
+            return name, lambda: "no configured plugin allows its eviction", task.key
         plugin = self.session.program.plugins[name]
-        return name, lambda: words_of(plugin.veto, self.preemptor, task) or "it gives no reason", task.key
+        return name, lambda: plugin_message(plugin.veto, self.preemptor, task) or "no reason given", task.key
 
     def consents(self, task: Task) -> tuple[PluginApproval, ...]:
-        """Who lets a lawful victim go. The rule that singled it out is the narrowest of those that give a right."""
+        """The plugins that allow a victim. The decisive rule is the narrowest of those with a justification."""
         plugins = self.session.program.plugins
-        rights = {name: words_of(plugins[name].justification, self.preemptor, task) for name in self.deciding}
+        rights = {name: plugin_message(plugins[name].justification, self.preemptor, task) for name in self.deciding}
         by_right = [name for name, right in rights.items() if right] or list(rights)
         decisive = min(by_right, key=self.deciding.__getitem__, default=None)
         consents = [PluginApproval(name, right, name == decisive) for name, right in rights.items()]
         return (*consents, *(PluginApproval(name) for name in self.consenting))
 
 
-def judge(session: Session, terms: Terms, preemptor: Task, candidates: Sequence[Task]) -> PluginVerdict:
-    """Ask every plugin for itself; the rule is that of `guarded_intersection`."""
+def ask_plugins(session: Session, rules: PreemptionRules, preemptor: Task, candidates: Sequence[Task]) -> PluginVerdict:
+    """Ask every plugin separately; the combining rule is that of `guarded_intersection`."""
     verdict = PluginVerdict(session, preemptor)
-    guards, tiers, everywhere = _named(session.program, terms.question)
-    subject = terms.subject(preemptor)
+    guards, tiers, everywhere = _named_answers(session.program, rules.question)
+    subject = rules.subject(preemptor)
     left, asked = list(candidates), dict[str, int]()
     for name, answer in guards:
         victims = answer(subject, left)
@@ -70,9 +70,13 @@ def judge(session: Session, terms: Terms, preemptor: Task, candidates: Sequence[
 
 
 def _ask_tiers(
-    verdict: PluginVerdict, subject: object, tiers: Sequence[_Named], everywhere: _Named, left: Sequence[Task]
+    verdict: PluginVerdict,
+    subject: object,
+    tiers: Sequence[_NamedAnswers],
+    everywhere: _NamedAnswers,
+    left: Sequence[Task],
 ) -> None:
-    """The first tier whose members agree on somebody decides; those without an agreement object."""
+    """The first tier whose members agree on a victim decides; without an agreement its members veto."""
     for tier in tiers:
         votes = {name: answer(subject, left) for name, answer in tier}
         chosen = {name: {victim.uid for victim in victims} for name, victims in votes.items() if victims is not None}
@@ -93,7 +97,7 @@ def _ask_tiers(
 
 
 def _keep(verdict: PluginVerdict, name: str, tasks: Iterable[Task], uids: set[str]) -> list[Task]:
-    """Those among the tasks that a plugin lets go. Whoever objected first is remembered."""
+    """The tasks that a plugin allows. The first veto of each task is kept."""
     kept = []
     for task in tasks:
         if task.uid in uids:
@@ -103,8 +107,8 @@ def _keep(verdict: PluginVerdict, name: str, tasks: Iterable[Task], uids: set[st
     return kept
 
 
-def _named(program: Program, question: str) -> tuple[_Named, list[_Named], _Named]:
-    """The guards, the others by tier, and those that object in every tier, with their names."""
+def _named_answers(program: Program, question: str) -> tuple[_NamedAnswers, list[_NamedAnswers], _NamedAnswers]:
+    """The guards, the others by tier, and those that veto in every tier, with their names."""
     named = program.named(question)
     guards, tiers, everywhere = program.guarded(question)
     return (
@@ -114,21 +118,21 @@ def _named(program: Program, question: str) -> tuple[_Named, list[_Named], _Name
     )
 
 
-def words_of(tell: Answer, preemptor: Task, victim: Task) -> str:
-    """What a plugin says about a victim. One that cannot say it has decided nevertheless."""
+def plugin_message(message: Answer, preemptor: Task, victim: Task) -> str:
+    """The message of a plugin about a victim. Its decision counts even if the message raises an error."""
     try:
-        return str(tell(preemptor, victim))
+        return str(message(preemptor, victim))
     except Exception as error:
-        return f"(it cannot say why: {type(error).__name__}: {error})"
+        return f"(reason unavailable: {type(error).__name__}: {error})"
 
 
 def grouped(reasons: Iterable[tuple[str, Callable[[], str], str]]) -> tuple[Objection, ...]:
-    """Objections out of (rule, words, object), the commonest rule first. Words are asked for once per rule."""
+    """Objections out of (rule, message, object), the commonest rule first. The message is computed once per rule."""
     objects: dict[str, list[str]] = {}
     whys: dict[str, str] = {}
-    for rule, tell, name in reasons:
+    for rule, message, name in reasons:
         if rule not in whys:
-            whys[rule] = tell()
+            whys[rule] = message()
         objects.setdefault(rule, []).append(name)
     order = sorted(objects, key=lambda rule: -len(objects[rule]))
     return tuple(Objection(rule, whys[rule], tuple(objects[rule])) for rule in order)

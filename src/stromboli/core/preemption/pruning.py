@@ -1,4 +1,4 @@
-"""The last look at a whole plan: whom it would also do without."""
+"""Pruning: the evictions that a whole plan does not need."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from collections.abc import Collection, Iterable, Sequence
 
 from stromboli.core.model.jobs.job import role_ready
 from stromboli.core.model.tasks.task import Task
-from stromboli.core.preemption.selection import Choice
-from stromboli.core.preemption.units import Unit
+from stromboli.core.preemption.selection import VictimSelection
+from stromboli.core.preemption.units import EvictionUnit
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import Kind, Plan, Statement
 
 
-def prune(session: Session, statement: Statement, choice: Choice, units: Sequence[Unit]) -> None:
-    """Take back every unit that is not needed any more. What was taken for the tasks that came last may have made
-    unnecessary what was taken for the first. Those that could all stay are taken back together, if that will do.
+def prune(session: Session, statement: Statement, selection: VictimSelection, units: Sequence[EvictionUnit]) -> None:
+    """Take back every unit that is not needed any more: evictions for the last tasks may have made those for the first
+    unnecessary. Units that could all stay are taken back together, if the plan still holds.
     """
-    staying = _have_room(session, units)
-    if len(staying) > 1 and _try_without(session, statement, choice, staying):
+    staying = _could_stay(session, units)
+    if len(staying) > 1 and _try_without(session, statement, selection, staying):
         units = [unit for unit in units if unit not in staying]
     for unit in units:
-        if _have_room(session, [unit]):
-            _try_without(session, statement, choice, [unit])
+        if _could_stay(session, [unit]):
+            _try_without(session, statement, selection, [unit])
 
 
-def _have_room(session: Session, units: Sequence[Unit]) -> list[Unit]:
-    """Those that could stay where they are beside everybody who has been given a room, and beside each other."""
+def _could_stay(session: Session, units: Sequence[EvictionUnit]) -> list[EvictionUnit]:
+    """The units that could stay on their nodes beside all placed tasks, and beside each other."""
     ledger = session.ledger
     books, layout = ledger.books, ledger.layout
     left: dict[tuple[int, int], int] = {}
@@ -53,34 +53,36 @@ def _held(session: Session, tasks: Iterable[Task]) -> dict[tuple[int, int], int]
     return held
 
 
-def _try_without(session: Session, statement: Statement, choice: Choice, units: Sequence[Unit]) -> bool:
+def _try_without(
+    session: Session, statement: Statement, selection: VictimSelection, units: Sequence[EvictionUnit]
+) -> bool:
     whole = statement.save()
-    spared = {task.uid for unit in units for task in unit.tasks}
+    protected = {task.uid for unit in units for task in unit.tasks}
     statement.rollback(0)
-    if _replayed(statement, choice, whole, spared) and all(_leaves_gangs(session, unit) for unit in units):
+    if _replayed(statement, selection, whole, protected) and all(_leaves_gangs_whole(session, unit) for unit in units):
         return True
     statement.rollback(0)
     statement.recover(whole)
     return False
 
 
-def _replayed(statement: Statement, choice: Choice, plan: Plan, spared: Collection[str]) -> bool:
-    """Do everything again except these evictions; whether every claimant still gets its place. All victims go first, as
-    the first claimant may get the room of the last.
+def _replayed(statement: Statement, selection: VictimSelection, plan: Plan, protected: Collection[str]) -> bool:
+    """Repeat all operations except these evictions; report whether every preemptor still gets its place. All evictions
+    come first, as the first preemptor may get the capacity of the last victim.
     """
     for saved in plan.operations:
-        if saved.kind is Kind.EVICT and saved.tasks[0].uid not in spared:
+        if saved.kind is Kind.EVICT and saved.tasks[0].uid not in protected:
             statement.evict(saved.tasks[0], saved.reason, saved.preemptor)
     for saved in plan.operations:
         if saved.kind is not Kind.EVICT:
             task, row = saved.tasks[0], saved.rows[0]
-            if not choice.takes(task, row):
+            if not selection.takes(task, row):
                 return False
             statement.pipeline(task, row, after_eviction=saved.after_eviction)
     return True
 
 
-def _leaves_gangs(session: Session, unit: Unit) -> bool:
-    """Whether the jobs of the unit are whole, or gone."""
+def _leaves_gangs_whole(session: Session, unit: EvictionUnit) -> bool:
+    """Report whether the jobs of the unit are whole, or gone."""
     jobs = {task.job: session.jobs[task.job] for task in unit.tasks}
     return all(job.has_minimum(role_ready) for job in jobs.values())

@@ -1,4 +1,4 @@
-"""The terms on which an action takes room: from whom, and who is asked whether that is lawful."""
+"""The rules of an action that preempts: which tasks are candidates, and which plugins allow their eviction."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.reasons import Reason
 from stromboli.core.model.tasks.task import Task, TaskStatus
-from stromboli.core.preemption.cost import BY_COST, Comparison
+from stromboli.core.preemption.cost import BY_COST, CostComparison
 from stromboli.core.preemption.thrash_guard import ThrashGuard
 
 
@@ -17,25 +17,25 @@ def _itself(preemptor: Task) -> object:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    #: The name of the action: the reason that victims are told.
+class PreemptionRules:
+    #: The name of the action: the reason of its evictions.
     action: str
-    #: The name of the question that plugins are asked: `preemptable`, `reclaimable` or `evictable`.
+    #: The extension point: `preemptable`, `reclaimable` or `evictable`.
     question: str
-    #: Whether victims are of the claimant's own queue; otherwise they are of other queues.
+    #: Whether victims are in the preemptor's own queue; otherwise they are in other queues.
     own_queue: bool
-    #: Victims are in one of these.
+    #: The statuses of victims.
     statuses: tuple[TaskStatus, ...]
-    #: Which candidates may be evicted for a claimant: the plugins' answer.
+    #: Which candidates may be evicted for a preemptor: the plugins' answer.
     allowed: Callable[[Task, Sequence[Task]], list[Task]]
-    #: Whether a claimant of this job may take anything from that job at all.
-    reaches: Callable[[Job, Job], bool]
-    #: Who may not take from whom, because it was the other way round a short while ago.
+    #: Whether a preemptor of the first job may evict tasks of the second job at all.
+    may_target: Callable[[Job, Job], bool]
+    #: Which jobs are protected from which, because they received their capacity a short while ago.
     thrash_guard: ThrashGuard
-    #: Why nothing may be claimed for a task now; None when it may.
+    #: Why no preemption is allowed for a task now; None when it is.
     may_preempt: Callable[[Task], Reason | None]
-    #: For whom plugins are asked: what their answers get as the first argument.
+    #: The first argument of the plugins' answers for a preemptor.
     subject: Callable[[Task], object] = _itself
-    #: Whether gangs may go whole; otherwise only members go that a gang can spare.
+    #: Whether whole gangs may be evicted; otherwise only spare members are.
     evicts_whole_gangs: bool = True
-    comparison: Comparison = BY_COST
+    comparison: CostComparison = BY_COST

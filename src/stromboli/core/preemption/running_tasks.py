@@ -1,4 +1,4 @@
-"""The tasks of one queue that stand on nodes, in columns: in the order of their nodes."""
+"""The running tasks of one queue in columns, in the order of their nodes."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.session.session import Session
 
-#: The priorities of job and task, and whether its job cannot spare it.
+#: The priorities of job and task, and whether it is no spare member.
 Worth = tuple[int, int, bool]
 
 
 def has_spare_members(job: Job) -> bool:
-    """Whether the job has more than it needs: then some of its tasks may go, and it goes on with the others."""
+    """Report whether the job has more tasks than it needs, so that some may be evicted."""
     return ready_in(job.counts) > job.spec.min_available
 
 
-class Standing:
+class RunningTasks:
     """Entry i of every column belongs to task i."""
 
     def __init__(self, session: Session, statuses: Sequence[TaskStatus], jobs: Sequence[Job]) -> None:
@@ -46,14 +46,14 @@ class Standing:
 
     @cached_property
     def classes(self) -> tuple[list[TaskClass], Index]:
-        """The classes that occur, and the place of each task's class among them."""
+        """The classes of the tasks, and the index of each task's class among them."""
         numbers = np.fromiter((task.task_class.number for task in self.tasks), np.int64, len(self.tasks))
         _, firsts, which = np.unique(numbers, return_index=True, return_inverse=True)
         return [self.tasks[first].task_class for first in firsts.tolist()], which
 
     @cached_property
     def worths(self) -> tuple[list[Worth], Index]:
-        """What tasks are worth, smallest first, and the place of each task's worth among these."""
+        """The worths of the tasks, smallest first, and the index of each task's worth among them."""
         places, of_jobs = dict[Worth, int](), dict[str, tuple[int, bool]]()
         found = [places.setdefault(self._worth(task, of_jobs), len(places)) for task in self.tasks]
         ordered = sorted(places)
@@ -75,7 +75,7 @@ class Standing:
 
     @cached_property
     def numbers(self) -> Index:
-        """The numbers of members of numbered sets."""
+        """The ordinals of members of numbered sets."""
         return np.fromiter((task.order[1] for task in self.tasks), np.int64, len(self.tasks))
 
     def amounts(self, dimension: int) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""The cheapest lawful victims on one node."""
+"""The cheapest allowed victims on one node."""
 
 from __future__ import annotations
 
@@ -7,43 +7,43 @@ from dataclasses import dataclass
 
 from stromboli.core.model.resources.resources import Request
 from stromboli.core.model.tasks.task import Task
-from stromboli.core.preemption.candidates import Candidate, Pool
+from stromboli.core.preemption.candidates import CandidatePool, VictimCandidate
 from stromboli.core.preemption.cost import Cost, Grade
-from stromboli.core.preemption.rules import Terms
-from stromboli.core.preemption.units import Unit, UnitBuilder
+from stromboli.core.preemption.rules import PreemptionRules
+from stromboli.core.preemption.units import EvictionUnit, UnitBuilder
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import Statement
 
 
 @dataclass(slots=True)
 class NodePreemptionPlan:
-    """A place for a claimant, and what has to go for it."""
+    """A node for a preemptor, and the evictions it needs."""
 
     row: int
-    units: list[Unit]
+    units: list[EvictionUnit]
     victims: list[Task]
-    #: The grade of the most important.
+    #: The grade of the most important victim.
     top: Grade
     cost: Cost
 
 
-class Choice:
-    """Finds what has to leave a node so that a claimant can have it."""
+class VictimSelection:
+    """Selects the victims on a node for a preemptor."""
 
-    def __init__(self, session: Session, terms: Terms, maker: UnitBuilder, statement: Statement) -> None:
+    def __init__(self, session: Session, rules: PreemptionRules, builder: UnitBuilder, statement: Statement) -> None:
         self._session = session
-        self._terms = terms
-        self._maker = maker
+        self._rules = rules
+        self._builder = builder
         self._statement = statement
 
     def on(
-        self, preemptor: Task, row: int, victims: Sequence[Candidate], resources_suffice: bool
+        self, preemptor: Task, row: int, victims: Sequence[VictimCandidate], resources_suffice: bool
     ) -> NodePreemptionPlan | None:
-        """The plan for a node. `victims` are lawful, in the order in which the plugins were asked about them; with
-        `only_room`, a node that has the room surely takes the claimant.
+        """The plan for a node. `victims` are allowed, in the order in which the plugins evaluated them; with
+        `resources_suffice`, a node with enough free resources accepts the preemptor.
         """
-        units = self._maker.units(preemptor, victims)
-        question = _Question(self, preemptor, row, resources_suffice)
+        units = self._builder.units(preemptor, victims)
+        question = _NodeSelection(self, preemptor, row, resources_suffice)
         chosen = question.chosen(units)
         if chosen is not None and not self._may_go_together(chosen):
             chosen = question.chosen(self._within_budgets(units))
@@ -55,46 +55,48 @@ class Choice:
             here = {task.uid for task in ordered}
             ordered += [task for uid, task in going.items() if uid not in here]
         top = max((unit.grade for unit in chosen), default=())
-        return NodePreemptionPlan(row, chosen, ordered, top, self._terms.comparison.cost(self._session, top, ordered))
+        return NodePreemptionPlan(row, chosen, ordered, top, self._rules.comparison.cost(self._session, top, ordered))
 
-    def _may_go_together(self, units: Sequence[Unit]) -> bool:
-        """Whether disruption budgets have enough left for all of them."""
+    def _may_go_together(self, units: Sequence[EvictionUnit]) -> bool:
+        """Report whether disruption budgets have enough left for all of them."""
         budgets = self._session.ledger.budgets
         return not budgets.of_task or budgets.may_spend(list({task.uid for unit in units for task in unit.tasks}))
 
-    def _within_budgets(self, units: Sequence[Unit]) -> list[Unit]:
-        """Units that may all go together, those of lower grades first."""
-        affordable: list[Unit] = []
+    def _within_budgets(self, units: Sequence[EvictionUnit]) -> list[EvictionUnit]:
+        """Units that may all be evicted together, those of lower grades first."""
+        affordable: list[EvictionUnit] = []
         for unit in sorted(units, key=lambda unit: unit.grade):
             if self._may_go_together([*affordable, unit]):
                 affordable.append(unit)
         return affordable
 
-    def _is_allowed_in_order(self, preemptor: Task, chosen: Sequence[Unit]) -> bool:
-        """Whether every unit may still go when those before it are gone. Tasks that go one by one were asked about
-        together; a gang was asked about alone.
+    def _is_allowed_in_order(self, preemptor: Task, chosen: Sequence[EvictionUnit]) -> bool:
+        """Report whether every unit may still be evicted after the earlier ones. Single tasks were evaluated together;
+        a gang was evaluated alone.
         """
         if len(chosen) < 2 or all(len(unit.tasks) == 1 for unit in chosen):
             return True
         statement, mark = self._statement, len(self._statement.operations)
         is_evictable_in_order = True
         for unit in chosen:
-            standing = [task for task in unit.tasks if self._session.ledger.status_of(task) in self._terms.statuses]
-            is_evictable_in_order = is_evictable_in_order and self._maker.may_evict_all(preemptor, standing)
+            standing = [task for task in unit.tasks if self._session.ledger.status_of(task) in self._rules.statuses]
+            is_evictable_in_order = is_evictable_in_order and self._builder.may_evict_all(preemptor, standing)
             for task in standing if is_evictable_in_order else ():
-                statement.evict(task, self._terms.action, preemptor.job)
+                statement.evict(task, self._rules.action, preemptor.job)
         statement.rollback(mark)
         return is_evictable_in_order
 
-    def preferred(self, preemptor: Task, row: int, candidates: Sequence[Candidate], pool: Pool) -> list[Candidate]:
-        """Candidates by grade, those first that give most of what is short, then those that have worked least, and
+    def preferred(
+        self, preemptor: Task, row: int, candidates: Sequence[VictimCandidate], pool: CandidatePool
+    ) -> list[VictimCandidate]:
+        """Candidates by grade, those first that release most of the shortage, then those that have worked least, and
         among equals as the plugins order them.
         """
         if len(candidates) < 2:
             return list(candidates)
         short, parts = self.shortage(preemptor, row), dict[int, float]()
 
-        def place(each: Candidate) -> tuple[Grade, float, float]:
+        def place(each: VictimCandidate) -> tuple[Grade, float, float]:
             task_class = each.task.task_class
             part = parts.get(task_class.number)
             if part is None:
@@ -109,7 +111,7 @@ class Choice:
         return sorted(candidates, key=place)
 
     def takes(self, preemptor: Task, row: int) -> bool:
-        """Whether queue and node take the claimant as things stand."""
+        """Report whether queue and node accept the preemptor in the current state."""
         return self.is_allowed(preemptor) and self._session.search.filter(preemptor, row)
 
     def is_allowed(self, preemptor: Task) -> bool:
@@ -118,16 +120,16 @@ class Choice:
         return session.allocatable(queue, preemptor.task_class, 1) is None
 
     def would_take(self, preemptor: Task, row: int, victims: Sequence[Task]) -> bool:
-        """Whether they would take it without these victims."""
+        """Report whether they would accept it without these victims."""
         statement, mark = self._statement, len(self._statement.operations)
         for task in victims:
-            statement.evict(task, self._terms.action, preemptor.job)
+            statement.evict(task, self._rules.action, preemptor.job)
         fits = self.takes(preemptor, row)
         statement.rollback(mark)
         return fits
 
     def shortage(self, preemptor: Task, row: int) -> Request:
-        """What the node lacks for the claimant once everything that is being released is gone."""
+        """What the node lacks for the preemptor after everything that is being released is gone."""
         ledger = self._session.ledger
         books, layout = ledger.books, ledger.layout
         short = []
@@ -139,7 +141,7 @@ class Choice:
         return tuple(short)
 
     def has_no_filters(self, preemptor: Task) -> bool:
-        """Whether a node that has the room surely takes the claimant, if its queue does."""
+        """Report whether a node with enough free resources accepts the preemptor, if its queue does."""
         view = self._session.search.view(preemptor.task_class)
         return not view.row_filters and not view.cluster_filters
 
@@ -147,51 +149,51 @@ class Choice:
         return self._session.ledger.row_of(task)
 
 
-class _Question:
-    """One claimant and one node: which units are enough?"""
+class _NodeSelection:
+    """One preemptor and one node: which units suffice?"""
 
-    def __init__(self, choice: Choice, preemptor: Task, row: int, resources_suffice: bool) -> None:
-        self._choice = choice
+    def __init__(self, selection: VictimSelection, preemptor: Task, row: int, resources_suffice: bool) -> None:
+        self._selection = selection
         self._preemptor = preemptor
         self._row = row
-        self._short = choice.shortage(preemptor, row)
+        self._short = selection.shortage(preemptor, row)
         self._resources_suffice = resources_suffice
-        self._gains: dict[Unit, dict[int, int]] = {}
+        self._gains: dict[EvictionUnit, dict[int, int]] = {}
 
-    def chosen(self, units: Sequence[Unit]) -> list[Unit] | None:
-        """The units that have to go; None when all together are not enough."""
+    def chosen(self, units: Sequence[EvictionUnit]) -> list[EvictionUnit] | None:
+        """The units to evict; None when all together do not suffice."""
         if self._resources_suffice and self._short and _are_alike(units):
             return self._youngest(units)
         enough = self.enough(units)
         return None if enough is None else self.spare(enough)
 
-    def _youngest(self, units: Sequence[Unit]) -> list[Unit] | None:
-        """The same where no unit is worth more than another: as many as are needed of those that have worked least."""
+    def _youngest(self, units: Sequence[EvictionUnit]) -> list[EvictionUnit] | None:
+        """The same where all units are equal: as many as are needed of those that have worked least."""
         held = dict(units[0].tasks[0].task_class.request)
         if any(not held.get(dimension) for dimension, _ in self._short):
             return None
         needed = max(-(-missing // held[dimension]) for dimension, missing in self._short)
         return sorted(units, key=lambda unit: -unit.tasks[0].created)[:needed] if needed <= len(units) else None
 
-    def _gain(self, unit: Unit) -> dict[int, int]:
-        """What the unit leaves behind on this node, of what is short."""
+    def _gain(self, unit: EvictionUnit) -> dict[int, int]:
+        """What the unit releases on this node, of the shortage."""
         known = self._gains.get(unit)
         if known is None:
             short = dict(self._short)
             known = dict.fromkeys(short, 0)
             for task in unit.tasks:
-                if self._choice.row_of(task) == self._row:
+                if self._selection.row_of(task) == self._row:
                     for dimension, amount in task.task_class.request:
                         if dimension in known:
                             known[dimension] += amount
             self._gains[unit] = known
         return known
 
-    def _is_enough(self, units: Sequence[Unit]) -> bool:
+    def _is_enough(self, units: Sequence[EvictionUnit]) -> bool:
         if self._short:
             distinct = {task.uid: task for unit in units for task in unit.tasks} if len(units) > 1 else None
             if distinct is not None and len(distinct) < sum(len(unit.tasks) for unit in units):
-                units = [Unit(tuple(distinct.values()), ())]
+                units = [EvictionUnit(tuple(distinct.values()), ())]
             gains = [self._gain(unit) for unit in units]
             for dimension, missing in self._short:
                 if sum(gain[dimension] for gain in gains) < missing:
@@ -199,12 +201,12 @@ class _Question:
         if self._resources_suffice:
             return True
         going = {task.uid: task for unit in units for task in unit.tasks}
-        return self._choice.would_take(self._preemptor, self._row, list(going.values()))
+        return self._selection.would_take(self._preemptor, self._row, list(going.values()))
 
-    def enough(self, units: Sequence[Unit]) -> list[Unit] | None:
-        """Units up to the lowest grade with which there is enough; None when all together are not."""
+    def enough(self, units: Sequence[EvictionUnit]) -> list[EvictionUnit] | None:
+        """Units up to the lowest sufficient grade; None when all together do not suffice."""
         ordered = sorted(units, key=lambda unit: unit.grade)
-        chosen: list[Unit] = []
+        chosen: list[EvictionUnit] = []
         for place, unit in enumerate(ordered):
             chosen.append(unit)
             is_last = place + 1 == len(ordered) or ordered[place + 1].grade != unit.grade
@@ -212,29 +214,30 @@ class _Question:
                 return chosen
         return None
 
-    def spare(self, chosen: list[Unit]) -> list[Unit]:
-        """Leave alone every unit without which there is still enough: the most important first, then those that go
-        together with most others, then those that give least, then those that have been at work for longest, then those
-        that the plugins let go last.
+    def spare(self, chosen: list[EvictionUnit]) -> list[EvictionUnit]:
+        """Protect every unit that is not needed: the most important first, then those with most members, then those
+        that release least, then those that have worked longest, then those that the plugins order last.
         """
-        spared_first = chosen[::-1]
-        spared_first.sort(key=self._worth, reverse=True)
+        protected_first = chosen[::-1]
+        protected_first.sort(key=self._worth, reverse=True)
         if self._resources_suffice and all(len(unit.tasks) == 1 for unit in chosen):
-            return self._spare_by_amounts(chosen, spared_first)
-        for unit in spared_first:
+            return self._spare_by_amounts(chosen, protected_first)
+        for unit in protected_first:
             rest = [each for each in chosen if each is not unit]
             if self._is_enough(rest):
                 chosen = rest
         return chosen
 
-    def _spare_by_amounts(self, chosen: list[Unit], spared_first: Sequence[Unit]) -> list[Unit]:
-        """The same where tasks go one by one and only amounts count."""
+    def _spare_by_amounts(
+        self, chosen: list[EvictionUnit], protected_first: Sequence[EvictionUnit]
+    ) -> list[EvictionUnit]:
+        """The same where all units are single tasks and only amounts count."""
         left = {dimension: -missing for dimension, missing in self._short}
         for unit in chosen:
             for dimension, amount in self._gain(unit).items():
                 left[dimension] += amount
         staying = set()
-        for unit in spared_first:
+        for unit in protected_first:
             gain = self._gain(unit)
             if all(left[dimension] >= amount for dimension, amount in gain.items()):
                 staying.add(unit)
@@ -242,14 +245,14 @@ class _Question:
                     left[dimension] -= amount
         return [unit for unit in chosen if unit not in staying]
 
-    def _worth(self, unit: Unit) -> tuple[Grade, int, float, float]:
+    def _worth(self, unit: EvictionUnit) -> tuple[Grade, int, float, float]:
         gain = self._gain(unit)
         part = sum(min(gain[dimension], missing) / missing for dimension, missing in self._short)
         return unit.grade, len(unit.tasks), -part, -min(task.created for task in unit.tasks)
 
 
-def _are_alike(units: Sequence[Unit]) -> bool:
-    """Whether all are single tasks of one class and one grade."""
+def _are_alike(units: Sequence[EvictionUnit]) -> bool:
+    """Report whether all are single tasks of one class and one grade."""
     if not units or len(units[0].tasks) > 1:
         return False
     grade, task_class = units[0].grade, units[0].tasks[0].task_class

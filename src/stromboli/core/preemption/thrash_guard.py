@@ -1,8 +1,8 @@
-"""Truce: whoever had to make room does not take it back at once.
+"""The thrash guard: a preempted job does not preempt back at once.
 
-Where rules would let two jobs evict each other in turn, both would lose their work for ever. For a while after one was
-given the room of another, the other may not take from it: neither the job that lost it, nor, where queues got back
-their share, any job of the queue that lost it.
+Where rules allow two jobs to evict each other in turn, both would lose their work repeatedly. For a while after one
+received the capacity of another, it is protected: from the job that lost it and, after a reclaim, from every job of the
+queue that lost it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Window(NamedTuple):
 def _window(text: str) -> Window:
     seconds = duration_or_nothing(text)
     if seconds > MAX_HISTORY_AGE:
-        raise ValueError(f"{text!r} is longer than an hour; who made room for whom is not remembered any longer")
+        raise ValueError(f"{text!r} is longer than an hour, for which the eviction history is kept")
     return Window(text, seconds)
 
 
@@ -42,7 +42,7 @@ class ThrashGuardArguments(Arguments):
 
 
 class ThrashGuard:
-    """Who may not take from whom in this cycle. False when there is nobody."""
+    """Which jobs are protected from which in this cycle. False when there are none."""
 
     def __init__(self, session: Session, window: Window) -> None:
         self.window = window.text
@@ -55,5 +55,5 @@ class ThrashGuard:
         return bool(self._jobs)
 
     def protects(self, holder: Job, preemptor: Job) -> bool:
-        """Whether the holder of a room is safe from a claimant who lost it, itself or its queue, a short while ago."""
+        """Report whether the holder received capacity that the preemptor, or its queue, lost a short while ago."""
         return (preemptor.key, holder.key) in self._jobs or (preemptor.queue, holder.key) in self._queues

@@ -1,4 +1,4 @@
-"""Units of eviction: a task that its gang can spare, or a gang that goes whole."""
+"""Units of eviction: a spare member of a gang, or a whole gang."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from dataclasses import dataclass
 
 from stromboli.core.model.jobs.job import Job, ready_in, role_ready
 from stromboli.core.model.tasks.task import ALLOCATED_STATUSES, Task
-from stromboli.core.preemption.candidates import Candidate, Pool
+from stromboli.core.preemption.candidates import CandidatePool, VictimCandidate
 from stromboli.core.preemption.cost import Grade
-from stromboli.core.preemption.rules import Terms
+from stromboli.core.preemption.rules import PreemptionRules
 from stromboli.core.session.session import Session
 
 _HOLDING = frozenset(status.value for status in ALLOCATED_STATUSES)
 
 
 @dataclass(slots=True, eq=False)
-class Unit:
-    """Tasks that go together or not at all."""
+class EvictionUnit:
+    """Tasks that are evicted together or not at all."""
 
     tasks: Sequence[Task]
     grade: Grade
 
 
 class SpareMembers:
-    """How many tasks a job can do without before it is below its minimum."""
+    """How many tasks a job can lose before it is below its minimum."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -33,7 +33,7 @@ class SpareMembers:
         self._sub_jobs: dict[str, int] = {}
 
     def take(self, task: Task) -> bool:
-        """Whether this task can go as well; if so, it is counted as gone."""
+        """Report whether this task is spare as well; if so, it counts as evicted."""
         if self._left <= 0 or not self._role_can_spare(task) or not self._sub_job_can_spare(task):
             return False
         self._left -= 1
@@ -47,7 +47,7 @@ class SpareMembers:
         return minimum <= 0 or role_ready(job.role_counts[task.role]) - self._roles.get(task.role, 0) > minimum
 
     def _sub_job_can_spare(self, task: Task) -> bool:
-        """A sub-job that is needed keeps its minimum; one that is broken anyway, or not needed, need not."""
+        """A required sub-job keeps its minimum; one that is broken already, or not required, need not."""
         sub_job = self._job.sub_jobs.get(task.sub_job)
         if sub_job is None or sub_job.policy is None or not sub_job.policy.minimum:
             return True
@@ -62,15 +62,15 @@ class SpareMembers:
 
 
 class UnitBuilder:
-    """Makes units out of lawful victims."""
+    """Builds units out of allowed victims."""
 
-    def __init__(self, session: Session, terms: Terms, pool: Pool) -> None:
+    def __init__(self, session: Session, rules: PreemptionRules, pool: CandidatePool) -> None:
         self._session = session
-        self._terms = terms
+        self._rules = rules
         self._pool = pool
 
-    def units(self, preemptor: Task, victims: Sequence[Candidate]) -> list[Unit]:
-        """What can go of these victims. A gang that would be broken is there once, with all its members."""
+    def units(self, preemptor: Task, victims: Sequence[VictimCandidate]) -> list[EvictionUnit]:
+        """The units among these victims. A gang that would be broken appears once, with all its members."""
         spares: dict[str, SpareMembers] = {}
         whole: set[str] = set()
         units = []
@@ -80,36 +80,36 @@ class UnitBuilder:
             if budgets.of_task and not budgets.may_spend((task.uid,)):
                 continue
             if task.job == preemptor.job or len(jobs[task.job].tasks) == 1:
-                units.append(Unit((task,), victim.grade))
+                units.append(EvictionUnit((task,), victim.grade))
                 continue
             spare = spares.get(task.job)
             if spare is None:
                 spare = spares[task.job] = SpareMembers(jobs[task.job])
             if spare.take(task):
-                units.append(Unit((task,), victim.grade))
-            elif self._terms.evicts_whole_gangs and task.job not in whole:
+                units.append(EvictionUnit((task,), victim.grade))
+            elif self._rules.evicts_whole_gangs and task.job not in whole:
                 whole.add(task.job)
                 gang = self.whole_gang(preemptor, victim)
                 if gang is not None:
                     units.append(gang)
         return units
 
-    def whole_gang(self, preemptor: Task, first: Candidate) -> Unit | None:
-        """All members of a gang, if every one of them may go."""
+    def whole_gang(self, preemptor: Task, first: VictimCandidate) -> EvictionUnit | None:
+        """All members of a gang, if every one of them may be evicted."""
         session, codes = self._session, self._session.ledger.codes
         job = session.jobs[first.task.job]
         asking = session.jobs[preemptor.job]
         members = [task for task in job.tasks.values() if codes[task.row] in _HOLDING]
-        if not all(self._pool.stands(task) for task in members):
+        if not all(self._pool.is_candidate(task) for task in members):
             return None
         members = session.victims_in_order(members, asking)
         if not self.may_evict_all(preemptor, members) or not session.ledger.budgets.may_spend([t.uid for t in members]):
             return None
         top = max(self._pool.candidate(asking, task).grade for task in members)
-        return Unit(members, (*top[:-1], True))
+        return EvictionUnit(members, (*top[:-1], True))
 
     def may_evict_all(self, preemptor: Task, members: Sequence[Task]) -> bool:
-        """Whether each of these may go as things stand. They go at once, so none of them is judged by what is left
-        after the others.
+        """Report whether each of these may be evicted in the current state. They are evicted at once, so none of them
+        is evaluated without the others.
         """
-        return all(self._terms.allowed(preemptor, [task]) for task in members)
+        return all(self._rules.allowed(preemptor, [task]) for task in members)

@@ -64,7 +64,7 @@ class EvictionRecord:
     #: Whether its whole gang is evicted because it cannot run without this pod.
     with_gang: bool = False
     #: Protected pods on the preemptor's node.
-    spared: tuple[Objection, ...] = ()
+    protected: tuple[Objection, ...] = ()
     considered: tuple[RejectedNode, ...] = ()
     #: Description by the action itself.
     note: str = ""

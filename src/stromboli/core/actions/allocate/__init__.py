@@ -1,7 +1,7 @@
-"""allocate: give the tasks of admitted jobs their nodes, whole gangs or nothing.
+"""allocate: assign nodes to the tasks of admitted jobs, whole gangs or nothing.
 
-Queues take turns by their live shares, jobs within a queue by their order. A job first gets as many tasks as it
-must have to start, all in one statement; once it may run, it gets one more task per turn, so that others come
+Queues are ordered by their current shares, jobs within a queue by their order. A job first gets as many tasks as it
+needs to start, all in one statement; once it is ready, it gets one more task at a time, so that other jobs are served
 in between.
 """
 

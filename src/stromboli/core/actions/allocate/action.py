@@ -1,12 +1,12 @@
-"""The turns of allocate: which queue, which job, and what becomes of the attempt."""
+"""The loop of allocate: which queue, which job, and the result of the attempt."""
 
 from __future__ import annotations
 
 from stromboli.core.actions.allocate.domain_search import DomainSearch
 from stromboli.core.actions.allocate.failure_cache import is_known_failure, remember_failure
-from stromboli.core.actions.allocate.gang_placer import Placing
+from stromboli.core.actions.allocate.gang_placer import GangPlacer
 from stromboli.core.actions.allocate.pending_tasks import PendingTasks
-from stromboli.core.actions.allocate.reservations import Reserving, reservations_of
+from stromboli.core.actions.allocate.reservations import ReservationPlacer, reservations_of
 from stromboli.core.config.action import Action
 from stromboli.core.config.arguments import PredicateCacheArguments
 from stromboli.core.model.jobs.job import Job
@@ -28,20 +28,20 @@ class Allocate(Action):
             for key in pending_tasks_by_job:
                 session.refuse(session.jobs[key], Reason(Code.NO_NODES, str(NodeRefusals(0, ()))))
             return
-        turns = JobOrder(session, (session.jobs[key] for key in pending_tasks_by_job))
-        reserving = reservations_of(session, self._attempt)
+        job_order = JobOrder(session, (session.jobs[key] for key in pending_tasks_by_job))
+        reservations = reservations_of(session, self._attempt)
         try:
-            while (queue := turns.next_queue()) is not None:
+            while (queue := job_order.next_queue()) is not None:
                 if not session.is_overused(queue):
-                    self._take_turn(session, turns, queue, pending_tasks_by_job, reserving)
-                    turns.return_queue(queue)
+                    self._take_turn(session, job_order, queue, pending_tasks_by_job, reservations)
+                    job_order.return_queue(queue)
         finally:
-            if reserving is not None:
-                reserving.close()
+            if reservations is not None:
+                reservations.close()
 
     def _pending_tasks_by_job(self, session: Session) -> dict[str, PendingTasks]:
-        """What there is to do, by job. Without the enqueue action every pending job is let in here, also one whose
-        pods do not exist yet: controllers may wait for that before they create any.
+        """The pending tasks, by job. Without the enqueue action every pending job is admitted here, also one without
+        pods: controllers may wait for that before they create any.
         """
         if not any(action.name == "enqueue" for action in session.program.actions):
             for job in session.admissible:
@@ -62,12 +62,12 @@ class Allocate(Action):
     def _take_turn(
         self,
         session: Session,
-        turns: JobOrder,
+        job_order: JobOrder,
         queue: Queue,
         pending_tasks_by_job: dict[str, PendingTasks],
-        reserving: Reserving | None,
+        reservations: ReservationPlacer | None,
     ) -> None:
-        job = turns.next_job(queue)
+        job = job_order.next_job(queue)
         if job is None:
             return
         pending_tasks = pending_tasks_by_job[job.key]
@@ -77,8 +77,8 @@ class Allocate(Action):
             with session.serving(job):
                 again = (
                     self._attempt(session, job, pending_tasks)
-                    if reserving is None
-                    else reserving.serve(job, pending_tasks)
+                    if reservations is None
+                    else reservations.serve(job, pending_tasks)
                 )
         except LedgerInconsistency:
             raise
@@ -86,16 +86,16 @@ class Allocate(Action):
             session.report_error(job, error)
             return
         if again and pending_tasks:
-            turns.return_job(job)
+            job_order.return_job(job)
 
     def _attempt(self, session: Session, job: Job, pending_tasks: PendingTasks) -> bool:
-        """Try to give the job what it needs next. True when it may run, so that its other tasks get their turn."""
+        """Place what the job needs next. True when the job is ready, so that its other tasks are served later."""
         if job.spec.policies or job.spec.topology:
             return DomainSearch(session, job).allocate(pending_tasks)
         if is_known_failure(session, job, pending_tasks):
             return False
         with session.statement() as statement:
-            ready = Placing(session, statement, job).run(pending_tasks)
+            ready = GangPlacer(session, statement, job).run(pending_tasks)
             ready = ready or session.job_ready(job)
             if statement.operations and ready:
                 statement.commit()

@@ -1,8 +1,8 @@
-"""Allocating a job that is made of sub-jobs, or that wants its nodes close together.
+"""Allocation of a job with sub-jobs, or with a topology.
 
-Domains of nodes are tried group by group, the closest first. Domains that cannot hold what is needed are left out
-without a try, by their sums. The others are tried in the order of their scores, each on a statement that is undone when
-it fails; so the first that works is the best that works.
+Domains are tried group by group, the closest first. Domains that cannot hold the needed tasks by their sums are
+skipped. The others are tried in the order of their scores, each on a statement that is rolled back on failure; so the
+first that works is the best that works.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from stromboli.core.actions.allocate.domain_packer import DomainPacker
-from stromboli.core.actions.allocate.gang_placer import Placing
+from stromboli.core.actions.allocate.gang_placer import GangPlacer
 from stromboli.core.actions.allocate.pending_tasks import PendingTasks
 from stromboli.core.actions.allocate.shard_order import nodes_outside_shard, own_shard_first
 from stromboli.core.config.plugin import Domain
@@ -46,11 +46,11 @@ class DomainSearch:
         with session.statement() as statement:
             tasks = [task for task in pending_tasks.rest if session.ledger.is_pending(task)]
             if not self._place(statement, tasks, account):
-                self._tell(account)
+                self._record(account)
                 return False
             served = {task.uid for each in statement.operations for task in each.entry.tasks}
             account.placed = len(served)
-            self._tell(account)
+            self._record(account)
             pending_tasks.drop(served)
             if session.job_ready(job):
                 statement.commit()
@@ -59,19 +59,19 @@ class DomainSearch:
             return False
 
     def plan(self, tasks: Sequence[Task]) -> Plan | None:
-        """Where the tasks would go; nothing of it remains."""
+        """The placements of the tasks in a dry run."""
         with self._session.statement() as statement:
             return statement.save() if self._place(statement, tasks, self._account()) else None
 
     def _place(self, statement: Statement, tasks: Sequence[Task], account: DomainSearchRecord) -> bool:
-        """Place the job in the best domain of the first group that has one. If there is none, nothing remains."""
+        """Place the job in the best domain of the first group that has one. If there is none, roll back."""
         groups = self._session.gradient_for_job(self._job, CLUSTER)
         for group in own_shard_first(self._session, groups, tasks, account):
             if self._place_in_best(statement, tasks, account, self._look(account, group, tasks)):
                 return True
         return False
 
-    # -- accounts -----------------------------------------------------------------------------------------------
+    # -- records ------------------------------------------------------------------------------------------------
 
     def _account(self) -> DomainSearchRecord:
         session, job = self._session, self._job
@@ -84,8 +84,8 @@ class DomainSearch:
         topology = sub_job.policy.topology if sub_job.policy else None
         return DomainSearchRecord(tree, sub_job.key, topology, needed, bool(sub_job.ready_count), root)
 
-    def _tell(self, account: DomainSearchRecord) -> None:
-        """Say why no domain would do, unless it is not the fault of domains; keep the account if that is asked for."""
+    def _record(self, account: DomainSearchRecord) -> None:
+        """Report why no domain is suitable, unless another reason exists; keep the record if the session keeps any."""
         session, job = self._session, self._job
         if session.accounts is not None and session.program.flat["hyper_node_gradient_for_job"]:
             session.accounts.searches.setdefault(job.key, DomainSearchRecords()).add(account)
@@ -97,7 +97,7 @@ class DomainSearch:
     # -- domains ------------------------------------------------------------------------------------------------
 
     def _look(self, account: DomainSearchRecord, group: Sequence[Domain], tasks: Sequence[Task]) -> Look:
-        """A look at a group, which is of one tier of a tree: which of its domains may hold as many tasks as needed?"""
+        """Evaluate a group, which is of one tier of a tree: which of its domains may hold as many tasks as needed?"""
         tree = group[0].tree
         room = None if tree is None else self._session.domain_capacity.tasks_that_fit(tree, tasks)
         roomy = group if room is None else marked_in(group, room >= account.needed)
@@ -108,8 +108,8 @@ class DomainSearch:
         return look
 
     def _by_score(self, subject: Job | SubJob, look: Look) -> Iterator[tuple[Domain, float]]:
-        """The best first; among equals the one that holds most of the tasks, then by name. Scores may depend on who
-        else is left, so they are asked for again whenever one is not taken.
+        """The best first; among equals the one that holds most of the tasks, then by name. Scores may depend on the
+        other domains, so they are computed again whenever one is not taken.
         """
         left = look.roomy
         while left:
@@ -122,13 +122,13 @@ class DomainSearch:
     def _place_inside(
         self, statement: Statement, tasks: Sequence[Task], domain: Domain, needed: int, sub_job: SubJob | None = None
     ) -> TaskRefusal | None:
-        """Place tasks in few parts of a domain, if that is enough to start, else wherever there is room in it. The
-        last task that found no node.
+        """Place tasks in few sub-domains of a domain, if that suffices to start, else anywhere in it. Return the last
+        task without a node.
         """
         session, job, mark = self._session, self._job, len(statement.operations)
 
         def place(some: Sequence[Task], inside: Mask | None) -> TaskRefusal | None:
-            placing = Placing(session, statement, job, sub_job, inside)
+            placing = GangPlacer(session, statement, job, sub_job, inside)
             placing.run(PendingTasks(some))
             return placing.refused
 
@@ -146,7 +146,7 @@ class DomainSearch:
     def _place_in_best(
         self, statement: Statement, tasks: Sequence[Task], account: DomainSearchRecord, look: Look
     ) -> bool:
-        """Place the job in the best of the domains that have the room."""
+        """Place the job in the best of the domains with enough capacity."""
         if self._job.spec.policies:
             return self._place_where_sub_jobs_are_best(statement, tasks, account, look)
         for domain, score in self._by_score(self._job, look):
@@ -165,7 +165,7 @@ class DomainSearch:
     def _place_where_sub_jobs_are_best(
         self, statement: Statement, tasks: Sequence[Task], account: DomainSearchRecord, look: Look
     ) -> bool:
-        """Where its sub-jobs end up decides how good a domain is, so all domains are tried."""
+        """The placement of its sub-jobs determines the score of a domain, so all domains are tried."""
         best: Plan | None = None
         scores = look.scores = {}
         for domain in sorted(look.roomy, key=lambda domain: domain.name):
@@ -190,7 +190,7 @@ class DomainSearch:
     def _place_sub_jobs(
         self, statement: Statement, tasks: Sequence[Task], domain: Domain, parts: DomainSearchRecords
     ) -> float:
-        """Place sub-jobs until the job can start; the answer is the sum of the scores of their domains."""
+        """Place sub-jobs until the job can start; return the sum of the scores of their domains."""
         by_sub_job: dict[str, list[Task]] = {}
         for task in tasks:
             by_sub_job.setdefault(task.sub_job, []).append(task)
@@ -211,7 +211,7 @@ class DomainSearch:
     def _place_sub_job(
         self, statement: Statement, sub_job: SubJob, tasks: Sequence[Task], account: DomainSearchRecord
     ) -> None:
-        """Place one sub-job in the best of its own domains, or leave no trace of it."""
+        """Place one sub-job in the best of its own domains, or roll back."""
         session, mark = self._session, len(statement.operations)
         groups = session.gradient_for_sub_job(sub_job, account.root)
         for group in own_shard_first(self._session, groups, tasks, account):
@@ -235,7 +235,7 @@ class DomainSearch:
 
 
 def _cause(account: DomainSearchRecord) -> DomainSearchRecord | None:
-    """The search that domains are to blame for: this one, or that of a part, where the whole may be anywhere."""
+    """The search that failed for its domains: this one, or that of a sub-job, where the job may use any node."""
     failures = [failure for look in account.looks for failure in look.failed.values()]
     if any(isinstance(failure, TaskRefusal) and failure.nodes is None for failure in failures):
         return None

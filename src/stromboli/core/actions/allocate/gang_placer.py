@@ -1,4 +1,4 @@
-"""Placing the tasks of one job on one statement, until the job is ready or cannot get there."""
+"""Placing the tasks of one job on one statement, until the job is ready or cannot become ready."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from stromboli.core.session.statement import Statement
 from stromboli.core.topology.sub_jobs import needed_by
 
 
-class Placing:
-    """One attempt: tasks go from a worksheet onto nodes, inside a domain or anywhere."""
+class GangPlacer:
+    """One attempt: place pending tasks on nodes, inside a domain or anywhere."""
 
     def __init__(
         self,
@@ -34,16 +34,16 @@ class Placing:
         self._sub_job = sub_job
         self._within = within
         self._queue = session.queue_of(job)
-        #: The last task that found no node.
+        #: The last task without a node.
         self.refused: TaskRefusal | None = None
         self._failed_roles: list[str] = []
-        #: How many operations there were when a class was refused: until there are more, it would be refused again.
+        #: The number of operations when a class was rejected: without further operations it would be rejected again.
         self._refused_at: dict[int, int] = {}
 
     def run(self, pending_tasks: PendingTasks) -> bool:
-        """Serve tasks until there is enough to start (True), or one that cannot be done without finds no node.
+        """Place tasks until the job can start (True), or until a required task finds no node.
 
-        Only a placement can be enough: where a job may run already, one task that finds no node does not end its turn.
+        Only a placement ends the attempt successfully: in a ready job, one task without a node does not end it.
         """
         while pending_tasks:
             run = pending_tasks.take_run(self._wanted())
@@ -55,7 +55,7 @@ class Placing:
         return False
 
     def _wanted(self) -> int:
-        """How many tasks may be placed before readiness has to be asked again."""
+        """How many tasks may be placed before readiness has to be evaluated again."""
         if self._sub_job is not None:
             return needed_by(self._session, self._sub_job)
         return self._session.tasks_until_ready(self._job)
@@ -66,7 +66,7 @@ class Placing:
         return self._session.job_ready(self._job)
 
     def _serve(self, run: Sequence[Task]) -> bool:
-        """Place a run of equal tasks. False when the attempt is lost."""
+        """Place a run of equal tasks. False when the attempt has failed."""
         task_class = run[0].task_class
         if self._refused_at.get(task_class.number) == len(self._statement.operations):
             return True
@@ -90,12 +90,12 @@ class Placing:
         return self._lost(run[placed], lambda: self._no_node(run[placed]), self._placed_of(task_class))
 
     def _placed_of(self, task_class: TaskClass) -> int:
-        """How many tasks of the class have a place in this attempt, those of earlier runs included."""
+        """How many tasks of the class are placed in this attempt, those of earlier runs included."""
         entries = (operation.entry for operation in self._statement.operations)
         return sum(len(entry.tasks) for entry in entries if entry.tasks[0].task_class is task_class)
 
     def _place(self, run: Sequence[Task]) -> int:
-        """How many tasks of the run got a node or a held room."""
+        """How many tasks of the run were placed or pipelined."""
         placed = 0
         while placed < len(run):
             task = run[placed]
@@ -107,20 +107,20 @@ class Placing:
                 self._statement.allocate(run[placed : placed + len(rows)], rows)
                 self._search.settle(task.task_class, rows)
                 placed += len(rows)
-            elif not self._wait_for_room(task):
+            elif not self._pipeline(task):
                 break
             else:
                 placed += 1
         return placed
 
-    def _wait_for_room(self, task: Task) -> bool:
+    def _pipeline(self, task: Task) -> bool:
         row = self._search.find_future_node(task, self._within)
         if row >= 0:
             self._statement.pipeline(task, row)
         return row >= 0
 
     def _take_nominated(self, task: Task) -> bool:
-        """A node that was chosen for the task before is tried first."""
+        """Try the nominated node of the task first."""
         row = self._session.nodes.index.get(task.nominated_node, -1)
         if row < 0 or (self._within is not None and not self._within[row]) or not self._search.filter(task, row):
             return False
@@ -130,7 +130,7 @@ class Placing:
     # -- refusals -----------------------------------------------------------------------------------------------
 
     def _lost(self, task: Task, why: Callable[[], tuple[Reason, NodeRefusals | None]], placed: int) -> bool:
-        """A task found no node: note why, and say whether the job can still get enough without it."""
+        """Record why a task found no node, and report whether the job can still get enough without it."""
         reason, nodes = why()
         self._refuse(task, reason, nodes, placed)
         self._refused_at[task.task_class.number] = len(self._statement.operations)
@@ -150,7 +150,7 @@ class Placing:
     def _refuse(
         self, task: Task, reason: Reason, nodes: NodeRefusals | None, placed: int, *, keep: bool = False
     ) -> None:
-        """Note a refusal of a class; with `keep`, one that is already known stays."""
+        """Record the rejection of a class; with `keep`, an earlier one stays."""
         known = self._session.refusal_of(self._job)
         number = task.task_class.number
         self.refused = TaskRefusal(task.key, number, reason, nodes, placed)

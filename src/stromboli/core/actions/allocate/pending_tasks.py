@@ -1,4 +1,4 @@
-"""A worksheet: the tasks of a job that want nodes, in order, and how far a cycle has come with them."""
+"""The pending tasks of a job in order, and how many of them the cycle has served."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from stromboli.core.model.tasks.task import Task
 
 
 class PendingTasks:
-    """Tasks in the order in which they are served. Taking from it moves a mark; an attempt can be started over."""
+    """Tasks in the order in which they are served. Taking from it moves a position; an attempt can be restarted."""
 
     __slots__ = ("_position", "_tasks")
 
@@ -34,7 +34,7 @@ class PendingTasks:
         self._position = mark
 
     def take_run(self, most: int) -> Sequence[Task]:
-        """The next tasks that no rule can tell apart, at most so many. A nominated task stands alone."""
+        """The next tasks that no rule distinguishes, at most `most`. A nominated task is a run of its own."""
         tasks, start = self._tasks, self._position
         first = tasks[start]
         end, limit = start + 1, min(start + most, len(tasks))
@@ -46,8 +46,8 @@ class PendingTasks:
         return tasks[start:end]
 
     def put_nominated_first(self) -> None:
-        """Serve those first who were promised a room: after a member that finds none, a job may not come to them, and
-        others would have been evicted for nothing.
+        """Serve nominated tasks first: after a member without a node the job may not reach them, and pods would have
+        been evicted in vain.
         """
         self._tasks = sorted(self.rest, key=lambda task: not task.nominated_node)
         self._position = 0
@@ -57,6 +57,6 @@ class PendingTasks:
         return self._tasks[self._position :]
 
     def drop(self, served: set[str]) -> None:
-        """Strike out tasks that were served out of order."""
+        """Remove tasks that were served out of order."""
         self._tasks = [task for task in self.rest if task.uid not in served]
         self._position = 0

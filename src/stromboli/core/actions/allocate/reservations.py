@@ -1,8 +1,8 @@
 """Serving jobs beside reservations.
 
-A job that must wait is promised the room that it will have once others have ended. Whoever is served after it may take
-what is free only if they have ended by then, or leave that room alone. A promise is kept from cycle to cycle: the job
-starts on the promised nodes when the time has come, or earlier, and somewhere else, when it can.
+A job that must wait gets a reservation for the capacity it will have once other pods have ended. Jobs that are served
+later may take what is free only if they end before that, or leave the reserved capacity alone. A reservation is kept
+from cycle to cycle: the job starts on the reserved nodes at the reserved time, or earlier, and elsewhere, if it can.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from stromboli.core.actions.allocate.domain_search import DomainSearch
-from stromboli.core.actions.allocate.gang_placer import Placing
+from stromboli.core.actions.allocate.gang_placer import GangPlacer
 from stromboli.core.actions.allocate.pending_tasks import PendingTasks
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.jobs.reservation import Reservation
@@ -26,10 +26,10 @@ from stromboli.core.reservations.options import BEST_EFFORT, EASY, BackfillArgum
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import Plan
 
-Attempt = Callable[[Session, Job, PendingTasks], bool]
+AllocateJob = Callable[[Session, Job, PendingTasks], bool]
 
 
-def reservations_of(session: Session, attempt: Attempt) -> Reserving | None:
+def reservations_of(session: Session, attempt: AllocateJob) -> ReservationPlacer | None:
     """The reservations of this cycle, if the backfill action has a strategy that needs them."""
     configuration = session.program.configuration
     if "backfill" not in configuration.actions:
@@ -38,18 +38,18 @@ def reservations_of(session: Session, attempt: Attempt) -> Reserving | None:
     if not isinstance(arguments, BackfillArguments) or arguments.strategy == BEST_EFFORT:
         return None
     most = 1 if arguments.strategy == EASY else arguments.max_reservations
-    return Reserving(session, attempt, most)
+    return ReservationPlacer(session, attempt, most)
 
 
-class Reserving:
-    """Serves jobs in their turns. At most `most` jobs have a reservation at a time."""
+class ReservationPlacer:
+    """Serves jobs in order. At most `most` jobs have a reservation at a time."""
 
-    def __init__(self, session: Session, attempt: Attempt, most: int) -> None:
+    def __init__(self, session: Session, attempt: AllocateJob, most: int) -> None:
         self._session = session
         self._attempt = attempt
         self._most = most
         self._calendar = Calendar(session)
-        #: What is set aside in the books at this moment.
+        #: The capacity that is currently withheld in the ledger.
         self._aside: Block | None = None
         for reservation in sorted(session.snapshot.reservations.values(), key=lambda each: (each.start, each.job)):
             booking = self._read(reservation)
@@ -57,7 +57,7 @@ class Reserving:
                 self._calendar.add(booking)
 
     def _read(self, reservation: Reservation) -> Booking | None:
-        """What was promised in an earlier cycle, if its job still waits with the same tasks and nodes."""
+        """The reservation of an earlier cycle, if its job still waits with the same tasks and nodes."""
         session = self._session
         job, index = session.jobs.get(reservation.job), session.nodes.index
         places = [(job.tasks.get(uid) if job else None, index.get(node, -1)) for uid, node in reservation.places]
@@ -69,9 +69,9 @@ class Reserving:
         return self._calendar.book(reservation.job, start, end, tasks, [row for _, row in places])
 
     def serve(self, job: Job, pending_tasks: PendingTasks) -> bool:
-        """Try to give the job what it needs next, beside the reservations of others; else it may get one itself.
+        """Place what the job needs next, beside the reservations of others; else it may get a reservation itself.
 
-        True when it may run, so that its other tasks get their turn.
+        True when the job is ready, so that its other tasks are served later.
         """
         own, tasks, mark = self._calendar.remove(job.key), pending_tasks.rest, pending_tasks.mark
         run_time = max(task.run_time for task in tasks)
@@ -86,9 +86,9 @@ class Reserving:
         return again
 
     def close(self) -> None:
-        """Let go of everything: what comes after this action decides for itself.
+        """Release the withheld capacity: later actions ignore reservations.
 
-        What was promised to jobs that had no turn stands until its time has come: their queue may be served again.
+        Reservations of jobs that were not served are kept until their start: their queue may be served again.
         """
         self._set_aside(None)
         decisions, names = self._session.decisions, self._session.nodes.names
@@ -111,10 +111,10 @@ class Reserving:
         return again
 
     def _kept_from(self, tasks: Sequence[Task], end: float) -> Block | None:
-        """What tasks that run until `end` must leave alone.
+        """The capacity that tasks which run until `end` must not use.
 
-        Amounts do not tell whether a host port or a pod that others keep away from is in somebody's way: who has one
-        leaves the reserved nodes alone altogether.
+        Amounts do not show conflicts of host ports and anti-affinity: a task with one of these does not use reserved
+        nodes at all.
         """
         kept, touched = self._calendar.kept_from(end), [b for b in self._calendar.bookings if b.start < end]
         if not touched or not any(task.task_class.ports or task.task_class.feeds for task in tasks):
@@ -135,23 +135,23 @@ class Reserving:
         self._aside = kept
 
     def _explain(self, job: Job, kept: Block, end: float) -> None:
-        """Say for whom the room is kept that the job could have had, and until when."""
+        """Report for which job the capacity is reserved that the job could have had, and until when."""
         refusal = self._session.refusals.get(job.key)
         refused = [task.nodes for task in refusal.tasks.values() if task.nodes] if refusal else []
         held = [rows for nodes in refused for reason, rows in nodes.groups if reason.code is Code.CAPACITY_NOMINATED]
         rows = {row for group in held for row in group.tolist() if kept[:, row].any()}
         for booking in self._calendar.bookings:
             if booking.start < end and not rows.isdisjoint(booking.rows):
-                self._session.refuse(job, Reason(Code.CAPACITY_RESERVED, _in_the_way(booking, end)))
+                self._session.refuse(job, Reason(Code.CAPACITY_RESERVED, _conflict_message(booking, end)))
                 return
 
     def _displace_less_important(self, job: Job) -> bool:
-        """Less important jobs of the same queue that have not had their turn yet lose what they were promised."""
-        jobs, told = self._session.jobs, self._session.decisions.reservations
+        """Remove the reservations of less important jobs of the same queue that were not served yet."""
+        jobs, reserved = self._session.jobs, self._session.decisions.reservations
         lesser = [
             booking.job
             for booking in self._calendar.bookings
-            if booking.job not in told
+            if booking.job not in reserved
             and jobs[booking.job].queue == job.queue
             and jobs[booking.job].priority < job.priority
         ]
@@ -162,7 +162,7 @@ class Reserving:
         return bool(lesser)
 
     def _take_reserved(self, job: Job, own: Booking, pending_tasks: PendingTasks) -> bool:
-        """Start on the very nodes that were promised, where the usual choice found no others."""
+        """Start on the reserved nodes, where the usual search found no others."""
         session, search = self._session, self._session.search
         with session.statement() as statement:
             for task, row in zip(own.tasks, own.rows, strict=True):
@@ -180,7 +180,7 @@ class Reserving:
     # -- reservations -------------------------------------------------------------------------------------------
 
     def _reserve(self, job: Job, tasks: Sequence[Task], run_time: float, own: Booking | None) -> None:
-        """Promise the job the earliest room there will be, or what it was promised before, if that is earlier."""
+        """Reserve the earliest capacity for the job, or keep its earlier reservation, if that starts first."""
         calendar, session = self._calendar, self._session
         if len(calendar) >= self._most:
             return
@@ -194,21 +194,21 @@ class Reserving:
         calendar.add(booking)
         session.decisions.reservations[job.key] = booking.as_reservation(session.nodes.names)
         where = len(set(booking.rows))
-        detail = f"room on {where} node(s) is reserved for it from {written(booking.start)}"
+        detail = f"capacity on {where} node(s) is reserved for it from {written(booking.start)}"
         session.refuse(job, Reason(Code.START_RESERVED, detail))
 
     def _plan(self, job: Job, tasks: Sequence[Task]) -> Plan | None:
-        """Where the tasks would go as the books stand; nothing of it remains."""
+        """The placements of the tasks in a dry run in the current state."""
         session = self._session
         if job.spec.policies or job.spec.topology:
             return DomainSearch(session, job).plan(tasks)
         with session.statement() as statement:
-            enough = Placing(session, statement, job).run(PendingTasks(tasks)) or session.job_ready(job)
+            enough = GangPlacer(session, statement, job).run(PendingTasks(tasks)) or session.job_ready(job)
             plan = statement.save() if statement.operations and enough else None
             statement.rollback(0)
         return plan
 
 
-def _in_the_way(booking: Booking, end: float) -> str:
-    itself = "it does not say how long it runs" if end == np.inf else f"it would run until {written(end)}"
-    return f"room that it needs is reserved for {booking.job} from {written(booking.start)}, and {itself}"
+def _conflict_message(booking: Booking, end: float) -> str:
+    itself = "it has no run time" if end == np.inf else f"it would run until {written(end)}"
+    return f"capacity that it needs is reserved for {booking.job} from {written(booking.start)}, and {itself}"

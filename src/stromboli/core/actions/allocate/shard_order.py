@@ -1,4 +1,4 @@
-"""Domains where several schedulers share a cluster, each with a shard of its nodes: those of our own come first."""
+"""The order of domains in a sharded cluster: domains of the own shard come first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def own_shard_first(
     session: Session, groups: Iterable[Sequence[Domain]], tasks: Sequence[Task], account: DomainSearchRecord
 ) -> Iterator[Sequence[Domain]]:
     """Where nodes of other shards come last, domains that need them come after those of their tier that do not. So does
-    the one in which the job was, unless rooms are promised to it there.
+    the previous domain of the job, unless the job has nominated capacity there.
     """
     if session.nodes.last is None or any(task.nominated_node for task in tasks):
         yield from groups
@@ -37,7 +37,7 @@ def own_shard_first(
 def _split_by_shard(
     session: Session, group: Sequence[Domain], tasks: Sequence[Task], needed: int
 ) -> tuple[Sequence[Domain], Sequence[Domain]]:
-    """The domains of a group in which our nodes have enough room now, and the others."""
+    """The domains of a group in which the nodes of this shard have enough capacity now, and the others."""
     tree = group[0].tree
     if tree is None:
         return group, ()
@@ -46,7 +46,7 @@ def _split_by_shard(
 
 
 def nodes_outside_shard(session: Session) -> str:
-    """How many nodes count for no domain because they are not ours, in words."""
+    """A message with the number of nodes that no domain counts because they are outside the shard."""
     excluded_nodes = session.nodes.excluded_nodes
     if excluded_nodes is None:
         return ""

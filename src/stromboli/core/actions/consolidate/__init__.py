@@ -1,10 +1,10 @@
-"""consolidate: move running work closer together, so that a gang fits that would fit if what is free were in one place.
+"""consolidate: move running pods closer together, so that a gang fits into what is free in sum.
 
-Nobody loses anything for good: whoever has to move is known to have a place elsewhere, found in the same dry run and by
-the same rules. If the gang cannot be placed so, nobody is moved.
+Every moved pod has a place elsewhere, found in the same dry run and by the same rules. If the gang cannot be placed
+that way, nothing is moved.
 
-The parts: `action` takes turns; `moving` finds for one job what to move; `movable` knows what may be moved for it;
-`housing` finds the new places; `pruning` spares who need not move; `telling` puts it into words.
+The modules: `action` orders the jobs; `search` finds for one job what to move; `movable_tasks` lists what may be moved
+for it; `relocation` finds the new places; `pruning` takes back unnecessary moves; `report` explains the result.
 """
 
 from stromboli.core.actions.consolidate.action import Consolidate

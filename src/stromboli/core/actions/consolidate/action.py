@@ -1,4 +1,4 @@
-"""The turns of consolidate: which jobs are worth a try, and how much may be moved in a cycle."""
+"""The loop of consolidate: which jobs to try, and how many pods to move in a cycle."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ class Consolidate(Action):
         if not waiting or not len(session.nodes) or not most:
             return
         cycle = _Cycle(session, most, self.arguments.max_tried_jobs)
-        turns = JobOrder(session, waiting)
-        while cycle.tries_left and (queue := turns.next_queue()) is not None:
+        job_order = JobOrder(session, waiting)
+        while cycle.tries_left and (queue := job_order.next_queue()) is not None:
             if session.is_overused(queue):
                 continue
-            job = turns.next_job(queue)
+            job = job_order.next_job(queue)
             if job is not None:
                 with session.isolate_errors(job):
                     cycle.serve(job)
-            turns.return_queue(queue)
+            job_order.return_queue(queue)
 
 
 class _Cycle:
-    """What has been done in this cycle, and learned."""
+    """The moves and failures of this cycle."""
 
     def __init__(self, session: Session, most: int, tries: int) -> None:
         self._session = session
         self._most: int | None = None if most < 0 else most
         self._moved = 0
         self.tries_left = tries
-        #: By what jobs need, how many tasks were too many, and why.
+        #: By need, how many tasks were too many, and why.
         self._too_many: dict[Need, tuple[int, Reason]] = {}
 
     def serve(self, job: Job) -> None:
@@ -74,7 +74,9 @@ class _Cycle:
             self._too_many[need] = number, moving.refusal
 
     def _has_enough_in_sum(self, job: Job, tasks: Sequence[Task]) -> bool:
-        """Whether all that is free would do for the tasks that the job must have: moving others makes no more of it."""
+        """Report whether the sum of free capacity suffices for the tasks that the job must have: moves do not increase
+        it.
+        """
         session, wanted = self._session, [0] * self._session.snapshot.size
         for task in tasks[: session.tasks_until_ready(job)]:
             add_request(wanted, task.task_class.request)
@@ -83,7 +85,7 @@ class _Cycle:
 
 
 def _need(job: Job, tasks: Sequence[Task]) -> Need:
-    """Jobs of one need fare alike."""
+    """Jobs of equal needs get equal results."""
     classes = tuple(sorted({(task.task_class.number, task.priority, task.never_preempts) for task in tasks}))
     topology = job.key if job.spec.topology or job.spec.policies else ""
     return job.queue, job.priority, tuple(job.allocated), classes, topology

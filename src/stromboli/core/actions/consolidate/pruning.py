@@ -1,4 +1,4 @@
-"""The last look at a whole plan: who need not move after all."""
+"""Pruning: the moves that a whole plan does not need."""
 
 from __future__ import annotations
 
@@ -7,32 +7,34 @@ from collections.abc import Collection, Sequence
 
 from stromboli.core.actions.consolidate.relocation import RelocationTargets
 from stromboli.core.model.jobs.job import role_ready
-from stromboli.core.preemption.selection import Choice
-from stromboli.core.preemption.units import Unit
+from stromboli.core.preemption.selection import VictimSelection
+from stromboli.core.preemption.units import EvictionUnit
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import Kind, Plan, SavedOperation, Statement
 
 
 class RelocationPruning:
-    """Leaves units where they are without which a plan still holds: what was moved for the tasks that came last may
-    have made unnecessary what was moved for the first.
+    """Takes back moves that a plan does not need: moves for the last tasks may have made those for the first
+    unnecessary.
     """
 
-    def __init__(self, session: Session, statement: Statement, choice: Choice, housing: RelocationTargets) -> None:
+    def __init__(
+        self, session: Session, statement: Statement, selection: VictimSelection, housing: RelocationTargets
+    ) -> None:
         self._session = session
         self._statement = statement
-        self._choice = choice
+        self._selection = selection
         self._relocation = housing
         self._relocated = self._relocated_amounts()
 
-    def prune(self, units: Sequence[Unit]) -> None:
-        """The most important stay first, then those of which most move together."""
+    def prune(self, units: Sequence[EvictionUnit]) -> None:
+        """Try the most important units first, then those with most members."""
         for unit in sorted(units, key=lambda unit: (unit.grade, len(unit.tasks)), reverse=True):
-            if self._has_room(unit):
+            if self._could_stay(unit):
                 self._try_without(unit)
 
-    def _has_room(self, unit: Unit) -> bool:
-        """Whether a unit could stay beside the claimants by amounts alone: who moves may be given other places."""
+    def _could_stay(self, unit: EvictionUnit) -> bool:
+        """Report whether a unit could stay beside the preemptors, by amounts alone: moved tasks may go elsewhere."""
         ledger, wanted = self._session.ledger, Counter[tuple[int, int]]()
         for task in unit.tasks:
             for dimension, amount in task.task_class.request:
@@ -45,7 +47,7 @@ class RelocationPruning:
         return True
 
     def _relocated_amounts(self) -> Counter[tuple[int, int]]:
-        """By resource and node, what is held there for those who move."""
+        """By resource and node, what is assumed there for moved tasks."""
         housed = Counter[tuple[int, int]]()
         for operation in self._statement.operations:
             if operation.kind is Kind.RELOCATE:
@@ -53,7 +55,7 @@ class RelocationPruning:
                     housed[dimension, operation.entry.rows[0]] += amount
         return housed
 
-    def _try_without(self, unit: Unit) -> None:
+    def _try_without(self, unit: EvictionUnit) -> None:
         statement = self._statement
         whole = statement.save()
         statement.rollback(0)
@@ -64,8 +66,8 @@ class RelocationPruning:
             self._relocated = self._relocated_amounts()
 
     def _holds_without(self, plan: Plan, staying: Collection[str]) -> bool:
-        """Do everything again without moving these, evictions first, as they make room for each other's claimants;
-        whether everybody still gets a place, claimants the same one.
+        """Repeat all operations without moving these, evictions first, as they release capacity for all preemptors;
+        report whether every moved task still gets a place, and every preemptor the same one.
         """
         left = [saved for saved in plan.operations if saved.tasks[0].uid not in staying]
         for saved in left:
@@ -76,13 +78,13 @@ class RelocationPruning:
 
     def _is_placed(self, saved: SavedOperation) -> bool:
         task, row = saved.tasks[0], saved.rows[0]
-        takes = self._choice.takes(task, row)
+        takes = self._selection.takes(task, row)
         if takes:
             self._statement.pipeline(task, row, after_eviction=saved.after_eviction)
         return takes
 
     def _is_relocated(self, saved: SavedOperation) -> bool:
-        """In the place that was found, or in another one."""
+        """Place a moved task where it was planned, or elsewhere."""
         task, row = saved.tasks[0], saved.rows[0]
         if not self._session.search.filter(task, row):
             row = self._relocation.row_for(task, elsewhere=True)
@@ -90,7 +92,7 @@ class RelocationPruning:
             self._statement.relocate(task, row)
         return row >= 0
 
-    def _is_whole(self, unit: Unit) -> bool:
-        """Whether the jobs of a unit that stays have their minimum: a gang is moved whole or not at all."""
+    def _is_whole(self, unit: EvictionUnit) -> bool:
+        """Report whether the jobs of a unit that stays have their minimum: a gang is moved whole or not at all."""
         jobs = {task.job: self._session.jobs[task.job] for task in unit.tasks}
         return all(job.has_minimum(role_ready) for job in jobs.values())

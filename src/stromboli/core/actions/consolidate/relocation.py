@@ -1,4 +1,4 @@
-"""New places for those who have to move."""
+"""New places for moved tasks."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from stromboli.core.session.session import Session
 
 
 class RelocationTargets:
-    """Finds places that leave as much as possible free for the claimants: on a node that is none for them, if there is
-    one, and otherwise on the one that is filled best.
+    """Finds places that leave as much as possible free for the preemptors: on a node that is unsuitable for them, if
+    there is one, and otherwise on the one that is filled best.
     """
 
     def __init__(self, session: Session, preemptors: Iterable[TaskClass]) -> None:
         self._search = session.search
         self._ledger = session.ledger
-        #: What a node costs more than others because a claimant could have it: more than any that is left empty.
+        #: The extra cost of a node that a preemptor could use: more than any node that is left empty.
         self._worth = np.zeros(len(session.nodes))
         for task_class in preemptors:
             self._worth[self._large_enough(task_class)] = len(task_class.request) + len(session.axis.names)
@@ -33,7 +33,7 @@ class RelocationTargets:
         return large
 
     def row_for(self, task: Task, *, elsewhere: bool) -> int:
-        """The row of the new place, with `elsewhere` on another node than the one it leaves; -1 when there is none."""
+        """The row of the new place, with `elsewhere` on another node than the current one; -1 when there is none."""
         fits = self._fitting(task)
         if elsewhere:
             fits[self._ledger.row_of(task)] = False
@@ -42,7 +42,7 @@ class RelocationTargets:
         return int(np.where(fits, self._left_over(task), np.inf).argmin())
 
     def _fitting(self, task: Task) -> Mask:
-        """Nodes that every rule allows and that will have the room once those who leave are gone."""
+        """Nodes that pass every filter and have enough capacity once releasing tasks are gone."""
         view, ledger = self._search.view(task.task_class), self._ledger
         fits = view.fits_later(ledger.future_rows)
         for rule in (*view.row_filters, *view.cluster_filters):
@@ -51,7 +51,9 @@ class RelocationTargets:
         return fits
 
     def _left_over(self, task: Task) -> Vector:
-        """What would be left free of what the task asks for, as parts of each node, and what the node is worth."""
+        """What would be left free of the requested resources, as fractions of each node, plus the extra cost of the
+        node.
+        """
         rows = self._ledger.future_rows
         left = self._worth.copy()
         for dimension, amount in task.task_class.request:

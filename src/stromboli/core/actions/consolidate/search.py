@@ -1,11 +1,11 @@
-"""One job: what to move so that it fits, and where to."""
+"""The search for one job: what to move so that it fits, and where to."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from stromboli.core.actions.consolidate.movable_tasks import MovablePool, jobs_to_move, terms_for
+from stromboli.core.actions.consolidate.movable_tasks import MovablePool, jobs_to_move, rules_for
 from stromboli.core.actions.consolidate.pruning import RelocationPruning
 from stromboli.core.actions.consolidate.relocation import RelocationTargets
 from stromboli.core.actions.consolidate.report import refusal_of, report_moves
@@ -16,27 +16,27 @@ from stromboli.core.model.reasons import Reason
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.preemption.cost import Bound
 from stromboli.core.preemption.node_ranking import NodeRanking
-from stromboli.core.preemption.selection import Choice, NodePreemptionPlan
-from stromboli.core.preemption.units import Unit, UnitBuilder
+from stromboli.core.preemption.selection import NodePreemptionPlan, VictimSelection
+from stromboli.core.preemption.units import EvictionUnit, UnitBuilder
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import Kind, Plan, Statement
 
-#: On so many nodes room is made in dry runs for one task, if those who move find no place or fewer might do.
+#: The number of dry runs for one task, if moved tasks find no place or fewer moves might suffice.
 _COMPARED = 16
 
 
 @dataclass(slots=True)
-class Attempt:
-    """What is being done in one domain."""
+class RelocationAttempt:
+    """The state of the search in one domain."""
 
     statement: Statement
-    choice: Choice
+    selection: VictimSelection
     within: Mask | None
-    units: list[Unit] = field(default_factory=list)
-    #: By uid, the pod in whose favour a victim moves.
+    units: list[EvictionUnit] = field(default_factory=list)
+    #: By uid, the pod for which a victim moves.
     preemptors: dict[str, Task] = field(default_factory=dict)
     rankings: dict[int, NodeRanking] = field(default_factory=dict)
-    #: The first task for which no room could be made, and whether that was for the number of those who had to move.
+    #: The first task without a plan, and whether the limit of moved pods was the reason.
     stuck: Task | None = None
     too_many: bool = False
 
@@ -46,16 +46,16 @@ class Attempt:
 
 
 class RelocationSearch:
-    """Makes room for one job by moving others, at most so many pods of them."""
+    """Finds moves for one job, up to a number of pods."""
 
     def __init__(self, session: Session, job: Job, action: str, most: int | None) -> None:
         self._session = session
         self._job = job
         self._action = action
         self._most = most
-        self._terms = terms_for(session, action)
-        self._pool = MovablePool(session, self._terms, jobs_to_move(session, job))
-        self._maker = UnitBuilder(session, self._terms, self._pool)
+        self._rules = rules_for(session, action)
+        self._pool = MovablePool(session, self._rules, jobs_to_move(session, job))
+        self._builder = UnitBuilder(session, self._rules, self._pool)
         self._relocation = RelocationTargets(session, {task.task_class for task in session.pending(job)})
         self.refusal: Reason | None = None
 
@@ -63,20 +63,22 @@ class RelocationSearch:
         """How many pods are moved for these tasks: none unless the job then has its minimum."""
         for within in self._domains():
             with self._session.serving(self._job), self._session.statement() as statement:
-                attempt = Attempt(statement, Choice(self._session, self._terms, self._maker, statement), within)
+                attempt = RelocationAttempt(
+                    statement, VictimSelection(self._session, self._rules, self._builder, statement), within
+                )
                 self._place(attempt, tasks)
                 if self._has_enough():
                     return self._conclude(attempt)
                 if attempt.stuck is not None:
                     self.refusal = refusal_of(
-                        self._session, self._terms, self._pool, attempt.stuck, self._most if attempt.too_many else None
+                        self._session, self._rules, self._pool, attempt.stuck, self._most if attempt.too_many else None
                     )
         if self.refusal is not None:
             self._session.refuse(self._job, self.refusal)
         return 0
 
     def _domains(self) -> Iterator[Mask | None]:
-        """Where the job may be, the best domains first. One whose sub-groups want their own domains is left alone."""
+        """The domains of the job, the best first. A job whose sub-groups have domains of their own is skipped."""
         flat, spec = self._session.program.flat, self._job.spec
         if any(policy.topology for policy in spec.policies) and flat["hyper_node_gradient_for_sub_job"]:
             return
@@ -88,12 +90,14 @@ class RelocationSearch:
     def _has_enough(self) -> bool:
         return self._job.has_minimum(role_pipelined) and self._session.job_pipelined(self._job)
 
-    def _conclude(self, attempt: Attempt) -> int:
-        """Where nobody has to move, the room is free, and it is for allocate to give it."""
+    def _conclude(self, attempt: RelocationAttempt) -> int:
+        """Without a move the capacity is free, and allocate assigns it."""
         if not attempt.units:
             return 0
         if len(attempt.units) > 1:
-            RelocationPruning(self._session, attempt.statement, attempt.choice, self._relocation).prune(attempt.units)
+            RelocationPruning(self._session, attempt.statement, attempt.selection, self._relocation).prune(
+                attempt.units
+            )
         operations = attempt.statement.operations
         moves = {o.entry.tasks[0].uid: o.entry.rows[0] for o in operations if o.kind is Kind.RELOCATE}
         victims = [o.entry.tasks[0] for o in operations if o.kind is Kind.EVICT]
@@ -103,24 +107,24 @@ class RelocationSearch:
 
     # -- tasks --------------------------------------------------------------------------------------------------
 
-    def _place(self, attempt: Attempt, tasks: Sequence[Task]) -> None:
-        """First those for whom nobody has to move, so that nobody moves into their room; then the others."""
+    def _place(self, attempt: RelocationAttempt, tasks: Sequence[Task]) -> None:
+        """Place tasks without moves first, so that no moved task takes their capacity; then the others."""
         left = []
         for task in tasks:
             if self._has_enough():
                 return
-            if not self._may_be_placed(attempt, task) or not self._take_free_room(attempt, task):
+            if not self._may_be_placed(attempt, task) or not self._take_free_capacity(attempt, task):
                 left.append(task)
         for task in left:
             if self._has_enough() or attempt.stuck is not None:
                 return
-            if self._may_be_placed(attempt, task) and not self._make_room(attempt, task):
+            if self._may_be_placed(attempt, task) and not self._move_others(attempt, task):
                 attempt.stuck = task
 
-    def _may_be_placed(self, attempt: Attempt, task: Task) -> bool:
-        return attempt.choice.is_allowed(task) and self._session.pre_predicate(task.task_class) is None
+    def _may_be_placed(self, attempt: RelocationAttempt, task: Task) -> bool:
+        return attempt.selection.is_allowed(task) and self._session.pre_predicate(task.task_class) is None
 
-    def _take_free_room(self, attempt: Attempt, task: Task) -> bool:
+    def _take_free_capacity(self, attempt: RelocationAttempt, task: Task) -> bool:
         search = self._session.search
         rows = search.places(task, 1, attempt.within)
         row = rows[0] if rows else search.find_future_node(task, attempt.within)
@@ -128,7 +132,7 @@ class RelocationSearch:
             attempt.statement.pipeline(task, row)
         return row >= 0
 
-    def _make_room(self, attempt: Attempt, task: Task) -> bool:
+    def _move_others(self, attempt: RelocationAttempt, task: Task) -> bool:
         if task.never_preempts:
             return False
         found = self._cheapest(attempt, task)
@@ -140,16 +144,16 @@ class RelocationSearch:
         attempt.preemptors.update({victim.uid: task for victim in plan.victims})
         return True
 
-    def _cheapest(self, attempt: Attempt, task: Task) -> tuple[NodePreemptionPlan, Plan] | None:
-        """The cheapest way to make room that leaves nobody without a place."""
-        resources_suffice = attempt.choice.has_no_filters(task)
+    def _cheapest(self, attempt: RelocationAttempt, task: Task) -> tuple[NodePreemptionPlan, Plan] | None:
+        """The cheapest plan in which every moved task has a place."""
+        resources_suffice = attempt.selection.has_no_filters(task)
         ranking = self._ranking(attempt, task, resources_suffice)
         best: tuple[NodePreemptionPlan, Plan] | None = None
         taken: list[tuple[Bound, int]] = []
         looked_at = 0
         while looked_at < _COMPARED and (first := ranking.first()) is not None:
             bound, row = first
-            if best is not None and not self._terms.comparison.could_beat(bound, best[0].cost):
+            if best is not None and not self._rules.comparison.could_beat(bound, best[0].cost):
                 break
             ranking.take()
             plan = self._plan_on(attempt, task, row, ranking, resources_suffice)
@@ -165,7 +169,7 @@ class RelocationSearch:
             ranking.put_back(bound, row)
         return best
 
-    def _ranking(self, attempt: Attempt, task: Task, resources_suffice: bool) -> NodeRanking:
+    def _ranking(self, attempt: RelocationAttempt, task: Task, resources_suffice: bool) -> NodeRanking:
         number = task.task_class.number
         ranking = attempt.rankings.get(number)
         if ranking is None:
@@ -176,19 +180,19 @@ class RelocationSearch:
         return ranking
 
     def _plan_on(
-        self, attempt: Attempt, task: Task, row: int, ranking: NodeRanking, resources_suffice: bool
+        self, attempt: RelocationAttempt, task: Task, row: int, ranking: NodeRanking, resources_suffice: bool
     ) -> NodePreemptionPlan | None:
         candidates = ranking.candidates(self._job, row)
         if not candidates or (attempt.within is not None and not attempt.within[row]):
             return None
-        candidates = attempt.choice.preferred(task, row, candidates, self._pool)
-        allowed = {each.uid for each in self._terms.allowed(task, [each.task for each in candidates])}
-        return attempt.choice.on(
+        candidates = attempt.selection.preferred(task, row, candidates, self._pool)
+        allowed = {each.uid for each in self._rules.allowed(task, [each.task for each in candidates])}
+        return attempt.selection.on(
             task, row, [each for each in candidates if each.task.uid in allowed], resources_suffice
         )
 
-    def _dry_run(self, attempt: Attempt, task: Task, plan: NodePreemptionPlan) -> Plan | None:
-        """What has to be done, if everybody who moves has a place to go."""
+    def _dry_run(self, attempt: RelocationAttempt, task: Task, plan: NodePreemptionPlan) -> Plan | None:
+        """The operations of the plan, if every moved task has a place."""
         if self._most is not None and attempt.moved + len(plan.victims) > self._most:
             attempt.too_many = True
             return None
@@ -201,19 +205,19 @@ class RelocationSearch:
         statement.rollback(mark)
         return operations
 
-    def _relocate(self, statement: Statement, victim: Task, unit: Unit) -> bool:
-        """A gang that moves whole may come back to where some of its members were; a task alone would stay instead."""
+    def _relocate(self, statement: Statement, victim: Task, unit: EvictionUnit) -> bool:
+        """A gang that moves whole may return to nodes of its members; a single task would stay instead."""
         row = self._relocation.row_for(victim, elsewhere=len(unit.tasks) == 1)
         if row >= 0:
             statement.relocate(victim, row)
         return row >= 0
 
 
-def _largest_first(plan: NodePreemptionPlan) -> list[tuple[Unit, Task]]:
-    """Those who are hard to house come first."""
+def _largest_first(plan: NodePreemptionPlan) -> list[tuple[EvictionUnit, Task]]:
+    """The largest tasks first, as they are hard to place."""
     moving = {task.uid: (unit, task) for unit in plan.units for task in unit.tasks}
 
-    def size(entry: tuple[Unit, Task]) -> tuple[int, ...]:
+    def size(entry: tuple[EvictionUnit, Task]) -> tuple[int, ...]:
         return tuple(-amount for _, amount in entry[1].task_class.request)
 
     return sorted((moving[victim.uid] for victim in plan.victims), key=size)
