@@ -92,7 +92,7 @@ def decided(cluster: Cluster) -> Session:
 
 
 def new_place(session: Session, task: Task) -> str:
-    return session.eviction_notes[task.uid]().rpartition(" ")[2]
+    return session.eviction_notes[task.uid]().split()[1]
 
 
 def cpu_of(task: Task) -> int:

@@ -197,10 +197,10 @@ BY_LABELS = [
          shard="",
          binds="ba"),
     hard(
-        "names that are listed go before labels",
+        "listed names take precedence over labels",
         zoned(2, a="east", b="west"), node_shard("ours", "a"), gang(1, cpu=2), selector="zone=west", binds="a",
-        warnings=["NodeShard ours: spec.nodesDesired and the selector of labels both say which nodes; the selector is "
-                  "left out"],
+        warnings=["NodeShard ours: spec.nodesDesired and the label selector both select nodes; the selector is "
+                  "ignored"],
     ),
 ]  # fmt: skip
 

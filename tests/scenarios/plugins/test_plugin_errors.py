@@ -110,7 +110,7 @@ def test_answer_of_wrong_type_is_rejected_with_message(question: str, answer: ob
     plan = Case("", nodes(4, 2), gang(1), conf=CONF, binds="-", extensions=[by]).plan()
     group = plan.groups["default/gang"]
     assert (plan.binds, list(group.codes)) == ({}, ["PluginFailed"])
-    origin = f"plugin probe, {place(test_an_answer_of_the_wrong_kind_is_refused_in_words, 'by = probe(')}"
+    origin = f"plugin probe, {place(test_answer_of_wrong_type_is_rejected_with_message, 'by = probe(')}"
     assert group.reasons == [f"scheduling failed with an error: InvalidAnswer: {words} ({origin})"]
 
 
