@@ -99,7 +99,7 @@ class Place(Ground):
             await asyncio.sleep(0.05)
         return await self.requests()
 
-    async def until_told(self) -> None:
+    async def until_message(self) -> None:
         """Wait until every pod says whether it is bound."""
         deadline = time.monotonic() + DEADLINE
         while untold := [pod.metadata.name for pod in await self.pods() if not _tells_the_truth(pod)]:
@@ -143,7 +143,7 @@ async def test_members_are_bound(place: Place) -> None:
     found = await place.until_settled()
     assert {each.status.phase for each in found.values()} == {SUCCEEDED}, place.logs
     assert await place.bound() == 3 * len(found)
-    await place.until_told()
+    await place.until_message()
     assert await place.faults() == [], place.logs
 
 
@@ -167,7 +167,7 @@ async def test_gangs_are_unwound(place: Place) -> None:
     assert phases == [[UNWOUND, UNWOUND, FAILED]] * len(found)
     assert await place.bound() == 0
     assert len(await place.pods()) == len(found)
-    await place.until_told()
+    await place.until_message()
 
 
 async def test_volume_preparations_are_rolled_back(place: Place) -> None:
@@ -262,7 +262,7 @@ async def test_inherited_request_reports_missing_conditions(place: Place) -> Non
     place.bind()
     found = await place.until_settled()
     assert {each.status.phase for each in found.values()} == {SUCCEEDED}, place.logs
-    await place.until_told()
+    await place.until_message()
 
 
 async def _claiming(place: Place, name: str) -> None:

@@ -1,4 +1,4 @@
-"""A living cluster on a control plane, as a story sees it."""
+"""A running cluster on a control plane, as a test uses it."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from stromboli.kube.client.config.connection import Connection
 from stromboli.kube.client.config.kubeconfig import load_kubeconfig
 from stromboli.kube.crds.install import install_crds
 from stromboli.kube.objects.catalogue import NAMESPACES, POD_GROUPS, PODS
+from stromboli.kube.objects.resources import Resource
 from stromboli.local.fakes.controllers import FakeControllers
 from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, create_nodes, node_documents
 from stromboli.scheduler.loop import Scheduler
@@ -42,7 +43,7 @@ _NUMBERS = itertools.count(1)
 class Cluster:
     def __init__(self, plane: ControlPlane, client: Client, scheduler: Scheduler, namespace: str) -> None:
         self.plane = plane
-        #: The administrator's.
+        #: The administrator's client.
         self.client = client
         self.scheduler = scheduler
         self.namespace = namespace
@@ -62,7 +63,7 @@ class Cluster:
         await self.client.create(PODS, pod, namespace=self.namespace)
 
     async def create_raw(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """An object of a kind that our client does not know; answers what became of it."""
+        """Create an object of a kind that the typed client does not cover; return the stored object."""
         answer = await self.client.request("POST", path, body=msgspec.json.encode(body))
         return cast(dict[str, Any], msgspec.json.decode(answer))
 
@@ -74,14 +75,14 @@ class Cluster:
         return {pod.metadata.name: pod for pod in listing.items}
 
     async def nodes_of(self, gang: str) -> list[str]:
-        """Where the members of a gang are; empty for those that wait."""
+        """Node of each member of a gang; empty for pending ones."""
         pods = await self.pods()
         return [pod.spec.node_name or "" for name, pod in sorted(pods.items()) if name.startswith(f"{gang}-")]
 
     async def until(self, reached: Callable[[], Awaitable[bool]], what: str) -> None:
         deadline = time.monotonic() + DEADLINE
         while not await reached():
-            assert time.monotonic() < deadline, f"waited in vain: {what}"
+            assert time.monotonic() < deadline, f"timed out: {what}"
             await asyncio.sleep(0.05)
 
     async def until_phase(self, name: str, phase: str) -> None:
@@ -95,27 +96,26 @@ class Cluster:
 
         await self.until(reached, f"{name} is {phase}")
 
-    async def until_told(self, name: str, words: str) -> None:
-        """Wait until a group says why it waits."""
+    async def until_message(self, name: str, text: str) -> None:
+        """Wait until the Unschedulable condition of a group contains the text."""
 
         async def reached() -> bool:
             conditions = (await self.group(name)).status.conditions or []
             return any(
-                c.type == "Unschedulable" and c.status == "True" and words in (c.message or "") for c in conditions
+                c.type == "Unschedulable" and c.status == "True" and text in (c.message or "") for c in conditions
             )
 
-        await self.until(reached, f"{name} says {words!r}")
+        await self.until(reached, f"condition of {name} contains {text!r}")
 
 
 @contextlib.asynccontextmanager
 async def running_cluster(
     plane: ControlPlane, through: str = "", policy: Policy | None = None
 ) -> AsyncIterator[Cluster]:
-    """Nodes, stand-ins for what else a cluster has, and our processes with their own accounts.
+    """Nodes, fake controllers, and the processes of Stromboli, each with its own account.
 
-    Our processes talk to the server `through` a proxy, where one is given, and the scheduler follows the default policy
-    unless it is given another. The books of the scheduler are in order when
-    the story is over.
+    The processes connect `through` a proxy if one is set, and the scheduler runs the default policy unless another is
+    passed. The scheduler's cache must pass its audit at the end.
     """
     policy = policy or Policy(Registry(PLUGINS, ACTIONS))
     account = REQUESTER if policy.program.configuration.bind.mode == REQUEST else "scheduler"
@@ -159,8 +159,9 @@ async def _running(scheduler: Scheduler, *parts: Coroutine[Any, Any, None]) -> A
 
 
 async def _empty(client: Client, namespace: str) -> None:
-    """Nobody empties namespaces here, and the next story wants the room."""
-    for resource in (PODS, POD_GROUPS):
-        for entry in (await client.list(resource, namespace=namespace)).items:  # type: ignore[var-annotated]
+    """Delete what the test created: no controller empties namespaces here, and the next test needs the capacity."""
+    resources: tuple[Resource[Any], ...] = (PODS, POD_GROUPS)
+    for resource in resources:
+        for entry in (await client.list(resource, namespace=namespace)).items:
             with contextlib.suppress(ApiError):
                 await client.delete(resource, entry.metadata.name, namespace=namespace, grace_period=0)

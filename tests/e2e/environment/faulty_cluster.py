@@ -1,4 +1,4 @@
-"""A scheduler in the process of the story, with a fault proxy between it and the server."""
+"""A scheduler inside the test process, with a fault proxy between it and the API server."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from tests.testing.invariants import unfinished
 from tests.testing.world import QUICK, hurry, policy_of
 
 PODS_WATCH = Match("GET", r"^/api/v1/pods\?.*watch=true")
-#: What a server answers that cannot send a list as the beginning of a watch; lists are then asked for in pages.
+#: The request of a streamed list. A server that rejects it is listed in pages.
 STREAMED_LISTS = Match("GET", "sendInitialEvents=true")
 
 
 class FaultyCluster(Ground):
-    """Nodes, gangs and one scheduler whose every request passes the proxy."""
+    """Nodes, gangs and one scheduler; every request of the scheduler passes the proxy."""
 
     def __init__(self, plane: ControlPlane, proxy: FaultProxy, client: Client, folder: Path) -> None:
         super().__init__(plane, proxy, client, folder)
@@ -47,12 +47,12 @@ class FaultyCluster(Ground):
 
     @property
     def connection(self) -> Connection:
-        """The scheduler's own, through the proxy."""
+        """The scheduler's connection, through the proxy."""
         account = load_kubeconfig(str(self.plane.kubeconfig_of("scheduler")))
         return replace(account, server=self.proxy.url, ssl=None)
 
     async def begin(self, *, connection: Connection | None = None, limits: Any = None, **options: Any) -> None:
-        """The scheduler starts; `limits` are those of its client."""
+        """Start the scheduler; `limits` are the limits of its client."""
         mine = {"scheduler_names": (self.name,), "node_selector": {POOL: frozenset([self.name])}, "heal": 5.0}
         chosen: Options = replace(QUICK, **{**mine, **options})
         client = self._scheduler_client = Client(connection or self.connection, **(limits or {}))
@@ -82,63 +82,63 @@ class FaultyCluster(Ground):
         return self.proxy.faults.add(match, action, times=times, after=after)
 
     def gate(self, match: Match = BINDINGS, *, times: int = 1, after: int = 0) -> Gate:
-        """So many requests are held up from now on; `held_up` waits for them."""
+        """Hold this number of requests from now on; `blocked_at` waits for them."""
         gate = Gate()
         self.fault(match, gate, times=times, after=after)
         self._gates.append(gate)
         return gate
 
     async def blocked_at(self, gate: Gate, number: int = 1) -> None:
-        await self.until(lambda: len(gate.waiting) == number, "requests are held up")
+        await self.until(lambda: len(gate.waiting) == number, "requests are held at the gate")
 
-    async def turn(self, number: int = 5) -> None:
-        """Let the scheduler come round a few times."""
+    async def iterate(self, number: int = 5) -> None:
+        """Wait for a number of iterations of the scheduler's loop."""
         before = self.turns
-        await self.until(lambda: self.turns >= before + number, f"{number} more turns")
+        await self.until(lambda: self.turns >= before + number, f"{number} more iterations")
 
     async def until_synced(self) -> None:
-        await self.until(lambda: self.scheduler.feed.is_up_to_date, "everything is known")
+        await self.until(lambda: self.scheduler.feed.is_up_to_date, "all watches are synced")
 
     async def until_watch_fails(self) -> None:
-        await self.until(lambda: not self.scheduler.feed.is_up_to_date, "it knows that it does not know")
+        await self.until(lambda: not self.scheduler.feed.is_up_to_date, "the scheduler reports a failed watch")
 
-    # -- what people see ----------------------------------------------------------------------------------------
+    # -- conditions and events ----------------------------------------------------------------------------------
 
     async def until_requested(self, question: Callable[[], Awaitable[object]], what: Callable[[], str]) -> None:
         deadline = time.monotonic() + DEADLINE
         while not await question():
-            assert time.monotonic() < deadline, f"waited in vain: {what()}"
+            assert time.monotonic() < deadline, f"timed out: {what()}"
             await asyncio.sleep(0.02)
 
-    async def until_says(self, group: str, words: str) -> None:
-        """Wait until the true Unschedulable condition of a group says these words."""
+    async def until_condition(self, group: str, text: str) -> None:
+        """Wait until the true Unschedulable condition of a group contains the text."""
 
-        async def says() -> bool:
+        async def reached() -> bool:
             conditions = (await self.client.get(POD_GROUPS, group, namespace=self.name)).status.conditions or ()
             return any(
-                c.type == "Unschedulable" and c.status == "True" and words in (c.message or "") for c in conditions
+                c.type == "Unschedulable" and c.status == "True" and text in (c.message or "") for c in conditions
             )
 
-        await self.until_requested(says, lambda: f"{group} says {words!r}")
+        await self.until_requested(reached, lambda: f"condition of {group} contains {text!r}")
 
-    async def until_told(self, words: str) -> None:
-        """Wait for an event with these words."""
+    async def until_event(self, text: str) -> None:
+        """Wait for an event that contains the text."""
 
         notes: list[str] = []
 
-        async def told() -> bool:
+        async def reached() -> bool:
             events = (await self.client.list(EVENTS, namespace=self.name)).items
             notes[:] = [event.note or "" for event in events]
-            return any(words in note for note in notes)
+            return any(text in note for note in notes)
 
-        await self.until_requested(told, lambda: f"an event says {words!r}; there are {notes}")
+        await self.until_requested(reached, lambda: f"an event contains {text!r}; events are {notes}")
 
     # -- the end ------------------------------------------------------------------------------------------------
 
     async def check(self, *, torn: Collection[str] = (), overfull: Collection[str] = ()) -> None:
-        """Everything comes to rest, and nothing is wrong then; some gangs and nodes were made so by the story."""
+        """Wait until idle, then check the invariants; the test itself broke `torn` gangs and `overfull` nodes."""
         scheduler = self.scheduler
-        await self.until(lambda: not [*unfinished(scheduler)], f"at rest: {[*unfinished(scheduler)]}")
+        await self.until(lambda: not [*unfinished(scheduler)], f"idle: {[*unfinished(scheduler)]}")
         excused = [f"members of {gang} have" for gang in torn] + [f"node {node} lacks" for node in overfull]
         assert [each for each in await self.faults() if not any(words in each for words in excused)] == []
         assert audit(scheduler.cluster) == []

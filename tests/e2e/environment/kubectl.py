@@ -1,4 +1,4 @@
-"""The real kubectl beside a story that goes on."""
+"""The real kubectl, called by a running test."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PATIENCE = 60.0
 
 
 async def kubectl(plane: ControlPlane, *words: str, stdin: str = "") -> str:
-    """What kubectl answers to the administrator of a server."""
+    """Output of kubectl, run as the administrator of a server."""
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(plane.kubeconfig.parent),

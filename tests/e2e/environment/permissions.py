@@ -1,4 +1,4 @@
-"""Our processes come with the rights that we install, and with no others."""
+"""The processes run with the permissions that an installation grants, and no others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ADMITTED: set[str] = set()
 
 
 async def admit(plane: ControlPlane, client: Client) -> None:
-    """Make our namespace and give the accounts of our processes their roles, once; the embedded server knows none."""
+    """Create the namespace and bind the roles of the process accounts, once; the embedded server has no RBAC."""
     if plane.url in _ADMITTED:
         return
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
@@ -23,7 +23,7 @@ async def admit(plane: ControlPlane, client: Client) -> None:
 
 
 def _of_a_requester() -> list[dict[str, Any]]:
-    """A scheduler that leaves binding to a binder, beside one that does not: by a name of its own."""
+    """Bindings of a scheduler that leaves binding to a binder, under a second account name."""
     name = f"stromboli-{REQUESTER}"
     documents = role_documents("scheduler", NAMESPACE, account=name, requests=True)
     for document in documents:

@@ -1,4 +1,4 @@
-"""Scheduler processes behind a fault proxy, nodes of their own, and gangs of many pods: for stories about dying."""
+"""Scheduler processes behind a fault proxy, with nodes of their own and large gangs: for crash tests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.e2e.environment.permissions import admit
 from tests.integration.processes.conftest import Command
 
 DEADLINE = 60.0
-#: How long a lease lasts in these stories, in seconds.
+#: Lease duration in these tests, in seconds.
 LEASE = 5.0
 POOL = "stromboli.dev/pool"
 _LEASE_PATH = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/stromboli"
@@ -38,9 +38,9 @@ _NUMBERS = itertools.count(1)
 
 
 class Ground:
-    """Nodes that no other story uses, a namespace, and the scheduler processes of one story.
+    """Nodes that no other test uses, a namespace, and the scheduler processes of one test.
 
-    Everything that the processes say to the server goes through the proxy; what the story itself asks does not.
+    All requests of the processes pass the proxy; requests of the test itself do not.
     """
 
     def __init__(self, plane: ControlPlane, proxy: FaultProxy, client: Client, folder: Path) -> None:
@@ -54,7 +54,7 @@ class Ground:
     # -- processes ----------------------------------------------------------------------------------------------
 
     def start(self, *arguments: str, elects: bool = False, scheduler: str = "", account: str = "scheduler") -> Command:
-        """A scheduler of this story's pods, or of those that name it; one that elects fights for a short lease."""
+        """Start a scheduler for this test's pods, or for those that name it; with `elects` it uses leader election."""
         environment = {
             "HOME": str(self.folder),
             "PATH": os.environ["PATH"],
@@ -83,18 +83,18 @@ class Ground:
         return self.keep(command)
 
     def keep(self, command: Command) -> Command:
-        """It ends with the story, and is heard if that fails."""
+        """Kill the process at the end of the test, and print its output if the test fails."""
         self._commands.append(command)
         return command
 
     def stop_before_write(self, number: int) -> tuple[Gate, Fault]:
-        """The write of this number, counted from 1, and all that come after it wait at a gate."""
+        """Hold the write of this number, counted from 1, and all later ones at a gate."""
         gate = Gate()
         return gate, self.proxy.faults.add(WRITES, gate, times=None, after=number - 1)
 
     async def until_between_writes(self, gate: Gate) -> None:
-        """Wait until the next write stands at the gate, and the server has answered all those before."""
-        await self.until(lambda: gate.is_reached and not self.proxy.sent(WRITES), "a write stands at the gate")
+        """Wait until the next write is held at the gate, and the server has answered all earlier ones."""
+        await self.until(lambda: gate.is_reached and not self.proxy.sent(WRITES), "a write is held at the gate")
 
     # -- objects ------------------------------------------------------------------------------------------------
 
@@ -105,27 +105,27 @@ class Ground:
         for document in documents:
             document["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
         await create_nodes(self.client, documents)
-        # A real server keeps pods off new nodes until a controller has seen them, and there is none.
+        # A real server taints new nodes until a controller has seen them, and no such controller runs here.
         names = [document["metadata"]["name"] for document in documents]
         await asyncio.gather(*(self.client.patch(NODES, name, {"spec": {"taints": None}}) for name in names))
 
     async def create_gang(
         self, name: str, size: int, *, minimum: int | None = None, scheduler: str = "", **facts: Any
     ) -> None:
-        """Members of one cpu each; facts are those of the group."""
+        """Create members of one cpu each; `facts` are fields of the group's spec."""
         spec = {"minMember": size if minimum is None else minimum, **facts}
         await self.client.create(POD_GROUPS, {"metadata": {"name": name}, "spec": spec}, namespace=self.name)
         members = [f"{name}-{place:03}" for place in range(size)]
         await asyncio.gather(*(self.create_pod(member, group=name, scheduler=scheduler) for member in members))
 
-    async def occupy(self, rooms: dict[str, int]) -> None:
-        """Pods of somebody else take so many cpus of these nodes."""
-        wanted = [(node, place) for node, count in rooms.items() for place in range(count)]
+    async def occupy(self, cpus: dict[str, int]) -> None:
+        """Create pods of another scheduler that use this number of cpus on these nodes."""
+        wanted = [(node, place) for node, count in cpus.items() for place in range(count)]
         await asyncio.gather(*(self.create_pod(f"foreign-{node}-{place}", node=node) for node, place in wanted))
 
     async def create_pod(self, name: str, *, group: str = "", node: str = "", scheduler: str = "") -> None:
         container = {"name": "main", "image": "example/main", "resources": {"requests": {"cpu": "1"}}}
-        # There is no kubelet: pods that are evicted are gone at once.
+        # No kubelet runs: evicted pods disappear at once.
         spec: dict[str, Any] = {"containers": [container], "terminationGracePeriodSeconds": 0}
         spec |= {"nodeName": node} if node else {"schedulerName": scheduler or self.name}
         metadata = {"name": name, "annotations": {GROUP_NAME: group}} if group else {"name": name}
@@ -139,12 +139,12 @@ class Ground:
         return sum(bool(pod.spec.node_name) for pod in await self.pods(prefix))
 
     async def free(self) -> dict[str, int]:
-        """The cpus of every node that nobody has."""
-        rooms = {node.metadata.name: _cpus(node) for node in await self._nodes()}
+        """Free cpus of every node."""
+        free = {node.metadata.name: _cpus(node) for node in await self._nodes()}
         for pod in await self.pods():
-            if pod.spec.node_name in rooms:
-                rooms[pod.spec.node_name] -= 1
-        return rooms
+            if pod.spec.node_name in free:
+                free[pod.spec.node_name] -= 1
+        return free
 
     async def _nodes(self) -> list[kube.KubeNode]:
         return (await self.client.list(NODES, label_selector=f"{POOL}={self.name}")).items
@@ -154,22 +154,22 @@ class Ground:
     async def until(self, reached: Callable[[], object], what: str) -> None:
         deadline = time.monotonic() + DEADLINE
         while not reached():
-            assert time.monotonic() < deadline, f"waited in vain: {what}\n{self.logs}"
+            assert time.monotonic() < deadline, f"timed out: {what}\n{self.logs}"
             await asyncio.sleep(0.01)
 
     async def until_bound(self, prefix: str, count: int) -> None:
-        """Wait until exactly so many pods have a node."""
+        """Wait until exactly this number of pods is bound."""
         deadline = time.monotonic() + DEADLINE
         while (found := await self.bound(prefix)) != count:
-            waited = f"waited in vain: {found} and not {count} of {prefix}* are bound"
+            waited = f"timed out: {found} instead of {count} pods of {prefix}* are bound"
             assert time.monotonic() < deadline, f"{waited}\n{self.logs}"
             await asyncio.sleep(0.05)
 
     async def until_waiting(self, group: str) -> None:
-        """Wait until somebody has looked at a group and says why it must wait."""
+        """Wait until the scheduler has evaluated a group and reported why it is pending."""
         deadline = time.monotonic() + DEADLINE
         while not await self._waits(group):
-            assert time.monotonic() < deadline, f"waited in vain: {group} says why it waits\n{self.logs}"
+            assert time.monotonic() < deadline, f"timed out: {group} reports why it is pending\n{self.logs}"
             await asyncio.sleep(0.05)
 
     async def _waits(self, group: str) -> bool:
@@ -178,20 +178,20 @@ class Ground:
 
     @property
     def logs(self) -> str:
-        """What the processes have said, for those who look for the cause of a failure."""
+        """Output of the processes, for failure messages."""
         return "\n".join(f"--- process {number}\n{command.output}" for number, command in enumerate(self._commands))
 
     # -- what must hold -----------------------------------------------------------------------------------------
 
     async def faults(self) -> list[str]:
-        """Everything that is wrong now that all is at rest, by what the server and the proxy say."""
+        """All violated invariants, by the objects on the server and the requests that passed the proxy."""
         return [*self._bound_twice(), *await self._over_committed(), *await self._torn()]
 
     def _bound_twice(self) -> list[str]:
         return [f"{uid} was bound {count} times" for uid, count in self.proxy.binds().items() if count > 1]
 
     async def _over_committed(self) -> list[str]:
-        return [f"node {name} lacks {-room} cpus" for name, room in (await self.free()).items() if room < 0]
+        return [f"node {name} lacks {-free} cpus" for name, free in (await self.free()).items() if free < 0]
 
     async def _torn(self) -> list[str]:
         placed: Counter[str] = Counter()
@@ -204,13 +204,13 @@ class Ground:
             if 0 < placed[group.metadata.name] < (group.spec.min_member or 0)
         ]
 
-    # -- beginning and end --------------------------------------------------------------------------------------
+    # -- set-up and clean-up ------------------------------------------------------------------------------------
 
     async def prepare(self) -> None:
         await self.client.create(NAMESPACES, {"metadata": {"name": self.name}})
 
     async def clear(self) -> None:
-        """The processes are gone, and so is what would be in the way of the next story."""
+        """Kill the processes and delete everything that would disturb the next test."""
         for command in self._commands:
             command.kill()
         self.proxy.faults.clear()
@@ -229,7 +229,7 @@ def _cpus(node: kube.KubeNode) -> int:
 
 @contextlib.asynccontextmanager
 async def ground(plane: ControlPlane, folder: Path, kind: type[Ground] = Ground) -> AsyncIterator[Ground]:
-    """A place for a story about processes, with a proxy in front of the server."""
+    """Set up a test of processes, with a proxy in front of the server."""
     async with Client(load_kubeconfig(str(plane.kubeconfig))) as client:
         await furnish(plane, client)
         with FaultProxy(plane.url) as proxy:
@@ -242,7 +242,7 @@ async def ground(plane: ControlPlane, folder: Path, kind: type[Ground] = Ground)
 
 
 async def furnish(plane: ControlPlane, client: Client) -> None:
-    """Volcano's kinds, a queue, and the rights of our accounts and no others."""
+    """Install Volcano's kinds, a queue, and the permissions of the process accounts."""
     await install_crds(client)
     await admit(plane, client)
     with contextlib.suppress(ApiError):

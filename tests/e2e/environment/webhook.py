@@ -1,4 +1,4 @@
-"""The webhook as a process beside a real API server, and people who ask that server for something."""
+"""The webhook as a process beside a real API server, and users who send requests to that server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONFIGURATION = "stromboli-story"
 
 
 class Webhook:
-    """One process and its registration. What people ask for is asked with kubectl, as they do."""
+    """One process and its registration. Requests of users are sent with kubectl."""
 
     def __init__(self, plane: ControlPlane, folder: Path) -> None:
         self.plane = plane
@@ -29,13 +29,13 @@ class Webhook:
         self.renew()
 
     def renew(self) -> None:
-        """Make another authority and certificate, in the same files."""
+        """Create a new CA and certificate in the same files."""
         _stromboli("admission", "certificates", f"--folder={self.folder}", "--host=127.0.0.1")
 
     # -- the process ------------------------------------------------------------------------------------------------
 
     def start(self, *arguments: str, port: int = 0) -> None:
-        """Returns when it answers."""
+        """Start the process; returns when it is ready."""
         environment = {
             "HOME": str(self.folder),
             "PATH": os.environ["PATH"],
@@ -85,7 +85,7 @@ class Webhook:
     # -- its registration -------------------------------------------------------------------------------------------
 
     def register(self, *arguments: str) -> None:
-        """Returns when the server asks: it takes it a moment to hear of a new configuration."""
+        """Register the webhook; returns when the server calls it, which takes a moment."""
         text = _stromboli(
             "admission", "configuration", f"--url=https://127.0.0.1:{self.port}", f"--ca-file={self.folder / 'ca.crt'}",
             f"--name={CONFIGURATION}", "--timeout=30", *arguments,
@@ -93,21 +93,21 @@ class Webhook:
         assert self.kubectl("apply", "-f", "-", stdin=text).returncode == 0
         probe = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "probe"}}
         probe["spec"] = {"parent": "nobody"}
-        self.wait(lambda: "denied the request" in self.asks(probe), "the server asks the webhook")
+        self.wait(lambda: "denied the request" in self.error_of(probe), "the server calls the webhook")
 
     def unregister(self) -> None:
         for kind in ("validatingwebhookconfiguration", "mutatingwebhookconfiguration"):
             self.kubectl("delete", kind, CONFIGURATION, "--ignore-not-found")
 
-    # -- people -----------------------------------------------------------------------------------------------------
+    # -- users --------------------------------------------------------------------------------------------------------
 
-    def asks(self, document: Document, *, user: str = "", verb: str = "create", dry: bool = True) -> str:
-        """What a person reads who wants to store something; empty when the server takes it without a word."""
-        return self.kubectl(*_wishes(verb, dry), "-f", "-", stdin=json.dumps(document), user=user).stderr
+    def error_of(self, document: Document, *, user: str = "", verb: str = "create", dry: bool = True) -> str:
+        """What kubectl prints on stderr for a request; empty if the server accepts it without a warning."""
+        return self.kubectl(*_verb_options(verb, dry), "-f", "-", stdin=json.dumps(document), user=user).stderr
 
     def stores(self, document: Document, *, user: str = "", verb: str = "create", dry: bool = False) -> Document:
-        """What became of it in the store."""
-        done = self.kubectl(*_wishes(verb, dry), "-f", "-", "-o", "json", stdin=json.dumps(document), user=user)
+        """Send a request and return the stored object."""
+        done = self.kubectl(*_verb_options(verb, dry), "-f", "-", "-o", "json", stdin=json.dumps(document), user=user)
         assert done.returncode == 0, done.stderr
         stored: Document = json.loads(done.stdout)
         return stored
@@ -124,11 +124,11 @@ class Webhook:
     def wait(self, reached: Any, what: str) -> None:
         deadline = time.monotonic() + DEADLINE
         while not reached():
-            assert time.monotonic() < deadline, f"waited in vain: {what}\n{self.log}"
+            assert time.monotonic() < deadline, f"timed out: {what}\n{self.log}"
             time.sleep(0.1)
 
 
-def _wishes(verb: str, dry: bool) -> list[str]:
+def _verb_options(verb: str, dry: bool) -> list[str]:
     return [verb, *(["--dry-run=server"] if dry else [])]
 
 
@@ -138,7 +138,7 @@ def _stromboli(*arguments: str) -> str:
 
 @contextlib.contextmanager
 def running_webhook(plane: ControlPlane, folder: Path) -> Iterator[Webhook]:
-    """A webhook that is not started yet; nothing of it is left afterwards."""
+    """Set up a webhook that is not started yet, and remove all of it afterwards."""
     made = Webhook(plane, folder)
     try:
         yield made

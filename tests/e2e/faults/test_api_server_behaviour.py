@@ -1,6 +1,6 @@
-"""Facts about an API server on which the scheduler stands, each told by the server that is at hand.
+"""Behaviour of an API server that the scheduler relies on, checked on the server under test.
 
-They hold on a real one; the embedded one has to say the same.
+It holds on a real one; the embedded one must behave alike.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from stromboli.kube.client.config.kubeconfig import load_kubeconfig
 from stromboli.kube.crds.install import install_crds
 from stromboli.kube.objects import timestamps
 from stromboli.kube.objects.catalogue import CRDS, DISRUPTION_BUDGETS, EVENTS, NAMESPACES, POD_GROUPS, PODS, QUEUES
+from stromboli.kube.objects.resources import Resource
 from testbed.plane import ControlPlane
 
 KUBECTL = Path(sys.executable).parent / "kubectl"
@@ -33,7 +34,7 @@ Document = dict[str, Any]
 
 
 class Server:
-    """The server, asked through our own client and through kubectl, in a namespace that nobody else uses."""
+    """The server, accessed through the client and through kubectl, in a namespace of its own."""
 
     def __init__(self, plane: ControlPlane, client: Client, namespace: str) -> None:
         self.client = client
@@ -41,7 +42,7 @@ class Server:
         self._kubeconfig = plane.kubeconfig
 
     async def create_pod(self, name: str, *, label: str = "", **spec: Any) -> Document:
-        """A pod that nobody schedules."""
+        """Create a pod that no scheduler is responsible for."""
         pod = {
             "metadata": {"name": name, "labels": {"app": label}, "annotations": {"example.com/before": "yes"}},
             "spec": {"schedulerName": "nobody", "containers": [{"name": "main", "image": "example/main"}], **spec},
@@ -53,7 +54,7 @@ class Server:
         return await self.read(PODS.path(namespace=self.namespace, name=name))
 
     async def read(self, path: str) -> Document:
-        """Everything that the server says of an object, not only what we have a place for."""
+        """The whole object, not only the fields that the structs cover."""
         document: Document = msgspec.json.decode(await self.client.request("GET", path))
         return document
 
@@ -79,8 +80,9 @@ async def server(plane: ControlPlane) -> AsyncIterator[Server]:
         namespace = f"facts-{next(_NUMBERS)}"
         await client.create(NAMESPACES, {"metadata": {"name": namespace}})
         yield Server(plane, client, namespace)
-        for resource in (PODS, POD_GROUPS, DISRUPTION_BUDGETS):
-            for entry in (await client.list(resource, namespace=namespace)).items:  # type: ignore[var-annotated]
+        resources: tuple[Resource[Any], ...] = (PODS, POD_GROUPS, DISRUPTION_BUDGETS)
+        for resource in resources:
+            for entry in (await client.list(resource, namespace=namespace)).items:
                 with contextlib.suppress(ApiError):
                     await client.delete(resource, entry.metadata.name, namespace=namespace, grace_period=0)
 
@@ -114,7 +116,7 @@ async def test_a_pod_with_gates_cannot_be_bound(server: Server) -> None:
     assert conditions(await server.pod("gated"))["PodScheduled"]["reason"] == "SchedulingGated"
 
 
-async def test_a_node_that_nobody_knows_can_be_bound_to(server: Server) -> None:
+async def test_pod_can_be_bound_to_an_unknown_node(server: Server) -> None:
     pod = await server.create_pod("lost")
     await server.bind(pod, "no-such-node")
     assert (await server.pod("lost"))["spec"]["nodeName"] == "no-such-node"
@@ -132,12 +134,17 @@ async def test_a_pod_is_bound_once_and_by_its_uid(server: Server) -> None:
     assert again.value.is_conflict
 
 
-# -- what a pod that waits says of itself -----------------------------------------------------------------------------
+# -- conditions of a pending pod --------------------------------------------------------------------------------------
 
 
 async def waits(server: Server, name: str, **status: Any) -> None:
-    told = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/4 nodes are available."}
-    await set_status(server, name, conditions=[told], **status)
+    condition = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": "0/4 nodes are available.",
+    }
+    await set_status(server, name, conditions=[condition], **status)
 
 
 async def set_status(server: Server, name: str, **status: Any) -> None:
@@ -246,19 +253,19 @@ async def test_custom_kinds_know_no_strategic_merge(server: Server) -> None:
 
 @pytest.mark.parametrize("kind", ["pod", "podgroups.scheduling.volcano.sh"])
 async def test_an_event_about_an_object_is_shown_by_describe(kind: str, server: Server) -> None:
-    pod = await server.create_pod("told")
-    group = {"metadata": {"name": "told"}, "spec": {"minMember": 1}}
+    pod = await server.create_pod("pending")
+    group = {"metadata": {"name": "pending"}, "spec": {"minMember": 1}}
     created = await server.client.create(POD_GROUPS, group, namespace=server.namespace)
     about = {
         "pod": ("v1", "Pod", pod["metadata"]["uid"]),
         "podgroups.scheduling.volcano.sh": (POD_GROUPS.api_version, "PodGroup", created.metadata.uid),
     }[kind]
     await server.client.create(EVENTS, event(server.namespace, *about), namespace=server.namespace)
-    said = await server.kubectl("describe", kind, "told")
-    assert "words that people read" in said
-    assert "Unschedulable" in said
-    events = await server.kubectl("events", "--for", f"{kind}/told")
-    assert "words that people read" in events
+    described = await server.kubectl("describe", kind, "pending")
+    assert "text of the event" in described
+    assert "Unschedulable" in described
+    events = await server.kubectl("events", "--for", f"{kind}/pending")
+    assert "text of the event" in events
 
 
 def event(namespace: str, version: str, kind: str, uid: str) -> Document:
@@ -270,8 +277,8 @@ def event(namespace: str, version: str, kind: str, uid: str) -> Document:
         "action": "Scheduling",
         "reason": "Unschedulable",
         "type": "Warning",
-        "regarding": {"apiVersion": version, "kind": kind, "name": "told", "namespace": namespace, "uid": uid},
-        "note": "words that people read",
+        "regarding": {"apiVersion": version, "kind": kind, "name": "pending", "namespace": namespace, "uid": uid},
+        "note": "text of the event",
     }
 
 
@@ -293,7 +300,7 @@ async def test_the_beginning_of_a_name_must_be_the_beginning_of_a_name(server: S
 
 # -- definitions of kinds ---------------------------------------------------------------------------------------------
 
-#: A schema that generators of schemas like to write, and what a server says to it.
+#: A schema that schema generators produce, and the server's error.
 REFUSED_SCHEMAS: Mapping[str, tuple[Document, str]] = {
     "a reference": ({"type": "object", "properties": {"spec": {"$ref": "#/definitions/Spec"}}}, "$ref"),
     "a type inside of anyOf": (

@@ -131,7 +131,7 @@ async def deleted_while_it_was_bound(world: FaultyCluster) -> None:
     await world.client.delete(PODS, pod.metadata.name, namespace=world.name, grace_period=0)
     gate.open()
     await world.until(lambda: not world.scheduler.binders.waiting, "the bind is settled")
-    await world.turn()
+    await world.iterate()
     assert (await world.bound(), len(world.proxy.seen(BINDINGS))) == (0, 1)
     await world.check()
     lets_go = {"metadata": {"finalizers": None}}
@@ -148,7 +148,7 @@ async def somebody_else_wrote_the_status(world: FaultyCluster) -> None:
     theirs = {"type": "Audited", "status": "True", "reason": "ByUs", "transitionID": "x"}
     await world.client.patch(POD_GROUPS, "gang", {"status": {"conditions": [theirs]}}, namespace=world.name)
     gate.open()
-    await world.until_says("gang", "Insufficient cpu")
+    await world.until_condition("gang", "Insufficient cpu")
     group = await world.client.get(POD_GROUPS, "gang", namespace=world.name)
     assert [c.type for c in group.status.conditions or ()] == ["Audited", "Unschedulable"]
     assert any(call.status == 409 for call in world.proxy.seen(GROUP_WRITES))
@@ -167,7 +167,7 @@ async def history_is_forgotten(world: FaultyCluster) -> None:
     await world.until_bound("after", 2)
     assert (fault.fired, sum(each.relists for each in world.scheduler.feed.required)) == (1, 1)
     await world.create_gang("last", 1)
-    await world.until_says("last", "Insufficient cpu")
+    await world.until_condition("last", "Insufficient cpu")
     await world.check()
 
 
@@ -180,10 +180,10 @@ async def a_status_is_refused_for_good(world: FaultyCluster) -> None:
     await world.create_gang("other", 1)
     await world.until_bound("other", 1)
     before, cycles = fault.fired, world.scheduler.cycles.number
-    await world.turn(10)
+    await world.iterate(10)
     assert fault.fired - before <= 2 * (world.scheduler.cycles.number - cycles) + 2
     world.proxy.faults.clear()
-    await world.until_says("refused", "Insufficient cpu")
+    await world.until_condition("refused", "Insufficient cpu")
     await world.check()
 
 
@@ -201,7 +201,7 @@ async def a_member_is_refused_for_good(world: FaultyCluster) -> None:
     others.open()
     await world.until_bound("gang", 2)
     again.open()
-    await world.until_told("2 of 3 pods were bound")
+    await world.until_event("2 of 3 pods were bound")
     await world.until_bound("gang", 0)
     await world.check()
 
@@ -228,7 +228,7 @@ async def a_kind_is_not_served(world: FaultyCluster) -> None:
     await world.begin()
     await world.until(lambda: "podgroups" in (world.scheduler.feed.problem() or ""), "it says what is missing")
     await world.create_gang("gang", 1)
-    await world.turn()
+    await world.iterate()
     assert (world.scheduler.cycles.number, await world.bound()) == (0, 0)
     world.proxy.faults.clear()
     await world.until_bound("gang", 1)
@@ -247,7 +247,7 @@ async def looking_is_denied(world: FaultyCluster, status: int) -> None:
     assert str(status) in (world.scheduler.feed.problem() or "")
     number = world.scheduler.cycles.number
     await world.create_gang("after", 1)
-    await world.turn()
+    await world.iterate()
     assert world.scheduler.cycles.number == number
     assert fault.fired < 200, "it does not storm the server"
     world.proxy.faults.clear()
@@ -327,7 +327,7 @@ def budgets(*names: str, words: str) -> Story:
                 PODS, name, running, namespace=world.name, subresource="status", kind=PatchKind.STRATEGIC
             )
         gate.open()
-        await world.until_told(words)
+        await world.until_event(words)
         assert await world.bound("gang") == 2
         for name in names:
             await world.client.request("DELETE", f"{path}/{name}")
@@ -346,7 +346,7 @@ async def never_complete(world: FaultyCluster) -> None:
         labels = {"metadata": {"labels": {"app": "gang"}}}
         await world.client.patch(PODS, f"gang-00{place}", labels, namespace=world.name)
     await world.begin(heal=0.5)
-    await world.until_told("2 of 3 pods were bound")
+    await world.until_event("2 of 3 pods were bound")
 
 
 def evictions_are(action: Action, times: int) -> Story:
@@ -390,8 +390,8 @@ async def the_past_is_read_back(world: FaultyCluster) -> None:
     world.fault(BINDINGS, LoseAnswer(), times=1)
     await world.create_gang("next", 1)
     await world.until_bound("", 1)
-    await world.until_says("next", "Insufficient cpu")
-    await world.turn()
+    await world.until_condition("next", "Insufficient cpu")
+    await world.iterate()
     assert await world.bound() == 1
     await world.check()
 
@@ -419,7 +419,7 @@ async def the_server_is_away(world: FaultyCluster) -> None:
     await world.until_watch_fails()
     number = world.scheduler.cycles.number
     await world.create_gang("after", 1)
-    await world.turn(10)
+    await world.iterate(10)
     assert world.scheduler.cycles.number == number
     world.proxy.come_back()
     await world.until_bound("after", 1)
@@ -487,10 +487,10 @@ async def a_list_comes_from_the_past(world: FaultyCluster) -> None:
     world.proxy.cut_streams(PODS_WATCH)
     await world.until(lambda: "is older than" in (world.scheduler.feed.problem() or ""), "the list is refused")
     await world.create_gang("next", 1)
-    await world.turn()
+    await world.iterate()
     assert await world.bound() == 1
     world.proxy.faults.clear()
-    await world.until_says("next", "Insufficient cpu")
+    await world.until_condition("next", "Insufficient cpu")
     await world.check()
 
 
@@ -559,9 +559,9 @@ def a_node_is_lost(change: Callable[[FaultyCluster, str], Awaitable[None]]) -> S
         )
         gate.open()
         await world.until(lambda: not world.scheduler.binders.waiting, "everything is settled")
-        await world.turn()
+        await world.iterate()
         assert await world.bound("gang") == 0
-        await world.until_told("another member of the gang cannot be bound")
+        await world.until_event("another member of the gang cannot be bound")
         await world.check()
 
     return story
@@ -580,7 +580,7 @@ async def a_node_shrinks(world: FaultyCluster) -> None:
     await world.client.patch(NODES, node, less, subresource="status")
     await world.until(lambda: entries[node] is not before, "the change is seen")
     await world.create_gang("next", 1)
-    await world.until_says("next", "Insufficient cpu")
+    await world.until_condition("next", "Insufficient cpu")
     await world.check(overfull=[node])
 
 
@@ -615,7 +615,7 @@ def in_the_middle(change: Callable[[FaultyCluster], Awaitable[None]], *, size: i
             await change(world)
             gate.open()
             await world.until_bound("gang", bound)
-            await world.turn()
+            await world.iterate()
             assert await world.bound("gang") == bound
             await world.check(torn=["gang"])
         finally:
@@ -661,7 +661,7 @@ async def a_victim_goes_by_itself(world: FaultyCluster) -> None:
         await world.client.delete(PODS, name, namespace=world.name, grace_period=0)
     gate.open()
     await world.until(lambda: not world.scheduler.cluster.leaving, "nobody is leaving any more")
-    await world.turn()
+    await world.iterate()
     assert len(world.proxy.seen(EVICTIONS)) == 2
     world.proxy.faults.clear()
     await world.check()

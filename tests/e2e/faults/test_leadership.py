@@ -1,4 +1,4 @@
-"""Two schedulers, one lease: whatever happens to the one that leads, the other goes on where it was."""
+"""Two schedulers, one lease: whatever happens to the leader, the other continues its work."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from tests.e2e.environment.processes import LEASE, Ground, ground
 from tests.integration.processes.conftest import Command
 
 SIZE = 100
-#: The same story at several moments, where there is time for it.
+#: The same test at several points in time, on the real server.
 SEEDS = range(3 if os.environ.get("STROMBOLI_API_SERVER") == "real" else 1)
 LEASE_READS = Match("GET", "/leases/")
-#: Beyond the lease: the next one looks every 0.2 s, and the machine may be busy with other things.
+#: Beyond the lease: a candidate retries every 0.2 s, and the machine may be busy.
 MARGIN = 5.0
 
 
@@ -35,17 +35,17 @@ async def place(plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Ground]:
 
 
 async def two_replicas(place: Ground) -> tuple[Command, Command]:
-    """The first leads, the second has seen that it does."""
+    """The first leads, the second has seen it."""
     first = place.start(elects=True)
-    await place.until(lambda: "leading" in first.output, "the first one leads")
+    await place.until(lambda: "leading" in first.output, "the first replica leads")
     second = place.start(elects=True)
     asked = len(place.proxy.seen(LEASE_READS))
-    await place.until(lambda: len(place.proxy.seen(LEASE_READS)) > asked, "the second one has looked at the lease")
+    await place.until(lambda: len(place.proxy.seen(LEASE_READS)) > asked, "the second replica has read the lease")
     return first, second
 
 
 async def in_the_middle_of_a_commit(place: Ground, seed: int) -> Gate:
-    """Some of the members of a gang are bound, the next bindings are on the wire."""
+    """Some members of a gang are bound, the next bindings are in flight."""
     gate = Gate()
     place.proxy.faults.add(BINDINGS, gate, times=None, after=random.Random(seed).randrange(1, SIZE - 40))  # noqa: S311
     await place.create_gang("gang", SIZE)
@@ -55,7 +55,7 @@ async def in_the_middle_of_a_commit(place: Ground, seed: int) -> Gate:
 
 
 async def until_leading(place: Ground, command: Command, since: float) -> None:
-    await place.until(lambda: "leading" in command.output, "the other one leads")
+    await place.until(lambda: "leading" in command.output, "the other replica leads")
     waited = time.monotonic() - since
     assert waited < LEASE + MARGIN, f"it took {waited:.1f} s to take over a lease of {LEASE:g} s"
 
@@ -77,13 +77,13 @@ async def test_a_leader_is_killed_in_the_middle_of_a_commit(seed: int, place: Gr
     await place.until_bound("gang", SIZE)
     assert adopts_before_it_decides(second), second.output
     terms = {term_of(pod) for pod in await place.pods("gang")}
-    assert terms >= {0, 1}, "every pod says in which term it was bound"
+    assert terms >= {0, 1}, "every pod records the term in which it was bound"
     assert await place.faults() == [], place.logs
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_a_leader_is_frozen_in_the_middle_of_a_commit_and_wakes_up(seed: int, place: Ground) -> None:
-    """What it had sent arrives when the other one has done it all: nobody is bound twice by that."""
+    """Its requests arrive after the other replica has bound everything: no pod is bound twice."""
     first, second = await two_replicas(place)
     gate = await in_the_middle_of_a_commit(place, seed)
     froze = time.monotonic()
@@ -91,28 +91,28 @@ async def test_a_leader_is_frozen_in_the_middle_of_a_commit_and_wakes_up(seed: i
     await until_leading(place, second, froze)
     await place.until_bound("gang", SIZE)
     gate.open()
-    await place.until(lambda: not place.proxy.sent(BINDINGS), "what was on the wire is answered")
+    await place.until(lambda: not place.proxy.sent(BINDINGS), "requests in flight are answered")
     sent = len(place.proxy.seen(BINDINGS))
     first.signal(signal.SIGCONT)
     assert first.ends() == 4
     assert "leadership is lost" in first.output
-    assert len(place.proxy.seen(BINDINGS)) == sent, "it has sent nothing since it woke up"
+    assert len(place.proxy.seen(BINDINGS)) == sent, "no request was sent after it resumed"
     assert await place.faults() == [], place.logs
 
 
-async def test_a_leader_that_wakes_up_alone_still_knows_that_its_time_is_over(place: Ground) -> None:
-    """Nobody has taken the lease, and half of the gang waits; but its own clock says that it may not go on."""
+async def test_leader_that_resumes_alone_still_observes_the_expired_lease(place: Ground) -> None:
+    """The lease has no other holder and half of the gang is pending, but its own clock shows that the lease expired."""
     first = place.start(elects=True)
     gate = await in_the_middle_of_a_commit(place, 1)
     first.signal(signal.SIGSTOP)
     gate.open()
     over = time.monotonic() + LEASE
-    await place.until(lambda: time.monotonic() > over, "the lease is over")
-    await place.until(lambda: not place.proxy.sent(BINDINGS), "what was on the wire is answered")
+    await place.until(lambda: time.monotonic() > over, "the lease has expired")
+    await place.until(lambda: not place.proxy.sent(BINDINGS), "requests in flight are answered")
     sent = len(place.proxy.seen(BINDINGS))
     first.signal(signal.SIGCONT)
     assert first.ends() == 4
-    assert len(place.proxy.seen(BINDINGS)) == sent, "it has sent nothing since it woke up"
+    assert len(place.proxy.seen(BINDINGS)) == sent, "no request was sent after it resumed"
     second = place.start(elects=True)
     await place.until_bound("gang", SIZE)
     assert adopts_before_it_decides(second), second.output
@@ -132,19 +132,19 @@ async def test_a_leader_that_is_asked_to_stop_finishes_the_gang_and_gives_the_le
     assert await place.faults() == [], place.logs
 
 
-@pytest.mark.only("real", because="it takes long, and the stories above tell all of it but the crowd")
-async def test_leaders_come_and_go_while_gangs_come_in(place: Ground) -> None:
-    """Three leaders in a row are killed at moments of chance; every gang is whole in the end."""
+@pytest.mark.only("real", because="it takes long, and the tests above cover all of it but the load")
+async def test_leaders_are_replaced_while_gangs_arrive(place: Ground) -> None:
+    """Three leaders in a row are killed at random times; every gang is complete in the end."""
     chance = random.Random(5)  # noqa: S311
     leader, standby = await two_replicas(place)
     for number in range(3):
         await place.create_gang(f"gang-{number}", 30)
         moment = time.monotonic() + chance.uniform(0.0, 0.2)
-        await place.until(lambda moment=moment: time.monotonic() > moment, "a moment of chance")
+        await place.until(lambda at=moment: time.monotonic() > at, "a random time")  # type: ignore[misc]
         leader.signal(signal.SIGKILL)
         leader.ends()
         leader, standby = standby, place.start(elects=True)
-        await place.until(lambda leader=leader: "leading" in leader.output, "the next one leads")
+        await place.until(lambda leader=leader: "leading" in leader.output, "the next replica leads")  # type: ignore[misc]
     await place.until_bound("gang", 90)
     lease = await place.client.get(LEASES, "stromboli", namespace=NAMESPACE)
     assert (lease.spec.lease_transitions or 0) >= 3

@@ -1,10 +1,11 @@
-"""What happens seldom, and must work all the same with no more rights than we install."""
+"""Rare paths that must work with the installed permissions and no others."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,7 @@ async def test_a_server_that_cannot_stream_lists_is_asked_for_pages(plane: Contr
     [("/podgroups/gang", "/podgroups/gang$", 2), ("/queues/default/status", "/queues/default$", 3)],
     ids=["the status of a group", "the sums of a queue"],
 )
-async def test_what_somebody_else_wrote_meanwhile_is_read_again(
+async def test_conflicting_write_is_resolved_by_reading_the_object_again(
     plane: ControlPlane, proxy: FaultProxy, written: str, read: str, size: int
 ) -> None:
     """Several conflicts, since the controllers write to queues as well."""
@@ -54,11 +55,11 @@ async def test_what_somebody_else_wrote_meanwhile_is_read_again(
         await cluster.create_gang("gang", size, "1")
         await cluster.until_phase("gang", "Running")
 
-        async def is_told() -> bool:
+        async def reached() -> bool:
             queue = await cluster.client.get(QUEUES, "default")
             return (queue.status.allocated or {}).get("cpu") == str(size)
 
-        await cluster.until(is_told, "the queue says what it holds")
+        await cluster.until(reached, "the queue status has its allocated amounts")
     assert proxy.seen(Match("GET", read)), "the object was read again"
 
 
@@ -83,7 +84,10 @@ async def test_what_happens_again_is_counted_on_one_event(cluster: Cluster) -> N
 async def test_the_pods_of_a_daemon_set_share_a_group(cluster: Cluster) -> None:
     path = f"/apis/apps/v1/namespaces/{cluster.namespace}/daemonsets"
     labels = {"app": "agent"}
-    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "example/main"}]}}
+    template: dict[str, Any] = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [{"name": "main", "image": "example/main"}]},
+    }
     spec = {"selector": {"matchLabels": labels}, "template": template}
     annotations = {"scheduling.volcano.sh/group-min-member": "2"}
     made = await cluster.create_raw(path, {"metadata": {"name": "agent", "annotations": annotations}, "spec": spec})

@@ -137,7 +137,7 @@ REFUSED: dict[str, tuple[Document, str]] = {
 @pytest.mark.parametrize("story", REFUSED)
 def test_what_makes_no_sense_is_refused(webhook: Webhook, story: str) -> None:
     document, words = REFUSED[story]
-    assert f"{DENIED}{words}" in webhook.asks(document)
+    assert f"{DENIED}{words}" in webhook.error_of(document)
 
 
 def test_a_circle_of_queues_is_refused_and_queues_that_others_need_stay(webhook: Webhook) -> None:
@@ -154,7 +154,7 @@ def test_a_queue_and_a_group_in_it_come_in_one_breath(webhook: Webhook) -> None:
     for number in range(5):
         name = f"fresh-{number}"
         both = {"apiVersion": "v1", "kind": "List", "items": [queue(name), group(name, queue=name)]}
-        assert webhook.asks(both, dry=False) == ""
+        assert webhook.error_of(both, dry=False) == ""
         assert webhook.kubectl("delete", "-f", "-", stdin=json.dumps(both)).returncode == 0
 
 
@@ -173,23 +173,23 @@ FIELDS = {
 @pytest.mark.parametrize("story", TENANTS)
 def test_tenants_use_the_queues_that_they_may_use(webhook: Webhook, story: str) -> None:
     document = TENANTS[story]
-    assert webhook.asks(document, user="alice") == ""
-    refusal = webhook.asks(document, user="bob")
+    assert webhook.error_of(document, user="alice") == ""
+    refusal = webhook.error_of(document, user="bob")
     assert (
         f"{DENIED}{document['kind']} {NAMESPACE}/story: {FIELDS[story]}: queue 'science': 'bob' may not use" in refusal
     )
     assert "name another, or ask for the verb use on queues.scheduling.volcano.sh science" in refusal
     elsewhere = json.loads(json.dumps(document).replace('"science"', '"default"'))
-    assert webhook.asks(elsewhere, user="bob") == "", "this queue is everybody's"
+    assert webhook.error_of(elsewhere, user="bob") == "", "this queue is everybody's"
 
 
 def test_a_queue_says_which_priorities_it_takes(webhook: Webhook) -> None:
     document = group(queue="science", priorityClassName="story-high")
     words = "spec.priorityClassName: priority class 'story-high' is not for queue 'science'; use one of story-low"
-    assert f"{DENIED}PodGroup {NAMESPACE}/story: {words}" in webhook.asks(document, user="alice")
+    assert f"{DENIED}PodGroup {NAMESPACE}/story: {words}" in webhook.error_of(document, user="alice")
     plain = pod(priority="story-high", **{QUEUE_NAME: "science"})
-    assert f"{DENIED}Pod {NAMESPACE}/story: {words}" in webhook.asks(plain, user="alice")
-    assert webhook.asks(document) == "", "administrators do as they like"
+    assert f"{DENIED}Pod {NAMESPACE}/story: {words}" in webhook.error_of(plain, user="alice")
+    assert webhook.error_of(document) == "", "administrators do as they like"
 
 
 def test_what_decides_about_the_place_in_line_stays(webhook: Webhook) -> None:
@@ -202,12 +202,12 @@ def test_what_decides_about_the_place_in_line_stays(webhook: Webhook) -> None:
         assert f"{DENIED}PodGroup {NAMESPACE}/frozen: spec.{next(iter(spec))}: cannot be changed" in refused
     assert webhook.kubectl("patch", *frozen, '{"spec":{"minMember":2}}').returncode == 0, "administrators may"
     member = pod("member", **{GROUP_NAME: "frozen"})
-    assert "queue 'science': 'bob' may not use it" in webhook.asks(member, user="bob")
-    assert webhook.asks(member, user="alice") == ""
+    assert "queue 'science': 'bob' may not use it" in webhook.error_of(member, user="bob")
+    assert webhook.error_of(member, user="alice") == ""
 
 
 def test_warnings_reach_people(webhook: Webhook) -> None:
-    assert "Warning: spec.priorityClassName: priority class 'lost' does not exist yet" in webhook.asks(
+    assert "Warning: spec.priorityClassName: priority class 'lost' does not exist yet" in webhook.error_of(
         group(priorityClassName="lost")
     )
 
@@ -243,10 +243,10 @@ async def test_a_cluster_goes_on_with_it(webhook: Webhook, cluster: Cluster) -> 
 
 def test_pods_of_others_and_spared_namespaces_are_not_asked_about(webhook: Webhook) -> None:
     asked = webhook.log.count("refused: ")
-    assert webhook.asks(pod(scheduler="other", **{GROUP_NAME: "else/where"}), user="bob") == ""
+    assert webhook.error_of(pod(scheduler="other", **{GROUP_NAME: "else/where"}), user="bob") == ""
     spared = pod(**{GROUP_NAME: "else/where"})
     spared["metadata"]["namespace"] = "kube-system"
-    assert webhook.asks(spared) == ""
+    assert webhook.error_of(spared) == ""
     assert webhook.log.count("refused: ") == asked
 
 
@@ -255,7 +255,7 @@ def test_a_certificate_is_exchanged_while_the_process_runs(webhook: Webhook) -> 
     webhook.renew()
     webhook.wait(lambda: served(webhook.port) != before, "the new certificate")
     webhook.register()
-    assert DENIED in webhook.asks(queue(parent="nobody"))
+    assert DENIED in webhook.error_of(queue(parent="nobody"))
 
 
 def served(port: int) -> str:
@@ -267,7 +267,7 @@ def test_a_process_that_is_told_to_stop_answers_until_nobody_asks_it(webhook: We
     webhook.stop()
     webhook.start("--shutdown-delay=10m", port=port)
     webhook.ask_to_stop()
-    assert DENIED in webhook.asks(queue(parent="nobody"))
+    assert DENIED in webhook.error_of(queue(parent="nobody"))
 
 
 def test_a_server_that_cannot_stream_lists_is_asked_for_pages(webhook: Webhook) -> None:
@@ -276,7 +276,7 @@ def test_a_server_that_cannot_stream_lists_is_asked_for_pages(webhook: Webhook) 
     with FaultProxy(webhook.plane.url) as proxy:
         proxy.faults.add(STREAMED_LISTS, Answer(422, "Invalid", "sendInitialEvents is forbidden"), times=None)
         webhook.start(f"--master={proxy.url}", "--shutdown-delay=0", port=port)
-        assert DENIED in webhook.asks(queue(parent="nobody"))
+        assert DENIED in webhook.error_of(queue(parent="nobody"))
         assert proxy.seen(Match("GET", "/queues.*limit="))
         webhook.ask_to_stop()
         assert webhook.ends() == 0
@@ -289,8 +289,8 @@ OUR_GROUPS = (f"system:serviceaccounts:{OUR_NAMESPACE}", "system:masters")
 def test_when_nobody_answers_it_fails_as_was_chosen(webhook: Webhook) -> None:
     """Authorisation fails closed, defaults fail open, unless somebody chose otherwise."""
     webhook.stop()
-    assert 'failed calling webhook "queues.admission.stromboli.dev"' in webhook.asks(queue())
-    assert webhook.asks(pod(scheduler="other")) == "", "pods of others need nobody's answer"
+    assert 'failed calling webhook "queues.admission.stromboli.dev"' in webhook.error_of(queue())
+    assert webhook.error_of(pod(scheduler="other")) == "", "pods of others need nobody's answer"
     change = json.dumps({"metadata": {"annotations": {"note": "x"}}, "status": {"phase": "Running"}})
     made = webhook.kubectl("create", "-f", "-", stdin=json.dumps(group("running")), user=OURS, groups=OUR_GROUPS)
     assert made.returncode == 0, "our controllers go on"
@@ -302,4 +302,4 @@ def test_when_nobody_answers_it_fails_as_was_chosen(webhook: Webhook) -> None:
         "patch", "validatingwebhookconfiguration", CONFIGURATION, "--type=json", "-p", json.dumps(patch)
     )
     assert opened.returncode == 0, opened.stderr
-    webhook.wait(lambda: webhook.asks(queue()) == "", "the server lets it pass")
+    webhook.wait(lambda: webhook.error_of(queue()) == "", "the server lets it pass")

@@ -44,7 +44,7 @@ class Expectations:
         await self._cluster.until(reached, f"{wanted.name} is one of {wanted.phases}")
 
     async def _until_waiting(self, wanted: Waiting) -> None:
-        await self._cluster.until_told(wanted.name, wanted.because)
+        await self._cluster.until_message(wanted.name, wanted.because)
         bound = [pod.key for pod in await self._members(wanted.name) if pod.spec.node_name]
         assert not bound, f"the gang waits, and has nodes for {bound}"
 

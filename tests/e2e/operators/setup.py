@@ -50,8 +50,8 @@ async def running_case(cluster: Cluster, story: Story) -> AsyncIterator[CaseRunn
         for queue in story.queues:
             await _ensure(cluster.client, QUEUES.path(), {"apiVersion": GROUP_VERSION, "kind": "Queue"}, queue)
         for name, value in story.priorities.items():
-            kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": value}
-            await _ensure(cluster.client, PRIORITY_CLASSES.path(), kind, name)
+            priority_class = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": value}
+            await _ensure(cluster.client, PRIORITY_CLASSES.path(), priority_class, name)
             await until_usable(cluster.client, name)
         player = CaseRunner(cluster, story, controller)
         try:

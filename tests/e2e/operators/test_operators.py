@@ -23,7 +23,7 @@ async def test_what_a_controller_makes_is_scheduled(cluster: Cluster, name: str)
 
 
 #: Everywhere a group may name its queue: the spec, or the metadata of the group; of a pod without a group, its own.
-NAMED = {
+NAMED: dict[str, tuple[dict[str, Any] | None, dict[str, Any]]] = {
     "spec": ({"spec": {"queue": "sources"}}, {}),
     "annotation": ({"metadata": {"annotations": {"scheduling.volcano.sh/queue-name": "sources"}}}, {}),
     "short-annotation": ({"metadata": {"annotations": {"volcano.sh/queue-name": "sources"}}}, {}),
@@ -61,7 +61,7 @@ async def test_the_more_important_comes_first(cluster: Cluster, is_plain: bool) 
         await cluster.client.create(PODS, _pod(f"occupier-{name}", {}, cpu="4", nodeName=name), **place)
     await cluster.create_gang("modest", len(nodes), "3", minimum=1 if is_plain else len(nodes))
     if is_plain:
-        urgent = {f"urgent-{name}": {} for name in nodes}
+        urgent: dict[str, dict[str, Any]] = {f"urgent-{name}": {} for name in nodes}
     else:
         spec = {"minMember": len(nodes), "priorityClassName": "above-others"}
         await cluster.client.create(POD_GROUPS, {"metadata": {"name": "urgent"}, "spec": spec}, **place)

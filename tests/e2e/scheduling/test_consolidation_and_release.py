@@ -15,7 +15,7 @@ CONF = configuration(
 )  # fmt: skip
 
 
-async def until_says(cluster: Cluster, group: str, kind: str, status: str, reason: str) -> None:
+async def until_condition(cluster: Cluster, group: str, kind: str, status: str, reason: str) -> None:
     async def said() -> bool:
         told = (await cluster.group(group)).status.conditions or ()
         return (kind, status, reason) in [(each.type, each.status, each.reason) for each in told]
@@ -36,7 +36,7 @@ async def test_a_gang_that_lost_a_member_says_so_and_is_released_in_time(plane: 
         await cluster.create_gang("torn", 2, "1")
         await until_running(cluster, "torn-0", "torn-1")
         await cluster.client.delete(PODS, "torn-1", namespace=cluster.namespace, grace_period=0)
-        await until_says(cluster, "torn", "Stale", "True", "BelowMinimum")
+        await until_condition(cluster, "torn", "Stale", "True", "BelowMinimum")
         assert "torn-0" in await cluster.pods(), "it has its time"
 
         soon = {"metadata": {"annotations": {GRACE_ANNOTATION: "0s"}}}
@@ -46,8 +46,8 @@ async def test_a_gang_that_lost_a_member_says_so_and_is_released_in_time(plane: 
             return "torn-0" not in await cluster.pods()
 
         await cluster.until(released, "the other member goes")
-        await until_says(cluster, "torn", "Evicted", "True", "stalegang")
-        await until_says(cluster, "torn", "Stale", "False", "NotStale")
+        await until_condition(cluster, "torn", "Evicted", "True", "stalegang")
+        await until_condition(cluster, "torn", "Stale", "False", "NotStale")
 
 
 async def test_a_gang_gets_its_lost_member_back(plane: ControlPlane) -> None:
@@ -55,10 +55,10 @@ async def test_a_gang_gets_its_lost_member_back(plane: ControlPlane) -> None:
         await cluster.create_gang("torn", 2, "1")
         await until_running(cluster, "torn-0", "torn-1")
         await cluster.client.delete(PODS, "torn-1", namespace=cluster.namespace, grace_period=0)
-        await until_says(cluster, "torn", "Stale", "True", "BelowMinimum")
+        await until_condition(cluster, "torn", "Stale", "True", "BelowMinimum")
         await cluster.create_pod("torn-1", "1", group="torn")
         await until_running(cluster, "torn-0", "torn-1")
-        await until_says(cluster, "torn", "Stale", "False", "NotStale")
+        await until_condition(cluster, "torn", "Stale", "False", "NotStale")
 
 
 async def test_a_pod_moves_so_that_a_large_one_fits(plane: ControlPlane) -> None:
@@ -81,5 +81,5 @@ async def test_a_pod_moves_so_that_a_large_one_fits(plane: ControlPlane) -> None
         assert len(moved) == 1
         await cluster.create_pod(f"{moved[0]}-0", "2", group=moved[0])
         await until_running(cluster, "large-0", *(f"{name}-0" for name in small))
-        await until_says(cluster, moved[0], "Evicted", "True", "consolidate")
-        await until_says(cluster, "large", "Claimed", "True", "consolidate")
+        await until_condition(cluster, moved[0], "Evicted", "True", "consolidate")
+        await until_condition(cluster, "large", "Claimed", "True", "consolidate")

@@ -138,7 +138,7 @@ async def test_who_finds_no_device_waits_until_somebody_goes(devices: Devices) -
     await devices.cluster.until_phase("early", "Running")
     await devices.create_gang("late", 1, claiming(gpu="each"))
     words = f'claim "gpu", request "r": 1 device of class {devices.namespace}: too few free'
-    await devices.cluster.until_told("late", words)
+    await devices.cluster.until_message("late", words)
     await devices.client.delete(PODS, "early-0", namespace=devices.namespace, grace_period=0)
     await devices.cluster.until_phase("late", "Running")
     assert given(await devices.claim_of("late-0")) == [(first, "gpu-0")]
@@ -160,10 +160,10 @@ async def test_pods_share_a_claim_and_the_part_of_a_device_that_it_got(devices: 
 async def test_a_claim_and_devices_that_come_late_are_waited_for(devices: Devices) -> None:
     node = (await devices.nodes())[2]
     await devices.create_gang("eager", 1, claiming("mine"))
-    await devices.cluster.until_told("eager", 'resourceclaim "mine" not found')
+    await devices.cluster.until_message("eager", 'resourceclaim "mine" not found')
     await devices.create_claim("mine")
     await devices.create_gang("next", 1, claiming("mine"))
-    await devices.cluster.until_told("next", "too few there")
+    await devices.cluster.until_message("next", "too few there")
     await devices.offer(node, 1)
     await devices.cluster.until_phase("next", "Running")
     await devices.cluster.until_phase("eager", "Running")

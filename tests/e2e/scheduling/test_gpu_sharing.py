@@ -125,9 +125,9 @@ async def test_two_pods_share_a_gpu_until_both_end(plane: ControlPlane, mode: st
         [holder] = await holders(cluster)
         assert await told(cluster, "one") == await told(cluster, "two") == f"GPU-fake-{holder.rpartition('-')[2]}"
         await create(cluster, "three", "0.5")
-        await cluster.until_told("three", "nvidia.com/gpu")
+        await cluster.until_message("three", "nvidia.com/gpu")
         await create(cluster, "whole", gpu="1")
-        await cluster.until_told("whole", "nvidia.com/gpu")
+        await cluster.until_message("whole", "nvidia.com/gpu")
         for name in ("one", "two", "three"):
             await cluster.client.delete(PODS, f"{name}-0", namespace=cluster.namespace, grace_period=0)
         await cluster.until_phase("whole", "Running")

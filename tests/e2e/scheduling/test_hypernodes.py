@@ -74,7 +74,7 @@ async def test_the_network_is_discovered_and_followed(cluster: Cluster) -> None:
     assert names == {"mine", "spine.s0", "leaf.s0.l0", "leaf.s0.l2", "leaf.none.l0"}
 
 
-async def until_told(cluster: Cluster, name: str, status: str, nodes: int) -> str:
+async def until_message(cluster: Cluster, name: str, status: str, nodes: int) -> str:
     """Wait for the condition and the count of a HyperNode; answers the message."""
     message = ""
 
@@ -99,10 +99,10 @@ async def test_a_hypernode_says_what_is_wrong_with_it(cluster: Cluster) -> None:
     body = {"metadata": {"name": "spine"}, "spec": {"tier": 2, "members": [spine]}}
     made = await cluster.client.create(HYPER_NODES, body)
     for _ in range(2):
-        message = await until_told(cluster, "spine", "False", 0)
+        message = await until_message(cluster, "spine", "False", 0)
         assert "spec.members[0].selector.exactMatch.name: there is no HyperNode 'leaf' yet" in message
         await cluster.client.create(HYPER_NODES, {"metadata": {"name": "leaf"}, "spec": {"tier": 1, "members": [leaf]}})
-        assert await until_told(cluster, "spine", "True", 2) == ""
+        assert await until_message(cluster, "spine", "True", 2) == ""
         await cluster.client.delete(HYPER_NODES, "leaf")
 
     async def told_twice() -> bool:
@@ -140,4 +140,4 @@ async def test_controllers_discover_with_the_rights_that_they_are_given(discover
         await cluster.until(there_are("spine.s0", "leaf.s0.l0", "leaf.s0.l1"), "domains are made")
         await label(cluster, {}, {LEAF: "l2"})
         await cluster.until(there_are("spine.s0", "leaf.s0.l0", "leaf.s0.l2"), "domains are changed and removed")
-        await until_told(cluster, "spine.s0", "True", 2)
+        await until_message(cluster, "spine.s0", "True", 2)

@@ -94,7 +94,7 @@ async def release(cluster: Cluster) -> None:
             await cluster.client.delete(PODS, name, namespace=cluster.namespace, grace_period=0)
 
 
-async def until_told(cluster: Cluster, name: str, status: str, reason: str, words: str = "") -> None:
+async def until_message(cluster: Cluster, name: str, status: str, reason: str, words: str = "") -> None:
     """Wait until the group says whether it was scheduled, as its API wants it said."""
 
     async def reached() -> bool:
@@ -117,18 +117,18 @@ async def until_bound(cluster: Cluster, gang: str, count: int) -> None:
 async def test_a_gang_starts_whole_or_not_at_all(cluster: Cluster) -> None:
     await occupy(cluster, 1)
     await create_gang(cluster, "train", 3, "3")
-    await until_told(cluster, "train", "False", "Unschedulable", "Insufficient cpu")
+    await until_message(cluster, "train", "False", "Unschedulable", "Insufficient cpu")
     assert await cluster.nodes_of("train") == ["", "", ""]
     await release(cluster)
     await until_bound(cluster, "train", 3)
-    await until_told(cluster, "train", "True", "Scheduled")
+    await until_message(cluster, "train", "True", "Scheduled")
 
 
 async def test_pods_of_a_basic_group_count_for_themselves(cluster: Cluster) -> None:
     await create_group(cluster, "serve", {"basic": {}})
     await create_pods(cluster, "serve", 4, "3")
     await until_bound(cluster, "serve", 3)
-    await until_told(cluster, "serve", "True", "Scheduled")
+    await until_message(cluster, "serve", "True", "Scheduled")
 
 
 async def test_groups_of_both_kinds_may_have_one_name(cluster: Cluster) -> None:
@@ -136,8 +136,8 @@ async def test_groups_of_both_kinds_may_have_one_name(cluster: Cluster) -> None:
     await create_group(cluster, "twin", {"gang": {"minCount": 2}})
     await create_pods(cluster, "twin", 2, "1", prefix="native")
     await until_bound(cluster, "native", 2)
-    await until_told(cluster, "twin", "True", "Scheduled")
-    await cluster.until_told("twin", "Not enough valid tasks")
+    await until_message(cluster, "twin", "True", "Scheduled")
+    await cluster.until_message("twin", "Not enough valid tasks")
     assert await cluster.nodes_of("twin") == [""]
 
 
@@ -157,7 +157,7 @@ async def test_pods_may_come_before_their_group(cluster: Cluster) -> None:
 async def test_pods_of_other_schedulers_are_not_ours(cluster: Cluster) -> None:
     await create_group(cluster, "theirs", {"gang": {"minCount": 1}})
     await create_pods(cluster, "theirs", 1, "1", schedulerName="default-scheduler")
-    await until_told(cluster, "theirs", "False", "Unschedulable", "no pods")
+    await until_message(cluster, "theirs", "False", "Unschedulable", "no pods")
     assert await cluster.nodes_of("theirs") == [""]
 
 
@@ -186,7 +186,7 @@ async def test_the_more_important_group_comes_first(cluster: Cluster) -> None:
     await create_gang(cluster, "modest", 3, "3")
     await create_gang(cluster, "urgent", 3, "3", priorityClassName="native-urgent")
     for name in ("modest", "urgent"):
-        await until_told(cluster, name, "False", "Unschedulable", "Insufficient cpu")
+        await until_message(cluster, name, "False", "Unschedulable", "Insufficient cpu")
     await release(cluster)
     await until_bound(cluster, "urgent", 3)
     assert await cluster.nodes_of("modest") == ["", "", ""]
@@ -196,11 +196,11 @@ async def test_the_more_important_group_comes_first(cluster: Cluster) -> None:
 async def test_how_many_belong_together_may_change(cluster: Cluster) -> None:
     await create_group(cluster, "elastic", {"gang": {"minCount": 3}})
     await create_pods(cluster, "elastic", 2, "1")
-    await until_told(cluster, "elastic", "False", "Unschedulable", "Not enough valid tasks")
+    await until_message(cluster, "elastic", "False", "Unschedulable", "Not enough valid tasks")
     body = {"spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}}
     await cluster.client.patch(groups_of(cluster), "elastic", body, namespace=cluster.namespace)
     await until_bound(cluster, "elastic", 2)
-    await until_told(cluster, "elastic", "True", "Scheduled")
+    await until_message(cluster, "elastic", "True", "Scheduled")
 
 
 NEAR = {"schedulingConstraints": {"topology": [{"key": "story.example.com/rack"}]}}
@@ -210,7 +210,7 @@ async def test_what_cannot_be_promised_is_held_and_said(cluster: Cluster) -> Non
     """The policy that holds when nobody configures anything does not know domains."""
     await create_gang(cluster, "near", 2, "1", **NEAR)
     words = "pods cannot be kept within one story.example.com/rack: no configured plugin knows domains"
-    await until_told(cluster, "near", "False", "Unschedulable", words)
+    await until_message(cluster, "near", "False", "Unschedulable", words)
     assert await cluster.nodes_of("near") == ["", ""]
 
 
@@ -227,11 +227,11 @@ async def test_a_gang_waits_until_enough_nodes_have_one_label_in_common(plane: C
         await label("r0", "r1", None)
         await create_gang(cluster, "near", 2, "3", **NEAR)
         words = "no domain takes the 2 pods it needs: the 2 domains of tier 1 hold 1 of them at most"
-        await until_told(cluster, "near", "False", "Unschedulable", words)
+        await until_message(cluster, "near", "False", "Unschedulable", words)
         await label("r0", "r1", "r1")
         await until_bound(cluster, "near", 2)
         assert sorted(await cluster.nodes_of("near")) == names[1:]
-        await until_told(cluster, "near", "True", "Scheduled", "placed in r1 (tier 1)")
+        await until_message(cluster, "near", "True", "Scheduled", "placed in r1 (tier 1)")
         await cluster.until(partial(says_where, cluster, "True", "r1"), "near says where it is")
         await label(None, None, None)
         await cluster.until(partial(says_where, cluster, "False", ""), "near says that its place is gone")
@@ -248,19 +248,21 @@ async def test_our_writes_touch_nothing_of_others(cluster: Cluster) -> None:
     made = await create_group(cluster, "shared", {"gang": {"minCount": 1}}, metadata=metadata)
     foreign = {"type": "Watched", "status": "True", "reason": "Because", "message": "by us"}
     foreign["lastTransitionTime"] = "2026-01-01T00:00:00Z"
-    resource, place = groups_of(cluster), {"namespace": cluster.namespace}
+    resource, place = groups_of(cluster), cluster.namespace
     body = {"status": {"conditions": [foreign]}}
-    await cluster.client.patch(resource, "shared", body, subresource="status", kind=PatchKind.STRATEGIC, **place)
+    await cluster.client.patch(
+        resource, "shared", body, subresource="status", kind=PatchKind.STRATEGIC, namespace=place
+    )
     await create_pods(cluster, "shared", 1, "1")
-    await until_told(cluster, "shared", "True", "Scheduled")
-    found = await cluster.client.get(resource, "shared", **place)
+    await until_message(cluster, "shared", "True", "Scheduled")
+    found = await cluster.client.get(resource, "shared", namespace=place)
     assert (found.spec, found.metadata.generation) == (made.spec, made.metadata.generation)
     for part in ("labels", "annotations", "finalizers"):
         assert getattr(found.metadata, part) == getattr(made.metadata, part)
     conditions = {condition.type: condition for condition in found.status.conditions or ()}
     assert conditions.keys() == {"Watched", condition_name(cluster)}
     assert msgspec.to_builtins(conditions["Watched"]) == foreign
-    await cluster.client.patch(resource, "shared", {"metadata": {"finalizers": None}}, **place)
+    await cluster.client.patch(resource, "shared", {"metadata": {"finalizers": None}}, namespace=place)
 
 
 async def test_what_somebody_else_wrote_meanwhile_is_read_again(plane: ControlPlane) -> None:
@@ -269,7 +271,7 @@ async def test_what_somebody_else_wrote_meanwhile_is_read_again(plane: ControlPl
         proxy.faults.add(Match("PATCH", "/podgroups/contested/status"), conflict, times=2)
         async with running_cluster(plane, proxy.url) as cluster:
             await create_gang(cluster, "contested", 2, "1")
-            await until_told(cluster, "contested", "True", "Scheduled")
+            await until_message(cluster, "contested", "True", "Scheduled")
         assert proxy.seen(Match("GET", "/podgroups/contested$")), "the group was read again"
 
 

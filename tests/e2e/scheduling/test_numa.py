@@ -85,7 +85,7 @@ async def machines(plane: ControlPlane) -> AsyncIterator[Machines]:
 
 async def test_a_gang_starts_when_a_node_tells_what_it_has(machines: Machines) -> None:
     await machines.create_gang("solver", 2, cpu=2)
-    await machines.cluster.until_told("solver", "numa info is empty")
+    await machines.cluster.until_message("solver", "numa info is empty")
     await machines.tell(machines.spec())
     await machines.cluster.until_phase("solver", "Running")
     assert await machines.cluster.nodes_of("solver") == [machines.node] * 2
@@ -111,7 +111,7 @@ async def test_a_broken_topology_is_told_and_cured(machines: Machines) -> None:
     await machines.tell(machines.spec("0-99"))
     await machines.until_known("a complaint", lambda cache: bool(cache.processors.warnings()))
     await machines.create_gang("solver", 1, cpu=2)
-    await machines.cluster.until_told("solver", "numa info is empty")
+    await machines.cluster.until_message("solver", "numa info is empty")
     await machines.tell_again(machines.spec())
     await machines.cluster.until_phase("solver", "Running")
     assert await machines.given("solver") == [{"main": "0-1"}]

@@ -143,7 +143,11 @@ async def contention(plane: ControlPlane) -> AsyncIterator[Contention]:
 
 @contextlib.asynccontextmanager
 async def _priority_classes(story: Contention) -> AsyncIterator[None]:
-    classes = {HIGH: {"value": 1000}, LOW: {"value": 10}, POLITE: {"value": 500, "preemptionPolicy": "Never"}}
+    classes: dict[str, dict[str, object]] = {
+        HIGH: {"value": 1000},
+        LOW: {"value": 10},
+        POLITE: {"value": 500, "preemptionPolicy": "Never"},
+    }
     for name, facts in classes.items():
         await story.client.create(PRIORITY_CLASSES, {"metadata": {"name": name}, **facts})
     try:
@@ -230,7 +234,7 @@ async def test_a_budget_is_kept_and_the_claim_goes_on_when_it_recovers(contentio
 
     await contention.create_gang("urgent", 2, 4, minimum=2, priority=HIGH)
     before = await contention.uids("web")
-    await cluster.until_told("urgent", f"disruption budget {namespace}/web allows 0 more")
+    await cluster.until_message("urgent", f"disruption budget {namespace}/web allows 0 more")
     assert await contention.uids("web") == before, "one might go, but that is of no use to the gang"
 
     await contention.create_gang("spare", 1, 1, minimum=1, priority=HIGH, app="web")
@@ -257,7 +261,7 @@ async def test_room_is_given_to_others_when_the_claimant_goes_away(contention: C
     await contention.create_gang("urgent", 1, 4, minimum=1, priority=HIGH)
     (victim,) = await contention.until_leaving("batch", 1)
     await contention.create_gang("next", 1, 4, minimum=1, priority=LOW)
-    await cluster.until_told("next", "")
+    await cluster.until_message("next", "")
     await contention.delete_gang("urgent")
     assert await cluster.nodes_of("next") == [""], "the victim is still there"
     await contention.let_go([victim.metadata.name])
@@ -272,7 +276,7 @@ async def test_who_never_preempts_waits_for_room(contention: Contention) -> None
     await contention.until_all_run("batch", 3)
     before = await contention.uids("batch")
     await contention.create_gang("polite", 1, 4, minimum=1, priority=POLITE)
-    await cluster.until_told("polite", f"{namespace}/polite-0 has preemptionPolicy Never")
+    await cluster.until_message("polite", f"{namespace}/polite-0 has preemptionPolicy Never")
     assert (await cluster.pods())["polite-0"].spec.preemption_policy == "Never"
     assert await contention.uids("batch") == before
     await contention.client.delete(PODS, "batch-1", namespace=namespace)

@@ -84,7 +84,7 @@ class Racks:
     async def until_recorded(self, domain: str) -> None:
         await self._until(self.record, lambda found: found == domain, f"train says that it is in {domain!r}")
 
-    async def until_told(self, words: str) -> None:
+    async def until_message(self, words: str) -> None:
         async def events() -> str:
             return await self.kubectl("get", "events", "--field-selector=reason=DomainLost", "-o", "yaml")
 
@@ -148,6 +148,6 @@ async def test_a_job_keeps_its_rack(racks: Racks) -> None:
 
     await racks.kubectl("delete", "hypernode", racks.names[1])
     await racks.until_recorded("")
-    await racks.until_told(f"domain '{racks.names[1]}', where it was, is not there any more")
+    await racks.until_message(f"domain '{racks.names[1]}', where it was, is not there any more")
     kill(third)
     assert await place.faults() == [], place.logs

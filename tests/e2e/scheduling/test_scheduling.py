@@ -13,13 +13,13 @@ async def test_a_gang_starts_whole_and_another_waits_whole(cluster: Cluster) -> 
     await cluster.until_phase("first", "Running")
     assert all(await cluster.nodes_of("first"))
     await cluster.create_gang("second", 2, "3")
-    await cluster.until_told("second", "Insufficient cpu")
+    await cluster.until_message("second", "Insufficient cpu")
     assert await cluster.nodes_of("second") == ["", ""]
 
 
 async def test_what_waits_says_why_where_people_look(cluster: Cluster) -> None:
     await cluster.create_gang("giant", 2, "64")
-    await cluster.until_told("giant", "0/3 nodes are available: 3 Insufficient cpu.")
+    await cluster.until_message("giant", "0/3 nodes are available: 3 Insufficient cpu.")
 
     async def pod_says_so() -> bool:
         conditions = (await cluster.pods())["giant-0"].status.conditions or ()
@@ -40,7 +40,7 @@ async def test_a_waiting_gang_starts_when_there_is_room(cluster: Cluster) -> Non
     await cluster.create_gang("early", 3, "3")
     await cluster.until_phase("early", "Running")
     await cluster.create_gang("late", 3, "3")
-    await cluster.until_told("late", "Insufficient cpu")
+    await cluster.until_message("late", "Insufficient cpu")
     for name in list(await cluster.pods()):
         if name.startswith("early-"):
             await cluster.client.evict(cluster.namespace, name, (await cluster.pods())[name].metadata.uid)
@@ -63,7 +63,7 @@ async def test_a_cordoned_node_takes_nobody(cluster: Cluster) -> None:
     try:
         await asyncio.gather(*(cluster.client.patch(NODES, name, {"spec": {"unschedulable": True}}) for name in nodes))
         await cluster.create_gang("barred", 1, "1")
-        await cluster.until_told("barred", "were unschedulable")
+        await cluster.until_message("barred", "were unschedulable")
     finally:
         for name in nodes:
             await cluster.client.patch(NODES, name, {"spec": {"unschedulable": None}})

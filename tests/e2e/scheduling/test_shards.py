@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -116,9 +117,10 @@ class Shards:
 
     async def clear(self) -> None:
         for shard in ("east", "west"):
-            for resource, name in ((NODE_SHARDS, self.name(shard)), (LEASES, lease_of(self.name(shard)))):
-                with contextlib.suppress(ApiError):
-                    await self.client.delete(resource, name, namespace=NAMESPACE)  # type: ignore[arg-type]
+            with contextlib.suppress(ApiError):
+                await self.client.delete(NODE_SHARDS, self.name(shard), namespace=NAMESPACE)
+            with contextlib.suppress(ApiError):
+                await self.client.delete(LEASES, lease_of(self.name(shard)), namespace=NAMESPACE)
 
 
 @pytest.fixture
@@ -128,7 +130,7 @@ async def shards(plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Shards]:
         if plane.kind == "real":
             page = (ROOT / "docs/shards.md").read_text().partition("### Rights")[2]
             rights = page.partition("```yaml\n")[2].partition("```")[0]
-            await Applier(place.client).apply(load_documents(rights, "docs/shards.md"))
+            await Applier(place.client).apply(cast(list[dict[str, Any]], load_documents(rights, "docs/shards.md")))
         await place.create_nodes(6, SIZE)
         made = Shards(place)
         try:

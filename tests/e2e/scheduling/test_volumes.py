@@ -142,7 +142,7 @@ class Storage:
 
         await self.cluster.until(reached, f"{size} pods of {gang} are bound")
 
-    async def until_told(self, name: str, words: str) -> None:
+    async def until_message(self, name: str, words: str) -> None:
         """Wait for an event about a pod: unlike a condition it stays, whatever happens next."""
 
         async def reached() -> bool:
@@ -235,21 +235,21 @@ async def test_pods_go_to_the_volumes_that_are_there_and_each_volume_to_one(stor
     claims = [await storage.claim(name) for name in ("two-0", "two-1")]
     assert len({claim.spec.volume_name for claim in claims}) == 2
     await storage.create_gang("third", 1)
-    await storage.cluster.until_told("third", "3 node(s) didn't find available persistent volumes to bind")
+    await storage.cluster.until_message("third", "3 node(s) didn't find available persistent volumes to bind")
 
 
 async def test_a_pod_whose_node_the_provisioner_refuses_is_tried_again(storage: Storage) -> None:
     storage.provisioner.refused.add("moved-0")
     await storage.create_class()
     await storage.create_gang("moved", 1)
-    await storage.until_told("moved-0", "it wants another node")
+    await storage.until_message("moved-0", "it wants another node")
     await storage.cluster.until_phase("moved", "Running")
 
 
 async def test_a_claim_that_is_not_there_is_waited_for(storage: Storage) -> None:
     await storage.create_class()
     await storage.create_gang("early", 1, claims=False)
-    await storage.cluster.until_told("early", 'persistentvolumeclaim "early-0" not found')
+    await storage.cluster.until_message("early", 'persistentvolumeclaim "early-0" not found')
     await storage.create_claim("early-0")
     await storage.cluster.until_phase("early", "Running")
 
@@ -259,7 +259,7 @@ async def test_what_was_asked_for_in_vain_is_taken_back(plane: ControlPlane) -> 
         storage.provisioner.ignored.update(("vain-0", "vain-1"))
         await storage.create_class()
         await storage.create_gang("vain", 2)
-        await storage.until_told("vain-0", "not ready after 1 seconds")
+        await storage.until_message("vain-0", "not ready after 1 seconds")
 
         async def is_taken_back() -> bool:
             return not (await storage.claim("vain-0")).selected_node
