@@ -89,7 +89,7 @@ class InMemoryClient(Client):
     async def _serve(self, write: str, path: str, asked: Callable[[], Asked]) -> bytes:
         weather, chance = self._faults, self._faults.chance
         if write and not self._allowed():
-            raise Unreachable("we are not in charge any more", sent=False)
+            raise Unreachable("not the leader any more", sent=False)
         if chance.random() < weather.refused:
             status, reason = chance.choice([(429, "TooManyRequests"), (500, "InternalError"), (503, "Unavailable")])
             raise ApiError(status, reason, "injected", retry_after=chance.choice([None, 1.0]))

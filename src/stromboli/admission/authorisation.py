@@ -1,7 +1,7 @@
-"""Whether somebody may use a queue: the API server is asked, as it would ask itself (SubjectAccessReview).
+"""Authorisation of queue use by SubjectAccessReview.
 
-An answer is remembered for a while, because a gang of a thousand pods asks the same a thousand times. No answer is no
-permission, unless the administrator has chosen otherwise; it is never remembered.
+Results are cached for a short time, because a gang of a thousand pods asks the same question a thousand times. A failed
+review denies access unless configured otherwise, and is never cached.
 """
 
 from __future__ import annotations
@@ -30,69 +30,69 @@ _log = logging.getLogger("stromboli.admission")
 
 
 class AuthorisationUnavailable(Exception):
-    """Nobody knows whether it is allowed; the message says why."""
+    """The access review failed; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class _AccessQuestion:
-    """Who wants to use what. Groups and the like have a say in what people may do."""
+    """A user, with groups and extra attributes, and a queue."""
 
     user: bytes
     queue: str
 
 
 class Authorisation:
-    """Asks the server, and remembers what it said for `ttl` seconds; each question is asked once at a time."""
+    """Access reviews, cached for `ttl` seconds; equal questions share one request."""
 
     def __init__(
         self,
         client: Client,
         ttl: float,
         clock: Callable[[], float] = time.monotonic,
-        told: Callable[[str], None] = lambda result: None,
+        on_result: Callable[[str], None] = lambda result: None,
     ) -> None:
-        """`told` hears how each question to the server ended: `allowed`, `denied` or `unanswered`."""
+        """`on_result` is called after each review with `allowed`, `denied` or `unanswered`."""
         self._client = client
         self._ttl = ttl
         self._clock = clock
-        self._told = told
+        self._on_result = on_result
         self._answers: OrderedDict[_AccessQuestion, tuple[float, bool]] = OrderedDict()
         self._pending: dict[_AccessQuestion, asyncio.Task[bool]] = {}
 
     async def may_use(self, user: User, queue: str) -> bool:
-        """Raises Unanswered."""
-        asked = _AccessQuestion(msgspec.json.encode(user, order="sorted"), queue)
-        until, answer = self._answers.get(asked, (0.0, False))
+        """Report whether the user may use the queue. Raises AuthorisationUnavailable."""
+        question = _AccessQuestion(msgspec.json.encode(user, order="sorted"), queue)
+        until, answer = self._answers.get(question, (0.0, False))
         if self._clock() < until:
             return answer
-        task = self._pending.get(asked)
+        task = self._pending.get(question)
         if task is None:
-            task = self._pending[asked] = asyncio.create_task(self._ask(asked, user, queue))
-            task.add_done_callback(lambda done: self._done(asked, done))
+            task = self._pending[question] = asyncio.create_task(self._ask(question, user, queue))
+            task.add_done_callback(lambda done: self._done(question, done))
         return await asyncio.shield(task)
 
-    def _done(self, asked: _AccessQuestion, task: asyncio.Task[bool]) -> None:
-        """Whoever asked may be gone by now, so that what went wrong is looked at here as well."""
-        self._pending.pop(asked, None)
+    def _done(self, question: _AccessQuestion, task: asyncio.Task[bool]) -> None:
+        """Retrieve the exception here too: the callers may be gone."""
+        self._pending.pop(question, None)
         if not task.cancelled():
             task.exception()
 
-    async def _ask(self, asked: _AccessQuestion, user: User, queue: str) -> bool:
+    async def _ask(self, question: _AccessQuestion, user: User, queue: str) -> bool:
         body = msgspec.json.encode(access_review(user, queue))
         try:
             answer = await self._client.request("POST", _PATH, body=body, timeout=_SECONDS_TO_ANSWER)
             allowed = msgspec.json.decode(answer, type=_AccessReview).status.allowed
         except (RequestFailed, msgspec.DecodeError) as error:
-            self._told("unanswered")
-            _log.warning("nobody says whether %s may use queue %s: %s", user.username, queue, error)
+            self._on_result("unanswered")
+            _log.warning("access review failed: user=%s queue=%s error=%s", user.username, queue, error)
             raise AuthorisationUnavailable(str(error)) from error
-        self._told("allowed" if allowed else "denied")
-        self._remember(asked, allowed)
+        self._on_result("allowed" if allowed else "denied")
+        self._store(question, allowed)
         return allowed
 
-    def _remember(self, asked: _AccessQuestion, allowed: bool) -> None:
-        self._answers[asked] = (self._clock() + self._ttl, allowed)
-        self._answers.move_to_end(asked)
+    def _store(self, question: _AccessQuestion, allowed: bool) -> None:
+        self._answers[question] = (self._clock() + self._ttl, allowed)
+        self._answers.move_to_end(question)
         while len(self._answers) > _MAX_CACHED:
             self._answers.popitem(last=False)
 
@@ -106,7 +106,7 @@ class _AccessReview(msgspec.Struct):
 
 
 def access_review(user: User, queue: str) -> dict[str, Any]:
-    """The question as the API server understands it."""
+    """The SubjectAccessReview of a user and a queue."""
     attributes = {"group": QUEUES.group, "resource": QUEUES.plural, "verb": VERB, "name": queue}
     known = {"user": user.username, "uid": user.uid, "groups": user.groups, "extra": user.extra}
     spec = {"resourceAttributes": attributes, **{key: value for key, value in known.items() if value}}

@@ -1,8 +1,8 @@
-"""How an API server is told to ask us: the two webhook configurations, as documents.
+"""The mutating and the validating webhook configuration, as documents.
 
-The server is told precisely what is worth asking. Pods of other schedulers, statuses, and changes that no rule looks at
-never leave it, and neither does what our own processes write: a webhook that is down stands in nobody else's way, and
-does not hold up the scheduler.
+Their rules and match conditions select only what the webhook validates. Pods of other schedulers, status updates,
+changes of irrelevant fields and writes of Stromboli's own processes are not sent: an unavailable webhook blocks neither
+other workloads nor the scheduler.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ SYSTEM_NAMESPACE = "kube-system"
 
 @dataclass(frozen=True, slots=True)
 class Webhooks:
-    """What can be chosen about the configurations."""
+    """Settings of the configurations."""
 
-    #: Where we are: an URL, or else a service in our namespace.
+    #: Address of the webhook: a URL, or else a service in the namespace.
     url: str = ""
     service: str = f"{NAME}-admission"
     namespace: str = f"{NAME}-system"
     port: int = 443
-    #: Who signed our certificate, in PEM; empty for somebody else fills it in, or everybody knows them.
+    #: CA bundle in PEM; empty if it is injected later or the certificate is publicly trusted.
     authority: bytes = b""
     scheduler_names: tuple[str, ...] = ("stromboli", "volcano")
-    #: What holds while we do not answer: `Fail` refuses, `Ignore` lets pass.
+    #: Failure policy while the webhook is unavailable: `Fail` rejects, `Ignore` admits.
     validating_failure: str = "Fail"
     mutating_failure: str = "Ignore"
     timeout: int = 10
     name: str = NAME
-    #: Namespaces that nothing is asked about, besides our own.
-    spared: tuple[str, ...] = (SYSTEM_NAMESPACE,)
+    #: Excluded namespaces, besides the webhook's own.
+    excluded_namespaces: tuple[str, ...] = (SYSTEM_NAMESPACE,)
 
 
 def webhook_documents(webhooks: Webhooks) -> list[Document]:
@@ -77,20 +77,20 @@ def _mutating(webhooks: Webhooks) -> list[Document]:
 def _validating(webhooks: Webhooks) -> list[Document]:
     facts = {"clientConfig": _client(webhooks, VALIDATE), "failurePolicy": webhooks.validating_failure}
     written, metadata = ("CREATE", "UPDATE"), ("metadata.?annotations", "metadata.?labels")
-    told = {"others": _others(webhooks), "changed": _changed(*metadata, "?spec")}
+    conditions = {"others": _others(webhooks), "changed": _changed(*metadata, "?spec")}
     placed = {"others": _others(webhooks), "changed": _changed(*metadata, "metadata.?ownerReferences")}
     pods = {"ours": _is_ours(webhooks, "object")}
     templates = {"ours": _is_ours(webhooks, "object.spec.template")}
     cron_templates = {"ours": _is_ours(webhooks, "object.spec.jobTemplate.spec.template")}
     jobs = {"ours": f"object.?spec.?schedulerName.orValue('') in {_list(webhooks.scheduler_names)}"}
     entries = [
-        _entry("podgroups", webhooks, _POD_GROUPS, written, told),
+        _entry("podgroups", webhooks, _POD_GROUPS, written, conditions),
         _entry("pods", webhooks, _PODS, written, pods | placed),
-        _entry("workloads", webhooks, _WORKLOADS, written, templates | told),
-        _entry("cronjobs", webhooks, _CRON_JOBS, written, cron_templates | told),
-        _entry("volcanojobs", webhooks, _VOLCANO_JOBS, written, jobs | told),
-        _entry("queues", webhooks, _QUEUES, (*written, "DELETE"), told),
-        _entry("networks", webhooks, _NETWORKS, written, told),
+        _entry("workloads", webhooks, _WORKLOADS, written, templates | conditions),
+        _entry("cronjobs", webhooks, _CRON_JOBS, written, cron_templates | conditions),
+        _entry("volcanojobs", webhooks, _VOLCANO_JOBS, written, jobs | conditions),
+        _entry("queues", webhooks, _QUEUES, (*written, "DELETE"), conditions),
+        _entry("networks", webhooks, _NETWORKS, written, conditions),
     ]
     return [entry | facts for entry in entries]
 
@@ -98,14 +98,14 @@ def _validating(webhooks: Webhooks) -> list[Document]:
 def _entry(
     name: str, webhooks: Webhooks, rules: Sequence[Document], operations: Sequence[str], conditions: dict[str, str]
 ) -> Document:
-    """What is of the whole cluster has no namespace that could be spared."""
+    """Build one webhook. The namespace selector has no effect on cluster-scoped objects."""
     entry: Document = {
         "name": f"{name}.{DOMAIN}",
         "admissionReviewVersions": ["v1"],
         "sideEffects": "None",
         "timeoutSeconds": webhooks.timeout,
         "matchPolicy": "Equivalent",
-        "namespaceSelector": {"matchExpressions": [_spared(webhooks)]},
+        "namespaceSelector": {"matchExpressions": [_namespace_requirement(webhooks)]},
         "rules": [rule | {"operations": list(operations)} for rule in rules],
     }
     if conditions:
@@ -113,9 +113,9 @@ def _entry(
     return entry
 
 
-def _spared(webhooks: Webhooks) -> Document:
-    """Our own pods come up whether we answer or not."""
-    names = sorted({*webhooks.spared, webhooks.namespace})
+def _namespace_requirement(webhooks: Webhooks) -> Document:
+    """Exclude the webhook's own namespace, so that its pods start while it is unavailable."""
+    names = sorted({*webhooks.excluded_namespaces, webhooks.namespace})
     return {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": names}
 
 
@@ -154,7 +154,7 @@ _VOLCANO_JOBS = (_resources("batch.volcano.sh", "v1alpha1", "jobs"),)
 
 
 def _is_ours(webhooks: Webhooks, pod: str) -> str:
-    """A pod that names one of our schedulers; or none, but a group or a queue."""
+    """A pod with one of the scheduler names, or without scheduler name but with a group or a queue."""
     scheduler = f"{pod}.spec.?schedulerName.orValue('default-scheduler')"
     named = f"{_list((GROUP_NAME, *QUEUE_NAMES))}.exists(key, key in {pod}.?metadata.?annotations.orValue({{}}))"
     labelled = f"{_list(QUEUE_NAMES)}.exists(key, key in {pod}.?metadata.?labels.orValue({{}}))"
@@ -163,13 +163,13 @@ def _is_ours(webhooks: Webhooks, pod: str) -> str:
 
 
 def _others(webhooks: Webhooks) -> str:
-    """Whoever is not one of our processes."""
+    """Requests that are not made by Stromboli's own processes."""
     groups = "request.userInfo.groups"
     return f"!(has({groups}) && 'system:serviceaccounts:{webhooks.namespace}' in {groups})"
 
 
 def _changed(*parts: str) -> str:
-    """What is new, or goes, or has something else in one of these parts."""
+    """Creations, deletions, and updates that change one of these parts."""
     differs = (f"object.{part}.orValue(null) != oldObject.{part}.orValue(null)" for part in parts)
     return " || ".join(("request.operation != 'UPDATE'", *differs))
 

@@ -1,6 +1,6 @@
-"""What is filled in: the queue of a group, the scheduler of a pod that is meant for us, and what binder plugins add.
+"""Defaults: the queue of a PodGroup, the scheduler name of a pod with a group or queue, and changes of binder plugins.
 
-Asked a second time, nothing more is to be done: an API server may ask again after others have had their say.
+The changes are idempotent: an API server may reinvoke the webhook after other webhooks.
 """
 
 from __future__ import annotations
@@ -20,58 +20,58 @@ from stromboli.kube.manifests.errors import ObjectError
 from stromboli.kube.objects import native, volcano
 
 
-def patch_for(request: Request, facts: Facts, terms: AdmissionPolicy) -> list[Operation]:
-    """What is to be changed about an object that is created; nothing about one that makes no sense."""
+def patch_for(request: Request, facts: Facts, policy: AdmissionPolicy) -> list[Operation]:
+    """Return the patch for a created object; an invalid object is not changed."""
     document = request.object
     if document is None or request.operation != "CREATE" or request.sub_resource:
         return []
     changed = copy.deepcopy(document)
     try:
-        _fill_in(request, changed, facts, terms)
+        _fill_in(request, changed, facts, policy)
     except ObjectError:
         return []
     return patch_between(document, changed)
 
 
-def _fill_in(request: Request, document: Document, facts: Facts, terms: AdmissionPolicy) -> None:
+def _fill_in(request: Request, document: Document, facts: Facts, policy: AdmissionPolicy) -> None:
     match request.kind.group, request.kind.kind:
         case ("", "Pod"):
-            _fill_pod(typed(request, document, kube.Pod), document, terms)
+            _fill_pod(typed(request, document, kube.Pod), document, policy)
         case (volcano.GROUP, "PodGroup"):
             group = typed(request, document, volcano.PodGroup)
-            if queue := _queue_for(group.spec.queue, group.metadata, facts, terms):
+            if queue := _queue_for(group.spec.queue, group.metadata, facts, policy):
                 _map(document, "spec")["queue"] = queue
         case (native.GROUP, "PodGroup"):
             metadata = typed(request, document, native.NativePodGroup).metadata
             queue = facts.queue_of_namespace(metadata.namespace)
-            if queue and not _told(metadata):
+            if queue and not _named_queue(metadata):
                 _map(_map(document, "metadata"), "annotations")[NAMESPACE_QUEUE] = queue
 
 
-def _queue_for(given: str | None, metadata: kube.ObjectMeta, facts: Facts, terms: AdmissionPolicy) -> str:
-    """The queue of a group that names none; empty for one that does. The definition of the kind has written `default`
-    into those that say nothing, so that nobody can tell them from those that say so.
+def _queue_for(named: str | None, metadata: kube.ObjectMeta, facts: Facts, policy: AdmissionPolicy) -> str:
+    """The queue of a group without one; empty if it names one. The schema's default writes `default` into groups
+    without a queue, so that they cannot be distinguished from groups that name it.
     """
-    if given not in (None, "", DEFAULT_QUEUE) or _told(metadata):
+    if named not in (None, "", DEFAULT_QUEUE) or _named_queue(metadata):
         return ""
-    return facts.queue_of_namespace(metadata.namespace) or ("" if given else terms.default_queue)
+    return facts.queue_of_namespace(metadata.namespace) or ("" if named else policy.default_queue)
 
 
-def _told(metadata: kube.ObjectMeta) -> str:
+def _named_queue(metadata: kube.ObjectMeta) -> str:
     return named_queue(metadata.annotations or {}, metadata.labels or {})
 
 
-def _fill_pod(pod: kube.Pod, document: Document, terms: AdmissionPolicy) -> None:
-    if is_targeted(pod, terms):
-        _map(document, "spec")["schedulerName"] = terms.scheduler_names[0]
-    elif pod.spec.scheduler_name not in terms.scheduler_names:
+def _fill_pod(pod: kube.Pod, document: Document, policy: AdmissionPolicy) -> None:
+    if is_targeted(pod, policy):
+        _map(document, "spec")["schedulerName"] = policy.scheduler_names[0]
+    elif pod.spec.scheduler_name not in policy.scheduler_names:
         return
-    for plugin in terms.plugins:
+    for plugin in policy.plugins:
         plugin.mutate(document)
 
 
 def _map(document: Document, key: str) -> dict[str, Any]:
-    """The part of a document, made if it is not there."""
+    """Return a part of the document, creating it if absent."""
     found = document.get(key)
     if not isinstance(found, Mapping):
         found = document[key] = {}

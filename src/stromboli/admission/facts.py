@@ -1,4 +1,4 @@
-"""What the rules know besides the request: what the cluster holds, and what the administrator has chosen."""
+"""Inputs of the rules besides the request: known objects of the cluster, and the configured policy."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from stromboli.admission.requests import User
 from stromboli.binding.plugins.plugin import BinderPlugin
 from stromboli.cluster.objects.pod_groups.pod_groups import DEFAULT_QUEUE, QUEUE_NAMES
 
-#: On a namespace, the queue of groups that name none.
+#: Annotation of a namespace: the queue of groups without one.
 NAMESPACE_QUEUE = QUEUE_NAMES[0]
-#: On a queue, the priority classes that may be used in it, with commas between them.
+#: Annotation of a queue: the priority classes allowed in it, separated by commas.
 PRIORITY_CLASSES = "scheduling.stromboli.dev/priority-classes"
 
 AUTHORISATION, PRIORITIES, FROZEN_FIELDS = "authorisation", "priority-classes", "frozen-fields"
 CHECKS = (AUTHORISATION, PRIORITIES, FROZEN_FIELDS)
-"""The rules about tenants, which can be left out; whether an object makes sense is always looked at."""
+"""Tenancy rules, which can be disabled; validity is always checked."""
 
 TRUSTED_USERS = ("system:kube-controller-manager",)
 TRUSTED_GROUPS = ("system:masters", "system:serviceaccounts:kube-system")
@@ -25,44 +25,44 @@ TRUSTED_GROUPS = ("system:masters", "system:serviceaccounts:kube-system")
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The objects of the cluster by name, or by namespace and name, as far as they are known."""
+    """Known objects of the cluster by name, or by namespace and name."""
 
     queues: Mapping[str, kube.KubeQueue] = field(default_factory=dict)
-    #: Both kinds, by the keys of their jobs.
+    #: Both kinds of groups, by job key.
     groups: Mapping[str, kube.PodGroup] = field(default_factory=dict)
     namespaces: Mapping[str, kube.Namespace] = field(default_factory=dict)
     priority_classes: Mapping[str, kube.PriorityClass] = field(default_factory=dict)
 
     def with_queues(self, found: Mapping[str, kube.KubeQueue | None]) -> Facts:
-        """With queues as they have just been read; None for one that is not there."""
+        """A copy with queues that were just read; None for a queue that does not exist."""
         known = {**self.queues, **found}
         return replace(self, queues={name: queue for name, queue in known.items() if queue is not None})
 
     def queue_of_namespace(self, namespace: str) -> str:
-        """Empty for none."""
+        """The queue of a namespace; empty if it has none."""
         found = self.namespaces.get(namespace)
         return (found.metadata.annotations or {}).get(NAMESPACE_QUEUE, "") if found else ""
 
 
 @dataclass(frozen=True, slots=True)
 class AdmissionPolicy:
-    """What the administrator has chosen."""
+    """Configuration of the rules."""
 
-    #: Who reads pods with these names schedules them here; the first is given to pods that are meant for us.
+    #: Names of the scheduler; the first is the default for pods with a group or queue.
     scheduler_names: tuple[str, ...] = ("stromboli", "volcano")
     default_queue: str = DEFAULT_QUEUE
-    #: Everybody may use these.
+    #: Queues that all users may use.
     public_queues: frozenset[str] = frozenset((DEFAULT_QUEUE,))
-    #: Those who act for others, and have been asked about before or need not be: nothing is asked about them.
+    #: Users and groups that act on behalf of others; no access review is made for them.
     trusted_users: frozenset[str] = frozenset(TRUSTED_USERS)
     trusted_groups: frozenset[str] = frozenset(TRUSTED_GROUPS)
-    #: Of CHECKS.
+    #: Disabled checks, of CHECKS.
     without: frozenset[str] = frozenset()
     assigns_scheduler: bool = True
     plugins: tuple[BinderPlugin, ...] = ()
 
     def checks(self, what: str, user: User) -> bool:
-        """Whether a rule about tenants holds for this one."""
+        """Report whether a tenancy rule applies to this user."""
         return what not in self.without and not self.trusts(user)
 
     def trusts(self, user: User) -> bool:

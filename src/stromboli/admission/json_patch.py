@@ -1,4 +1,4 @@
-"""The difference between two documents as a JSON patch (RFC 6902) that says no more than it must."""
+"""The difference between two documents as a minimal JSON patch (RFC 6902)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Operation = dict[str, Any]
 
 
 def patch_between(before: Any, after: Any, path: str = "") -> list[Operation]:
-    """What to do to `before` so that it becomes `after`; nothing when they are the same."""
+    """Return the operations that turn `before` into `after`; none if they are equal."""
     if isinstance(before, dict) and isinstance(after, dict):
         return list(_of_maps(before, after, path))
     if isinstance(before, list) and isinstance(after, list):
@@ -29,7 +29,7 @@ def _of_maps(before: dict[str, Any], after: dict[str, Any], path: str) -> Iterat
 
 
 def _of_lists(before: Sequence[Any], after: Sequence[Any], path: str) -> Iterator[Operation]:
-    """Entry by entry: what is put in front of others is told as a change of all of them."""
+    """Compare entry by entry: an insertion at the front changes all entries."""
     for place in reversed(range(len(after), len(before))):
         yield {"op": "remove", "path": f"{path}/{place}"}
     for place, value in enumerate(after):
@@ -40,7 +40,7 @@ def _of_lists(before: Sequence[Any], after: Sequence[Any], path: str) -> Iterato
 
 
 def _same(one: object, other: object) -> bool:
-    """Python takes 1 for true, and JSON does not."""
+    """Compare JSON values: unlike in Python, 1 is not equal to true."""
     return type(one) is type(other) and one == other
 
 

@@ -1,4 +1,4 @@
-"""What is remembered of the cluster, kept up to date by watches."""
+"""Watched objects that the rules need."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from stromboli.kube.watch.informer import Informer
 
 
 class AdmissionLister:
-    """One watch per kind that a rule asks about."""
+    """One watch per kind that the rules read."""
 
     def __init__(self, client: Client) -> None:
         self._queues = Informer(client, QUEUES)
@@ -45,18 +45,18 @@ class AdmissionLister:
         )
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Watch until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             for informer in self._informers:
                 tasks.create_task(informer.run())
 
     async def listed(self) -> None:
-        """Wait until everything was seen once."""
+        """Wait until the initial lists are complete."""
         for informer in self._informers:
             await informer.synced.wait()
 
     def missing(self) -> str | None:
-        """What has not been listed yet, for those who ask whether we are ready."""
+        """The kinds that are not listed yet, for the readiness probe."""
         names = [informer.resource.name for informer in self._informers if not informer.synced.is_set()]
         return f"not listed yet: {', '.join(names)}" if names else None
 

@@ -1,4 +1,4 @@
-"""The numbers of the webhook. Kinds come from those who ask, so that only known ones become series."""
+"""Metrics of the webhook. Kinds come from requests, so only known ones become label values."""
 
 from __future__ import annotations
 
@@ -29,19 +29,23 @@ _OPERATIONS = frozenset(("CREATE", "UPDATE", "DELETE"))
 
 
 class AdmissionMetrics:
-    """Safe to read from another thread."""
+    """Metrics of the webhook; safe to read from another thread."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry(auto_describe=True)
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)
-        self._reviews = self._counter("reviews", "objects that were looked at", "kind", "operation", "result")
-        self._changes = self._counter("mutations", "objects by whether something was filled in", "kind", "result")
-        self._away = self._counter("turned_away", "requests that were not answered, by status code", "code")
-        self._permissions = self._counter("authorisations", "questions who may use a queue, by the answer", "result")
-        self._certificates = self._counter("certificate_reloads", "changes of the certificate", "result")
+        self._reviews = self._counter("reviews", "Number of reviewed objects.", "kind", "operation", "result")
+        self._changes = self._counter(
+            "mutations", "Number of created objects by whether defaults were set.", "kind", "result"
+        )
+        self._rejections = self._counter(
+            "rejected_requests", "Number of requests that were rejected without review, by status code.", "code"
+        )
+        self._permissions = self._counter("authorisations", "Number of access reviews by result.", "result")
+        self._certificates = self._counter("certificate_reloads", "Number of certificate reloads by result.", "result")
         self._seconds = Histogram(
-            "stromboli_admission_duration_seconds", "a request, until it is answered", ("path",), buckets=SECONDS,
+            "stromboli_admission_duration_seconds", "Duration of a request in seconds.", ("path",), buckets=SECONDS,
             registry=self.registry,
         )  # fmt: skip
         self._initialize_labels()
@@ -50,30 +54,30 @@ class AdmissionMetrics:
         return Counter(f"stromboli_admission_{name}", documentation, labels, registry=self.registry)
 
     def _initialize_labels(self) -> None:
-        """Alerts watch counters grow: one that appears only with its first case hides that case from them."""
+        """Initialize the series: alerts on increase miss the first increment of a series that does not exist before."""
         for code in ("400", "408", "413", "500", "503"):
-            self._away.labels(code)
+            self._rejections.labels(code)
         for result in ("allowed", "denied", "unanswered"):
             self._permissions.labels(result)
         for result in ("accepted", "refused"):
             self._certificates.labels(result)
 
-    def judged(self, kind: str, operation: str, *, allowed: bool) -> None:
+    def reviewed(self, kind: str, operation: str, *, allowed: bool) -> None:
         known, done = kind if kind in _KINDS else "other", operation if operation in _OPERATIONS else "other"
         self._reviews.labels(known, done, "allowed" if allowed else "refused").inc()
 
-    def filled_in(self, kind: str, *, changed: bool) -> None:
+    def mutated(self, kind: str, *, changed: bool) -> None:
         self._changes.labels(kind if kind in _KINDS else "other", "changed" if changed else "unchanged").inc()
 
-    def turned_away(self, code: str) -> None:
-        self._away.labels(code).inc()
+    def rejected(self, code: str) -> None:
+        self._rejections.labels(code).inc()
 
     def authorised(self, result: str) -> None:
-        """The API server was asked who may use a queue: `allowed`, `denied` or `unanswered`."""
+        """Count an access review: `allowed`, `denied` or `unanswered`."""
         self._permissions.labels(result).inc()
 
     def certificate_changed(self, result: str) -> None:
-        """The files were read again: `accepted` or `refused`."""
+        """Count a reload of the certificate files: `accepted` or `refused`."""
         self._certificates.labels(result).inc()
 
     def answered(self, path: str, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""The webhook as a process. Every replica answers; there is nothing to be elected for."""
+"""The webhook process. All replicas serve; there is no leader election."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ from stromboli.observability.endpoints import Endpoints
 from stromboli.observability.health import Health, Heartbeat, Milestone
 from stromboli.observability.signals import stopped_by_signal
 
-STUCK = 30.0
-"""The loop that answers must come by again within so many seconds."""
+LOOP_TIMEOUT = 30.0
+"""Time limit of one iteration of the event loop in seconds, for the liveness probe."""
 
 log = logging.getLogger("stromboli.admission")
 
 
 @dataclass(frozen=True, slots=True)
 class AdmissionSettings:
-    """What the process needs to know."""
+    """Settings of the process."""
 
     connect: Callable[[], Connection]
-    terms: AdmissionPolicy
+    policy: AdmissionPolicy
     address: Address
     certificate_file: str
     key_file: str
     client_authority_file: str = ""
     authorisation_ttl: float = 10.0
-    allows_unanswered: bool = False
-    at_once: int = 32
-    #: How long a process that was told to stop goes on answering: those who ask it hear of that a little later.
-    farewell: float = 5.0
+    allow_unanswered: bool = False
+    concurrency: int = 32
+    #: Seconds to keep serving after the stop signal, until clients have noticed the change of endpoints.
+    shutdown_delay: float = 5.0
     metrics_address: str = ""
     health_address: str = ""
 
 
 async def run_admission(settings: AdmissionSettings) -> None:
-    """Answer until a signal. Raises CannotListen, or UnusableCertificate."""
+    """Serve until a signal. Raises CannotListen or InvalidCertificate."""
     stop, health, metrics = asyncio.Event(), Health(), AdmissionMetrics()
     certificate = Certificate(
         settings.certificate_file, settings.key_file, settings.client_authority_file, metrics.certificate_changed
@@ -57,57 +57,57 @@ async def run_admission(settings: AdmissionSettings) -> None:
         metrics, health, metrics_address=settings.metrics_address, health_address=settings.health_address
     )
     async with Client(settings.connect()) as client:
-        sight = AdmissionLister(client)
-        heartbeat, staying = Heartbeat("the loop that answers", STUCK, time.monotonic), Milestone("")
+        lister = AdmissionLister(client)
+        heartbeat, serving = Heartbeat("the event loop", LOOP_TIMEOUT, time.monotonic), Milestone("")
         health.check_alive("loop", heartbeat)
-        health.check_ready("watches", sight.missing)
-        health.check_ready("staying", staying)
-        authorisation = Authorisation(client, settings.authorisation_ttl, told=metrics.authorised)
-        reviewer = Reviewer(client, sight.facts, settings.terms, authorisation, settings.allows_unanswered)
-        server = Server(reviewer, metrics, at_once=settings.at_once, ready=sight.missing)
+        health.check_ready("watches", lister.missing)
+        health.check_ready("staying", serving)
+        authorisation = Authorisation(client, settings.authorisation_ttl, on_result=metrics.authorised)
+        reviewer = Reviewer(client, lister.facts, settings.policy, authorisation, settings.allow_unanswered)
+        server = Server(reviewer, metrics, concurrency=settings.concurrency, ready=lister.missing)
         with stopped_by_signal(stop.set), endpoints:
-            leaving = _leave(stop, staying, settings.farewell)
-            await _serve(server, certificate, sight, settings.address, leaving, _beat(heartbeat))
+            shutdown = _shut_down(stop, serving, settings.shutdown_delay)
+            await _serve(server, certificate, lister, settings.address, shutdown, _send_heartbeats(heartbeat))
 
 
 async def _serve(
     server: Server,
     certificate: Certificate,
-    sight: AdmissionLister,
-    wanted: Address,
-    *beside: Coroutine[None, None, None],
+    lister: AdmissionLister,
+    address: Address,
+    *background: Coroutine[None, None, None],
 ) -> None:
-    """Until the first of those who work beside it is done; the watches go on until the last answer was given."""
-    work = [asyncio.create_task(each) for each in (sight.run(), certificate.follow(), *beside)]
-    begun = asyncio.create_task(_tell_when_ready(sight))
+    """Serve until one of the background tasks ends; the watches run until the last request is answered."""
+    work = [asyncio.create_task(each) for each in (lister.run(), certificate.watch(), *background)]
+    readiness = asyncio.create_task(_log_when_ready(lister))
     try:
-        address = await server.start(wanted, certificate)
+        address = await server.start(address, certificate)
         log.info("listening", extra={"address": str(address)})
         done, _ = await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             task.result()
     finally:
         await server.stop()
-        for task in (*work, begun):
+        for task in (*work, readiness):
             task.cancel()
-        await asyncio.gather(*work, begun, return_exceptions=True)
+        await asyncio.gather(*work, readiness, return_exceptions=True)
 
 
-async def _leave(stop: asyncio.Event, staying: Milestone, farewell: float) -> None:
-    """Done when the process was told to stop, and has answered for a while after it."""
+async def _shut_down(stop: asyncio.Event, serving: Milestone, shutdown_delay: float) -> None:
+    """Wait for the stop signal, then for the grace time."""
     await stop.wait()
-    staying.lost("the process is about to end")
-    log.info("stopping", extra={"seconds": farewell})
-    await asyncio.sleep(farewell)
+    serving.lost("the process is stopping")
+    log.info("stopping", extra={"seconds": shutdown_delay})
+    await asyncio.sleep(shutdown_delay)
 
 
-async def _beat(heartbeat: Heartbeat) -> None:
+async def _send_heartbeats(heartbeat: Heartbeat) -> None:
     while True:
         heartbeat.beat()
         await asyncio.sleep(1)
 
 
-async def _tell_when_ready(sight: AdmissionLister) -> None:
-    """Before everything was listed, nobody is answered."""
-    await sight.listed()
+async def _log_when_ready(lister: AdmissionLister) -> None:
+    """Log readiness: no request is answered before the initial lists are complete."""
+    await lister.listed()
     log.info("ready")

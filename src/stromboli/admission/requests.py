@@ -1,4 +1,4 @@
-"""What an API server asks about an object that is to be stored, and what it is answered (admission.k8s.io/v1)."""
+"""AdmissionReview requests and responses (admission.k8s.io/v1)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stromboli.kube.manifests.errors import printable
 from stromboli.kube.objects.meta import Wire
 
 API_VERSION, KIND = "admission.k8s.io/v1", "AdmissionReview"
-#: Kubernetes cuts warnings that are longer than this in all.
+#: Kubernetes truncates warnings beyond this total length.
 _LONGEST_WARNING, _MOST_WARNINGS = 250, 16
 _MAX_MESSAGE_LENGTH = 4000
 
@@ -21,11 +21,11 @@ Document = dict[str, Any]
 
 
 class InvalidReview(ValueError):
-    """This is nothing that could be answered."""
+    """The request body is not an AdmissionReview."""
 
 
 class GroupKind(Wire):
-    """Of the object; the version is the one that the webhook asked for."""
+    """Kind of the object, in the version that the webhook is registered for."""
 
     group: str = ""
     version: str = ""
@@ -33,7 +33,7 @@ class GroupKind(Wire):
 
 
 class User(Wire):
-    """Who wants it to be stored."""
+    """The requesting user."""
 
     username: str = ""
     uid: str = ""
@@ -42,7 +42,7 @@ class User(Wire):
 
 
 class Request(Wire):
-    """An object that is to be created, changed or deleted. Of one that is deleted, only the old one is there."""
+    """An object to be created, updated or deleted. A deletion has only the old object."""
 
     uid: str = ""
     kind: GroupKind = msgspec.field(default_factory=GroupKind)
@@ -66,11 +66,11 @@ class _Review(Wire):
 
 
 def read_review(body: bytes) -> Request:
-    """Raises UnusableReview."""
+    """Decode an AdmissionReview. Raises InvalidReview."""
     try:
         review = msgspec.json.decode(body, type=_Review)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise InvalidReview(f"this is no {KIND}: {error}") from None
+        raise InvalidReview(f"not an {KIND}: {error}") from None
     if (review.api_version, review.kind) != (API_VERSION, KIND):
         found = printable(f"{review.api_version} {review.kind}", 100)
         raise InvalidReview(f"expected {API_VERSION} {KIND}, got {found}; use admissionReviewVersions: [v1]")
@@ -80,7 +80,7 @@ def read_review(body: bytes) -> Request:
 
 
 def answer_verdict(request: Request, verdict: AdmissionVerdict) -> bytes:
-    """What the API server is told about a request that was looked at."""
+    """Build the response to a validation."""
     response: Document = {"uid": request.uid, "allowed": verdict.is_allowed}
     if not verdict.is_allowed:
         response["status"] = {
@@ -94,7 +94,7 @@ def answer_verdict(request: Request, verdict: AdmissionVerdict) -> bytes:
 
 
 def answer_patch(request: Request, patch: Sequence[Document]) -> bytes:
-    """What the API server is to change about the object."""
+    """Build the response to a mutation."""
     response: Document = {"uid": request.uid, "allowed": True}
     if patch:
         response["patchType"] = "JSONPatch"

@@ -1,7 +1,7 @@
-"""The verdict on a request: which rules hold for an object, and what they say.
+"""Selection of the rules for a request, and their combined verdict.
 
-What was wrong with an object before is let be when something else about it changes, and whoever is on the way out is
-let go: a rule that came later must never hold up the end of anything.
+Violations that the old object already had do not block an unrelated change, and objects that are being deleted are not
+validated: a new rule must never block a deletion.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from stromboli.kube.objects.topology import KubeHyperNode, KubeTopology
 T = TypeVar("T", bound=TopLevel)
 
 
-def review(request: Request, facts: Facts, terms: AdmissionPolicy) -> AdmissionVerdict:
-    """What is wrong with a request. An object of a kind that nothing is known about is allowed."""
+def review(request: Request, facts: Facts, policy: AdmissionPolicy) -> AdmissionVerdict:
+    """Review a request. Objects of unknown kinds are allowed."""
     rule = _RULES.get((request.kind.group, request.kind.kind))
-    if rule is None or request.sub_resource or request.operation not in _OPERATIONS or _is_going(request):
+    if rule is None or request.sub_resource or request.operation not in _OPERATIONS or _is_being_deleted(request):
         return GOOD
     try:
-        verdict = rule(request, facts, terms)
+        verdict = rule(request, facts, policy)
     except ObjectError as error:
         words = f"{error.field}: {error.message}; {error.remedy}" if error.field else f"{error.message}; {error.remedy}"
         verdict = refused(Violation(words))
@@ -49,26 +49,26 @@ def review(request: Request, facts: Facts, terms: AdmissionPolicy) -> AdmissionV
 
 
 def subject_of(request: Request) -> str:
-    """Kind and name for messages. An object whose name is yet to be made is called by its beginning."""
+    """Kind and name for messages; for a generated name, its prefix."""
     metadata = _metadata(request.document)
     name = request.name or metadata.get("name") or f"{metadata.get('generateName') or ''}*"
     return f"{request.kind.kind} {request.namespace}/{name}" if request.namespace else f"{request.kind.kind} {name}"
 
 
 def typed(request: Request, document: Document, kind: type[T]) -> T:
-    """The object in the namespace of the request. Raises ObjectError."""
+    """Decode the object in the namespace of the request. Raises ObjectError."""
     found = as_type(document, kind)
     found.metadata.namespace = request.namespace
     found.metadata.name = found.metadata.name or request.name
     return found
 
 
-def _before(request: Request) -> Document | None:
+def _old(request: Request) -> Document | None:
     return request.old_object if request.operation == "UPDATE" else None
 
 
-def _is_going(request: Request) -> bool:
-    """Whether the object is being deleted already, and only its finalizers are seen to."""
+def _is_being_deleted(request: Request) -> bool:
+    """Report whether the object is being deleted already, so that only finalizers change."""
     return request.operation == "UPDATE" and bool(_metadata(request.document).get("deletionTimestamp"))
 
 
@@ -80,73 +80,75 @@ def _metadata(document: Document) -> Mapping[str, object]:
 # -- by kind ----------------------------------------------------------------------------------------------------------
 
 
-def _pod_group(request: Request, facts: Facts, terms: AdmissionPolicy) -> AdmissionVerdict:
-    return _any_group(request, facts, terms, lambda document: typed(request, document, volcano.PodGroup))
+def _pod_group(request: Request, facts: Facts, policy: AdmissionPolicy) -> AdmissionVerdict:
+    return _review_group(request, facts, policy, lambda document: typed(request, document, volcano.PodGroup))
 
 
-def _native_group(request: Request, facts: Facts, terms: AdmissionPolicy) -> AdmissionVerdict:
-    return _any_group(request, facts, terms, lambda document: as_group(typed(request, document, native.NativePodGroup)))
+def _native_group(request: Request, facts: Facts, policy: AdmissionPolicy) -> AdmissionVerdict:
+    return _review_group(
+        request, facts, policy, lambda document: as_group(typed(request, document, native.NativePodGroup))
+    )
 
 
-def _any_group(
-    request: Request, facts: Facts, terms: AdmissionPolicy, read: Callable[[Document], kube.PodGroup]
+def _review_group(
+    request: Request, facts: Facts, policy: AdmissionPolicy, read: Callable[[Document], kube.PodGroup]
 ) -> AdmissionVerdict:
     if request.operation == "DELETE":
         return GOOD
-    group, before = read(request.document), _known(_before(request), read)
-    sense = validate_pod_group(group, facts, terms)
+    group, before = read(request.document), _decode_or_none(_old(request), read)
+    sense = validate_pod_group(group, facts, policy)
     if before is not None:
-        sense = sense.beyond(validate_pod_group(before, facts, terms))
-    return sense.plus(validate_pod_group_change(before, group, request.user_info, facts, terms))
+        sense = sense.without_old(validate_pod_group(before, facts, policy))
+    return sense.plus(validate_pod_group_change(before, group, request.user_info, facts, policy))
 
 
-def _queue(request: Request, facts: Facts, terms: AdmissionPolicy) -> AdmissionVerdict:
+def _queue(request: Request, facts: Facts, policy: AdmissionPolicy) -> AdmissionVerdict:
     if request.operation == "DELETE":
-        return review_deletion(request.name, facts, terms)
+        return review_deletion(request.name, facts, policy)
     verdict = review_queue(typed(request, request.document, kube.KubeQueue), facts)
-    before = _known(_before(request), lambda document: typed(request, document, kube.KubeQueue))
-    return verdict if before is None else verdict.beyond(review_queue(before, facts))
+    before = _decode_or_none(_old(request), lambda document: typed(request, document, kube.KubeQueue))
+    return verdict if before is None else verdict.without_old(review_queue(before, facts))
 
 
-def _hyper_node(request: Request, facts: Facts, terms: AdmissionPolicy) -> AdmissionVerdict:
+def _hyper_node(request: Request, facts: Facts, policy: AdmissionPolicy) -> AdmissionVerdict:
     return _alone(request, KubeHyperNode, review_hyper_node)
 
 
-def _topology(request: Request, facts: Facts, terms: AdmissionPolicy) -> AdmissionVerdict:
+def _topology(request: Request, facts: Facts, policy: AdmissionPolicy) -> AdmissionVerdict:
     return _alone(request, KubeTopology, review_topology)
 
 
 def _alone(request: Request, kind: type[T], rule: Callable[[T], AdmissionVerdict]) -> AdmissionVerdict:
-    """Of an object that is judged by itself."""
+    """Review an object by itself."""
     if request.operation == "DELETE":
         return GOOD
     verdict = rule(typed(request, request.document, kind))
-    before = _known(_before(request), lambda document: typed(request, document, kind))
-    return verdict if before is None else verdict.beyond(rule(before))
+    before = _decode_or_none(_old(request), lambda document: typed(request, document, kind))
+    return verdict if before is None else verdict.without_old(rule(before))
 
 
-def _pod(request: Request, facts: Facts, terms: AdmissionPolicy) -> AdmissionVerdict:
+def _pod(request: Request, facts: Facts, policy: AdmissionPolicy) -> AdmissionVerdict:
     if request.operation == "DELETE":
         return GOOD
     pod = typed(request, request.document, kube.Pod)
-    sense, old = validate_pod(pod, request.document, terms), _before(request)
-    before = _known(old, lambda document: typed(request, document, kube.Pod))
+    sense, old = validate_pod(pod, request.document, policy), _old(request)
+    before = _decode_or_none(old, lambda document: typed(request, document, kube.Pod))
     if before is not None:
-        sense = sense.beyond(validate_pod(before, old or {}, terms))
-    return sense.plus(validate_pod_change(before, pod, request.user_info, facts, terms))
+        sense = sense.without_old(validate_pod(before, old or {}, policy))
+    return sense.plus(validate_pod_change(before, pod, request.user_info, facts, policy))
 
 
-def _workload(request: Request, facts: Facts, terms: AdmissionPolicy) -> AdmissionVerdict:
+def _workload(request: Request, facts: Facts, policy: AdmissionPolicy) -> AdmissionVerdict:
     if request.operation == "DELETE":
         return GOOD
-    kind, old = (request.kind.group, request.kind.kind), _before(request)
-    before = _known(old, lambda document: templates_of(kind, _placed(request, document))) or []
+    kind, old = (request.kind.group, request.kind.kind), _old(request)
+    before = _decode_or_none(old, lambda document: templates_of(kind, _placed(request, document))) or []
     verdict = GOOD
     for place, template in enumerate(templates_of(kind, _placed(request, request.document))):
         was = before[place] if place < len(before) else None
-        sense = validate_workload(template, terms)
-        sense = sense if was is None else sense.beyond(validate_workload(was, terms))
-        verdict = verdict.plus(sense, validate_workload_change(was, template, request.user_info, facts, terms))
+        sense = validate_workload(template, policy)
+        sense = sense if was is None else sense.without_old(validate_workload(was, policy))
+        verdict = verdict.plus(sense, validate_workload_change(was, template, request.user_info, facts, policy))
     return verdict
 
 
@@ -157,8 +159,8 @@ def _placed(request: Request, document: Document) -> Document:
 V = TypeVar("V")
 
 
-def _known(document: Document | None, read: Callable[[Document], V]) -> V | None:
-    """The object as it was; one that nobody could read is as if it had not been there."""
+def _decode_or_none(document: Document | None, read: Callable[[Document], V]) -> V | None:
+    """Decode the old object; an unreadable one counts as absent."""
     if document is None:
         return None
     try:

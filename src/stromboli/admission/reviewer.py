@@ -1,7 +1,7 @@
-"""Answers requests with the help of the cluster.
+"""Reviews with access to the cluster.
 
-The rules judge by what is remembered of the cluster. A refusal that rests on a queue is given only after that queue was
-read again, because a queue and a group in it are often made in one breath.
+The rules use the watched state of the cluster. Before a request is rejected because of a queue, that queue is read
+again, because a queue and a group in it are often created at the same time.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ _log = logging.getLogger("stromboli.admission")
 class Reviewer:
     client: Client
     facts: Callable[[], Facts]
-    terms: AdmissionPolicy
+    policy: AdmissionPolicy
     authorisation: Authorisation
-    #: What holds when nobody says whether a queue may be used.
-    allows_unanswered: bool = False
+    #: Whether to admit if an access review fails.
+    allow_unanswered: bool = False
 
     async def review(self, request: Request) -> AdmissionVerdict:
         facts = self.facts()
-        verdict = review(request, facts, self.terms)
-        if verdict.queues_in_doubt:
-            verdict = review(request, await self._read_again(facts, verdict.queues_in_doubt), self.terms)
+        verdict = review(request, facts, self.policy)
+        if verdict.dependent_queues:
+            verdict = review(request, await self._read_again(facts, verdict.dependent_queues), self.policy)
         if verdict.uses and verdict.is_allowed:
             verdict = verdict.plus(*[await self._permission(request, use) for use in verdict.uses])
         return verdict
 
     def patch(self, request: Request) -> list[Operation]:
-        return patch_for(request, self.facts(), self.terms)
+        return patch_for(request, self.facts(), self.policy)
 
     async def _permission(self, request: Request, use: QueueUse) -> AdmissionVerdict:
         user, place = request.user_info, f"{use.field}: queue {use.queue!r}:"
@@ -53,13 +53,13 @@ class Reviewer:
             if await self.authorisation.may_use(user, use.queue):
                 return AdmissionVerdict()
         except AuthorisationUnavailable as error:
-            if self.allows_unanswered:
-                return AdmissionVerdict(warnings=(f"{place} nobody says whether you may use it, so it was let pass",))
-            words = f"{place} nobody says whether {user.username!r} may use it ({error}); try again"
-            return AdmissionVerdict(faults=(Violation(words, is_forbidden=True),))
-        remedy = f"name another, or ask for the verb use on queues.{QUEUES.group} {use.queue}"
+            if self.allow_unanswered:
+                return AdmissionVerdict(warnings=(f"{place} the access review failed, so the use was allowed",))
+            message = f"{place} the access review for {user.username!r} failed ({error}); try again"
+            return AdmissionVerdict(violations=(Violation(message, is_forbidden=True),))
+        remedy = f"name another queue, or request the verb use on queues.{QUEUES.group} {use.queue}"
         return AdmissionVerdict(
-            faults=(Violation(f"{place} {user.username!r} may not use it; {remedy}", is_forbidden=True),)
+            violations=(Violation(f"{place} {user.username!r} may not use it; {remedy}", is_forbidden=True),)
         )
 
     async def _read_again(self, facts: Facts, names: frozenset[str]) -> Facts:
@@ -67,7 +67,7 @@ class Reviewer:
         return facts.with_queues(dict(zip(names, found, strict=True)))
 
     async def _queue(self, name: str, facts: Facts) -> kube.KubeQueue | None:
-        """The queue as it is now. Where the server does not answer, what is remembered has to do."""
+        """Read the queue again; if that fails, use the watched one."""
         try:
             return await self.client.get(QUEUES, name)
         except ApiError as error:

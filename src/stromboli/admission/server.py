@@ -1,6 +1,6 @@
-"""The webhook over HTTPS: what is too large, too slow or too much is turned away before it costs anything.
+"""The webhook's HTTPS server, with limits on size, time and concurrency.
 
-An API server waits ten seconds for an answer as a rule, so there is no use in letting anybody take longer.
+An API server usually waits ten seconds for a response, so longer processing is aborted.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ MAX_BODY_SIZE = 3 << 20
 BODY_SECONDS = 5.0
 ANSWER_SECONDS = 9.0
 IDLE_SECONDS = 60.0
-"""How long a connection may be silent, and how long the headers of a request may take."""
+"""Time limit of an idle connection, and of the headers of a request, in seconds."""
 LINGERING_SECONDS = 1.0
-"""How long the rest of a request that was turned away is waited for, so that its sender reads the answer."""
+"""Time limit in seconds to drain a rejected request, so that its sender reads the response."""
 MAX_WAITING = 1000
 
 _log = logging.getLogger("stromboli.admission")
@@ -37,27 +37,27 @@ Answering = Callable[[Request], Awaitable[bytes]]
 
 
 class Server:
-    """`at_once` requests are looked at at a time; some more wait for their turn, and all others are turned away."""
+    """Up to `at_once` requests are processed concurrently; some more wait, and all others are rejected."""
 
     def __init__(
         self,
         reviewer: Reviewer,
         metrics: AdmissionMetrics,
         *,
-        at_once: int,
+        concurrency: int,
         ready: Callable[[], str | None],
         body_seconds: float = BODY_SECONDS,
     ) -> None:
         self._reviewer = reviewer
         self._metrics = metrics
-        self._turns = asyncio.Semaphore(at_once)
+        self._slots = asyncio.Semaphore(concurrency)
         self._ready = ready
         self._body_seconds = body_seconds
         self._waiting = 0
         self._runner: web.AppRunner | None = None
 
     async def start(self, address: Address, certificate: Certificate) -> Address:
-        """Where it listens. Raises CannotListen."""
+        """Start to listen and return the address. Raises CannotListen."""
         application = web.Application(client_max_size=MAX_BODY_SIZE)
         for path, answering in ((VALIDATE, self._validate), (MUTATE, self._mutate)):
             application.router.add_post(path, partial(self._answer, answering))
@@ -77,7 +77,7 @@ class Server:
         return Address(address.host, self._runner.addresses[0][1])
 
     async def stop(self) -> None:
-        """Returns when those who had begun are answered."""
+        """Stop after the requests in progress are answered."""
         if self._runner is not None:
             await self._runner.cleanup()
 
@@ -85,7 +85,7 @@ class Server:
         began = time.perf_counter()
         status, body = await self._in_turn(request, answering)
         if status != 200:
-            self._metrics.turned_away(str(status))
+            self._metrics.rejected(str(status))
         self._metrics.answered(request.path.removeprefix("/"), time.perf_counter() - began)
         form = "application/json" if status == 200 else "text/plain"
         return web.Response(status=status, body=body, content_type=form, headers=_HEADERS)
@@ -97,19 +97,19 @@ class Server:
             return 503, b"too many requests at once; try again later\n"
         self._waiting += 1
         try:
-            async with asyncio.timeout(ANSWER_SECONDS), self._turns:
+            async with asyncio.timeout(ANSWER_SECONDS), self._slots:
                 return 200, await answering(read_review(await self._body(request)))
         except InvalidReview as error:
             return 400, f"{error}\n".encode()
         except _TooSlow:
             return 408, f"the request took longer than {self._body_seconds:g} s to arrive\n".encode()
         except web.HTTPRequestEntityTooLarge:
-            return 413, f"a review holds at most {MAX_BODY_SIZE} bytes\n".encode()
+            return 413, f"a review has at most {MAX_BODY_SIZE} bytes\n".encode()
         except TimeoutError:
-            return 503, b"no answer was found in time; try again later\n"
+            return 503, b"no response in time; try again later\n"
         except Exception:
-            _log.exception("a request could not be answered")
-            return 500, b"the request could not be answered; the log says why\n"
+            _log.exception("request failed")
+            return 500, b"internal error; see the log\n"
         finally:
             self._waiting -= 1
 
@@ -124,16 +124,16 @@ class Server:
 
     async def _validate(self, request: Request) -> bytes:
         verdict = await self._reviewer.review(request)
-        self._metrics.judged(request.kind.kind, request.operation, allowed=verdict.is_allowed)
+        self._metrics.reviewed(request.kind.kind, request.operation, allowed=verdict.is_allowed)
         if not verdict.is_allowed:
             _log.info("refused: %s", verdict.message, extra={"user": request.user_info.username})
         return answer_verdict(request, verdict)
 
     async def _mutate(self, request: Request) -> bytes:
         patch = self._reviewer.patch(request)
-        self._metrics.filled_in(request.kind.kind, changed=bool(patch))
+        self._metrics.mutated(request.kind.kind, changed=bool(patch))
         return answer_patch(request, patch)
 
 
 class _TooSlow(Exception):
-    """The body of a request did not come in time."""
+    """The request body did not arrive in time."""

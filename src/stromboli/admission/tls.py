@@ -1,7 +1,7 @@
-"""The certificate of the webhook, from files that are read again when they change.
+"""The certificate of the webhook, reloaded when its files change.
 
-A context of its own is made for every pair of files that fits together, and connections that come later get the newest:
-there is no moment at which a new certificate stands beside an old key.
+Each valid pair of files gets a context of its own, and new connections use the latest: a new certificate is never
+combined with an old key.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 RELOAD_INTERVAL = 1.0
-"""How often the files are looked at, in seconds."""
+"""Interval between checks of the files, in seconds."""
 
 _log = logging.getLogger("stromboli.admission")
 
@@ -21,51 +21,51 @@ Signature = tuple[tuple[int, int, int], ...]
 
 
 class InvalidCertificate(ValueError):
-    """Files that make no certificate; the message says which and why."""
+    """Unusable certificate files; the message has the reason."""
 
 
 class Certificate:
-    """Where client certificates are wanted, `client_authority` is who must have signed them; empty for nobody asks."""
+    """With `client_authority`, clients must present a certificate signed by it; empty to accept all clients."""
 
     def __init__(
         self,
         certificate: str,
         key: str,
         client_authority: str = "",
-        told: Callable[[str], None] = lambda result: None,
+        on_reload: Callable[[str], None] = lambda result: None,
     ) -> None:
-        """`told` hears how each change of the files ended: `accepted` or `refused`. Raises UnusableCertificate."""
+        """`on_reload` is called after each change of the files with `accepted` or `refused`. Raises InvalidCertificate."""
         self._files = tuple(Path(file) for file in (certificate, key, client_authority) if file)
         self._certificate, self._key, self._client_authority = certificate, key, client_authority
-        self._told = told
-        self._signature = self._look()
-        self._newest = self._load()
-        #: What to listen with. It hands every connection on to the newest.
+        self._on_reload = on_reload
+        self._signature = self._current_signature()
+        self._latest = self._load()
+        #: The listening context, which hands every connection to the latest context.
         self.context = self._load()
-        self.context.sni_callback = self._hand_on
+        self.context.sni_callback = self._use_latest
 
-    async def follow(self) -> None:
-        """Until cancelled."""
+    async def watch(self) -> None:
+        """Check the files until cancelled."""
         while True:
             await asyncio.sleep(RELOAD_INTERVAL)
             self.refresh()
 
     def refresh(self) -> None:
-        """Read the files again if they have changed. What cannot be used leaves everything as it was."""
-        signature = self._look()
+        """Reload the files if they have changed; unusable files leave the current certificate in use."""
+        signature = self._current_signature()
         if signature == self._signature:
             return
         try:
-            self._newest = self._load()
+            self._latest = self._load()
         except InvalidCertificate as error:
-            _log.error("the certificate cannot be used; the last good one stays: %s", error)
-            self._told("refused")
+            _log.error("certificate rejected; keeping the last valid one: %s", error)
+            self._on_reload("refused")
         else:
-            _log.info("the certificate is in use", extra={"file": self._certificate})
-            self._told("accepted")
+            _log.info("certificate reloaded", extra={"file": self._certificate})
+            self._on_reload("accepted")
         self._signature = signature
 
-    def _look(self) -> Signature:
+    def _current_signature(self) -> Signature:
         return tuple(_signature_of(file) for file in self._files)
 
     def _load(self) -> ssl.SSLContext:
@@ -83,8 +83,8 @@ class Certificate:
                 raise InvalidCertificate(f"{self._client_authority}: {_reason(error)}") from error
         return context
 
-    def _hand_on(self, connection: ssl.SSLObject, name: str | None, listening: ssl.SSLContext) -> None:
-        connection.context = self._newest
+    def _use_latest(self, connection: ssl.SSLObject, name: str | None, listening: ssl.SSLContext) -> None:
+        connection.context = self._latest
 
 
 def _signature_of(file: Path) -> tuple[int, int, int]:
@@ -96,8 +96,8 @@ def _signature_of(file: Path) -> tuple[int, int, int]:
 
 
 def _reason(error: Exception) -> str:
-    """OpenSSL names a file that it cannot use by a word in capitals."""
+    """OpenSSL reports its reason as a word in capitals."""
     if isinstance(error, ssl.SSLError):
         reason = (error.reason or "").replace("_", " ").lower()
-        return f"they cannot be used: {reason or 'they hold no certificate and key in PEM'}"
+        return f"unusable: {reason or 'no certificate and key in PEM'}"
     return getattr(error, "strerror", None) or str(error)

@@ -1,4 +1,4 @@
-"""Rules for HyperNodes and Topologies: what makes no sense in one alone. Members may come later, and are not missed."""
+"""Rules for HyperNodes and Topologies: validity of one object. Members may be created later."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from stromboli.kube.objects.topology import KubeHyperNode, KubeTopology
 
 
 def review_hyper_node(hyper_node: KubeHyperNode) -> AdmissionVerdict:
-    faults = [fault for fault in (fault_of(hyper_node), *_member_faults(hyper_node)) if fault]
-    return refused(*(Violation(fault) for fault in faults)) if faults else GOOD
+    violations = [violation for violation in (fault_of(hyper_node), *_member_faults(hyper_node)) if violation]
+    return refused(*(Violation(violation) for violation in violations)) if violations else GOOD
 
 
 def review_topology(topology: KubeTopology) -> AdmissionVerdict:

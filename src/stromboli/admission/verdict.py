@@ -1,4 +1,4 @@
-"""What the rules say about an object: what is wrong with it, what is worth knowing, and what has yet to be asked."""
+"""The result of the rules for an object: violations, warnings, and access reviews that are still needed."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from itertools import chain
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """Why an object is refused, in words that begin with the field and end with a remedy."""
+    """The reason of a rejection: field, message and remedy."""
 
-    words: str
-    #: Nothing is wrong with the object, but whoever wants it may not have it.
+    message: str
+    #: The object is valid, but the user lacks permission.
     is_forbidden: bool = False
-    #: The queue that it was found out by. What is remembered of a queue may be old, so that it is read again first.
+    #: The queue that the violation depends on. The watched queue may be outdated, so it is read again before rejecting.
     queue: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueUse:
-    """A queue that whoever asks must be allowed to use, and where it is named."""
+    """A queue that the user must be allowed to use, and the field that names it."""
 
     queue: str
     field: str
@@ -27,50 +27,52 @@ class QueueUse:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionVerdict:
-    """Of one object; `subject` is its kind and name."""
+    """The result for one object; `subject` is its kind and name."""
 
     subject: str = ""
-    faults: tuple[Violation, ...] = ()
+    violations: tuple[Violation, ...] = ()
     warnings: tuple[str, ...] = ()
     uses: tuple[QueueUse, ...] = ()
 
     @property
     def is_allowed(self) -> bool:
-        return not self.faults
+        return not self.violations
 
     @property
     def is_forbidden(self) -> bool:
-        return bool(self.faults) and all(fault.is_forbidden for fault in self.faults)
+        return bool(self.violations) and all(violation.is_forbidden for violation in self.violations)
 
     @property
     def message(self) -> str:
-        return f"{self.subject}: " + "; and ".join(dict.fromkeys(fault.words for fault in self.faults))
+        return f"{self.subject}: " + "; and ".join(dict.fromkeys(violation.message for violation in self.violations))
 
     @property
-    def queues_in_doubt(self) -> frozenset[str]:
-        return frozenset(fault.queue for fault in self.faults if fault.queue)
+    def dependent_queues(self) -> frozenset[str]:
+        return frozenset(violation.queue for violation in self.violations if violation.queue)
 
     def plus(self, *others: AdmissionVerdict) -> AdmissionVerdict:
-        """All of it together, in this order."""
+        """Combine verdicts, in order."""
         every = (self, *others)
         return AdmissionVerdict(
             self.subject,
-            tuple(dict.fromkeys(chain.from_iterable(each.faults for each in every))),
+            tuple(dict.fromkeys(chain.from_iterable(each.violations for each in every))),
             tuple(dict.fromkeys(chain.from_iterable(each.warnings for each in every))),
             tuple(dict.fromkeys(chain.from_iterable(each.uses for each in every))),
         )
 
-    def beyond(self, before: AdmissionVerdict) -> AdmissionVerdict:
-        """Without what was wrong before: whoever changes something else is not asked to mend it."""
-        known = {fault.words for fault in before.faults}
-        return replace(self, faults=tuple(fault for fault in self.faults if fault.words not in known))
+    def without_old(self, before: AdmissionVerdict) -> AdmissionVerdict:
+        """Remove violations that the old object already had."""
+        known = {violation.message for violation in before.violations}
+        return replace(
+            self, violations=tuple(violation for violation in self.violations if violation.message not in known)
+        )
 
 
 GOOD = AdmissionVerdict()
 
 
-def refused(*faults: Violation) -> AdmissionVerdict:
-    return AdmissionVerdict(faults=faults)
+def refused(*violations: Violation) -> AdmissionVerdict:
+    return AdmissionVerdict(violations=violations)
 
 
 def warned(*warnings: str) -> AdmissionVerdict:

@@ -1,1 +1,1 @@
-"""Expressions in CEL, as Kubernetes writes them, with a limit on what one may cost."""
+"""CEL expressions with Kubernetes' extensions, and a cost limit."""

@@ -1,13 +1,13 @@
-"""What can go wrong with an expression."""
+"""Errors of expressions."""
 
 
 class CompileError(ValueError):
-    """The expression makes no sense, whatever it is asked about."""
+    """The expression is invalid."""
 
 
 class EvaluationError(ValueError):
-    """The expression has no answer for the values it was given."""
+    """The expression cannot be evaluated for these values."""
 
 
-class TooCostly(EvaluationError):
-    """The expression takes more steps than anybody gets."""
+class CostLimitExceeded(EvaluationError):
+    """The evaluation exceeds its cost limit."""

@@ -1,6 +1,6 @@
-"""The functions and methods that expressions may call: CEL's own, and those that Kubernetes adds.
+"""Functions and methods of expressions: those of CEL, and Kubernetes' extensions.
 
-A method is found by its name and the type of what it is called on. What is called with the wrong types has no answer.
+A method is selected by its name and the type of its target. Calls with wrong types are evaluation errors.
 """
 
 from __future__ import annotations
@@ -11,27 +11,27 @@ from itertools import pairwise
 from typing import Any
 
 from stromboli.cel.errors import EvaluationError
-from stromboli.cel.values import Optional, Quantity, Unsigned, Version, word_of
+from stromboli.cel.values import Optional, Quantity, Unsigned, Version, type_name
 from stromboli.core.model.values.patterns import compiled
 
 Function = Callable[..., object]
 
-_LARGEST = 2**63
+_INT_LIMIT = 2**63
 
 
-def whole(amount: int) -> int:
-    if not -_LARGEST <= amount < _LARGEST:
-        raise EvaluationError("the number does not fit into 64 bits")
+def signed(amount: int) -> int:
+    if not -_INT_LIMIT <= amount < _INT_LIMIT:
+        raise EvaluationError("integer overflow: the number does not fit into 64 bits")
     return amount
 
 
 def unsigned(amount: int) -> Unsigned:
-    if not 0 <= amount < 2 * _LARGEST:
-        raise EvaluationError("the number is below zero, or does not fit into 64 bits")
+    if not 0 <= amount < 2 * _INT_LIMIT:
+        raise EvaluationError("unsigned integer overflow: the number is negative or does not fit into 64 bits")
     return Unsigned(amount)
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -40,11 +40,11 @@ def _is_number(value: object) -> bool:
 
 def _to_int(value: Any) -> int:
     try:
-        if isinstance(value, str) or _is_number(value):
-            return whole(int(value))
+        if isinstance(value, str) or is_number(value):
+            return signed(int(value))
     except (ValueError, OverflowError):
         pass
-    raise EvaluationError(f"int() has no answer for {word_of(value)} {value!r}")
+    raise EvaluationError(f"int() cannot convert {type_name(value)} {value!r}")
 
 
 def _to_unsigned(value: Any) -> Unsigned:
@@ -53,11 +53,11 @@ def _to_unsigned(value: Any) -> Unsigned:
 
 def _to_float(value: Any) -> float:
     try:
-        if isinstance(value, str) or _is_number(value):
+        if isinstance(value, str) or is_number(value):
             return float(value)
     except (ValueError, OverflowError):
         pass
-    raise EvaluationError(f"double() has no answer for {word_of(value)} {value!r}")
+    raise EvaluationError(f"double() cannot convert {type_name(value)} {value!r}")
 
 
 def _to_text(value: Any) -> str:
@@ -65,9 +65,9 @@ def _to_text(value: Any) -> str:
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
-    if _is_number(value):
+    if is_number(value):
         return f"{value:g}" if isinstance(value, float) else str(int(value))
-    raise EvaluationError(f"string() has no answer for {word_of(value)}")
+    raise EvaluationError(f"string() cannot convert {type_name(value)}")
 
 
 def _to_bool(value: object) -> bool:
@@ -77,13 +77,13 @@ def _to_bool(value: object) -> bool:
         return value
     if isinstance(value, str) and value in words:
         return words[value]
-    raise EvaluationError(f"bool() has no answer for {word_of(value)} {value!r}")
+    raise EvaluationError(f"bool() cannot convert {type_name(value)} {value!r}")
 
 
 def _size(value: object) -> int:
     if isinstance(value, str | list | dict):
         return len(value)
-    raise EvaluationError(f"size() has no answer for {word_of(value)}")
+    raise EvaluationError(f"no such overload: size({type_name(value)})")
 
 
 # -- text -----------------------------------------------------------------------------------------------------------
@@ -93,29 +93,29 @@ def _matches(text: str, pattern: str) -> bool:
     try:
         return compiled(pattern).search(text) is not None
     except ValueError as error:
-        raise EvaluationError(f"the pattern {pattern!r} cannot be used: {error}") from None
+        raise EvaluationError(f"invalid pattern {pattern!r}: {error}") from None
 
 
 def _substring(text: str, start: int, end: int | None = None) -> str:
     end = len(text) if end is None else end
     if not 0 <= start <= end <= len(text):
-        raise EvaluationError(f"there are no characters {start} to {end} in {text!r}")
+        raise EvaluationError(f"index out of range: {start} to {end} in {text!r}")
     return text[start:end]
 
 
 def _character(text: str, place: int) -> str:
     if not 0 <= place <= len(text):
-        raise EvaluationError(f"there is no character {place} in {text!r}")
+        raise EvaluationError(f"index out of range: {place} in {text!r}")
     return text[place : place + 1]
 
 
-def _split(text: str, between: str, most: int = -1) -> list[str]:
-    if most in (0, 1):
-        return [text] if most else []
+def _split(text: str, between: str, limit: int = -1) -> list[str]:
+    if limit in (0, 1):
+        return [text] if limit else []
     if not between:
         letters = list(text)
-        return letters if most < 0 or most >= len(letters) else [*letters[: most - 1], "".join(letters[most - 1 :])]
-    return text.split(between, most - 1 if most > 0 else -1)
+        return letters if limit < 0 or limit >= len(letters) else [*letters[: limit - 1], "".join(letters[limit - 1 :])]
+    return text.split(between, limit - 1 if limit > 0 else -1)
 
 
 def _joined(parts: Sequence[object], between: str = "") -> str:
@@ -124,7 +124,7 @@ def _joined(parts: Sequence[object], between: str = "") -> str:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise EvaluationError(f"a string was expected, not {word_of(value)}")
+        raise EvaluationError(f"expected string, got {type_name(value)}")
     return value
 
 
@@ -136,16 +136,16 @@ _ASCII_UPPER = {code: code - 32 for code in range(97, 123)}
 
 
 def _only_numbers(values: Sequence[Any]) -> Sequence[Any]:
-    if not all(_is_number(value) for value in values):
-        raise EvaluationError("all members of the list must be numbers")
+    if not all(is_number(value) for value in values):
+        raise EvaluationError("all elements of the list must be numbers")
     return values
 
 
 def _extreme(choose: Callable[[Any], object]) -> Function:
     def chosen(values: Sequence[Any]) -> object:
-        kinds = {word_of(value) for value in values}
+        kinds = {type_name(value) for value in values}
         if len(kinds) != 1 or not kinds <= {"int", "uint", "double", "string", "quantity", "semver"}:
-            raise EvaluationError("the list must have members, all of one type that has an order")
+            raise EvaluationError("the list must not be empty, and its elements must have one ordered type")
         return choose(values)
 
     return chosen
@@ -155,7 +155,7 @@ def _is_sorted(values: Sequence[Any]) -> bool:
     try:
         return all(before <= after for before, after in pairwise(values))
     except TypeError:
-        raise EvaluationError("the members of the list have no order") from None
+        raise EvaluationError("the elements of the list are not comparable") from None
 
 
 # -- quantities and versions ----------------------------------------------------------------------------------------
@@ -186,29 +186,29 @@ def _is_readable(read: Callable[..., object]) -> Function:
     return readable
 
 
-def _compared(mine: Any, other: Any) -> int:
-    if type(mine) is not type(other):
-        raise EvaluationError(f"{word_of(mine)} and {word_of(other)} cannot be compared")
-    return (mine > other) - (mine < other)
+def _compared(left: Any, other: Any) -> int:
+    if type(left) is not type(other):
+        raise EvaluationError(f"{type_name(left)} and {type_name(other)} are not comparable")
+    return (left > other) - (left < other)
 
 
 def _fits(value: Quantity) -> bool:
-    return value.amount.denominator == 1 and -_LARGEST <= value.amount < _LARGEST
+    return value.amount.denominator == 1 and -_INT_LIMIT <= value.amount < _INT_LIMIT
 
 
-def _as_whole(value: Quantity) -> int:
+def _as_integer(value: Quantity) -> int:
     if not _fits(value):
-        raise EvaluationError("the quantity is not a whole number of 64 bits")
+        raise EvaluationError("the quantity is not a 64-bit integer")
     return int(value.amount)
 
 
 def _added(sign: int) -> Function:
-    def added(mine: Quantity, other: object) -> Quantity:
+    def added(left: Quantity, other: object) -> Quantity:
         if isinstance(other, Quantity):
-            return Quantity(mine.amount + sign * other.amount)
+            return Quantity(left.amount + sign * other.amount)
         if isinstance(other, int) and not isinstance(other, bool):
-            return Quantity(mine.amount + sign * Fraction(other))
-        raise EvaluationError(f"a quantity or an int was expected, not {word_of(other)}")
+            return Quantity(left.amount + sign * Fraction(other))
+        raise EvaluationError(f"expected quantity or int, got {type_name(other)}")
 
     return added
 
@@ -217,8 +217,8 @@ def _added(sign: int) -> Function:
 
 
 def _unwrapped(value: Optional) -> object:
-    if not value.is_there:
-        raise EvaluationError("the optional value is not there")
+    if not value.is_present:
+        raise EvaluationError("the optional value is absent")
     return value.value
 
 
@@ -229,7 +229,7 @@ FUNCTIONS: dict[str, Function] = {
     "double": _to_float,
     "string": _to_text,
     "bool": _to_bool,
-    "type": word_of,
+    "type": type_name,
     "dyn": lambda value: value,
     "matches": lambda text, pattern: _matches(_text(text), _text(pattern)),
     "quantity": _quantity,
@@ -240,8 +240,8 @@ FUNCTIONS: dict[str, Function] = {
 
 _ORDERED: dict[str, Function] = {
     "compareTo": _compared,
-    "isGreaterThan": lambda mine, other: _compared(mine, other) > 0,
-    "isLessThan": lambda mine, other: _compared(mine, other) < 0,
+    "isGreaterThan": lambda left, other: _compared(left, other) > 0,
+    "isLessThan": lambda left, other: _compared(left, other) < 0,
 }
 
 METHODS: dict[type, dict[str, Function]] = {
@@ -255,7 +255,7 @@ METHODS: dict[type, dict[str, Function]] = {
         "upperAscii": lambda text: text.translate(_ASCII_UPPER),
         "trim": str.strip,
         "split": _split,
-        "replace": lambda text, old, new, most=-1: text.replace(_text(old), _text(new), most),
+        "replace": lambda text, old, new, limit=-1: text.replace(_text(old), _text(new), limit),
         "substring": _substring,
         "charAt": _character,
         "indexOf": lambda text, part, start=0: text.find(_text(part), start),
@@ -275,7 +275,7 @@ METHODS: dict[type, dict[str, Function]] = {
     Quantity: {
         **_ORDERED,
         "isInteger": _fits,
-        "asInteger": _as_whole,
+        "asInteger": _as_integer,
         "asApproximateFloat": lambda value: float(value.amount),
         "sign": lambda value: (value.amount > 0) - (value.amount < 0),
         "add": _added(1),
@@ -288,23 +288,23 @@ METHODS: dict[type, dict[str, Function]] = {
         "patch": lambda version: version.patch,
     },
     Optional: {
-        "hasValue": lambda value: value.is_there,
+        "hasValue": lambda value: value.is_present,
         "value": _unwrapped,
-        "orValue": lambda value, otherwise: value.value if value.is_there else otherwise,
-        "or": lambda value, otherwise: value if value.is_there else otherwise,
+        "orValue": lambda value, otherwise: value.value if value.is_present else otherwise,
+        "or": lambda value, otherwise: value if value.is_present else otherwise,
     },
 }
 
 METHOD_NAMES = frozenset(name for methods in METHODS.values() for name in methods)
 
 
-def called(function: Function, name: str, arguments: Sequence[object]) -> object:
-    """Call it; wrong types and wrong numbers of arguments are answers that there are none."""
+def call(function: Function, name: str, arguments: Sequence[object]) -> object:
+    """Call a function; wrong types and wrong numbers of arguments are evaluation errors."""
     try:
         return function(*arguments)
     except (TypeError, AttributeError):
-        types = ", ".join(map(word_of, arguments))
-        raise EvaluationError(f"{name} has no answer for ({types})") from None
+        types = ", ".join(map(type_name, arguments))
+        raise EvaluationError(f"no such overload: {name}({types})") from None
 
 
 def method_of(target: object, name: str) -> Function | None:

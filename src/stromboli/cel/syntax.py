@@ -1,6 +1,6 @@
-"""From text to a tree.
+"""Parser of CEL expressions.
 
-Chains (`a && b && c`, `a.b.c`) are one node each, however long they are: only brackets nest, and how deep is limited.
+Chains (`a && b && c`, `a.b.c`) are one node each, however long they are: only brackets nest, to a limited depth.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from stromboli.cel.errors import CompileError
 from stromboli.cel.values import Unsigned
 
-LONGEST = 10 * 1024
-"""The most characters an expression may have, as the API server says."""
+MAX_LENGTH = 10 * 1024
+"""Maximum length of an expression, as in the API server."""
 
 MAX_DEPTH = 40
-"""How deep brackets may nest."""
+"""Maximum depth of nested brackets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class CallExpression:
-    """A function, or a method of a target."""
+    """A call of a function, or of a method of `target`."""
 
     function: str
     target: Expression | None
@@ -74,7 +74,7 @@ class Unary:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Operators of the same rank, from left to right."""
+    """Operators of equal precedence, from left to right."""
 
     first: Expression
     rest: tuple[tuple[str, Expression], ...]
@@ -103,7 +103,7 @@ _TOKENS = re.compile(
     |(?P<sign>\|\||&&|<=|>=|==|!=|\.\?|\[\?|[-+*/%<>!?:.,()\[\]{{}}])""",
     re.VERBOSE,
 )
-_WORDS = {"true": True, "false": False, "null": None}
+_CONSTANTS = {"true": True, "false": False, "null": None}
 _RESERVED = frozenset((
     "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package",
     "namespace", "return", "var", "void", "while",
@@ -120,9 +120,9 @@ class _Token:
 
 
 def parse(text: str) -> Expression:
-    """The tree of an expression. Raises CompileError with the place of the mistake."""
-    if len(text) > LONGEST:
-        raise CompileError(f"an expression has at most {LONGEST} characters, not {len(text)}")
+    """Parse an expression. Raises CompileError with the position of the error."""
+    if len(text) > MAX_LENGTH:
+        raise CompileError(f"an expression has at most {MAX_LENGTH} characters, not {len(text)}")
     parser = _Parser(_tokens(text))
     tree = parser.expression()
     parser.end()
@@ -159,23 +159,23 @@ class _Parser:
         self._place += 1
         return token
 
-    def _took(self, sign: str) -> bool:
+    def _accept(self, sign: str) -> bool:
         found = self._next.kind in ("sign", "name") and self._next.text == sign
         self._place += found
         return found
 
-    def _demand(self, sign: str) -> None:
-        if not self._took(sign):
-            raise self._unexpected(f"{sign!r} was expected")
+    def _expect(self, sign: str) -> None:
+        if not self._accept(sign):
+            raise self._unexpected(f"expected {sign!r}")
 
-    def _unexpected(self, wish: str) -> CompileError:
+    def _unexpected(self, expected: str) -> CompileError:
         token = self._next
         found = f"{token.text!r} at character {token.place}" if token.kind != "end" else "the end"
-        return CompileError(f"{wish}, not {found}")
+        return CompileError(f"{expected}, got {found}")
 
     def end(self) -> None:
         if self._next.kind != "end":
-            raise self._unexpected("the end was expected")
+            raise self._unexpected("expected the end")
 
     # -- the grammar --------------------------------------------------------------------------------------------
 
@@ -184,9 +184,9 @@ class _Parser:
         if self._depth > MAX_DEPTH:
             raise CompileError(f"brackets nest deeper than {MAX_DEPTH} at character {self._next.place}")
         tree = self._chain(0)
-        if self._took("?"):
+        if self._accept("?"):
             then = self._chain(0)
-            self._demand(":")
+            self._expect(":")
             tree = Conditional(tree, then, self.expression())
         self._depth -= 1
         return tree
@@ -195,13 +195,13 @@ class _Parser:
         if rank == len(_RANKS):
             return self._unary()
         first, rest = self._chain(rank + 1), []
-        while operator := next((sign for sign in _RANKS[rank] if self._took(sign)), None):
+        while operator := next((sign for sign in _RANKS[rank] if self._accept(sign)), None):
             rest.append((operator, self._chain(rank + 1)))
         return Chain(first, tuple(rest)) if rest else first
 
     def _unary(self) -> Expression:
         signs = []
-        while sign := next((sign for sign in ("!", "-") if self._took(sign)), None):
+        while sign := next((sign for sign in ("!", "-") if self._accept(sign)), None):
             signs.append(sign)
         if len(signs) > MAX_DEPTH:
             raise CompileError(f"more than {MAX_DEPTH} signs in a row")
@@ -218,14 +218,14 @@ class _Parser:
     def _members(self, tree: Expression) -> Expression:
         steps = 0
         while True:
-            if self._took("."):
+            if self._accept("."):
                 name = self._name()
-                tree = CallExpression(name, tree, self._arguments(")")) if self._took("(") else Select(tree, name)
-            elif self._took(".?"):
+                tree = CallExpression(name, tree, self._arguments(")")) if self._accept("(") else Select(tree, name)
+            elif self._accept(".?"):
                 tree = Select(tree, self._name(), optional=True)
-            elif self._took("["):
+            elif self._accept("["):
                 tree = Index(tree, self._until("]"))
-            elif self._took("[?"):
+            elif self._accept("[?"):
                 tree = Index(tree, self._until("]"), optional=True)
             else:
                 return tree
@@ -237,31 +237,31 @@ class _Parser:
         token = self._take()
         if token.kind != "name":
             self._place -= 1
-            raise self._unexpected("a name was expected")
+            raise self._unexpected("expected a name")
         return token.text.strip("`")
 
     def _until(self, sign: str) -> Expression:
         tree = self.expression()
-        self._demand(sign)
+        self._expect(sign)
         return tree
 
     def _arguments(self, end: str) -> tuple[Expression, ...]:
         found: list[Expression] = []
-        while not self._took(end):
+        while not self._accept(end):
             if found:
-                self._demand(",")
-                if self._took(end):
+                self._expect(",")
+                if self._accept(end):
                     break
             found.append(self.expression())
         return tuple(found)
 
     def _primary(self) -> Expression:
         token = self._next
-        if self._took("("):
+        if self._accept("("):
             return self._until(")")
-        if self._took("["):
+        if self._accept("["):
             return ListOf(self._arguments("]"))
-        if self._took("{"):
+        if self._accept("{"):
             return self._map()
         if token.kind == "text":
             return Literal(_unquoted(self._take()))
@@ -269,22 +269,22 @@ class _Parser:
             return _number(self._take())
         if token.kind == "name":
             return self._named()
-        raise self._unexpected("a value was expected")
+        raise self._unexpected("expected a value")
 
     def _named(self) -> Expression:
         token = self._take()
-        if token.text in _WORDS:
-            return Literal(_WORDS[token.text])
+        if token.text in _CONSTANTS:
+            return Literal(_CONSTANTS[token.text])
         if token.text in _RESERVED or token.text == "in":
             raise CompileError(f"{token.text!r} at character {token.place} is a reserved word")
-        return CallExpression(token.text, None, self._arguments(")")) if self._took("(") else Name(token.text)
+        return CallExpression(token.text, None, self._arguments(")")) if self._accept("(") else Name(token.text)
 
     def _map(self) -> Expression:
         entries: list[tuple[Expression, Expression]] = []
-        while not self._took("}"):
+        while not self._accept("}"):
             if entries:
-                self._demand(",")
-                if self._took("}"):
+                self._expect(",")
+                if self._accept("}"):
                     break
             key = self._until(":")
             entries.append((key, self.expression()))
@@ -299,10 +299,10 @@ def _number(token: _Token, *, negative: bool = False) -> Literal:
     amount = sign * (int(digits, 16) if digits[:2] in ("0x", "0X") else int(digits))
     if digits != token.text:
         if not 0 <= amount < 2**64:
-            raise CompileError(f"{token.text} at character {token.place} is not an unsigned number of 64 bits")
+            raise CompileError(f"{token.text} at character {token.place} is not a 64-bit unsigned integer")
         return Literal(Unsigned(amount))
     if not -(2**63) <= amount < 2**63:
-        raise CompileError(f"{token.text} at character {token.place} is not a number of 64 bits")
+        raise CompileError(f"{token.text} at character {token.place} is not a 64-bit integer")
     return Literal(amount)
 
 
@@ -319,8 +319,8 @@ def _escaped(match: re.Match[str]) -> str:
     if code or match[4]:
         number = int(code, 16) if code else int(match[4], 8)
         if number > 0x10FFFF or 0xD800 <= number < 0xE000:
-            raise CompileError(f"{match[0]} stands for no character")
+            raise CompileError(f"{match[0]} is not a character")
         return chr(number)
     if match[5] not in _ESCAPES and match[5] not in "\\'\"`?":
-        raise CompileError(f"{match[0]} is no escape")
+        raise CompileError(f"{match[0]} is not an escape sequence")
     return _ESCAPES.get(match[5], match[5])

@@ -1,4 +1,4 @@
-"""The values that expressions reckon with, where Python has none that are exactly so."""
+"""Value types of expressions that have no exact counterpart in Python."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ _SCALES = {
        (("n", -9), ("u", -6), ("m", -3), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18))},
     **{suffix: Fraction(2) ** (10 * step) for step, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), 1)},
 }  # fmt: skip
-_LONGEST = 64
+_MAX_LENGTH = 64
 
 
 class Unsigned(int):
-    """A number that is never below zero."""
+    """An unsigned integer."""
 
 
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """An amount as the API writes it; exact."""
+    """A Kubernetes quantity; exact."""
 
     amount: Fraction
 
     @classmethod
     def parse(cls, text: str) -> Quantity:
-        match = _QUANTITY.fullmatch(text) if len(text) <= _LONGEST else None
+        match = _QUANTITY.fullmatch(text) if len(text) <= _MAX_LENGTH else None
         if match is None:
-            raise ValueError(f"{text[:_LONGEST]!r} is not a quantity")
+            raise ValueError(f"{text[:_MAX_LENGTH]!r} is not a quantity")
         scale = Fraction(10) ** int(match[2]) if match[2] else _SCALES.get(match[3] or "", Fraction(1))
         return cls(Fraction(match[1]) * scale)
 
@@ -51,27 +51,27 @@ _LENIENT = re.compile(r"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?((?:[-+].*)?)", re.ASCII)
 @total_ordering
 @dataclass(frozen=True, slots=True, eq=False)
 class Version:
-    """A version by the rules of semver.org. What is behind the plus sign makes no difference."""
+    """A semantic version (semver.org). Build metadata is ignored."""
 
     major: int
     minor: int
     patch: int
-    early: tuple[str, ...] = ()
+    pre_release: tuple[str, ...] = ()
 
     @classmethod
     def parse(cls, text: str, *, lenient: bool = False) -> Version:
         if lenient and (loose := _LENIENT.fullmatch(text)) is not None:
             text = ".".join(str(int(part or 0)) for part in loose.groups()[:3]) + loose[4]
-        match = _VERSION.fullmatch(text) if len(text) <= _LONGEST else None
+        match = _VERSION.fullmatch(text) if len(text) <= _MAX_LENGTH else None
         if match is None:
-            raise ValueError(f"{text[:_LONGEST]!r} is not a semantic version")
+            raise ValueError(f"{text[:_MAX_LENGTH]!r} is not a semantic version")
         return cls(int(match[1]), int(match[2]), int(match[3]), tuple(match[4].split(".")) if match[4] else ())
 
     @property
     def rank(self) -> tuple[object, ...]:
-        """Early versions come before their version; numbers come before words."""
-        early = tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in self.early)
-        return self.major, self.minor, self.patch, not self.early, early
+        """Sort key: pre-releases come before the release, numeric identifiers before alphanumeric ones."""
+        pre_release = tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in self.pre_release)
+        return self.major, self.minor, self.patch, not self.pre_release, pre_release
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Version) and self.rank == other.rank
@@ -85,23 +85,23 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Optional:
-    """A value that may not be there."""
+    """An optional value."""
 
     value: object = None
-    is_there: bool = False
+    is_present: bool = False
 
 
 class AttributeDomains(dict[str, dict[str, object]]):
-    """Facts by domain and name; a domain that nobody speaks of has none."""
+    """Attributes by domain and name; an unknown domain is empty."""
 
     def __missing__(self, key: str) -> dict[str, object]:
         return {}
 
 
-def word_of(value: object) -> str:
-    """The type of a value, for people."""
+def type_name(value: object) -> str:
+    """The CEL type name of a value."""
     if value is None:
         return "null"
-    words = {bool: "bool", int: "int", Unsigned: "uint", float: "double", str: "string", list: "list", dict: "map",
+    names = {bool: "bool", int: "int", Unsigned: "uint", float: "double", str: "string", list: "list", dict: "map",
              AttributeDomains: "map", Quantity: "quantity", Version: "semver", Optional: "optional"}  # fmt: skip
-    return words.get(type(value), type(value).__name__)
+    return names.get(type(value), type(value).__name__)

@@ -1,4 +1,4 @@
-"""Measurements from Elasticsearch, as Metricbeat puts them there: one search about all nodes."""
+"""Node usage from Elasticsearch, as Metricbeat stores it: one search over all nodes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stromboli.external.figures import Figure, SourceProblem, joined
 from stromboli.kube.client.transport import Transport
 
 CPU, MEMORY, TIME = "host.cpu.usage", "system.memory.actual.used.pct", "@timestamp"
-#: More nodes than a cluster has.
+#: Above the largest cluster.
 _MAX_NODES = 20_000
 
 
@@ -52,7 +52,7 @@ class Elasticsearch:
         try:
             buckets = _ANSWER.decode(body).aggregations.nodes.buckets
         except msgspec.DecodeError as error:
-            raise SourceProblem(f"the answer of Elasticsearch cannot be read: {error}") from None
+            raise SourceProblem(f"unreadable response from Elasticsearch: {error}") from None
         return joined(
             {each.key: _figure(each.cpu, each.seen) for each in buckets},
             {each.key: _figure(each.memory, each.seen) for each in buckets},
@@ -73,7 +73,7 @@ def _search(window: int, hostname_field: str) -> dict[str, object]:
 
 
 def _figure(number: _Number, seen: _Number) -> Figure:
-    """Times are in milliseconds; what nobody has measured is not a number."""
+    """Times are in milliseconds; a missing measurement is NaN."""
     nothing = float("nan")
     at = nothing if seen.value is None else seen.value / 1000.0
     return Figure(nothing if number.value is None else number.value, at)

@@ -1,4 +1,4 @@
-"""How somebody outside is reached: the address, whom to believe there, and who we are to them."""
+"""Connections to external services: address, TLS and credentials."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from stromboli.kube.client.config.proxies import proxy_from_environment
 from stromboli.kube.client.config.tls import Trust
 from stromboli.kube.client.transport import Transport
 
-#: Files that hold certificates, keys and passwords are small.
+#: Size limit of files with certificates, keys and passwords.
 _MAX_FILE_SIZE = 1 << 20
 
 
 class EndpointError(ValueError):
-    """Somebody cannot be asked at all; the message names the file or address and says why."""
+    """The connection settings are unusable; the message names the file or address and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExternalEndpoint:
-    """An address outside. Certificates, keys and passwords are named by their files."""
+    """The address of an external service. Certificates, keys and passwords are named by their files."""
 
     address: str
     authorities: str = ""
@@ -35,7 +35,7 @@ class ExternalEndpoint:
 
 
 def transport_to(place: ExternalEndpoint, *, timeout: float, largest: int) -> Transport:
-    """Requests to a place. Raises CannotReach when what is needed for them cannot be read."""
+    """Build the transport to an endpoint. Raises EndpointError if its files cannot be read."""
     connection = Connection(
         server=place.address,
         ssl=_context(place) if place.address.startswith("https://") else None,

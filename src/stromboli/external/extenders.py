@@ -1,9 +1,9 @@
-"""Extenders over HTTP: questions are posted as JSON, and whoever does not answer in time is left.
+"""Extenders over HTTP: JSON requests with time limits.
 
-A cycle stands still while it waits for an answer, so waiting has two ends: one answer may take so long, and all answers
-of a cycle ten times as long. An extender that cannot be reached, or has used up that time, is not asked again in the
-cycle: it costs one time-out, not one for every job. Requests run on a thread with an event loop of its own, so that the
-time of an answer is bounded as a whole, however slowly its bytes come.
+A cycle blocks while it waits for a response, so there are two limits: one for a single response, and ten times as long
+for all responses of a cycle. An extender that is unreachable or has used up its time is not called again in the cycle:
+it costs one time-out, not one per job. Requests run on a thread with an event loop of its own, so that the total time
+of a response is limited, however slowly its bytes arrive.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from stromboli.external.endpoints import EndpointError, ExternalEndpoint, transp
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.transport import Transport
 
-#: An answer may have this many bytes.
+#: Size limit of a response in bytes.
 MAX_RESPONSE_SIZE = 1 << 20
-#: All answers of a cycle together may take so many times as long as one.
+#: Time limit of all responses of a cycle, as a multiple of the time limit of one.
 TIMEOUTS_PER_CYCLE = 10
 
 T = TypeVar("T")
 
 
 class HttpExtenders:
-    """Reaches extenders. The thread is started with the first question."""
+    """HTTP access to extenders. The thread starts with the first request."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
@@ -42,7 +42,7 @@ class HttpExtenders:
         return ExtenderSession(self, endpoint)
 
     def post(self, endpoint: Endpoint, verb: str, body: bytes) -> bytes:
-        """Raises RequestFailed, CannotReach or TimeoutError, the latter soon after the time of the endpoint is over."""
+        """Send a request. Raises RequestFailed, EndpointError, or TimeoutError soon after the endpoint's time limit."""
         transport = self._transports.get(endpoint)
         if transport is None:
             transport = self._transports[endpoint] = transport_to(
@@ -51,7 +51,7 @@ class HttpExtenders:
         return self._run(_post(transport, verb, body, endpoint.seconds))
 
     def close(self) -> None:
-        """Hang up."""
+        """Close all connections and end the thread."""
         loop, thread = self._loop, self._thread
         if loop is None or thread is None:
             return
@@ -71,13 +71,13 @@ class HttpExtenders:
 
 
 class ExtenderSession:
-    """What is said to one extender during one cycle."""
+    """Requests to one extender during one cycle."""
 
     def __init__(self, extenders: HttpExtenders, endpoint: Endpoint) -> None:
         self._extenders = extenders
         self._endpoint = endpoint
         self._left = endpoint.seconds * TIMEOUTS_PER_CYCLE
-        #: Why it is not asked any more; empty as long as it is.
+        #: Why the extender is not called any more in this cycle; empty while it is.
         self._given_up = ""
 
     def ask(self, verb: str, question: Document) -> Document:
@@ -89,16 +89,16 @@ class ExtenderSession:
         except ApiError as error:
             raise ServiceError(f"{self._endpoint.address}/{verb}: {error}") from None
         except (RequestFailed, EndpointError, TimeoutError) as error:
-            words = str(error) or f"no answer within {self._endpoint.seconds:g} s"
+            words = str(error) or f"no response within {self._endpoint.seconds:g} s"
             raise self._give_up(f"{self._endpoint.address}: {words}") from None
         finally:
             self._left -= self._extenders.clock() - began
             if self._left <= 0 and not self._given_up:
-                self._given_up = f"{self._endpoint.address}: its answers took too long in all in this cycle"
+                self._given_up = f"{self._endpoint.address}: its responses exceeded the time limit of a cycle"
         return _understood(f"{self._endpoint.address}/{verb}", answer)
 
     def _give_up(self, words: str) -> ServiceError:
-        self._given_up = f"{words}; it is not asked again in this cycle"
+        self._given_up = f"{words}; not called again in this cycle"
         return ServiceError(words)
 
 
@@ -119,13 +119,13 @@ def _place(endpoint: Endpoint) -> ExternalEndpoint:
 
 
 def _understood(where: str, answer: bytes) -> Document:
-    """An empty answer says nothing; anything else is a JSON object."""
+    """Decode a response: empty, or a JSON object."""
     if not answer.strip():
         return {}
     try:
         document = msgspec.json.decode(answer)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise ServiceError(f"{where}: the answer is no JSON: {error}") from None
+        raise ServiceError(f"{where}: the response is not JSON: {error}") from None
     if not isinstance(document, dict):
-        raise ServiceError(f"{where}: the answer is no JSON object")
+        raise ServiceError(f"{where}: the response is not a JSON object")
     return document

@@ -1,4 +1,4 @@
-"""What every source of measurements has in common: figures of cpu and of memory that become one measurement."""
+"""Shared parts of metrics sources: cpu and memory figures are combined to one measurement per node."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from stromboli.core.model.nodes.usage import Usage
 
 
 class SourceProblem(ValueError):
-    """A source answered something that is no measurement; the message says what."""
+    """A source returned invalid measurements; the message has the reason."""
 
 
 class Figure(NamedTuple):
-    """A part of what a node has, between nothing and a little more than all, and when that was."""
+    """Usage as a share of a node's capacity, between 0 and a little above 1, and the time of measurement."""
 
     part: float
     at: float
 
 
 class Source(Protocol):
-    """Somebody who has measured nodes."""
+    """A source of node usage."""
 
     async def read(self) -> dict[str, Usage]:
-        """The latest measurements, by node. Raises RequestFailed, CannotReach or SourceProblem."""
+        """Return the latest measurements by node. Raises RequestFailed, EndpointError or SourceProblem."""
         ...
 
     async def close(self) -> None: ...
 
 
 def joined(cpu: Mapping[str, Figure], memory: Mapping[str, Figure]) -> dict[str, Usage]:
-    """Nodes of which both are known; a measurement is as old as the older half of it."""
+    """Join both figures per node; a measurement is as old as the older of them."""
     return {
         name: Usage(cpu[name].part, memory[name].part, min(cpu[name].at, memory[name].at))
         for name in sorted(cpu.keys() & memory.keys())
@@ -40,5 +40,5 @@ def joined(cpu: Mapping[str, Figure], memory: Mapping[str, Figure]) -> dict[str,
 
 
 def is_sound(figure: Figure) -> bool:
-    """Whether a figure is a number that a node could use; a source may well say that it is none."""
+    """Report whether a figure is a plausible number; a source may return NaN."""
     return math.isfinite(figure.part) and math.isfinite(figure.at) and figure.part >= 0.0

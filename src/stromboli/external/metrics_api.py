@@ -1,4 +1,4 @@
-"""Measurements that the API server passes on: those of metrics-server, and those of an adaptor for Prometheus."""
+"""Node usage through the API server: metrics-server, and the Prometheus adaptor."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class MetricsServer:
         return figures
 
     async def close(self) -> None:
-        """The client is the scheduler's."""
+        """Do nothing: the client belongs to the scheduler."""
 
 
 class _Described(msgspec.Struct):
@@ -54,7 +54,7 @@ _VALUES = msgspec.json.Decoder(_Values)
 
 
 class Adaptor:
-    """The averages that its rules are made of: parts, under the names that Volcano asks for."""
+    """Averages from the adaptor's rules, under the names that Volcano uses."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -63,7 +63,7 @@ class Adaptor:
         return joined(await self._ask(CPU), await self._ask(MEMORY))
 
     async def close(self) -> None:
-        """The client is the scheduler's."""
+        """Do nothing: the client belongs to the scheduler."""
 
     async def _ask(self, metric: str) -> dict[str, Figure]:
         body = await self._client.request("GET", f"{_OF_ALL_NODES}{metric}")
@@ -76,4 +76,4 @@ class Adaptor:
                 for each in values
             }
         except (msgspec.DecodeError, ValueError) as error:
-            raise SourceProblem(f"{metric} cannot be read: {error}") from None
+            raise SourceProblem(f"unreadable response for {metric}: {error}") from None

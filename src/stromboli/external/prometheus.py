@@ -1,4 +1,4 @@
-"""Measurements from Prometheus, as its node exporter takes them: three questions about all nodes at once."""
+"""Node usage from Prometheus, as its node exporter measures it: three queries over all nodes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stromboli.core.model.nodes.usage import Usage
 from stromboli.external.figures import Figure, SourceProblem, joined
 from stromboli.kube.client.transport import Transport
 
-#: The labels that may hold the name of a node, the surest first; `instance` is one only where it was made so.
+#: Labels that may contain the name of a node, the most reliable first; `instance` only if it was relabelled.
 _NAMES = ("node", "kubernetes_node", "nodename", "instance")
 _BY = f"by ({', '.join(_NAMES)})"
 
@@ -19,7 +19,7 @@ MEMORY = (
     f"1 - avg {_BY} (avg_over_time(node_memory_MemAvailable_bytes[WINDOW]))"
     f" / avg {_BY} (avg_over_time(node_memory_MemTotal_bytes[WINDOW]))"
 )
-#: When a node was last heard of: averages are of now, also of a node that has been silent for minutes.
+#: The time of a node's last sample: averages are current even if the node sent nothing for minutes.
 LAST_SEEN = f"max {_BY} (timestamp(node_memory_MemTotal_bytes))"
 
 
@@ -45,7 +45,7 @@ _ANSWER = msgspec.json.Decoder(_PrometheusResponse)
 class Prometheus:
     def __init__(self, transport: Transport, window: float) -> None:
         self._transport = transport
-        #: Over how many seconds is averaged.
+        #: The averaging window in seconds.
         self._window = max(round(window), 1)
 
     async def read(self) -> dict[str, Usage]:
@@ -64,20 +64,20 @@ class Prometheus:
             figures = {_name(sample.metric): Figure(float(sample.value[1]), sample.value[0])
                        for sample in answer.data.result}  # fmt: skip
         except (msgspec.DecodeError, ValueError) as error:
-            raise SourceProblem(f"the answer of Prometheus cannot be read: {error}") from None
+            raise SourceProblem(f"unreadable response from Prometheus: {error}") from None
         if answer.status != "success" or answer.data.result_type != "vector":
-            why = answer.error[:200] or answer.data.result_type or "there is no data"
-            raise SourceProblem(f"Prometheus did not answer: {why}")
+            why = answer.error[:200] or answer.data.result_type or "no data"
+            raise SourceProblem(f"Prometheus query failed: {why}")
         return figures
 
 
 def _dated(figures: Mapping[str, Figure], seen: Mapping[str, Figure]) -> dict[str, Figure]:
-    """Figures with the time at which their node was last heard of; without it nobody knows how old they are."""
+    """Add the time of the last sample to the figures; nodes without it are left out, because their age is unknown."""
     return {name: Figure(figure.part, seen[name].part) for name, figure in figures.items() if name in seen}
 
 
 def _name(labels: Mapping[str, str]) -> str:
-    """The node that a sample is about; an address keeps its host only."""
+    """The node of a sample; of an address, the host."""
     found = next((labels[label] for label in _NAMES if labels.get(label)), "")
     host, separator, port = found.rpartition(":")
     return host if separator and port.isdecimal() else found

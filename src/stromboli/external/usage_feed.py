@@ -1,7 +1,7 @@
-"""The figures of nodes, gathered in the background as long as some plugin reads them.
+"""Node usage, collected in the background while a plugin reads it.
 
-No cycle waits for a source. One that is slow, broken or gone is told of in the log, once, and asked again at the next
-interval; its last figures count until they are too old.
+No cycle waits for a source. A failure is logged once and the source is queried again at the next interval; its last
+figures count until they are too old.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from stromboli.external.prometheus import Prometheus
 from stromboli.kube.client.api_errors import RequestFailed
 from stromboli.kube.client.client import Client
 
-#: A source has this long to answer everything, in seconds.
+#: Time limit of one collection in seconds.
 PATIENCE = 10.0
-#: The figures of the largest cluster fit into this.
+#: Size limit of a response, above the figures of the largest cluster.
 MAX_RESPONSE_SIZE = 32 << 20
-#: How often it is looked whether the configuration has changed, in seconds.
+#: Interval between checks for a changed configuration, in seconds.
 _LOOK_EVERY = 1.0
 
 log = logging.getLogger("stromboli.usage")
@@ -49,11 +49,11 @@ class UsageFeed:
         self._asked: tuple[MetricsSource, float] | None = None
         self._source: Source | None = None
         self._next = 0.0
-        #: Why there are no new figures, in words; empty when there are.
+        #: Why there are no new figures; empty if there are.
         self.problem = ""
 
     async def run(self) -> None:
-        """Gather until cancelled. What is reported is answered by the number of nodes that are known by their names."""
+        """Collect until cancelled. `report` returns the number of nodes whose names are known."""
         try:
             while True:
                 await self.look()
@@ -62,7 +62,7 @@ class UsageFeed:
             await self._close()
 
     async def look(self) -> None:
-        """Ask the source if it is time to; begin anew if the configuration names another one, or none."""
+        """Query the source if it is due; start again if the configuration changed."""
         program = self._program()
         wanted = _wanted(program)
         if wanted != self._asked:
@@ -81,11 +81,11 @@ class UsageFeed:
             async with asyncio.timeout(self._patience):
                 figures = await self._source.read()
         except TimeoutError:
-            self._tell(f"no answer within {self._patience:g} s")
+            self._tell(f"no response within {self._patience:g} s")
         except (RequestFailed, EndpointError, SourceProblem) as error:
             self._tell(str(error))
         except Exception as error:
-            log.exception("measurements of nodes cannot be read")
+            log.exception("node usage collection failed")
             self.problem = str(error)
         else:
             self._tell("" if self._report(figures) else _without_nodes(figures))
@@ -101,11 +101,11 @@ class UsageFeed:
         return Prometheus(transport, window)
 
     def _tell(self, problem: str) -> None:
-        """Every change of the state once; a source that is down says it in many words."""
+        """Log each change between working and failing once."""
         if problem and not self.problem:
-            log.warning("nobody says what nodes use: %s", problem)
+            log.warning("node usage metrics unavailable: %s", problem)
         elif self.problem and not problem and self._asked is not None:
-            log.info("measurements of nodes are there again")
+            log.info("node usage metrics available again")
         self.problem = problem
 
     async def _close(self) -> None:
@@ -115,16 +115,18 @@ class UsageFeed:
 
 
 def _wanted(program: Program) -> tuple[MetricsSource, float] | None:
-    """Who is to be asked, and over how many seconds figures are averaged; nobody, if no plugin reads them."""
+    """The source and its averaging window in seconds; None if no plugin reads usage."""
     source, window = program.configuration.metrics, program.usage_window
     return (source, window) if source is not None and window else None
 
 
 def _without_nodes(figures: Mapping[str, Usage]) -> str:
-    """Why figures are of no use."""
+    """Explain why none of the figures is usable."""
     if not figures:
         return "the source has no figures"
-    return f"none of {len(figures)} names is that of a node, such as {min(figures)[:60]!r}; let the source name nodes"
+    return (
+        f"none of {len(figures)} names is a node name, for example {min(figures)[:60]!r}; label samples with node names"
+    )
 
 
 def _place(source: MetricsSource) -> ExternalEndpoint:

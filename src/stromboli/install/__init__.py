@@ -1,1 +1,1 @@
-"""How Stromboli gets into a cluster: what its processes may do there, and the objects they consist of."""
+"""Installation manifests: roles of the processes, and the objects that run them."""

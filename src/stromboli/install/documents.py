@@ -1,4 +1,4 @@
-"""An installation as the documents that `kubectl apply` takes, in an order in which each finds what it needs."""
+"""An installation as documents for `kubectl apply`, ordered so that each finds its dependencies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Document = dict[str, Any]
 
 
 def installation_documents(installation: Installation, parts: Sequence[str] = ()) -> list[Document]:
-    """The documents of these parts, or of all. `parts` are keys of PARTS, in any order."""
+    """Build the documents of these parts, by default of all. `parts` are keys of PARTS, in any order."""
     chosen = [make for name, make in PARTS.items() if not parts or name in parts]
     return [document for make in chosen for document in make(installation)]
 
@@ -50,7 +50,7 @@ def _roles(installation: Installation) -> list[Document]:
 
 
 def _account(process: str, installation: Installation) -> Document:
-    """A pod gets the token only if it asks for it."""
+    """Pods mount the token only on request."""
     metadata = {"name": f"{NAME}-{process}", "namespace": installation.namespace, "labels": labels(process)}
     return {
         "apiVersion": "v1",
@@ -83,4 +83,4 @@ PARTS: dict[str, Callable[[Installation], list[Document]]] = {
     "configuration": _configuration,
     "workloads": _workloads,
 }
-"""By name, what an installation consists of."""
+"""The parts of an installation by name."""

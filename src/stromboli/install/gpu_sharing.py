@@ -1,6 +1,6 @@
-"""What whoever binds pods needs where pods share GPUs: a namespace for the pods that hold these, and the rights for it.
+"""GPU sharing: the namespace of reservation pods, and the rights of the binding process in it.
 
-Nobody has them unless an installation asks for it.
+Granted only if the installation enables GPU sharing.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ SHARES_GPUS = (
         CONFIG_MAPS.group,
         CONFIG_MAPS.plural,
         ("get", "create", "patch", "delete"),
-        "pods are told which GPUs they share",
+        "write the shared GPUs of a pod into its config map",
     ),
 )
-HOLDS_GPUS = (Right(PODS.group, PODS.plural, ("get", "create", "delete"), "GPUs that pods share are held"),)
-"""In the namespace of the pods that hold them."""
+HOLDS_GPUS = (Right(PODS.group, PODS.plural, ("get", "create", "delete"), "reserve shared GPUs"),)
+"""Rights in the namespace of the reservation pods."""
 
 
 def gpu_sharing_documents(process: str, namespace: str, *, account: str = "") -> list[Document]:
-    """For the process that binds pods, whose account is in `namespace`."""
+    """Build the documents for the process that binds pods, whose account is in `namespace`."""
     security = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
     subject = {"kind": "ServiceAccount", "name": account or f"{NAME}-{process}", "namespace": namespace}
     home = {"name": RESERVATIONS, "labels": {"app.kubernetes.io/part-of": NAME, **security}}

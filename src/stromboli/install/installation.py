@@ -1,4 +1,4 @@
-"""What can be chosen about an installation. Everything else follows from it."""
+"""Settings of an installation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _IMAGE = re.compile(r"[\w][\w./:@-]*")
 
 
 class InvalidChoice(ValueError):
-    """Something that was chosen cannot be installed. `option` is where it was chosen."""
+    """An invalid setting. `option` is the command line option."""
 
     def __init__(self, option: str, problem: str) -> None:
         self.option = option
@@ -28,7 +28,7 @@ class InvalidChoice(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """Raises UnusableChoice when it is made."""
+    """Validated settings. Raises InvalidChoice."""
 
     namespace: str = NAMESPACE
     image: str = IMAGE
@@ -37,28 +37,28 @@ class Installation:
     #: The text of volcano-scheduler.conf.
     configuration: str = DEFAULT_TEXT
     evict_by_delete: bool = False
-    #: The labels of nodes that HyperNodes follow, as the controllers take them; empty for none.
+    #: Node labels for HyperNode discovery, in the controllers' format; empty to disable it.
     discover_hypernodes: str = ""
-    #: Whether pods are bound by a process of its own, from bind requests.
+    #: Whether a separate binder process binds pods from bind requests.
     binder: bool = False
-    #: Whether whoever binds pods may hold GPUs that pods share.
+    #: Whether the binding process may reserve GPUs for sharing.
     share_gpus: bool = False
 
     def __post_init__(self) -> None:
         if not _NAMESPACE.fullmatch(self.namespace):
             raise InvalidChoice(
                 "--namespace",
-                f"{self.namespace!r} is no name for a namespace; use at most 63 small letters, digits and hyphens, "
+                f"{self.namespace!r} is not a valid namespace; use at most 63 lower-case letters, digits and hyphens, "
                 "with a letter or digit at both ends",
             )
         if not _IMAGE.fullmatch(self.image):
             raise InvalidChoice(
-                "--image", f"{self.image!r} is no image; write one like registry/stromboli:{__version__}"
+                "--image", f"{self.image!r} is not a valid image; write one like registry/stromboli:{__version__}"
             )
         for name in self.scheduler_names:
             if not _SCHEDULER.fullmatch(name) or len(name) > 253:
                 raise InvalidChoice(
                     "--scheduler-name",
-                    f"{name!r} is nothing that a pod could name; use small letters, digits, hyphens and dots, "
+                    f"{name!r} is not a valid scheduler name; use lower-case letters, digits, hyphens and dots, "
                     "with a letter or digit at both ends",
                 )

@@ -1,15 +1,15 @@
-"""The labels by which everything that belongs to an installation is found."""
+"""Labels of all objects of an installation."""
 
 from __future__ import annotations
 
 from stromboli import __version__
 
 NAME = "stromboli"
-"""The name of an installation; what it consists of is called after it."""
+"""The name of an installation, and prefix of its objects."""
 
 
 def selected(component: str) -> dict[str, str]:
-    """What the pods of a component are selected by. Selectors cannot change, so nothing else belongs here."""
+    """The pod selector of a component. Selectors are immutable, so nothing else belongs here."""
     return {
         "app.kubernetes.io/name": NAME,
         "app.kubernetes.io/instance": NAME,
@@ -18,7 +18,7 @@ def selected(component: str) -> dict[str, str]:
 
 
 def labels(component: str) -> dict[str, str]:
-    """What objects of a component are marked with."""
+    """Labels of a component's objects."""
     return {
         **selected(component),
         "app.kubernetes.io/part-of": NAME,

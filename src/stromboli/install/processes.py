@@ -1,4 +1,4 @@
-"""The processes of an installation: how each is called, where it listens, and what it needs."""
+"""The processes of an installation: arguments, ports and resources."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from stromboli.install.labels import NAME
 from stromboli.install.roles import LEASES
 
 CONFIGURATION_FOLDER = "/volcano.scheduler"
-"""Where Volcano's own manifests put the configuration, so that people find it where they know it."""
+"""The path of the configuration in Volcano's own manifests."""
 METRICS_PORT = 8080
 
 
 @dataclass(frozen=True, slots=True)
 class InstalledProcess:
-    """One process. Requests and limits are what it needs on a cluster of some hundreds of nodes."""
+    """One process. Requests and limits suit a cluster of some hundreds of nodes."""
 
     component: str
     arguments: tuple[str, ...]
@@ -25,7 +25,7 @@ class InstalledProcess:
     requests: dict[str, str]
     limits: dict[str, str]
     metrics_port: int | None = None
-    #: By path, the volumes that it sees.
+    #: Volumes by mount path.
     mounts: dict[str, dict[str, object]] = field(default_factory=dict)
 
     @property
@@ -100,7 +100,7 @@ def binder(installation: Installation) -> InstalledProcess:
 
 
 def _gpu_options(installation: Installation) -> tuple[str, ...]:
-    """The pods that hold GPUs run what the binder runs."""
+    """Reservation pods run the binder's image."""
     options = {"namespace": RESERVATIONS, "image": installation.image}
     return tuple(f"--plugin-option=gpusharing.{name}={value}" for name, value in options.items())
 

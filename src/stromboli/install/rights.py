@@ -1,7 +1,7 @@
-"""What each process calls on the API server, and why: the tables that its roles are made of.
+"""Rights of the processes, with the reason for each: the tables that the roles are built from.
 
-A right is granted because there is a call that needs it, and for no other reason. The names of kinds come from the
-catalogue that the calls are made with, so that a kind that is watched is a kind that may be watched.
+A right is granted only because a call needs it. The names of kinds come from the catalogue that the calls use, so that
+every watched kind may be watched.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FOLLOWED = ("list", "watch")
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """Verbs on one resource, or on a part of it such as `pods/status`. With names, only on objects of these names."""
+    """Verbs on one resource or subresource such as `pods/status`. With names, only on objects of these names."""
 
     group: str
     resource: str
@@ -53,36 +53,39 @@ def _followed(resources: Iterable[Resource[Any]], why: str) -> tuple[Right, ...]
     return tuple(dict.fromkeys(Right(each.group, each.plural, FOLLOWED, why) for each in resources))
 
 
-_ALWAYS = "what every decision rests upon"
-_WHERE_SERVED = "where the cluster has it: quotas, volumes, devices, the shape of the network, native groups"
-_OWNERS = "the owner of a pod may say how large its group is"
+_ALWAYS = "input of every scheduling decision"
+_WHERE_SERVED = "optional kinds: quotas, volumes, devices, network topology, native groups"
+_OWNERS = "the owner of a pod may define the size of its group"
 
-_MEASURED = "what nodes really use, where the configuration names such a source"
+_MEASURED = "node usage, if the configuration names this source"
 
 _CLAIM_WRITES = (
-    Right(RESOURCE_CLAIMS.group, "resourceclaims", ("get", "patch"), "claims that have devices must not just go"),
-    Right(RESOURCE_CLAIMS.group, "resourceclaims/status", ("patch",), "claims say which devices they have, for whom"),
-    Right(RESOURCE_CLAIMS.group, "resourceclaims/binding", ("patch",), "the same, asked for since Kubernetes 1.36"),
+    Right(RESOURCE_CLAIMS.group, "resourceclaims", ("get", "patch"), "protect allocated claims from deletion"),
+    Right(RESOURCE_CLAIMS.group, "resourceclaims/status", ("patch",), "allocate devices to claims"),
+    Right(RESOURCE_CLAIMS.group, "resourceclaims/binding", ("patch",), "the same, required since Kubernetes 1.36"),
 )
 
 _SCHEDULER = (
     *_followed(WATCHED_REQUIRED, _ALWAYS),
     *_followed(WATCHED_OPTIONAL, _WHERE_SERVED),
-    Right(PODS.group, "pods", ("get",), "a pod is read again when nobody knows what became of a write"),
-    Right(PODS.group, "pods/binding", ("create",), "pods are bound to nodes"),
-    Right(PODS.group, "pods/status", ("patch",), "pods that wait are told why"),
-    Right(BIND_REQUESTS.group, "bindrequests", ("delete",), "bind requests that have come to an end are removed"),
+    Right(PODS.group, "pods", ("get",), "read a pod after a write with unknown outcome"),
+    Right(PODS.group, "pods/binding", ("create",), "bind pods to nodes"),
+    Right(PODS.group, "pods/status", ("patch",), "report why pods are pending"),
+    Right(BIND_REQUESTS.group, "bindrequests", ("delete",), "remove finished bind requests"),
     Right(
-        POD_GROUPS.group, "podgroups", ("get", "patch"), "groups say how far they have come; they have no status part"
+        POD_GROUPS.group,
+        "podgroups",
+        ("get", "patch"),
+        "report the status of PodGroups, which have no status subresource",
     ),
-    Right(NATIVE_POD_GROUPS.group, "podgroups", ("get",), "a native group is read again when somebody else wrote it"),
-    Right(NATIVE_POD_GROUPS.group, "podgroups/status", ("patch",), "native groups say whether they were scheduled"),
-    Right(QUEUES.group, "queues", ("get",), "a queue is read again when somebody else wrote to it"),
-    Right(QUEUES.group, "queues/status", ("patch",), "queues say what they hold"),
-    Right(CLAIMS.group, CLAIMS.plural, ("get", "patch"), "claims are told for which node their volume is to be made"),
-    Right(VOLUMES.group, VOLUMES.plural, ("get", "patch"), "volumes are promised to claims of pods that get a node"),
+    Right(NATIVE_POD_GROUPS.group, "podgroups", ("get",), "read a native group after a write conflict"),
+    Right(NATIVE_POD_GROUPS.group, "podgroups/status", ("patch",), "report the status of native groups"),
+    Right(QUEUES.group, "queues", ("get",), "read a queue after a write conflict"),
+    Right(QUEUES.group, "queues/status", ("patch",), "report the allocated resources of queues"),
+    Right(CLAIMS.group, CLAIMS.plural, ("get", "patch"), "select the node for volumes that are provisioned"),
+    Right(VOLUMES.group, VOLUMES.plural, ("get", "patch"), "reserve volumes for the claims of bound pods"),
     *_CLAIM_WRITES,
-    Right(EVENTS.group, "events", ("create", "patch"), "what happens to pods and groups is told, and counted"),
+    Right(EVENTS.group, "events", ("create", "patch"), "report events of pods and groups"),
     Right(NODE_METRICS.group, "nodes", ("list",), _MEASURED),
     Right("custom.metrics.k8s.io", "nodes/node_cpu_usage_avg", ("get",), _MEASURED),
     Right("custom.metrics.k8s.io", "nodes/node_memory_usage_avg", ("get",), _MEASURED),
@@ -92,9 +95,9 @@ WRITES_REQUESTS = Right(
     BIND_REQUESTS.group,
     "bindrequests",
     ("create", "get"),
-    "decisions are written down for the binder, with `--bind-mode request`",
+    "write bind requests for the binder, with `--bind-mode request`",
 )
-#: What only those write who bind pods.
+#: Rights of the process that binds pods.
 _OF_BINDERS = frozenset(
     (
         *("pods/binding", CLAIMS.plural, VOLUMES.plural),
@@ -102,25 +105,25 @@ _OF_BINDERS = frozenset(
     )
 )
 
-EVICTS = Right(PODS.group, "pods/eviction", ("create",), "victims, and members of half-bound gangs, are evicted")
-EVICTS_BY_DELETE = Right(PODS.group, "pods", ("delete",), "the same past disruption budgets, with `--evict-by-delete`")
+EVICTS = Right(PODS.group, "pods/eviction", ("create",), "evict victims, and members of partially bound gangs")
+EVICTS_BY_DELETE = Right(
+    PODS.group, "pods", ("delete",), "delete victims past disruption budgets, with `--evict-by-delete`"
+)
 
 _CONTROLLER = (
-    Right(PODS.group, "pods", (*FOLLOWED, "patch"), "pods without a group are found, and told the name of theirs"),
-    Right(POD_GROUPS.group, "podgroups", (*FOLLOWED, "create"), "groups for plain pods are made, and groups counted"),
-    *_followed((NATIVE_POD_GROUPS,), "native groups are counted, too"),
+    Right(PODS.group, "pods", (*FOLLOWED, "patch"), "find pods without a group, and annotate them with theirs"),
+    Right(POD_GROUPS.group, "podgroups", (*FOLLOWED, "create"), "create groups for plain pods, and count groups"),
+    *_followed((NATIVE_POD_GROUPS,), "count native groups"),
     Right(
         QUEUES.group,
         "queues",
         (*FOLLOWED, "create", "patch"),
-        "the queues that everybody expects are made; queues close with their parent",
+        "create the default queues; close queues with their parent",
     ),
-    Right(QUEUES.group, "queues/status", ("patch",), "queues say whether they take work, and what waits in them"),
-    *_followed((HYPER_NODES, NODES), "it is known which nodes are in which HyperNode"),
-    Right(
-        HYPER_NODES.group, "hypernodes/status", ("patch",), "HyperNodes say how many nodes they have, and what is wrong"
-    ),
-    Right(EVENTS.group, "events", ("create", "patch"), "what is wrong with HyperNodes is told, and counted"),
+    Right(QUEUES.group, "queues/status", ("patch",), "report state and pending work of queues"),
+    *_followed((HYPER_NODES, NODES), "resolve the nodes of HyperNodes"),
+    Right(HYPER_NODES.group, "hypernodes/status", ("patch",), "report node count and conditions of HyperNodes"),
+    Right(EVENTS.group, "events", ("create", "patch"), "report events of HyperNodes"),
     Right(REPLICA_SETS.group, "replicasets", ("get",), _OWNERS),
     Right(STATEFUL_SETS.group, "statefulsets", ("get",), _OWNERS),
     Right(STATEFUL_SETS.group, "daemonsets", ("get",), _OWNERS),
@@ -131,36 +134,36 @@ DISCOVERS = Right(
     HYPER_NODES.group,
     "hypernodes",
     ("create", "patch", "delete"),
-    "HyperNodes follow the labels of nodes, with `--discover-hypernodes`",
+    "create HyperNodes from node labels, with `--discover-hypernodes`",
 )
 
 _ADMISSION = (
-    *_followed((QUEUES, POD_GROUPS, NATIVE_POD_GROUPS), "groups and pods are told whether their queue takes them"),
-    *_followed((NAMESPACES, PRIORITY_CLASSES), "the queue of a namespace, and the default priority class, are known"),
-    Right(QUEUES.group, "queues", ("get",), "a queue is read again before anything is refused because of it"),
-    Right("authorization.k8s.io", "subjectaccessreviews", ("create",), "it is asked who may use a queue"),
+    *_followed((QUEUES, POD_GROUPS, NATIVE_POD_GROUPS), "validate the queue of groups and pods"),
+    *_followed((NAMESPACES, PRIORITY_CLASSES), "read the queue of a namespace and the default priority class"),
+    Right(QUEUES.group, "queues", ("get",), "read a queue again before a request is rejected because of it"),
+    Right("authorization.k8s.io", "subjectaccessreviews", ("create",), "review access to queues"),
 )
 
 _BINDER = (
-    *_followed((BIND_REQUESTS, PODS, NODES), "decisions are checked again by what is there now"),
-    *_followed((CLAIMS, VOLUMES), "pods are bound when their volumes are ready"),
-    *_followed((RESOURCE_CLAIMS,), "pods are bound when their claims have devices"),
-    Right(PODS.group, "pods", ("get",), "a pod is read again when nobody knows what became of a write"),
-    Right(NODES.group, "nodes", ("get",), "a node that the watch does not show may be there all the same"),
-    Right(BIND_REQUESTS.group, "bindrequests", ("get",), "a request is read again when somebody else wrote to it"),
-    Right(BIND_REQUESTS.group, "bindrequests/status", ("patch",), "requests say how far they have come"),
-    Right(PODS.group, "pods/binding", ("create",), "pods are bound to nodes"),
-    Right(PODS.group, "pods/status", ("patch",), "pods say whether they are bound, and if not, why"),
-    Right(PODS.group, "pods/eviction", ("create",), "members of gangs that cannot be completed are evicted"),
-    Right(CLAIMS.group, CLAIMS.plural, ("get", "patch"), "claims are told for which node their volume is to be made"),
-    Right(VOLUMES.group, VOLUMES.plural, ("get", "patch"), "volumes are promised to claims of pods that get a node"),
+    *_followed((BIND_REQUESTS, PODS, NODES), "verify decisions against the current state"),
+    *_followed((CLAIMS, VOLUMES), "bind pods after their volumes are ready"),
+    *_followed((RESOURCE_CLAIMS,), "bind pods after their claims are allocated"),
+    Right(PODS.group, "pods", ("get",), "read a pod after a write with unknown outcome"),
+    Right(NODES.group, "nodes", ("get",), "read a node that the watch does not show yet"),
+    Right(BIND_REQUESTS.group, "bindrequests", ("get",), "read a bind request after a write conflict"),
+    Right(BIND_REQUESTS.group, "bindrequests/status", ("patch",), "report the progress of bind requests"),
+    Right(PODS.group, "pods/binding", ("create",), "bind pods to nodes"),
+    Right(PODS.group, "pods/status", ("patch",), "report binding failures of pods"),
+    Right(PODS.group, "pods/eviction", ("create",), "evict members of gangs that cannot be completed"),
+    Right(CLAIMS.group, CLAIMS.plural, ("get", "patch"), "select the node for volumes that are provisioned"),
+    Right(VOLUMES.group, VOLUMES.plural, ("get", "patch"), "reserve volumes for the claims of bound pods"),
     *_CLAIM_WRITES,
-    Right(EVENTS.group, "events", ("create", "patch"), "what becomes of binds is told on pods and groups, and counted"),
+    Right(EVENTS.group, "events", ("create", "patch"), "report events of pods and groups"),
 )
 
 
 def scheduler_rights(*, evict_by_delete: bool = False, requests: bool = False) -> tuple[Right, ...]:
-    """Of a scheduler that binds pods itself, or one that writes `requests` for a binder."""
+    """Rights of a scheduler that binds pods itself, or writes `requests` for a binder."""
     evicts = EVICTS_BY_DELETE if evict_by_delete else EVICTS
     if not requests:
         return (*_SCHEDULER, evicts)
@@ -173,36 +176,36 @@ def controller_rights(*, discover: bool = False) -> tuple[Right, ...]:
 
 
 def admission_rights() -> tuple[Right, ...]:
-    """It answers; it writes nothing."""
+    """Rights of the webhook: read-only."""
     return _ADMISSION
 
 
 def binder_rights() -> tuple[Right, ...]:
-    """It acts, and chooses nothing."""
+    """Rights of the binder."""
     return _BINDER
 
 
 def lease_rights(lease: str) -> tuple[Right, ...]:
-    """In the namespace of the lease. What does not exist yet has no name that a rule could hold on to."""
+    """Rights in the namespace of the lease. A rule for creation cannot be restricted to a name."""
     return (
-        Right(LEASES.group, "leases", ("create",), "the lease is made by whoever comes first"),
-        Right(LEASES.group, "leases", ("get", "patch"), "the lease is taken, renewed and given back", (lease,)),
+        Right(LEASES.group, "leases", ("create",), "create the lease"),
+        Right(LEASES.group, "leases", ("get", "patch"), "acquire, renew and release the lease", (lease,)),
     )
 
 
 _READS = ("get", "list", "watch")
 _WRITES = ("create", "delete", "deletecollection", "patch", "update")
 
-#: By user role, what it allows.
+#: Rights by user role.
 USER_RIGHTS = {
     "view": (
-        Right(POD_GROUPS.group, "podgroups", _READS, "see groups and why they wait"),
-        Right(QUEUES.group, "queues", _READS, "see queues and what they hold"),
-        Right(BIND_REQUESTS.group, "bindrequests", _READS, "see bind requests and how far they have come"),
+        Right(POD_GROUPS.group, "podgroups", _READS, "view groups and why they are pending"),
+        Right(QUEUES.group, "queues", _READS, "view queues and their usage"),
+        Right(BIND_REQUESTS.group, "bindrequests", _READS, "view bind requests and their progress"),
     ),
-    "edit": (Right(POD_GROUPS.group, "podgroups", _WRITES, "make and change groups"),),
+    "edit": (Right(POD_GROUPS.group, "podgroups", _WRITES, "create and change groups"),),
     "queues": (
-        Right(QUEUES.group, "queues", _WRITES, "make and change queues"),
+        Right(QUEUES.group, "queues", _WRITES, "create and change queues"),
         Right(QUEUES.group, "queues/status", ("patch", "update"), "close and open queues"),
     ),
 }

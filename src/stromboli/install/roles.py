@@ -1,6 +1,6 @@
-"""The roles of processes and of people, as the documents that an API server takes.
+"""Roles of processes and of users, as documents.
 
-What a process may do in the whole cluster is a ClusterRole; its lease is a matter of its own namespace.
+Cluster-wide rights are a ClusterRole; the lease is a Role in the namespace of the process.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from stromboli.install.rights import (
 RBAC = "rbac.authorization.k8s.io"
 PROCESSES = ("scheduler", "controller")
 OPTIONAL = ("binder", "admission")
-"""Processes that an installation has only where somebody wants them."""
+"""Optional processes."""
 LEASES = {"scheduler": "stromboli", "controller": "stromboli-controller", "binder": "stromboli-binder"}
-"""The lease that each process holds while it works, unless told otherwise; of the others, every replica works."""
+"""The default lease of each process; processes without one run all replicas at once."""
 
-#: By user role, the roles of Kubernetes that it becomes a part of.
+#: The aggregated roles of Kubernetes, by user role.
 _PART_OF = {"view": ("view", "edit", "admin"), "edit": ("edit", "admin"), "queues": ()}
 
 Document = dict[str, Any]
@@ -42,11 +42,11 @@ def role_documents(
     discover: bool = False,
     requests: bool = False,
 ) -> list[Document]:
-    """Everything that the service account of a process may do, and the bindings that give it to the account.
+    """Roles and bindings of the service account of a process.
 
-    `process` is one of PROCESSES or OPTIONAL. Without an `account`, it is the one that `stromboli manifests` makes.
-    `lease` is the name of the lease; an empty one means that there is no election. A scheduler may write `requests` for
-    a binder in place of binding.
+    `process` is one of PROCESSES or OPTIONAL. Without an `account`, it is the one that `stromboli manifests` creates.
+    `lease` is the name of the lease; an empty one disables leader election. With `requests`, a scheduler writes bind
+    requests instead of binding.
     """
     rights = rights_of(process, evict_by_delete=evict_by_delete, discover=discover, requests=requests)
     name, lease = f"{NAME}-{process}", LEASES.get(process, "") if lease is None else lease
@@ -66,7 +66,7 @@ def role_documents(
 def rights_of(
     process: str, *, evict_by_delete: bool = False, discover: bool = False, requests: bool = False
 ) -> tuple[Right, ...]:
-    """What a process may do in the whole cluster. Raises ValueError."""
+    """Cluster-wide rights of a process. Raises ValueError."""
     if process == "scheduler":
         return scheduler_rights(evict_by_delete=evict_by_delete, requests=requests)
     if process == "controller":
@@ -75,11 +75,11 @@ def rights_of(
         return binder_rights()
     if process == "admission":
         return admission_rights()
-    raise ValueError(f"there is no process {process!r}; there are {', '.join((*PROCESSES, *OPTIONAL))}")
+    raise ValueError(f"unknown process {process!r}; known: {', '.join((*PROCESSES, *OPTIONAL))}")
 
 
 def user_role_documents() -> list[Document]:
-    """What people may do with groups and queues. Two of them join the roles that people have already."""
+    """Roles of users for groups and queues. Two of them are aggregated to the roles of Kubernetes."""
     documents = []
     for user, rights in USER_RIGHTS.items():
         role = _role("ClusterRole", f"{NAME}-{user}", "users", rights)
@@ -89,7 +89,7 @@ def user_role_documents() -> list[Document]:
 
 
 def rules(rights: Iterable[Right]) -> list[Document]:
-    """Rights as rules: resources of one group that allow the same verbs share one."""
+    """Rights as rules: resources of one group with the same verbs share a rule."""
     verbs: dict[tuple[str, str, tuple[str, ...]], set[str]] = {}
     for right in rights:
         verbs.setdefault((right.group, right.resource, right.names), set()).update(right.verbs)

@@ -1,7 +1,7 @@
-"""A process as objects: the Deployment that runs it, who keeps it running, and where its metrics are found.
+"""Objects of a process: Deployment, PodDisruptionBudget and metrics Service.
 
-The pods keep to the Pod Security Standard "restricted" and write to nothing but memory-like volumes of their own. All
-replicas are warm; a lease decides which of them works.
+The pods comply with the Pod Security Standard "restricted" and write only to emptyDir volumes. All replicas are warm; a
+lease decides which of them is active.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from stromboli.install.labels import labels, selected
 from stromboli.install.processes import InstalledProcess
 
 USER = 65532
-"""A user that exists nowhere else."""
+"""A user ID that is not used elsewhere."""
 Document = dict[str, Any]
 
 
@@ -88,7 +88,7 @@ def _probe(path: str, **numbers: int) -> Document:
 
 
 def _apart(process: InstalledProcess) -> Document:
-    """One node less must not mean no scheduler; a cluster of one node gets both replicas all the same."""
+    """Prefer different nodes for the replicas; a cluster of one node runs both."""
     term = {"labelSelector": {"matchLabels": selected(process.component)}, "topologyKey": "kubernetes.io/hostname"}
     return {
         "podAntiAffinity": {
@@ -98,7 +98,7 @@ def _apart(process: InstalledProcess) -> Document:
 
 
 def _disruption_budget(process: InstalledProcess, installation: Installation) -> Document:
-    """Nodes can be drained one after the other, also where there is one replica only."""
+    """Nodes can be drained one by one, even with a single replica."""
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
@@ -112,7 +112,7 @@ def _disruption_budget(process: InstalledProcess, installation: Installation) ->
 
 
 def _service(process: InstalledProcess, port: int, installation: Installation) -> Document:
-    """Without an address of its own: whoever collects metrics wants every replica, not any."""
+    """A headless service: metrics are collected from every replica."""
     metadata = _metadata(process, installation)
     metadata["annotations"] = {"prometheus.io/scrape": "true", "prometheus.io/port": str(port)}
     return {

@@ -1,7 +1,6 @@
-"""The wire: typed objects of the Kubernetes API, and the text they are written in.
+"""The Kubernetes API: typed objects, the client, and manifests.
 
-This package knows nothing of scheduling. What comes out of it is what the cluster or a user said, field by
-field; what it means is for others to decide.
+This package does not depend on scheduling: it delivers what the cluster or a user wrote, field by field.
 """
 
 from stromboli.kube.manifests.errors import ObjectError

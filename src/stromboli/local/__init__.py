@@ -1,1 +1,3 @@
-"""An API server in memory: the Kubernetes REST conventions over HTTPS, for laptops and tests."""
+"""A local cluster: an API server in memory with the Kubernetes REST conventions over HTTPS, fake kubelets and
+controllers.
+"""

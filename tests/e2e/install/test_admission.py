@@ -144,9 +144,9 @@ def test_a_circle_of_queues_is_refused_and_queues_that_others_need_stay(webhook:
     patched = webhook.kubectl("patch", "queue", "science", "--type=merge", "-p", '{"spec":{"parent":"physics"}}')
     assert f"{DENIED}Queue science: spec.parent: the queue is its own ancestor; name another" in patched.stderr
     deleted = webhook.kubectl("delete", "queue", "science")
-    assert f"{DENIED}Queue science: metadata.name: queues lie below it: physics; delete them first" in deleted.stderr
+    assert f"{DENIED}Queue science: metadata.name: the queue has children: physics; delete them first" in deleted.stderr
     deleted = webhook.kubectl("delete", "queue", "default")
-    assert f"{DENIED}Queue default: metadata.name: queue 'default' is needed by everybody" in deleted.stderr
+    assert f"{DENIED}Queue default: metadata.name: queue 'default' is protected" in deleted.stderr
 
 
 def test_a_queue_and_a_group_in_it_come_in_one_breath(webhook: Webhook) -> None:
@@ -178,14 +178,14 @@ def test_tenants_use_the_queues_that_they_may_use(webhook: Webhook, story: str) 
     assert (
         f"{DENIED}{document['kind']} {NAMESPACE}/story: {FIELDS[story]}: queue 'science': 'bob' may not use" in refusal
     )
-    assert "name another, or ask for the verb use on queues.scheduling.volcano.sh science" in refusal
+    assert "name another queue, or request the verb use on queues.scheduling.volcano.sh science" in refusal
     elsewhere = json.loads(json.dumps(document).replace('"science"', '"default"'))
     assert webhook.error_of(elsewhere, user="bob") == "", "this queue is everybody's"
 
 
 def test_a_queue_says_which_priorities_it_takes(webhook: Webhook) -> None:
     document = group(queue="science", priorityClassName="story-high")
-    words = "spec.priorityClassName: priority class 'story-high' is not for queue 'science'; use one of story-low"
+    words = "spec.priorityClassName: priority class 'story-high' is not allowed in queue 'science'; use one of story-low"
     assert f"{DENIED}PodGroup {NAMESPACE}/story: {words}" in webhook.error_of(document, user="alice")
     plain = pod(priority="story-high", **{QUEUE_NAME: "science"})
     assert f"{DENIED}Pod {NAMESPACE}/story: {words}" in webhook.error_of(plain, user="alice")
@@ -199,7 +199,7 @@ def test_what_decides_about_the_place_in_line_stays(webhook: Webhook) -> None:
     assert webhook.kubectl("patch", *frozen, json.dumps(changed), user="alice").returncode == 0
     for spec in ({"queue": "default"}, {"minMember": 2}):
         refused = webhook.kubectl("patch", *frozen, json.dumps({"spec": spec}), user="alice").stderr
-        assert f"{DENIED}PodGroup {NAMESPACE}/frozen: spec.{next(iter(spec))}: cannot be changed" in refused
+        assert f"{DENIED}PodGroup {NAMESPACE}/frozen: spec.{next(iter(spec))}: is immutable" in refused
     assert webhook.kubectl("patch", *frozen, '{"spec":{"minMember":2}}').returncode == 0, "administrators may"
     member = pod("member", **{GROUP_NAME: "frozen"})
     assert "queue 'science': 'bob' may not use it" in webhook.error_of(member, user="bob")

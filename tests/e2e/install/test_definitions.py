@@ -233,7 +233,7 @@ async def test_what_is_not_said_is_filled_in(client: Client, kind: str, document
 # -- what is refused --------------------------------------------------------------------------------------------------
 
 NETWORK = {"highestTierAllowed": 1, "highestTierName": "rack"}
-BOTH_TIERS = "a tier has a number or a name; give highestTierAllowed or highestTierName, not both"
+BOTH_TIERS = "both a tier number and a tier name are set; give highestTierAllowed or highestTierName, not both"
 
 
 def group(**spec: Any) -> Document:
@@ -358,7 +358,7 @@ REFUSED_BY_RULES: list[tuple[str, str, Document, str]] = [
         "a queue below itself",
         "Queue",
         group(parent="story"),
-        "spec.parent: Invalid value: a queue cannot lie below itself; name another queue, or none",
+        "spec.parent: Invalid value: a queue cannot be its own ancestor; name another queue, or none",
     ),
     (
         "root below another queue",

@@ -16,7 +16,7 @@ from stromboli.local.api_server.server import ApiServer
 from tests.integration.api_server.http_api import PODS, HttpApi
 
 
-async def test_strangers_see_only_whether_it_lives(api: HttpApi) -> None:
+async def test_anonymous_request_reads_health_only(api: HttpApi) -> None:
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=False)) as stranger:
         for path, status in (
             ("/version", 200),
@@ -35,7 +35,7 @@ async def test_strangers_see_only_whether_it_lives(api: HttpApi) -> None:
 
 
 @pytest.mark.only("embedded", because="it is about our own kubeconfig")
-async def test_the_kubeconfig_opens_the_door(tmp_path: Path) -> None:
+async def test_kubeconfig_authenticates(tmp_path: Path) -> None:
     async with ApiServer() as server:
         path = tmp_path / "config"
         server.write_kubeconfig(path)
@@ -47,7 +47,7 @@ async def test_the_kubeconfig_opens_the_door(tmp_path: Path) -> None:
 
 
 @pytest.mark.only("embedded", because="the real one cannot be stopped and started here")
-async def test_an_outage_loses_nothing() -> None:
+async def test_restart_keeps_objects() -> None:
     async with ApiServer() as server, Client(server.connection) as client:
         url = server.url
         await client.create(NAMESPACES, {"metadata": {"name": "team"}})
@@ -59,7 +59,7 @@ async def test_an_outage_loses_nothing() -> None:
         assert (await client.get(NAMESPACES, "team")).metadata.name == "team"
 
 
-async def test_rights_are_answered_with_yes(api: HttpApi) -> None:
+async def test_access_reviews_are_allowed(api: HttpApi) -> None:
     review = {"spec": {"resourceAttributes": {"verb": "delete", "resource": "nodes"}}}
     path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
     assert (await api.post(path, review)).body["status"] == {"allowed": True}
@@ -68,7 +68,7 @@ async def test_rights_are_answered_with_yes(api: HttpApi) -> None:
     assert (await api.get(path)).status == 405
 
 
-async def test_discovery_follows_the_definitions(api: HttpApi, volcano: HttpApi) -> None:
+async def test_discovery_follows_crds(api: HttpApi, volcano: HttpApi) -> None:
     groups = (await api.get("/apis")).body["groups"]
     assert "scheduling.volcano.sh" in {group["name"] for group in groups}
     resources = (await api.get("/apis/scheduling.volcano.sh/v1beta1")).body["resources"]

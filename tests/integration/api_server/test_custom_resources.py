@@ -58,7 +58,7 @@ def thing(**spec: Any) -> dict[str, Any]:
     return {"apiVersion": "test.dev/v1", "kind": "Thing", "metadata": {"name": "t"}, "spec": {"size": 1, **spec}}
 
 
-async def test_over_a_status_only_the_version_says_which_object_is_meant(things: HttpApi) -> None:
+async def test_status_update_ignores_identity_except_version(things: HttpApi) -> None:
     await things.post(THINGS, thing())
     identity = {"metadata": {"uid": "somebody-else"}, "status": {"phase": "Running"}}
     assert (await things.patch(f"{THINGS}/t", {**identity, "spec": {"size": 2}})).status == 422
@@ -67,7 +67,7 @@ async def test_over_a_status_only_the_version_says_which_object_is_meant(things:
     assert (await things.patch(f"{THINGS}/t/status", identity)).status == 409
 
 
-async def test_a_definition_is_served_at_once(things: HttpApi) -> None:
+async def test_new_crd_is_served_at_once(things: HttpApi) -> None:
     found = (await things.get(f"{CRDS}/things.test.dev")).body
     assert {each["type"] for each in found["status"]["conditions"] if each["status"] == "True"} == {
         "NamesAccepted",
@@ -77,20 +77,20 @@ async def test_a_definition_is_served_at_once(things: HttpApi) -> None:
     assert (listing["kind"], listing["items"]) == ("ThingList", [])
 
 
-async def test_defaults_are_filled_in_and_strangers_left_out(things: HttpApi) -> None:
+async def test_defaults_are_set_and_unknown_fields_pruned(things: HttpApi) -> None:
     body = (await things.post(THINGS, {**thing(unknown=1, free={"any": 1}), "extra": True})).body
     assert body["spec"] == {"size": 1, "free": {"any": 1}, "mode": "soft", "nested": {"depth": 3}}
     assert "extra" not in body
     assert (await things.get(THINGS)).body["items"][0]["kind"] == "Thing"
 
 
-async def test_null_where_it_may_not_be_is_not_said(things: HttpApi) -> None:
+async def test_disallowed_null_counts_as_absent(things: HttpApi) -> None:
     body = (await things.post(THINGS, thing(name=None, mode=None, maybe=None, map={"a": None, "b": 1}))).body
     assert body["spec"] == {"size": 1, "mode": "soft", "maybe": None, "map": {"b": 1}, "nested": {"depth": 3}}
     assert (await things.post(THINGS, {**thing(), "metadata": {"name": "u"}, "spec": None})).status == 422
 
 
-async def test_strict_callers_are_told_of_strangers(things: HttpApi) -> None:
+async def test_strict_validation_rejects_unknown_fields(things: HttpApi) -> None:
     reply = await things.post(THINGS, thing(unknown=1), fieldValidation="Strict")
     assert reply.status == 400
     assert 'strict decoding error: unknown field "spec.unknown"' in reply.message
@@ -113,7 +113,7 @@ INVALID = [
 
 
 @pytest.mark.parametrize(("spec", "words"), [case[1:] for case in INVALID], ids=[case[0] for case in INVALID])
-async def test_schemas_are_the_law(things: HttpApi, spec: dict[str, Any], words: str) -> None:
+async def test_schema_violation_is_rejected(things: HttpApi, spec: dict[str, Any], words: str) -> None:
     reply = await things.post(THINGS, thing(**spec))
     assert (reply.status, reply.reason) == (422, "Invalid")
     assert words in reply.message
@@ -122,11 +122,11 @@ async def test_schemas_are_the_law(things: HttpApi, spec: dict[str, Any], words:
 
 
 @pytest.mark.parametrize("spec", [{"amount": 1}, {"amount": "50%"}, {"maybe": None}, {"map": {"a": 1}}], ids=str)
-async def test_what_schemas_allow(things: HttpApi, spec: dict[str, Any]) -> None:
+async def test_schema_conforming_object_is_accepted(things: HttpApi, spec: dict[str, Any]) -> None:
     assert (await things.post(THINGS, thing(**spec))).status == 201
 
 
-async def test_with_a_status_of_its_own(things: HttpApi) -> None:
+async def test_status_subresource_of_custom_resource(things: HttpApi) -> None:
     created = (await things.post(THINGS, {**thing(), "status": {"phase": "Done"}})).body
     assert "status" not in created
     patch = {"status": {"phase": "Busy"}, "spec": {"size": 5}, "metadata": {"labels": {"a": "b"}}}
@@ -137,7 +137,7 @@ async def test_with_a_status_of_its_own(things: HttpApi) -> None:
     assert (body["status"], body["spec"]["size"], body["metadata"]["generation"]) == ({"phase": "Busy"}, 5, 2)
 
 
-async def test_updates_must_say_what_they_replace(things: HttpApi) -> None:
+async def test_update_requires_resource_version(things: HttpApi) -> None:
     body = (await things.post(THINGS, thing())).body
     blind = await things.put(f"{THINGS}/t", thing(size=2))
     assert (blind.status, blind.reason) == (422, "Invalid")
@@ -145,7 +145,7 @@ async def test_updates_must_say_what_they_replace(things: HttpApi) -> None:
     assert (await things.put(f"{THINGS}/t", {**body, "spec": {"size": 2}})).status == 200
 
 
-async def test_strategic_merges_need_types(things: HttpApi) -> None:
+async def test_strategic_merge_of_custom_resource_is_rejected(things: HttpApi) -> None:
     await things.post(THINGS, thing())
     reply = await things.patch(f"{THINGS}/t", {"spec": {"size": 2}}, media=STRATEGIC)
     assert (reply.status, reply.reason) == (415, "UnsupportedMediaType")
@@ -153,7 +153,7 @@ async def test_strategic_merges_need_types(things: HttpApi) -> None:
     assert (await things.patch(f"{THINGS}/t", operations, media=JSON_PATCH)).body["spec"]["size"] == 2
 
 
-async def test_versions_show_the_same_objects(api: HttpApi) -> None:
+async def test_versions_serve_the_same_objects(api: HttpApi) -> None:
     document = definition("things", "Thing", SCHEMA)
     document["spec"]["versions"].append({**document["spec"]["versions"][0], "name": "v1beta1", "storage": False})
     await api.define(document)
@@ -169,7 +169,7 @@ async def test_versions_show_the_same_objects(api: HttpApi) -> None:
     assert event["object"]["apiVersion"] == "test.dev/v1beta1"
 
 
-async def test_a_definition_can_change(things: HttpApi) -> None:
+async def test_crd_update_is_served(things: HttpApi) -> None:
     assert (await things.patch(f"{CRDS}/things.test.dev", {"spec": {"scope": "Cluster"}})).status == 422
     relaxed = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     path = "/spec/versions/0/schema/openAPIV3Schema"
@@ -210,7 +210,7 @@ BAD_DEFINITIONS = [
 @pytest.mark.parametrize(
     ("spoil", "field"), [case[1:] for case in BAD_DEFINITIONS], ids=[c[0] for c in BAD_DEFINITIONS]
 )
-async def test_bad_definitions(api: HttpApi, spoil: Any, field: str) -> None:
+async def test_invalid_crd_is_rejected(api: HttpApi, spoil: Any, field: str) -> None:
     document = definition("things", "Thing", SCHEMA)
     spoil(document)
     reply = await api.post(CRDS, document)
@@ -222,7 +222,7 @@ GROUP = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup"}
 QUEUE = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue"}
 
 
-async def test_pod_groups_have_no_status_of_their_own(volcano: HttpApi) -> None:
+async def test_pod_group_has_no_status_subresource(volcano: HttpApi) -> None:
     group = {**GROUP, "metadata": {"name": "g"}, "spec": {"minMember": 2}, "status": {"phase": "Pending"}}
     created = (await volcano.post(GROUPS, group)).body
     assert created["status"]["phase"] == "Pending", "operators say so when they create it"
@@ -231,7 +231,7 @@ async def test_pod_groups_have_no_status_of_their_own(volcano: HttpApi) -> None:
     assert (body["status"]["phase"], body["metadata"]["generation"]) == ("Inqueue", 2)
 
 
-async def test_queues_have(volcano: HttpApi) -> None:
+async def test_queue_has_status_subresource(volcano: HttpApi) -> None:
     queue = {**QUEUE, "metadata": {"name": "q"}, "spec": {"weight": 1}, "status": {"state": "Open"}}
     created = (await volcano.post(QUEUES, queue)).body
     assert created.get("status", {}).get("state") is None

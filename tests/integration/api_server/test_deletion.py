@@ -15,7 +15,7 @@ def config(name: str = "c", **metadata: Any) -> dict[str, Any]:
     return {"metadata": {"name": name, **metadata}}
 
 
-async def test_without_finalizers_an_object_goes_at_once(api: HttpApi) -> None:
+async def test_object_without_finalizers_is_removed_at_once(api: HttpApi) -> None:
     uid = (await api.post(CONFIG_MAPS, config())).body["metadata"]["uid"]
     reply = await api.delete(f"{CONFIG_MAPS}/c")
     assert (reply.status, reply.body["status"]) == (200, "Success")
@@ -44,7 +44,7 @@ async def test_preconditions(api: HttpApi, preconditions: dict[str, str], status
         assert "in the precondition" in reply.message
 
 
-async def test_finalizers_hold_an_object_back(api: HttpApi) -> None:
+async def test_finalizer_delays_removal(api: HttpApi) -> None:
     await api.post(CONFIG_MAPS, config(finalizers=["a.dev/x", "a.dev/y"]))
     marked = (await api.delete(f"{CONFIG_MAPS}/c")).body["metadata"]
     assert marked["deletionTimestamp"]
@@ -68,7 +68,7 @@ PROPAGATIONS = [
 @pytest.mark.parametrize(
     ("options", "finalizers"), [case[1:] for case in PROPAGATIONS], ids=[case[0] for case in PROPAGATIONS]
 )
-async def test_propagation_is_a_mark_for_the_garbage_collector(
+async def test_propagation_policy_sets_finalizer(
     api: HttpApi, options: dict[str, Any], finalizers: list[str] | None
 ) -> None:
     await api.post(CONFIG_MAPS, config())
@@ -77,7 +77,7 @@ async def test_propagation_is_a_mark_for_the_garbage_collector(
     assert found.body["metadata"].get("finalizers") == finalizers
 
 
-async def test_jobs_leave_their_pods_behind(api: HttpApi) -> None:
+async def test_job_deletion_orphans_pods_by_default(api: HttpApi) -> None:
     jobs = "/apis/batch/v1/namespaces/default/jobs"
     template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
     await api.post(jobs, {"metadata": {"name": "j"}, "spec": {"template": template}})
@@ -85,13 +85,13 @@ async def test_jobs_leave_their_pods_behind(api: HttpApi) -> None:
     assert (await api.delete(f"{jobs}/j", {"propagationPolicy": "Background"})).body["status"] == "Success"
 
 
-async def test_a_pod_without_a_node_goes_at_once(api: HttpApi) -> None:
+async def test_unbound_pod_is_removed_at_once(api: HttpApi) -> None:
     await api.post(PODS, pod())
     assert (await api.delete(f"{PODS}/p")).body["kind"] == "Pod"
     assert (await api.get(f"{PODS}/p")).status == 404
 
 
-async def test_a_pod_on_a_node_is_given_time(api: HttpApi) -> None:
+async def test_bound_pod_gets_grace_period(api: HttpApi) -> None:
     await api.post(PODS, pod())
     await api.post(f"{PODS}/p/binding", binding())
     marked = (await api.delete(f"{PODS}/p")).body["metadata"]
@@ -104,7 +104,7 @@ async def test_a_pod_on_a_node_is_given_time(api: HttpApi) -> None:
     assert (await api.get(f"{PODS}/p")).status == 404
 
 
-async def test_a_finished_pod_needs_no_time(api: HttpApi) -> None:
+async def test_finished_pod_is_removed_at_once(api: HttpApi) -> None:
     await api.post(PODS, pod())
     await api.post(f"{PODS}/p/binding", binding())
     await api.patch(f"{PODS}/p/status", {"status": {"phase": "Succeeded"}})
@@ -112,7 +112,7 @@ async def test_a_finished_pod_needs_no_time(api: HttpApi) -> None:
     assert (await api.get(f"{PODS}/p")).status == 404
 
 
-async def test_a_pod_with_a_finalizer_stays_after_its_time(api: HttpApi) -> None:
+async def test_pod_with_finalizer_outlives_grace_period(api: HttpApi) -> None:
     await api.post(PODS, {**pod(), "metadata": {"name": "p", "finalizers": ["batch.dev/counted"]}})
     await api.delete(f"{PODS}/p", {"gracePeriodSeconds": 0})
     assert (await api.get(f"{PODS}/p")).body["metadata"]["deletionGracePeriodSeconds"] == 0
@@ -121,7 +121,7 @@ async def test_a_pod_with_a_finalizer_stays_after_its_time(api: HttpApi) -> None
 
 
 @pytest.mark.only("embedded", because="a bare control plane has nobody who empties namespaces")
-async def test_a_namespace_takes_everything_along(api: HttpApi) -> None:
+async def test_namespace_deletion_removes_contents(api: HttpApi) -> None:
     await api.post(NAMESPACES, {"metadata": {"name": "team"}})
     await api.post(f"{NAMESPACES}/team/configmaps", config())
     await api.post(f"{NAMESPACES}/team/pods", pod())
@@ -132,7 +132,7 @@ async def test_a_namespace_takes_everything_along(api: HttpApi) -> None:
 
 
 @pytest.mark.only("embedded", because="a bare control plane has nobody who empties namespaces")
-async def test_a_namespace_waits_for_the_last_object(api: HttpApi) -> None:
+async def test_namespace_waits_for_last_object(api: HttpApi) -> None:
     await api.post(NAMESPACES, {"metadata": {"name": "team"}})
     await api.post(f"{NAMESPACES}/team/configmaps", config(finalizers=["a.dev/x"]))
     await api.delete(f"{NAMESPACES}/team")
@@ -143,7 +143,7 @@ async def test_a_namespace_waits_for_the_last_object(api: HttpApi) -> None:
     assert (await api.get(f"{NAMESPACES}/team")).status == 404
 
 
-async def test_a_definition_takes_its_objects_along(api: HttpApi) -> None:
+async def test_crd_deletion_removes_objects(api: HttpApi) -> None:
     await api.define(definition("things", "Thing", {"type": "object"}))
     things = "/apis/test.dev/v1/namespaces/default/things"
     identity = {"apiVersion": "test.dev/v1", "kind": "Thing"}
@@ -159,13 +159,13 @@ async def test_a_definition_takes_its_objects_along(api: HttpApi) -> None:
     assert (await api.get(things)).body["items"] == []
 
 
-async def test_some_namespaces_stay(api: HttpApi) -> None:
+async def test_system_namespaces_cannot_be_deleted(api: HttpApi) -> None:
     assert (await api.delete(f"{NAMESPACES}/default")).status == 403
     assert (await api.get(f"{NAMESPACES}/default")).body["status"]["phase"] == "Active"
 
 
 @pytest.mark.only("embedded", because="the real one keeps what was in a namespace that is gone")
-async def test_a_namespace_can_be_finished_by_hand(api: HttpApi) -> None:
+async def test_namespace_finalize_subresource(api: HttpApi) -> None:
     await api.post(NAMESPACES, {"metadata": {"name": "team"}})
     await api.post(f"{NAMESPACES}/team/configmaps", config(finalizers=["a.dev/x"]))
     body = (await api.delete(f"{NAMESPACES}/team")).body

@@ -260,16 +260,16 @@ ROWS = [*SLIPS, *OPTIONS, *BINDINGS, *EVENT_ROWS, *RULES]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
-async def test_what_is_refused(api: HttpApi, row: Row) -> None:
+async def test_invalid_object_is_rejected(api: HttpApi, row: Row) -> None:
     await check(api, row)
 
 
 @pytest.mark.parametrize("row", CUSTOM, ids=[row.name for row in CUSTOM])
-async def test_custom_resources_that_are_refused(volcano: HttpApi, row: Row) -> None:
+async def test_invalid_custom_resource_is_rejected(volcano: HttpApi, row: Row) -> None:
     await check(volcano, row)
 
 
-async def test_slips_are_told_and_taken_away(api: HttpApi) -> None:
+async def test_unknown_fields_are_warned_about_and_dropped(api: HttpApi) -> None:
     slipped = _pod_with(resorces={}, env=[])
     told = await api.post(PODS, slipped)
     assert (told.status, told.headers.getall("Warning")) == (
@@ -282,7 +282,7 @@ async def test_slips_are_told_and_taken_away(api: HttpApi) -> None:
     assert (silent.body, "Warning" in silent.headers) == (told.body, False)
 
 
-async def test_every_pod_is_patient(api: HttpApi) -> None:
+async def test_pod_gets_default_tolerations(api: HttpApi) -> None:
     async def tolerated(*given: dict[str, str]) -> list[tuple[str | None, int | None]]:
         spec = (await api.post(PODS, pod(tolerations=list(given)), dryRun="All")).body["spec"]
         return [(each.get("key"), each.get("tolerationSeconds")) for each in spec["tolerations"]]
@@ -303,7 +303,7 @@ ARRANGED = [
 
 
 @pytest.mark.parametrize(("patch", "order"), [case[1:] for case in ARRANGED], ids=[case[0] for case in ARRANGED])
-async def test_the_order_of_merged_lists(api: HttpApi, patch: dict[str, Any], order: str) -> None:
+async def test_order_of_merged_lists(api: HttpApi, patch: dict[str, Any], order: str) -> None:
     await api.post(PODS, pod())
     both = {"conditions": [{"type": "A", "status": "True"}, {"type": "B", "status": "True"}]}
     await api.patch(f"{PODS}/p/status", {"status": both})
@@ -322,24 +322,24 @@ SHOWN = [
 
 
 @pytest.mark.parametrize(("path", "body", "kind"), [case[1:] for case in SHOWN], ids=[case[0] for case in SHOWN])
-async def test_what_a_deletion_shows(api: HttpApi, path: str, body: dict[str, Any], kind: str) -> None:
+async def test_deletion_response(api: HttpApi, path: str, body: dict[str, Any], kind: str) -> None:
     await api.post(path, body)
     assert (await api.delete(f"{path}/x")).body["kind"] == kind
 
 
-async def test_whoever_is_content_with_any_state_gets_all_of_it(api: HttpApi) -> None:
+async def test_list_at_version_zero_ignores_limit(api: HttpApi) -> None:
     for name in "abc":
         await api.post(CONFIG_MAPS, named(name))
     assert len((await api.get(CONFIG_MAPS, resourceVersion="0", limit="2")).body["items"]) == 3
     assert len((await api.get(CONFIG_MAPS, limit="2")).body["items"]) == 2
 
 
-async def test_one_object_is_read_and_not_watched(api: HttpApi) -> None:
+async def test_get_of_object_ignores_watch_parameter(api: HttpApi) -> None:
     await api.post(CONFIG_MAPS, MAP)
     assert (await api.get(f"{CONFIG_MAPS}/c", watch="true")).body["kind"] == "ConfigMap"
 
 
-async def test_what_storage_begins_with(api: HttpApi) -> None:
+async def test_initial_status_and_finalizers_of_storage(api: HttpApi) -> None:
     volume = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}}
     created = (await api.post("/api/v1/persistentvolumes", named("v", spec=volume))).body["spec"]
     assert (created["persistentVolumeReclaimPolicy"], created["volumeMode"]) == ("Retain", "Filesystem")
@@ -347,7 +347,7 @@ async def test_what_storage_begins_with(api: HttpApi) -> None:
     assert (kind["reclaimPolicy"], kind["volumeBindingMode"]) == ("Delete", "Immediate")
 
 
-async def test_bindings_have_an_older_door(api: HttpApi) -> None:
+async def test_binding_through_bindings_collection(api: HttpApi) -> None:
     await api.post(PODS, pod())
     assert (await api.post(f"{DEFAULT}/bindings", binding("n1"))).status == 201
     assert (await api.get(f"{PODS}/p")).body["spec"]["nodeName"] == "n1"
@@ -368,12 +368,12 @@ GENERATIONS = [
 @pytest.mark.parametrize(
     ("path", "body", "generation"), [case[1:] for case in GENERATIONS], ids=[case[0] for case in GENERATIONS]
 )
-async def test_what_has_generations(api: HttpApi, path: str, body: dict[str, Any], generation: int | None) -> None:
+async def test_kinds_with_generation(api: HttpApi, path: str, body: dict[str, Any], generation: int | None) -> None:
     reply = await api.post(path, body)
     assert (reply.status, reply.body["metadata"].get("generation")) == (201, generation)
 
 
-async def test_a_budget_says_when_nobody_else_may_go(api: HttpApi) -> None:
+async def test_exhausted_budget_sets_condition(api: HttpApi) -> None:
     await api.post(PODS, {**pod(), "metadata": {"name": "p", "labels": {"a": "b"}}})
     await api.post(f"{PODS}/p/binding", binding())
     await api.patch(f"{PODS}/p/status", {"status": {"phase": "Running"}})
@@ -394,7 +394,7 @@ FLEETS = "/apis/test.dev/v1/namespaces/default/fleets"
 FLEET = {"apiVersion": "test.dev/v1", "kind": "Fleet"}
 
 
-async def test_custom_resources_can_be_scaled(api: HttpApi) -> None:
+async def test_custom_resource_has_scale(api: HttpApi) -> None:
     paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
     schema = {"type": "object", "properties": {"spec": SIZES, "status": SIZES}}
     await api.define(definition("fleets", "Fleet", schema, subresources={"status": {}, "scale": paths}))
@@ -412,14 +412,14 @@ async def test_custom_resources_can_be_scaled(api: HttpApi) -> None:
 
 
 @pytest.mark.only("embedded", because="the real one enforces them")
-async def test_rules_that_are_not_enforced_are_told(api: HttpApi) -> None:
+async def test_unenforced_rules_are_warned_about(api: HttpApi) -> None:
     schema = {"type": "object", "properties": {"size": {**WHOLE, "x-kubernetes-validations": [{"rule": "self > 1"}]}}}
     told = await api.post(CRDS, definition("fleets", "Fleet", schema))
     (warning,) = told.headers.getall("Warning")
-    assert "openAPIV3Schema.properties[size]: x-kubernetes-validations are kept and not enforced" in warning
+    assert "openAPIV3Schema.properties[size]: x-kubernetes-validations are stored but not enforced" in warning
 
 
-async def test_a_new_node_is_not_ready(api: HttpApi) -> None:
+async def test_new_node_is_not_ready(api: HttpApi) -> None:
     mine = {"key": "a", "effect": "NoSchedule"}
     created = await api.post(NODES, named("n", spec={"taints": [mine]}))
     assert created.body["spec"]["taints"] == [mine, {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]

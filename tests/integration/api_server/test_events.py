@@ -25,7 +25,7 @@ EVENT: dict[str, Any] = {
 }
 
 
-async def test_a_new_event_in_the_old_words(api: HttpApi) -> None:
+async def test_new_event_in_core_group(api: HttpApi) -> None:
     event = {**EVENT, "series": {"count": 2, "lastObservedTime": "2026-01-01T00:00:00.000000Z"}}
     created = (await api.post(NEWER, event)).body
     assert (created["apiVersion"], created["note"], created["regarding"]) == ("events.k8s.io/v1", event["note"], POD)
@@ -36,7 +36,7 @@ async def test_a_new_event_in_the_old_words(api: HttpApi) -> None:
     assert old["metadata"] == created["metadata"]
 
 
-async def test_an_old_event_in_the_new_words(api: HttpApi) -> None:
+async def test_core_event_in_new_group(api: HttpApi) -> None:
     event: dict[str, Any] = {
         "metadata": {"name": "e"},
         "involvedObject": POD,
@@ -66,7 +66,7 @@ async def test_both_groups_watch_the_same_events(api: HttpApi) -> None:
     assert (await api.get(NEWER)).body["items"][0]["note"] == "x"
 
 
-async def test_events_are_found_by_what_they_are_about(api: HttpApi) -> None:
+async def test_events_are_selected_by_involved_object(api: HttpApi) -> None:
     for name, about in (("a", "p"), ("b", "q")):
         await api.post(CORE, {"metadata": {"name": name}, "involvedObject": {**POD, "name": about}})
     for path, selector in (
@@ -79,7 +79,7 @@ async def test_events_are_found_by_what_they_are_about(api: HttpApi) -> None:
 
 
 @pytest.mark.only("embedded", because="the real one forgets after an hour")
-async def test_events_do_not_stay_for_ever(api: HttpApi, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_events_expire(api: HttpApi, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in "ab":
         await api.post(CORE, {"metadata": {"name": name}, "involvedObject": POD})
     monkeypatch.setattr(plain_kinds, "_EVENTS_LAST_SECONDS", -60)

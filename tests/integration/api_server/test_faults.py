@@ -33,7 +33,7 @@ def config(name: str = "c") -> dict[str, dict[str, str]]:
     return {"metadata": {"name": name}}
 
 
-async def test_an_answer_instead_of_the_real_one(api: HttpApi) -> None:
+async def test_injected_error_response(api: HttpApi) -> None:
     fault = api.server.faults.add(CREATE, Answer(429, "TooManyRequests", "slow down", retry_after=3), times=2)
     for _ in range(2):
         reply = await api.post(CONFIG_MAPS, config())
@@ -42,13 +42,13 @@ async def test_an_answer_instead_of_the_real_one(api: HttpApi) -> None:
     assert fault.fired == 2
 
 
-async def test_a_fault_can_wait_for_its_turn(api: HttpApi) -> None:
+async def test_fault_after_number_of_requests(api: HttpApi) -> None:
     fault = api.server.faults.add(CREATE, Answer(500, "InternalError"), after=1)
     assert [(await api.post(CONFIG_MAPS, config(name))).status for name in "abc"] == [201, 500, 201]
     assert fault.fired == 1
 
 
-async def test_faults_hit_what_they_are_meant_for(api: HttpApi) -> None:
+async def test_fault_applies_to_matching_requests(api: HttpApi) -> None:
     await api.post(PODS, pod("p-1"))
     await api.post(PODS, pod("q-1"))
     match = Match(plural="pods", subresource="binding", name="p-*")
@@ -60,7 +60,7 @@ async def test_faults_hit_what_they_are_meant_for(api: HttpApi) -> None:
     assert (await api.post(f"{PODS}/p-1/binding", binding(name="p-1"))).status == 201
 
 
-async def test_a_lost_answer_is_a_done_deed(api: HttpApi) -> None:
+async def test_lost_response_is_carried_out(api: HttpApi) -> None:
     fault = api.server.faults.add(CREATE, LoseAnswer())
     with pytest.raises(aiohttp.ClientError):
         await api.post(CONFIG_MAPS, config())
@@ -68,14 +68,14 @@ async def test_a_lost_answer_is_a_done_deed(api: HttpApi) -> None:
     assert (await api.get(f"{CONFIG_MAPS}/c")).status == 200
 
 
-async def test_a_cut_connection_is_not(api: HttpApi) -> None:
+async def test_cut_connection_is_not_carried_out(api: HttpApi) -> None:
     api.server.faults.add(CREATE, CutConnection())
     with pytest.raises(aiohttp.ClientError):
         await api.post(CONFIG_MAPS, config())
     assert (await api.get(f"{CONFIG_MAPS}/c")).status == 404
 
 
-async def test_a_delay_comes_before_whatever_else(api: HttpApi) -> None:
+async def test_delay_precedes_other_faults(api: HttpApi) -> None:
     api.server.faults.add(CREATE, Delay(0.05))
     api.server.faults.add(CREATE, Answer(503, "ServiceUnavailable"))
     begin = time.monotonic()
@@ -83,20 +83,20 @@ async def test_a_delay_comes_before_whatever_else(api: HttpApi) -> None:
     assert time.monotonic() - begin >= 0.05
 
 
-async def test_half_an_answer(api: HttpApi) -> None:
+async def test_truncated_response(api: HttpApi) -> None:
     api.server.faults.add(Match(verb="list"), Garble())
     reply = await api.get(CONFIG_MAPS)
     assert reply.status == 200
     assert isinstance(reply.body, bytes), "what came is no JSON"
 
 
-async def test_an_answer_that_is_too_long(api: HttpApi) -> None:
+async def test_oversized_response(api: HttpApi) -> None:
     api.server.faults.add(Match(verb="list"), Oversize(100_000))
     reply = await api.get(CONFIG_MAPS)
     assert int(reply.headers["Content-Length"]) == 100_000
 
 
-async def test_a_watch_that_is_cut(api: HttpApi) -> None:
+async def test_cut_watch(api: HttpApi) -> None:
     fault = api.server.faults.add(WATCH, CutWatch())
     async with api.watch(CONFIG_MAPS) as events:
         await api.post(CONFIG_MAPS, config())
@@ -104,7 +104,7 @@ async def test_a_watch_that_is_cut(api: HttpApi) -> None:
     assert fault.fired == 1
 
 
-async def test_a_watch_that_expires(api: HttpApi) -> None:
+async def test_expired_watch(api: HttpApi) -> None:
     api.server.faults.add(WATCH, ExpireWatch(), after=1)
     async with api.watch(CONFIG_MAPS) as events:
         await api.post(CONFIG_MAPS, config("a"))
@@ -116,7 +116,7 @@ async def test_a_watch_that_expires(api: HttpApi) -> None:
         assert await events.next() is None
 
 
-async def test_a_watch_that_hangs(api: HttpApi) -> None:
+async def test_hanging_watch(api: HttpApi) -> None:
     fault = api.server.faults.add(WATCH, HangWatch())
     async with api.watch(CONFIG_MAPS) as silent:
         await api.post(CONFIG_MAPS, config("a"))
@@ -129,7 +129,7 @@ async def test_a_watch_that_hangs(api: HttpApi) -> None:
             await silent.next(within=0.05)
 
 
-async def test_a_watch_that_hangs_from_the_start(api: HttpApi) -> None:
+async def test_watch_hanging_from_start(api: HttpApi) -> None:
     await api.post(CONFIG_MAPS, config("a"))
     api.server.faults.add(WATCH, HangWatch())
     async with api.watch(CONFIG_MAPS) as silent:
@@ -137,14 +137,14 @@ async def test_a_watch_that_hangs_from_the_start(api: HttpApi) -> None:
             await silent.next(within=0.05)
 
 
-async def test_events_that_come_twice(api: HttpApi) -> None:
+async def test_duplicated_events(api: HttpApi) -> None:
     api.server.faults.add(WATCH, Duplicate())
     async with api.watch(CONFIG_MAPS) as events:
         await api.post(CONFIG_MAPS, config())
         assert await events.take(2) == [("ADDED", "c")] * 2
 
 
-async def test_events_that_overtake_each_other(api: HttpApi) -> None:
+async def test_reordered_events(api: HttpApi) -> None:
     version = (await api.get(CONFIG_MAPS)).body["metadata"]["resourceVersion"]
     for name in "ab":
         await api.post(CONFIG_MAPS, config(name))
@@ -153,7 +153,7 @@ async def test_events_that_overtake_each_other(api: HttpApi) -> None:
         assert await events.take(4) == [("ADDED", "b"), ("ADDED", "a"), ("ADDED", "a"), ("ADDED", "b")]
 
 
-async def test_cleared_faults_do_nothing(api: HttpApi) -> None:
+async def test_cleared_faults_have_no_effect(api: HttpApi) -> None:
     api.server.faults.add(Match(), Answer(500, "InternalError"), times=None)
     api.server.faults.clear()
     assert (await api.get(CONFIG_MAPS)).status == 200

@@ -8,5 +8,5 @@ from testbed.plane import ControlPlane
 
 
 @pytest.mark.only("real", because="it is the one that knows")
-def test_the_table_of_fields_is_up_to_date(plane: ControlPlane) -> None:
+def test_table_of_fields_is_current(plane: ControlPlane) -> None:
     assert field_table(plane) == PLACE.read_text(), "make it anew: python -m testbed.field_table"

@@ -20,7 +20,7 @@ async def five(api: HttpApi) -> None:
         await api.post(CONFIG_MAPS, {"metadata": {"name": name}})
 
 
-async def test_a_list_is_sorted_and_has_a_version(api: HttpApi) -> None:
+async def test_list_is_sorted_with_version(api: HttpApi) -> None:
     await five(api)
     body = (await api.get(CONFIG_MAPS)).body
     assert (body["kind"], body["apiVersion"]) == ("ConfigMapList", "v1")
@@ -29,7 +29,7 @@ async def test_a_list_is_sorted_and_has_a_version(api: HttpApi) -> None:
     assert "kind" not in body["items"][0], "the items of built-in kinds do not say again what they are"
 
 
-async def test_the_pages_of_a_list_show_one_moment(api: HttpApi) -> None:
+async def test_pages_show_one_resource_version(api: HttpApi) -> None:
     await five(api)
     first = (await api.get(CONFIG_MAPS, limit="2")).body
     assert first["metadata"]["remainingItemCount"] == 3
@@ -53,14 +53,14 @@ async def test_pages_expire(api: HttpApi) -> None:
     assert (await api.get(CONFIG_MAPS, limit="2", **{"continue": "???"})).status == 400
 
 
-async def test_selections_do_not_count_what_is_left(api: HttpApi) -> None:
+async def test_selected_list_has_no_remaining_count(api: HttpApi) -> None:
     await five(api)
     page = (await api.get(CONFIG_MAPS, limit="2", fieldSelector="metadata.name!=a")).body
     assert "remainingItemCount" not in page["metadata"]
     assert [item["metadata"]["name"] for item in page["items"]] == ["b", "c"]
 
 
-async def test_a_list_cannot_be_newer_than_the_server(api: HttpApi) -> None:
+async def test_list_at_future_version_times_out(api: HttpApi) -> None:
     assert (await api.get(CONFIG_MAPS, resourceVersion="999999")).status == 504
     assert (await api.get(CONFIG_MAPS, resourceVersion="0")).status == 200
 
@@ -125,12 +125,12 @@ async def test_field_selectors(api: HttpApi, selector: str, wanted: str) -> None
         ("fieldSelector", "metadata.name"),
     ],
 )
-async def test_bad_selectors_are_refused(api: HttpApi, parameter: str, selector: str) -> None:
+async def test_invalid_selector_is_rejected(api: HttpApi, parameter: str, selector: str) -> None:
     reply = await api.get(PODS, **{parameter: selector})
     assert (reply.status, reply.reason) == (400, "BadRequest")
 
 
-async def test_long_lists_come_in_one_piece(api: HttpApi) -> None:
+async def test_long_list_without_limit(api: HttpApi) -> None:
     for name in ("a", "b"):
         await api.post(CONFIG_MAPS, {"metadata": {"name": name}, "data": {"x": "y" * 1_000_000}})
     assert await names(api, CONFIG_MAPS) == ["a", "b"]

@@ -31,7 +31,7 @@ ANOTHER = {"apiVersion": "v1", "kind": "Pod", "name": "q", "uid": "v", "controll
 CONTROLLER = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": True}
 
 
-async def test_a_new_object_gets_an_identity(api: HttpApi) -> None:
+async def test_new_object_gets_identity(api: HttpApi) -> None:
     reply = await api.post(CONFIG_MAPS, config(a="1"))
     assert reply.status == 201
     metadata = reply.body["metadata"]
@@ -42,7 +42,7 @@ async def test_a_new_object_gets_an_identity(api: HttpApi) -> None:
     assert (await api.get(f"{CONFIG_MAPS}/c")).body == reply.body
 
 
-async def test_every_write_has_a_higher_version(api: HttpApi) -> None:
+async def test_every_write_increases_version(api: HttpApi) -> None:
     replies = [
         await api.post(CONFIG_MAPS, config("a")),
         await api.post(CONFIG_MAPS, config("b")),
@@ -54,7 +54,7 @@ async def test_every_write_has_a_higher_version(api: HttpApi) -> None:
     assert len(set(versions)) == 4
 
 
-async def test_generated_names_are_different(api: HttpApi) -> None:
+async def test_generated_names_are_distinct(api: HttpApi) -> None:
     body = {"metadata": {"generateName": "job-"}}
     names = {(await api.post(CONFIG_MAPS, body)).body["metadata"]["name"] for _ in range(5)}
     assert len(names) == 5
@@ -129,7 +129,7 @@ REFUSED_CREATIONS = [
     [case[1:] for case in REFUSED_CREATIONS],
     ids=[c[0] for c in REFUSED_CREATIONS],
 )
-async def test_refused_creations(api: HttpApi, path: str, body: Any, status: int, reason: str, words: str) -> None:
+async def test_invalid_creation_is_rejected(api: HttpApi, path: str, body: Any, status: int, reason: str, words: str) -> None:
     await api.post(CONFIG_MAPS, config("there"))
     reply = await api.post(path, body)
     assert (reply.status, reply.reason) == (status, reason)
@@ -138,14 +138,14 @@ async def test_refused_creations(api: HttpApi, path: str, body: Any, status: int
     assert reply.body["code"] == status
 
 
-async def test_refusals_name_the_object(api: HttpApi) -> None:
+async def test_error_names_object(api: HttpApi) -> None:
     reply = await api.get(f"{PODS}/nobody")
     assert reply.status == 404
     assert reply.message == 'pods "nobody" not found'
     assert reply.body["details"] == {"name": "nobody", "kind": "pods"}
 
 
-async def test_an_update_needs_the_version_it_was_made_from(api: HttpApi) -> None:
+async def test_update_with_old_version_conflicts(api: HttpApi) -> None:
     first = (await api.post(CONFIG_MAPS, config(a="1"))).body
     second = await api.put(f"{CONFIG_MAPS}/c", {**first, "data": {"a": "2"}})
     assert second.status == 200
@@ -171,7 +171,7 @@ async def test_patches(api: HttpApi, media: str, patch: Any, data: dict[str, str
     assert (reply.status, reply.body["data"]) == (200, data)
 
 
-async def test_a_patch_may_insist_on_a_version_and_give_no_other_identity(api: HttpApi) -> None:
+async def test_patch_checks_version_and_keeps_identity(api: HttpApi) -> None:
     body = (await api.post(CONFIG_MAPS, config(a="1"))).body
     version = {"metadata": {"resourceVersion": "1"}, "data": {"a": "2"}}
     assert (await api.patch(f"{CONFIG_MAPS}/c", version)).status == 409
@@ -187,7 +187,7 @@ async def test_a_patch_may_insist_on_a_version_and_give_no_other_identity(api: H
     assert (await api.patch(f"{CONFIG_MAPS}/c", right)).body["data"] == {"a": "2"}
 
 
-async def test_a_write_that_changes_nothing_is_no_write(api: HttpApi) -> None:
+async def test_unchanged_object_is_not_written(api: HttpApi) -> None:
     empty = {"labels": {}, "annotations": None, "finalizers": []}
     body = (await api.post(CONFIG_MAPS, {**config(a="1"), "metadata": {"name": "c", **empty}})).body
     assert not empty.keys() & body["metadata"].keys()
@@ -195,7 +195,7 @@ async def test_a_write_that_changes_nothing_is_no_write(api: HttpApi) -> None:
     assert (await api.put(f"{CONFIG_MAPS}/c", config(a="1"))).body == body
 
 
-async def test_failed_patches_say_what_is_wrong(api: HttpApi) -> None:
+async def test_failed_patch_has_message(api: HttpApi) -> None:
     await api.post(CONFIG_MAPS, config(a="1"))
     test = await api.patch(f"{CONFIG_MAPS}/c", [{"op": "test", "path": "/data/a", "value": "2"}], media=JSON_PATCH)
     assert test.status == 422
@@ -203,7 +203,7 @@ async def test_failed_patches_say_what_is_wrong(api: HttpApi) -> None:
     assert (await api.patch(f"{CONFIG_MAPS}/none", {})).status == 404
 
 
-async def test_dry_runs_leave_no_trace(api: HttpApi) -> None:
+async def test_dry_run_writes_nothing(api: HttpApi) -> None:
     reply = await api.post(CONFIG_MAPS, config(a="1"), dryRun="All")
     assert reply.status == 201
     assert reply.body["metadata"]["uid"]
@@ -214,7 +214,7 @@ async def test_dry_runs_leave_no_trace(api: HttpApi) -> None:
     assert (await api.get(f"{CONFIG_MAPS}/c")).body["data"] == {"a": "1"}
 
 
-async def test_an_own_namespace_for_every_object(api: HttpApi) -> None:
+async def test_namespace_must_match_path(api: HttpApi) -> None:
     await api.post(CONFIG_MAPS, config(a="1"))
     await api.post("/api/v1/namespaces/kube-system/configmaps", config(a="2"))
     everything = (await api.get("/api/v1/configmaps", fieldSelector="metadata.name=c")).body
@@ -222,7 +222,7 @@ async def test_an_own_namespace_for_every_object(api: HttpApi) -> None:
     assert len((await api.get(CONFIG_MAPS)).body["items"]) == 1
 
 
-async def test_the_generation_counts_what_is_asked_for(api: HttpApi) -> None:
+async def test_generation_counts_spec_changes(api: HttpApi) -> None:
     path = "/apis/apps/v1/namespaces/default/deployments"
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": template}
@@ -238,7 +238,7 @@ async def test_the_generation_counts_what_is_asked_for(api: HttpApi) -> None:
     assert (status.body["spec"]["replicas"], status.body["status"]) == (2, {"replicas": 2})
 
 
-async def test_nodes_register_with_their_status(api: HttpApi) -> None:
+async def test_node_is_created_with_status(api: HttpApi) -> None:
     node = {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "4"}}}
     created = (await api.post(NODES, node)).body["status"]
     assert created["allocatable"] == {"cpu": "4"}
@@ -247,12 +247,12 @@ async def test_nodes_register_with_their_status(api: HttpApi) -> None:
     assert changed.body["status"] == {**created, "allocatable": {"cpu": "8"}}
 
 
-async def test_large_bodies_are_refused(api: HttpApi) -> None:
+async def test_large_body_is_rejected(api: HttpApi) -> None:
     reply = await api.post(CONFIG_MAPS, config(a="x" * (3 * 1024 * 1024)))
     assert (reply.status, reply.reason) == (413, "RequestEntityTooLarge")
 
 
-async def test_all_objects_of_a_selection_go_together(api: HttpApi) -> None:
+async def test_delete_collection_with_selector(api: HttpApi) -> None:
     for name, role in (("a", "x"), ("b", "y"), ("c", "x")):
         await api.post(PODS, {**pod(name), "metadata": {"name": name, "labels": {"role": role}}})
     reply = await api.delete(PODS, labelSelector="role=x")

@@ -123,7 +123,7 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("spec", "field", "words"), [each[1:] for each in REFUSED], ids=[each[0] for each in REFUSED])
-async def test_refused_pods(api: HttpApi, spec: dict[str, Any], field: str, words: str) -> None:
+async def test_invalid_pod_is_rejected(api: HttpApi, spec: dict[str, Any], field: str, words: str) -> None:
     reply = await api.post(PODS, {"metadata": {"name": "p"}, "spec": spec})
     assert (reply.status, reply.reason) == (422, "Invalid")
     causes = reply.body["details"]["causes"]
@@ -143,17 +143,17 @@ ACCEPTED: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("spec", [each[1] for each in ACCEPTED], ids=[each[0] for each in ACCEPTED])
-async def test_accepted_pods(api: HttpApi, spec: dict[str, Any]) -> None:
+async def test_valid_pod_is_accepted(api: HttpApi, spec: dict[str, Any]) -> None:
     reply = await api.post(PODS, {"metadata": {"name": "p"}, "spec": spec})
     assert reply.status == 201, reply.message
 
 
-async def test_a_pod_without_a_spec_has_no_containers(api: HttpApi) -> None:
+async def test_pod_without_spec_is_rejected(api: HttpApi) -> None:
     reply = await api.post(PODS, {"metadata": {"name": "p"}})
     assert (reply.status, reply.message) == (422, 'Pod "p" is invalid: spec.containers: Required value')
 
 
-async def test_templates_are_held_to_the_same_rules(api: HttpApi) -> None:
+async def test_templates_follow_pod_rules(api: HttpApi) -> None:
     template = {"spec": {"restartPolicy": "Never", **asking(requests={GPU: "1"})}}
     reply = await api.post(JOBS, {"metadata": {"name": "j"}, "spec": {"template": template}})
     assert reply.status == 422
@@ -168,6 +168,6 @@ FINALIZERS = [
 
 
 @pytest.mark.parametrize(("name", "status"), [each[1:] for each in FINALIZERS], ids=[each[0] for each in FINALIZERS])
-async def test_finalizers_say_whose_they_are(api: HttpApi, name: str, status: int) -> None:
+async def test_unqualified_finalizer_is_rejected(api: HttpApi, name: str, status: int) -> None:
     body = {"metadata": {"name": "p", "finalizers": [name]}, "spec": containers()}
     assert (await api.post(PODS, body)).status == status

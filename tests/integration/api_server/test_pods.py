@@ -10,7 +10,7 @@ import pytest
 from tests.integration.api_server.http_api import BUDGETS, CLASSES, DEADLINE, PODS, STRATEGIC, HttpApi, binding, pod
 
 
-async def test_what_the_author_left_out(api: HttpApi) -> None:
+async def test_pod_defaults(api: HttpApi) -> None:
     body = (await api.post(PODS, {**pod(), "status": {"phase": "Running"}})).body
     spec = body["spec"]
     assert (spec["restartPolicy"], spec["terminationGracePeriodSeconds"], spec["dnsPolicy"]) == (
@@ -58,7 +58,7 @@ async def create_class(api: HttpApi, name: str, **facts: Any) -> None:
             await asyncio.sleep(0.05)
 
 
-async def test_priorities_come_from_classes(api: HttpApi) -> None:
+async def test_priority_is_set_from_class(api: HttpApi) -> None:
     await create_class(api, "high", value=1000, preemptionPolicy="Never")
     high = (await api.post(PODS, pod("a", priorityClassName="high"))).body["spec"]
     assert (high["priority"], high["preemptionPolicy"]) == (1000, "Never")
@@ -82,7 +82,7 @@ CLASS_RULES = [
 
 
 @pytest.mark.parametrize(("body", "status"), [case[1:] for case in CLASS_RULES], ids=[case[0] for case in CLASS_RULES])
-async def test_rules_of_classes(api: HttpApi, body: dict[str, Any], status: int) -> None:
+async def test_priority_class_rules(api: HttpApi, body: dict[str, Any], status: int) -> None:
     await create_class(api, "usual", value=5, globalDefault=True)
     assert (await api.post(CLASSES, body)).status == status
     assert (await api.patch(f"{CLASSES}/usual", {"value": 6})).status == 422
@@ -101,13 +101,13 @@ UPDATES = [
 
 
 @pytest.mark.parametrize(("patch", "status"), [case[1:] for case in UPDATES], ids=[case[0] for case in UPDATES])
-async def test_the_spec_is_settled(api: HttpApi, patch: dict[str, Any], status: int) -> None:
+async def test_pod_spec_is_immutable(api: HttpApi, patch: dict[str, Any], status: int) -> None:
     await api.post(PODS, pod())
     reply = await api.patch(f"{PODS}/p", patch, media=STRATEGIC)
     assert reply.status == status, reply.body
 
 
-async def test_the_manifest_again_changes_nothing(api: HttpApi) -> None:
+async def test_repeated_manifest_changes_nothing(api: HttpApi) -> None:
     body = (await api.post(PODS, pod())).body
     assert (await api.put(f"{PODS}/p", pod())).body == body
 
@@ -127,13 +127,13 @@ INVALID = [
 
 
 @pytest.mark.parametrize(("body", "status", "field"), [case[1:] for case in INVALID], ids=[case[0] for case in INVALID])
-async def test_invalid_pods(api: HttpApi, body: dict[str, Any], status: int, field: str) -> None:
+async def test_invalid_pod(api: HttpApi, body: dict[str, Any], status: int, field: str) -> None:
     reply = await api.post(PODS, body)
     assert reply.status == status, reply.body
     assert field in reply.message
 
 
-async def test_a_binding_is_one_write(api: HttpApi) -> None:
+async def test_binding_is_one_write(api: HttpApi) -> None:
     created = (await api.post(PODS, {**pod(), "metadata": {"name": "p", "annotations": {"a": "1"}}})).body
     await api.patch(f"{PODS}/p/status", {"status": {"nominatedNodeName": "n1"}})
     uid = created["metadata"]["uid"]
@@ -148,7 +148,7 @@ async def test_a_binding_is_one_write(api: HttpApi) -> None:
     assert (condition["type"], condition["status"]) == ("PodScheduled", "True")
 
 
-async def test_a_pod_learns_where_it_runs(api: HttpApi) -> None:
+async def test_bound_pod_gets_topology_labels(api: HttpApi) -> None:
     zone = {"topology.kubernetes.io/zone": "a"}
     await api.post("/api/v1/nodes", {"metadata": {"name": "n1", "labels": {**zone, "kubernetes.io/hostname": "n1"}}})
     await api.post(PODS, pod("p"))
@@ -158,7 +158,7 @@ async def test_a_pod_learns_where_it_runs(api: HttpApi) -> None:
         assert (await api.get(f"{PODS}/{name}")).body["metadata"]["labels"] == zone
 
 
-async def test_bindings_that_come_too_late(api: HttpApi) -> None:
+async def test_late_binding_is_rejected(api: HttpApi) -> None:
     uid = (await api.post(PODS, pod())).body["metadata"]["uid"]
     other = await api.post(f"{PODS}/p/binding", binding(uid="other"))
     assert (other.status, other.reason) == (409, "Conflict")
@@ -174,7 +174,7 @@ async def test_bindings_that_come_too_late(api: HttpApi) -> None:
     assert (await api.post(f"{PODS}/gone/binding", binding(name="gone"))).status == 404
 
 
-async def test_gates_keep_a_pod_from_being_bound(api: HttpApi) -> None:
+async def test_gated_pod_cannot_be_bound(api: HttpApi) -> None:
     gated = (await api.post(PODS, pod(schedulingGates=[{"name": "a"}, {"name": "b"}]))).body
     assert gated["status"]["conditions"][0]["reason"] == "SchedulingGated"
     refused = await api.post(f"{PODS}/p/binding", binding())
@@ -186,7 +186,7 @@ async def test_gates_keep_a_pod_from_being_bound(api: HttpApi) -> None:
     assert (await api.post(f"{PODS}/p/binding", binding())).status == 201
 
 
-async def test_the_status_is_written_through_its_own_door(api: HttpApi) -> None:
+async def test_status_subresource(api: HttpApi) -> None:
     await api.post(PODS, pod())
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
     await api.patch(f"{PODS}/p", {"status": {"phase": "Running"}})
@@ -216,7 +216,7 @@ def eviction(name: str = "p", **options: Any) -> dict[str, Any]:
     return {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}, "deleteOptions": options}
 
 
-async def test_an_eviction_is_a_graceful_deletion_with_a_reason(api: HttpApi) -> None:
+async def test_eviction_is_graceful_deletion_with_condition(api: HttpApi) -> None:
     uid = (await running(api))["metadata"]["uid"]
     assert (await api.post(f"{PODS}/p/eviction", eviction(preconditions={"uid": "other"}))).status == 409
     reply = await api.post(f"{PODS}/p/eviction", eviction(preconditions={"uid": uid}))
@@ -228,7 +228,7 @@ async def test_an_eviction_is_a_graceful_deletion_with_a_reason(api: HttpApi) ->
     ]
 
 
-async def test_an_eviction_spends_from_the_budget(api: HttpApi) -> None:
+async def test_eviction_decrements_budget(api: HttpApi) -> None:
     for name in ("p", "q"):
         await running(api, name, app="a")
     await budget(api, "b", 1)
@@ -241,14 +241,14 @@ async def test_an_eviction_spends_from_the_budget(api: HttpApi) -> None:
     assert "deletionTimestamp" not in (await api.get(f"{PODS}/q")).body["metadata"]
 
 
-async def test_a_budget_that_nobody_has_looked_at_yet(api: HttpApi) -> None:
+async def test_unprocessed_budget_rejects_eviction(api: HttpApi) -> None:
     await running(api, app="a")
     await budget(api, "b", 1, observed=0)
     reply = await api.post(f"{PODS}/p/eviction", eviction())
     assert (reply.status, reply.headers["Retry-After"]) == (429, "10")
 
 
-async def test_two_budgets_are_too_many(api: HttpApi) -> None:
+async def test_two_budgets_reject_eviction(api: HttpApi) -> None:
     await running(api, app="a")
     await budget(api, "a", 1)
     await budget(api, "b", 1)
@@ -258,7 +258,7 @@ async def test_two_budgets_are_too_many(api: HttpApi) -> None:
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Succeeded", "Failed"])
-async def test_budgets_do_not_protect_pods_that_serve_nobody(api: HttpApi, phase: str) -> None:
+async def test_budget_ignores_finished_and_pending_pods(api: HttpApi, phase: str) -> None:
     await running(api, app="a")
     await budget(api, "b", 0)
     await api.patch(f"{PODS}/p/status", {"status": {"phase": phase}})
@@ -271,7 +271,7 @@ async def test_logs_are_not_simulated(api: HttpApi) -> None:
     assert (await api.get(f"{PODS}/p/log")).status == 501
 
 
-async def test_sizes_change_through_their_own_door(api: HttpApi) -> None:
+async def test_resize_subresource(api: HttpApi) -> None:
     await api.post(PODS, pod())
     bigger = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]}}
     body = (await api.patch(f"{PODS}/p/resize", bigger, media=STRATEGIC)).body
@@ -289,7 +289,7 @@ async def test_sizes_change_through_their_own_door(api: HttpApi) -> None:
 @pytest.mark.parametrize(
     ("amount", "status"), [("-1", 422), ("many", 400), ("1e3", 201), ("1.5Gi", 201), (2, 201), ("NaN", 400)]
 )
-async def test_amounts_are_quantities(api: HttpApi, amount: Any, status: int) -> None:
+async def test_amounts_must_be_quantities(api: HttpApi, amount: Any, status: int) -> None:
     resources = {"requests": {"cpu": amount}}
     assert (
         await api.post(PODS, pod(containers=[{"name": "main", "image": "train:1", "resources": resources}]))
@@ -300,14 +300,14 @@ async def test_amounts_are_quantities(api: HttpApi, amount: Any, status: int) ->
     ("method", "part"),
     [("DELETE", "status"), ("PUT", "binding"), ("POST", "status"), ("POST", ""), ("PATCH", "eviction")],
 )
-async def test_parts_have_verbs_of_their_own(api: HttpApi, method: str, part: str) -> None:
+async def test_verbs_of_subresources(api: HttpApi, method: str, part: str) -> None:
     await api.post(PODS, pod())
     path = f"{PODS}/p/{part}" if part else f"{PODS}/p"
     assert (await api.call(method, path, {})).status == 405
     assert (await api.get(f"{PODS}/p")).status == 200
 
 
-async def test_a_wish_that_is_not_understood_writes_nothing(api: HttpApi) -> None:
+async def test_invalid_option_writes_nothing(api: HttpApi) -> None:
     refused = await api.post(f"{PODS}?dryRun=Some", pod("p"))
     assert refused.status == 422
     assert refused.message == (

@@ -36,19 +36,19 @@ def at(body: Any, path: str) -> Any:
 
 
 @pytest.mark.parametrize(("path", "body", "where", "kept"), [case[1:] for case in CASES], ids=[c[0] for c in CASES])
-async def test_where_amounts_are(api: HttpApi, path: str, body: dict[str, Any], where: str, kept: Any) -> None:
+async def test_quantities_are_stored_in_canonical_form(api: HttpApi, path: str, body: dict[str, Any], where: str, kept: Any) -> None:
     reply = await api.post(path, {"metadata": {"name": "a"}, **body})
     assert reply.status == 201, reply.message
     assert at(reply.body, where) == kept
 
 
 @pytest.mark.only("embedded", because="it knows no runtime classes, which alone may say what overhead is")
-async def test_overhead_is_an_amount_as_well(api: HttpApi) -> None:
+async def test_overhead_is_stored_in_canonical_form(api: HttpApi) -> None:
     reply = await api.post(PODS, pod(overhead={"cpu": 1}))
     assert reply.body["spec"]["overhead"] == {"cpu": "1"}
 
 
-async def test_the_same_amount_in_other_words_changes_nothing(api: HttpApi) -> None:
+async def test_equal_quantity_changes_nothing(api: HttpApi) -> None:
     created = (await api.post(PODS, pod())).body
     same = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1000m"}}}]}}
     assert (await api.patch(f"{PODS}/p", same, media=STRATEGIC)).body == created
@@ -58,13 +58,13 @@ async def test_the_same_amount_in_other_words_changes_nothing(api: HttpApi) -> N
     assert (await api.patch(f"{PODS}/p", other, media=STRATEGIC)).status == 422
 
 
-async def test_what_a_node_reports_is_kept_in_the_same_way(api: HttpApi) -> None:
+async def test_node_quantities_are_stored_in_canonical_form(api: HttpApi) -> None:
     await api.post(NODES, {"metadata": {"name": "n"}})
     reply = await api.patch(f"{NODES}/n/status", {"status": {"allocatable": {"cpu": "0.5"}}})
     assert reply.body["status"]["allocatable"] == {"cpu": "500m"}
 
 
-async def test_what_is_no_quantity_is_not_understood(api: HttpApi) -> None:
+async def test_invalid_quantity_is_rejected(api: HttpApi) -> None:
     container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "many"}}}
     reply = await api.post(PODS, pod(containers=[container]))
     assert (reply.status, reply.reason) == (400, "BadRequest")

@@ -32,7 +32,7 @@ def test_history_is_bounded(short_memory: tuple[Store, Collection]) -> None:
     assert len(collection) == 20, "only the past is forgotten"
 
 
-def test_what_was_seen_may_be_forgotten(short_memory: tuple[Store, Collection]) -> None:
+def test_history_seen_by_watch_may_be_dropped(short_memory: tuple[Store, Collection]) -> None:
     store, collection = short_memory
     last = write(store, collection, 2)[-1]
     store.version += 100
@@ -42,7 +42,7 @@ def test_what_was_seen_may_be_forgotten(short_memory: tuple[Store, Collection]) 
     assert collection.changes_after(last) == []
 
 
-def test_namespaces_are_told_apart() -> None:
+def test_entries_of_namespace() -> None:
     store = Store()
     collection = store.add_collection("", "things", "v1")
     for namespace, name in (("a", "x"), ("a-b", "x"), ("ab", "x"), ("a", "y"), ("b", "x")):

@@ -25,7 +25,7 @@ async def version_of(api: HttpApi) -> str:
     return (await api.get(CONFIG_MAPS)).body["metadata"]["resourceVersion"]
 
 
-async def test_a_watch_follows_every_change(api: HttpApi) -> None:
+async def test_watch_sends_every_change(api: HttpApi) -> None:
     async with api.watch(CONFIG_MAPS, resourceVersion=await version_of(api)) as events:
         await api.post(CONFIG_MAPS, {"metadata": {"name": "a"}})
         await api.patch(f"{CONFIG_MAPS}/a", {"data": {"x": "1"}})
@@ -33,7 +33,7 @@ async def test_a_watch_follows_every_change(api: HttpApi) -> None:
         assert await events.take(3) == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
 
 
-async def test_a_deletion_carries_its_own_version(api: HttpApi) -> None:
+async def test_deletion_event_has_own_version(api: HttpApi) -> None:
     created = (await api.post(CONFIG_MAPS, {"metadata": {"name": "a"}})).body["metadata"]
     async with api.watch(CONFIG_MAPS, resourceVersion=created["resourceVersion"]) as events:
         await api.delete(f"{CONFIG_MAPS}/a")
@@ -43,7 +43,7 @@ async def test_a_deletion_carries_its_own_version(api: HttpApi) -> None:
 
 
 @pytest.mark.parametrize("version", ["", "0"])
-async def test_without_a_version_it_begins_with_what_there_is(api: HttpApi, version: str) -> None:
+async def test_watch_without_version_starts_with_existing_objects(api: HttpApi, version: str) -> None:
     for name in ("a", "b"):
         await api.post(CONFIG_MAPS, {"metadata": {"name": name}})
     async with api.watch(CONFIG_MAPS, resourceVersion=version) as events:
@@ -52,7 +52,7 @@ async def test_without_a_version_it_begins_with_what_there_is(api: HttpApi, vers
         assert await events.take(1) == [("ADDED", "c")]
 
 
-async def test_from_a_version_it_shows_what_came_after(api: HttpApi) -> None:
+async def test_watch_from_version_sends_later_changes(api: HttpApi) -> None:
     version = await version_of(api)
     for name in ("a", "b"):
         await api.post(CONFIG_MAPS, {"metadata": {"name": name}})
@@ -60,7 +60,7 @@ async def test_from_a_version_it_shows_what_came_after(api: HttpApi) -> None:
         assert await events.take(2) == [("ADDED", "a"), ("ADDED", "b")]
 
 
-async def test_a_streamed_list_ends_with_a_mark(api: HttpApi) -> None:
+async def test_streamed_list_ends_with_bookmark(api: HttpApi) -> None:
     await api.post(CONFIG_MAPS, {"metadata": {"name": "a"}})
     query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
     async with api.watch(CONFIG_MAPS, **query) as events:
@@ -75,7 +75,7 @@ async def test_a_streamed_list_ends_with_a_mark(api: HttpApi) -> None:
 
 
 @pytest.mark.only("embedded", because="the real one sends them once a minute")
-async def test_bookmarks_come_when_nothing_else_does() -> None:
+async def test_idle_watch_sends_bookmarks() -> None:
     async with (
         ApiServer(bookmark_interval=0.05) as server,
         connected(server) as api,
@@ -90,13 +90,13 @@ async def test_bookmarks_come_when_nothing_else_does() -> None:
             assert event is not None
 
 
-async def test_a_watch_ends_when_its_time_is_up(api: HttpApi) -> None:
+async def test_watch_ends_at_timeout(api: HttpApi) -> None:
     async with api.watch(CONFIG_MAPS, timeoutSeconds="1") as events:
         assert await events.all() == []
 
 
 @pytest.mark.only("embedded", because="nobody can make the real server forget at once")
-async def test_forgotten_history_is_said_in_the_stream(api: HttpApi) -> None:
+async def test_watch_from_dropped_history_gets_expired(api: HttpApi) -> None:
     version = await version_of(api)
     await api.post(CONFIG_MAPS, {"metadata": {"name": "a"}})
     api.server.compact()
@@ -111,7 +111,7 @@ async def test_forgotten_history_is_said_in_the_stream(api: HttpApi) -> None:
 
 
 @pytest.mark.only("embedded", because="nobody can make the real server forget at once")
-async def test_watches_under_way_do_not_notice_that_history_is_forgotten(api: HttpApi) -> None:
+async def test_open_watch_survives_dropped_history(api: HttpApi) -> None:
     async with api.watch(CONFIG_MAPS) as events:
         await api.post(CONFIG_MAPS, {"metadata": {"name": "a"}})
         assert await events.take(1) == [("ADDED", "a")]
@@ -122,13 +122,13 @@ async def test_watches_under_way_do_not_notice_that_history_is_forgotten(api: Ht
 
 
 @pytest.mark.only("embedded", because="the real one waits in silence for the future to come")
-async def test_the_future_is_not_known(api: HttpApi) -> None:
+async def test_watch_from_future_version_times_out(api: HttpApi) -> None:
     reply = await api.get(CONFIG_MAPS, watch="true", resourceVersion="999999")
     assert (reply.status, reply.reason) == (504, "Timeout")
     assert "Too large resource version" in reply.message
 
 
-async def test_what_leaves_a_selection_is_gone(api: HttpApi) -> None:
+async def test_object_leaving_selection_is_deleted(api: HttpApi) -> None:
     query = {"fieldSelector": "spec.nodeName=n1", "resourceVersion": await version_of(api)}
     async with api.watch("/api/v1/pods", **query) as bound, api.watch(PODS, labelSelector="a=b") as labelled:
         await api.post(PODS, pod("p"))
@@ -141,7 +141,7 @@ async def test_what_leaves_a_selection_is_gone(api: HttpApi) -> None:
         assert await labelled.take(2) == [("ADDED", "p"), ("DELETED", "p")]
 
 
-async def test_a_watch_of_one_namespace(api: HttpApi) -> None:
+async def test_watch_of_namespace(api: HttpApi) -> None:
     async with api.watch(CONFIG_MAPS) as events:
         await api.post("/api/v1/namespaces/kube-system/configmaps", {"metadata": {"name": "elsewhere"}})
         await api.post(CONFIG_MAPS, {"metadata": {"name": "here"}})
@@ -158,7 +158,7 @@ async def test_dropped_watches_end(api: HttpApi) -> None:
 
 
 @pytest.mark.only("embedded", because="the real one does not say who watches")
-async def test_nobody_is_remembered_who_has_left(api: HttpApi) -> None:
+async def test_disconnected_watch_is_removed(api: HttpApi) -> None:
     async with api.watch(CONFIG_MAPS):
         assert api.server.open_watches == 1
     async with asyncio.timeout(DEADLINE):
@@ -166,7 +166,7 @@ async def test_nobody_is_remembered_who_has_left(api: HttpApi) -> None:
             await asyncio.sleep(0.001)
 
 
-async def test_tables_are_watched_row_by_row(api: HttpApi) -> None:
+async def test_watch_as_table(api: HttpApi) -> None:
     await api.post(PODS, pod())
     accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
     table: dict[str, Any] = (await api.get(PODS, accept=accept)).body
@@ -176,7 +176,7 @@ async def test_tables_are_watched_row_by_row(api: HttpApi) -> None:
     assert one["rows"][0]["cells"] == table["rows"][0]["cells"]
 
 
-async def test_metadata_alone(api: HttpApi) -> None:
+async def test_watch_of_metadata_only(api: HttpApi) -> None:
     await api.post(PODS, pod())
     accept = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
     listing = (await api.get(PODS, accept=accept)).body

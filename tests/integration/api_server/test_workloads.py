@@ -51,7 +51,7 @@ FILLED = [
 
 
 @pytest.mark.parametrize("case", FILLED, ids=[case.story for case in FILLED])
-async def test_what_is_filled_in(api: HttpApi, case: Filled) -> None:
+async def test_defaults(api: HttpApi, case: Filled) -> None:
     spec = (await api.post(case.path, case.body)).body["spec"]
     assert {field: spec.get(field) for field in case.expected} == case.expected
     pod = spec["template"]["spec"]
@@ -59,7 +59,7 @@ async def test_what_is_filled_in(api: HttpApi, case: Filled) -> None:
     assert "enableServiceLinks" not in pod
 
 
-async def test_the_pods_of_a_job_are_known_by_its_uid(api: HttpApi) -> None:
+async def test_job_selector_uses_uid(api: HttpApi) -> None:
     job = (await api.post(JOBS, named(template=ONCE))).body
     uid = job["metadata"]["uid"]
     own = {
@@ -72,7 +72,7 @@ async def test_the_pods_of_a_job_are_known_by_its_uid(api: HttpApi) -> None:
     assert job["spec"]["template"]["metadata"]["labels"] == {"app": "x", **own} == job["metadata"]["labels"]
 
 
-async def test_whoever_wants_a_selector_of_his_own_says_so(api: HttpApi) -> None:
+async def test_manual_selector_of_job(api: HttpApi) -> None:
     job = (await api.post(JOBS, named(template=ONCE, selector=SELECTOR, manualSelector=True))).body
     assert job["spec"]["selector"] == SELECTOR
     assert job["spec"]["template"]["metadata"]["labels"] == {"app": "x"}
@@ -96,13 +96,13 @@ REFUSED = [
 @pytest.mark.parametrize(
     ("path", "body", "status", "words"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED]
 )
-async def test_what_is_refused(api: HttpApi, path: str, body: dict[str, Any], status: int, words: str) -> None:
+async def test_invalid_object_is_rejected(api: HttpApi, path: str, body: dict[str, Any], status: int, words: str) -> None:
     reply = await api.post(path, body)
     assert reply.status == status
     assert words in reply.message
 
 
-async def test_what_stays_as_it_is(api: HttpApi) -> None:
+async def test_immutable_fields(api: HttpApi) -> None:
     await api.post(JOBS, named(template=ONCE))
     await api.post(DEPLOYMENTS, named(template=TEMPLATE, selector=SELECTOR))
     changes = [
@@ -116,7 +116,7 @@ async def test_what_stays_as_it_is(api: HttpApi) -> None:
     assert (await api.patch(f"{JOBS}/x", {"spec": {"parallelism": 4, "suspend": True}})).status == 200
 
 
-async def test_scale_is_one_number_of_the_object(api: HttpApi) -> None:
+async def test_scale_subresource(api: HttpApi) -> None:
     await api.post(DEPLOYMENTS, named(template=TEMPLATE, selector=SELECTOR, replicas=2))
     scale = (await api.get(f"{DEPLOYMENTS}/x/scale")).body
     assert (scale["kind"], scale["spec"], scale["status"]) == (

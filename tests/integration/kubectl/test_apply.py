@@ -24,14 +24,14 @@ def deployment(*containers: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def test_applied_by_the_client(kubectl: Kubectl) -> None:
+def test_client_side_apply(kubectl: Kubectl) -> None:
     assert applied(kubectl, pod("p")) == "created"
     assert applied(kubectl, pod("p")) == "unchanged"
     assert applied(kubectl, pod("p", image="busybox:2")) == "configured"
     assert kubectl("get", "pod", "p", "-o", "jsonpath={.spec.containers[*].image}") == "busybox:2"
 
 
-def test_what_leaves_the_manifest_leaves_the_object(kubectl: Kubectl) -> None:
+def test_field_removed_from_manifest_is_removed_from_object(kubectl: Kubectl) -> None:
     environment = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]
     both = deployment({"name": "a", "image": "x", "env": environment}, {"name": "b", "image": "x"})
     assert applied(kubectl, both) == "created"
@@ -41,14 +41,14 @@ def test_what_leaves_the_manifest_leaves_the_object(kubectl: Kubectl) -> None:
     assert containers[0]["env"] == environment[1:]
 
 
-def test_custom_resources_applied_by_the_client(kubectl: Kubectl) -> None:
+def test_client_side_apply_of_custom_resource(kubectl: Kubectl) -> None:
     assert applied(kubectl, pod_group("g", 2, queue="special")) == "created"
     assert applied(kubectl, pod_group("g", 3)) == "configured"
     assert applied(kubectl, pod_group("g", 3)) == "unchanged"
     assert kubectl.stored("PodGroup", "g")["spec"] == {"minMember": 3, "queue": "default"}
 
 
-def test_applied_by_the_server(kubectl: Kubectl) -> None:
+def test_server_side_apply(kubectl: Kubectl) -> None:
     assert applied(kubectl, config_map("c", a="1", b="1"), "--server-side") == "serverside-applied"
     version = kubectl("get", "cm", "c", "-o", "jsonpath={.metadata.resourceVersion}")
     assert applied(kubectl, config_map("c", a="1", b="1"), "--server-side") == "serverside-applied"
@@ -57,7 +57,7 @@ def test_applied_by_the_server(kubectl: Kubectl) -> None:
     assert kubectl.stored("ConfigMap", "c")["data"] == {"a": "1"}
 
 
-def test_two_who_apply(kubectl: Kubectl) -> None:
+def test_two_field_managers(kubectl: Kubectl) -> None:
     applied(kubectl, config_map("c", a="1"), "--server-side")
     other = ("apply", "--server-side", "--field-manager=other", "-f", "-")
     refusal = kubectl.refusal(*other, stdin=config_map("c", a="2"))
@@ -69,7 +69,7 @@ def test_two_who_apply(kubectl: Kubectl) -> None:
     assert {entry["manager"]: entry["fieldsV1"] for entry in managed} == {"other": {"f:data": {"f:a": {}, "f:b": {}}}}
 
 
-def test_from_the_clients_side_to_the_servers(kubectl: Kubectl) -> None:
+def test_migration_to_server_side_apply(kubectl: Kubectl) -> None:
     applied(kubectl, config_map("c", a="1", b="1"))
     applied(kubectl, config_map("c", a="2"), "--server-side")
     assert kubectl.stored("ConfigMap", "c")["data"] == {"a": "2"}
@@ -86,7 +86,7 @@ def test_diff(kubectl: Kubectl) -> None:
     assert kubectl.stored("PodGroup", "g")["spec"]["minMember"] == 2
 
 
-def test_what_is_refused(kubectl: Kubectl) -> None:
+def test_invalid_object_is_rejected(kubectl: Kubectl) -> None:
     typo = queue("q-typo", 1)
     typo["spec"]["weigth"] = 3
     assert 'unknown field "spec.weigth"' in kubectl.refusal("apply", "-f", "-", stdin=typo)
@@ -96,7 +96,7 @@ def test_what_is_refused(kubectl: Kubectl) -> None:
     assert 'namespaces "missing" not found' in refusal
 
 
-def test_created_once(kubectl: Kubectl) -> None:
+def test_second_create_fails(kubectl: Kubectl) -> None:
     both = several(config_map("a"), config_map("b"))
     assert kubectl("create", "-f", "-", stdin=both).splitlines() == ["configmap/a created", "configmap/b created"]
     assert '(AlreadyExists): error when creating "STDIN": configmaps "a" already exists' in kubectl.refusal(

@@ -4,7 +4,7 @@ from tests.integration.kubectl.cluster import Kubectl
 from tests.integration.kubectl.manifests import config_map, node, pod, pod_group, queue
 
 
-def test_three_kinds_of_patches(kubectl: Kubectl) -> None:
+def test_patch_types(kubectl: Kubectl) -> None:
     kubectl.given(pod("p"), pod_group("g", 2))
     kubectl("patch", "pod", "p", "-p", '{"spec":{"containers":[{"name":"main","image":"busybox:9"}]}}')
     kubectl("patch", "pg", "g", "--type=merge", "-p", '{"spec":{"minMember":5,"queue":"q"}}')
@@ -19,7 +19,7 @@ def test_three_kinds_of_patches(kubectl: Kubectl) -> None:
     )
 
 
-def test_the_status_has_a_door_of_its_own_or_none(kubectl: Kubectl) -> None:
+def test_status_subresource(kubectl: Kubectl) -> None:
     kubectl.given(queue("q-status", 1), pod_group("g", 1))
     words = ("--type=merge", "--subresource=status", "-p")
     kubectl("patch", "queue", "q-status", *words, '{"status":{"state":"Closed"},"spec":{"weight":9}}')
@@ -70,7 +70,7 @@ def test_taint_and_cordon(kubectl: Kubectl) -> None:
     assert kubectl.rows("get", "node", "n-taint")[0][1] == "Ready"
 
 
-def test_a_pod_keeps_its_spec(kubectl: Kubectl) -> None:
+def test_pod_spec_is_immutable(kubectl: Kubectl) -> None:
     kubectl.given(pod("p"))
     patch = '{"spec":{"schedulerName":"other"}}'
     assert "pod updates may not change fields other than" in kubectl.refusal("patch", "pod", "p", "-p", patch)

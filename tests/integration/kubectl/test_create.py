@@ -15,7 +15,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 }
 
 
-def test_what_is_sent_is_what_is_stored(kubectl: Kubectl) -> None:
+def test_created_object_is_stored_unchanged(kubectl: Kubectl) -> None:
     """kubectl prints what it sends, and the server's answer to that: all that was sent must be in it."""
     for kind, words in COMMANDS.items():
         sent = kubectl.json("create", kind, *words, "--dry-run=client")
@@ -24,7 +24,7 @@ def test_what_is_sent_is_what_is_stored(kubectl: Kubectl) -> None:
         assert missing == [], kind
 
 
-def test_every_field_of_a_pod_arrives(kubectl: Kubectl) -> None:
+def test_every_field_of_pod_is_stored(kubectl: Kubectl) -> None:
     """A job made from a cron job takes its template, which the server got as JSON, back in the binary form."""
     kubectl("create", "-f", "-", stdin=CRON_JOB)
     kubectl("create", "job", "j", "--from=cronjob/rich")
@@ -37,7 +37,7 @@ def test_every_field_of_a_pod_arrives(kubectl: Kubectl) -> None:
     )
 
 
-def test_kinds_without_a_namespace(kubectl: Kubectl) -> None:
+def test_cluster_scoped_kinds(kubectl: Kubectl) -> None:
     assert kubectl("create", "namespace", "made-by-kubectl") == "namespace/made-by-kubectl created"
     kubectl("create", "priorityclass", "made-by-kubectl", "--value=-5", "--preemption-policy=Never")
     found = kubectl.stored("PriorityClass", "made-by-kubectl")
@@ -47,7 +47,7 @@ def test_kinds_without_a_namespace(kubectl: Kubectl) -> None:
 
 
 @pytest.mark.only("embedded", because="it reads the binary form of the kinds that batch work touches alone")
-def test_kinds_that_are_not_understood_are_named(kubectl: Kubectl) -> None:
+def test_unknown_kind_is_named(kubectl: Kubectl) -> None:
     refusal = kubectl.refusal("create", "ingress", "i", "--rule=example.org/a=b:80")
     assert "Ingress is not understood in binary form: send JSON" in refusal
 

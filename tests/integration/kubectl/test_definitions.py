@@ -51,7 +51,7 @@ def widget(*parts: str) -> dict[str, Any]:
     }
 
 
-def test_a_kind_of_ones_own(kubectl: Kubectl) -> None:
+def test_custom_resource_definition(kubectl: Kubectl) -> None:
     kubectl("apply", "--server-side", "-f", "-", stdin=DEFINITION)
     kubectl("wait", "--for=condition=Established", "crd/widgets.example.org")
     kubectl("apply", "--server-side", "-f", "-", stdin=widget("a"))

@@ -15,7 +15,7 @@ def bound_pod(kubectl: Kubectl, name: str, on: str, **labels: str) -> str:
     return kubectl.path("Pod", name)
 
 
-def test_by_name_by_label_and_all(kubectl: Kubectl) -> None:
+def test_delete_by_name_label_and_all(kubectl: Kubectl) -> None:
     kubectl.given(*(pod(f"p{i}", labels={"i": str(i % 2)}) for i in range(5)))
     assert kubectl("delete", "pod", "p0") == f'pod "p0" deleted from {kubectl.namespace} namespace'
     assert len(kubectl("delete", "pods", "-l", "i=1").splitlines()) == 2
@@ -26,7 +26,7 @@ def test_by_name_by_label_and_all(kubectl: Kubectl) -> None:
     assert kubectl("delete", "pod", "p0", "--ignore-not-found") == ""
 
 
-def test_a_pod_on_a_node_goes_when_its_kubelet_says_so(kubectl: Kubectl) -> None:
+def test_bound_pod_is_deleted_by_its_kubelet(kubectl: Kubectl) -> None:
     path = bound_pod(kubectl, "p", "n-of-nobody")
     kubectl("delete", "pod", "p", "--wait=false")
     assert kubectl.rows("get", "pod", "p")[0][2] == "Terminating"
@@ -36,14 +36,14 @@ def test_a_pod_on_a_node_goes_when_its_kubelet_says_so(kubectl: Kubectl) -> None
     assert (waiting.returncode, printed.strip() in ("pod/p condition met", "")) == (0, True)
 
 
-def test_forced(kubectl: Kubectl) -> None:
+def test_force_delete(kubectl: Kubectl) -> None:
     bound_pod(kubectl, "p", "n-of-nobody")
     done = kubectl.attempt("delete", "pod", "p", "--grace-period=0", "--force")
     assert "force deleted" in done.stdout
     assert kubectl("get", "pods", "-o", "name") == ""
 
 
-def test_finalizers_hold_on(kubectl: Kubectl) -> None:
+def test_finalizer_delays_deletion(kubectl: Kubectl) -> None:
     held = config_map("c")
     held["metadata"]["finalizers"] = ["example.org/held"]
     kubectl.given(held)
@@ -54,7 +54,7 @@ def test_finalizers_hold_on(kubectl: Kubectl) -> None:
 
 
 @pytest.mark.only("embedded", because="a bare control plane has nobody who empties namespaces")
-def test_a_namespace_goes_with_everything_in_it(kubectl: Kubectl) -> None:
+def test_namespace_is_deleted_with_contents(kubectl: Kubectl) -> None:
     kubectl.given(config_map("c"), pod("p"))
     assert kubectl("delete", "namespace", kubectl.namespace) == f'namespace "{kubectl.namespace}" deleted'
     assert kubectl("get", "pods,configmaps", "-o", "name") == ""
@@ -72,7 +72,7 @@ def test_wait(kubectl: Kubectl) -> None:
     assert printed.strip() == "pod/p condition met"
 
 
-def test_a_disruption_budget_forbids(kubectl: Kubectl) -> None:
+def test_disruption_budget_blocks_eviction(kubectl: Kubectl) -> None:
     path = bound_pod(kubectl, "p", "n-of-nobody", app="guarded")
     kubectl("create", "pdb", "guard", "--selector=app=guarded", "--min-available=1")
     counted = {"observedGeneration": 1, "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1}

@@ -46,13 +46,13 @@ def test_explain(kubectl: Kubectl) -> None:
     assert "labels\t<map[string]string>" in kubectl("explain", "node.metadata")
 
 
-def test_rights(kubectl: Kubectl) -> None:
+def test_auth_can_i(kubectl: Kubectl) -> None:
     assert "system:masters" in kubectl("auth", "whoami")
     assert kubectl("auth", "can-i", "create", "pods") == "yes"
     assert "*.*" in kubectl("auth", "can-i", "--list")
 
 
 @pytest.mark.only("embedded", because="no containers run in a simulated cluster")
-def test_what_a_simulated_cluster_has_not(kubectl: Kubectl) -> None:
+def test_unsupported_subresources(kubectl: Kubectl) -> None:
     kubectl.given(pod("p"))
     assert "NotImplemented" in kubectl.refusal("logs", "p")

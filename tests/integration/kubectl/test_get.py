@@ -32,7 +32,7 @@ def test_tables(pods: Kubectl) -> None:
     assert pods("get", "configmaps") == ""
 
 
-def test_other_forms(pods: Kubectl) -> None:
+def test_output_formats(pods: Kubectl) -> None:
     assert pods("get", "pods", "-o", "jsonpath={.items[*].metadata.name}") == "p1 p2 p3"
     assert pods("get", "pods", "-o", "name").splitlines() == ["pod/p1", "pod/p2", "pod/p3"]
     columns = "custom-columns=NAME:.metadata.name,NODE:.spec.nodeName"
@@ -52,7 +52,7 @@ SELECTIONS = {
 }
 
 
-def test_selections(pods: Kubectl) -> None:
+def test_selectors(pods: Kubectl) -> None:
     found = {name: [row[0] for row in pods.rows("get", "pods", *words)] for name, (words, _) in SELECTIONS.items()}
     assert found == {name: expected for name, (_, expected) in SELECTIONS.items()}
 
@@ -82,7 +82,7 @@ MISTAKES = {
 }
 
 
-def test_mistakes(kubectl: Kubectl) -> None:
+def test_errors(kubectl: Kubectl) -> None:
     for words, expected in MISTAKES.values():
         assert expected in kubectl.refusal(*words)
 
@@ -107,7 +107,7 @@ def next_row(watch: subprocess.Popen[str]) -> list[str]:
     return watch.stdout.readline().split()
 
 
-def test_what_is_served(kubectl: Kubectl) -> None:
+def test_api_resources(kubectl: Kubectl) -> None:
     listed = {line.split()[0]: line.split() for line in kubectl("api-resources").splitlines()[1:]}
     assert listed["pods"] == ["pods", "po", "v1", "true", "Pod"]
     assert listed["queues"][1:] == ["q,queue-v1beta1", "scheduling.volcano.sh/v1beta1", "false", "Queue"]

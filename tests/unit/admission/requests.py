@@ -1,4 +1,4 @@
-"""A small cluster that knows some queues, groups and namespaces, and requests about it."""
+"""Admission requests, and a cluster with some queues, groups and namespaces."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ FACTS = Facts(
         name: as_type({"metadata": {"name": name}, **facts}, kube.PriorityClass) for name, facts in _CLASSES.items()
     },
 )
-TERMS = AdmissionPolicy()
+POLICY = AdmissionPolicy()
 
 
 def request(
@@ -66,8 +66,8 @@ def request(
     group: str | None = None,
 ) -> Request:
     """Somebody wants to store the document, over the one that was there before, if any."""
-    named = {**document, "metadata": {"name": "story", **document.get("metadata", {})}}
-    old = None if before is None else {**before, "metadata": {"name": "story", **before.get("metadata", {})}}
+    named = {**document, "metadata": {"name": "sample", **document.get("metadata", {})}}
+    old = None if before is None else {**before, "metadata": {"name": "sample", **before.get("metadata", {})}}
     return Request(
         uid="1",
         kind=GroupKind(GROUPS[kind] if group is None else group, "v1", kind),

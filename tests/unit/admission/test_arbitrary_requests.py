@@ -31,12 +31,12 @@ from stromboli.kube.manifests.yaml import load_documents
 from stromboli.kube.objects.kinds import KINDS
 from stromboli.local.patching.patches import json_patch
 from tests.testing.random_clusters.effort import examples
-from tests.unit.admission.requests import ADMINISTRATOR, FACTS, TERMS, pod
+from tests.unit.admission.requests import ADMINISTRATOR, FACTS, POLICY, pod
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*/*.yaml"))
 VOLCANO, NATIVE = "scheduling.volcano.sh", "scheduling.k8s.io"
 TREE = {"volcano.sh/hierarchy": "root/a", "volcano.sh/hierarchy-weights": "1/2"}
-POLICY = {
+SUB_GROUP_POLICY = {
     "name": "a",
     "minSubGroups": 1,
     "subGroupSize": 2,
@@ -45,12 +45,12 @@ POLICY = {
 }
 SHARE = {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2"}
 TEMPLATE = pod(owner=("batch/v1", "Job"), labels={"volcano.sh/queue-name": "science"}, priorityClassName="low")
-#: Objects that come in, with all that the rules look at.
+#: Valid objects with all fields that the rules read.
 SOUND: list[tuple[str, str, Any]] = [
     (VOLCANO, "PodGroup", {"metadata": {"annotations": {"volcano.sh/preemptable": "true"}, "labels": {}}, "spec": {
         "minMember": 2, "queue": "science", "minTaskMember": {"a": 1}, "minResources": {"cpu": "1"},
         "priorityClassName": "low", "networkTopology": {"mode": "hard", "highestTierAllowed": 1},
-        "subGroupPolicy": [POLICY]}}),
+        "subGroupPolicy": [SUB_GROUP_POLICY]}}),
     (NATIVE, "PodGroup", {"metadata": {"annotations": {}}, "spec": {"schedulingPolicy": {"gang": {"minCount": 1}}}}),
     (VOLCANO, "Queue", {"metadata": {"annotations": TREE}, "spec": {
         "weight": 1, "parent": "science", "capability": {"cpu": 2}, "deserved": {"cpu": 1},
@@ -74,7 +74,7 @@ VALUES = st.recursive(
 )  # fmt: skip
 DOCUMENTS = st.dictionaries(st.sampled_from(["metadata", "spec", "value"]), VALUES, max_size=3)
 
-SHARING = replace(TERMS, plugins=(GpuSharingPlugin(),))
+SHARING = replace(POLICY, plugins=(GpuSharingPlugin(),))
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -84,7 +84,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 @st.composite
 def bent(draw: st.DrawFn, sound: Any) -> Any:
-    """The document with something else in one or two places."""
+    """The document with one or two values replaced."""
     document = copy.deepcopy(sound)
     for _ in range(draw(st.integers(1, 2))):
         *way, last = draw(st.sampled_from([place for place in places(document) if place]))
@@ -101,29 +101,29 @@ def bent(draw: st.DrawFn, sound: Any) -> Any:
     st.sampled_from(["CREATE", "UPDATE", "UPDATE", "DELETE", "CONNECT"]),
     st.booleans(),
 )
-def test_there_is_an_answer_to_everything(asks: tuple[Any, Any, Any], operation: str, trusted: bool) -> None:
+def test_every_review_gets_a_response(asks: tuple[Any, Any, Any], operation: str, trusted: bool) -> None:
     kind, document, before = asks
     user = ADMINISTRATOR if trusted else User("alice")
-    asked = Request("1", GroupKind(kind[0], "v1", kind[1]), "story", "lab", operation, "", user, document, before)
-    verdict = review(asked, FACTS, TERMS)
+    asked = Request("1", GroupKind(kind[0], "v1", kind[1]), "sample", "lab", operation, "", user, document, before)
+    verdict = review(asked, FACTS, POLICY)
     review(asked, FACTS, SHARING)
     assert msgspec.json.decode(answer_verdict(asked, verdict))["response"]["allowed"] is verdict.is_allowed
     patch = patch_for(asked, FACTS, SHARING)
     answer_patch(asked, patch)
     asked.object = json_patch(document, patch)
-    assert patch_for(asked, FACTS, SHARING) == [], "asked again, nothing more is changed"
+    assert patch_for(asked, FACTS, SHARING) == [], "the patch is idempotent"
 
 
 @examples(100)
 @given(st.binary(max_size=200) | DOCUMENTS.map(msgspec.json.encode))
-def test_what_is_no_review_is_refused_as_such(body: bytes) -> None:
+def test_body_that_is_not_a_review_raises_invalid_review(body: bytes) -> None:
     with pytest.raises(InvalidReview):
         read_review(body)
 
 
 NO_REVIEWS = {
-    "nothing": (b"", "this is no AdmissionReview"),
-    "an endless nesting": (b"[" * 100_000, "this is no AdmissionReview"),
+    "nothing": (b"", "not an AdmissionReview"),
+    "an endless nesting": (b"[" * 100_000, "not an AdmissionReview"),
     "an early version": (
         b'{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview","request":{"uid":"1"}}',
         "expected admission.k8s.io/v1 AdmissionReview, got admission.k8s.io/v1beta1 AdmissionReview; use",
@@ -132,22 +132,22 @@ NO_REVIEWS = {
 }
 
 
-@pytest.mark.parametrize("story", NO_REVIEWS)
-def test_what_cannot_be_answered_is_said(story: str) -> None:
-    body, words = NO_REVIEWS[story]
+@pytest.mark.parametrize("title", NO_REVIEWS)
+def test_invalid_review_is_described(title: str) -> None:
+    body, message = NO_REVIEWS[title]
     with pytest.raises(InvalidReview) as refused:
         read_review(body)
-    assert words in str(refused.value)
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize(("group", "kind", "document"), SOUND)
-def test_what_chance_begins_with_is_sound(group: str, kind: str, document: Any) -> None:
-    asked = Request("1", GroupKind(group, "v1", kind), "story", "team", "CREATE", "", ADMINISTRATOR, document)
-    assert review(asked, FACTS, TERMS).faults == ()
+def test_base_requests_are_allowed(group: str, kind: str, document: Any) -> None:
+    asked = Request("1", GroupKind(group, "v1", kind), "sample", "team", "CREATE", "", ADMINISTRATOR, document)
+    assert review(asked, FACTS, POLICY).violations == ()
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_every_example_comes_in_as_it_is(path: Path) -> None:
+def test_every_example_manifest_is_admitted_unchanged(path: Path) -> None:
     queues = {each.key: each for each in read_manifests([str(path.parent)]).objects if isinstance(each, KubeQueue)}
     facts = Facts(queues={**FACTS.queues, **queues})
     for document in load_documents(path.read_text(), path.name):
@@ -157,6 +157,6 @@ def test_every_example_comes_in_as_it_is(path: Path) -> None:
             namespace = item["metadata"].get("namespace", "default") if known is None or known.namespaced else ""
             name = item["metadata"].get("name", "")
             asked = Request("1", GroupKind(group, "", kind), name, namespace, "CREATE", "", ADMINISTRATOR, item)
-            assert review(asked, facts, TERMS).faults == ()
-            patch = patch_for(asked, facts, TERMS)
+            assert review(asked, facts, POLICY).violations == ()
+            patch = patch_for(asked, facts, POLICY)
             assert [each["path"] for each in patch if each["path"] != "/spec/queue"] == []

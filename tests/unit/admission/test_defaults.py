@@ -1,4 +1,4 @@
-"""What is filled in, as the patch that an API server is told, and that asking again changes nothing."""
+"""Defaults as patches, which are idempotent."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.core.model.devices.gpu_fractions import FRACTION
 from stromboli.local.patching.patches import json_patch
 from tests.testing.random_clusters.effort import examples
-from tests.unit.admission.requests import FACTS, TERMS, Document, pod, request
+from tests.unit.admission.requests import FACTS, POLICY, Document, pod, request
 
 QUEUE_NAME = "scheduling.volcano.sh/queue-name"
 NATIVE = "scheduling.k8s.io"
 
 
 class Shares(BinderPlugin):
-    """Gives every pod that asks for a share the environment for it."""
+    """Adds an environment variable to pods with a share."""
 
     name: ClassVar[str] = "shares"
 
     def validate(self, pod: Mapping[str, Any]) -> list[str]:
         share = pod["metadata"].get("annotations", {}).get("share", "1")
-        return [] if share.isdecimal() else [f"metadata.annotations[share]: {share!r} is no share; write a number"]
+        return [] if share.isdecimal() else [f"metadata.annotations[share]: {share!r} is not a share; write a number"]
 
     def mutate(self, pod: dict[str, Any]) -> None:
         entry = {"name": "SHARE", "value": pod["metadata"]["annotations"]["share"]}
@@ -51,68 +51,68 @@ def assign(name: str) -> Document:
 
 
 CASES: dict[str, tuple[Request, AdmissionPolicy, list[Document]]] = {
-    "a pod of ours": (request("Pod", pod()), TERMS, []),
+    "pod of this scheduler": (request("Pod", pod()), POLICY, []),
     "a pod that names a group": (
-        request("Pod", pod(scheduler="default-scheduler", group="g")), TERMS, [assign("stromboli")]),
+        request("Pod", pod(scheduler="default-scheduler", group="g")), POLICY, [assign("stromboli")]),
     "a pod that names a queue": (
-        request("Pod", pod(scheduler="default-scheduler", labels={QUEUE_NAME: "science"})), TERMS,
+        request("Pod", pod(scheduler="default-scheduler", labels={QUEUE_NAME: "science"})), POLICY,
         [assign("stromboli")]),
-    "a pod that names nothing": (request("Pod", pod(scheduler="default-scheduler")), TERMS, []),
-    "a pod of somebody else": (request("Pod", pod(scheduler="other", group="g")), TERMS, []),
-    "schedulers are not given": (
+    "a pod that names nothing": (request("Pod", pod(scheduler="default-scheduler")), POLICY, []),
+    "pod of another scheduler": (request("Pod", pod(scheduler="other", group="g")), POLICY, []),
+    "scheduler assignment disabled": (
         request("Pod", pod(scheduler="default-scheduler", group="g")), AdmissionPolicy(assigns_scheduler=False), []),
     "another name": (
         request("Pod", pod(scheduler="default-scheduler", group="g")), AdmissionPolicy(scheduler_names=("night",)),
         [assign("night")]),
-    "a group that names a queue": (request("PodGroup", {"spec": {"queue": "physics"}}, namespace="lab"), TERMS, []),
+    "a group that names a queue": (request("PodGroup", {"spec": {"queue": "physics"}}, namespace="lab"), POLICY, []),
     "a group in a namespace with a queue": (
-        request("PodGroup", {"spec": {"queue": "default"}}, namespace="lab"), TERMS,
+        request("PodGroup", {"spec": {"queue": "default"}}, namespace="lab"), POLICY,
         [{"op": "replace", "path": "/spec/queue", "value": "science"}]),
-    "a group that says nothing at all": (
-        request("PodGroup", {}), TERMS, [{"op": "add", "path": "/spec", "value": {"queue": "default"}}]),
+    "empty group": (
+        request("PodGroup", {}), POLICY, [{"op": "add", "path": "/spec", "value": {"queue": "default"}}]),
     "a group that names its queue by annotation": (
         request("PodGroup", {"metadata": {"annotations": {QUEUE_NAME: "physics"}}, "spec": {"queue": "default"}},
-                namespace="lab"), TERMS, []),
+                namespace="lab"), POLICY, []),
     "a native group in a namespace with a queue": (
-        request("PodGroup", {}, namespace="lab", group=NATIVE), TERMS,
+        request("PodGroup", {}, namespace="lab", group=NATIVE), POLICY,
         [{"op": "add", "path": "/metadata/annotations", "value": {QUEUE_NAME: "science"}}]),
-    "a native group elsewhere": (request("PodGroup", {}, group=NATIVE), TERMS, []),
-    "a change": (request("PodGroup", {"spec": {}}, before={"spec": {}}), TERMS, []),
-    "what cannot be read": (request("PodGroup", {"spec": {"minMember": "x"}}, namespace="lab"), TERMS, []),
-    "what a plugin needs": (
+    "a native group elsewhere": (request("PodGroup", {}, group=NATIVE), POLICY, []),
+    "a change": (request("PodGroup", {"spec": {}}, before={"spec": {}}), POLICY, []),
+    "invalid group": (request("PodGroup", {"spec": {"minMember": "x"}}, namespace="lab"), POLICY, []),
+    "mutation by plugin": (
         request("Pod", pod(annotations={"share": "2"})), SHARING,
         [{"op": "add", "path": "/spec/containers/0/env", "value": [{"name": "SHARE", "value": "2"}]}]),
-    "what a plugin would need for pods of others": (
+    "no mutation of other schedulers' pods": (
         request("Pod", pod(scheduler="other", annotations={"share": "2"})), SHARING, []),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("story", CASES)
-def test_what_was_not_said_is_filled_in_once(story: str) -> None:
-    asked, terms, wanted = CASES[story]
-    patch = patch_for(asked, FACTS, terms)
+@pytest.mark.parametrize("title", CASES)
+def test_defaults_are_set_once(title: str) -> None:
+    asked, policy, wanted = CASES[title]
+    patch = patch_for(asked, FACTS, policy)
     assert patch == wanted
     asked = replace_object(asked, json_patch(asked.object, patch))
-    assert patch_for(asked, FACTS, terms) == []
+    assert patch_for(asked, FACTS, policy) == []
 
 
 def replace_object(asked: Request, document: Document) -> Request:
     return Request(asked.uid, asked.kind, asked.name, asked.namespace, asked.operation, object=document)
 
 
-def test_plugins_of_the_binder_have_a_say_in_what_comes_in() -> None:
+def test_binder_plugins_validate_and_mutate_pods() -> None:
     odd = request("Pod", pod(annotations={"share": "half"}))
-    words = "Pod team/story: metadata.annotations[share]: 'half' is no share; write a number"
-    assert review(odd, FACTS, SHARING).message == words
+    message = "Pod team/sample: metadata.annotations[share]: 'half' is not a share; write a number"
+    assert review(odd, FACTS, SHARING).message == message
     assert review(request("Pod", pod(annotations={"share": "2"})), FACTS, SHARING).is_allowed
     job = request("Job", {"spec": {"template": pod(annotations={"share": "half"})}})
-    assert "Job team/story: spec.template.metadata.annotations[share]: 'half'" in review(job, FACTS, SHARING).message
+    assert "Job team/sample: spec.template.metadata.annotations[share]: 'half'" in review(job, FACTS, SHARING).message
 
 
-def test_what_was_given_stays_as_it_is() -> None:
+def test_explicit_values_are_kept() -> None:
     asked = request("Pod", pod(scheduler="default-scheduler", annotations={GROUP_NAME: "g", "share": "2"}))
     before = repr(asked.object)
-    assert patch_for(asked, FACTS, replace(TERMS, plugins=(Shares(),)))
+    assert patch_for(asked, FACTS, replace(POLICY, plugins=(Shares(),)))
     assert repr(asked.object) == before
 
 
@@ -127,7 +127,7 @@ JSON = st.recursive(
 
 @examples(150)
 @given(JSON, JSON)
-def test_a_patch_makes_one_out_of_the_other(before: Any, after: Any) -> None:
+def test_patch_turns_before_into_after(before: Any, after: Any) -> None:
     before, after = {"x": before}, {"x": after}
     patch = patch_between(before, after)
     assert repr(sorted_deep(json_patch(before, patch))) == repr(sorted_deep(after))
@@ -140,24 +140,24 @@ def sorted_deep(value: Any) -> Any:
     return [sorted_deep(each) for each in value] if isinstance(value, list) else value
 
 
-GPU_TERMS = AdmissionPolicy(plugins=(GpuSharingPlugin(),))
+GPU_POLICY = AdmissionPolicy(plugins=(GpuSharingPlugin(),))
 
 
 def sharing(**annotations: str) -> Request:
     return request("Pod", pod(annotations=annotations))
 
 
-def test_a_pod_that_shares_a_gpu_is_made_ready_for_it_once() -> None:
+def test_gpu_sharing_pod_is_mutated_once() -> None:
     asked = sharing(**{FRACTION: "0.5"})
-    assert review(asked, FACTS, GPU_TERMS).is_allowed
-    patch = patch_for(asked, FACTS, GPU_TERMS)
+    assert review(asked, FACTS, GPU_POLICY).is_allowed
+    patch = patch_for(asked, FACTS, GPU_POLICY)
     assert {each["path"].split("/")[1] for each in patch} == {"metadata", "spec"}
     ready = replace_object(asked, json_patch(asked.object, patch))
-    assert patch_for(ready, FACTS, GPU_TERMS) == []
-    assert review(ready, FACTS, GPU_TERMS).is_allowed
+    assert patch_for(ready, FACTS, GPU_POLICY) == []
+    assert review(ready, FACTS, GPU_POLICY).is_allowed
 
 
 @pytest.mark.parametrize("share", ["0", "1.5", "-1", "half", "nan"])
-def test_a_share_that_is_none_is_refused(share: str) -> None:
-    message = review(sharing(**{FRACTION: share}), FACTS, GPU_TERMS).message
-    assert message.startswith(f"Pod team/story: metadata.annotations[{FRACTION}]: "), message
+def test_invalid_gpu_fraction_is_rejected(share: str) -> None:
+    message = review(sharing(**{FRACTION: share}), FACTS, GPU_POLICY).message
+    assert message.startswith(f"Pod team/sample: metadata.annotations[{FRACTION}]: "), message

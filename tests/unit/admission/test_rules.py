@@ -1,4 +1,4 @@
-"""What is refused at the door, in which words, and what comes in."""
+"""Admission rules: which objects are rejected, with which message, and which are admitted."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ import pytest
 from stromboli.admission.facts import AUTHORISATION, FROZEN_FIELDS, PRIORITIES, PRIORITY_CLASSES, AdmissionPolicy
 from stromboli.admission.requests import Request, User
 from stromboli.admission.review import review
-from tests.unit.admission.requests import ADMINISTRATOR, ALICE, CONTROLLER, FACTS, TERMS, WIDE, Document, pod, request
+from tests.unit.admission.requests import ADMINISTRATOR, ALICE, CONTROLLER, FACTS, POLICY, WIDE, Document, pod, request
 from tests.unit.admission.requests import queue as world_queue
 
 QUEUE_NAME = "scheduling.volcano.sh/queue-name"
 PREEMPTABLE = "volcano.sh/preemptable"
 
 
-def told(asked: Request, terms: AdmissionPolicy = TERMS) -> str:
-    """The message of a refusal; empty for what comes in."""
-    verdict = review(asked, FACTS, terms)
+def message_of(review_request: Request, policy: AdmissionPolicy = POLICY) -> str:
+    """The message of a rejection; empty if the object is admitted."""
+    verdict = review(review_request, FACTS, policy)
     return "" if verdict.is_allowed else verdict.message
 
 
-def used(asked: Request, terms: AdmissionPolicy = TERMS) -> set[str]:
-    """The queues that whoever asks must be allowed to use."""
-    return {use.queue for use in review(asked, FACTS, terms).uses}
+def used(review_request: Request, policy: AdmissionPolicy = POLICY) -> set[str]:
+    """The queues that the user must be allowed to use."""
+    return {use.queue for use in review(review_request, FACTS, policy).uses}
 
 
 class Case(NamedTuple):
-    story: str
+    name: str
     kind: str
     document: Document
-    #: How the message goes on after the name of the object; empty for what comes in.
+    #: The message after the name of the object; empty if it is admitted.
     refusal: str = ""
 
     def __str__(self) -> str:
-        return self.story
+        return self.name
 
 
 def group(**spec: Any) -> Document:
@@ -48,14 +48,14 @@ def sub_groups(**policy: Any) -> Document:
 
 
 def queue(annotations: dict[str, str] | None = None, **spec: Any) -> Document:
-    return {"metadata": {"name": spec.pop("name", "story"), "annotations": annotations or {}}, "spec": spec}
+    return {"metadata": {"name": spec.pop("name", "sample"), "annotations": annotations or {}}, "spec": spec}
 
 
 def tree(path: str, weights: str) -> Document:
     return queue({"volcano.sh/hierarchy": path, "volcano.sh/hierarchy-weights": weights})
 
 
-def hyper_node(*members: Document, tier: int | None = 1, name: str = "story") -> Document:
+def hyper_node(*members: Document, tier: int | None = 1, name: str = "sample") -> Document:
     return {"metadata": {"name": name}, "spec": {"tier": tier, "members": list(members)}}
 
 
@@ -68,77 +68,82 @@ def topology(*labels: str) -> Document:
 
 
 MINIMUM = "spec.minMember: "
-TIERS = "a tier has a number or a name; keep highestTierAllowed or highestTierName, not both"
+TIERS = "both a tier number and a tier name are set; keep highestTierAllowed or highestTierName, not both"
 EITHER = "name another, or leave it empty"
 HIERARCHY = "metadata.annotations[volcano.sh/hierarchy"
 
 SENSE = [
     Case("a group", "PodGroup", group()),
-    Case("a group of nobody", "PodGroup", group(minMember=0)),
-    Case("fewer than none", "PodGroup", group(minMember=-1), f"{MINIMUM}must not be negative, got -1; write 0 or more"),
-    Case("more than can be counted", "PodGroup", group(minMember=2**31),
+    Case("a group without minimum", "PodGroup", group(minMember=0)),
+    Case("negative minimum", "PodGroup", group(minMember=-1),
+         f"{MINIMUM}must not be negative, got -1; write 0 or more"),
+    Case("minimum above 32 bits", "PodGroup", group(minMember=2**31),
          f"{MINIMUM}expected an integer of at most 2147483647; write a smaller number"),
-    Case("a role of fewer than none", "PodGroup", group(minTaskMember={"ps": -1}),
+    Case("negative minimum of a role", "PodGroup", group(minTaskMember={"ps": -1}),
          "spec.minTaskMember.ps: must not be negative, got -1; write 0 or more"),
-    Case("amounts that are none", "PodGroup", group(minResources={"cpu": "many"}), "spec.minResources.cpu: "),
-    Case("sub-groups that agree", "PodGroup", sub_groups(subGroupSize=2, minSubGroups=2)),
+    Case("invalid amounts", "PodGroup", group(minResources={"cpu": "many"}), "spec.minResources.cpu: "),
+    Case("consistent sub-groups", "PodGroup", sub_groups(subGroupSize=2, minSubGroups=2)),
     Case("sub-groups that need more than the group", "PodGroup", sub_groups(subGroupSize=3, minSubGroups=2),
-         f"{MINIMUM}is 4, but the sub-groups need 6 members; write 6, or ask for less"),
-    Case("sub-groups that cannot be told apart", "PodGroup", sub_groups(minSubGroups=1, matchLabelKeys=[]),
-         "spec.subGroupPolicy[0].minSubGroups: no sub-group can ever be there; name the labels"),
-    Case("sub-groups of nobody", "PodGroup", sub_groups(subGroupSize=0), "spec.subGroupPolicy[0].subGroupSize: must"),
+         f"{MINIMUM}is 4, but the sub-groups need 6 members; write 6, or lower the minimums of sub-groups"),
+    Case("sub-groups without label keys", "PodGroup", sub_groups(minSubGroups=1, matchLabelKeys=[]),
+         "spec.subGroupPolicy[0].minSubGroups: no sub-group can exist; name the labels"),
+    Case("sub-group size of zero", "PodGroup", sub_groups(subGroupSize=0), "spec.subGroupPolicy[0].subGroupSize: must"),
     Case("two tiers", "PodGroup", group(networkTopology={"highestTierAllowed": 1, "highestTierName": "rack"}),
          f"spec.networkTopology: {TIERS}"),
     Case("two tiers of a part", "PodGroup",
          sub_groups(networkTopology={"highestTierAllowed": 1, "highestTierName": "rack"}),
          f"spec.subGroupPolicy[0].networkTopology: {TIERS}"),
-    Case("an odd mode", "PodGroup", group(networkTopology={"mode": "firm"}),
+    Case("unknown mode", "PodGroup", group(networkTopology={"mode": "firm"}),
          "spec.networkTopology.mode: 'firm' is not known; write hard or soft"),
-    Case("a tier below all", "PodGroup", group(networkTopology={"highestTierAllowed": -1}),
+    Case("negative tier", "PodGroup", group(networkTopology={"highestTierAllowed": -1}),
          "spec.networkTopology.highestTierAllowed: must not be negative, got -1; write 0 or more"),
-    Case("a queue that is not there", "PodGroup", group(queue="nowhere"),
+    Case("unknown queue", "PodGroup", group(queue="nowhere"),
          "spec.queue: queue 'nowhere' does not exist; create it, or name another"),
     Case("a closed queue", "PodGroup", group(queue="shut"),
-         "spec.queue: queue 'shut' is Closed; name one that is Open, or ask for it to be opened"),
-    Case("a closing queue", "PodGroup", group(queue="shutting"), "spec.queue: queue 'shutting' is Closing; name one"),
-    Case("all that is wrong", "PodGroup", group(minMember=-1, queue="nowhere"),
+         "spec.queue: queue 'shut' is Closed; name a queue that is Open, or have it opened"),
+    Case("a closing queue", "PodGroup", group(queue="shutting"),
+         "spec.queue: queue 'shutting' is Closing; name a queue"),
+    Case("several violations", "PodGroup", group(minMember=-1, queue="nowhere"),
          f"{MINIMUM}must not be negative, got -1; write 0 or more; and spec.queue: queue 'nowhere' does not exist"),
     Case("a queue", "Queue", queue(weight=2, parent="science")),
     Case("a queue below the root", "Queue", queue(parent="root")),
     Case("the root", "Queue", queue(name="root", parent="root")),
-    Case("something above the root", "Queue", queue(name="root", parent="science"),
-         "spec.parent: there is nothing above the root; leave it empty"),
-    Case("a weight of nothing", "Queue", queue(weight=0), "spec.weight: must be at least 1, got 0"),
-    Case("no parent", "Queue", queue(parent="nobody"), f"spec.parent: queue 'nobody' does not exist; {EITHER}"),
-    Case("its own parent", "Queue", queue(parent="story"), f"spec.parent: a queue cannot lie below itself; {EITHER}"),
-    Case("a circle", "Queue", queue(name="science", parent="physics", capability={"cpu": "10"}),
+    Case("parent of the root", "Queue", queue(name="root", parent="science"),
+         "spec.parent: the root queue has no parent; leave it empty"),
+    Case("weight of zero", "Queue", queue(weight=0), "spec.weight: must be at least 1, got 0"),
+    Case("unknown parent", "Queue", queue(parent="unknown"), f"spec.parent: queue 'unknown' does not exist; {EITHER}"),
+    Case("its own parent", "Queue", queue(parent="sample"),
+         f"spec.parent: a queue cannot be its own ancestor; {EITHER}"),
+    Case("a cycle", "Queue", queue(name="science", parent="physics", capability={"cpu": "10"}),
          f"spec.parent: the queue is its own ancestor; {EITHER}"),
-    Case("more owed than allowed", "Queue", queue(deserved={"cpu": "3"}, capability={"cpu": "2"}),
-         "spec.deserved.cpu: 3 is more than spec.capability, 2; lower it, or raise the other"),
-    Case("more guaranteed than owed", "Queue", queue(guarantee={"resource": {"cpu": "3"}}, deserved={"cpu": "500m"}),
-         "spec.guarantee.resource.cpu: 3 is more than spec.deserved, 500m; lower it, or raise the other"),
-    Case("amounts that agree", "Queue", queue(deserved={"cpu": "2"}, capability={"cpu": "2", "memory": "1Gi"})),
+    Case("deserved above capability", "Queue", queue(deserved={"cpu": "3"}, capability={"cpu": "2"}),
+         "spec.deserved.cpu: 3 exceeds spec.capability, 2; lower it, or raise the other"),
+    Case("guarantee above deserved", "Queue", queue(guarantee={"resource": {"cpu": "3"}}, deserved={"cpu": "500m"}),
+         "spec.guarantee.resource.cpu: 3 exceeds spec.deserved, 500m; lower it, or raise the other"),
+    Case("consistent amounts", "Queue", queue(deserved={"cpu": "2"}, capability={"cpu": "2", "memory": "1Gi"})),
     Case("guarantees within the parent", "Queue", queue(parent="science", guarantee={"resource": {"cpu": "4"}})),
     Case("guarantees beyond the parent", "Queue", queue(parent="science", guarantee={"resource": {"cpu": "5"}}),
-         "spec.guarantee.resource: the queues below 'science' are guaranteed 11 of cpu, and it may use 10; lower"),
-    Case("a parent that gets less", "Queue", queue(name="science", capability={"cpu": "5"}),
-         "spec.guarantee.resource: the queues below 'science' are guaranteed 6 of cpu, and it may use 5; lower"),
-    Case("a place in a tree", "Queue", tree("root/a/b", "1/2/4")),
-    Case("a tree without a root", "Queue", tree("a/b", "1/2"), f"{HIERARCHY}]: 'a/b' is no path from the root; write"),
-    Case("a level without a name", "Queue", tree("root//b", "1/2/3"), f"{HIERARCHY}]: 'root//b' is no path"),
-    Case("a weight too few", "Queue", tree("root/a/b", "1/2"), f"{HIERARCHY}-weights]: '1/2' has not one weight per"),
-    Case("a weight that is none", "Queue", tree("root/a", "1/nan"), f"{HIERARCHY}-weights]: '1/nan' holds what is no"),
+         "spec.guarantee.resource: the children of 'science' are guaranteed 11 of cpu, more than its"),
+    Case("capability of the parent lowered", "Queue", queue(name="science", capability={"cpu": "5"}),
+         "spec.guarantee.resource: the children of 'science' are guaranteed 6 of cpu, more than its"),
+    Case("hierarchy annotations", "Queue", tree("root/a/b", "1/2/4")),
+    Case("a tree without a root", "Queue", tree("a/b", "1/2"),
+         f"{HIERARCHY}]: 'a/b' is not a path from the root; write"),
+    Case("a level without a name", "Queue", tree("root//b", "1/2/3"), f"{HIERARCHY}]: 'root//b' is not a path"),
+    Case("missing weight", "Queue", tree("root/a/b", "1/2"),
+         f"{HIERARCHY}-weights]: '1/2' does not have one weight per"),
+    Case("invalid weight", "Queue", tree("root/a", "1/nan"), f"{HIERARCHY}-weights]: '1/nan' contains an invalid"),
     Case("classes with blanks", "Queue", queue({PRIORITY_CLASSES: "high low"}),
-         f"metadata.annotations[{PRIORITY_CLASSES}]: names of priority classes have no blanks; put commas between"),
+         f"metadata.annotations[{PRIORITY_CLASSES}]: names of priority classes cannot contain spaces; separate them"),
     Case("a hypernode", "HyperNode", hyper_node(nodes(regexMatch={"pattern": "^a-[0-9]+$"}))),
-    Case("members that come later", "HyperNode", hyper_node(nodes(exactMatch={"name": "not-there"}))),
+    Case("members that do not exist yet", "HyperNode", hyper_node(nodes(exactMatch={"name": "not-there"}))),
     Case("no tier", "HyperNode", hyper_node(tier=None), "spec.tier: must be a number that is not negative; write 0"),
-    Case("the name of the cluster", "HyperNode", hyper_node(name="<cluster-top-hypernode>"), "metadata.name: this"),
-    Case("a pattern that is none", "HyperNode", hyper_node(nodes(regexMatch={"pattern": "a("})),
+    Case("reserved name", "HyperNode", hyper_node(name="<cluster-top-hypernode>"), "metadata.name: this"),
+    Case("invalid pattern", "HyperNode", hyper_node(nodes(regexMatch={"pattern": "a("})),
          "spec.members[0].selector.regexMatch.pattern: "),
-    Case("a pattern that looks back", "HyperNode", hyper_node(nodes(regexMatch={"pattern": r"(a)\1"})),
+    Case("pattern with back-reference", "HyperNode", hyper_node(nodes(regexMatch={"pattern": r"(a)\1"})),
          "spec.members[0].selector.regexMatch.pattern: "),
-    Case("two ways to choose", "HyperNode", hyper_node(nodes(exactMatch={"name": "a"}, labelMatch={})),
+    Case("two selectors", "HyperNode", hyper_node(nodes(exactMatch={"name": "a"}, labelMatch={})),
          "spec.members[0].selector: exactly one of exactMatch, regexMatch and labelMatch is needed"),
     Case("a hypernode by pattern", "HyperNode",
          hyper_node({"type": "HyperNode", "selector": {"regexMatch": {"pattern": "a"}}}),
@@ -148,23 +153,23 @@ SENSE = [
     Case("a level twice", "Topology", topology("rack", "rack"),
          "spec.levels[1].nodeLabel: 'rack' is a level already; name each label once"),
     Case("a pod", "Pod", pod()),
-    Case("a pod of others makes no difference", "Pod", pod(scheduler="other", group="else/where")),
+    Case("pod of another scheduler", "Pod", pod(scheduler="other", group="else/where")),
     Case("a group of another namespace", "Pod", pod(group="else/where"),
-         "metadata.annotations[scheduling.k8s.io/group-name]: 'else/where' would be in another namespace; members are"),
-    Case("a request that is none", "Pod", pod(cpu="-1"), "spec.containers[0].resources.requests.cpu"),
+         "metadata.annotations[scheduling.k8s.io/group-name]: 'else/where' is in another namespace; a pod and"),
+    Case("invalid request", "Pod", pod(cpu="-1"), "spec.containers[0].resources.requests.cpu"),
     Case("a plain pod in a closed queue", "Pod", pod(annotations={QUEUE_NAME: "shut"}),
-         f"metadata.annotations[{QUEUE_NAME}]: queue 'shut' is Closed; name one"),
+         f"metadata.annotations[{QUEUE_NAME}]: queue 'shut' is Closed; name a queue"),
     Case("a plain pod in no queue, by label", "Pod", pod(labels={"volcano.sh/queue-name": "nowhere"}),
          "metadata.labels[volcano.sh/queue-name]: queue 'nowhere' does not exist; create it"),
-    Case("a pod of a group that comes later", "Pod", pod(group="later", annotations={QUEUE_NAME: "shut"})),
+    Case("pod of a group that does not exist yet", "Pod", pod(group="later", annotations={QUEUE_NAME: "shut"})),
     Case("a job", "Job", {"spec": {"template": pod()}}),
     Case("a job in no queue", "Job", {"spec": {"template": pod(annotations={QUEUE_NAME: "nowhere"})}},
          f"spec.template.metadata.annotations[{QUEUE_NAME}]: queue 'nowhere' does not exist; create it"),
-    Case("a job that names a queue for its pods", "Job",
+    Case("job with a queue annotation", "Job",
          {"metadata": {"annotations": {QUEUE_NAME: "shut"}}, "spec": {"template": pod()}},
-         "metadata.annotations: queue 'shut' is Closed; name one"),
-    Case("a job whose pods go elsewhere", "Job", {"spec": {"template": pod(group="else/where")}},
-         "spec.template.metadata.annotations[scheduling.k8s.io/group-name]: 'else/where' would be in another"),
+         "metadata.annotations: queue 'shut' is Closed; name a queue"),
+    Case("job with pods of another namespace", "Job", {"spec": {"template": pod(group="else/where")}},
+         "spec.template.metadata.annotations[scheduling.k8s.io/group-name]: 'else/where' is in another"),
     Case("a cron job in no queue", "CronJob",
          {"spec": {"jobTemplate": {"spec": {"template": pod(annotations={QUEUE_NAME: "nowhere"})}}}},
          f"spec.jobTemplate.spec.template.metadata.annotations[{QUEUE_NAME}]: queue 'nowhere' does not exist"),
@@ -173,61 +178,61 @@ SENSE = [
 
 
 @pytest.mark.parametrize("case", SENSE, ids=str)
-def test_what_makes_no_sense_is_refused_with_field_and_remedy(case: Case) -> None:
-    asked = request(case.kind, case.document)
-    name = asked.name if case.kind in WIDE else f"team/{asked.name}"
-    message = told(asked)
+def test_invalid_object_is_rejected_with_field_and_remedy(case: Case) -> None:
+    review_request = request(case.kind, case.document)
+    name = review_request.name if case.kind in WIDE else f"team/{review_request.name}"
+    message = message_of(review_request)
     if not case.refusal:
         assert message == ""
     else:
         assert message.startswith(f"{case.kind} {name}: {case.refusal}"), message
 
 
-NEEDED = "is needed by everybody; close it if it shall take no work"
+NEEDED = "is protected; close it to stop accepting work"
 DELETIONS = {
     "root": f"queue 'root' {NEEDED}",
     "default": f"queue 'default' {NEEDED}",
-    "science": "queues lie below it: physics; delete them first, or give them another parent",
+    "science": "the queue has children: physics; delete them first, or give them another parent",
     "physics": "",
     "shut": "",
 }
 
 
 @pytest.mark.parametrize("name", DELETIONS)
-def test_queues_that_others_need_stay(name: str) -> None:
-    message = told(request("Queue", queue(name=name), operation="DELETE"))
+def test_deletion_of_needed_queue_is_rejected(name: str) -> None:
+    message = message_of(request("Queue", queue(name=name), operation="DELETE"))
     assert message == (f"Queue {name}: metadata.name: {DELETIONS[name]}" if DELETIONS[name] else "")
 
 
-def test_a_native_group_is_held_to_the_same() -> None:
+def test_native_group_follows_the_same_rules() -> None:
     spec = {"schedulingPolicy": {"gang": {"minCount": 2}}}
     annotated = {"metadata": {"annotations": {QUEUE_NAME: "nowhere"}}, "spec": spec}
     native = "scheduling.k8s.io"
-    assert told(request("PodGroup", {"spec": spec}, group=native)) == ""
-    assert "queue 'nowhere' does not exist" in told(request("PodGroup", annotated, group=native))
-    assert "spec.schedulingPolicy: must be either gang or basic" in told(request("PodGroup", {}, group=native))
+    assert message_of(request("PodGroup", {"spec": spec}, group=native)) == ""
+    assert "queue 'nowhere' does not exist" in message_of(request("PodGroup", annotated, group=native))
+    assert "spec.schedulingPolicy: must be either gang or basic" in message_of(request("PodGroup", {}, group=native))
 
 
-def test_a_job_of_volcano_is_held_to_its_queue() -> None:
+def test_volcano_job_needs_access_to_its_queue() -> None:
     document = {
         "spec": {"schedulerName": "volcano", "queue": "shut", "tasks": [{"template": pod(scheduler="volcano")}]}
     }
-    asked = request("Job", document, group="batch.volcano.sh")
-    assert told(asked).startswith("Job team/story: spec.queue: queue 'shut' is Closed")
+    review_request = request("Job", document, group="batch.volcano.sh")
+    assert message_of(review_request).startswith("Job team/sample: spec.queue: queue 'shut' is Closed")
 
 
 WARNINGS = [
     (group(priorityClassName="lost"), ("spec.priorityClassName: priority class 'lost' does not exist yet; the default "
-     "priority holds",)),
+     "priority applies",)),
     (group(minMember=1, minTaskMember={"a": 1, "b": 1}), ("spec.minTaskMember: the minimums of roles add up to 2; they "
-     "hold only when spec.minMember is as large",)),
+     "apply only if spec.minMember is at least as large",)),
     (group(priorityClassName="system-node-critical"), ()),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("document", "warnings"), WARNINGS)
-def test_what_is_only_odd_is_said(document: Document, warnings: tuple[str, ...]) -> None:
-    verdict = review(request("PodGroup", document), FACTS, TERMS)
+def test_suspicious_object_gets_warning(document: Document, warnings: tuple[str, ...]) -> None:
+    verdict = review(request("PodGroup", document), FACTS, POLICY)
     assert verdict.is_allowed
     assert verdict.warnings == warnings
 
@@ -236,7 +241,7 @@ def test_what_is_only_odd_is_said(document: Document, warnings: tuple[str, ...])
 
 
 class Use(NamedTuple):
-    story: str
+    name: str
     kind: str
     document: Document
     #: The queues that the tenant must be allowed to use.
@@ -245,7 +250,7 @@ class Use(NamedTuple):
     namespace: str = "team"
 
     def __str__(self) -> str:
-        return self.story
+        return self.name
 
 
 TEMPLATE = {"spec": {"template": pod(annotations={QUEUE_NAME: "science"})}}
@@ -254,42 +259,42 @@ USES = [
     Use("a group", "PodGroup", group(queue="science"), {"science"}),
     Use("a group by annotation", "PodGroup",
         {"metadata": {"annotations": {QUEUE_NAME: "science"}}, "spec": {"queue": "default"}}, {"science"}),
-    Use("a queue for everybody", "PodGroup", group(), set()),
-    Use("somebody who is trusted", "PodGroup", group(queue="science"), set(), ADMINISTRATOR),
+    Use("public queue", "PodGroup", group(), set()),
+    Use("trusted user", "PodGroup", group(queue="science"), set(), ADMINISTRATOR),
     Use("a controller", "Pod", pod(owner=("batch/v1", "Job"), annotations={QUEUE_NAME: "science"}), set(), CONTROLLER),
     Use("a plain pod", "Pod", pod(annotations={QUEUE_NAME: "science"}), {"science"}),
     Use("a plain pod of a namespace with a queue", "Pod", pod(), {"science"}, namespace="lab"),
-    Use("a plain pod that says nothing", "Pod", pod(), set()),
+    Use("plain pod without queue", "Pod", pod(), set()),
     Use("a member", "Pod", pod(group="gang"), {"science"}),
-    Use("a pod of an owner that nobody asks", "Pod", pod(owner=("example.com/v1", "Workload")), set()),
-    Use("a pod of others", "Pod", pod(scheduler="other", annotations={QUEUE_NAME: "science"}), set()),
-    Use("a pod that is meant for us", "Pod", pod(scheduler="default-scheduler", group="gang"), {"science"}),
+    Use("pod of an owner without queue", "Pod", pod(owner=("example.com/v1", "Workload")), set()),
+    Use("pod of another scheduler", "Pod", pod(scheduler="other", annotations={QUEUE_NAME: "science"}), set()),
+    Use("pod with a group and no scheduler", "Pod", pod(scheduler="default-scheduler", group="gang"), {"science"}),
     Use("a job", "Job", TEMPLATE, {"science"}),
     Use("a job of a namespace with a queue", "Job", {"spec": {"template": pod()}}, {"science"}, namespace="lab"),
-    Use("a job of others", "Job",
+    Use("job of another scheduler", "Job",
         {"spec": {"template": pod(scheduler="other", annotations={QUEUE_NAME: "science"})}}, set()),
     Use("a job of a group", "Job", {"spec": {"template": pod(group="gang")}}, {"science"}),
-    Use("a deployment that names the queue itself", "Deployment",
+    Use("deployment with queue annotation", "Deployment",
         {"metadata": {"annotations": {QUEUE_NAME: "science"}}, "spec": {"template": pod()}}, {"science"}),
     Use("a cron job", "CronJob", {"spec": {"jobTemplate": TEMPLATE}}, {"science"}),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("case", USES, ids=str)
-def test_tenants_need_the_queue_that_they_use(case: Use) -> None:
-    asked = request(case.kind, case.document, user=case.user, namespace=case.namespace)
-    verdict = review(asked, FACTS, TERMS)
+def test_tenant_needs_access_to_queue(case: Use) -> None:
+    review_request = request(case.kind, case.document, user=case.user, namespace=case.namespace)
+    verdict = review(review_request, FACTS, POLICY)
     assert verdict.is_allowed, verdict.message
-    assert used(asked) == case.uses
-    assert not used(asked, AdmissionPolicy(without=frozenset((AUTHORISATION,))))
+    assert used(review_request) == case.uses
+    assert not used(review_request, AdmissionPolicy(without=frozenset((AUTHORISATION,))))
 
 
-def test_nobody_but_controllers_makes_pods_for_an_owner() -> None:
+def test_pod_with_owner_by_user_is_forbidden() -> None:
     document = pod(owner=("batch/v1", "Job"))
-    words = "metadata.ownerReferences: pods of Job 'owner' are made by its controller; leave the owner out"
-    assert words in told(request("Pod", document, user=ALICE))
-    assert words in told(request("Pod", document, before=pod(), user=ALICE))
-    assert told(request("Pod", document, user=CONTROLLER)) == ""
+    message = "metadata.ownerReferences: pods of Job 'owner' are created by its controller; remove the owner reference"
+    assert message in message_of(request("Pod", document, user=ALICE))
+    assert message in message_of(request("Pod", document, before=pod(), user=ALICE))
+    assert message_of(request("Pod", document, user=CONTROLLER)) == ""
 
 
 class Priority(NamedTuple):
@@ -299,32 +304,32 @@ class Priority(NamedTuple):
     user: User = ALICE
 
 
-LISTED = "is not for queue 'science'; use one of low, lower"
+LISTED = "is not allowed in queue 'science'; use one of low, lower"
 PRIORITY = {
     "one of the queue's": Priority("PodGroup", group(queue="science", priorityClassName="low"), ""),
-    "another": Priority("PodGroup", group(queue="science", priorityClassName="high"),
+    "not listed": Priority("PodGroup", group(queue="science", priorityClassName="high"),
                         f"spec.priorityClassName: priority class 'high' {LISTED}"),
     "the default one": Priority("Pod", pod(group="gang", priorityClassName="usual"), ""),
     "none": Priority("PodGroup", group(queue="science"), ""),
     "in a queue that lists none": Priority("PodGroup", group(priorityClassName="high"), ""),
     "of a member": Priority("Pod", pod(group="gang", priorityClassName="high"),
                             f"spec.priorityClassName: priority class 'high' {LISTED}"),
-    "of pods to be made": Priority(
+    "of a pod template": Priority(
         "Job", {"spec": {"template": pod(annotations={QUEUE_NAME: "science"}, priorityClassName="high")}},
         f"spec.template.spec.priorityClassName: priority class 'high' {LISTED}"),
     "of an administrator": Priority("PodGroup", group(queue="science", priorityClassName="high"), "", ADMINISTRATOR),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("story", PRIORITY)
-def test_a_queue_says_which_priorities_it_takes(story: str) -> None:
-    case = PRIORITY[story]
-    asked = request(case.kind, case.document, user=case.user)
-    assert told(asked).partition("story: ")[2] == case.refusal
-    assert told(asked, AdmissionPolicy(without=frozenset((PRIORITIES,)))) == ""
+@pytest.mark.parametrize("name", PRIORITY)
+def test_priority_class_not_listed_by_queue_is_forbidden(name: str) -> None:
+    case = PRIORITY[name]
+    review_request = request(case.kind, case.document, user=case.user)
+    assert message_of(review_request).partition("sample: ")[2] == case.refusal
+    assert message_of(review_request, AdmissionPolicy(without=frozenset((PRIORITIES,)))) == ""
 
 
-# -- what stays as it was ---------------------------------------------------------------------------------------------
+# -- immutable fields -------------------------------------------------------------------------------------------------
 
 
 class Change(NamedTuple):
@@ -346,76 +351,76 @@ CHANGES = {
     "roles": Change("PodGroup", group(), group(minTaskMember={"a": 1}), "spec.minTaskMember"),
     "the network": Change("PodGroup", group(), group(networkTopology={"mode": "soft"}), "spec.networkTopology"),
     "sub-groups": Change("PodGroup", group(), group(subGroupPolicy=[{"name": "a"}]), "spec.subGroupPolicy"),
-    "who may push it aside": Change("PodGroup", group(), marked(group(), "labels", **{PREEMPTABLE: "false"}),
+    "preemptability": Change("PodGroup", group(), marked(group(), "labels", **{PREEMPTABLE: "false"}),
                                     f"metadata.annotations[{PREEMPTABLE}]"),
     "the status": Change("PodGroup", group(), {**group(), "status": {"phase": "Running"}}),
     "other annotations": Change("PodGroup", group(), marked(group(), note="x")),
     "the group of a pod": Change("Pod", pod(group="gang"), pod(group="other"),
                                  "metadata.annotations[scheduling.k8s.io/group-name]"),
-    "a pod that gets a group": Change("Pod", pod(), pod(group="gang")),
+    "a group for a pod without one": Change("Pod", pod(), pod(group="gang")),
     "the queue of a pod": Change("Pod", pod(), pod(labels={QUEUE_NAME: "physics"}), f"metadata.labels[{QUEUE_NAME}]"),
-    "who may push a pod aside": Change("Pod", pod(), pod(annotations={PREEMPTABLE: "false"}),
+    "preemptability of a pod": Change("Pod", pod(), pod(annotations={PREEMPTABLE: "false"}),
                                        f"metadata.annotations[{PREEMPTABLE}]"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("story", CHANGES)
-def test_what_decides_about_the_place_in_line_stays(story: str) -> None:
-    case = CHANGES[story]
-    asked = request(case.kind, case.after, before=case.before, user=ALICE)
-    verdict = review(asked, FACTS, TERMS)
-    frozen = [fault.words for fault in verdict.faults if "cannot be changed" in fault.words]
-    assert [words.partition(": ")[0] for words in frozen] == ([case.frozen] if case.frozen else [])
+@pytest.mark.parametrize("name", CHANGES)
+def test_change_of_scheduling_field_is_forbidden(name: str) -> None:
+    case = CHANGES[name]
+    review_request = request(case.kind, case.after, before=case.before, user=ALICE)
+    verdict = review(review_request, FACTS, POLICY)
+    frozen = [violation.message for violation in verdict.violations if "is immutable" in violation.message]
+    assert [message.partition(": ")[0] for message in frozen] == ([case.frozen] if case.frozen else [])
     assert verdict.is_forbidden is bool(case.frozen)
-    assert told(asked, AdmissionPolicy(without=frozenset((FROZEN_FIELDS,)))) == ""
-    assert told(request(case.kind, case.after, before=case.before, user=CONTROLLER)) == ""
+    assert message_of(review_request, AdmissionPolicy(without=frozenset((FROZEN_FIELDS,)))) == ""
+    assert message_of(request(case.kind, case.after, before=case.before, user=CONTROLLER)) == ""
 
 
-def test_a_pod_that_gets_a_group_needs_its_queue() -> None:
-    asked = request("Pod", pod(group="gang"), before=pod(), user=ALICE)
-    assert used(asked) == {"science"}
+def test_pod_added_to_group_needs_access_to_its_queue() -> None:
+    review_request = request("Pod", pod(group="gang"), before=pod(), user=ALICE)
+    assert used(review_request) == {"science"}
 
 
-def test_a_job_that_stays_in_its_queue_is_not_asked_again() -> None:
+def test_job_that_keeps_queue_needs_no_access_review() -> None:
     scaled = {"spec": {**TEMPLATE["spec"], "parallelism": 4}}
     assert not used(request("Job", scaled, before=TEMPLATE, user=ALICE))
     moved = {"spec": {"template": pod(annotations={QUEUE_NAME: "physics"})}}
     assert used(request("Job", moved, before=TEMPLATE, user=ALICE)) == {"physics"}
 
 
-OLD_FAULTS = [
+OLD_VIOLATIONS = [
     ("PodGroup", group(minMember=-1), marked(group(minMember=-1), note="x")),
-    ("Queue", queue(parent="nobody"), queue({"note": "x"}, parent="nobody")),
+    ("Queue", queue(parent="unknown"), queue({"note": "x"}, parent="unknown")),
     ("HyperNode", hyper_node(tier=-1), marked(hyper_node(tier=-1), note="x")),
     ("Pod", pod(group="else/where"), pod(group="else/where", annotations={"note": "x"})),
     ("Job", {"spec": {"template": pod(cpu="-1")}}, {"spec": {"template": pod(cpu="-1"), "parallelism": 2}}),
 ]
 
 
-@pytest.mark.parametrize(("kind", "before", "after"), OLD_FAULTS, ids=[each[0] for each in OLD_FAULTS])
-def test_what_was_wrong_before_holds_nobody_up(kind: str, before: Document, after: Document) -> None:
-    assert told(request(kind, after)) != ""
-    assert told(request(kind, after, before=before)) == ""
+@pytest.mark.parametrize(("kind", "before", "after"), OLD_VIOLATIONS, ids=[each[0] for each in OLD_VIOLATIONS])
+def test_existing_violation_does_not_block_other_change(kind: str, before: Document, after: Document) -> None:
+    assert message_of(request(kind, after)) != ""
+    assert message_of(request(kind, after, before=before)) == ""
 
 
-def test_who_is_on_the_way_out_is_let_go() -> None:
+def test_object_being_deleted_is_admitted() -> None:
     going = {**group(minMember=7), "metadata": {"deletionTimestamp": "2030-01-01T00:00:00Z"}}
-    assert told(request("PodGroup", going, before=group(), user=ALICE)) == ""
+    assert message_of(request("PodGroup", going, before=group(), user=ALICE)) == ""
 
 
-def test_other_kinds_and_parts_are_none_of_our_business() -> None:
-    assert told(request("PodGroup", group(minMember=-1), group="example.com")) == ""
+def test_unknown_kind_and_subresource_are_admitted() -> None:
+    assert message_of(request("PodGroup", group(minMember=-1), group="example.com")) == ""
     part = request("PodGroup", group(minMember=-1))
     part.sub_resource = "status"
-    assert told(part) == ""
+    assert message_of(part) == ""
 
 
-def test_a_queue_that_was_read_again_is_what_counts() -> None:
-    asked = request("PodGroup", group(queue="shut"))
-    assert review(asked, FACTS, TERMS).queues_in_doubt == {"shut"}
+def test_reread_queue_replaces_watched_one() -> None:
+    review_request = request("PodGroup", group(queue="shut"))
+    assert review(review_request, FACTS, POLICY).dependent_queues == {"shut"}
     opened = FACTS.queues["default"]
-    assert review(asked, FACTS.with_queues({"shut": opened}), TERMS).is_allowed
-    assert "does not exist" in review(asked, FACTS.with_queues({"shut": None}), TERMS).message
+    assert review(review_request, FACTS.with_queues({"shut": opened}), POLICY).is_allowed
+    assert "does not exist" in review(review_request, FACTS.with_queues({"shut": None}), POLICY).message
     assert FACTS.queues["shut"].status.state == "Closed"
 
 
@@ -425,7 +430,7 @@ FIELDS: dict[str, tuple[str, Document, str]] = {
     "a plain pod": ("Pod", pod(labels={QUEUE_NAME: "science"}), f"metadata.labels[{QUEUE_NAME}]"),
     "a plain pod in its namespace": ("Pod", pod(), "metadata.namespace"),
     "a job": ("Job", TEMPLATE, f"spec.template.metadata.annotations[{QUEUE_NAME}]"),
-    "a cron job whose jobs say it": (
+    "a cron job with an annotated job template": (
         "CronJob",
         {"spec": {"jobTemplate": {"metadata": {"annotations": {QUEUE_NAME: "science"}}, "spec": {"template": pod()}}}},
         "spec.jobTemplate.metadata.annotations",
@@ -433,26 +438,26 @@ FIELDS: dict[str, tuple[str, Document, str]] = {
 }
 
 
-@pytest.mark.parametrize("story", FIELDS)
-def test_it_is_known_where_the_queue_is_named(story: str) -> None:
-    kind, document, field = FIELDS[story]
+@pytest.mark.parametrize("name", FIELDS)
+def test_queue_use_names_field(name: str) -> None:
+    kind, document, field = FIELDS[name]
     namespace = "lab" if field == "metadata.namespace" else "team"
-    (use,) = review(request(kind, document, user=ALICE, namespace=namespace), FACTS, TERMS).uses
+    (use,) = review(request(kind, document, user=ALICE, namespace=namespace), FACTS, POLICY).uses
     assert (use.queue, use.field) == ("science", field)
 
 
-def test_a_tree_has_an_end() -> None:
+def test_queue_tree_depth_is_limited() -> None:
     names = [f"level-{number}" for number in range(70)]
     chain = {name: world_queue(name, parent=parent) for name, parent in zip(names[1:], names, strict=False)}
     facts = FACTS.with_queues({names[0]: world_queue(names[0], parent="root"), **chain})
-    assert review(request("Queue", queue(parent="level-40")), facts, TERMS).is_allowed
-    message = review(request("Queue", queue(parent="level-69")), facts, TERMS).message
+    assert review(request("Queue", queue(parent="level-40")), facts, POLICY).is_allowed
+    message = review(request("Queue", queue(parent="level-69")), facts, POLICY).message
     assert message == (
-        "Queue story: spec.parent: the queue would lie more than 64 levels deep; name one nearer to the root"
+        "Queue sample: spec.parent: the queue would be more than 64 levels deep; name a queue closer to the root"
     )
 
 
-def test_the_default_queue_can_have_another_name() -> None:
-    terms = replace(TERMS, default_queue="science")
-    asked = request("PodGroup", {"spec": {}}, user=ALICE)
-    assert used(asked, terms) == {"science"}
+def test_default_queue_name_is_configurable() -> None:
+    policy = replace(POLICY, default_queue="science")
+    review_request = request("PodGroup", {"spec": {}}, user=ALICE)
+    assert used(review_request, policy) == {"science"}

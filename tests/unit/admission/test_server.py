@@ -1,4 +1,4 @@
-"""The webhook over the wire: who is answered, who is turned away, and what is asked of the API server for it."""
+"""The webhook server: responses, rejections, access reviews and certificates."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ DEADLINE = 30.0
 
 @dataclass
 class Api:
-    """An API server that says who may use a queue, and what a queue is; and writes down what it was asked."""
+    """An API server for access reviews and queues, which records the reviews."""
 
     allows: bool = True
     status: int = 201
     queues: dict[str, Document] = field(default_factory=dict)
     asked: list[Document] = field(default_factory=list)
-    #: Nobody is answered before it is set.
+    #: Access reviews wait until it is set.
     gate: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def review(self, question: web.Request) -> web.Response:
@@ -80,10 +80,10 @@ async def client(api: Api) -> AsyncIterator[Client]:
     await runner.cleanup()
 
 
-# -- who may use a queue ----------------------------------------------------------------------------------------------
+# -- access reviews ---------------------------------------------------------------------------------------------------
 
 
-async def test_the_server_is_asked_as_the_person_who_asked_us(api: Api, client: Client) -> None:
+async def test_access_review_carries_the_requesting_user(api: Api, client: Client) -> None:
     user = User("alice", "7", ["team:a"], {"scopes": ["x"]})
     assert await Authorisation(client, 10).may_use(user, "science")
     attributes = {"group": "scheduling.volcano.sh", "resource": "queues", "verb": "use", "name": "science"}
@@ -91,7 +91,7 @@ async def test_the_server_is_asked_as_the_person_who_asked_us(api: Api, client: 
     assert api.asked == [{**person, "resourceAttributes": attributes}]
 
 
-async def test_an_answer_is_remembered_for_a_while(api: Api, client: Client) -> None:
+async def test_access_review_is_cached_until_ttl(api: Api, client: Client) -> None:
     moment = 0.0
     authorisation = Authorisation(client, 10, clock=lambda: moment)
     assert [await authorisation.may_use(ALICE, "science") for _ in range(3)] == [True] * 3
@@ -105,7 +105,7 @@ async def test_an_answer_is_remembered_for_a_while(api: Api, client: Client) -> 
     assert len(api.asked) == 4
 
 
-async def test_a_gang_asks_once(api: Api, client: Client) -> None:
+async def test_concurrent_equal_questions_share_one_access_review(api: Api, client: Client) -> None:
     api.gate.clear()
     authorisation = Authorisation(client, 0)
     members = [asyncio.create_task(authorisation.may_use(ALICE, "science")) for _ in range(50)]
@@ -117,15 +117,15 @@ async def test_a_gang_asks_once(api: Api, client: Client) -> None:
     assert len(api.asked) == 1
 
 
-async def test_no_answer_is_no_permission_and_is_not_remembered(api: Api, client: Client) -> None:
-    told: list[str] = []
-    authorisation = Authorisation(client, 10, told=told.append)
+async def test_failed_access_review_denies_and_is_not_cached(api: Api, client: Client) -> None:
+    results: list[str] = []
+    authorisation = Authorisation(client, 10, on_result=results.append)
     api.status = 500
     with pytest.raises(AuthorisationUnavailable):
         await authorisation.may_use(ALICE, "science")
     api.status = 201
     assert await authorisation.may_use(ALICE, "science")
-    assert told == ["unanswered", "allowed"]
+    assert results == ["unanswered", "allowed"]
 
 
 GROUP = {"spec": {"queue": "science"}}
@@ -136,24 +136,24 @@ FAILURES = {
         False,
         201,
         False,
-        "spec.queue: queue 'science': 'alice' may not use it; name another, or ask for the verb use",
+        "spec.queue: queue 'science': 'alice' may not use it; name another queue, or request the verb use",
     ),
-    "no answer": (True, 500, False, "spec.queue: queue 'science': nobody says whether 'alice' may use it"),
-    "no answer, and that will do": (True, 500, True, ""),
+    "no answer": (True, 500, False, "spec.queue: queue 'science': the access review for 'alice' failed"),
+    "no answer, allowed": (True, 500, True, ""),
 }
 
 
-@pytest.mark.parametrize("story", FAILURES)
-async def test_a_queue_is_used_by_those_who_may(api: Api, client: Client, story: str) -> None:
-    api.allows, api.status, lenient, words = FAILURES[story]
-    reviewer = Reviewer(client, lambda: FACTS, AdmissionPolicy(), Authorisation(client, 10), allows_unanswered=lenient)
+@pytest.mark.parametrize("title", FAILURES)
+async def test_queue_use_follows_access_review(api: Api, client: Client, title: str) -> None:
+    api.allows, api.status, lenient, message = FAILURES[title]
+    reviewer = Reviewer(client, lambda: FACTS, AdmissionPolicy(), Authorisation(client, 10), allow_unanswered=lenient)
     verdict = await reviewer.review(request("PodGroup", GROUP, user=ALICE))
-    assert verdict.is_allowed is (not words)
-    assert words in verdict.message
+    assert verdict.is_allowed is (not message)
+    assert message in verdict.message
     assert bool(verdict.warnings) is lenient
 
 
-async def test_a_queue_is_read_again_before_anything_is_refused_for_it(api: Api, client: Client) -> None:
+async def test_queue_is_read_again_before_rejection(api: Api, client: Client) -> None:
     reviewer = Reviewer(client, lambda: FACTS, AdmissionPolicy(), Authorisation(client, 10))
     asked = request("PodGroup", {"spec": {"queue": "fresh"}})
     assert "queue 'fresh' does not exist" in (await reviewer.review(asked)).message
@@ -163,11 +163,11 @@ async def test_a_queue_is_read_again_before_anything_is_refused_for_it(api: Api,
     assert "queue 'fresh' is Closed" in (await reviewer.review(asked)).message
 
 
-# -- over the wire ----------------------------------------------------------------------------------------------------
+# -- HTTPS ------------------------------------------------------------------------------------------------------------
 
 
 def write_certificate(folder: Path) -> ssl.SSLContext:
-    """Put a new certificate in place; answers who trusts it."""
+    """Write a new certificate; return a context that trusts it."""
     made = make_certificates()
     (folder / "tls.crt").write_bytes(made.certificate)
     (folder / "tls.key").write_bytes(made.key)
@@ -184,19 +184,19 @@ class Broken(BinderPlugin):
         return []
 
 
-TERMS = AdmissionPolicy(plugins=(Broken(),))
+POLICY = AdmissionPolicy(plugins=(Broken(),))
 
 
 class Door:
-    """A server that listens, and a way to speak to it."""
+    """A running webhook server, and a client of it."""
 
     def __init__(self, folder: Path, client: Client) -> None:
         self.trust = write_certificate(folder)
         self.certificate = Certificate(str(folder / "tls.crt"), str(folder / "tls.key"))
         self.metrics = AdmissionMetrics()
         self.problem: str | None = None
-        self.reviewer = Reviewer(client, lambda: FACTS, TERMS, Authorisation(client, 10))
-        self.server = Server(self.reviewer, self.metrics, at_once=2, ready=lambda: self.problem, body_seconds=0.3)
+        self.reviewer = Reviewer(client, lambda: FACTS, POLICY, Authorisation(client, 10))
+        self.server = Server(self.reviewer, self.metrics, concurrency=2, ready=lambda: self.problem, body_seconds=0.3)
         self.url = ""
 
     async def post(self, body: Any, path: str = "/validate", trust: ssl.SSLContext | None = None) -> tuple[int, bytes]:
@@ -208,8 +208,10 @@ class Door:
         ):
             return answer.status, await answer.read()
 
-    def turned_away(self, code: str) -> float:
-        return self.metrics.registry.get_sample_value("stromboli_admission_turned_away_total", {"code": code}) or 0.0
+    def rejected(self, code: str) -> float:
+        return (
+            self.metrics.registry.get_sample_value("stromboli_admission_rejected_requests_total", {"code": code}) or 0.0
+        )
 
 
 @pytest.fixture
@@ -226,7 +228,7 @@ def asked(kind: str, document: Document) -> bytes:
     return msgspec.json.encode({**review, "request": msgspec.to_builtins(request(kind, document, user=ALICE))})
 
 
-async def test_questions_are_answered(door: Door) -> None:
+async def test_review_requests_are_answered(door: Door) -> None:
     status, body = await door.post(asked("PodGroup", {"spec": {"queue": "nowhere", "minMember": 1}}))
     response = msgspec.json.decode(body)["response"]
     assert (status, response["uid"], response["allowed"]) == (200, "1", False)
@@ -248,38 +250,38 @@ async def _trickle() -> AsyncIterator[bytes]:
 
 
 TOO_MUCH = {
-    "too large": (lambda: io.BytesIO(b" " * (MAX_BODY_SIZE + 1)), 413, b"a review holds at most 3145728 bytes"),
-    "too large, and nobody says so": (lambda: _drops(MAX_BODY_SIZE // 65536 + 1), 413, b"a review holds at most"),
+    "too large": (lambda: io.BytesIO(b" " * (MAX_BODY_SIZE + 1)), 413, b"a review has at most 3145728 bytes"),
+    "too large, without content length": (lambda: _drops(MAX_BODY_SIZE // 65536 + 1), 413, b"a review has at most"),
     "too slow": (_trickle, 408, b"the request took longer than 0.3 s to arrive"),
     "no review": (lambda: b"{}", 400, b"expected admission.k8s.io/v1 AdmissionReview"),
 }
 
 
-@pytest.mark.parametrize("story", TOO_MUCH)
-async def test_what_cannot_be_answered_is_turned_away(door: Door, story: str) -> None:
-    make, code, words = TOO_MUCH[story]
+@pytest.mark.parametrize("title", TOO_MUCH)
+async def test_unanswerable_request_is_rejected_with_status_code(door: Door, title: str) -> None:
+    make, code, message = TOO_MUCH[title]
     status, body = await door.post(make())
-    assert (status, words in body) == (code, True), body
-    assert door.turned_away(str(code)) == 1
-    assert (await door.post(asked("PodGroup", {})))[0] == 200, "others are answered as before"
+    assert (status, message in body) == (code, True), body
+    assert door.rejected(str(code)) == 1
+    assert (await door.post(asked("PodGroup", {})))[0] == 200, "other requests are answered"
 
 
-async def test_before_everything_was_listed_nobody_is_answered(door: Door) -> None:
+async def test_request_before_initial_lists_gets_503(door: Door) -> None:
     door.problem = "not listed yet: queues"
     assert await door.post(asked("PodGroup", {})) == (503, b"not ready: not listed yet: queues\n")
 
 
-async def test_a_rule_that_breaks_is_no_answer(door: Door, caplog: pytest.LogCaptureFixture) -> None:
-    """The API server then does what was chosen for the case that nobody answers."""
+async def test_exception_in_rule_gets_500(door: Door, caplog: pytest.LogCaptureFixture) -> None:
+    """The API server then applies the failure policy."""
     assert await door.post(asked("Pod", pod(annotations={"break": "yes"}))) == (
         500,
-        b"the request could not be answered; the log says why\n",
+        b"internal error; see the log\n",
     )
     assert "KeyError: 'share'" in caplog.text
     assert (await door.post(asked("PodGroup", {})))[0] == 200
 
 
-async def test_so_many_are_looked_at_at_a_time(door: Door, api: Api) -> None:
+async def test_concurrent_requests_are_limited(door: Door, api: Api) -> None:
     api.gate.clear()
     questions = [
         asyncio.create_task(door.post(asked("PodGroup", {"metadata": {"name": f"g{n}"}, "spec": {"queue": name}})))
@@ -289,17 +291,17 @@ async def test_so_many_are_looked_at_at_a_time(door: Door, api: Api) -> None:
         while len(api.asked) < 2:
             await asyncio.sleep(0.01)
     await asyncio.sleep(0.1)
-    assert len(api.asked) == 2, "the third waits for its turn"
+    assert len(api.asked) == 2, "the third request waits"
     api.gate.set()
     assert [status for status, _ in await asyncio.gather(*questions)] == [200] * 3
     assert len(api.asked) == 3
 
 
-async def test_a_new_certificate_is_used_and_a_broken_one_is_not(door: Door, tmp_path: Path) -> None:
+async def test_new_certificate_is_loaded_and_broken_one_ignored(door: Door, tmp_path: Path) -> None:
     body = asked("PodGroup", {})
     (tmp_path / "tls.key").write_text("nothing")
     door.certificate.refresh()
-    assert (await door.post(body))[0] == 200, "the last good one stays"
+    assert (await door.post(body))[0] == 200, "the last valid certificate stays"
     old, new = door.trust, write_certificate(tmp_path)
     door.certificate.refresh()
     assert (await door.post(body, trust=new))[0] == 200
@@ -308,7 +310,7 @@ async def test_a_new_certificate_is_used_and_a_broken_one_is_not(door: Door, tmp
 
 
 def write_client(folder: Path) -> None:
-    """Somebody who vouches for themselves."""
+    """Write a self-signed client certificate."""
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.UTC)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "client")])
     day = datetime.timedelta(days=1)
@@ -321,29 +323,29 @@ def write_client(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def refused_by(words: str) -> Iterator[None]:
+def refused_by(message: str) -> Iterator[None]:
     with pytest.raises(InvalidCertificate) as refused:
         yield
-    assert words in str(refused.value)
+    assert message in str(refused.value)
 
 
-def test_files_that_make_no_certificate_are_named(tmp_path: Path) -> None:
+def test_unusable_certificate_files_are_named(tmp_path: Path) -> None:
     write_certificate(tmp_path)
     certificate, key, nothing = (str(tmp_path / name) for name in ("tls.crt", "tls.key", "missing"))
     with refused_by("tls.crt and "):
         Certificate(certificate, nothing)
     with refused_by("No such file or directory"):
         Certificate(certificate, nothing)
-    with refused_by("they cannot be used"):
+    with refused_by("unusable"):
         Certificate(key, certificate)
     with refused_by("missing: No such file"):
         Certificate(certificate, key, nothing)
 
 
-async def test_only_those_who_show_a_certificate_are_answered(door: Door, tmp_path: Path) -> None:
+async def test_client_without_certificate_is_rejected(door: Door, tmp_path: Path) -> None:
     write_client(tmp_path)
     strict = Certificate(*(str(tmp_path / name) for name in ("tls.crt", "tls.key", "clients.crt")))
-    server = Server(door.reviewer, door.metrics, at_once=2, ready=lambda: None)
+    server = Server(door.reviewer, door.metrics, concurrency=2, ready=lambda: None)
     address = await server.start(Address("127.0.0.1", 0), strict)
     door.url = f"https://127.0.0.1:{address.port}"
     try:

@@ -94,7 +94,7 @@ TWO = nodes(4, 2)
 # -- nodes ------------------------------------------------------------------------------------------------------------
 
 
-def test_nodes_that_it_refuses_are_not_taken(person: Stranger, extenders: HttpExtenders) -> None:
+def test_filtered_nodes_are_not_used(person: Stranger, extenders: HttpExtenders) -> None:
     person.manners["/predicate"] = says({"refused": {"a": "it is mine", "nowhere": "no"}})
     told = Told(conf(person.address, "predicate"), TWO, gang(3), outside=extenders)
     assert told.binds == "bbb"
@@ -104,7 +104,7 @@ def test_nodes_that_it_refuses_are_not_taken(person: Stranger, extenders: HttpEx
     assert asked.body["task"] == {"role": "", "request": {"cpu": "1", "pods": "1"}, "nodeSelector": {}}
 
 
-def test_its_reasons_reach_whoever_waits(person: Stranger, extenders: HttpExtenders) -> None:
+def test_filter_reasons_are_reported_on_pending_job(person: Stranger, extenders: HttpExtenders) -> None:
     person.manners["/predicate"] = says({"refused": {"a": "too\nhot", "b": "too\nhot", "c": ""}})
     told = Told(conf(person.address, "predicate"), nodes(4, 3), gang(1), outside=extenders)
     assert told.binds == "-"
@@ -112,14 +112,14 @@ def test_its_reasons_reach_whoever_waits(person: Stranger, extenders: HttpExtend
     assert told.reasons("gang") == f"0/3 nodes are available: {words}."
 
 
-def test_every_class_is_asked_about_once(person: Stranger, extenders: HttpExtenders) -> None:
+def test_extender_is_called_once_per_task_class(person: Stranger, extenders: HttpExtenders) -> None:
     person.manners = {"/predicate": says({}), "/prioritize": says({"nodeScore": {}})}
     world = [TWO, gang(3, name="one"), gang(2, name="two"), gang(1, cpu=2, name="three")]
     Told(conf(person.address, "predicate prioritize"), *world, outside=extenders)
     assert (len(person.asked("/predicate")), len(person.asked("/prioritize"))) == (2, 2)
 
 
-def test_its_scores_are_added_to_those_of_others(person: Stranger, extenders: HttpExtenders) -> None:
+def test_prioritize_scores_are_added(person: Stranger, extenders: HttpExtenders) -> None:
     person.manners["/prioritize"] = says({"nodeScore": {"b": 5, "x": 99}})
     text = conf(person.address, "prioritize")
     assert Told(text, TWO, gang(2), outside=extenders).binds == "bb"
@@ -127,7 +127,7 @@ def test_its_scores_are_added_to_those_of_others(person: Stranger, extenders: Ht
     assert Told(with_binpack, TWO, running("a"), gang(1), outside=extenders).binds == "a"
 
 
-def test_only_who_asks_for_its_resources_is_its_business(person: Stranger, extenders: HttpExtenders) -> None:
+def test_extender_is_called_only_for_managed_resources(person: Stranger, extenders: HttpExtenders) -> None:
     person.manners["/predicate"] = says({"refused": {"a": "no"}})
     text = conf(person.address, "predicate", {"extender.managedResources": ["nvidia.com/gpu"]})
     world = [nodes(4, 2, gpu=1), gang(1, name="plain"), gang(1, gpu=1, name="shaded")]
@@ -135,7 +135,7 @@ def test_only_who_asks_for_its_resources_is_its_business(person: Stranger, exten
     assert [asked.body["task"]["request"]["nvidia.com/gpu"] for asked in person.heard] == ["1"]
 
 
-def test_the_switches_hold_for_it(person: Stranger, extenders: HttpExtenders) -> None:
+def test_enabled_flags_apply_to_extender(person: Stranger, extenders: HttpExtenders) -> None:
     person.manners["/predicate"] = says({"refused": {"a": "no", "b": "no"}})
     text = conf(person.address, "predicate").replace("- name: extender", "- name: extender\n    enablePredicate: false")
     assert Told(text, TWO, gang(1), outside=extenders).binds == "a"
@@ -148,7 +148,7 @@ ENQUEUEABLE = [("it rejects", -1, "-"), ("it abstains", 0, "-"), ("it permits", 
 
 
 @pytest.mark.parametrize(("status", "binds"), [row[1:] for row in ENQUEUEABLE], ids=[row[0] for row in ENQUEUEABLE])
-def test_who_is_let_in(person: Stranger, extenders: HttpExtenders, status: int, binds: str) -> None:
+def test_job_enqueueable_decides_admission(person: Stranger, extenders: HttpExtenders, status: int, binds: str) -> None:
     """In a tier above `overcommit`, which would not let the job in."""
     person.manners = {"/enqueueable": says({"status": status}), "/enqueued": says({})}
     named = {"extender.urlPrefix": person.address, "extender.jobEnqueueableVerb": "enqueueable",
@@ -161,14 +161,14 @@ def test_who_is_let_in(person: Stranger, extenders: HttpExtenders, status: int, 
     assert ("the extender does not let the job in" in told.reasons("gang")) is (status < 0)
 
 
-def test_a_job_starts_when_it_says_so(person: Stranger, extenders: HttpExtenders) -> None:
+def test_job_starts_when_job_ready_agrees(person: Stranger, extenders: HttpExtenders) -> None:
     person.manners["/ready"] = says({"status": False})
     assert Told(conf(person.address, "ready"), TWO, gang(2), outside=extenders).binds == "--"
     person.manners["/ready"] = says({"status": True})
     assert Told(conf(person.address, "ready"), TWO, gang(2), outside=extenders).binds == "aa"
 
 
-def test_a_queue_that_has_had_enough_is_passed_over(person: Stranger, extenders: HttpExtenders) -> None:
+def test_overused_queue_is_skipped(person: Stranger, extenders: HttpExtenders) -> None:
     person.manners["/overused"] = lambda exchange: says(
         {"overused": exchange.stranger.heard[-1].body["queue"]["name"] == "full"}
     )(exchange)
@@ -192,7 +192,7 @@ VICTIMS = [
 
 @pytest.mark.parametrize(("answer", "evicts"), [row[1:] for row in VICTIMS], ids=[row[0] for row in VICTIMS])
 @pytest.mark.parametrize("verb", ["preempt", "reclaim"])
-def test_whom_it_lets_go(
+def test_preemptable_selects_victims(
     person: Stranger, extenders: HttpExtenders, verb: str, answer: dict[str, Any], evicts: list[str]
 ) -> None:
     person.manners[f"/{verb}"] = says(answer)
@@ -208,7 +208,7 @@ def test_whom_it_lets_go(
 # -- what happened ----------------------------------------------------------------------------------------------------
 
 
-def test_it_is_told_who_goes_where(person: Stranger, extenders: HttpExtenders) -> None:
+def test_allocations_are_reported(person: Stranger, extenders: HttpExtenders) -> None:
     person.manners = {"/allocate": says({}), "/deallocate": says({})}
     told = Told(conf(person.address, "allocate deallocate"), TWO, gang(2), outside=extenders)
     assert told.binds == "aa"
@@ -218,21 +218,21 @@ def test_it_is_told_who_goes_where(person: Stranger, extenders: HttpExtenders) -
     assert person.asked("/deallocate") == []
 
 
-def test_it_is_told_what_is_taken_back(person: Stranger, extenders: HttpExtenders) -> None:
+def test_deallocations_are_reported(person: Stranger, extenders: HttpExtenders) -> None:
     person.manners = {"/allocate": says({}), "/deallocate": says({})}
     told = Told(conf(person.address, "allocate deallocate"), TWO, gang_of(pod(), pod(99), minimum=2), outside=extenders)
     assert told.binds == "--"
     assert len(person.asked("/allocate")) == len(person.asked("/deallocate")) == 1
 
 
-def test_what_it_objects_to_is_undone(person: Stranger, extenders: HttpExtenders) -> None:
+def test_rejected_allocation_is_undone(person: Stranger, extenders: HttpExtenders) -> None:
     person.manners["/allocate"] = says({"errorMessage": "no licence"})
     told = Told(conf(person.address, "allocate"), TWO, gang(1), outside=extenders)
     assert told.binds == "-"
     assert "no licence" in told.reasons("gang")
 
 
-def test_it_is_told_of_every_cycle(person: Stranger, extenders: HttpExtenders) -> None:
+def test_session_open_and_close_are_reported(person: Stranger, extenders: HttpExtenders) -> None:
     person.manners = {"/open": says_text(b""), "/close": says({})}
     world = [node("a", 4, gpu=2, labels={"disk": "ssd"}), running("a"), gang(1)]
     Told(conf(person.address, "open close"), *world, outside=extenders, cycles=2)
@@ -250,10 +250,10 @@ def test_it_is_told_of_every_cycle(person: Stranger, extenders: HttpExtenders) -
 MUTE: list[tuple[str, Manner, str]] = [
     ("an error of the server", says({"message": "broken"}, 500), "500: broken"),
     ("an address that is not there", says({}, 404), "404"),
-    ("no JSON", says_text(b"<html>"), "the answer is no JSON"),
-    ("half of it", says_text(b'{"refused": '), "the answer is no JSON"),
-    ("no object", says([1]), "the answer is no JSON object"),
-    ("deep nesting", says_text(b"[" * 100_000), "the answer is no JSON"),
+    ("no JSON", says_text(b"<html>"), "the response is not JSON"),
+    ("half of it", says_text(b'{"refused": '), "the response is not JSON"),
+    ("no object", says([1]), "the response is not a JSON object"),
+    ("deep nesting", says_text(b"[" * 100_000), "the response is not JSON"),
     ("another type", says({"refused": ["a"]}), "expected reasons by node in 'refused'"),
     ("its own error", says({"errorMessage": "I am\x1b[31m lost"}), "I am [31m lost"),
     ("somebody who hangs up", hangs_up, "predicate"),
@@ -263,7 +263,7 @@ MUTE: list[tuple[str, Manner, str]] = [
 
 
 @pytest.mark.parametrize(("manner", "words"), [row[1:] for row in MUTE], ids=[row[0] for row in MUTE])
-def test_without_an_answer_nobody_goes_anywhere(
+def test_failed_extender_blocks_allocation(
     person: Stranger, extenders: HttpExtenders, manner: Manner, words: str
 ) -> None:
     person.manners["/predicate"] = manner
@@ -274,7 +274,7 @@ def test_without_an_answer_nobody_goes_anywhere(
 
 
 @pytest.mark.parametrize("manner", [row[1] for row in MUTE], ids=[row[0] for row in MUTE])
-def test_who_may_be_ignored_is(person: Stranger, extenders: HttpExtenders, manner: Manner) -> None:
+def test_ignorable_extender_failure_is_ignored(person: Stranger, extenders: HttpExtenders, manner: Manner) -> None:
     person.manners["/predicate"] = manner
     told = Told(conf(person.address, "predicate", {"extender.ignorable": True}), TWO, gang(1), outside=extenders)
     assert told.binds == "a"
@@ -294,7 +294,7 @@ WRONG_TYPES = [
 
 @pytest.mark.parametrize(("verb", "answer", "words"), WRONG_TYPES, ids=[f"{row[0]}: {row[2]}" for row in WRONG_TYPES])
 @pytest.mark.parametrize("ignorable", [True, False])
-def test_an_answer_of_another_type_is_none(
+def test_response_of_wrong_type_is_a_failure(
     person: Stranger, extenders: HttpExtenders, verb: str, answer: Any, words: str, ignorable: bool
 ) -> None:
     person.manners[f"/{verb}"] = says(answer)
@@ -305,17 +305,17 @@ def test_an_answer_of_another_type_is_none(
 
 
 @pytest.mark.parametrize("manner", [silent, dripping])
-def test_who_is_slow_costs_a_cycle_one_time_out(person: Stranger, extenders: HttpExtenders, manner: Manner) -> None:
+def test_slow_extender_costs_one_timeout_per_cycle(person: Stranger, extenders: HttpExtenders, manner: Manner) -> None:
     person.manners["/predicate"] = manner
     text = conf(person.address, "predicate", {"extender.httpTimeout": "200ms"})
     world = [TWO, gang(1, name="one"), gang(1, cpu=2, name="two"), gang(1, cpu=3, name="three")]
     told = Told(text, *world, outside=extenders)
     assert told.binds == "---"
     assert len(person.heard) == 1
-    assert "it is not asked again in this cycle" in told.reasons("three")
+    assert "not called again in this cycle" in told.reasons("three")
 
 
-def test_the_next_cycle_asks_again(person: Stranger, extenders: HttpExtenders) -> None:
+def test_next_cycle_calls_extender_again(person: Stranger, extenders: HttpExtenders) -> None:
     def at_first_silent(exchange: Any) -> None:
         (hangs_up if len(person.heard) == 1 else says({}))(exchange)
 
@@ -323,7 +323,7 @@ def test_the_next_cycle_asks_again(person: Stranger, extenders: HttpExtenders) -
     assert Told(conf(person.address, "predicate"), TWO, gang(1), outside=extenders, cycles=2).binds == "a"
 
 
-def test_an_error_about_one_class_is_not_about_another(person: Stranger, extenders: HttpExtenders) -> None:
+def test_error_of_one_class_does_not_affect_another(person: Stranger, extenders: HttpExtenders) -> None:
     def strict(exchange: Any) -> None:
         large = person.heard[-1].body["task"]["request"]["cpu"] == "2"
         says({}, 500 if large else 200)(exchange)
@@ -333,7 +333,7 @@ def test_an_error_about_one_class_is_not_about_another(person: Stranger, extende
     assert Told(conf(person.address, "predicate"), *world, outside=extenders).binds == "-a"
 
 
-def test_answers_may_not_take_too_long_in_all(person: Stranger) -> None:
+def test_total_response_time_per_cycle_is_limited(person: Stranger) -> None:
     """By a clock on which every answer takes four of the ten seconds that a cycle has for them."""
     ticks = iter(range(0, 1000, 4))
     slow = HttpExtenders(clock=lambda: float(next(ticks)))
@@ -343,10 +343,10 @@ def test_answers_may_not_take_too_long_in_all(person: Stranger) -> None:
     told = Told(text, *world, outside=slow)
     slow.close()
     assert len(person.heard) == 3
-    assert "its answers took too long in all in this cycle" in told.reasons("job-4")
+    assert "its responses exceeded the time limit of a cycle" in told.reasons("job-4")
 
 
-def test_nobody_is_there(extenders: HttpExtenders) -> None:
+def test_unreachable_extender_is_a_failure(extenders: HttpExtenders) -> None:
     with stranger() as person:
         address = person.address
     told = Told(conf(address, "predicate"), TWO, gang(1), outside=extenders)
@@ -354,7 +354,7 @@ def test_nobody_is_there(extenders: HttpExtenders) -> None:
     assert "Connection refused" in told.reasons("gang")
 
 
-def test_an_eviction_without_its_word_is_none(person: Stranger, extenders: HttpExtenders) -> None:
+def test_eviction_without_extender_response_is_not_made(person: Stranger, extenders: HttpExtenders) -> None:
     person.manners["/preempt"] = says({}, 503)
     text = conf(person.address, "preempt", beside=("priority", "gang", "predicates"), actions="allocate, preempt")
     told = Told(text, nodes(2, 1), HIGH, running("aa"), gang(1, name="claims", priority="high"), outside=extenders)
@@ -373,7 +373,7 @@ def test_a_redirect_is_not_followed(person: Stranger, extenders: HttpExtenders) 
 # -- who is asked at all ----------------------------------------------------------------------------------------------
 
 
-def test_a_plan_asks_nobody_unless_it_is_told_to(person: Stranger) -> None:
+def test_plan_does_not_call_extender_by_default(person: Stranger) -> None:
     person.manners["/predicate"] = says({"refused": {"a": "no", "b": "no"}})
     told = Told(conf(person.address, "predicate open allocate ready"), TWO, gang(1), outside=None)
     assert told.binds == "a"
@@ -381,13 +381,13 @@ def test_a_plan_asks_nobody_unless_it_is_told_to(person: Stranger) -> None:
     assert person.heard == []
 
 
-def test_without_an_address_or_verbs_it_says_nothing(person: Stranger, extenders: HttpExtenders) -> None:
+def test_extender_without_address_or_verbs_is_inactive(person: Stranger, extenders: HttpExtenders) -> None:
     assert Told(conf("", "predicate ready"), TWO, gang(1), outside=extenders).binds == "a"
     assert Told(conf(person.address, ""), TWO, gang(1), outside=extenders).warnings == []
     assert person.heard == []
 
 
-def test_a_path_in_the_address_stays(person: Stranger, extenders: HttpExtenders) -> None:
+def test_path_of_address_is_kept(person: Stranger, extenders: HttpExtenders) -> None:
     person.manners["/v1/hooks/predicate"] = says({})
     assert Told(conf(f"{person.address}/v1/hooks/", "predicate"), TWO, gang(1), outside=extenders).binds == "a"
 
@@ -404,7 +404,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("given", "words"), WRONG, ids=[words for _, words in WRONG])
-def test_arguments_that_make_no_sense(given: dict[str, Any], words: str) -> None:
+def test_invalid_arguments_are_rejected(given: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigurationError) as raised:
         parse_configuration(configuration(plugin("extender", given)), REGISTRY)
     assert words in str(raised.value)
@@ -426,7 +426,7 @@ ENCRYPTED = [
 
 
 @pytest.mark.parametrize(("files", "binds"), [row[1:] for row in ENCRYPTED], ids=[row[0] for row in ENCRYPTED])
-def test_both_sides_may_have_to_show_who_they_are(
+def test_mutual_tls_is_supported(
     authority: Authority, extenders: HttpExtenders, tmp_path: Path, files: tuple[str, ...], binds: str
 ) -> None:
     ours = authority.issue("scheduler")
@@ -441,7 +441,7 @@ def test_both_sides_may_have_to_show_who_they_are(
     assert told.binds == binds
 
 
-def test_a_file_that_is_not_there_is_named(extenders: HttpExtenders) -> None:
+def test_missing_file_is_named(extenders: HttpExtenders) -> None:
     text = conf("https://127.0.0.1:1", "predicate", {"extender.caFile": "/nowhere/ca.pem"})
     told = Told(text, nodes(4, 1), gang(1), outside=extenders)
     assert "/nowhere/ca.pem: No such file or directory" in told.reasons("gang")
@@ -452,7 +452,7 @@ def test_a_file_that_is_not_there_is_named(extenders: HttpExtenders) -> None:
 
 @pytest.mark.parametrize(("options", "node_of_pod"), [((), "a"), (("--ask-extenders",), "b")])
 @pytest.mark.parametrize("command", ["plan", "explain"])
-def test_plans_ask_where_they_are_told_to(
+def test_plan_calls_extender_if_requested(
     person: Stranger, tmp_path: Path, command: str, options: tuple[str, ...], node_of_pod: str
 ) -> None:
     person.manners["/predicate"] = says({"refused": {"a": "not this one"}})

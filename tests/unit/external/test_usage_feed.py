@@ -103,7 +103,7 @@ HALF = vector((A, "0.5"), (B, "0.25"))
 SEEN = vector((A, str(NOON)), (B, str(NOON - 100)))
 
 
-async def test_prometheus_is_asked_about_all_nodes_at_once(server: Stranger) -> None:
+async def test_prometheus_query_covers_all_nodes(server: Stranger) -> None:
     server.manners["/api/v1/query"] = prometheus(HALF, vector((A, "0.1"), (B, "0.2")), SEEN)
     async with Reported(f"{{address: '{server.address}/'}}") as reported:
         assert await reported.look() == {"a": Usage(0.5, 0.1, NOON), "b": Usage(0.25, 0.2, NOON - 100)}
@@ -119,14 +119,14 @@ WINDOWS = [
 
 
 @pytest.mark.parametrize(("plugins", "window"), WINDOWS, ids=[window for _, window in WINDOWS])
-async def test_the_window_is_that_of_the_plugins(server: Stranger, plugins: str, window: str) -> None:
+async def test_window_is_that_of_the_plugins(server: Stranger, plugins: str, window: str) -> None:
     server.manners["/api/v1/query"] = prometheus(HALF, HALF, SEEN)
     async with Reported(f"{{address: '{server.address}'}}", plugins=plugins) as reported:
         await reported.look()
     assert any(f"[{window}]" in each.query["query"] for each in server.heard)
 
 
-async def test_figures_that_are_none_are_left_out(server: Stranger) -> None:
+async def test_invalid_figures_are_left_out(server: Stranger) -> None:
     c = {"node": "c"}
     cpu, memory = vector((A, "NaN"), (B, "0.5"), (c, "0.5")), vector((A, "0.5"), (B, "0.5"))
     server.manners["/api/v1/query"] = prometheus(cpu, memory, vector((A, str(NOON)), (B, str(NOON)), (c, str(NOON))))
@@ -134,13 +134,13 @@ async def test_figures_that_are_none_are_left_out(server: Stranger) -> None:
         assert await reported.look() == {"b": Usage(0.5, 0.5, NOON)}
 
 
-async def test_names_that_are_none_of_nodes_are_told(server: Stranger) -> None:
+async def test_unknown_node_names_are_reported(server: Stranger) -> None:
     c = {"instance": "10.0.0.1:9100"}
     figures = vector((c, "0.5"))
     server.manners["/api/v1/query"] = prometheus(figures, figures, vector((c, str(NOON))))
     async with Reported(f"{{address: '{server.address}', interval: 1s}}") as reported:
         await reported.look()
-        words = "none of 1 names is that of a node, such as '10.0.0.1'; let the source name nodes"
+        words = "none of 1 names is a node name, for example '10.0.0.1'; label samples with node names"
         assert reported.feed.problem == words
         nothing = vector()
         server.manners["/api/v1/query"], reported.now = prometheus(nothing, nothing, nothing), 9.0
@@ -148,7 +148,7 @@ async def test_names_that_are_none_of_nodes_are_told(server: Stranger) -> None:
         assert reported.feed.problem == "the source has no figures"
 
 
-async def test_a_node_that_nobody_has_seen_has_no_figure(server: Stranger) -> None:
+async def test_node_without_last_sample_has_no_figure(server: Stranger) -> None:
     server.manners["/api/v1/query"] = prometheus(HALF, HALF, vector((B, str(NOON))))
     async with Reported(f"{{address: '{server.address}'}}") as reported:
         assert await reported.look() == {"b": Usage(0.25, 0.25, NOON)}
@@ -157,7 +157,7 @@ async def test_a_node_that_nobody_has_seen_has_no_figure(server: Stranger) -> No
 # -- through the API server -------------------------------------------------------------------------------------------
 
 
-async def test_metrics_server_is_asked_through_the_api_server(server: Stranger) -> None:
+async def test_metrics_server_is_queried_through_api_server(server: Stranger) -> None:
     node = {"metadata": {"name": "a"}, "timestamp": "2026-03-01T12:00:00Z", "usage": {"cpu": "1500m", "memory": "2Gi"}}
     fresh = {"metadata": {"name": "b"}, "timestamp": None, "usage": {}}
     server.manners["/apis/metrics.k8s.io/v1beta1/nodes"] = says({"metadata": {}, "items": [node, fresh]})
@@ -165,7 +165,7 @@ async def test_metrics_server_is_asked_through_the_api_server(server: Stranger) 
         assert await reported.look() == {"a": Usage(1500, 2 << 30, NOON, in_parts=False)}
 
 
-async def test_the_adaptor_is_asked_for_what_volcano_asks_it_for(server: Stranger) -> None:
+async def test_adaptor_is_queried_for_volcano_metrics(server: Stranger) -> None:
     def values(part: str) -> Manner:
         described = {"describedObject": {"kind": "Node", "name": "a"}, "timestamp": "2026-03-01T12:00:00Z"}
         return says({"items": [{**described, "metricName": "x", "value": part}]})
@@ -179,7 +179,7 @@ async def test_the_adaptor_is_asked_for_what_volcano_asks_it_for(server: Strange
 # -- Elasticsearch ----------------------------------------------------------------------------------------------------
 
 
-async def test_elasticsearch_is_searched_once(server: Stranger, tmp_path: Path) -> None:
+async def test_elasticsearch_is_queried_once(server: Stranger, tmp_path: Path) -> None:
     secret = tmp_path / "password"
     secret.write_text("open sesame\n")
     bucket = {"key": "a", "cpu": {"value": 0.5}, "memory": {"value": 0.25}, "seen": {"value": NOON * 1000}}
@@ -200,10 +200,10 @@ async def test_elasticsearch_is_searched_once(server: Stranger, tmp_path: Path) 
 TROUBLE: list[tuple[str, Manner, str]] = [
     ("an error of the server", says({"error": "no"}, 500), "500"),
     ("a refusal", says({}, 403), "403"),
-    ("no JSON", says_text(b"<html>"), "the answer of Prometheus cannot be read"),
-    ("other JSON", says([1, 2]), "the answer of Prometheus cannot be read"),
-    ("a failure in words", says({"status": "error", "error": "parse error"}), "did not answer: parse error"),
-    ("no number", says(vector((A, "much"))), "the answer of Prometheus cannot be read"),
+    ("no JSON", says_text(b"<html>"), "unreadable response from Prometheus"),
+    ("other JSON", says([1, 2]), "unreadable response from Prometheus"),
+    ("error response", says({"status": "error", "error": "parse error"}), "query failed: parse error"),
+    ("no number", says(vector((A, "much"))), "unreadable response from Prometheus"),
     ("somebody who hangs up", hangs_up, ""),
     ("a larger answer than fits", endless, "larger than 32 MiB"),
     ("nobody there", says_text(b"", 302, Location="http://127.0.0.1:1/"), "302"),
@@ -211,7 +211,7 @@ TROUBLE: list[tuple[str, Manner, str]] = [
 
 
 @pytest.mark.parametrize(("manner", "words"), [row[1:] for row in TROUBLE], ids=[row[0] for row in TROUBLE])
-async def test_trouble_is_told_and_figures_stay(server: Stranger, manner: Manner, words: str) -> None:
+async def test_failure_is_reported_and_figures_are_kept(server: Stranger, manner: Manner, words: str) -> None:
     good = prometheus(HALF, HALF, SEEN)
     server.manners["/api/v1/query"] = good
     async with Reported(f"{{address: '{server.address}', interval: 10s}}") as reported:
@@ -227,7 +227,7 @@ async def test_trouble_is_told_and_figures_stay(server: Stranger, manner: Manner
 
 
 @pytest.mark.parametrize("manner", [silent, dripping])
-async def test_who_takes_too_long_is_left(server: Stranger, manner: Manner) -> None:
+async def test_slow_source_times_out(server: Stranger, manner: Manner) -> None:
     server.manners["/api/v1/query"] = manner
     began = time.monotonic()
     async with Reported(f"{{address: '{server.address}'}}", patience=0.3) as reported:
@@ -236,7 +236,7 @@ async def test_who_takes_too_long_is_left(server: Stranger, manner: Manner) -> N
     assert time.monotonic() - began < 25
 
 
-async def test_trouble_is_logged_once(server: Stranger, caplog: pytest.LogCaptureFixture) -> None:
+async def test_failure_is_logged_once(server: Stranger, caplog: pytest.LogCaptureFixture) -> None:
     server.manners["/api/v1/query"] = says({}, 500)
     async with Reported(f"{{address: '{server.address}', interval: 1s}}") as reported:
         with caplog.at_level(logging.INFO, "stromboli.usage"):
@@ -246,8 +246,8 @@ async def test_trouble_is_logged_once(server: Stranger, caplog: pytest.LogCaptur
             await reported.look()
     told = [record.getMessage() for record in caplog.records]
     assert len(told) == 2
-    assert told[0].startswith("nobody says what nodes use: 500")
-    assert told[1] == "measurements of nodes are there again"
+    assert told[0].startswith("node usage metrics unavailable: 500")
+    assert told[1] == "node usage metrics available again"
 
 
 async def test_a_redirect_is_not_followed(server: Stranger) -> None:
@@ -262,7 +262,7 @@ async def test_a_redirect_is_not_followed(server: Stranger) -> None:
 # -- when it asks -----------------------------------------------------------------------------------------------------
 
 
-async def test_it_asks_once_in_an_interval(server: Stranger) -> None:
+async def test_source_is_queried_once_per_interval(server: Stranger) -> None:
     server.manners["/api/v1/query"] = prometheus(HALF, HALF, SEEN)
     async with Reported(f"{{address: '{server.address}', interval: 10s}}") as reported:
         for reported.now in (0.0, 5.0, 9.9, 10.0, 15.0):
@@ -275,13 +275,13 @@ async def test_it_asks_once_in_an_interval(server: Stranger) -> None:
     [("", "[{name: usage}]"), ("{address: 'ADDRESS'}", "[{name: gang}]")],
     ids=["no source", "no reader"],
 )
-async def test_nobody_is_asked_in_vain(server: Stranger, metrics: str, plugins: str) -> None:
+async def test_no_source_is_queried_without_reader(server: Stranger, metrics: str, plugins: str) -> None:
     async with Reported(metrics.replace("ADDRESS", server.address), plugins=plugins) as reported:
         assert await reported.look() is None
     assert server.heard == []
 
 
-async def test_a_plugin_that_reads_what_nobody_measures_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+async def test_plugin_without_metrics_source_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     async with Reported("") as reported:
         with caplog.at_level(logging.INFO, "stromboli.usage"):
             await reported.look()
@@ -291,11 +291,11 @@ async def test_a_plugin_that_reads_what_nobody_measures_is_told_of(caplog: pytes
             await reported.look()
     assert reported.feed.problem == ""
     assert [record.getMessage() for record in caplog.records] == [
-        "nobody says what nodes use: the configuration has no metrics"
+        "node usage metrics unavailable: the configuration has no metrics"
     ]
 
 
-async def test_another_configuration_counts_at_once(server: Stranger) -> None:
+async def test_changed_configuration_applies_at_once(server: Stranger) -> None:
     server.manners["/api/v1/query"] = says({}, 500)
     async with Reported(f"{{address: '{server.address}/old', interval: 1h}}") as reported:
         await reported.look()
@@ -317,7 +317,7 @@ def authority() -> Authority:
     ("tls", "works"), [("caFile: CA", True), ("caFile: ''", False), ("insecureSkipVerify: true", True)],
     ids=["the authority is known", "it is not", "anybody is believed"],
 )  # fmt: skip
-async def test_a_server_must_be_known(authority: Authority, tmp_path: Path, tls: str, works: bool) -> None:
+async def test_server_certificate_is_verified(authority: Authority, tmp_path: Path, tls: str, works: bool) -> None:
     bundle = tmp_path / "ca.pem"
     bundle.write_bytes(authority.certificate)
     context = authority.server_context(authority.issue("localhost", "127.0.0.1"), str(tmp_path))
@@ -329,7 +329,7 @@ async def test_a_server_must_be_known(authority: Authority, tmp_path: Path, tls:
             assert bool(reported.feed.problem) is not works
 
 
-async def test_a_file_that_is_not_there_is_named(server: Stranger) -> None:
+async def test_missing_file_is_named(server: Stranger) -> None:
     conf = "{address: 'https://127.0.0.1:1', tls: {caFile: /nowhere/ca.pem}}"
     async with Reported(conf) as reported:
         assert await reported.look() is None

@@ -118,7 +118,7 @@ SAME: list[tuple[str, Values, list[str]]] = [
 
 
 @pytest.mark.parametrize(("values", "options"), [case[1:] for case in SAME], ids=[case[0] for case in SAME])
-def test_chart_and_manifests_say_the_same(chart: helm_python.Chart, values: Values, options: list[str]) -> None:
+def test_chart_and_manifests_are_equal(chart: helm_python.Chart, values: Values, options: list[str]) -> None:
     wanted = printed(*options, given=POLICY)
     wanted.pop("Namespace stromboli-system")  # is made by helm --create-namespace
     found = rendered(chart, values)
@@ -128,24 +128,24 @@ def test_chart_and_manifests_say_the_same(chart: helm_python.Chart, values: Valu
 
 
 @pytest.mark.parametrize("path", sorted(copies()))
-def test_copies_are_current(path: str) -> None:
+def test_copied_files_are_current(path: str) -> None:
     """python charts/refresh.py writes them anew."""
     assert (CHART / path).read_text() == copies()[path]
 
 
-def test_nothing_is_copied_that_is_gone() -> None:
+def test_no_copied_file_is_stale() -> None:
     found = {path.relative_to(CHART).as_posix() for path in (CHART / "files").rglob("*") if path.is_file()}
     assert found == set(copies())
 
 
-def test_the_version_is_that_of_the_program(chart: helm_python.Chart) -> None:
+def test_chart_version_is_package_version(chart: helm_python.Chart) -> None:
     assert chart.metadata["appVersion"] == __version__
 
 
 # -- what only the chart can do ---------------------------------------------------------------------------------------
 
 
-def test_objects_are_called_after_the_release(chart: helm_python.Chart) -> None:
+def test_object_names_contain_release(chart: helm_python.Chart) -> None:
     found = rendered(chart, {}, name="night", namespace="batch")
     assert all(name.split()[1].startswith("night-stromboli") for name in found if "CustomResource" not in name)
     deployment = found["Deployment night-stromboli-scheduler"]
@@ -247,24 +247,24 @@ LEFT_OUT: list[tuple[str, Values, set[str]]] = [
 
 
 @pytest.mark.parametrize(("values", "kinds"), [case[1:] for case in LEFT_OUT], ids=[case[0] for case in LEFT_OUT])
-def test_what_is_not_wanted_is_left_out(chart: helm_python.Chart, values: Values, kinds: set[str]) -> None:
+def test_disabled_objects_are_left_out(chart: helm_python.Chart, values: Values, kinds: set[str]) -> None:
     before, after = ({name.split()[0] for name in rendered(chart, each)} for each in ({}, values))
     assert before - after == kinds
 
 
 @pytest.mark.parametrize("values", [{"controller": {"enabled": False}}, {"custom": {"controller_enable": False}}])
-def test_a_process_can_be_left_out_whole(chart: helm_python.Chart, values: Values) -> None:
+def test_disabled_process_has_no_objects(chart: helm_python.Chart, values: Values) -> None:
     assert not [name for name in rendered(chart, values) if name.endswith("-controller")]
 
 
-def test_one_replica_without_an_election_is_replaced_only_when_it_is_gone(chart: helm_python.Chart) -> None:
+def test_single_replica_without_election_uses_recreate(chart: helm_python.Chart) -> None:
     values = {"custom": {"leader_elect_enable": False, "scheduler_replicas": 1, "controller_replicas": 1}}
     deployment = rendered(chart, values)[SCHEDULER]
     assert deployment["spec"]["strategy"] == {"type": "Recreate"}
     assert "--leader-elect=false" in container(deployment)["args"]
 
 
-def test_marks_are_put_on_every_object_and_change_no_selector(chart: helm_python.Chart) -> None:
+def test_common_labels_are_on_every_object_but_no_selector(chart: helm_python.Chart) -> None:
     values = {
         "commonLabels": {"team": "batch", "app.kubernetes.io/name": "mine"},
         "commonAnnotations": {"note": "ours"},
@@ -277,7 +277,7 @@ def test_marks_are_put_on_every_object_and_change_no_selector(chart: helm_python
 
 
 @pytest.mark.parametrize("process", ["scheduler", "admission"])
-def test_the_prometheus_operator_is_told_where_to_look(chart: helm_python.Chart, process: str) -> None:
+def test_service_monitor_selects_metrics(chart: helm_python.Chart, process: str) -> None:
     monitor = {"enabled": True, "interval": "5s", "labels": {"release": "prometheus"}}
     found = rendered(chart, {"metrics": {"serviceMonitor": monitor}, "admission": WEBHOOK})
     document, service = found[f"ServiceMonitor stromboli-{process}"], found[f"Service stromboli-{process}"]
@@ -305,7 +305,7 @@ WEBHOOKS: list[tuple[str, Values, list[str]]] = [
 
 
 @pytest.mark.parametrize(("values", "options"), [case[1:] for case in WEBHOOKS], ids=[case[0] for case in WEBHOOKS])
-def test_chart_and_command_tell_the_api_server_the_same(
+def test_chart_and_command_have_equal_webhook_configurations(
     chart: helm_python.Chart, values: Values, options: list[str], tmp_path: Path
 ) -> None:
     (tmp_path / "ca.crt").write_text(AUTHORITY)
@@ -318,7 +318,7 @@ def test_chart_and_command_tell_the_api_server_the_same(
         assert found[name]["webhooks"] == document["webhooks"], name
 
 
-def test_the_webhook_has_its_certificate_and_all_replicas_work(chart: helm_python.Chart) -> None:
+def test_webhook_has_certificate_and_active_replicas(chart: helm_python.Chart) -> None:
     values = {"admission": {**WEBHOOK, "secretName": "mine"}, "leaderElection": {"enabled": False}}
     found = rendered(chart, values | {p: {"replicaCount": 1} for p in ("scheduler", "controller")})
     deployment = found["Deployment stromboli-admission"]
@@ -337,7 +337,7 @@ def test_the_webhook_has_its_certificate_and_all_replicas_work(chart: helm_pytho
     assert "Role stromboli-admission" not in found
 
 
-def test_somebody_else_may_fill_in_the_authority(chart: helm_python.Chart) -> None:
+def test_ca_bundle_can_be_injected(chart: helm_python.Chart) -> None:
     annotations = {"cert-manager.io/inject-ca-from": "batch/webhook"}
     found = rendered(chart, {"admission": {"enabled": True, "webhookAnnotations": annotations}})
     document = found["ValidatingWebhookConfiguration stromboli-admission"]
@@ -387,7 +387,7 @@ VOLCANO: Values = {
 }
 
 
-def test_the_values_that_volcano_comes_with_work_here(chart: helm_python.Chart) -> None:
+def test_values_of_volcano_chart_are_accepted(chart: helm_python.Chart) -> None:
     found = rendered(chart, VOLCANO)
     for name in SCHEDULER, CONTROLLER:
         assert found[name]["spec"]["replicas"] == 1
@@ -397,7 +397,7 @@ def test_the_values_that_volcano_comes_with_work_here(chart: helm_python.Chart) 
     assert "--kube-api-burst=2000" in container(found[SCHEDULER])["args"]
 
 
-def test_notes_name_the_values_that_change_nothing(chart: helm_python.Chart) -> None:
+def test_notes_list_ignored_values(chart: helm_python.Chart) -> None:
     values = {
         "schedulerNames": ["night", "day"],
         "basic": {"image_tag_version": "v1.15.0"},
@@ -438,7 +438,7 @@ REFUSED: list[tuple[str, Values, str]] = [
 
 
 @pytest.mark.parametrize(("values", "words"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED])
-def test_wrong_values_are_refused_with_their_place(chart: helm_python.Chart, values: Values, words: str) -> None:
+def test_invalid_values_are_rejected_with_path(chart: helm_python.Chart, values: Values, words: str) -> None:
     with pytest.raises(helm_python.HelmValuesError) as refused:
         chart.validate_schema(dict(values))
     assert words in str(refused.value)
@@ -464,13 +464,13 @@ IMPOSSIBLE: list[tuple[str, Values, str]] = [
 
 
 @pytest.mark.parametrize(("values", "words"), [case[1:] for case in IMPOSSIBLE], ids=[case[0] for case in IMPOSSIBLE])
-def test_what_cannot_work_is_refused_with_the_remedy(chart: helm_python.Chart, values: Values, words: str) -> None:
+def test_contradictory_values_are_rejected_with_remedy(chart: helm_python.Chart, values: Values, words: str) -> None:
     with pytest.raises(helm_python.HelmRenderError) as refused:
         chart.render(dict(values), name="stromboli", namespace="batch")
     assert words in str(refused.value)
 
 
-def test_helm_finds_nothing_to_complain_about() -> None:
+def test_helm_lint_passes() -> None:
     report = helm_python.lint(CHART, strict=True, kube_version="v1.36.0")
     assert report["errors"] == []
     assert [each["error"] for each in report["messages"]] == ["icon is recommended"]
@@ -492,7 +492,7 @@ def leaves(values: Values, place: str = "") -> Iterator[str]:
             yield f"{place}{key}"
 
 
-def test_every_value_is_told() -> None:
+def test_every_value_is_documented() -> None:
     told = set(re.findall(r"`([\w.]+)`", README))
     names = {
         name.removeprefix("scheduler.").removeprefix("controller.").removeprefix("binder.").removeprefix("admission.")
@@ -501,7 +501,7 @@ def test_every_value_is_told() -> None:
     assert names - told == {"basic", "custom", "service"}
 
 
-def test_every_value_of_volcano_that_means_something_is_told(chart: helm_python.Chart) -> None:
+def test_every_supported_volcano_value_is_documented(chart: helm_python.Chart) -> None:
     assert chart.schema is not None
     known = {f"{part}.{key}" for part in ("basic", "custom") for key in chart.schema["properties"][part]["properties"]}
     assert known == set(re.findall(r"`((?:basic|custom)\.\w+)`", README)) - {"basic.image_tag_version"}

@@ -15,26 +15,26 @@ from tests.unit.install.image import ROOT, instructions, stages
 FINAL = stages()[-1]
 
 
-def test_the_base_is_pinned_and_can_be_chosen() -> None:
+def test_base_image_is_pinned_and_configurable() -> None:
     first = instructions()[0]
     assert first.word == "ARG"
     assert re.fullmatch(r"BASE=python:3\.11-slim-\w+", first.rest)
     assert {stage.base for stage in stages()} == {"${BASE}"}
 
 
-def test_the_image_is_made_in_stages_and_the_last_only_copies() -> None:
+def test_last_stage_only_copies() -> None:
     assert [stage.name for stage in stages()] == ["package", "environment", ""]
     assert FINAL.of("RUN") == []
     assert FINAL.of("COPY") == ["--from=environment /opt/stromboli /opt/stromboli"]
 
 
-def test_nothing_is_fetched_by_address() -> None:
+def test_dockerfile_downloads_nothing() -> None:
     words = {each.word for each in instructions()}
     assert "ADD" not in words
     assert not [each.rest for each in instructions() if re.search(r"https?://|\bcurl\b|\bwget\b|apt-get", each.rest)]
 
 
-def test_what_is_installed_is_locked_with_hashes() -> None:
+def test_installed_packages_are_locked_with_hashes() -> None:
     commands = [command for stage in stages() for command in stage.of("RUN") if " pip install " in command]
     assert len(commands) == 3
     for command in commands:
@@ -42,7 +42,7 @@ def test_what_is_installed_is_locked_with_hashes() -> None:
 
 
 @pytest.mark.parametrize("lock", ["build.lock", "runtime.lock"])
-def test_locks_are_those_of_development(lock: str) -> None:
+def test_runtime_lock_agrees_with_development_lock(lock: str) -> None:
     """What the image is made of is what the tests run with."""
 
     def pins(name: str) -> set[str]:
@@ -52,11 +52,11 @@ def test_locks_are_those_of_development(lock: str) -> None:
     assert pins(lock) <= pins("dev.lock")
 
 
-def test_the_user_is_nobody_in_particular() -> None:
+def test_image_user_is_unprivileged() -> None:
     assert FINAL.of("USER") == [f"{USER}:{USER}"]
 
 
-def test_the_image_is_the_command() -> None:
+def test_entrypoint_is_the_command() -> None:
     (entry,) = FINAL.of("ENTRYPOINT")
     assert json.loads(entry) == ["stromboli"]
     environment = " ".join(FINAL.of("ENV"))
@@ -67,7 +67,7 @@ def test_the_image_is_the_command() -> None:
 LABELS = ("title", "description", "licenses", "version", "revision", "created")
 
 
-def test_the_image_says_what_it_is() -> None:
+def test_image_has_labels() -> None:
     (text,) = FINAL.of("LABEL")
     labels = dict(re.findall(r'org\.opencontainers\.image\.(\w+)="([^"]+)"', text))
     assert tuple(labels) == LABELS
@@ -75,7 +75,7 @@ def test_the_image_says_what_it_is() -> None:
     assert {value.strip("${}") for value in labels.values() if value.startswith("$")} == arguments
 
 
-def test_everything_that_is_copied_reaches_the_engine() -> None:
+def test_copied_files_are_in_build_context() -> None:
     rules = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and not line.startswith("#")]
     assert rules[0] == "*"
     kept = [rule[1:] for rule in rules if rule.startswith("!")]

@@ -23,7 +23,7 @@ def unexplained(schema: dict[str, Any], path: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_field_is_explained(kind: str) -> None:
+def test_every_crd_field_is_described(kind: str) -> None:
     (version,) = KINDS[kind]["versions"]
     schema = version["schema"]["openAPIV3Schema"]
     assert schema["description"]
@@ -41,13 +41,13 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_tables_say_something(kind: str) -> None:
+def test_every_crd_has_printer_columns(kind: str) -> None:
     (version,) = KINDS[kind]["versions"]
     assert [column["name"] for column in version["additionalPrinterColumns"]] == COLUMNS[kind]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_rules_say_what_to_do(kind: str) -> None:
+def test_every_crd_rule_has_message(kind: str) -> None:
     """A rule without a message would show people its formula."""
     (version,) = KINDS[kind]["versions"]
     for rule in rules(version["schema"]["openAPIV3Schema"]):

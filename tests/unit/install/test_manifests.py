@@ -38,7 +38,7 @@ def flags(deployment: dict[str, Any], name: str) -> list[str]:
 # -- what is printed --------------------------------------------------------------------------------------------------
 
 
-def test_everything_that_a_cluster_needs_is_there() -> None:
+def test_all_objects_are_included() -> None:
     found = [kind.split()[0] for kind in printed()]
     assert found[0] == "Namespace"
     assert {kind: found.count(kind) for kind in sorted(set(found))} == {
@@ -56,13 +56,13 @@ def test_everything_that_a_cluster_needs_is_there() -> None:
     }
 
 
-def test_the_kinds_are_those_of_the_package() -> None:
+def test_crds_are_those_of_the_package() -> None:
     found = [each for kind, each in printed().items() if kind.startswith("CustomResourceDefinition")]
     assert found == crd_documents()
 
 
 @pytest.mark.parametrize("process", PROCESSES)
-def test_containers_are_called_with_options_that_exist(process: str) -> None:
+def test_container_arguments_are_valid_options(process: str) -> None:
     chosen = printed("--evict-by-delete", "--discover-hypernodes=rack")
     command, *arguments = container(chosen[f"Deployment stromboli-{process}"])["args"]
     assert command == process
@@ -71,7 +71,7 @@ def test_containers_are_called_with_options_that_exist(process: str) -> None:
 
 
 @pytest.mark.parametrize("process", PROCESSES)
-def test_probes_and_ports_meet_the_addresses_that_are_listened_on(process: str) -> None:
+def test_probes_and_ports_match_listening_addresses(process: str) -> None:
     deployment = printed()[f"Deployment stromboli-{process}"]
     ports = {each["name"]: each["containerPort"] for each in container(deployment)["ports"]}
     assert flags(deployment, "--healthz-address") == [f":{ports['health']}"]
@@ -85,7 +85,7 @@ def test_probes_and_ports_meet_the_addresses_that_are_listened_on(process: str) 
 
 
 @pytest.mark.parametrize("process", PROCESSES)
-def test_a_process_may_hold_the_lease_that_it_is_told_to_hold(process: str) -> None:
+def test_process_has_rights_on_its_lease(process: str) -> None:
     found = printed()
     lease = LEASES[process]
     assert flags(found[f"Deployment stromboli-{process}"], "--leader-elect-resource-name") == [lease]
@@ -94,7 +94,7 @@ def test_a_process_may_hold_the_lease_that_it_is_told_to_hold(process: str) -> N
 
 
 @pytest.mark.parametrize("process", PROCESSES)
-def test_objects_of_a_process_select_its_pods(process: str) -> None:
+def test_selectors_match_pods_of_process(process: str) -> None:
     found = printed()
     template = found[f"Deployment stromboli-{process}"]["spec"]["template"]
     marks = template["metadata"]["labels"]
@@ -107,7 +107,7 @@ def test_objects_of_a_process_select_its_pods(process: str) -> None:
     assert f"ServiceAccount {template['spec']['serviceAccountName']}" in found
 
 
-def test_the_service_finds_the_metrics() -> None:
+def test_service_selects_metrics_port() -> None:
     found = printed()
     service = found["Service stromboli-scheduler"]
     (port,) = service["spec"]["ports"]
@@ -116,7 +116,7 @@ def test_the_service_finds_the_metrics() -> None:
     assert service["metadata"]["annotations"]["prometheus.io/port"] == str(port["port"])
 
 
-def test_the_scheduler_reads_the_file_of_the_config_map() -> None:
+def test_scheduler_configuration_is_mounted_from_config_map() -> None:
     found = printed()
     (path,) = flags(found[SCHEDULER], "--scheduler-conf")
     folder, _, key = path.rpartition("/")
@@ -126,7 +126,7 @@ def test_the_scheduler_reads_the_file_of_the_config_map() -> None:
 
 
 @pytest.mark.parametrize("process", PROCESSES)
-def test_pods_can_do_no_harm(process: str) -> None:
+def test_pods_comply_with_restricted_standard(process: str) -> None:
     deployment = printed()[f"Deployment stromboli-{process}"]
     assert pod(deployment)["securityContext"] == {
         "runAsNonRoot": True,
@@ -145,7 +145,7 @@ def test_pods_can_do_no_harm(process: str) -> None:
 # -- what can be chosen -----------------------------------------------------------------------------------------------
 
 
-def test_the_namespace_is_that_of_everything_that_has_one() -> None:
+def test_namespaced_objects_use_the_namespace() -> None:
     found = printed("--namespace", "batch")
     homes = {kind: each["metadata"].get("namespace") for kind, each in found.items()}
     assert {home for kind, home in homes.items() if kind.split()[0] in documents_with_a_home()} == {"batch"}
@@ -159,7 +159,7 @@ def documents_with_a_home() -> set[str]:
 
 
 @pytest.mark.parametrize("deployment", [SCHEDULER, CONTROLLER])
-def test_choices_reach_both_processes(deployment: str) -> None:
+def test_settings_reach_both_processes(deployment: str) -> None:
     chosen = ("--image", "registry.example.com/stromboli@sha256:1234", "--replicas", "3")
     names = ("--scheduler-name", "night", "--scheduler-name", "day", "--scheduler-name", "night")
     found = printed(*chosen, *names)[deployment]
@@ -168,27 +168,27 @@ def test_choices_reach_both_processes(deployment: str) -> None:
     assert flags(found, "--scheduler-name") == ["night", "day"]
 
 
-def test_without_choices_the_image_is_of_this_version() -> None:
+def test_default_image_has_this_version() -> None:
     assert container(printed()[SCHEDULER])["image"] == f"stromboli:{__version__}"
 
 
 POLICY = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n'
 
 
-def test_a_policy_is_taken_from_a_file_or_the_input(tmp_path: Path) -> None:
+def test_policy_is_read_from_file_or_standard_input(tmp_path: Path) -> None:
     (tmp_path / "policy.conf").write_text(POLICY)
     for found in printed("--conf", str(tmp_path / "policy.conf")), printed("--conf", "-", given=POLICY):
         assert found[CONFIGURATION]["data"] == {"volcano-scheduler.conf": POLICY}
 
 
-def test_evicting_by_delete_changes_the_process_and_its_role() -> None:
+def test_evict_by_delete_changes_arguments_and_role() -> None:
     usual, chosen = printed(), printed("--evict-by-delete")
     changed = {kind for kind in usual if usual[kind] != chosen[kind]}
     assert changed == {SCHEDULER, "ClusterRole stromboli-scheduler"}
     assert "--evict-by-delete=true" in container(chosen[SCHEDULER])["args"]
 
 
-def test_discovering_hypernodes_changes_the_process_and_its_role() -> None:
+def test_discover_hypernodes_changes_arguments_and_role() -> None:
     usual, chosen = printed(), printed("--discover-hypernodes", "zone,rack")
     changed = {kind for kind in usual if usual[kind] != chosen[kind]}
     assert changed == {"Deployment stromboli-controller", "ClusterRole stromboli-controller"}
@@ -205,11 +205,11 @@ KINDS_OF_PARTS = {
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_parts_can_be_had_alone(part: str) -> None:
+def test_single_part_is_printed(part: str) -> None:
     assert {kind.split()[0] for kind in printed("--only", part)} == KINDS_OF_PARTS[part]
 
 
-def test_parts_make_the_whole() -> None:
+def test_all_parts_equal_the_whole() -> None:
     assert tuple(documents.PARTS) == PARTS
     assert [kind for part in PARTS for kind in printed("--only", part)] == list(printed())
     assert list(printed("--only", "workloads", "--only", "crds")) == [
@@ -218,13 +218,13 @@ def test_parts_make_the_whole() -> None:
     ]
 
 
-def test_kinds_can_be_left_out() -> None:
+def test_crds_can_be_left_out() -> None:
     assert printed("--without-crds") == {
         kind: each for kind, each in printed().items() if not kind.startswith("CustomResourceDefinition")
     }
 
 
-def test_programs_get_one_list() -> None:
+def test_json_output_is_one_list() -> None:
     answer = json.loads(run("-o", "json").stdout)
     assert (answer["apiVersion"], answer["kind"]) == ("v1", "List")
     assert answer["items"] == list(printed().values())
@@ -233,10 +233,10 @@ def test_programs_get_one_list() -> None:
 # -- what is refused --------------------------------------------------------------------------------------------------
 
 BAD = [
-    ("a namespace in capitals", ["--namespace", "Batch"], 2, "--namespace: 'Batch' is no name for a namespace; use"),
-    ("a namespace that is too long", ["-n", "a" * 64], 2, "use at most 63 small letters"),
-    ("an image with blanks", ["--image", "my image"], 2, "--image: 'my image' is no image; write one like"),
-    ("a scheduler that nobody can name", ["--scheduler-name", "a_b"], 2, "--scheduler-name: 'a_b' is nothing that"),
+    ("a namespace in capitals", ["--namespace", "Batch"], 2, "--namespace: 'Batch' is not a valid namespace; use"),
+    ("a namespace that is too long", ["-n", "a" * 64], 2, "use at most 63 lower-case letters"),
+    ("an image with blanks", ["--image", "my image"], 2, "--image: 'my image' is not a valid image; write one like"),
+    ("invalid scheduler name", ["--scheduler-name", "a_b"], 2, "--scheduler-name: 'a_b' is not a valid"),
     ("no replicas", ["--replicas", "0"], 2, "0 is not in the range 1<=x<=9"),
     ("a part that does not exist", ["--only", "webhooks"], 2, "'webhooks' is not one of 'namespace', 'crds'"),
     ("kinds with and without", ["--only", "crds", "--without-crds"], 2, "drop one of them"),
@@ -246,7 +246,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("arguments", "code", "words"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
-def test_bad_choices_are_named_with_the_remedy(arguments: list[str], code: int, words: str) -> None:
+def test_invalid_setting_is_named_with_remedy(arguments: list[str], code: int, words: str) -> None:
     result = run(*arguments, given=POLICY.replace("gang", "gangg"))
     assert (result.exit_code, result.stdout) == (code, "")
     assert words in " ".join(result.stderr.split())

@@ -28,7 +28,7 @@ RULES = sorted(path for path in copies() if path.startswith("files/rules/"))
 
 
 @pytest.mark.parametrize("path", RULES)
-def test_rules_are_those_of_the_file(path: str) -> None:
+def test_role_rules_equal_recorded_file(path: str) -> None:
     """A right that is added or taken away must be seen in a review: python charts/refresh.py writes the files anew."""
     assert (CHART / path).read_text() == copies()[path]
 
@@ -55,7 +55,7 @@ NEVER = [
 
 @pytest.mark.parametrize("process", [*PROCESSES, *OPTIONAL])
 @pytest.mark.parametrize("most", [False, True], ids=["as usual", "with everything that can be chosen"])
-def test_no_process_may_do_harm(process: str, most: bool) -> None:
+def test_no_process_has_dangerous_rights(process: str, most: bool) -> None:
     granted = set(allowed(role_documents(process, "batch", evict_by_delete=most, discover=most)))
     assert granted
     assert not [
@@ -63,13 +63,13 @@ def test_no_process_may_do_harm(process: str, most: bool) -> None:
     ]
 
 
-def test_only_leases_are_a_matter_of_the_own_namespace() -> None:
+def test_only_leases_are_namespaced_rights() -> None:
     for process in (*PROCESSES, *OPTIONAL):
         for kind, resource, verb in allowed(role_documents(process, "batch")):
             assert (kind == "Role") == (resource == "leases.coordination.k8s.io"), f"{kind} with {verb} {resource}"
 
 
-def test_what_is_watched_may_be_watched() -> None:
+def test_watched_kinds_are_granted() -> None:
     granted = {(resource, verb) for _, resource, verb in allowed(role_documents("scheduler", "batch"))}
     assert {(each.name, verb) for each in WATCHED for verb in ("list", "watch")} <= granted
 
@@ -79,7 +79,7 @@ EVICTING = {"pods/eviction create": False, "pods delete": True}
 
 @pytest.mark.parametrize("right", EVICTING)
 @pytest.mark.parametrize("by_delete", [False, True])
-def test_pods_are_evicted_in_one_way_only(right: str, by_delete: bool) -> None:
+def test_only_one_eviction_right_is_granted(right: str, by_delete: bool) -> None:
     granted = {
         f"{resource} {verb}"
         for _, resource, verb in allowed(role_documents("scheduler", "batch", evict_by_delete=by_delete))
@@ -96,7 +96,7 @@ BINDING = {
 
 @pytest.mark.parametrize("right", BINDING)
 @pytest.mark.parametrize("requests", [False, True])
-def test_who_leaves_binding_to_a_binder_may_not_bind(right: str, requests: bool) -> None:
+def test_scheduler_with_requests_has_no_binding_right(right: str, requests: bool) -> None:
     granted = {
         f"{resource} {verb}" for _, resource, verb in allowed(role_documents("scheduler", "batch", requests=requests))
     }
@@ -104,7 +104,7 @@ def test_who_leaves_binding_to_a_binder_may_not_bind(right: str, requests: bool)
     assert {"persistentvolumes watch", "bindrequests.scheduling.stromboli.dev delete"} <= granted
 
 
-def test_bindings_lead_from_the_account_to_its_roles() -> None:
+def test_bindings_connect_account_and_roles() -> None:
     documents = role_documents("scheduler", "batch", account="night-shift", lease="night")
     roles = {(each["kind"], each["metadata"]["name"]) for each in documents if "rules" in each}
     bindings = [each for each in documents if "roleRef" in each]
@@ -117,13 +117,13 @@ def test_bindings_lead_from_the_account_to_its_roles() -> None:
     ]
 
 
-def test_without_an_election_there_is_no_lease() -> None:
+def test_no_lease_rights_without_election() -> None:
     documents = role_documents("controller", "batch", lease="")
     assert {each["kind"] for each in documents} == {"ClusterRole", "ClusterRoleBinding"}
 
 
-def test_a_process_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(ValueError, match="no process 'baker'; there are scheduler, controller, binder, admission"):
+def test_unknown_process_is_rejected() -> None:
+    with pytest.raises(ValueError, match="unknown process 'baker'; known: scheduler, controller, binder, admission"):
         role_documents("baker", "batch")
 
 
@@ -135,7 +135,7 @@ PART_OF: dict[str, set[str]] = {
 
 
 @pytest.mark.parametrize("role", user_role_documents(), ids=lambda role: role["metadata"]["name"])
-def test_roles_of_people_join_those_they_have(role: dict[str, Any]) -> None:
+def test_user_roles_are_aggregated(role: dict[str, Any]) -> None:
     prefix = "rbac.authorization.k8s.io/aggregate-to-"
     joined = {label.removeprefix(prefix) for label in role["metadata"]["labels"] if label.startswith(prefix)}
     assert joined == PART_OF[role["metadata"]["name"]]
@@ -160,7 +160,7 @@ def told(section: str) -> list[str]:
     return [line for line in text.splitlines() if line.startswith("| ") and "| Verbs |" not in line]
 
 
-def test_the_page_tells_every_right_with_its_reason() -> None:
+def test_page_lists_every_right_with_reason() -> None:
     assert told("Scheduler") == rows((*scheduler_rights(), EVICTS_BY_DELETE, WRITES_REQUESTS))
     assert told("Controllers") == [*rows(controller_rights()), *rows((DISCOVERS,))]
     assert told("Both") == rows(lease_rights("any"))
@@ -168,7 +168,7 @@ def test_the_page_tells_every_right_with_its_reason() -> None:
     assert told("Webhook") == rows(admission_rights())
 
 
-def test_the_page_tells_the_roles_of_people() -> None:
+def test_page_lists_user_roles() -> None:
     for user, rights in USER_RIGHTS.items():
         joins = [part for part in ("view", "edit", "admin") if part in PART_OF[f"stromboli-{user}"]]
         row = f"| `stromboli-{user}` | {', '.join(f'`{part}`' for part in joins) or 'none'} |"

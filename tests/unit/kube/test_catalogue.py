@@ -18,13 +18,13 @@ BY_KIND = {resource.kind: resource for resource in RESOURCES}
 
 
 @pytest.mark.parametrize("document", FURTHER, ids=lambda document: document["kind"])
-def test_every_field_that_is_read_survives(document: dict[str, Any]) -> None:
+def test_every_decoded_field_survives_round_trip(document: dict[str, Any]) -> None:
     resource = BY_KIND[document["kind"]]
     assert resource.api_version == document["apiVersion"]
     assert msgspec.to_builtins(msgspec.convert(document, resource.type)) == document
 
 
-def test_every_kind_is_shown_somewhere() -> None:
+def test_every_kind_has_sample() -> None:
     shown = {document["kind"] for document in FURTHER} | {kind for _, kind in KINDS} | {"Lease", "Event"}
     assert shown == set(BY_KIND)
 
@@ -39,14 +39,14 @@ PATHS = [
 
 
 @pytest.mark.parametrize(("resource", "path"), PATHS, ids=[resource.kind for resource, _ in PATHS])
-def test_where_it_is_found(resource: Resource[Any], path: str) -> None:
+def test_resource_path(resource: Resource[Any], path: str) -> None:
     assert resource.path(namespace="team-a", name="worker-0") == path
 
 
-def test_what_is_required_is_not_optional() -> None:
+def test_required_kinds_are_not_optional() -> None:
     assert not set(catalogue.WATCHED_REQUIRED) & set(catalogue.WATCHED_OPTIONAL)
 
 
-def test_a_definition_is_established_once_the_server_says_so() -> None:
+def test_definition_is_established_with_condition() -> None:
     assert not CustomResourceDefinition().is_established
     assert msgspec.convert(FURTHER[-1], CustomResourceDefinition).is_established

@@ -20,7 +20,7 @@ OURS = [POD_GROUPS, QUEUES, HYPER_NODES, NUMA_TOPOLOGIES, BIND_REQUESTS]
 
 
 @pytest.mark.parametrize("resource", OURS, ids=lambda one: one.kind)
-def test_the_catalogue_and_the_definitions_agree(resource: Resource[Any]) -> None:
+def test_catalogue_and_crds_agree(resource: Resource[Any]) -> None:
     spec = DEFINITIONS[resource.name]["spec"]
     assert (spec["group"], spec["names"]["kind"], spec["names"]["plural"]) == (
         resource.group,
@@ -41,7 +41,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize(("resource", "short", "columns", "status"), NAMES, ids=[case[0].kind for case in NAMES])
-def test_what_kubectl_shows(resource: Resource[Any], short: list[str], columns: list[str], status: bool) -> None:
+def test_printer_columns(resource: Resource[Any], short: list[str], columns: list[str], status: bool) -> None:
     assert DEFINITIONS[resource.name]["spec"]["names"]["shortNames"] == short
     assert [column["name"] for column in version(resource)["additionalPrinterColumns"]] == columns
     assert ("status" in version(resource).get("subresources", {})) is status

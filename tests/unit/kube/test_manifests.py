@@ -58,7 +58,7 @@ STORIES = [
     ("nameless", manifest("Pod", "a") + "---\napiVersion: v1\nkind: Pod", "Pod default/a",
      [f"Pod in document 2: metadata.name: is missing; {NAME_IT}"], []),
     ("a name with a slash", manifest("Pod", "a/b"), "",
-     [f"Pod default/a/b: metadata.name: holds a space, a slash or an unprintable character; {NAME_IT}"], []),
+     [f"Pod default/a/b: metadata.name: contains a space, a slash or an unprintable character; {NAME_IT}"], []),
     ("a bad one between good ones", ABC, "Pod default/a, Pod default/c",
      ["Pod b: metadata.labels: expected a map, got an integer; write a map of keys and values"], []),
     ("scraps", "--- 3\n---\n--- text\n--- []\n--- {}", "",
@@ -77,14 +77,14 @@ STORIES = [
     [case[1:] for case in STORIES],
     ids=[case[0] for case in STORIES],
 )
-def test_stories(text: str, objects: str, problems: list[str], notes: list[str]) -> None:
+def test_manifests_cases(text: str, objects: str, problems: list[str], notes: list[str]) -> None:
     manifests = read(text)
     assert [str(problem) for problem in manifests.problems] == [f"standard input: {line}" for line in problems]
     assert manifests.notes == notes
     assert named(manifests) == objects
 
 
-def test_a_missing_uid_is_the_same_on_every_reading() -> None:
+def test_generated_uid_is_stable() -> None:
     text = manifest("Pod", "a") + manifest("Node", "n") + manifest("Pod", "b", ", uid: given")
     assert [item.metadata.uid for item in read(text).objects] == ["Pod/default/a", "Node/n", "given"]
 
@@ -110,12 +110,12 @@ BAD_SOURCES = [
     ("nowhere", None, "no such file or folder; check the path"),
     ("unparsable.yaml", b"a: {", "line 2, column 1: did not find expected"),
     ("latin.yaml", b"a: \xe9", "is not UTF-8 text; save it as UTF-8"),
-    ("twice.yaml", b"a: 1\na: 2", "line 2, column 1: the key a is given twice; remove one, or write ---"),
+    ("twice.yaml", b"a: 1\na: 2", "line 2, column 1: duplicate key a; remove one, or write ---"),
 ]
 
 
 @pytest.mark.parametrize(("name", "content", "words"), BAD_SOURCES, ids=[case[0] for case in BAD_SOURCES])
-def test_a_bad_source_stops_the_reading(tmp_path: Path, name: str, content: bytes | None, words: str) -> None:
+def test_unusable_source_raises_manifest_error(tmp_path: Path, name: str, content: bytes | None, words: str) -> None:
     path = tmp_path / name
     if content is not None:
         path.write_bytes(content)
@@ -126,17 +126,17 @@ def test_a_bad_source_stops_the_reading(tmp_path: Path, name: str, content: byte
 
 
 @pytest.mark.parametrize("path", ["-", "a\0b", ""], ids=["no standard input", "zero byte", "empty"])
-def test_a_path_that_cannot_be(path: str) -> None:
+def test_invalid_path_raises_manifest_error(path: str) -> None:
     with pytest.raises(ManifestError):
         read_manifests([path], None)
 
 
-def test_an_empty_folder_is_a_mistake(tmp_path: Path) -> None:
-    with pytest.raises(ManifestError, match="holds no"):
+def test_empty_folder_raises_manifest_error(tmp_path: Path) -> None:
+    with pytest.raises(ManifestError, match="contains no"):
         read_manifests([str(tmp_path)])
 
 
-def test_millions_of_problems_are_counted_not_kept() -> None:
+def test_excess_problems_are_only_counted() -> None:
     manifests = read("[" + ",".join(["0"] * 5000) + "]")
     assert len(manifests.problems) == 1000
     assert manifests.notes == ["4000 more problems are not listed"]
@@ -162,13 +162,13 @@ OBJECTS = st.fixed_dictionaries(
 
 @settings(max_examples=200)
 @given(st.one_of(JSON, OBJECTS, st.lists(OBJECTS, max_size=3)))
-def test_any_document_is_read_or_named(document: object) -> None:
+def test_any_document_is_decoded_or_reported(document: object) -> None:
     manifests = read(json.dumps(document))
     assert all(item.metadata.name and item.metadata.uid for item in manifests.objects)
     assert all(str(problem).isprintable() for problem in manifests.problems)
 
 
 @given(st.text())
-def test_any_text_is_read_or_refused(text: str) -> None:
+def test_any_text_is_read_or_rejected(text: str) -> None:
     with contextlib.suppress(ManifestError):
         read(text)

@@ -13,17 +13,17 @@ from stromboli.kube.manifests.yaml import load_documents
 EVERY_FIELD: list[Any] = load_documents(Path(__file__).with_name("every_field.yaml").read_text(), "every_field.yaml")
 
 
-def test_every_kind_is_shown() -> None:
+def test_every_decoded_kind_has_sample() -> None:
     assert {document["kind"] for document in EVERY_FIELD} == {kind for _, kind in KINDS}
 
 
 @pytest.mark.parametrize("document", EVERY_FIELD, ids=operator.itemgetter("kind"))
-def test_every_field_that_is_read_survives(document: dict[str, Any]) -> None:
+def test_every_decoded_field_survives_round_trip(document: dict[str, Any]) -> None:
     assert msgspec.to_builtins(decode(document)) == document
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.kind_name)
-def test_nulls_and_unknown_fields_are_harmless(kind: type[KubeObject]) -> None:
+def test_nulls_and_unknown_fields_are_ignored(kind: type[KubeObject]) -> None:
     document: dict[str, Any] = {"apiVersion": f"{kind.group}/v9".lstrip("/"), "kind": kind.kind_name}
     bare = decode(document)
     for part in msgspec.structs.fields(kind)[2:]:
@@ -34,12 +34,12 @@ def test_nulls_and_unknown_fields_are_harmless(kind: type[KubeObject]) -> None:
 
 
 @pytest.mark.parametrize("version", ["v1alpha1", "v1beta1", "v1"])
-def test_any_version_of_a_group_is_read(version: str) -> None:
+def test_any_version_of_group_is_decoded(version: str) -> None:
     decoded = decode({"apiVersion": f"scheduling.volcano.sh/{version}", "kind": "PodGroup"})
     assert type(decoded).kind_name == "PodGroup"
 
 
-def test_the_same_kind_of_another_group_is_unknown() -> None:
+def test_kind_of_other_group_is_unknown() -> None:
     document = {"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup"}
     assert decode(document) == Unknown("scheduling.x-k8s.io/v1alpha1", "PodGroup")
 
@@ -80,14 +80,14 @@ WRONG: list[tuple[str, str, dict[str, object], str]] = [
 
 
 @pytest.mark.parametrize(("kind", "change", "sentence"), [case[1:] for case in WRONG], ids=[case[0] for case in WRONG])
-def test_wrong(kind: str, change: dict[str, object], sentence: str) -> None:
+def test_invalid_field_is_reported(kind: str, change: dict[str, object], sentence: str) -> None:
     metadata = {"name": "train", "namespace": "team-a"}
     with pytest.raises(ObjectError) as refusal:
         decode({"apiVersion": VERSIONS[kind], "kind": kind, "metadata": metadata, **change})
     assert str(refusal.value) == f"{kind} team-a/train: {sentence}"
 
 
-def test_what_is_shown_is_safe_to_show() -> None:
+def test_error_message_is_printable() -> None:
     metadata = {"name": "\x1b[31m" + "x" * 1000, "labels": {"\n": 1}}
     with pytest.raises(ObjectError) as refusal:
         decode({"apiVersion": "v1", "kind": "Pod", "metadata": metadata})
@@ -95,6 +95,6 @@ def test_what_is_shown_is_safe_to_show() -> None:
     assert len(str(refusal.value)) < 500
 
 
-def test_without_a_kind_nothing_can_be_said() -> None:
+def test_missing_kind_is_reported() -> None:
     with pytest.raises(ObjectError, match="object a: kind: is missing; write one, for example kind: Pod"):
         decode({"apiVersion": "v1", "metadata": {"name": "a"}})

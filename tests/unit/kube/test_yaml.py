@@ -28,8 +28,8 @@ MEANINGS = [
 
 REFUSED = [
     ("alias", "a: &x 1\nb: *x", "line 1, column 4: anchors and aliases"),
-    ("key twice", "x:\n  a: 1\n  b: 2\n  a: 3", "line 4, column 3: the key a is given twice; remove one"),
-    ("objects run together", "a: 1\na: 3", "line 2, column 1: the key a is given twice; remove one, or write ---"),
+    ("key twice", "x:\n  a: 1\n  b: 2\n  a: 3", "line 4, column 3: duplicate key a; remove one"),
+    ("objects run together", "a: 1\na: 3", "line 2, column 1: duplicate key a; remove one, or write ---"),
     ("merge key", "<<: {a: 1}", "merge keys"),
     ("python object", "a: !!python/object:os.system x", "line 1, column 4: tags other than !!str"),
     ("tagged list", "a: !!set {b}", "tags are not allowed"),
@@ -48,12 +48,12 @@ TOO_DEEP = ["[" * 100_000, '{"a":' * 100_000, "{a: " * 100_000, "- " * 10_000]
 
 
 @pytest.mark.parametrize(("text", "value"), MEANINGS, ids=[text[:20] for text, _ in MEANINGS])
-def test_plain_words_mean_what_kubernetes_takes_them_for(text: str, value: object) -> None:
+def test_plain_scalars_follow_kubernetes(text: str, value: object) -> None:
     assert load_documents(f"key: {text}", "a.yaml") == [{"key": value}]
 
 
 @pytest.mark.parametrize(("text", "words"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED])
-def test_refused(text: str, words: str) -> None:
+def test_invalid_yaml_is_rejected(text: str, words: str) -> None:
     with pytest.raises(YamlError) as refusal:
         load_documents(text, "a.yaml")
     assert str(refusal.value).startswith("a.yaml: line ")
@@ -61,7 +61,7 @@ def test_refused(text: str, words: str) -> None:
 
 
 @pytest.mark.parametrize("text", TOO_DEEP, ids=lambda text: text[:8])
-def test_depth_has_a_limit(text: str) -> None:
+def test_depth_is_limited(text: str) -> None:
     with pytest.raises(NestingError, match="nested too deeply"):
         load_documents(text, "a.yaml")
 
@@ -77,7 +77,7 @@ def test_keys_are_text() -> None:
     assert load_documents("1: a\non: b\n'on ': c", "a.yaml") == [{"1": "a", "on": "b", "on ": "c"}]
 
 
-def test_what_others_would_misread_is_quoted() -> None:
+def test_ambiguous_scalars_are_quoted() -> None:
     shared = {"b": "1e3", "a": ["y", "1"]}
     assert dump_documents([{"x": shared, "y": shared, "lines": "one\ntwo\n"}]) == (
         "x:\n  b: '1e3'\n  a:\n  - 'y'\n  - '1'\n'y':\n  b: '1e3'\n  a:\n  - 'y'\n  - '1'\nlines: |\n  one\n  two\n"
@@ -100,6 +100,6 @@ def test_round_trip(documents: list[object]) -> None:
 
 
 @given(st.text(max_size=200))
-def test_any_text_is_documents_or_a_sentence(text: str) -> None:
+def test_any_text_is_parsed_or_rejected(text: str) -> None:
     with contextlib.suppress(YamlError):
         assert isinstance(load_documents(text, "a.yaml"), list)

@@ -46,24 +46,24 @@ def owners(entry: Object) -> dict[str, Object]:
     return {each["manager"]: each["fieldsV1"] for each in entry["metadata"]["managedFields"]}
 
 
-def test_what_is_applied_is_owned_and_nothing_else() -> None:
+def test_applied_fields_are_owned() -> None:
     live = applied(None, config(a="1"))
     assert owners(live) == {"me": {"f:data": {"f:a": {}}}}
 
 
-def test_applying_the_same_again_is_no_write() -> None:
+def test_repeated_apply_writes_nothing() -> None:
     live = applied(None, config(a="1"))
     assert applied(live, config(a="1"), now=LATER) is live
 
 
-def test_a_field_no_longer_applied_is_removed() -> None:
+def test_field_no_longer_applied_is_removed() -> None:
     live = applied(None, config(a="1", b="2"))
     live = applied(live, config(b="2"))
     assert live["data"] == {"b": "2"}
     assert owners(live) == {"me": {"f:data": {"f:b": {}}}}
 
 
-def test_a_field_that_somebody_else_applies_too_is_kept() -> None:
+def test_field_with_second_owner_is_kept() -> None:
     live = applied(None, config(a="1", b="2"))
     live = applied(live, config(a="1"), "you")
     live = applied(live, config(b="2"))
@@ -71,7 +71,7 @@ def test_a_field_that_somebody_else_applies_too_is_kept() -> None:
     assert owners(live) == {"me": {"f:data": {"f:b": {}}}, "you": {"f:data": {"f:a": {}}}}
 
 
-def test_changing_what_another_applied_is_a_conflict_until_forced() -> None:
+def test_change_of_owned_field_conflicts_unless_forced() -> None:
     live = applied(None, config(a="1"))
     with pytest.raises(ApplyConflict) as refused:
         applied(live, config(a="2"), "you")
@@ -91,7 +91,7 @@ def test_conflicts_are_listed_by_owner() -> None:
     assert str(refused.value) == 'Apply failed with 2 conflicts: conflicts with "me":\n- .data.a\n- .data.b'
 
 
-def test_an_update_takes_fields_over_and_a_later_apply_conflicts() -> None:
+def test_update_takes_ownership_and_later_apply_conflicts() -> None:
     live = applied(None, config(a="1"))
     edited = record_update(live, {**live, "data": {"a": "9"}}, "kubectl-edit", "", CONFIG_MAPS, LATER)
     assert owners(edited) == {"kubectl-edit": {"f:data": {"f:a": {}}}}
@@ -99,25 +99,25 @@ def test_an_update_takes_fields_over_and_a_later_apply_conflicts() -> None:
         applied(edited, config(a="1"))
 
 
-def test_an_update_that_removes_a_field_leaves_it_to_nobody() -> None:
+def test_removed_field_has_no_owner() -> None:
     live = applied(None, config(a="1", b="1"))
     edited = record_update(live, {**live, "data": {"b": "1"}}, "kubectl-edit", "", CONFIG_MAPS, LATER)
     assert owners(edited) == {"me": {"f:data": {"f:b": {}}}}
 
 
-def test_objects_that_were_never_applied_cost_nothing() -> None:
+def test_object_without_apply_has_no_managed_fields() -> None:
     body = config(a="1")
     assert record_update(None, body, "scheduler", "", CONFIG_MAPS, NOW) is body
     assert record_update(config(a="0"), body, "scheduler", "", CONFIG_MAPS, NOW) is body
 
 
-def test_a_writer_who_leaves_the_entries_out_does_not_lose_them() -> None:
+def test_update_without_managed_fields_keeps_them() -> None:
     live = applied(None, config(a="1"))
     written = record_update(live, config(a="1"), "controller", "", CONFIG_MAPS, LATER)
     assert written["metadata"]["managedFields"] == live["metadata"]["managedFields"]
 
 
-def test_a_writer_may_move_the_entries() -> None:
+def test_update_may_replace_managed_fields() -> None:
     live = applied(None, config(a="1"))
     moved = copy.deepcopy(live)
     moved["metadata"]["managedFields"][0]["manager"] = "heir"
@@ -126,7 +126,7 @@ def test_a_writer_may_move_the_entries() -> None:
     assert "managedFields" not in record_update(live, moved, "kubectl", "", CONFIG_MAPS, LATER)["metadata"]
 
 
-def test_what_was_there_before_the_first_apply_is_somebody_elses() -> None:
+def test_fields_before_first_apply_have_earlier_manager() -> None:
     with pytest.raises(ApplyConflict, match=r'"before-first-apply" using v1: \.data\.a'):
         applied(config(a="1"), config(a="2"))
     live = applied(config(a="1", b="1"), config(a="1"))
@@ -134,7 +134,7 @@ def test_what_was_there_before_the_first_apply_is_somebody_elses() -> None:
     assert applied(live, config(b="1"))["data"] == {"a": "1", "b": "1"}
 
 
-def test_a_client_side_apply_moves_to_the_servers_side_without_a_conflict() -> None:
+def test_client_side_apply_migrates_without_conflict() -> None:
     annotation = "kubectl.kubernetes.io/last-applied-configuration"
     first = config(a="1")
     sent = {**first, "metadata": {"name": "c", "annotations": {annotation: msgspec.json.encode(first).decode()}}}
@@ -158,14 +158,14 @@ def test_containers_are_owned_field_by_field() -> None:
     assert live["spec"]["containers"] == [{"name": "a", "image": "2"}, {"name": "b", "image": "1"}]
 
 
-def test_an_item_that_nobody_applies_any_more_goes_with_its_defaults() -> None:
+def test_item_no_longer_applied_is_removed_with_defaults() -> None:
     live = applied(None, pod({"name": "a", "image": "1"}, {"name": "b", "image": "1"}))
     live["spec"]["containers"][1]["imagePullPolicy"] = "Always"
     live = applied(live, pod({"name": "a", "image": "1"}))
     assert live["spec"]["containers"] == [{"name": "a", "image": "1"}]
 
 
-def test_ports_are_told_apart_by_protocol_with_its_default() -> None:
+def test_port_key_includes_default_protocol() -> None:
     tcp, udp = {"containerPort": 53}, {"containerPort": 53, "protocol": "UDP"}
     live = applied(None, pod({"name": "a", "ports": [tcp]}))
     live = applied(live, pod({"name": "a", "ports": [udp]}), "you")
@@ -179,7 +179,7 @@ def test_finalizers_are_owned_one_by_one() -> None:
     assert applied(live, pod({"name": "a"}))["metadata"]["finalizers"] == ["y"]
 
 
-def test_the_status_is_written_through_its_own_door() -> None:
+def test_status_subresource() -> None:
     live = applied(None, {**pod({"name": "a"}), "status": {"phase": "Running"}})
     assert "status" not in live
     body = {**pod({"name": "zzz"}), "status": {"phase": "Running"}}
@@ -210,7 +210,7 @@ def job(**spec: Any) -> Object:
     return {"apiVersion": "x.io/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": spec}
 
 
-def test_custom_resources_merge_as_their_schema_says() -> None:
+def test_custom_resource_merges_by_schema() -> None:
     live = apply(None, job(policies=[{"name": "a"}], plain=["x"]), "me", False, JOBS, NOW)
     live = apply(live, job(policies=[{"name": "b"}]), "you", False, JOBS, NOW)
     assert live["spec"] == {"policies": [{"name": "a"}, {"name": "b"}], "plain": ["x"]}
@@ -218,7 +218,7 @@ def test_custom_resources_merge_as_their_schema_says() -> None:
         apply(live, job(plain=["x", "y"]), "you", False, JOBS, NOW)
 
 
-def test_entries_cannot_be_applied() -> None:
+def test_managed_fields_cannot_be_applied() -> None:
     body = config(a="1")
     body["metadata"]["managedFields"] = [{"manager": "x"}]
     with pytest.raises(ApplyRejected):
@@ -237,13 +237,13 @@ UNCLEAR = {
 
 
 @pytest.mark.parametrize("name", UNCLEAR)
-def test_items_must_be_told_apart(name: str) -> None:
+def test_applied_items_need_distinct_keys(name: str) -> None:
     body, expected = UNCLEAR[name]
     with pytest.raises(ApplyRejected, match=re.escape(expected)):
         applied(None, body)
 
 
-def test_identity_stays_the_servers() -> None:
+def test_apply_keeps_identity() -> None:
     live = applied(None, config(a="1"))
     live["metadata"] |= {"uid": "1", "resourceVersion": "5", "creationTimestamp": NOW}
     body = config(a="2")
@@ -261,7 +261,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(["me", "you", "they"]), DATA), min_si
 
 
 @given(STEPS)
-def test_applies_are_idempotent_and_leave_each_manager_what_it_applied(steps: list[tuple[str, dict[str, str]]]) -> None:
+def test_applies_are_idempotent_and_keep_other_managers(steps: list[tuple[str, dict[str, str]]]) -> None:
     live: Object | None = None
     for manager, data in steps:
         live = applied(live, config(**data), manager, force=True)
@@ -277,5 +277,5 @@ PATHS = st.lists(st.sampled_from(["f:a", "f:b", 'k:{"name":"x"}', 'v:"y"']), min
 
 
 @given(st.frozensets(PATHS, max_size=6))
-def test_field_sets_survive_being_written_down(fields: frozenset[tuple[str, ...]]) -> None:
+def test_field_sets_round_trip(fields: frozenset[tuple[str, ...]]) -> None:
     assert decode_fields(encode_fields(fields)) == fields

@@ -32,13 +32,13 @@ def thing(version: str, schema: dict[str, object] | None = None) -> ServedResour
 RESOURCES = [PODS, NODES, thing("v1alpha1"), thing("v1", SCHEMA), thing("v2beta1")]
 
 
-def test_the_most_stable_and_newest_version_comes_first() -> None:
+def test_most_stable_and_newest_version_comes_first() -> None:
     group = discovery.api_groups(RESOURCES)["groups"][0]
     assert [version["version"] for version in group["versions"]] == ["v1", "v2beta1", "v1alpha1"]
     assert group["preferredVersion"] == {"groupVersion": "x.io/v1", "version": "v1"}
 
 
-def test_a_group_and_its_absence() -> None:
+def test_group_served_and_not_served() -> None:
     found = discovery.api_group(RESOURCES, "x.io")
     assert found is not None
     assert found["kind"] == "APIGroup"
@@ -46,7 +46,7 @@ def test_a_group_and_its_absence() -> None:
     assert discovery.resource_list(RESOURCES, "x.io", "v3") is None
 
 
-def test_parts_of_a_pod_are_listed_with_the_kinds_they_take() -> None:
+def test_subresources_of_pod_have_kinds() -> None:
     listed = discovery.resource_list(RESOURCES, "", "v1")
     assert listed is not None
     entries = {entry["name"]: entry for entry in listed["resources"]}
@@ -59,7 +59,7 @@ def test_parts_of_a_pod_are_listed_with_the_kinds_they_take() -> None:
     assert eviction["verbs"] == ["create"]
 
 
-def test_everything_in_one_answer() -> None:
+def test_aggregated_discovery() -> None:
     core = discovery.aggregated(RESOURCES, core=True)["items"]
     assert [entry["resource"] for entry in core[0]["versions"][0]["resources"]] == ["pods", "nodes"]
     assert core[0]["versions"][0]["resources"][1]["scope"] == "Cluster"
@@ -68,7 +68,7 @@ def test_everything_in_one_answer() -> None:
     assert [version["version"] for version in others[0]["versions"]] == ["v1", "v2beta1", "v1alpha1"]
 
 
-def test_who_wants_everything_in_one_answer() -> None:
+def test_accept_header_of_aggregated_discovery() -> None:
     assert discovery.wants_aggregated(f"{discovery.AGGREGATED_TYPE},application/json")
     assert not discovery.wants_aggregated("application/json;g=apidiscovery.k8s.io;v=v9;as=APIGroupDiscoveryList")
     assert not discovery.wants_aggregated("application/json")
@@ -104,7 +104,7 @@ def test_built_in_kinds_are_described_in_depth() -> None:
     assert references <= schemas.keys()
 
 
-def test_a_changed_schema_is_told_by_the_index() -> None:
+def test_changed_schema_changes_index() -> None:
     before = openapi.index(RESOURCES)["paths"]
     after = openapi.index([*RESOURCES[:3], thing("v1", {"type": "object"}), RESOURCES[4]])["paths"]
     assert list(before) == ["api/v1", "apis/x.io/v1alpha1", "apis/x.io/v1", "apis/x.io/v2beta1"]
@@ -112,6 +112,6 @@ def test_a_changed_schema_is_told_by_the_index() -> None:
     assert before["apis/x.io/v1"] != after["apis/x.io/v1"]
 
 
-def test_the_older_form_holds_all_kinds() -> None:
+def test_openapi_v2_contains_all_kinds() -> None:
     document = openapi.swagger(RESOURCES)
     assert {"io.k8s.api.core.v1.Pod", "io.x.v1.Thing"} <= document["definitions"].keys()

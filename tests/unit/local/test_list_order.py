@@ -27,7 +27,7 @@ KEYS = st.lists(st.sampled_from("abcdef"), unique=True)
 
 
 @given(KEYS, KEYS)
-def test_all_are_there_once_and_in_order(live: list[str], wanted: list[str]) -> None:
+def test_merged_order_contains_every_key_once(live: list[str], wanted: list[str]) -> None:
     merged = interleave(live, wanted)
     assert sorted(merged) == sorted({*live, *wanted})
     assert [key for key in merged if key in wanted] == wanted

@@ -93,7 +93,7 @@ def test_applies(live: Any, wanted: Any, entries: Any, force: bool) -> None:
 
 
 @given(FOUL, FOUL, ENTRIES, ENTRIES)
-def test_records(old: Any, new: Any, before: Any, after: Any) -> None:
+def test_managed_fields(old: Any, new: Any, before: Any, after: Any) -> None:
     msgspec.json.encode(record_update(pod(old, before), pod(new, after), "me", "", PODS, NOW))
 
 

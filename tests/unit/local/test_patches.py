@@ -35,7 +35,7 @@ def without_nulls(value: object) -> object:
 
 
 @given(JSON, JSON)
-def test_a_merge_patch_applied_twice_changes_nothing_more_and_spares_its_inputs(target: object, patch: object) -> None:
+def test_merge_patch_is_idempotent_and_keeps_inputs(target: object, patch: object) -> None:
     kept = copy.deepcopy((target, patch))
     once = merge_patch(target, patch)
     assert merge_patch(once, patch) == once
@@ -43,7 +43,7 @@ def test_a_merge_patch_applied_twice_changes_nothing_more_and_spares_its_inputs(
 
 
 @given(OBJECTS)
-def test_merging_into_nothing_gives_the_patch_without_its_nulls(patch: dict[str, object]) -> None:
+def test_merge_into_nothing_is_patch_without_nulls(patch: dict[str, object]) -> None:
     assert merge_patch({}, patch) == without_nulls(patch)
 
 
@@ -93,14 +93,14 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_json_patch_refuses(name: str) -> None:
+def test_invalid_json_patch_is_rejected(name: str) -> None:
     operations, error = REFUSED[name]
     with pytest.raises(error):
         json_patch({"a": 1, "list": [1], "map": {"x": 1}}, operations)
 
 
 @given(OBJECTS, JSON, st.sampled_from(["a", "b", "new"]))
-def test_what_was_added_can_be_removed_again(target: dict[str, object], value: object, name: str) -> None:
+def test_json_patch_remove_undoes_add(target: dict[str, object], value: object, name: str) -> None:
     target.pop(name, None)
     added = json_patch(target, [{"op": "add", "path": f"/{name}", "value": value}])
     assert added == {**target, name: value}

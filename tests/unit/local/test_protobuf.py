@@ -123,14 +123,14 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused(name: str) -> None:
+def test_invalid_yaml_is_rejected(name: str) -> None:
     sent, expected = REFUSED[name]
     with pytest.raises(Malformed, match=expected):
         decode_body(sent)
 
 
 @given(st.sampled_from(sorted(messages())), st.binary(max_size=60))
-def test_whatever_is_sent_is_understood_or_refused(kind: str, message: bytes) -> None:
+def test_any_body_is_decoded_or_rejected(kind: str, message: bytes) -> None:
     try:
         decoded = decode_body(body("v1", kind, message))
     except (Malformed, UnicodeDecodeError, msgspec.DecodeError):
@@ -139,7 +139,7 @@ def test_whatever_is_sent_is_understood_or_refused(kind: str, message: bytes) ->
 
 
 @given(st.lists(st.tuples(st.integers(1, 100), st.integers(0, (1 << 64) - 1) | st.binary(max_size=20)), max_size=5))
-def test_fields_survive_the_wire(sent: list[tuple[int, int | bytes]]) -> None:
+def test_fields_round_trip(sent: list[tuple[int, int | bytes]]) -> None:
     encoded = b"".join(number(f, v) if isinstance(v, int) else run(f, v) for f, v in sent)
     assert list(fields(encoded)) == sent
 

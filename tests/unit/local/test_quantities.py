@@ -17,7 +17,7 @@ KEPT = [
 
 
 @pytest.mark.parametrize(("amount", "text"), KEPT, ids=[str(case[0]) for case in KEPT])
-def test_kept_form(amount: str | float, text: str) -> None:
+def test_canonical_form(amount: str | float, text: str) -> None:
     assert canonical(amount) == text
 
 
@@ -28,19 +28,19 @@ NONE = [
 
 
 @pytest.mark.parametrize(("text", "problem"), NONE)
-def test_what_is_no_quantity(text: str, problem: str) -> None:
+def test_invalid_quantity_raises(text: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         canonical(text)
 
 
 @given(st.integers(0, 10**6), st.sampled_from(["", "m", "k", "M", "Ki", "Mi", "Gi", "Ti", "e3", "e-3", ".5Gi", ".25"]))
-def test_the_kept_form_means_the_same_and_is_kept(number: int, suffix: str) -> None:
+def test_canonical_form_is_equal_and_idempotent(number: int, suffix: str) -> None:
     kept = canonical(f"{number}{suffix}")
     assert amount_of(kept) == amount_of(f"{number}{suffix}")
     assert canonical(kept) == kept
 
 
-def test_a_map_in_its_kept_form_is_left_alone() -> None:
+def test_canonical_map_is_returned_unchanged() -> None:
     amounts = {"cpu": "1", "memory": "2Gi"}
     assert canonical_amounts(amounts) is amounts
     assert canonical_amounts({"cpu": 1, "memory": "2048Mi"}) == amounts

@@ -114,7 +114,7 @@ def test_spec(name: str) -> None:
     assert (target, patch) == kept
 
 
-def test_conditions_are_found_by_type() -> None:
+def test_conditions_merge_by_type() -> None:
     old = {"status": {"conditions": [{"type": "Ready", "status": "True"}, {"type": "PodScheduled", "status": "False"}]}}
     new = strategic_merge(old, {"status": {"conditions": [{"type": "PodScheduled", "status": "True"}]}})
     assert [entry["status"] for entry in new["status"]["conditions"]] == ["True", "True"]
@@ -164,7 +164,7 @@ CONTAINER_NAMES = st.lists(st.sampled_from("abcdef"), unique=True, max_size=5)
 
 
 @given(CONTAINER_NAMES, CONTAINER_NAMES, CONTAINER_NAMES)
-def test_only_what_is_named_is_touched(live: list[str], patched: list[str], order: list[str]) -> None:
+def test_unnamed_fields_are_unchanged(live: list[str], patched: list[str], order: list[str]) -> None:
     target = pod(containers=containers(*((name, "old") for name in live)), priority=7)
     patch = {
         "$setElementOrder/containers": [{"name": name} for name in order],

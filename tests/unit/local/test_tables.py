@@ -123,12 +123,12 @@ POD_STATUSES: dict[str, tuple[Object, str]] = {
 
 
 @pytest.mark.parametrize("name", POD_STATUSES)
-def test_the_status_of_a_pod(name: str) -> None:
+def test_pod_status(name: str) -> None:
     entry, expected = POD_STATUSES[name]
     assert row(PODS, entry)["Status"] == expected
 
 
-def test_a_pod_in_full() -> None:
+def test_pod_row() -> None:
     crashed = {**RUNNING, "restartCount": 3, "lastState": {"terminated": {"finishedAt": "2026-11-15T11:58:00Z"}}}
     entry = {
         "spec": {
@@ -321,7 +321,7 @@ def test_json_paths(path: str) -> None:
     assert find(ENTRY, path) == JSON_PATHS[path]
 
 
-def test_paths_that_are_not_understood_are_named() -> None:
+def test_unsupported_json_path_is_named() -> None:
     with pytest.raises(InvalidPath, match="cannot read"):
         compile_path(".spec[?(@.size > 3)]")
 
@@ -337,11 +337,11 @@ ACCEPTS = {
 
 
 @pytest.mark.parametrize("accept", ACCEPTS)
-def test_who_wants_a_table(accept: str) -> None:
+def test_accept_header_of_table(accept: str) -> None:
     assert wants_table(accept) is ACCEPTS[accept]
 
 
-def test_objects_in_rows() -> None:
+def test_table_rows() -> None:
     entry = {"metadata": {"name": "x"}, "data": {"a": "1"}}
     maps = resource("", "configmaps", "ConfigMap")
     assert table(maps, [entry], now=NOW)["rows"][0]["object"]["kind"] == "PartialObjectMetadata"

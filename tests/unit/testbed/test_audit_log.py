@@ -31,7 +31,7 @@ def line(code: int, decision: str) -> bytes:
 
 
 @pytest.mark.parametrize(("name", "code", "decision", "told"), ANSWERS, ids=[row[0] for row in ANSWERS])
-def test_how_a_request_was_answered(tmp_path: Path, name: str, code: int, decision: str, told: int) -> None:
+def test_audit_log_record_gives_status_code(tmp_path: Path, name: str, code: int, decision: str, told: int) -> None:
     log = tmp_path / "audit.log"
     log.write_bytes(line(code, decision))
     plane = ControlPlane("real", {}, log)

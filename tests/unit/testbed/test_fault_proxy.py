@@ -109,7 +109,7 @@ FAULTS: dict[str, tuple[Action, set[str], int]] = {
 
 
 @pytest.mark.parametrize(("action", "sees", "reached"), FAULTS.values(), ids=FAULTS)
-async def test_a_fault_does_what_it_says_once(
+async def test_fault_is_applied_once(
     action: Action,
     sees: set[str],
     reached: int,
@@ -123,12 +123,12 @@ async def test_a_fault_does_what_it_says_once(
     assert await asked(client, proxy) == str(reached + 1)
 
 
-async def test_everything_passes_unchanged(client: aiohttp.ClientSession, proxy: FaultProxy) -> None:
+async def test_requests_without_fault_pass_unchanged(client: aiohttp.ClientSession, proxy: FaultProxy) -> None:
     assert [await asked(client, proxy) for _ in range(3)] == ["1", "2", "3"]
     assert [(call.method, call.path, call.status) for call in proxy.calls] == [("POST", "/count?a=%2F", 200)] * 3
 
 
-async def test_the_right_requests_are_hit(client: aiohttp.ClientSession, proxy: FaultProxy) -> None:
+async def test_fault_hits_matching_requests_only(client: aiohttp.ClientSession, proxy: FaultProxy) -> None:
     refused = Answer(409, "Conflict")
     proxy.faults.add(Match("POST", "/count", "aiohttp"), refused, times=2, after=1)
     for other in (Match("GET"), Match(path="/other"), Match(agent="somebody else")):
@@ -140,7 +140,7 @@ async def test_the_right_requests_are_hit(client: aiohttp.ClientSession, proxy: 
     assert await asked(client, proxy) == "4"
 
 
-async def test_chance_is_that_of_the_seed(client: aiohttp.ClientSession, counting: tuple[Counting, str]) -> None:
+async def test_random_faults_follow_the_seed(client: aiohttp.ClientSession, counting: tuple[Counting, str]) -> None:
     async def tried() -> list[bool]:
         with FaultProxy(counting[1], seed=7) as proxy:
             proxy.faults.add(ALL, Answer(500), times=None, chance=0.5)
@@ -151,7 +151,7 @@ async def test_chance_is_that_of_the_seed(client: aiohttp.ClientSession, countin
     assert first == await tried()
 
 
-async def test_streams_pass_piece_by_piece_and_can_be_cut(
+async def test_stream_is_forwarded_in_chunks_and_can_be_cut(
     client: aiohttp.ClientSession, counting: tuple[Counting, str], proxy: FaultProxy
 ) -> None:
     async with client.get(f"{proxy.url}/stream") as whole, client.get(f"{proxy.url}/stream?cut") as broken:
@@ -164,7 +164,7 @@ async def test_streams_pass_piece_by_piece_and_can_be_cut(
 
 
 @pytest.mark.parametrize("begins", [False, True])
-async def test_who_hangs_says_nothing(begins: bool, client: aiohttp.ClientSession, proxy: FaultProxy) -> None:
+async def test_hanging_request_sends_nothing(begins: bool, client: aiohttp.ClientSession, proxy: FaultProxy) -> None:
     proxy.faults.add(ALL, Hang(begins=begins))
     has_begun = False
 
@@ -179,7 +179,7 @@ async def test_who_hangs_says_nothing(begins: bool, client: aiohttp.ClientSessio
     assert has_begun is begins
 
 
-async def test_an_old_answer_is_said_again(
+async def test_old_response_is_replayed(
     client: aiohttp.ClientSession, counting: tuple[Counting, str], proxy: FaultProxy
 ) -> None:
     proxy.faults.add(Match("POST", "/count"), Replay(), times=3)
@@ -187,7 +187,7 @@ async def test_an_old_answer_is_said_again(
     assert await asked(client, proxy) == "2"
 
 
-async def test_a_gate_holds_requests_until_it_is_opened_or_they_are_sent_away(
+async def test_gate_holds_requests_until_opened_or_rejected(
     client: aiohttp.ClientSession, counting: tuple[Counting, str], proxy: FaultProxy
 ) -> None:
     first, second = Gate(), Gate()
@@ -206,7 +206,7 @@ async def test_a_gate_holds_requests_until_it_is_opened_or_they_are_sent_away(
     assert counting[0].count == 3
 
 
-async def test_a_server_goes_away_and_comes_back(client: aiohttp.ClientSession, proxy: FaultProxy) -> None:
+async def test_server_outage_and_recovery(client: aiohttp.ClientSession, proxy: FaultProxy) -> None:
     assert await asked(client, proxy) == "1"
     proxy.go_down()
     # A connection that was kept for later is found to be closed first.
@@ -215,7 +215,7 @@ async def test_a_server_goes_away_and_comes_back(client: aiohttp.ClientSession, 
     assert await asked(client, proxy) == "2"
 
 
-async def test_a_write_that_the_server_has_is_followed_to_its_end(
+async def test_delivered_write_is_awaited(
     counting: tuple[Counting, str], proxy: FaultProxy
 ) -> None:
     """Whether a client that left was served is known afterwards."""

@@ -149,21 +149,21 @@ def _settings(options: dict[str, Any]) -> AdmissionSettings:
         raise click.UsageError("--webhook-address is empty; write one like :8443")
     return AdmissionSettings(
         connect=connector(options["kubeconfig"], options["context"], options["master"]),
-        terms=_terms(options),
+        policy=_policy(options),
         address=parse_address(options["webhook_address"]),
         certificate_file=options["tls_cert_file"],
         key_file=options["tls_private_key_file"],
         client_authority_file=options["client_ca_file"],
         authorisation_ttl=options["authorisation_ttl"],
-        allows_unanswered=options["authorisation_failure"] == "allow",
-        at_once=options["concurrency"],
-        farewell=options["shutdown_delay"],
+        allow_unanswered=options["authorisation_failure"] == "allow",
+        concurrency=options["concurrency"],
+        shutdown_delay=options["shutdown_delay"],
         metrics_address=options["listen_address"],
         health_address=options["healthz_address"],
     )
 
 
-def _terms(options: dict[str, Any]) -> AdmissionPolicy:
+def _policy(options: dict[str, Any]) -> AdmissionPolicy:
     from stromboli.admission.facts import TRUSTED_GROUPS, TRUSTED_USERS, AdmissionPolicy
     from stromboli.binding.plugins.built_in import BUILT_IN
     from stromboli.binding.plugins.loading import UnusablePlugin, load_plugins, read_options
@@ -239,7 +239,7 @@ def configuration(**options: Any) -> None:
             validating_failure=_POLICIES[options["validating_failure"]],
             mutating_failure=_POLICIES[options["mutating_failure"]],
             timeout=options["timeout"],
-            spared=tuple(options["spared"]),
+            excluded_namespaces=tuple(options["spared"]),
             name=options["name"],
         )
     )

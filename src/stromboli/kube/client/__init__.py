@@ -1,1 +1,1 @@
-"""Talking to an API server: where it is, who we are, requests and their failures."""
+"""The client of the Kubernetes API: configuration, transport, typed requests and their errors."""

@@ -1,29 +1,29 @@
-"""What an API server answers when it does not do what it was asked, and what it means that it did not answer."""
+"""Errors of API requests, and whether a failed write may have been carried out."""
 
 from __future__ import annotations
 
 
 class RequestFailed(Exception):
-    """A request that was not answered with success."""
+    """A request without a successful response."""
 
-    #: Whether the server may have done what it was asked all the same.
+    #: Whether the server may have carried out the request nevertheless.
     outcome_unknown = False
 
 
 class ApiError(RequestFailed):
-    """The server said no: its status code, the reason in one word, and a message for people."""
+    """An error response: status code, one-word reason and message."""
 
     def __init__(self, status: int, reason: str, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(f"{status} {reason}: {message}" if reason else f"{status}: {message}")
         self.status = status
         self.reason = reason
         self.message = message
-        #: How long the server asks to be left alone, in seconds.
+        #: The delay that the server asks for before a retry, in seconds.
         self.retry_after = retry_after
 
     @property
     def outcome_unknown(self) -> bool:  # type: ignore[override]
-        """A gateway or a time-out inside the server does not say what became of the write."""
+        """A gateway error or a time-out inside the server leaves the outcome of a write unknown."""
         return self.status >= 500
 
     @property
@@ -36,7 +36,7 @@ class ApiError(RequestFailed):
 
     @property
     def is_expired(self) -> bool:
-        """The history that was asked for is no longer there: list again."""
+        """The requested resource version is no longer in the history: list again."""
         return self.status == 410 or self.reason in ("Expired", "Gone")
 
     @property
@@ -53,9 +53,9 @@ class ApiError(RequestFailed):
 
 
 class Unreachable(RequestFailed):
-    """No answer: refused, timed out, cut off, or something that is no answer of an API server.
+    """No response: connection refused, timed out, cut off, or not a response of an API server.
 
-    `sent` tells whether the request may have reached the server; if so, nobody knows what became of it.
+    `sent` is true if the request may have reached the server; its outcome is then unknown.
     """
 
     def __init__(self, message: str, *, sent: bool) -> None:

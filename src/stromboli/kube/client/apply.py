@@ -1,4 +1,4 @@
-"""Manifests of any kind are applied to a server: what it serves is asked of the server itself."""
+"""Server-side apply of manifests of any kind; paths come from the server's discovery."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from stromboli.kube.client.client import FIELD_MANAGER, Client, PatchKind
 from stromboli.kube.manifests.errors import ObjectError
 from stromboli.kube.objects.kinds import name_of
 
-#: Objects of these kinds come first, because others need them to be there.
+#: Kinds that are applied first, because other objects need them.
 _FIRST = ("Namespace", "CustomResourceDefinition", "PriorityClass", "Node", "HyperNode", "Queue", "PodGroup")
-#: What these have is told by their status, and nobody else writes it for machines that do not exist.
+#: Kinds with a status that is applied too: no other process writes it for simulated nodes.
 _WITH_STATUS = ("Node",)
 
 
 class Applier:
-    """Applies documents, server-side, one after the other."""
+    """Applies documents one after another, server-side."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._served: dict[str, dict[str, tuple[str, bool]]] = {}
 
     async def apply(self, documents: Iterable[Mapping[str, Any]]) -> int:
-        """Apply them in an order that works; answers how many. Raises ObjectError or RequestFailed."""
+        """Apply the documents in a valid order and return their number. Raises ObjectError or RequestFailed."""
         ordered = sorted(documents, key=_place)
         for document in ordered:
             await self._apply_one(document)

@@ -1,7 +1,7 @@
-"""The verbs of the Kubernetes API on typed objects.
+"""Typed requests to the Kubernetes API.
 
-There is no update: a whole object written back would undo what others wrote meanwhile, and would lose the fields that
-we do not read. Changes are patches, with a resourceVersion inside where they depend on what was read.
+There is no update: writing a whole object back would undo concurrent changes and drop the fields that are not decoded.
+Changes are patches, with a resourceVersion inside where they depend on what was read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FIELD_MANAGER = "stromboli"
 
 
 class PatchKind(enum.Enum):
-    """How a patch is to be understood. Custom resources know no strategic merge."""
+    """Content type of a patch. Custom resources do not support strategic merge."""
 
     MERGE = "application/merge-patch+json"
     STRATEGIC = "application/strategic-merge-patch+json"
@@ -39,7 +39,7 @@ class PatchKind(enum.Enum):
 
 @dataclass(slots=True)
 class Listing(Generic[T]):
-    """All objects at one moment of history, and the ones of them that cannot be read."""
+    """All objects at one resource version, and those that could not be decoded."""
 
     items: list[T] = field(default_factory=list)
     resource_version: str = ""
@@ -49,7 +49,7 @@ class Listing(Generic[T]):
 class Client(Transport):
     """Typed access to one server. Use it as `async with Client(connection) as client`."""
 
-    #: Whether the server can send a list as the beginning of a watch; found out by whoever asks first.
+    #: Whether the server supports a list as the start of a watch; set to False by the first watch that finds out.
     streams_lists = True
 
     async def __aenter__(self) -> Client:
@@ -73,7 +73,7 @@ class Client(Transport):
         field_selector: str = "",
         limit: int = PAGE_SIZE,
     ) -> Listing[T]:
-        """All objects, page by page; without a namespace, of all namespaces."""
+        """List all objects, page by page; without a namespace, in all namespaces."""
         listing: Listing[T] = Listing()
         selected = selectors(label_selector, field_selector)
         async for page in self.pages(resource, selected, namespace=namespace, limit=limit):
@@ -85,7 +85,7 @@ class Client(Transport):
     async def pages(
         self, resource: Resource[T], params: Mapping[str, str], *, namespace: str = "", limit: int = PAGE_SIZE
     ) -> AsyncIterator[DecodedPage[T]]:
-        """A list in pieces of `limit` objects, all of the same moment; 0 asks for everything at once."""
+        """List in pages of `limit` objects, all at the same resource version; 0 requests everything at once."""
         path = resource.path(namespace=namespace)
         query = {**params, "limit": str(limit)} if limit else dict(params)
         while True:
@@ -146,7 +146,7 @@ class Client(Transport):
         annotations: Mapping[str, str] | None = None,
         labels: Mapping[str, str] | None = None,
     ) -> None:
-        """Assigns this very pod to a node; annotations and labels reach the pod in the same write."""
+        """Bind the pod with this uid to a node; annotations and labels reach the pod in the same write."""
         metadata = {"name": name, "namespace": namespace, "uid": uid, "annotations": annotations, "labels": labels}
         binding = {
             "apiVersion": "v1",
@@ -159,7 +159,7 @@ class Client(Transport):
         )
 
     async def evict(self, namespace: str, name: str, uid: str, *, grace_period: int | None = None) -> None:
-        """Asks this very pod to go, within the bounds of its disruption budget (429 when that is used up)."""
+        """Evict the pod with this uid, subject to its disruption budget (429 when the budget is exhausted)."""
         eviction = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",
@@ -169,17 +169,17 @@ class Client(Transport):
         await self.request("POST", _pod_path(namespace, name, "eviction"), body=msgspec.json.encode(eviction))
 
     def _home(self, resource: Resource[T], namespace: str) -> str:
-        """Objects of the whole cluster have no namespace; the others are in ours unless it says otherwise."""
+        """The namespace of a request: none for cluster-scoped kinds, the connection's default unless given."""
         return (namespace or self.connection.namespace) if resource.namespaced else ""
 
 
 def selectors(label_selector: str, field_selector: str) -> dict[str, str]:
-    """The query that picks objects by labels and by fields."""
+    """Query parameters for label and field selectors."""
     return _without_absent({"labelSelector": label_selector, "fieldSelector": field_selector})
 
 
 def delete_options(uid: str, resource_version: str, grace_period: int | None, propagation: str) -> dict[str, Any]:
-    """How to delete, and which object it has to be: with preconditions it is that one or none."""
+    """Build DeleteOptions; the preconditions make sure that only the expected object is deleted."""
     preconditions = _without_absent({"uid": uid, "resourceVersion": resource_version})
     options = {"preconditions": preconditions, "propagationPolicy": propagation}
     grace = {} if grace_period is None else {"gracePeriodSeconds": grace_period}
@@ -198,15 +198,15 @@ def _pod_path(namespace: str, name: str, subresource: str) -> str:
 
 
 def _typed(resource: Resource[T], answer: bytes) -> T:
-    """An answer that cannot be read is like none: the caller must look again."""
+    """Decode a response. An unreadable response leaves the outcome of the request unknown."""
     try:
         return decode_object(resource, answer)
     except (ObjectError, msgspec.DecodeError) as error:
-        raise Unreachable(f"{resource.name}: the answer cannot be read: {error}", sent=True) from None
+        raise Unreachable(f"{resource.name}: unreadable response: {error}", sent=True) from None
 
 
 def _page(resource: Resource[T], answer: bytes) -> DecodedPage[T]:
     try:
         return decode_page(resource, answer)
     except msgspec.DecodeError as error:
-        raise Unreachable(f"{resource.name}: the answer is no list: {error}", sent=True) from None
+        raise Unreachable(f"{resource.name}: the response is not a list: {error}", sent=True) from None

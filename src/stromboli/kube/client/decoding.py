@@ -1,8 +1,8 @@
-"""Answers as typed objects: one decoder per type, made once, and a slow second look at what it cannot read.
+"""Responses as typed objects: one cached decoder per type, and a slow path for objects that it rejects.
 
-Objects are nearly always as their type says, so they are decoded in one pass over the bytes. Only when that fails is
-the object looked at again by itself: a null may stand where a part was left out, which is no mistake; and if it is a
-mistake, it is worth a sentence, and must not hide the objects around it.
+Objects nearly always match their type, so they are decoded in one pass over the bytes. If that fails, each object is
+decoded alone: a null in place of an absent part is accepted, and an invalid object is reported without hiding the
+others.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T", bound=TopLevel)
 
 
 class Unreadable(msgspec.Struct, frozen=True):
-    """An object that cannot be decoded: which one, in which version, and a sentence that says why."""
+    """An object that cannot be decoded: its key and version, and the reason."""
 
     key: str
     uid: str
@@ -30,7 +30,7 @@ class Unreadable(msgspec.Struct, frozen=True):
 
 
 class ListMeta(msgspec.Struct, rename={"resource_version": "resourceVersion", "continuation": "continue"}):
-    """Where in history the list was taken, and how to ask for the next page."""
+    """Metadata of a list: its resource version and the token of the next page."""
 
     resource_version: str | None = None
     continuation: str | None = None
@@ -47,7 +47,7 @@ class _RawPage(msgspec.Struct):
 
 
 class DecodedPage(msgspec.Struct, Generic[T]):
-    """One answer to a list request."""
+    """One page of a list."""
 
     items: list[T]
     unreadable: list[Unreadable]
@@ -59,7 +59,7 @@ _RAW_PAGE = msgspec.json.Decoder(_RawPage)
 
 
 def decode_object(resource: Resource[T], raw: bytes | msgspec.Raw) -> T:
-    """Raises ObjectError for an object that is not as it should be, and msgspec.DecodeError for what is no JSON."""
+    """Decode an object. Raises ObjectError for an invalid object, msgspec.DecodeError for invalid JSON."""
     try:
         decoded: T = _object_decoder(resource.type).decode(raw)
     except msgspec.ValidationError:
@@ -68,7 +68,7 @@ def decode_object(resource: Resource[T], raw: bytes | msgspec.Raw) -> T:
 
 
 def decode_page(resource: Resource[T], raw: bytes) -> DecodedPage[T]:
-    """One page of a list. Raises msgspec.DecodeError for an answer that is no list."""
+    """Decode one page of a list. Raises msgspec.DecodeError if the response is not a list."""
     try:
         page = _page_decoder(resource.type).decode(raw)
     except msgspec.ValidationError:
@@ -77,7 +77,7 @@ def decode_page(resource: Resource[T], raw: bytes) -> DecodedPage[T]:
 
 
 def unreadable(raw: bytes | msgspec.Raw, error: Exception) -> Unreadable:
-    """What can be said of an object that was refused."""
+    """Describe an object that was rejected."""
     try:
         document = msgspec.json.decode(raw)
     except (msgspec.DecodeError, ValueError):
@@ -105,7 +105,7 @@ def _decode_one_by_one(resource: Resource[T], raw: bytes) -> DecodedPage[T]:
 
 
 def _page(resource: Resource[T], metadata: ListMeta, items: list[T], refused: list[Unreadable]) -> DecodedPage[T]:
-    """Servers say only of the list what kind its items are; they say as much of themselves as those from a watch."""
+    """Set apiVersion and kind of the items: in a list only the list itself carries them."""
     for item in items:
         item.api_version, item.kind = resource.api_version, resource.kind
     return DecodedPage(items, refused, metadata.resource_version or "", metadata.continuation or "")

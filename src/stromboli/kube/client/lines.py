@@ -1,19 +1,19 @@
-"""Lines out of chunks: a watch is one JSON document per line, cut by the network where it likes."""
+"""Lines from chunks: a watch sends one JSON document per line, split by the network at any byte."""
 
 from __future__ import annotations
 
 MAX_LINE_LENGTH = 32 << 20
-"""No object is near this size (etcd refuses 1.5 MB); a line that does not end is not a watch."""
+"""No object is near this size (etcd rejects 1.5 MB); a longer line is not a watch event."""
 
 
 class LineTooLong(ValueError):
-    """The stream went on and on without an end of line."""
+    """The stream has no end of line within the limit."""
 
 
 class Lines:
-    """Collects chunks and gives back the lines that are complete.
+    """Collect chunks and return complete lines.
 
-    A long line arrives in many chunks, so what is incomplete is kept in pieces and joined once.
+    A long line arrives in many chunks, so incomplete data is kept in pieces and joined once.
     """
 
     def __init__(self, longest: int = MAX_LINE_LENGTH) -> None:
@@ -22,7 +22,7 @@ class Lines:
         self._length = 0
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The lines that the chunk completes, without their ends. Raises LineTooLong."""
+        """Return the lines that the chunk completes, without line ends. Raises LineTooLong."""
         *complete, rest = chunk.split(b"\n")
         if complete and self._pieces:
             complete[0] = b"".join((*self._pieces, complete[0]))

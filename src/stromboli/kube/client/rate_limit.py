@@ -1,4 +1,4 @@
-"""How fast we may ask: a token bucket, so that a burst passes at once and the average stays within bounds."""
+"""Client-side rate limit: a token bucket."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 
 class TokenBucket:
-    """Lets `burst` requests pass at once and `qps` per second on average; a rate of 0 or less lets everything pass.
+    """Admits `burst` requests at once and `qps` per second on average; a rate of 0 or less is unlimited.
 
-    Tokens may be promised ahead: whoever comes takes the next one, even if it is due later, and waits for it. So
-    requests pass in the order in which they came.
+    Tokens are handed out ahead of time: each caller takes the next token, even if it is due later, and waits for it.
+    Requests therefore keep their order.
     """
 
     def __init__(self, qps: float, burst: int = 0, clock: Callable[[], float] = time.monotonic) -> None:
@@ -26,13 +26,13 @@ class TokenBucket:
             await asyncio.sleep(delay)
 
     def take(self) -> float:
-        """Takes the next token and says how many seconds from now it is due."""
+        """Take the next token; return the seconds until it is due."""
         self._fill()
         self._tokens -= 1
         return max(-self._tokens / self._qps, 0.0)
 
     def try_take(self) -> bool:
-        """Takes a token if there is one now."""
+        """Take a token if one is available now."""
         self._fill()
         if self._tokens < 1:
             return False

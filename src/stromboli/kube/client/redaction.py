@@ -1,7 +1,7 @@
-"""Secrets are taken out of whatever leaves the process as text: logs, dumps, and the configuration that is shown.
+"""Redaction of secrets in text that leaves the process: logs, dumps and printed configuration.
 
-A secret is known by its form (a private key, a bearer token, a password in an address) or by the name in front
-of it. Rather too much is taken out than too little: a log line can be spared, a credential cannot.
+A secret is recognised by its form (private key, bearer token, password in a URL) or by the name before it. False
+positives are acceptable, false negatives are not.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-#: Also a plain text in YAML and in Prometheus, so that what was valid stays valid.
+#: A plain scalar in YAML and in Prometheus, so that redacted text stays valid.
 REDACTED = "<redacted>"
 
 _NAMES = (
@@ -32,19 +32,19 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
 
 
 def redact(text: str) -> str:
-    """The text without anything that looks like a credential."""
+    """Remove everything that looks like a credential."""
     for pattern, replacement in _RULES:
         text = pattern.sub(replacement, text)
     return text
 
 
 def is_sensitive(name: str) -> bool:
-    """Whether what stands under this name is nobody's business."""
+    """Report whether values under this name are secret."""
     return _SENSITIVE.fullmatch(name) is not None
 
 
 def redact_value(value: object) -> object:
-    """A plain value (maps, lists, texts, numbers) without credentials at any depth."""
+    """Redact a plain value (maps, lists, strings, numbers) at any depth."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""What a server's refusal says: a Status object if it is an API server, whatever it is if something stands between."""
+"""Errors from response bodies: a Status object of an API server, or any text of a proxy in between."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STATUS = msgspec.json.Decoder(_ApiStatus)
 
 
 def refusal(status: int, body: bytes | msgspec.Raw, retry_after: str | None = None) -> ApiError:
-    """The error that an answer stands for. The body may be anything, also no JSON at all."""
+    """Convert an error response to an ApiError. The body may be anything, even no JSON."""
     try:
         said = _STATUS.decode(body)
     except (msgspec.DecodeError, ValueError):
@@ -35,13 +35,13 @@ def refusal(status: int, body: bytes | msgspec.Raw, retry_after: str | None = No
     return ApiError(
         status or said.code or 500,
         said.reason or "",
-        said.message or "the server did not say why",
+        said.message or "the server gave no reason",
         retry_after=_seconds(retry_after) if retry_after else asked,
     )
 
 
 def _seconds(text: str) -> float | None:
-    """`Retry-After` is a number of seconds or a date."""
+    """Parse `Retry-After`: a number of seconds or a date."""
     try:
         return max(float(text), 0.0)
     except ValueError:

@@ -1,8 +1,7 @@
-"""Requests to an API server over HTTP: who asks, how long to wait, what failed, and how much an answer may hold.
+"""HTTP requests to an API server: authentication, time limits, size limits and errors.
 
-Every request ends in bytes or in a RequestFailed. Whether a request that failed may have been carried out is part of
-the error, because the caller must then look before it asks again. Nothing is repeated here, with one exception: an
-answer of 401 is no answer to the request, so it is made again once there are other credentials.
+Every request returns bytes or raises RequestFailed. The error records whether the request may have been carried out,
+because the caller must then check before it retries. There is one retry here: after a 401, with renewed credentials.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from stromboli.kube.client.write_guard import GuardedPayload, was_denied_locally
 
 USER_AGENT = f"stromboli/{__version__} ({platform.system().lower()}/{platform.machine()})"
 MAX_RESPONSE_SIZE = 256 << 20
-"""What one answer may hold, after decompression; a larger one is refused before it fills the memory."""
+"""Size limit of a response after decompression; a larger one is rejected before it fills the memory."""
 MAX_ERROR_BODY = 1 << 20
 MAX_CONNECTIONS = 256
 CONNECT_SECONDS = 10.0
@@ -37,7 +36,7 @@ _NOT_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aioht
 
 
 class Transport:
-    """The connections to one server. Opened on the first request, by whichever event loop is running then."""
+    """The connections to one server, opened at the first request in the event loop that runs then."""
 
     def __init__(
         self,
@@ -50,7 +49,7 @@ class Transport:
         largest_answer: int = MAX_RESPONSE_SIZE,
         may_write: Callable[[], bool] | None = None,
     ) -> None:
-        """`may_write` is asked at the last moment before a write is sent."""
+        """`may_write` is called immediately before a write is sent."""
         self.connection = connection
         self._user_agent = user_agent
         self._timeout = timeout
@@ -59,7 +58,7 @@ class Transport:
         self._rate = TokenBucket(qps, burst)
         self._session: aiohttp.ClientSession | None = None
         self._base = connection.server.rstrip("/")
-        #: How often the server answered what, by method and status code; the code is `none` where no answer came.
+        #: Number of responses by method and status code; the code is `none` if there was no response.
         self.answers: Counter[tuple[str, str]] = Counter()
 
     async def close(self) -> None:
@@ -78,7 +77,7 @@ class Transport:
         accept: str = "application/json",
         timeout: float | None = None,
     ) -> bytes:
-        """The body of a successful answer. Raises ApiError or Unreachable."""
+        """Return the body of a successful response. Raises ApiError or Unreachable."""
         await self._rate.wait()
         headers = {"Accept": accept, "Content-Type": content_type} if body is not None else {"Accept": accept}
         seconds = self._timeout if timeout is None else timeout
@@ -92,9 +91,9 @@ class Transport:
     async def stream(
         self, path: str, params: Mapping[str, str], *, idle_seconds: float | None = None
     ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """The lines of an answer that goes on; silence longer than `idle_seconds` ends it with Unreachable.
+        """Yield the lines of a streamed response; a pause longer than `idle_seconds` ends it with Unreachable.
 
-        Compression is refused: events are small, and waiting to fill a compressed block would hold them back.
+        Compression is disabled: events are small, and filling a compressed block would delay them.
         """
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
         limits = aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS, sock_read=idle_seconds)
@@ -111,7 +110,7 @@ class Transport:
         headers: Mapping[str, str],
         limits: aiohttp.ClientTimeout,
     ) -> aiohttp.ClientResponse:
-        """The beginning of an answer of success."""
+        """Return a successful response before its body is read."""
         url = self._url(path, params)
         with _told(method, path):
             response = await self._send(method, url, body, headers, limits)
@@ -185,7 +184,7 @@ class Transport:
 
 @lru_cache
 def _query(params: tuple[tuple[str, str], ...]) -> str:
-    """Most requests say the same few things behind the question mark."""
+    """Cached: most requests use the same few queries."""
     return f"?{urlencode(params)}"
 
 
@@ -196,7 +195,7 @@ async def _read(response: aiohttp.ClientResponse, largest: int) -> bytes:
         length += len(chunk)
         if length > largest:
             response.close()
-            raise Unreachable(f"the answer is larger than {largest >> 20} MiB; ask for smaller pages", sent=True)
+            raise Unreachable(f"the response is larger than {largest >> 20} MiB; ask for smaller pages", sent=True)
         chunks.append(chunk)
     return b"".join(chunks)
 
@@ -217,13 +216,13 @@ async def _lines(response: aiohttp.ClientResponse, path: str) -> AsyncGenerator[
 async def _refusal(response: aiohttp.ClientResponse) -> RequestFailed:
     body = await _read(response, MAX_ERROR_BODY)
     if 300 <= response.status < 400:
-        return ApiError(response.status, "", "the server sends us elsewhere; is the address that of an API server?")
+        return ApiError(response.status, "", "the server redirects; is the address that of an API server?")
     return refusal(response.status, body, response.headers.get("Retry-After"))
 
 
 @contextmanager
 def _told(method: str, path: str) -> Iterator[None]:
-    """Tells what the network did in the words of this package."""
+    """Convert network errors to Unreachable."""
     try:
         yield
     except (aiohttp.ClientError, OSError, TimeoutError, LineTooLong) as error:
@@ -233,15 +232,15 @@ def _told(method: str, path: str) -> Iterator[None]:
 
 def _in_words(error: Exception) -> str:
     if was_denied_locally(error):
-        return "we are not in charge any more"
+        return "not the leader any more"
     if isinstance(error, TimeoutError):
-        return "no answer in time"
+        return "no response in time"
     if isinstance(error, aiohttp.ClientConnectorError) and not isinstance(error, aiohttp.ClientSSLError):
         return f"cannot connect to {error.host}:{error.port}: {_cause(error.os_error)}"
     return str(error) or type(error).__name__
 
 
 def _cause(error: OSError) -> str:
-    """What the system calls it; who resolves names has words and numbers of its own."""
+    """The system's message; name resolution uses messages and numbers of its own."""
     known = error.errno is not None and error.errno > 0
     return os.strerror(error.errno or 0) if known else error.strerror or str(error)

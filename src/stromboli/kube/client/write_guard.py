@@ -1,7 +1,8 @@
-"""A write that is asked for its permission at the last moment.
+"""A check of leadership immediately before a write is sent.
 
-Much can happen between the decision to write and the writing: a connection has to be opened, or the process is stopped
-for a while. So the body itself asks when its turn has come; headers wait for it, and nothing is sent if it may not be.
+Time passes between the decision to write and the write: a connection is opened, or the process is suspended. The
+request body therefore repeats the check when it is about to be sent; the headers wait for it, and nothing is sent if
+the check fails.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from aiohttp.abc import AbstractStreamWriter
 
 
 class WriteDenied(aiohttp.ClientError):
-    """Nothing was sent."""
+    """The write was not sent."""
 
 
 class GuardedPayload(aiohttp.BytesPayload):
-    """The body of a request that is sent only if `may_write` says so then."""
+    """A request body that is sent only if `may_write` still returns true."""
 
     def __init__(self, body: bytes, may_write: Callable[[], bool]) -> None:
         super().__init__(body)
@@ -30,5 +31,5 @@ class GuardedPayload(aiohttp.BytesPayload):
 
 
 def was_denied_locally(error: BaseException) -> bool:
-    """Whether this is why a request failed; aiohttp wraps what happens while it sends a body."""
+    """Report whether a request failed for this reason; aiohttp wraps errors raised while a body is sent."""
     return isinstance(error, WriteDenied) or isinstance(error.__cause__, WriteDenied)

@@ -1,7 +1,7 @@
-"""The definitions of Volcano's kinds and of our own, and how a server learns them.
+"""The CustomResourceDefinitions of Volcano's kinds and of Stromboli's own, and their installation.
 
-The definitions lie beside this module as the YAML files that an administrator would apply. They keep Volcano's
-names, versions and printed columns; what Volcano's webhook refuses is refused by the schema where a schema can.
+The YAML files lie beside this module, as an administrator would apply them. They keep Volcano's names, versions and
+printed columns; rules of Volcano's webhook are part of the schema where a schema can express them.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
 SERVED_TIMEOUT = 30.0
-"""How long a server may take until it serves what it was taught, in seconds."""
+"""Time limit in seconds until the server serves the installed definitions."""
 _NOT_YET = (404, 429, 503)
 
 
 def crd_documents() -> list[dict[str, Any]]:
-    """The definitions as they are sent to a server, in the order of their names."""
+    """Return the definitions, sorted by name."""
     folder = files("stromboli.kube") / "crds"
     found = sorted((file for file in folder.iterdir() if file.name.endswith(".yaml")), key=lambda file: file.name)
     return [
@@ -32,7 +32,7 @@ def crd_documents() -> list[dict[str, Any]]:
 
 
 async def install_crds(client: Client) -> None:
-    """Teach a server these kinds and wait until it serves them. What others installed before is left alone."""
+    """Install the definitions and wait until they are served. Definitions of other field managers are not changed."""
     documents = crd_documents()
     for document in documents:
         await _install(client, document)
@@ -59,7 +59,7 @@ async def _until_served(client: Client, document: dict[str, Any]) -> None:
 
 
 async def _is_listed(client: Client, definition: dict[str, Any]) -> bool:
-    """An established definition may take the server another moment until its paths answer."""
+    """An established definition may need another moment until its paths are served."""
     version, plural = definition["versions"][0]["name"], definition["names"]["plural"]
     try:
         await client.request("GET", f"/apis/{definition['group']}/{version}/{plural}", params={"limit": "1"})

@@ -119,7 +119,7 @@ class LeaderElector:
             async with asyncio.timeout(self._renew_deadline):
                 await self._release_lease(observed)
         except (RequestFailed, TimeoutError) as error:
-            self.problem = str(error) or "no answer in time"
+            self.problem = str(error) or "no response in time"
 
     async def _release_lease(self, observed: Lease) -> None:
         """A renewal that was under way may have changed the record since we saw it."""
@@ -140,7 +140,7 @@ class LeaderElector:
             async with asyncio.timeout(self._left() if self.is_leading else self._renew_deadline):
                 lease = await self._take()
         except (RequestFailed, TimeoutError) as error:
-            self._tell(str(error) or "no answer in time")
+            self._tell(str(error) or "no response in time")
             return False
         self._tell("")
         if lease is None:

@@ -1,1 +1,1 @@
-"""Objects as people write them: files, YAML, and what is wrong with them in words."""
+"""Manifests: files, YAML, and error messages for their authors."""

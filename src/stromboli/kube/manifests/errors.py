@@ -1,7 +1,7 @@
-"""What is wrong with an object, in the words of the person who wrote it.
+"""Error messages about objects, for their authors.
 
-The decoder speaks of types and JSON paths; a user thinks of fields and of what to write instead. An
-ObjectError names the object and the field, says what was found there, and ends with a remedy.
+The decoder reports types and JSON paths; an ObjectError names the object and the field, describes the value found
+there, and ends with a remedy.
 """
 
 import re
@@ -37,7 +37,7 @@ _REMEDIES = {
 
 
 class ObjectError(ValueError):
-    """An object that cannot be used: which one, where, why, and what to write instead."""
+    """An invalid object: which one, which field, why, and a remedy."""
 
     def __init__(self, kind: str, name: str, field: str, message: str, remedy: str) -> None:
         self.kind = printable(kind)
@@ -54,19 +54,19 @@ class ObjectError(ValueError):
 
 
 def printable(text: str, longest: int = 300) -> str:
-    """Text that is safe to show: user text may hold terminal escapes, or be megabytes long."""
+    """Return text that is safe to print: user text may contain terminal escapes or be megabytes long."""
     shown = text[:longest]
     shown = shown if shown.isprintable() else ascii(shown)[1:-1]
     return shown if len(text) <= longest else f"{shown}…"
 
 
 def description_of(value: object) -> str:
-    """What a value from YAML or JSON is called in a sentence."""
+    """The name of a value's YAML or JSON type, for messages."""
     return _WORDS[_WIRE_TYPES.get(type(value), "null")]
 
 
 def object_error(kind: str, name: str, document: object, error: msgspec.ValidationError) -> ObjectError:
-    """The decoder's complaint about a document, retold."""
+    """Convert the decoder's error about a document."""
     text = str(error)
     place = _PLACE.search(text)
     path = place[1] if place else ""
@@ -98,7 +98,9 @@ def _describe_other(text: str) -> tuple[str, str]:
 
 
 def _named(path: str, document: Any, got: str) -> str:
-    """The decoder does not say which entry of a map it disliked; it is the first one of the type it found."""
+    """The path of the entry that the decoder rejected. It does not name the entry of a map: it is the first one of that
+    type.
+    """
     if not path.endswith(_SOME_ENTRY):
         return path
     field = path.removesuffix(_SOME_ENTRY)

@@ -1,8 +1,8 @@
-"""Objects from the manifests that people keep in files.
+"""Objects from manifest files.
 
-Files are written by hand, so reading them is forgiving where `kubectl apply` is: lists are taken apart, a
-missing namespace is `default`, and of two objects with one name the later counts. It is also honest: whatever
-is not used leaves a note or a problem, and an object that cannot be decoded never hides its neighbours.
+Files are written by hand, so they are read as tolerantly as `kubectl apply` does: lists are flattened, a missing
+namespace is `default`, and of two objects with the same name the later counts. Everything that is not used is reported
+as a note or a problem, and an invalid object never hides the others.
 """
 
 from collections import Counter, defaultdict
@@ -19,14 +19,14 @@ DEFAULT_NAMESPACE = "default"
 MAX_NAME_LENGTH = 253
 _MAX_NAMED = 3
 MAX_PROBLEMS = 1000
-"""Problems beyond this number are only counted: a hostile file can hold millions."""
+"""Further problems are only counted: a hostile file can contain millions."""
 
 __all__ = ["ManifestError", "ManifestProblem", "Manifests", "read_manifests"]
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestProblem:
-    """An object that was left out, where it stands, and why."""
+    """An object that was left out, its source and the reason."""
 
     source: str
     error: ObjectError
@@ -37,7 +37,7 @@ class ManifestProblem:
 
 @dataclass(slots=True)
 class Manifests:
-    """What was read, in reading order; what was wrong with the rest; and what is worth knowing."""
+    """Objects in reading order, problems, and notes."""
 
     objects: list[KubeObject] = field(default_factory=list)
     problems: list[ManifestProblem] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Manifests:
 
 
 def read_manifests(paths: Sequence[str], stdin: TextIO | None = None) -> Manifests:
-    """All objects in files, folders and, for `-`, standard input. Raises ManifestError for a bad source."""
+    """Read all objects in files, folders and, for `-`, standard input. Raises ManifestError for an unusable source."""
     collector = _Collector()
     for source, text in read_sources(paths, stdin):
         try:
@@ -62,7 +62,7 @@ def read_manifests(paths: Sequence[str], stdin: TextIO | None = None) -> Manifes
 
 
 class _Collector:
-    """Gathers objects from one source after another."""
+    """Collects objects from several sources."""
 
     def __init__(self) -> None:
         self._objects: dict[tuple[str, str], tuple[str, KubeObject]] = {}
@@ -106,7 +106,7 @@ class _Collector:
 
 
 def _flattened(document: object) -> Iterator[object]:
-    """The document itself, or the items of a list of lists; no recursion, so depth is no danger."""
+    """Yield the document itself, or the items of nested lists, without recursion."""
     pending = [] if document is None else [document]
     while pending:
         item = pending.pop()
@@ -118,7 +118,7 @@ def _flattened(document: object) -> Iterator[object]:
 
 
 def _items(document: object) -> list[object] | None:
-    """What a list holds, or None if it is not a list. In a PodList the API leaves out that items are Pods."""
+    """The items of a list, or None if it is not a list. Items of a PodList inherit apiVersion and kind."""
     if isinstance(document, list):
         return document
     if not isinstance(document, Mapping) or not _is_list(document):
@@ -148,7 +148,7 @@ def _object_document(item: object, number: int) -> Mapping[str, object]:
 
 
 def _settle(item: KubeObject) -> None:
-    """Fills in what the API server would have: the namespace, and a uid that is the same on every reading."""
+    """Set what the API server would set: the namespace, and a uid that is the same on every reading."""
     metadata = item.metadata
     if not item.namespaced:
         metadata.namespace = ""
@@ -161,9 +161,9 @@ def _settle(item: KubeObject) -> None:
 
 
 def _tell_apart(items: Sequence[KubeObject]) -> list[str]:
-    """A copy that kept its original's uid is an object of its own; without this one of them would hide the other.
+    """Copies that kept the uid of their original are distinct objects; with equal uids one would hide the other.
 
-    All of them lose the uid, so that the outcome does not depend on which is read first.
+    All of them get a new uid, so that the result does not depend on the reading order.
     """
     holders: defaultdict[tuple[str, str], list[KubeObject]] = defaultdict(list)
     for item in items:
@@ -182,13 +182,13 @@ def _sharing(kind: str, uid: str, keys: Sequence[str]) -> str:
 
 
 def _check_name(item: KubeObject, place: str, text: str) -> None:
-    """Names become keys, paths and lines on a screen; what would break those is refused."""
+    """Reject names that would break keys, paths or output."""
     if not text:
         message = "is missing"
     elif len(text) > MAX_NAME_LENGTH:
         message = f"is longer than {MAX_NAME_LENGTH} characters"
     elif not text.isprintable() or any(character in " /%" for character in text):
-        message = "holds a space, a slash or an unprintable character"
+        message = "contains a space, a slash or an unprintable character"
     else:
         return
     name = item.key if item.metadata.name else ""

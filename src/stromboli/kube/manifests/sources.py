@@ -1,7 +1,6 @@
-"""Where manifests come from: files, folders and standard input, as text.
+"""Sources of manifests: files, folders and standard input.
 
-A path that cannot be read is the caller's mistake and stops the reading, with a sentence that says what to
-do; that is different from a bad object inside a good file, which hurts nobody but itself.
+A path that cannot be read ends the reading with an error; an invalid object inside a readable file does not.
 """
 
 import os
@@ -17,11 +16,11 @@ SUFFIXES = (".yaml", ".yml", ".json")
 
 
 class ManifestError(ValueError):
-    """A source that cannot be read or parsed: the message names it and says what to do."""
+    """A source that cannot be read or parsed: the message names it and a remedy."""
 
 
 def read_sources(paths: Sequence[str], stdin: TextIO | None) -> Iterator[tuple[str, str]]:
-    """The name and text of every source, in order; folders are searched through, `-` is standard input."""
+    """Yield the name and text of every source, in order; folders are searched recursively, `-` is standard input."""
     for path in paths:
         if path == "-":
             yield STANDARD_INPUT, _read_stdin(stdin)
@@ -38,12 +37,12 @@ def _files(path: str) -> list[str]:
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from None
     if not files:
-        raise ManifestError(f"{printable(path)}: the folder holds no {', '.join(SUFFIXES)} file; name another one")
+        raise ManifestError(f"{printable(path)}: the folder contains no {', '.join(SUFFIXES)} file; name another one")
     return files
 
 
 def _search(folder: str) -> Iterator[str]:
-    """Hidden entries are left out: they hold version control, or the other half of a mounted volume."""
+    """Hidden entries are skipped: version control, or the internals of a mounted volume."""
     for parent, folders, files in os.walk(folder, onerror=_raise):
         folders[:] = [name for name in folders if not name.startswith(".")]
         yield from (
@@ -56,7 +55,7 @@ def _raise(error: OSError) -> None:
 
 
 def _read_file(path: str) -> str:
-    """Reads no more than the limit allows, because the file may be a pipe without end."""
+    """Read up to the size limit: the file may be an endless pipe."""
     try:
         with Path(path).open("rb") as file:
             content = file.read(SIZE_LIMIT + 1)
@@ -67,7 +66,7 @@ def _read_file(path: str) -> str:
 
 def _read_stdin(stdin: TextIO | None) -> str:
     if stdin is None:
-        raise ManifestError(f"{STANDARD_INPUT}: there is none here; name a file or folder instead of -")
+        raise ManifestError(f"{STANDARD_INPUT}: not available; name a file or folder instead of -")
     try:
         return _limited(STANDARD_INPUT, stdin.read(SIZE_LIMIT + 1))
     except (OSError, ValueError) as error:

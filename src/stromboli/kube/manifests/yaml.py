@@ -1,9 +1,9 @@
-"""YAML and JSON text into plain values, and back.
+"""YAML and JSON text to plain values, and back.
 
-libyaml's parser delivers events; the values are built from them here and not by the library's constructor,
-for four reasons. Aliases are refused as they appear: nine lines of them can unfold into gigabytes. A key
-given twice is a mistake of the author, not a choice. Nesting has a limit instead of exhausting the stack. And
-plain words mean what Kubernetes takes them for: a timestamp is text, `1e3` is a number, `10:30` is not.
+Values are built here from libyaml's events instead of by the library's constructor, for four reasons. Aliases are
+rejected: nine lines of them can expand to gigabytes. Duplicate keys are errors. Nesting is limited instead of
+exhausting the stack. Plain scalars have the meaning that Kubernetes gives them: a timestamp is text, `1e3` is a number,
+`10:30` is not.
 """
 
 import re
@@ -35,7 +35,7 @@ _NOT_FINITE = re.compile(r"([-+]?)\.(?:(inf|Inf|INF)|nan|NaN|NAN)")
 
 
 class YamlError(ValueError):
-    """Text that is not the YAML or JSON it should be; `line` and `column` count from one."""
+    """Invalid YAML or JSON; `line` and `column` count from one."""
 
     def __init__(self, source: str, position: tuple[int, int], message: str, remedy: str) -> None:
         super().__init__(source, position, message, remedy)
@@ -49,13 +49,13 @@ class YamlError(ValueError):
 
 
 class NestingError(YamlError):
-    """Well-formed so far, but too deep to be meant seriously."""
+    """Well-formed so far, but nested too deeply."""
 
 
 def load_documents(text: str, source: str) -> list[object]:
-    """All documents of a text, empty ones as None. `source` is what errors call the text.
+    """Parse all documents of a text, empty ones as None. `source` names the text in errors.
 
-    JSON takes the fast way; there a key given twice keeps its last value, as JSON readers have it.
+    JSON takes a fast path; there a duplicate key keeps its last value, as in other JSON parsers.
     """
     if len(text) > SIZE_LIMIT:
         raise YamlError(source, (1, 1), f"the text is longer than {SIZE_LIMIT} characters", "split it")
@@ -65,12 +65,12 @@ def load_documents(text: str, source: str) -> list[object]:
         except RecursionError:
             raise NestingError(source, (1, 1), *_TOO_DEEP) from None
         except (msgspec.MsgspecError, UnicodeError):
-            pass  # YAML's flow style looks alike; if it is neither, YAML's complaint names line and column
+            pass  # YAML's flow style looks alike; if the text is neither, YAML's error has line and column
     return _load_yaml(text, source)
 
 
 def dump_documents(documents: Iterable[object]) -> str:
-    """Plain values as YAML, keys in their given order; what is written reads back the same everywhere."""
+    """Write plain values as YAML, keys in their order, so that every parser reads the same values back."""
     return str(yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False))
 
 
@@ -93,7 +93,7 @@ def _load_yaml(text: str, source: str) -> list[object]:
 
 
 class _Mark(Protocol):
-    """A place in a text, counted from zero."""
+    """A position in a text, counted from zero."""
 
     @property
     def line(self) -> int: ...
@@ -102,7 +102,7 @@ class _Mark(Protocol):
 
 
 class _OpenCollection:
-    """A list or map that is not yet closed; a map also remembers the key that waits for its value."""
+    """A list or map that is not yet closed; a map also stores the key that awaits its value."""
 
     __slots__ = ("key", "mapping", "sequence")
 
@@ -113,7 +113,7 @@ class _OpenCollection:
 
 
 class _Builder:
-    """Folds the parser's events into values, with a stack of its own instead of recursion."""
+    """Builds values from the parser's events, with an explicit stack instead of recursion."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -153,7 +153,7 @@ class _Builder:
             top.key = None
 
     def _key(self, event: yaml.NodeEvent, mapping: dict[str, object]) -> str:
-        """Keys are text, as in JSON: `1: x` and `on: x` mean what they look like."""
+        """Keys are text, as in JSON: `1: x` and `on: x` keep their spelling."""
         if not isinstance(event, yaml.ScalarEvent):
             self._refuse(event, "a list or map cannot be a key", "write text before the colon")
         key = str(event.value)
@@ -161,7 +161,7 @@ class _Builder:
             self._refuse(event, "merge keys (<<) are not allowed", "write the keys out")
         if key in mapping:
             remedy = "remove one, or write --- between two objects" if len(self._open) == 2 else "remove one"
-            self._refuse(event, f"the key {printable(key)} is given twice", remedy)
+            self._refuse(event, f"duplicate key {printable(key)}", remedy)
         return key
 
     def _scalar(self, event: yaml.ScalarEvent) -> object:
@@ -177,7 +177,7 @@ class _Builder:
 
 @lru_cache(maxsize=4096)
 def _meaning(text: str) -> object:
-    """What a plain scalar stands for."""
+    """Resolve a plain scalar."""
     if text in _WORDS:
         return _WORDS[text]
     if _OCTAL.fullmatch(text):
@@ -200,13 +200,13 @@ def _after(text: str) -> tuple[int, int]:
 
 
 class _Dumper(yaml.CSafeDumper):
-    """Repeats equal parts instead of naming them, and quotes text that other readers take for numbers."""
+    """Writes equal parts out instead of aliases, and quotes text that other parsers read as numbers."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True
 
     def represent_text(self, text: str) -> yaml.ScalarNode:
-        """Several lines are shown as lines."""
+        """Text of several lines uses the block style."""
         return self.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
 
 

@@ -1,1 +1,1 @@
-"""Wire objects: structs of the fields that somebody reads, and where objects of a kind are found."""
+"""Wire objects: structs of the decoded fields, and the resources that serve them."""

@@ -1,7 +1,7 @@
-"""A committed decision as an object: which pods go to which nodes, and how far that has come.
+"""BindRequest: a committed decision as an object, with its progress.
 
-The scheduler writes the spec once, the binder writes the status. Values that are not known here, such as a phase of a
-later version, are kept as they are.
+The scheduler writes the spec once, the binder writes the status. Unknown values, such as a phase of a later version,
+are kept.
 """
 
 from typing import Any, ClassVar
@@ -16,44 +16,44 @@ POD_GROUP_LABEL = f"{GROUP}/pod-group"
 SCHEDULER_LABEL = f"{GROUP}/scheduler"
 POD_NAME_LABEL = f"{GROUP}/pod-name"
 SELECTED_NODE_LABEL = f"{GROUP}/selected-node"
-#: On a pod, with its Binding: how its devices were given to it.
+#: Pod annotation, written with the Binding: how devices were allocated.
 RECEIVED_RESOURCE_TYPE = f"{GROUP}/received-resource-type"
 
-#: `received_resource_type` of a member.
+#: Values of a member's `received_resource_type`.
 REGULAR, FRACTION = "Regular", "Fraction"
 
-#: Phases of a request; a request that says none is pending.
+#: Phases of a request; no phase means pending.
 PENDING, BINDING, SUCCEEDED, UNWINDING, FAILED = "Pending", "Binding", "Succeeded", "Unwinding", "Failed"
 #: Phases of a member, besides Binding and Failed.
 BOUND, UNWOUND = "Bound", "Unwound"
 
-#: So many members fit into one object beside their status; a larger decision is several objects.
+#: Members that fit into one object together with their status; a larger decision is split into several objects.
 MAX_MEMBERS = 4_000
 
 
 class ReceivedGPU(Wire):
-    """How many devices, and which part of each, in thousandths."""
+    """Number of devices, and the portion of each in thousandths."""
 
     count: Int32 = 0
     portion_milli: Int32 = 1000
 
 
 class ClaimAllocation(Wire):
-    """What was chosen for a claim of the pod, as it will stand in the claim's status."""
+    """The allocation chosen for a claim of the pod, as it is written to the claim's status."""
 
     name: str = ""
     allocation: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 class ChosenVolume(Wire):
-    """What was chosen for a claim of the pod: a volume that is there, or, without a name, one that is to be made."""
+    """The volume chosen for a claim of the pod; without a name, a volume that is to be provisioned."""
 
     claim: str = ""
     volume: str = ""
 
 
 class BoundPod(Wire):
-    """One member: this very pod goes to this node, with these things."""
+    """One member: the pod with this uid goes to this node, with these devices and volumes."""
 
     pod_name: str = ""
     pod_uid: str = msgspec.field(default="", name="podUID")
@@ -62,7 +62,7 @@ class BoundPod(Wire):
     received_resource_type: str = ""
     received_gpu: ReceivedGPU | None = msgspec.field(default=None, name="receivedGPU")
     resource_claim_allocations: list[ClaimAllocation] = msgspec.field(default_factory=list)
-    #: What must be ready before the pod is bound, and how long that may take, in seconds.
+    #: Conditions that must be met before the pod is bound, with their time limit in seconds.
     volumes: list[ChosenVolume] = msgspec.field(default_factory=list)
     volume_seconds: Int32 = 600
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
@@ -70,7 +70,7 @@ class BoundPod(Wire):
 
 
 class BindRequestSpec(Wire):
-    """The decision. `min_member` of these members must be bound so that the gang is whole."""
+    """The decision. At least `min_member` of the members must be bound for the gang to be complete."""
 
     pod_group: str = ""
     pod_group_uid: str = msgspec.field(default="", name="podGroupUID")
@@ -79,17 +79,17 @@ class BindRequestSpec(Wire):
     deadline_seconds: Int32 = 120
     backoff_limit: Int32 = 6
     min_member: Int32 = 1
-    #: What all parts of one decision share.
+    #: Shared by all parts of one decision.
     decision: str = ""
     part: Int32 = 1
     parts: Int32 = 1
-    #: How many members there are, for tables that cannot count.
+    #: Number of members, for printer columns.
     size: Int32 = 0
     pods: list[BoundPod] = msgspec.field(default_factory=list)
 
 
 class MemberStatus(Wire):
-    """How far one member has come."""
+    """Progress of one member."""
 
     pod_uid: str = msgspec.field(default="", name="podUID")
     phase: str = ""
@@ -97,7 +97,7 @@ class MemberStatus(Wire):
 
 
 class BindRequestStatus(Wire):
-    """How far the decision has come. `epoch` is the term of the binder that wrote it."""
+    """Progress of the decision. `epoch` is the term of the binder that wrote it."""
 
     phase: str = ""
     failed_attempts: Int32 = 0
@@ -107,7 +107,7 @@ class BindRequestStatus(Wire):
 
 
 class BindRequest(TopLevel):
-    """A committed statement that waits for the binder, is carried out by it, or has come to its end."""
+    """A committed statement that is pending, in progress or finished."""
 
     kind_name: ClassVar[str] = "BindRequest"
     group: ClassVar[str] = GROUP

@@ -1,4 +1,4 @@
-"""Devices that are claimed rather than counted: claims, the classes they name, and the slices that offer them."""
+"""Dynamic resource allocation: ResourceClaims, DeviceClasses and ResourceSlices."""
 
 from typing import Any, ClassVar
 
@@ -10,23 +10,23 @@ from stromboli.kube.objects.meta import Int64, ObjectMeta, TopLevel, Wire
 RESOURCE_GROUP = "resource.k8s.io"
 
 PROTECTION = "resource.kubernetes.io/delete-protection"
-"""The finalizer that keeps a claim while devices are given to it."""
+"""The finalizer that protects an allocated claim."""
 
 
 class CelSelector(Wire):
-    """An expression that a device must satisfy."""
+    """A CEL expression that a device must satisfy."""
 
     expression: str | None = None
 
 
 class DeviceSelector(Wire):
-    """How devices are told apart: by an expression."""
+    """A selector of devices."""
 
     cel: CelSelector | None = None
 
 
 class KubeDeviceToleration(Wire):
-    """Taints of devices that do not bother the claimant."""
+    """Device taints that the request tolerates."""
 
     key: str | None = None
     operator: str | None = None
@@ -36,13 +36,13 @@ class KubeDeviceToleration(Wire):
 
 
 class CapacityRequirements(Wire):
-    """How much of a device that can be shared is asked for."""
+    """The requested capacity of a device that can be shared."""
 
     requests: dict[str, str | int | float] | None = None
 
 
 class DeviceSubRequest(Wire):
-    """One of several ways to satisfy a request."""
+    """One of several alternatives of a request."""
 
     name: str | None = None
     device_class_name: str | None = None
@@ -54,13 +54,13 @@ class DeviceSubRequest(Wire):
 
 
 class ExactDeviceRequest(DeviceSubRequest):
-    """A request that knows what it wants. Administrators look without taking."""
+    """A request without alternatives. Admin access does not allocate."""
 
     admin_access: bool | None = None
 
 
 class DeviceRequest(Wire):
-    """Devices of one sort: exactly these, or the first of several that can be had."""
+    """A device request: exactly these, or the first available of several alternatives."""
 
     name: str | None = None
     exactly: ExactDeviceRequest | None = None
@@ -68,7 +68,7 @@ class DeviceRequest(Wire):
 
 
 class DeviceConstraint(Wire):
-    """The devices of these requests must share, or not share, the value of an attribute."""
+    """The devices of these requests must have equal, or distinct, values of an attribute."""
 
     requests: list[str] | None = None
     match_attribute: str | None = None
@@ -76,22 +76,22 @@ class DeviceConstraint(Wire):
 
 
 class KubeDeviceClaim(Wire):
-    """All devices of a claim, and how they must fit together."""
+    """All device requests of a claim, with their constraints."""
 
     requests: list[DeviceRequest] | None = None
     constraints: list[DeviceConstraint] | None = None
-    #: What drivers are told about the devices; handed on as it is.
+    #: Opaque driver configuration, passed through.
     config: list[dict[str, Any]] | None = None
 
 
 class ResourceClaimSpec(Wire):
-    """What is claimed."""
+    """The requested devices."""
 
     devices: KubeDeviceClaim | None = None
 
 
 class AllocatedDevice(Wire):
-    """One device that was given."""
+    """One allocated device."""
 
     request: str | None = None
     driver: str | None = None
@@ -104,21 +104,21 @@ class AllocatedDevice(Wire):
 
 
 class DeviceAllocation(Wire):
-    """All devices that were given, and what drivers are told about them."""
+    """All allocated devices, with their driver configuration."""
 
     results: list[AllocatedDevice] | None = None
     config: list[dict[str, Any]] | None = None
 
 
 class Allocation(Wire):
-    """What was given, and the nodes from which it can be used."""
+    """An allocation, and the nodes on which it is usable."""
 
     devices: DeviceAllocation | None = None
     node_selector: NodeSelector | None = None
 
 
 class ClaimConsumer(Wire):
-    """Who may use the claim: a pod, as a rule."""
+    """A user of the claim, usually a pod."""
 
     api_group: str | None = None
     resource: str | None = None
@@ -127,14 +127,14 @@ class ClaimConsumer(Wire):
 
 
 class ResourceClaimStatus(Wire):
-    """What was given to whom."""
+    """Allocation and users of the claim."""
 
     allocation: Allocation | None = None
     reserved_for: list[ClaimConsumer] | None = None
 
 
 class ResourceClaim(TopLevel):
-    """Devices for one or more pods."""
+    """A claim of devices for one or more pods."""
 
     kind_name: ClassVar[str] = "ResourceClaim"
     group: ClassVar[str] = RESOURCE_GROUP
@@ -145,14 +145,14 @@ class ResourceClaim(TopLevel):
 
 
 class ClaimTemplate(Wire):
-    """What a claim is born with. The spec is handed on as it is, also the fields that nobody here reads."""
+    """Template of a claim. The spec is passed through unchanged, including fields that are not decoded."""
 
     metadata: ObjectMeta | None = None
     spec: dict[str, Any] | None = None
 
 
 class ResourceClaimTemplate(TopLevel):
-    """A claim per pod."""
+    """A template for one claim per pod."""
 
     kind_name: ClassVar[str] = "ResourceClaimTemplate"
     group: ClassVar[str] = RESOURCE_GROUP
@@ -162,7 +162,7 @@ class ResourceClaimTemplate(TopLevel):
 
 
 class DeviceAttribute(Wire):
-    """A fact about a device, of one of four types."""
+    """An attribute of a device, of one of four types."""
 
     text: str | None = msgspec.field(default=None, name="string")
     number: Int64 | None = msgspec.field(default=None, name="int")
@@ -171,7 +171,7 @@ class DeviceAttribute(Wire):
 
 
 class CapacityRange(Wire):
-    """Portions from a least to a most, in steps."""
+    """Portions between a minimum and a maximum, in steps."""
 
     min: str | int | float | None = None
     max: str | int | float | None = None
@@ -179,7 +179,7 @@ class CapacityRange(Wire):
 
 
 class CapacityRequestPolicy(Wire):
-    """In which portions a capacity is given out."""
+    """The portions in which a capacity is allocated."""
 
     default: str | int | float | None = None
     valid_range: CapacityRange | None = None
@@ -187,14 +187,14 @@ class CapacityRequestPolicy(Wire):
 
 
 class DeviceCapacity(Wire):
-    """How much a device holds of something."""
+    """A capacity of a device."""
 
     value: str | int | float | None = None
     request_policy: CapacityRequestPolicy | None = None
 
 
 class DeviceTaint(Wire):
-    """A reason not to use a device."""
+    """A taint of a device."""
 
     key: str | None = None
     value: str | None = None
@@ -202,14 +202,14 @@ class DeviceTaint(Wire):
 
 
 class CounterUse(Wire):
-    """What a device takes from a set of counters that it shares with others."""
+    """Consumption of a counter set that the device shares with others."""
 
     counter_set: str | None = None
     counters: dict[str, DeviceCapacity] | None = None
 
 
 class KubeDevice(Wire):
-    """One device of a slice. Where it can be used is said here only if the slice leaves it to the devices."""
+    """One device of a slice. It has its own node selection only if the slice leaves it to the devices."""
 
     name: str | None = None
     attributes: dict[str, DeviceAttribute] | None = None
@@ -225,14 +225,14 @@ class KubeDevice(Wire):
 
 
 class CounterSet(Wire):
-    """Counters from which the devices of a pool draw together."""
+    """Counters that the devices of a pool share."""
 
     name: str | None = None
     counters: dict[str, DeviceCapacity] | None = None
 
 
 class ResourcePool(Wire):
-    """Slices of the same pool and generation belong together; only a complete set is valid."""
+    """Slices of the same pool and generation form a set; only a complete set is valid."""
 
     name: str | None = None
     generation: Int64 | None = None
@@ -240,7 +240,7 @@ class ResourcePool(Wire):
 
 
 class ResourceSliceSpec(Wire):
-    """What a driver offers, and from where."""
+    """Devices of a driver, and the nodes that can use them."""
 
     driver: str | None = None
     pool: ResourcePool | None = None
@@ -253,7 +253,7 @@ class ResourceSliceSpec(Wire):
 
 
 class ResourceSlice(TopLevel):
-    """Devices that a driver offers."""
+    """Devices that a driver publishes."""
 
     kind_name: ClassVar[str] = "ResourceSlice"
     group: ClassVar[str] = RESOURCE_GROUP
@@ -262,16 +262,16 @@ class ResourceSlice(TopLevel):
 
 
 class DeviceClassSpec(Wire):
-    """Which devices belong to the class, and the counted resource that stands for it."""
+    """Selectors of the class, and its extended resource name."""
 
     selectors: list[DeviceSelector] | None = None
     extended_resource_name: str | None = None
-    #: What drivers are told about devices of the class; handed on as it is.
+    #: Opaque driver configuration of the class, passed through.
     config: list[dict[str, Any]] | None = None
 
 
 class DeviceClass(TopLevel):
-    """A sort of device that claims ask for by name."""
+    """A device class that claims reference by name."""
 
     kind_name: ClassVar[str] = "DeviceClass"
     group: ClassVar[str] = RESOURCE_GROUP

@@ -1,4 +1,4 @@
-"""The objects that describe the cluster rather than the work: nodes, namespaces, budgets, configuration."""
+"""Objects that describe the cluster: nodes, namespaces, budgets, quotas, configuration."""
 
 from typing import ClassVar
 
@@ -8,7 +8,7 @@ from stromboli.kube.objects.meta import Int32, Int64, KubeCondition, KubeLabelSe
 
 
 class KubeTaint(Wire):
-    """A reason to stay away from a node, unless tolerated."""
+    """A taint of a node."""
 
     key: str | None = None
     value: str | None = None
@@ -17,21 +17,21 @@ class KubeTaint(Wire):
 
 
 class ContainerImage(Wire):
-    """An image that a node already holds; `names` has one entry per tag and digest."""
+    """An image present on a node; `names` has one entry per tag and digest."""
 
     names: list[str] | None = None
     size_bytes: Int64 | None = None
 
 
 class NodeSpec(Wire):
-    """What the administrator wants of the node."""
+    """Desired state of the node."""
 
     unschedulable: bool | None = None
     taints: list[KubeTaint] | None = None
 
 
 class NodeStatus(Wire):
-    """What the kubelet says about the node."""
+    """State of the node, as its kubelet reports it."""
 
     allocatable: Resources | None = None
     capacity: Resources | None = None
@@ -40,7 +40,7 @@ class NodeStatus(Wire):
 
 
 class KubeNode(TopLevel):
-    """A machine."""
+    """A node."""
 
     kind_name: ClassVar[str] = "Node"
 
@@ -49,7 +49,7 @@ class KubeNode(TopLevel):
 
 
 class NodeMetrics(TopLevel):
-    """What a node really used of its cpu and memory during a window of time that ended at the timestamp."""
+    """Measured cpu and memory usage of a node over the window that ends at the timestamp."""
 
     kind_name: ClassVar[str] = "NodeMetrics"
     group: ClassVar[str] = "metrics.k8s.io"
@@ -60,13 +60,13 @@ class NodeMetrics(TopLevel):
 
 
 class Namespace(TopLevel):
-    """Read for its labels, which namespace selectors match."""
+    """Decoded for its labels, which namespace selectors match."""
 
     kind_name: ClassVar[str] = "Namespace"
 
 
 class ConfigMap(TopLevel):
-    """Text by file name."""
+    """Text by key."""
 
     kind_name: ClassVar[str] = "ConfigMap"
 
@@ -76,7 +76,7 @@ class ConfigMap(TopLevel):
 
 
 class PriorityClass(TopLevel):
-    """A named priority for pods and groups."""
+    """A named priority for pods and PodGroups."""
 
     kind_name: ClassVar[str] = "PriorityClass"
     group: ClassVar[str] = "scheduling.k8s.io"
@@ -87,7 +87,7 @@ class PriorityClass(TopLevel):
 
 
 class PodDisruptionBudgetSpec(Wire):
-    """How many of the selected pods must stay, or may go; counts or percentages."""
+    """How many of the selected pods must stay available, or may be disrupted; counts or percentages."""
 
     selector: KubeLabelSelector | None = None
     min_available: Int32 | str | None = None
@@ -95,7 +95,7 @@ class PodDisruptionBudgetSpec(Wire):
 
 
 class PodDisruptionBudgetStatus(Wire):
-    """What the budget's controller last counted. Disrupted pods are already paid for."""
+    """The last count of the budget's controller. Disrupted pods are already counted."""
 
     disruptions_allowed: Int32 | None = None
     current_healthy: Int32 | None = None
@@ -107,7 +107,7 @@ class PodDisruptionBudgetStatus(Wire):
 
 
 class PodDisruptionBudget(TopLevel):
-    """A limit on how many pods of an application may be evicted at once."""
+    """A limit on simultaneous voluntary disruptions of an application."""
 
     kind_name: ClassVar[str] = "PodDisruptionBudget"
     group: ClassVar[str] = "policy"
@@ -118,7 +118,7 @@ class PodDisruptionBudget(TopLevel):
 
 
 class ScopeRequirement(Wire):
-    """Which of the pods a quota is about."""
+    """One requirement on the pods that a quota counts."""
 
     scope_name: str | None = None
     operator: str | None = None
@@ -132,7 +132,7 @@ class ScopeSelector(Wire):
 
 
 class ResourceQuotaSpec(Wire):
-    """The most that a namespace may hold of each thing, under keys such as `requests.cpu` and `pods`."""
+    """Limits of a namespace, under keys such as `requests.cpu` and `pods`."""
 
     hard: Resources | None = None
     scopes: list[str] | None = None
@@ -140,14 +140,14 @@ class ResourceQuotaSpec(Wire):
 
 
 class ResourceQuotaStatus(Wire):
-    """The limits in force, and what is used of them."""
+    """Enforced limits, and their usage."""
 
     hard: Resources | None = None
     used: Resources | None = None
 
 
 class ResourceQuota(TopLevel):
-    """A limit on what the pods of a namespace may request together."""
+    """A limit on the total requests of a namespace's pods."""
 
     kind_name: ClassVar[str] = "ResourceQuota"
 

@@ -1,7 +1,7 @@
-"""Where a pod may and would like to run: affinity, tolerations, spreading.
+"""Scheduling constraints of pods: affinity, tolerations, topology spread.
 
-The wire's longest names are cut to their first word: `required` stands for
-requiredDuringSchedulingIgnoredDuringExecution and `preferred` for its sibling.
+The longest wire names are shortened: `required` is requiredDuringSchedulingIgnoredDuringExecution, `preferred` is
+preferredDuringSchedulingIgnoredDuringExecution.
 """
 
 import msgspec
@@ -13,36 +13,36 @@ PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 class NodeSelectorTerm(Wire):
-    """All clauses of a term must hold; a term without clauses matches no node."""
+    """All expressions of a term must match; an empty term matches no node."""
 
     match_expressions: list[KubeRequirement] | None = None
     match_fields: list[KubeRequirement] | None = None
 
 
 class NodeSelector(Wire):
-    """Any one of the terms is enough."""
+    """At least one of the terms must match."""
 
     node_selector_terms: list[NodeSelectorTerm] | None = None
 
 
 class PreferredNodes(Wire):
-    """Nodes that match gain the weight."""
+    """Matching nodes gain the weight."""
 
     weight: Int32 | None = None
     preference: NodeSelectorTerm | None = None
 
 
 class KubeNodeAffinity(Wire):
-    """Which nodes a pod needs and likes."""
+    """Required and preferred nodes of a pod."""
 
     required: NodeSelector | None = msgspec.field(default=None, name=REQUIRED)
     preferred: list[PreferredNodes] | None = msgspec.field(default=None, name=PREFERRED)
 
 
 class PodAffinityTerm(Wire):
-    """The pods it is about, and the node label that says what "together" means.
+    """The selected pods, and the topology key that defines the domain.
 
-    Without namespaces and namespace selector the pod's own namespace is meant.
+    Without namespaces and namespace selector, the pod's own namespace is used.
     """
 
     label_selector: KubeLabelSelector | None = None
@@ -54,14 +54,14 @@ class PodAffinityTerm(Wire):
 
 
 class WeightedPodAffinityTerm(Wire):
-    """A term that counts for or against a node with its weight."""
+    """A term that adds its weight to, or subtracts it from, the score of a node."""
 
     weight: Int32 | None = None
     pod_affinity_term: PodAffinityTerm | None = None
 
 
 class KubePodAffinity(Wire):
-    """Which pods a pod needs and likes to be with, or to be away from."""
+    """Pods to be placed with, or apart from."""
 
     required: list[PodAffinityTerm] | None = msgspec.field(default=None, name=REQUIRED)
     preferred: list[WeightedPodAffinityTerm] | None = msgspec.field(default=None, name=PREFERRED)
@@ -76,7 +76,7 @@ class Affinity(Wire):
 
 
 class KubeToleration(Wire):
-    """Taints that do not bother the pod: operators Exists, Equal (when absent), Lt and Gt."""
+    """Tolerated taints: operators Exists, Equal (the default), Lt and Gt."""
 
     key: str | None = None
     operator: str | None = None
@@ -86,7 +86,7 @@ class KubeToleration(Wire):
 
 
 class TopologySpreadConstraint(Wire):
-    """How evenly matching pods must lie over the domains of a node label."""
+    """How evenly matching pods are spread over the domains of a topology key."""
 
     max_skew: Int32 | None = None
     topology_key: str | None = None

@@ -1,4 +1,4 @@
-"""Definitions of custom resources: whether the server serves them yet."""
+"""CustomResourceDefinitions, decoded for their conditions."""
 
 from typing import ClassVar
 
@@ -8,13 +8,13 @@ from stromboli.kube.objects.meta import KubeCondition, TopLevel, Wire
 
 
 class CustomResourceDefinitionStatus(Wire):
-    """Whether the names were accepted and the resource is served."""
+    """Conditions: whether the names are accepted and the resource is served."""
 
     conditions: list[KubeCondition] | None = None
 
 
 class CustomResourceDefinition(TopLevel):
-    """A kind that the server learns."""
+    """A definition of a custom resource."""
 
     kind_name: ClassVar[str] = "CustomResourceDefinition"
     group: ClassVar[str] = "apiextensions.k8s.io"

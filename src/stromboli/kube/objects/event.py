@@ -1,4 +1,4 @@
-"""What happened to an object, as told to people: `kubectl describe` shows it."""
+"""Events, as `kubectl describe` shows them."""
 
 from typing import ClassVar
 
@@ -8,7 +8,7 @@ from stromboli.kube.objects.meta import Int32, TopLevel, Wire
 
 
 class ObjectReference(Wire):
-    """Which object is meant. With the uid it is this very one, not a later one of the same name."""
+    """A reference to an object; the uid distinguishes it from a later object of the same name."""
 
     api_version: str | None = None
     kind: str | None = None
@@ -18,14 +18,14 @@ class ObjectReference(Wire):
 
 
 class EventSeries(Wire):
-    """The same thing again: how often, and when last."""
+    """Repetition of an event: count and last time."""
 
     count: Int32 | None = None
     last_observed_time: str | None = None
 
 
 class KubeEvent(TopLevel):
-    """One thing that happened, who says so, and what it was about."""
+    """One event: what happened, its reporter, and the object it regards."""
 
     kind_name: ClassVar[str] = "Event"
     group: ClassVar[str] = "events.k8s.io"

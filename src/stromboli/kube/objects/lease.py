@@ -1,4 +1,4 @@
-"""The object by which one of several processes is known to be in charge."""
+"""Leases, used for leader election."""
 
 from typing import ClassVar
 
@@ -8,7 +8,7 @@ from stromboli.kube.objects.meta import Int32, TopLevel, Wire
 
 
 class LeaseSpec(Wire):
-    """Who holds the lease, since when, and how often it changed hands."""
+    """Holder, times and transitions of the lease."""
 
     holder_identity: str | None = None
     lease_duration_seconds: Int32 | None = None
@@ -18,7 +18,7 @@ class LeaseSpec(Wire):
 
 
 class Lease(TopLevel):
-    """A claim that holds as long as it is renewed."""
+    """A lease, valid as long as it is renewed."""
 
     kind_name: ClassVar[str] = "Lease"
     group: ClassVar[str] = "coordination.k8s.io"

@@ -1,10 +1,9 @@
-"""What all wire objects share: metadata, selectors, conditions, and the rules of the structs themselves.
+"""Shared parts of all wire objects: metadata, selectors, conditions, and the rules of the structs.
 
-A struct holds only the fields that somebody reads; the rest of an object is skipped while it is decoded,
-which is what makes a list of a hundred thousand pods cheap. Any field may be absent or null on the wire, so a
-field is None unless the sender said otherwise, and readers write `pod.spec.containers or ()`. The exceptions
-are the parts without which there is nothing to read: `metadata`, `spec` and `status` are always there, and an
-object's name, namespace and uid are text.
+A struct has only the fields that the code reads; other fields are skipped by the decoder, which makes a list of a
+hundred thousand pods cheap. Any field may be absent or null on the wire, so a field is None unless it was sent, and
+readers write `pod.spec.containers or ()`. The exceptions: `metadata`, `spec` and `status` are always present, and an
+object's name, namespace and uid are strings.
 """
 
 from typing import Annotated, ClassVar
@@ -15,15 +14,15 @@ Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 Resources = dict[str, str | int | float]
-"""Amounts by resource name, as written: quantities are parsed where a unit is chosen for them."""
+"""Amounts by resource name, as written; quantities are parsed where their unit is chosen."""
 
 
 class Wire(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
-    """A part of a wire object. It is a tree, so the cycle collector has no business with it."""
+    """A part of a wire object. It is a tree, so the cyclic garbage collector can ignore it."""
 
 
 class OwnerReference(Wire):
-    """Who created the object and takes it along when deleted."""
+    """The owner of an object; deleting the owner deletes the object."""
 
     api_version: str | None = None
     kind: str | None = None
@@ -34,7 +33,7 @@ class OwnerReference(Wire):
 
 
 class ObjectMeta(Wire):
-    """Who the object is. Times stay the text they came as: only the ones in use are worth parsing."""
+    """Metadata of an object. Timestamps stay text and are parsed only where they are used."""
 
     name: str = ""
     namespace: str = ""
@@ -51,7 +50,7 @@ class ObjectMeta(Wire):
 
 
 class KubeRequirement(Wire):
-    """One clause of a selector over labels or node fields. The operator is judged by whoever evaluates it."""
+    """One requirement of a selector over labels or node fields. The evaluator checks the operator."""
 
     key: str | None = None
     operator: str | None = None
@@ -59,14 +58,14 @@ class KubeRequirement(Wire):
 
 
 class KubeLabelSelector(Wire):
-    """All clauses must hold. No selector matches nothing; a selector without clauses matches everything."""
+    """All requirements must hold. No selector matches nothing; an empty selector matches everything."""
 
     match_labels: dict[str, str] | None = None
     match_expressions: list[KubeRequirement] | None = None
 
 
 class KubeCondition(Wire):
-    """One observation in a status, keyed by its type."""
+    """One condition of a status, keyed by its type."""
 
     type: str | None = None
     status: str | None = None
@@ -76,12 +75,12 @@ class KubeCondition(Wire):
 
 
 class TopLevel(Wire):
-    """A kind of its own, by its Kubernetes name `kind_name` and its API group, in any served version."""
+    """A kind of the API: `kind_name` in the API group `group`, in any served version."""
 
     kind_name: ClassVar[str]
     group: ClassVar[str] = ""
     namespaced: ClassVar[bool] = False
-    #: Parts whose fields are never None: a null in them means the same as leaving the field out.
+    #: Parts whose fields are never None: a null in them is the same as an absent field.
     never_null: ClassVar[tuple[str, ...]] = ("metadata",)
 
     api_version: str | None = None
@@ -90,6 +89,6 @@ class TopLevel(Wire):
 
     @property
     def key(self) -> str:
-        """`namespace/name`, or the name alone for what belongs to the whole cluster."""
+        """`namespace/name`, or the name alone for cluster-scoped objects."""
         metadata = self.metadata
         return f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name

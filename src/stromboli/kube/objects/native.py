@@ -1,6 +1,6 @@
-"""Kubernetes' own groups of pods, which a cluster serves where they are switched on.
+"""PodGroups of Kubernetes itself (scheduling.k8s.io), served where the feature is enabled.
 
-Versions differ in the name of one condition and in fields that are not read here.
+Versions differ in the name of one condition and in fields that are not decoded.
 """
 
 from typing import ClassVar
@@ -13,36 +13,36 @@ GROUP = "scheduling.k8s.io"
 
 
 class GangPolicy(Wire):
-    """All or nothing: so many pods start together."""
+    """Gang scheduling: the minimum number of pods that start together."""
 
     min_count: Int32 | None = None
 
 
 class BasicPolicy(Wire):
-    """Every pod for itself."""
+    """Pods are scheduled one by one."""
 
 
 class SchedulingPolicy(Wire):
-    """Exactly one of them is given."""
+    """Exactly one of the policies is set."""
 
     basic: BasicPolicy | None = None
     gang: GangPolicy | None = None
 
 
 class TopologyConstraint(Wire):
-    """A label of nodes: all pods must be where it has one and the same value."""
+    """A node label: all pods must be on nodes with the same value."""
 
     key: str | None = None
 
 
 class SchedulingConstraints(Wire):
-    """Where the pods of the group may be, seen from one another."""
+    """Placement constraints of the pods relative to each other."""
 
     topology: list[TopologyConstraint] | None = None
 
 
 class NativePodGroupSpec(Wire):
-    """How the pods of the group are to be scheduled."""
+    """Scheduling policy and constraints of the group."""
 
     scheduling_policy: SchedulingPolicy | None = None
     scheduling_constraints: SchedulingConstraints | None = None
@@ -51,19 +51,19 @@ class NativePodGroupSpec(Wire):
 
 
 class NativePodGroupCondition(KubeCondition):
-    """A condition that also says which generation of the object it is about."""
+    """A condition with the generation that it was observed for."""
 
     observed_generation: Int64 | None = None
 
 
 class NativePodGroupStatus(Wire):
-    """Whether the group was scheduled."""
+    """Conditions of the group."""
 
     conditions: list[NativePodGroupCondition] | None = None
 
 
 class NativePodGroup(TopLevel):
-    """Pods that are scheduled as one; they name it in `spec.schedulingGroup`."""
+    """Pods that are scheduled together; they reference the group in `spec.schedulingGroup`."""
 
     kind_name: ClassVar[str] = "PodGroup"
     group: ClassVar[str] = GROUP

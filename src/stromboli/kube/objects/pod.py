@@ -1,4 +1,4 @@
-"""Pods, as far as a scheduler reads them."""
+"""Pods, with the fields that a scheduler reads."""
 
 from typing import Any, ClassVar
 
@@ -9,14 +9,14 @@ from stromboli.kube.objects.meta import Int32, Int64, KubeCondition, Resources, 
 
 
 class ContainerResourceClaim(Wire):
-    """A claim of the pod, or one request of it, that a container uses."""
+    """A claim of the pod, or one of its requests, that a container uses."""
 
     name: str | None = None
     request: str | None = None
 
 
 class ResourceRequirements(Wire):
-    """What is set aside, and what may be used at most."""
+    """Requests and limits."""
 
     requests: Resources | None = None
     limits: Resources | None = None
@@ -24,7 +24,7 @@ class ResourceRequirements(Wire):
 
 
 class ContainerPort(Wire):
-    """Only a port on the host can be in the way of another pod."""
+    """A port; only host ports can conflict with other pods."""
 
     container_port: Int32 | None = None
     host_port: Int32 | None = None
@@ -43,19 +43,19 @@ class Container(Wire):
 
 
 class ClaimVolume(Wire):
-    """A volume that somebody claimed beforehand."""
+    """A volume of an existing claim."""
 
     claim_name: str | None = None
 
 
 class EphemeralVolume(Wire):
-    """A volume whose claim is made for the pod, by the name `<pod>-<volume>`. The template is handed on as it is."""
+    """A volume whose claim is created for the pod, named `<pod>-<volume>`. The template is passed through unchanged."""
 
     volume_claim_template: dict[str, Any] | None = None
 
 
 class Volume(Wire):
-    """Of all sources, only the ones that tie a pod to a place."""
+    """A volume; only the sources that constrain placement are decoded."""
 
     name: str | None = None
     persistent_volume_claim: ClaimVolume | None = None
@@ -63,7 +63,7 @@ class Volume(Wire):
 
 
 class PodResourceClaim(Wire):
-    """Devices by a name of the pod's own: a claim that exists, or one to be made from a template."""
+    """A resource claim by its name within the pod: an existing claim, or one created from a template."""
 
     name: str | None = None
     resource_claim_name: str | None = None
@@ -71,19 +71,19 @@ class PodResourceClaim(Wire):
 
 
 class SchedulingGate(Wire):
-    """Somebody asks to leave the pod alone until the gate is gone."""
+    """A scheduling gate: the pod is not scheduled while it is present."""
 
     name: str | None = None
 
 
 class SchedulingGroup(Wire):
-    """The group of Kubernetes' own that the pod belongs to."""
+    """The native PodGroup of the pod."""
 
     pod_group_name: str | None = None
 
 
 class PodSpec(Wire):
-    """What the pod asks for."""
+    """Desired state of the pod."""
 
     node_name: str | None = None
     scheduler_name: str | None = None
@@ -108,7 +108,7 @@ class PodSpec(Wire):
 
 
 class ContainerStatus(Wire):
-    """What the kubelet granted a container, which differs from the spec while a resize is under way."""
+    """Resources allocated to a container, which differ from the spec during a resize."""
 
     name: str | None = None
     resources: ResourceRequirements | None = None
@@ -116,14 +116,14 @@ class ContainerStatus(Wire):
 
 
 class PodResourceClaimStatus(Wire):
-    """The claim that was made for the pod under one of its names; without one, none was needed."""
+    """The claim created for one of the pod's claim names; absent if none was needed."""
 
     name: str | None = None
     resource_claim_name: str | None = None
 
 
 class PodStatus(Wire):
-    """How far the pod has come."""
+    """State of the pod."""
 
     phase: str | None = None
     conditions: list[KubeCondition] | None = None
@@ -136,7 +136,7 @@ class PodStatus(Wire):
 
 
 class Pod(TopLevel):
-    """One unit of work that runs on one node."""
+    """A pod."""
 
     kind_name: ClassVar[str] = "Pod"
 

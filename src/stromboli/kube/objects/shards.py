@@ -1,4 +1,4 @@
-"""Which scheduler of several uses which nodes, as Volcano writes it down."""
+"""Volcano's NodeShards: which scheduler uses which nodes."""
 
 from typing import ClassVar
 
@@ -8,27 +8,27 @@ from stromboli.kube.objects.meta import Int64, TopLevel, Wire
 
 
 class NodeShardSpec(Wire):
-    """Names of nodes that the shard should have."""
+    """Names of the nodes that the shard should have."""
 
     nodes_desired: list[str] | None = None
 
 
 class NodeShardStatus(Wire):
-    """What the scheduler of the shard says of itself."""
+    """State of the shard, written by its scheduler."""
 
     last_update_time: str | None = None
-    #: How many nodes are in use; a field of ours, for tables.
+    #: Number of nodes in use; a field of Stromboli, for printer columns.
     node_count: Int64 | None = None
-    #: Nodes on which it may place pods. Others keep away from them until they are gone from here.
+    #: Nodes on which the scheduler may place pods. Other schedulers do not use them until they are removed from here.
     nodes_in_use: list[str] | None = None
-    #: Nodes in use that it is about to give up.
+    #: Nodes in use that are about to be released.
     nodes_to_remove: list[str] | None = None
-    #: Nodes that it waits for.
+    #: Nodes that the scheduler waits for.
     nodes_to_add: list[str] | None = None
 
 
 class NodeShard(TopLevel):
-    """A part of the nodes, for one scheduler."""
+    """A set of nodes for one scheduler."""
 
     kind_name: ClassVar[str] = "NodeShard"
     group: ClassVar[str] = "shard.volcano.sh"

@@ -1,4 +1,4 @@
-"""Volumes, and everything that says where a pod with a claim may run."""
+"""Volumes, claims, storage classes and CSI objects."""
 
 from typing import ClassVar
 
@@ -10,7 +10,7 @@ from stromboli.kube.objects.meta import Int32, KubeLabelSelector, KubeRequiremen
 STORAGE_GROUP = "storage.k8s.io"
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
-"""The node that a scheduler chose for the first pod of a claim that waits for one; the provisioner reads it."""
+"""The node that the scheduler selected for the first pod of an unbound claim; the provisioner reads it."""
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
@@ -20,13 +20,13 @@ NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 
 class VolumeRequest(Wire):
-    """How much storage is asked for, under the key `storage`."""
+    """Requested storage, under the key `storage`."""
 
     requests: Resources | None = None
 
 
 class PersistentVolumeClaimSpec(Wire):
-    """What the claimant asks for. A class of "" wants no class; none at all wants the default."""
+    """The requested volume. Class "" requests no class; an absent class requests the default."""
 
     access_modes: list[str] | None = None
     resources: VolumeRequest | None = None
@@ -37,7 +37,7 @@ class PersistentVolumeClaimSpec(Wire):
 
 
 class PersistentVolumeClaimStatus(Wire):
-    """Whether a volume was found."""
+    """Phase of the claim."""
 
     phase: str | None = None
     access_modes: list[str] | None = None
@@ -45,7 +45,7 @@ class PersistentVolumeClaimStatus(Wire):
 
 
 class PersistentVolumeClaim(TopLevel):
-    """A wish for a volume."""
+    """A claim of a volume."""
 
     kind_name: ClassVar[str] = "PersistentVolumeClaim"
 
@@ -56,7 +56,7 @@ class PersistentVolumeClaim(TopLevel):
 
     @property
     def reference(self) -> dict[str, str]:
-        """How a volume names the claim that it belongs to."""
+        """The key by which a volume references the claim."""
         metadata = self.metadata
         return {
             "apiVersion": "v1",
@@ -68,7 +68,7 @@ class PersistentVolumeClaim(TopLevel):
 
     @property
     def is_bound(self) -> bool:
-        """Whether claim and volume belong together for good."""
+        """Whether claim and volume are bound completely."""
         complete = self.status.phase == "Bound" or BIND_COMPLETED in (self.metadata.annotations or {})
         return bool(self.spec.volume_name) and complete
 
@@ -78,7 +78,7 @@ class PersistentVolumeClaim(TopLevel):
 
 
 class ClaimReference(Wire):
-    """The claim that a volume is promised to: by name, and once they belong together for good, by uid."""
+    """The claim that a volume is reserved for: by name, and by uid once bound completely."""
 
     api_version: str | None = None
     kind: str | None = None
@@ -89,20 +89,20 @@ class ClaimReference(Wire):
 
 
 class CsiVolume(Wire):
-    """A volume that a storage driver serves, which may limit how many a node can hold."""
+    """A CSI volume; its driver may limit the volumes per node."""
 
     driver: str | None = None
     volume_handle: str | None = None
 
 
 class VolumeNodeAffinity(Wire):
-    """The nodes from which a volume can be reached."""
+    """The nodes from which a volume is accessible."""
 
     required: NodeSelector | None = None
 
 
 class PersistentVolumeSpec(Wire):
-    """What the volume offers, and to whom it is promised."""
+    """Properties of the volume, and the claim it is reserved for."""
 
     capacity: Resources | None = None
     access_modes: list[str] | None = None
@@ -121,7 +121,7 @@ class PersistentVolumeStatus(Wire):
 
 
 class PersistentVolume(TopLevel):
-    """A piece of storage."""
+    """A volume."""
 
     kind_name: ClassVar[str] = "PersistentVolume"
 
@@ -130,13 +130,13 @@ class PersistentVolume(TopLevel):
 
 
 class TopologySelectorTerm(Wire):
-    """Where volumes of a class may be made; all clauses must hold."""
+    """Topology in which volumes of a class are provisioned; all expressions must hold."""
 
     match_label_expressions: list[KubeRequirement] | None = None
 
 
 class StorageClass(TopLevel):
-    """How volumes are made, and whether that waits for the first pod."""
+    """Provisioner and volume binding mode of a class."""
 
     kind_name: ClassVar[str] = "StorageClass"
     group: ClassVar[str] = STORAGE_GROUP
@@ -148,13 +148,13 @@ class StorageClass(TopLevel):
 
 
 class VolumeLimit(Wire):
-    """How many volumes of a driver a node can hold; none said means no limit."""
+    """The maximum number of a driver's volumes on a node; absent means no limit."""
 
     count: Int32 | None = None
 
 
 class CsiNodeDriver(Wire):
-    """A storage driver as it is installed on a node."""
+    """A CSI driver installed on a node."""
 
     name: str | None = None
     node_id: str | None = msgspec.field(default=None, name="nodeID")
@@ -169,7 +169,7 @@ class CSINodeSpec(Wire):
 
 
 class CSINode(TopLevel):
-    """What storage a node can reach; named like the node."""
+    """CSI drivers of the node with the same name."""
 
     kind_name: ClassVar[str] = "CSINode"
     group: ClassVar[str] = STORAGE_GROUP
@@ -178,14 +178,14 @@ class CSINode(TopLevel):
 
 
 class CSIDriverSpec(Wire):
-    """What the driver expects of others."""
+    """Requirements of the driver."""
 
     attach_required: bool | None = None
     storage_capacity: bool | None = None
 
 
 class CSIDriver(TopLevel):
-    """A storage driver."""
+    """A CSI driver."""
 
     kind_name: ClassVar[str] = "CSIDriver"
     group: ClassVar[str] = STORAGE_GROUP
@@ -194,7 +194,7 @@ class CSIDriver(TopLevel):
 
 
 class CSIStorageCapacity(TopLevel):
-    """How much of a storage class can still be had on the nodes that the topology selects."""
+    """Remaining capacity of a storage class on the nodes that the topology selects."""
 
     kind_name: ClassVar[str] = "CSIStorageCapacity"
     group: ClassVar[str] = STORAGE_GROUP
@@ -207,13 +207,13 @@ class CSIStorageCapacity(TopLevel):
 
 
 class AttachedVolume(Wire):
-    """Which volume is attached."""
+    """The attached volume."""
 
     persistent_volume_name: str | None = None
 
 
 class VolumeAttachmentSpec(Wire):
-    """What is to be attached where."""
+    """Which volume is to be attached to which node."""
 
     attacher: str | None = None
     node_name: str | None = None
@@ -221,7 +221,7 @@ class VolumeAttachmentSpec(Wire):
 
 
 class VolumeAttachment(TopLevel):
-    """A volume on its way to a node or there; it counts against the limit of the node's driver."""
+    """A volume attached to a node, or on its way; it counts against the driver's limit."""
 
     kind_name: ClassVar[str] = "VolumeAttachment"
     group: ClassVar[str] = STORAGE_GROUP

@@ -1,4 +1,4 @@
-"""The time of day as the API writes it, for people to read; nothing is decided by it."""
+"""Wall-clock timestamps of API objects. Decisions do not depend on them."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from datetime import UTC, datetime
 
 
 def now() -> str:
-    """To the microsecond, as leases and events have it."""
+    """The current time to the microsecond, as in Leases and Events."""
     return f"{datetime.now(UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"

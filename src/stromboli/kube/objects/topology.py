@@ -1,4 +1,4 @@
-"""How nodes lie in the network and how processors lie in a node, as Volcano and KAI write it down."""
+"""Network topology of nodes and NUMA topology within a node: HyperNode (Volcano), Topology (KAI), Numatopology."""
 
 from typing import ClassVar
 
@@ -20,7 +20,7 @@ class RegexMatch(Wire):
 
 
 class MemberSelector(Wire):
-    """Exactly one way to say who is meant."""
+    """Exactly one of the selectors is set."""
 
     exact_match: ExactMatch | None = None
     regex_match: RegexMatch | None = None
@@ -35,7 +35,7 @@ class HyperNodeMember(Wire):
 
 
 class HyperNodeSpec(Wire):
-    """The lower the tier, the closer its members lie together."""
+    """Tier and members; the lower the tier, the closer its members."""
 
     tier: Int32 | None = None
     tier_name: str | None = None
@@ -43,14 +43,14 @@ class HyperNodeSpec(Wire):
 
 
 class HyperNodeStatus(Wire):
-    """What became of the description."""
+    """Observed state of the hypernode."""
 
     conditions: list[KubeCondition] | None = None
     node_count: Int64 | None = None
 
 
 class KubeHyperNode(TopLevel):
-    """A part of the network inside which nodes talk to each other fast: a switch, a rack, a pod of racks."""
+    """A network domain with fast communication: a switch, a rack, a group of racks."""
 
     kind_name: ClassVar[str] = "HyperNode"
     group: ClassVar[str] = "topology.volcano.sh"
@@ -60,19 +60,19 @@ class KubeHyperNode(TopLevel):
 
 
 class TopologyLevel(Wire):
-    """A label of nodes: those that have the same value lie together."""
+    """A node label: nodes with the same value form a domain."""
 
     node_label: str | None = None
 
 
 class TopologySpec(Wire):
-    """The widest level first."""
+    """Levels, the widest first."""
 
     levels: list[TopologyLevel] | None = None
 
 
 class KubeTopology(TopLevel):
-    """How nodes lie in the network, by their labels; an object of KAI."""
+    """Network topology by node labels; a kind of KAI."""
 
     kind_name: ClassVar[str] = "Topology"
     group: ClassVar[str] = "kai.scheduler"
@@ -81,14 +81,14 @@ class KubeTopology(TopLevel):
 
 
 class NumaResource(Wire):
-    """Which units of a resource a node has to give, as a list of ranges, and how many."""
+    """Allocatable units of a resource on a node, as a list of ranges, and their number."""
 
     allocatable: str | None = None
     capacity: Int64 | None = None
 
 
 class CpuPlace(Wire):
-    """Where one processor lies."""
+    """Position of one cpu."""
 
     numa: Int64 | None = None
     socket: Int64 | None = None
@@ -96,14 +96,14 @@ class CpuPlace(Wire):
 
 
 class ContainerAllocation(Wire):
-    """What a container was given, as ranges by resource."""
+    """Units allocated to a container, as ranges by resource."""
 
     name: str | None = None
     allocations: dict[str, str] | None = None
 
 
 class PodAllocation(Wire):
-    """What a pod was given."""
+    """Units allocated to a pod."""
 
     uid: str | None = None
     name: str | None = None
@@ -112,7 +112,7 @@ class PodAllocation(Wire):
 
 
 class NumatopologySpec(Wire):
-    """How the kubelet of a node hands out processors, and to whom it did."""
+    """CPU management policies of a node's kubelet, and its allocations."""
 
     policies: dict[str, str] | None = None
     res_reserved: dict[str, str] | None = None
@@ -122,7 +122,7 @@ class NumatopologySpec(Wire):
 
 
 class Numatopology(TopLevel):
-    """The processors of a node; named like the node."""
+    """NUMA topology of the node with the same name."""
 
     kind_name: ClassVar[str] = "Numatopology"
     group: ClassVar[str] = "nodeinfo.volcano.sh"

@@ -1,4 +1,4 @@
-"""Volcano's own kinds: the group that is placed together, and the queue that pays for it."""
+"""Volcano's scheduling kinds: PodGroup and Queue."""
 
 from typing import ClassVar
 
@@ -11,7 +11,7 @@ GROUP = "scheduling.volcano.sh"
 
 
 class KubeNetworkTopology(Wire):
-    """How far apart in the network the members may lie: a tier by number or by name, as a must or a wish."""
+    """Maximum network distance of the members: a tier by number or name, required (hard) or preferred (soft)."""
 
     mode: str | None = None
     highest_tier_allowed: Int32 | None = None
@@ -19,7 +19,7 @@ class KubeNetworkTopology(Wire):
 
 
 class KubeSubGroupPolicy(Wire):
-    """Cuts the selected pods of a group into sub-groups, one per value of the label keys."""
+    """Splits the selected pods of a group into sub-groups, one per value of the label keys."""
 
     name: str | None = None
     network_topology: KubeNetworkTopology | None = None
@@ -30,7 +30,7 @@ class KubeSubGroupPolicy(Wire):
 
 
 class PodGroupSpec(Wire):
-    """With how little the group is content."""
+    """Minimum, queue and constraints of the group."""
 
     min_member: Int32 | None = None
     min_task_member: dict[str, Int32] | None = None
@@ -42,13 +42,13 @@ class PodGroupSpec(Wire):
 
 
 class PodGroupCondition(KubeCondition):
-    """A condition that also says in which scheduling cycle it was observed."""
+    """A condition with the scheduling cycle in which it was observed."""
 
     transition_id: str | None = msgspec.field(default=None, name="transitionID")
 
 
 class PodGroupStatus(Wire):
-    """How far the group has come."""
+    """Phase and conditions of the group."""
 
     phase: str | None = None
     conditions: list[PodGroupCondition] | None = None
@@ -69,27 +69,27 @@ class PodGroup(TopLevel):
 
 
 class Guarantee(Wire):
-    """What stays reserved for a queue even while it is empty."""
+    """Resources reserved for a queue even while it is idle."""
 
     resource: Resources | None = None
 
 
 class NodeGroupRules(Wire):
-    """Node groups by name that a queue must or would like to use, or to avoid."""
+    """Node groups that a queue requires, prefers or avoids."""
 
     required: list[str] | None = msgspec.field(default=None, name=REQUIRED)
     preferred: list[str] | None = msgspec.field(default=None, name=PREFERRED)
 
 
 class QueueAffinity(Wire):
-    """Where a queue's pods run."""
+    """Node group affinity of a queue."""
 
     node_group_affinity: NodeGroupRules | None = None
     node_group_anti_affinity: NodeGroupRules | None = None
 
 
 class ExtendCluster(Wire):
-    """Another cluster that a queue's jobs may be sent to."""
+    """Another cluster that may run a queue's jobs."""
 
     name: str | None = None
     weight: Int32 | None = None
@@ -97,7 +97,7 @@ class ExtendCluster(Wire):
 
 
 class QueueSpec(Wire):
-    """A queue's share: `guarantee` is kept, `deserved` is owed, `capability` is the ceiling."""
+    """Shares of a queue: `guarantee` is reserved, `deserved` is its fair share, `capability` its upper limit."""
 
     weight: Int32 | None = None
     capability: Resources | None = None
@@ -113,7 +113,7 @@ class QueueSpec(Wire):
 
 
 class QueueStatus(Wire):
-    """Whether a queue takes work, and what it holds."""
+    """State of the queue, and its allocated resources."""
 
     state: str | None = None
     pending: Int32 | None = None
@@ -125,7 +125,7 @@ class QueueStatus(Wire):
 
 
 class KubeQueue(TopLevel):
-    """A share of the cluster that groups wait in line for."""
+    """A queue of PodGroups with a share of the cluster."""
 
     kind_name: ClassVar[str] = "Queue"
     group: ClassVar[str] = GROUP

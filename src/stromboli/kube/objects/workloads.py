@@ -1,6 +1,6 @@
-"""What makes pods: jobs, deployments and sets, as far as their controllers read them.
+"""Jobs, Deployments, ReplicaSets and StatefulSets, with the fields that their controllers read.
 
-Templates are handed on as they are: whoever makes a pod from one must not lose a field of it.
+Templates are passed through unchanged, so that pods created from them lose no field.
 """
 
 from typing import Any, ClassVar
@@ -13,7 +13,7 @@ PodTemplate = dict[str, Any]
 
 
 class BatchJobSpec(Wire):
-    """How often to run pods to their end, and how many at a time."""
+    """Completions, parallelism and limits of the job."""
 
     parallelism: Int32 | None = None
     completions: Int32 | None = None
@@ -29,7 +29,7 @@ class BatchJobSpec(Wire):
 
 
 class BatchJobStatus(Wire):
-    """How far it has come. Conditions of type Complete and Failed end it."""
+    """Progress of the job. A condition Complete or Failed finishes it."""
 
     active: Int32 | None = None
     ready: Int32 | None = None
@@ -43,7 +43,7 @@ class BatchJobStatus(Wire):
 
 
 class BatchJob(TopLevel):
-    """Work that comes to an end."""
+    """Pods that run to completion."""
 
     kind_name: ClassVar[str] = "Job"
     group: ClassVar[str] = "batch"
@@ -54,7 +54,7 @@ class BatchJob(TopLevel):
 
 
 class ReplicaSetSpec(Wire):
-    """How many equal pods there are to be."""
+    """Desired replicas and their template."""
 
     replicas: Int32 | None = None
     min_ready_seconds: Int32 | None = None
@@ -63,7 +63,7 @@ class ReplicaSetSpec(Wire):
 
 
 class ReplicaSetStatus(Wire):
-    """How many there are."""
+    """Observed replicas."""
 
     replicas: Int32 | None = None
     fully_labeled_replicas: Int32 | None = None
@@ -73,7 +73,7 @@ class ReplicaSetStatus(Wire):
 
 
 class ReplicaSet(TopLevel):
-    """A number of equal pods."""
+    """A number of identical pods."""
 
     kind_name: ClassVar[str] = "ReplicaSet"
     group: ClassVar[str] = "apps"
@@ -84,21 +84,21 @@ class ReplicaSet(TopLevel):
 
 
 class RollingUpdate(Wire):
-    """How many pods may be too many and too few while they are exchanged: numbers or percentages."""
+    """How many pods may be added or unavailable during a rollout: counts or percentages."""
 
     max_surge: Int32 | str | None = None
     max_unavailable: Int32 | str | None = None
 
 
 class DeploymentStrategy(Wire):
-    """Whether pods are exchanged one by one or all at once."""
+    """Rolling update, or recreation of all pods at once."""
 
     type: str | None = None
     rolling_update: RollingUpdate | None = None
 
 
 class DeploymentSpec(Wire):
-    """How many equal pods there are to be, and how to get from one template to the next."""
+    """Desired replicas, and the rollout strategy."""
 
     replicas: Int32 | None = None
     selector: KubeLabelSelector | None = None
@@ -111,13 +111,13 @@ class DeploymentSpec(Wire):
 
 
 class DeploymentCondition(KubeCondition):
-    """A condition that also tells when anything last moved."""
+    """A condition with the time of its last update."""
 
     last_update_time: str | None = None
 
 
 class DeploymentStatus(Wire):
-    """How many pods there are, and how many of them are of the present template."""
+    """Observed replicas, and how many of them have the current template."""
 
     replicas: Int32 | None = None
     updated_replicas: Int32 | None = None
@@ -129,7 +129,7 @@ class DeploymentStatus(Wire):
 
 
 class Deployment(TopLevel):
-    """A number of equal pods that are exchanged when their template changes."""
+    """A number of identical pods that are replaced when their template changes."""
 
     kind_name: ClassVar[str] = "Deployment"
     group: ClassVar[str] = "apps"
@@ -140,20 +140,20 @@ class Deployment(TopLevel):
 
 
 class Partition(Wire):
-    """Pods with a lower number keep their template."""
+    """Pods with a lower ordinal keep their template."""
 
     partition: Int32 | None = None
 
 
 class StatefulSetUpdate(Wire):
-    """Whether pods of an older template are replaced, or wait until somebody deletes them."""
+    """Whether pods with an old template are replaced, or only when they are deleted (OnDelete)."""
 
     type: str | None = None
     rolling_update: Partition | None = None
 
 
 class StatefulSetSpec(Wire):
-    """How many pods with names of their own there are to be. Templates of claims are handed on as they are."""
+    """Desired replicas with stable names. Templates of claims are passed through unchanged."""
 
     replicas: Int32 | None = None
     selector: KubeLabelSelector | None = None
@@ -165,7 +165,7 @@ class StatefulSetSpec(Wire):
 
 
 class StatefulSetStatus(Wire):
-    """How many there are."""
+    """Observed replicas."""
 
     replicas: Int32 | None = None
     ready_replicas: Int32 | None = None
@@ -178,7 +178,7 @@ class StatefulSetStatus(Wire):
 
 
 class StatefulSet(TopLevel):
-    """Pods that are told apart: numbered, and made one after the other."""
+    """Pods with ordinals and stable names, created in order."""
 
     kind_name: ClassVar[str] = "StatefulSet"
     group: ClassVar[str] = "apps"

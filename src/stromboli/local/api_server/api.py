@@ -1,4 +1,4 @@
-"""The verbs on resources: from a call and its body to the bytes of the answer."""
+"""API verbs: from a call and its body to the response."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from stromboli.local.http.representations import WholeForm, form_of
 from stromboli.local.kinds.pods.bindings import bind
 from stromboli.local.kinds.scales import scale_of, with_scale
 
-#: What can be done with the parts of an object that are not simply read and written.
+#: Verbs of subresources that are not simply read and written.
 _PART_VERBS = {"binding": ("create",), "eviction": ("create",), "log": ("get",)}
 _ORDINARY_PART_VERBS = ("get", "patch", "update")
-#: Kinds of which a deletion answers with the last state and not with a mere success.
+#: Kinds whose deletion returns the last state instead of a Status.
 _SHOWN_WHEN_DELETED = frozenset(
     {
         "pods", "services", "serviceaccounts", "podtemplates", "namespaces", "persistentvolumeclaims",
@@ -45,19 +45,19 @@ _SHOWN_WHEN_DELETED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer that is complete."""
+    """A complete response."""
 
     status: int
     body: bytes
     content_type: str = "application/json"
     headers: dict[str, str] = field(default_factory=dict)
-    #: What the caller is told besides.
+    #: Warnings for the client.
     warnings: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A call with what came along: the form that is wanted, and the body."""
+    """A call with its requested representation and its body."""
 
     call: ApiCall
     resource: ServedResource
@@ -79,7 +79,7 @@ class Asked:
 
 
 class Api:
-    """Answers calls on resources."""
+    """Handles calls on resources."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
@@ -94,7 +94,7 @@ class Api:
         }
 
     def resource(self, call: ApiCall) -> ServedResource:
-        """What the call is about; refuses what is not served, and what cannot be done with it."""
+        """Find the resource of a call; reject unknown resources and unsupported verbs."""
         resource = self._plane.registry.find(call.group, call.version, call.plural)
         if resource is None or (call.namespace and not resource.namespaced):
             raise no_such_path()
@@ -107,7 +107,7 @@ class Api:
         return resource
 
     def answer(self, asked: Asked) -> Reply:
-        """Everything except watches."""
+        """Handle everything except watches."""
         call = asked.call
         check_options(call, is_apply=asked.content_type == APPLY_PATCH)
         if call.verb == "create" and call.name:
@@ -162,7 +162,7 @@ class Api:
         return self._shown(asked, entry, 201, options.warnings)
 
     def _bind(self, asked: Asked, binding: Object) -> Reply:
-        """The older door for bindings, where the body alone says which pod is meant."""
+        """Bind through the `bindings` collection, where only the body names the pod."""
         pods = self._plane.registry.named("", "v1", "pods")
         name = str((binding.get("metadata") or {}).get("name") or "")
         if not name:
@@ -172,7 +172,7 @@ class Api:
         return Reply(201, encode(success(201)))
 
     def _act(self, asked: Asked) -> Reply:
-        """A POST to a part of a pod is something to be done with it."""
+        """Handle a POST to a subresource of a pod: an action."""
         entry = self._entry(asked)
         body = decoded(asked.body, asked.content_type)
         if asked.call.subresource == "binding":

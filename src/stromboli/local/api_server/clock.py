@@ -1,4 +1,4 @@
-"""The time as objects carry it: to the second, in UTC."""
+"""Timestamps of objects: seconds, in UTC."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ def seconds_from_now(seconds: int) -> str:
 
 @lru_cache(maxsize=128)
 def _stamp(second: int) -> str:
-    """Thousands of objects are written within one second: its text is made once."""
+    """Cached: thousands of objects are written within one second."""
     return datetime.datetime.fromtimestamp(second, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

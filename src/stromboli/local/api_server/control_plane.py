@@ -1,4 +1,4 @@
-"""The parts of the server that keep and change objects, put together."""
+"""Store, strategies, writes and deletion, assembled."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _RBAC = ("roles", "rolebindings", "clusterroles", "clusterrolebindings")
 
 
 class ControlPlane:
-    """A cluster's objects and the rules for them, without any network. Native groups are served on request, as they
-    are elsewhere: `kubectl get podgroups` means them then, and not Volcano's.
+    """Objects and rules of a cluster, without network. Native PodGroups are served only on request: with them, `kubectl
+    get podgroups` does not show Volcano's.
     """
 
     def __init__(self, *, native_groups: bool = False) -> None:
@@ -90,7 +90,7 @@ class ControlPlane:
         return self._special.get((resource.group, resource.plural), self._plain)
 
     def _create_initial_objects(self) -> None:
-        """What is there before anybody asks."""
+        """Create the initial objects."""
         for name in INITIAL_NAMESPACES:
             self._create("", "namespaces", {"metadata": {"name": name}})
         for body in system_classes():
@@ -100,7 +100,9 @@ class ControlPlane:
         self.writes.create(self.registry.named(group, "v1", plural), "", body, WriteOptions())
 
     def delete(self, resource: ServedResource, entry: StoreEntry, options: DeleteOptions) -> tuple[StoreEntry, bool]:
-        """The object as it is now, and whether it is gone; what holds others begins to be emptied."""
+        """Delete an object; return its current state and whether it is gone. Deleting a namespace or definition deletes
+        its contents.
+        """
         last, is_gone = self.deletion.delete(resource, entry, options)
         if is_gone or options.dry_run:
             return last, is_gone
@@ -108,6 +110,6 @@ class ControlPlane:
         return last, False
 
     def compact(self) -> None:
-        """Forget the past: watches and pages that still build on it must start over."""
+        """Drop the history: older watches and continued lists must start over."""
         self.store.compact()
         self.lists.forget()

@@ -1,4 +1,4 @@
-"""Deleting objects: preconditions, grace periods, finalizers, and the marks for the garbage collector."""
+"""Deletion of objects: preconditions, grace periods, finalizers and propagation policy."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _POLICIES = ("Foreground", "Background", "Orphan", "nil")
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """How a deletion is meant, from the body and the query of the request."""
+    """DeleteOptions, from the body and the query of the request."""
 
     grace_period: int | None = None
     uid: str = ""
     resource_version: str = ""
-    #: Empty leaves the finalizers as they are.
+    #: Empty keeps the existing finalizers.
     propagation: str = ""
     dry_run: bool = False
 
@@ -81,14 +81,14 @@ def _seconds(found: Any) -> int | None:
 
 
 class Deletion:
-    """Takes objects away, or marks them for those who still have to do something before."""
+    """Removes objects, or marks them for deletion while finalizers or a grace period remain."""
 
     def __init__(self, writes: Writes, strategies: Strategies) -> None:
         self._writes = writes
         self._strategies = strategies
 
     def delete(self, resource: ServedResource, entry: StoreEntry, options: DeleteOptions) -> tuple[StoreEntry, bool]:
-        """The object as it is now, and whether it is gone."""
+        """Delete an object; return its current state and whether it is gone."""
         check_preconditions(resource, entry, options)
         metadata = self._marked(resource, entry, options)
         body = {**entry.body, "metadata": metadata}
@@ -97,7 +97,9 @@ class Deletion:
             if options.dry_run:
                 return entry, True
             if resource.kind == "Pod" and body != entry.body:
-                entry = self._writes.mark(resource, entry, body)  # watches see a pod going before it is gone
+                entry = self._writes.mark(
+                    resource, entry, body
+                )  # watches see the deletion timestamp before the pod is gone
             return self._writes.remove(resource, entry, body), True
         if body == entry.body:
             return entry, False
@@ -137,7 +139,7 @@ def check_preconditions(resource: ServedResource, entry: StoreEntry, options: De
 
 
 def _finalizers(found: list[str], propagation: str) -> list[str]:
-    """With the finalizer of the wanted propagation, and not with that of another."""
+    """Replace the finalizers of propagation policies by the requested one."""
     if not propagation:
         return found
     others = [name for name in found if name not in (ORPHAN, FOREGROUND)]

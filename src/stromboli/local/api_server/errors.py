@@ -1,4 +1,4 @@
-"""How the server says no: a `Status` object with a code, a reason in one word and a sentence for people."""
+"""Error responses: `Status` objects with code, reason and message."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stromboli.local.api_server.registry import ServedResource
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One thing that is wrong, and the field where."""
+    """One cause of an error, and its field."""
 
     reason: str
     message: str
@@ -23,7 +23,7 @@ class Cause:
 
 
 class StatusError(Exception):
-    """A request that is answered with a failure."""
+    """A request that is answered with an error."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class StatusError(Exception):
         self.retry_after = retry_after
 
     def status(self) -> dict[str, Any]:
-        """The answer's body."""
+        """The body of the response."""
         details = dict(self.details)
         if self.retry_after is not None:
             details["retryAfterSeconds"] = self.retry_after
@@ -56,7 +56,7 @@ class StatusError(Exception):
 
 
 def success(code: int, details: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The `Status` of something that was done and leaves no object to show."""
+    """The `Status` of a successful action that returns no object."""
     body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     return {**body, "details": details} if details else {**body, "code": code}
 
@@ -71,7 +71,7 @@ def bad_request(message: str) -> StatusError:
 
 
 def unrecognized(resource: ServedResource, why: str) -> StatusError:
-    """The body is not even an object of some kind."""
+    """The body is not an object."""
     return bad_request(f"the object provided is unrecognized (must be of type {resource.kind}): {why}")
 
 
@@ -118,14 +118,14 @@ def conflict(resource: ServedResource, name: str, why: str, *, subresource: str 
 
 
 def precondition_failed(resource: ServedResource, name: str, why: str) -> StatusError:
-    """The object is not the one that the caller means. It is named by its kind here."""
+    """The object is not the expected one. The message names it by its kind."""
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     details = {**details_of(resource, name), "kind": resource.kind}
     return StatusError(409, "Conflict", f'Operation cannot be fulfilled on {kind} "{name}": {why}', details=details)
 
 
 def modified(resource: ServedResource, name: str) -> StatusError:
-    """Somebody else wrote since the caller read."""
+    """The object was written since the caller read it."""
     why = "the object has been modified; please apply your changes to the latest version and try again"
     return conflict(resource, name, why)
 
@@ -139,7 +139,7 @@ def too_large(limit: int) -> StatusError:
 
 
 def not_acceptable() -> StatusError:
-    """The client wants to read what nobody here writes."""
+    """None of the requested media types is supported."""
     return StatusError(406, "NotAcceptable", "only the following media types are accepted: application/json")
 
 
@@ -150,7 +150,7 @@ def unsupported_media_type(supported: Iterable[str]) -> StatusError:
 
 
 def invalid(resource: ServedResource, name: str, causes: Iterable[Cause]) -> StatusError:
-    """The object was understood and breaks the rules of its kind."""
+    """The object violates the rules of its kind."""
     found = list(causes)
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     details = {**details_of(resource, name), "kind": resource.kind}
@@ -159,7 +159,7 @@ def invalid(resource: ServedResource, name: str, causes: Iterable[Cause]) -> Sta
 
 
 def invalid_options(kind: str, causes: Iterable[Cause]) -> StatusError:
-    """What the caller wants done with the object is not understood."""
+    """The options of the request are invalid."""
     found = list(causes)
     details = {"group": "meta.k8s.io", "kind": kind, "causes": [cause.document() for cause in found]}
     return StatusError(422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {_sentence(found)}', details=details)
@@ -171,14 +171,14 @@ def _sentence(causes: list[Cause]) -> str:
 
 
 def version_missing(resource: ServedResource, name: str) -> StatusError:
-    """Whoever replaces an object of this kind must say which version he has seen."""
+    """Updates of this kind require a resourceVersion."""
     cause = Cause("FieldValueInvalid", "Invalid value: 0: must be specified for an update", "metadata.resourceVersion")
     details = {**details_of(resource, name), "causes": [cause.document()]}
     return StatusError(422, "Invalid", f'{resource.name} "{name}" is invalid: {_sentence([cause])}', details=details)
 
 
 def patch_failed() -> StatusError:
-    """A patch that was understood and does not fit the object."""
+    """A well-formed patch that does not fit the object."""
     return StatusError(422, "Invalid", "the server rejected our request due to an error in our request")
 
 

@@ -1,9 +1,9 @@
-"""Faults on demand: what networks, gateways and busy servers do to requests, where and as often as a test wants.
+"""Injected faults: errors of networks, gateways and overloaded servers.
 
-    faults.add(Match(verb="create", plural="pods", subresource="binding"), LoseAnswer(), times=2, after=10)
+`faults.add(Match(verb="create", plural="pods", subresource="binding"), LoseAnswer(), times=2, after=10)`
 
-lets ten bindings pass, applies the next two without answering, and serves all later ones. The first fault that matches
-decides; a delay lets the next one decide as well.
+serves ten bindings, carries out the next two without response, and serves all later ones. The first matching fault
+applies; after a delay, the next one applies as well.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from stromboli.local.http.calls import ApiCall
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Refuse the request in the server's own words, without doing anything."""
+    """Reject the request with an error response, without effect."""
 
     status: int
     reason: str
@@ -27,14 +27,14 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """Serve the request, later."""
+    """Delay the request."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Serve the request when somebody says so."""
+    """Delay the request until `release` is called."""
 
     _goes_on: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -47,39 +47,39 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class LoseAnswer:
-    """Do what was asked and cut the connection instead of saying so."""
+    """Carry out the request and cut the connection instead of responding."""
 
 
 @dataclass(frozen=True, slots=True)
 class CutConnection:
-    """Cut the connection without doing anything."""
+    """Cut the connection without effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Garble:
-    """Do what was asked and answer with half of the JSON."""
+    """Carry out the request and send half of the response."""
 
 
 @dataclass(frozen=True, slots=True)
 class Oversize:
-    """Do what was asked and blow the answer up to this many bytes."""
+    """Carry out the request and inflate the response to this many bytes."""
 
     bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class CutWatch:
-    """End the stream in the middle, at the next thing there is to send: an object, a change or a bookmark."""
+    """End the stream in the middle of the next line: an object, a change or a bookmark."""
 
 
 @dataclass(frozen=True, slots=True)
 class HangWatch:
-    """Keep the stream open and never send anything again, not even bookmarks."""
+    """Keep the stream open without sending anything more, not even bookmarks."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpireWatch:
-    """Say in the stream that the history is gone, and end it."""
+    """Send an Expired error in the stream, and end it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Duplicate:
 class Reorder:
     """Send windows of events backwards and then forwards: newer before older, older again, the newest last.
 
-    What was sent before counts as well, so that a single event is enough to see an older one again.
+    Earlier events count as well, so that a single event is enough to repeat an older one.
     """
 
     window: int = 2
@@ -104,12 +104,12 @@ Action = RequestAction | WatchAction
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Which requests a fault hits. What is left empty matches everything; names may have wildcards."""
+    """Which requests a fault applies to. Empty fields match everything; names may have wildcards."""
 
     verb: str = ""
     method: str = ""
     plural: str = ""
-    #: None for any, the empty text for the object itself.
+    #: None for any, the empty string for the object itself.
     subresource: str | None = None
     name: str = ""
     namespace: str = ""
@@ -127,11 +127,11 @@ class Match:
 
 @dataclass(slots=True)
 class Fault:
-    """A fault in place: how often it may still happen, how many requests pass before, how often it has happened."""
+    """An active fault: how often it may still occur, how many requests pass before, how often it has occurred."""
 
     match: Match
     action: Action
-    #: None for as long as it is in place.
+    #: None for no limit.
     times: int | None = 1
     after: int = 0
     fired: int = field(default=0, init=False)
@@ -147,7 +147,7 @@ class Fault:
 
 
 class Faults:
-    """The faults that are in place."""
+    """The active faults."""
 
     def __init__(self) -> None:
         self._faults: list[Fault] = []
@@ -167,7 +167,7 @@ class Faults:
         self._faults.clear()
 
     def on_request(self, call: ApiCall) -> list[RequestAction]:
-        """What happens to a request: any number of delays, then at most one other thing."""
+        """Yield the faults of a request: any number of delays, then at most one other."""
         actions: list[RequestAction] = []
         for fault in self._faults:
             if isinstance(fault.action, RequestAction) and fault.fires(call):
@@ -177,7 +177,7 @@ class Faults:
         return actions
 
     def on_watch(self, call: ApiCall) -> WatchAction | None:
-        """What happens to a watch that is about to send something."""
+        """The fault of a watch that is about to send something."""
         for fault in self._faults:
             if isinstance(fault.action, WatchAction) and fault.fires(call):
                 return fault.action

@@ -1,4 +1,4 @@
-"""Fields that no kind has: refused, told or passed over in silence, as the caller wishes."""
+"""Field validation: unknown fields are rejected, reported as warnings, or ignored."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stromboli.local.kinds.validation.known_fields import known_part, unknown_me
 
 
 def drop_unknown_fields(resource: ServedResource, body: Object, before: Object | None, options: WriteOptions) -> None:
-    """Take away what the kind does not have; `before` is what the body was made from by a patch."""
+    """Remove fields that the kind does not have; `before` is the object that a patch was applied to."""
     found = _unknown_custom_fields(resource, body) if resource.is_custom else _unknown_fields(resource, body, before)
     if not found:
         return
@@ -31,7 +31,7 @@ def _unknown_fields(resource: ServedResource, body: Object, before: Object | Non
 
 
 def _unknown_custom_fields(resource: ServedResource, body: Object) -> list[str]:
-    """What the schema does not know is taken away later, when defaults are filled in."""
+    """Unknown fields of a schema are pruned later, when defaults are set."""
     of_schema = [] if resource.schema is None else list(unknown_fields(resource.schema, body))
     return [*unknown_metadata(body), *of_schema]
 
@@ -48,7 +48,7 @@ def _strict(resource: ServedResource, told: str, *, is_patched: bool) -> StatusE
 
 
 def _not_declared(resource: ServedResource, body: Object, path: str) -> StatusError:
-    """An applied configuration is held to what the kind has, whatever the caller wishes."""
+    """Applied configurations are always validated strictly."""
     metadata = body.get("metadata") or {}
     name = f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"
     kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"

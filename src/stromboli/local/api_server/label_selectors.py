@@ -1,4 +1,4 @@
-"""Label selectors as objects carry them: `matchLabels` and `matchExpressions`."""
+"""Label selectors of objects: `matchLabels` and `matchExpressions`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def selects(selector: Any, labels: Mapping[str, str]) -> bool:
-    """No selector selects nothing; one without clauses selects everything."""
+    """Match labels. No selector selects nothing; an empty one selects everything."""
     if not isinstance(selector, dict):
         return False
     wanted = selector.get("matchLabels") or {}

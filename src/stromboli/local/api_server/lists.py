@@ -1,4 +1,4 @@
-"""Lists, whole or page by page. All pages of a list show the moment of the first one."""
+"""Lists, whole or in pages. All pages of a list show the same resource version."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stromboli.local.api_server.selectors import Matcher
 from stromboli.local.api_server.store import Collection, Store, StoreEntry
 from stromboli.local.http.calls import ApiCall
 
-#: How many long lists can be under way before the oldest must start over.
+#: Paged lists in progress before the oldest expires.
 _SNAPSHOTS = 16
 _EXPIRED = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
@@ -24,12 +24,12 @@ _EXPIRED = (
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A part of a list, and how to get the next."""
+    """A page of a list, and the token of the next."""
 
     entries: list[StoreEntry]
     version: int
     token: str = ""
-    #: How many are still to come; None when there is a selector, as counting would mean looking at each.
+    #: Remaining items; None with a selector, because counting would evaluate it for every object.
     remaining: int | None = None
 
     def metadata(self) -> dict[str, str | int]:
@@ -49,7 +49,7 @@ class _Snapshot:
 
 
 class Lists:
-    """Answers lists, and keeps for a while what the later pages of long ones will show."""
+    """Serves lists, and keeps the snapshots of paged lists."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -61,7 +61,9 @@ class Lists:
             return self._continued(token, limit)
         self._check_version(call)
         found = _selected(collection.entries(call.namespace), matches)
-        if limit <= 0 or call.query.get("resourceVersion") == "0":  # whoever is content with any state gets it whole
+        if (
+            limit <= 0 or call.query.get("resourceVersion") == "0"
+        ):  # resourceVersion=0 accepts any state and returns it whole
             return Page(list(found), self._store.version)
         entries = list(found)
         return self._first(_Snapshot(entries, self._store.version, matches is not None), limit)
@@ -90,7 +92,7 @@ class Lists:
         return _cut(identity, snapshot, offset, limit or len(snapshot.entries))
 
     def forget(self) -> None:
-        """Let go of everything that lists in progress still wanted to show."""
+        """Drop the snapshots of lists in progress."""
         self._snapshots.clear()
 
 

@@ -1,4 +1,4 @@
-"""Quantities: the one text that the server keeps for each (`1000m` is `1`, `0.1` is `100m`), and how much it is."""
+"""Quantities: their canonical form (`1000m` is `1`, `0.1` is `100m`), and their value."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _LARGEST_TEN = 18
 _LONGEST = 40
 _AMOUNT = re.compile(r"\+?([0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE]([+-]?[0-9]{1,2})|([numkMGTPE]|[KMGTPE]i)?)")
 _MAX_AMOUNT_LENGTH = 64
-#: Amounts are counted in so many parts of one.
+#: Amounts are integers of this fraction of one.
 UNIT = 10**9
 
 
 @lru_cache(maxsize=8192, typed=True)
 def canonical(amount: str | int | float) -> str:
-    """The amount as the server keeps it, to the thousandth above. Raises ValueError for what is no quantity."""
+    """The canonical form of an amount, rounded up to the thousandth. Raises ValueError for an invalid quantity."""
     text = str(amount)
     match = _NUMBER_AND_SUFFIX.fullmatch(text)
     if match is None:
@@ -59,7 +59,7 @@ def _with_exponent(thousandths: int) -> str:
 
 
 def _shortened(thousandths: int) -> tuple[int, int]:
-    """A whole number as short as can be, and the power of ten that it counts."""
+    """The shortest integer mantissa, and its power of ten."""
     if not thousandths:
         return 0, 0
     power = -3
@@ -70,7 +70,7 @@ def _shortened(thousandths: int) -> tuple[int, int]:
 
 
 def _binary(thousandths: int) -> str:
-    """Parts of a byte, and what is less than a kibibyte, are counted in tens."""
+    """Fractions of a byte, and amounts below a kibibyte, use the decimal form."""
     number, rest = divmod(thousandths, _THOUSANDTHS)
     if rest or abs(number) < 1024:
         return _decimal(thousandths)
@@ -82,7 +82,7 @@ def _binary(thousandths: int) -> str:
 
 
 def canonical_amounts(amounts: Any) -> Any:
-    """A map of amounts in their kept form: the very same map when it was in that form already."""
+    """A map of amounts in canonical form; the same map if it already is."""
     if not isinstance(amounts, dict):
         return amounts
     try:
@@ -94,7 +94,7 @@ def canonical_amounts(amounts: Any) -> Any:
 
 @lru_cache(maxsize=4096)
 def amount_of(text: str | int | float) -> int:
-    """A quantity in billionths, rounded up. Raises ValueError for what is none."""
+    """A quantity in billionths, rounded up. Raises ValueError for an invalid one."""
     if len(str(text)) > _MAX_AMOUNT_LENGTH or (match := _AMOUNT.fullmatch(str(text))) is None:
         raise ValueError(f"{str(text)[:_MAX_AMOUNT_LENGTH]!r} is not a quantity")
     number, exponent, suffix = Decimal(match[1]), match[2], match[3] or ""

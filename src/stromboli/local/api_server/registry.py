@@ -1,4 +1,4 @@
-"""The kinds that the server serves: what a path may name, and what clients may do with it."""
+"""The served kinds: names, verbs and subresources."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-#: What every stored kind can be asked.
+#: Verbs of all stored kinds.
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
 @dataclass(frozen=True, slots=True)
 class PrinterColumn:
-    """A column of `kubectl get` as a custom resource declares it; `path` is a JSONPath such as `.status.phase`."""
+    """An additional printer column of a custom resource; `path` is a JSONPath such as `.status.phase`."""
 
     name: str
     type: str
     path: str
     description: str = ""
     format: str = ""
-    #: 0 is always shown, more only in the wide form.
+    #: Columns with a priority above 0 are shown only in the wide format.
     priority: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ScalePaths:
-    """Where a custom resource keeps how many there are to be and how many there are, as `.spec.replicas`."""
+    """Paths of desired and observed replicas of a custom resource, such as `.spec.replicas`."""
 
     wanted: str
     found: str
@@ -34,7 +34,7 @@ class ScalePaths:
 
 @dataclass(frozen=True, slots=True)
 class ServedResource:
-    """A kind in one version of its group, as it is found in paths and in discovery."""
+    """A kind in one version of its group, as in paths and in discovery."""
 
     group: str
     version: str
@@ -47,12 +47,12 @@ class ServedResource:
     categories: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ALL_VERBS
     subresources: tuple[str, ...] = ()
-    #: The structural schema (`openAPIV3Schema`) of a custom resource; None for what is built in.
+    #: The structural schema (`openAPIV3Schema`) of a custom resource; None for built-in kinds.
     schema: dict[str, Any] | None = None
     columns: tuple[PrinterColumn, ...] = ()
-    #: None for what is built in, which keeps its replicas where everybody expects them.
+    #: None for built-in kinds, which have replicas at the usual paths.
     scale: ScalePaths | None = None
-    #: Fields of a custom resource that lists and watches may select by.
+    #: Selectable fields of a custom resource.
     selectable_fields: tuple[str, ...] = ()
     status_subresource: bool = False
     is_custom: bool = False
@@ -63,12 +63,12 @@ class ServedResource:
 
     @property
     def name(self) -> str:
-        """`podgroups.scheduling.volcano.sh`, `pods`: as error messages name it."""
+        """`podgroups.scheduling.volcano.sh`, `pods`: as in error messages."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
 
 class KindRegistry:
-    """What is served at this moment. Custom resources come and go with their definitions."""
+    """The kinds served at present. Custom resources change with their definitions."""
 
     def __init__(self, resources: Iterable[ServedResource] = ()) -> None:
         self._served = {(each.group, each.version, each.plural): each for each in resources}
@@ -80,15 +80,15 @@ class KindRegistry:
         return self._served.get((group, version, plural))
 
     def named(self, group: str, version: str, plural: str) -> ServedResource:
-        """One that is always served."""
+        """Return a resource that is always served."""
         return self._served[group, version, plural]
 
     def of_kind(self, group: str, kind: str) -> ServedResource | None:
-        """Any version of the kind."""
+        """Return any version of the kind."""
         return next((each for each in self if each.group == group and each.kind == kind), None)
 
     def replace(self, group: str, plural: str, resources: Iterable[ServedResource]) -> None:
-        """Serve these versions of a resource and no others."""
+        """Replace the served versions of a resource."""
         self.remove(group, plural)
         self._served.update({(each.group, each.version, each.plural): each for each in resources})
 

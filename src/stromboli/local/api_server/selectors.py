@@ -1,4 +1,4 @@
-"""Which objects a list or a watch is about: selectors by label and by field, as query parameters write them."""
+"""Label and field selectors of lists and watches, as query parameters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EXISTENCE = re.compile(rf"^(?P<absent>!)?\s*{_KEY}$")
 _OUTSIDE_PARENTHESES = re.compile(r",(?![^(]*\))")
 _TERM = re.compile(r"^(?P<path>[^=!]+)(?P<operator>==|!=|=)(?P<value>.*)$")
 
-#: What can be selected by, besides the name and namespace that everything has.
+#: Selectable fields, besides name and namespace.
 _FIELDS: dict[tuple[str, str], tuple[str, ...]] = {
     ("", "pods"): (
         "spec.nodeName",
@@ -65,7 +65,7 @@ _EVENT_PATHS = {
 
 
 def label_matcher(selector: str) -> Matcher | None:
-    """A test of an object's labels; None when the selector is empty."""
+    """A predicate on an object's labels; None if the selector is empty."""
     rules = [_label_rule(clause.strip()) for clause in _OUTSIDE_PARENTHESES.split(selector) if clause.strip()]
     if not rules:
         return None
@@ -117,7 +117,7 @@ def _unparsable(clause: str) -> StatusError:
 
 
 def field_matcher(resource: ServedResource, selector: str, *, selectable: tuple[str, ...] = ()) -> Matcher | None:
-    """A test of an object's fields; refuses fields that the kind cannot be selected by."""
+    """A predicate on an object's fields; rejects unsupported fields."""
     supported = _ALWAYS + _FIELDS.get((resource.group, resource.plural), ()) + selectable
     rules = [_field_rule(resource, clause.strip(), supported) for clause in selector.split(",") if clause.strip()]
     if not rules:
@@ -139,7 +139,7 @@ def _field_rule(resource: ServedResource, clause: str, supported: tuple[str, ...
 
 
 def _text_at(body: Object, steps: tuple[str, ...]) -> str:
-    """The field as selectors compare it: absent is the empty text, `false` for what is a switch."""
+    """The field as text: an absent field is empty, or `false` for a boolean."""
     value: Any = body
     for step in steps:
         value = value.get(step) if isinstance(value, dict) else None
@@ -149,7 +149,7 @@ def _text_at(body: Object, steps: tuple[str, ...]) -> str:
 
 
 def matcher(resource: ServedResource, query: Mapping[str, str], selectable: tuple[str, ...] = ()) -> Matcher | None:
-    """Both selectors of a request as one test; None when everything matches."""
+    """Both selectors of a request as one predicate; None if everything matches."""
     labels = label_matcher(query.get("labelSelector", ""))
     fields = field_matcher(resource, query.get("fieldSelector", ""), selectable=selectable)
     if labels and fields:

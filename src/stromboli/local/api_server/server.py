@@ -1,11 +1,9 @@
-"""An API server in memory that listens on the loopback address, for laptops and tests.
+"""An API server in memory on the loopback address.
 
-    async with ApiServer() as server:
-        async with Client(server.connection) as client:
-            ...
+`async with ApiServer() as server, Client(server.connection) as client: ...`
 
-It speaks HTTPS with a certificate of its own making and wants a bearer token. Nothing is written to disk. A server that
-was stopped can be started again, at the same address and with everything that was there: an outage.
+It serves HTTPS with a self-made certificate and requires a bearer token. Nothing is written to disk. A stopped server
+can be started again, at the same address and with the same objects, to simulate an outage.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ ADDRESS = "127.0.0.1"
 
 
 class ApiServer:
-    """Start it, talk to it over `connection` or with the kubeconfig, stop it."""
+    """Start it, connect by `connection` or with the kubeconfig, stop it."""
 
     def __init__(
         self,
@@ -50,7 +48,7 @@ class ApiServer:
         self._front = HttpFront(self._plane, Api(self._plane), self.faults, self.token, bookmark_interval)
         self._certificates = make_certificates()
         self._runner: web.ServerRunner | None = None
-        #: Where the socket for those on this machine lies; nobody else can look into it.
+        #: The folder of the Unix socket, private to the user.
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     async def start(self) -> None:
@@ -94,7 +92,7 @@ class ApiServer:
 
     @property
     def local_connection(self) -> Connection:
-        """For parts of the same process: a socket in a folder of the user's own, without the cost of encryption."""
+        """Connection within this machine: a private Unix socket without TLS."""
         return Connection("http://localhost", None, static_token(self.token), socket=self._socket)
 
     @property
@@ -102,7 +100,7 @@ class ApiServer:
         return str(Path(self._folder.name) / "api.sock") if self._folder else ""
 
     def kubeconfig(self) -> str:
-        """A kubeconfig with this server alone, as YAML text."""
+        """A kubeconfig with this server, as YAML text."""
         authority = base64.b64encode(self._certificates.authority).decode()
         document = {
             "apiVersion": "v1",
@@ -117,7 +115,7 @@ class ApiServer:
         return yaml.safe_dump(document, sort_keys=False)
 
     def write_kubeconfig(self, path: str | Path) -> None:
-        """The kubeconfig as a file that nobody else can read."""
+        """Write the kubeconfig to a file that only the user can read."""
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w") as file:
             os.fchmod(file.fileno(), 0o600)
@@ -125,13 +123,13 @@ class ApiServer:
 
     @property
     def open_watches(self) -> int:
-        """How many clients are watching at this moment."""
+        """Number of open watches."""
         return self._front.open_watches
 
     def compact(self) -> None:
-        """Forget all history: watches from before get 410 Expired, as do continued lists."""
+        """Drop the history: older watches and continued lists get 410 Expired."""
         self._plane.compact()
 
     def drop_watches(self) -> None:
-        """Cut every open watch, as a restarting gateway would."""
+        """Cut all open watches, as a restarting gateway does."""
         self._front.drop_watches()

@@ -1,4 +1,4 @@
-"""The verb of server-side apply: create the object, or make it what its managers want together."""
+"""The apply verb: create the object, or merge the configurations of its managers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stromboli.local.patching.apply import ApplyConflict, ApplyRejected, apply
 
 
 class Applies:
-    """Brings what a client applies and what is there together."""
+    """Merges applied configurations into stored objects."""
 
     def __init__(self, store: Store, writes: Writes) -> None:
         self._store = store
@@ -26,7 +26,7 @@ class Applies:
     def apply(
         self, resource: ServedResource, call: ApiCall, applied: Object, options: WriteOptions
     ) -> tuple[StoreEntry, bool]:
-        """The object after the apply, and whether it is new."""
+        """Return the object after the apply, and whether it is new."""
         _check(resource, call, applied)
         check_types(resource, applied)
         settle_amounts(resource, applied)

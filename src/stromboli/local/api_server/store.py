@@ -1,8 +1,8 @@
-"""The objects in memory: every version of one is an entry that never changes, encoded once and shared by all readers.
+"""Objects in memory: every version is an immutable entry, encoded once and shared by all readers.
 
-One counter numbers all writes of all kinds, as one etcd would. Each collection keeps the last part of its history,
-which is what watches read: a watch is a place in the history, not a queue of its own. Bodies are never changed after
-they are stored; a writer builds a new one, which may share parts with the old.
+One counter numbers all writes, as in etcd. Each collection keeps its recent history, which watches read: a watch is a
+position in the history, not a queue. Stored bodies are never changed; a writer builds a new one, which may share parts
+with the old.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import msgspec
 
 Object = dict[str, Any]
 Key = tuple[str, str]
-"""Namespace (empty for what belongs to the whole cluster) and name."""
+"""Namespace (empty for cluster-scoped objects) and name."""
 
 ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
-#: How many changes are remembered at least.
+#: Minimum number of changes kept.
 _HISTORY = 20_000
 
 encode = msgspec.json.Encoder().encode
@@ -42,7 +42,7 @@ class StoreEntry:
 
 
 class StoreChange:
-    """One write: what the object became (for a deletion: what it was last) and what it had been before."""
+    """One write: the new version (for a deletion, the last one) and the previous one."""
 
     __slots__ = ("_line", "entry", "previous", "type")
 
@@ -54,7 +54,7 @@ class StoreChange:
 
     @property
     def line(self) -> bytes:
-        """As a watch of everything sends it; made for the first such watch and kept for the others."""
+        """The event as an unfiltered watch sends it; encoded for the first such watch and cached."""
         if self._line is None:
             self._line = event_line(self.type, self.entry.raw)
         return self._line
@@ -65,7 +65,7 @@ def event_line(type_: str, raw: bytes) -> bytes:
 
 
 class Collection:
-    """All objects of one resource, and the recent history of their changes."""
+    """All objects of one resource, and their recent history."""
 
     def __init__(self, api_version: str) -> None:
         self.api_version = api_version
@@ -73,9 +73,9 @@ class Collection:
         self._sorted: list[Key] | None = []
         self._history: list[StoreChange] = []
         self._versions: list[int] = []
-        #: History begins after this version: nobody can ask for what came before.
+        #: The history starts after this version.
         self.forgotten = 0
-        #: The last change that was forgotten, which watches under way must have seen by then.
+        #: The last dropped change, which open watches must have seen.
         self.last_forgotten_change = 0
         self.watchers: set[asyncio.Event] = set()
 
@@ -86,11 +86,11 @@ class Collection:
         return self._entries.get(key)
 
     def first(self) -> StoreEntry | None:
-        """The object that was created before all others."""
+        """The object that was created first."""
         return next(iter(self._entries.values()), None)
 
     def entries(self, namespace: str = "") -> Iterator[StoreEntry]:
-        """In the order of their keys; of one namespace or of all."""
+        """Entries by key, of one namespace or of all."""
         if self._sorted is None:
             self._sorted = sorted(self._entries)
         keys = self._sorted
@@ -99,7 +99,7 @@ class Collection:
         return map(self._entries.__getitem__, keys)
 
     def record(self, change: StoreChange) -> None:
-        """Take over a write and wake the watches."""
+        """Record a write and wake the watches."""
         key = change.entry.key
         if change.type == DELETED:
             del self._entries[key]
@@ -119,7 +119,7 @@ class Collection:
         return self._history[bisect_right(self._versions, version) :]
 
     def forget(self, version: int) -> None:
-        """Forget the changes up to a version. Watches that have seen them all do not notice."""
+        """Drop the changes up to a version. Watches that have seen them are not affected."""
         keep = bisect_right(self._versions, version)
         if keep:
             self.last_forgotten_change = self._versions[keep - 1]
@@ -129,7 +129,7 @@ class Collection:
 
 
 class Store:
-    """All collections, and the counter that numbers every write."""
+    """All collections, and the counter of writes."""
 
     def __init__(self) -> None:
         self.version = 1
@@ -139,7 +139,7 @@ class Store:
         return self._collections[group, plural]
 
     def add_collection(self, group: str, plural: str, api_version: str) -> Collection:
-        """Make room for a resource; what is already there under this name stays."""
+        """Add the collection of a resource; an existing one is kept."""
         return self._collections.setdefault((group, plural), Collection(api_version))
 
     def drop_collection(self, group: str, plural: str) -> None:
@@ -149,7 +149,7 @@ class Store:
         return iter(list(self._collections.items()))
 
     def put(self, collection: Collection, key: Key, body: Object) -> StoreEntry:
-        """Write a new object or a new version of one. The body is taken over, its resourceVersion set."""
+        """Write a new object or a new version. The body is taken over, its resourceVersion set."""
         self.version += 1
         body["metadata"]["resourceVersion"] = str(self.version)
         previous = collection.get(key)
@@ -158,7 +158,7 @@ class Store:
         return entry
 
     def remove(self, collection: Collection, entry: StoreEntry, body: Object | None = None) -> StoreEntry:
-        """Take an object away. Its last version, as watches see it, carries the number of the deletion."""
+        """Remove an object. Its last version, as watches see it, has the version of the deletion."""
         self.version += 1
         last = dict(body or entry.body)
         last["metadata"] = {**last["metadata"], "resourceVersion": str(self.version)}
@@ -167,6 +167,6 @@ class Store:
         return gone
 
     def compact(self) -> None:
-        """Forget all history: every watch and continued list from before must start over."""
+        """Drop all history: older watches and continued lists must start over."""
         for collection in self._collections.values():
             collection.forget(self.version)

@@ -1,4 +1,4 @@
-"""What holds other objects goes last: namespaces and definitions are emptied first and removed with the last object."""
+"""Deletion of namespaces and definitions: their contents are deleted first, and they are removed with the last object."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _BACKGROUND = DeleteOptions(propagation="Background")
 
 
 class Termination:
-    """Does what the namespace controller and the finalizer of definitions do in a real control plane."""
+    """The namespace controller, and the finalizer of CustomResourceDefinitions."""
 
     def __init__(self, store: Store, registry: KindRegistry, writes: Writes, deletion: Deletion) -> None:
         self._store = store
         self._registry = registry
         self._writes = writes
         self._deletion = deletion
-        #: Whose deletion has begun, so that every other removal costs nothing.
+        #: Namespaces and definitions being deleted, so that other removals cost nothing.
         self._namespaces: set[str] = set()
         self._definitions: set[str] = set()
 
     def begin(self, resource: ServedResource, entry: StoreEntry) -> None:
-        """A deletion was asked for: empty what it holds."""
+        """Delete the contents of a namespace or definition whose deletion was requested."""
         if "deletionTimestamp" not in entry.metadata:
             return
         if _is_namespace(resource):
@@ -41,7 +41,7 @@ class Termination:
             self._finish_definition(entry.key[1])
 
     def after_removal(self, resource: ServedResource, namespace: str) -> None:
-        """An object is gone: perhaps it was the last one somebody waited for."""
+        """Complete a pending deletion if this was the last object in it."""
         if namespace in self._namespaces:
             self._finish_namespace(namespace)
         if resource.is_custom and resource.name in self._definitions:

@@ -1,4 +1,4 @@
-"""One stored form, several served forms: the versions of a custom resource, and the two groups that serve events."""
+"""Stored and served forms: versions of a custom resource, and the two groups of events."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from stromboli.local.kinds.events_api import EVENTS_GROUP, from_core_event, to_c
 
 
 def collection_of(store: Store, resource: ServedResource) -> Collection:
-    """Where objects of the resource are kept. Events of both groups are the same objects."""
+    """The collection of a resource. Both groups of events share one."""
     group = "" if resource.group == EVENTS_GROUP else resource.group
     return store.collection(group, resource.plural)
 
 
 def stored_form(resource: ServedResource, collection: Collection, body: Object) -> Object:
-    """An object as a caller sent it, in the form in which it is kept."""
+    """Convert an object from the served to the stored form."""
     if resource.api_version == collection.api_version:
         return body
     if resource.group == EVENTS_GROUP:
@@ -23,7 +23,7 @@ def stored_form(resource: ServedResource, collection: Collection, body: Object) 
 
 
 def served_form(resource: ServedResource, collection: Collection, body: Object) -> Object:
-    """A kept object as this resource shows it."""
+    """Convert an object from the stored to the served form."""
     if resource.api_version == collection.api_version:
         return body
     if resource.group == EVENTS_GROUP:

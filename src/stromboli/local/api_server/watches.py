@@ -1,4 +1,4 @@
-"""Watches: a place in the history of a collection that moves on as the history grows."""
+"""Watches: positions in the history of a collection."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FROM_NOW = ("", "0")
 
 
 class Watch:
-    """What one client has yet to see. `wake` is set when there may be more."""
+    """The position of one client. `wake` is set when there may be news."""
 
     def __init__(self, store: Store, form: WholeForm, call: ApiCall, matches: Matcher | None) -> None:
         self._store = store
@@ -42,12 +42,12 @@ class Watch:
         return int(wanted)
 
     def _there(self) -> list[StoreEntry]:
-        """What the watch begins with: all of the moment at which it was asked for."""
+        """The initial objects: the state when the watch was requested."""
         entries = self._collection.entries(self._namespace)
         return [entry for entry in entries if self._matches is None or self._matches(entry.body)]
 
     def opening(self) -> Iterator[bytes]:
-        """What there was, for a watch that did not say what it knows already. To be asked for once."""
+        """The initial objects of a watch without resourceVersion. To be called once."""
         initial, self._initial = self._initial, []
         yield from map(self._form.initial, initial)
         if self._streams_list and self.wants_bookmarks:
@@ -62,7 +62,7 @@ class Watch:
         return changes
 
     def line(self, change: StoreChange) -> bytes | None:
-        """The change as this watch sees it; None when it does not concern it."""
+        """The change as an event of this watch; None if it is not selected."""
         if self._namespace and change.entry.key[0] != self._namespace:
             return None
         if self._matches is None:
@@ -70,7 +70,7 @@ class Watch:
         return self._selected_line(change, self._matches)
 
     def _selected_line(self, change: StoreChange, matches: Matcher) -> bytes | None:
-        """An object that begins to match appears, one that no longer does is gone."""
+        """An object that starts to match is added, one that stops matching is deleted."""
         was = change.previous is not None and matches(change.previous.body)
         is_now = change.type != DELETED and matches(change.entry.body)
         if not was and not is_now:
@@ -79,7 +79,7 @@ class Watch:
         return self._form.event(type_, change, self._shown(change, is_now))
 
     def _shown(self, change: StoreChange, is_now: bool) -> StoreEntry:
-        """What has left the selection is shown as it was last in it, under the number of the change."""
+        """An object that left the selection is shown in its last matching state, with the version of the change."""
         if is_now or change.type == DELETED or change.previous is None:
             return change.entry
         body = change.previous.body

@@ -1,4 +1,4 @@
-"""How a write is meant."""
+"""Options of writes."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """What a caller wants besides the object itself."""
+    """Options of a write, besides the object."""
 
     dry_run: bool = False
     manager: str = "unknown"
     subresource: str = ""
-    #: What becomes of fields that the kind does not have: `Strict` refuses, `Ignore` says nothing, else it is told.
+    #: Validation of unknown fields: `Strict` rejects, `Ignore` is silent, otherwise they are warnings.
     field_validation: str = ""
-    #: An applied object comes with its managers already recorded.
+    #: An applied object has its managers recorded already.
     is_applied: bool = False
-    #: Whether the body is what a patch makes of the object, and not what a caller sent as a whole.
+    #: Whether the body is the result of a patch.
     is_patched: bool = False
-    #: What the caller is told although the write is done.
+    #: Warnings for the client.
     warnings: list[str] = field(default_factory=list)

@@ -1,6 +1,6 @@
-"""Creating and changing objects: the rules that hold for every kind.
+"""Creation and update of objects: the rules of all kinds.
 
-Everything here is one step of the event loop, so that a write is decided on the very version that it replaces.
+Every write is one step of the event loop, so that it is decided on the version that it replaces.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from stromboli.local.patching.managed_fields import record_update
 
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _NAME_LIMIT = 63
-#: What only the server decides; a write that says otherwise is not heard.
+#: Fields that only the server sets; other values are ignored.
 _SERVER_SIDE = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
 
 
 class Writes:
-    """Stores what passes the rules of its kind."""
+    """Validates objects by the rules of their kinds, and stores them."""
 
     def __init__(self, store: Store, strategies: Strategies) -> None:
         self._store = store
         self._strategies = strategies
-        #: Told of every object that is gone: its resource and its namespace.
+        #: Called with resource and namespace of every removed object.
         self.after_removal: Callable[[ServedResource, str], None] = lambda resource, namespace: None
 
     def create(self, resource: ServedResource, namespace: str, body: Object, options: WriteOptions) -> StoreEntry:
@@ -74,7 +74,7 @@ class Writes:
         return entry
 
     def _begin(self, resource: ServedResource, namespace: str, body: Object, options: WriteOptions) -> Key:
-        """Give the object its identity."""
+        """Set the identity of a new object."""
         metadata = body["metadata"] = _without_empty(metadata_of(body))
         if metadata.get("resourceVersion"):
             raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
@@ -111,7 +111,7 @@ class Writes:
         return entry
 
     def update(self, resource: ServedResource, entry: StoreEntry, body: Object, options: WriteOptions) -> StoreEntry:
-        """Replace an object by what a caller made of it; the part that the write may not touch stays."""
+        """Replace an object; parts outside of the written subresource are kept."""
         check_kind(resource, body)
         metadata = body["metadata"] = dict(metadata_of(body))
         _settle_namespace(resource, entry.key[0], metadata)
@@ -130,7 +130,7 @@ class Writes:
         return self.replace(resource, entry, stored_form(resource, collection, body), options)
 
     def replace(self, resource: ServedResource, entry: StoreEntry, body: Object, options: WriteOptions) -> StoreEntry:
-        """Store the next version of an object, in its kept form; nothing happens when nothing is different."""
+        """Store the next version of an object, in stored form; an unchanged object is not written."""
         strategy, old = self._strategies(resource), entry.body
         body = strategy.touch(resource, old, body, options.subresource)
         body = ordered({**body, "metadata": _kept_metadata(entry.metadata, body["metadata"])})
@@ -146,7 +146,7 @@ class Writes:
         return self.store_marked(resource, entry, body, options)
 
     def _check_next(self, resource: ServedResource, entry: StoreEntry, body: Object, options: WriteOptions) -> None:
-        """Refuse a next version that breaks a rule. What it has from the one before was checked then."""
+        """Validate the next version. Parts of the previous version were validated then."""
         strategy, metadata = self._strategies(resource), body["metadata"]
         causes: list[Cause] = []
         if metadata != entry.metadata:
@@ -161,7 +161,7 @@ class Writes:
     def store_marked(
         self, resource: ServedResource, entry: StoreEntry, body: Object, options: WriteOptions
     ) -> StoreEntry:
-        """Store a body that was checked; it goes away when it was all that its deletion waited for."""
+        """Store a validated body; remove it if its deletion waited only for this write."""
         if options.dry_run:
             return StoreEntry(entry.key, body, entry.version)
         if self.is_finished(resource, body):
@@ -172,19 +172,19 @@ class Writes:
         return stored
 
     def mark(self, resource: ServedResource, entry: StoreEntry, body: Object) -> StoreEntry:
-        """Store a version that is on its way out, for those who watch."""
+        """Store a version that is being deleted, for watches."""
         marked = {**body, "metadata": dict(body["metadata"])}
         return self._store.put(collection_of(self._store, resource), entry.key, marked)
 
     def remove(self, resource: ServedResource, entry: StoreEntry, body: Object | None = None) -> StoreEntry:
-        """Take the object away at once."""
+        """Remove the object at once."""
         gone = self._store.remove(collection_of(self._store, resource), entry, body)
         self._strategies(resource).removed(resource, gone)
         self.after_removal(resource, entry.key[0])
         return gone
 
     def is_finished(self, resource: ServedResource, body: Object) -> bool:
-        """Whether an object's deletion was asked for and nobody has anything left to do before it."""
+        """Report whether a deletion is complete: requested, and without finalizers or grace period left."""
         metadata = body["metadata"]
         return (
             "deletionTimestamp" in metadata
@@ -195,12 +195,12 @@ class Writes:
 
 
 def _is_looked_into(resource: ServedResource, options: WriteOptions) -> bool:
-    """Only the schemas of custom resources have something to say about a status."""
+    """Of status updates, only those of custom resources are validated."""
     return resource.is_custom or options.subresource != "status"
 
 
 def _recorded(resource: ServedResource, old: Object | None, new: Object, options: WriteOptions) -> Object:
-    """The object with the note of who wrote it, where notes are kept."""
+    """The object with its managed fields updated, if they are recorded."""
     if options.is_applied or new == old:
         return new
     return record_update(old, new, options.manager, options.subresource, resource, now())
@@ -243,8 +243,8 @@ def _check_version(resource: ServedResource, strategy: KindStrategy, entry: Stor
 
 
 def _check_identity(resource: ServedResource, entry: StoreEntry, metadata: Object, options: WriteOptions) -> None:
-    """A whole object must be this very one. A patch must not give it another identity, which is a rule and no
-    precondition: over the status of a custom resource, of which only the status is heard, it does not hold.
+    """A full update must match the object's identity. A patch must not change it, except of a custom resource's status,
+    where metadata is ignored.
     """
     uid, name = metadata.get("uid"), entry.key[1]
     if not uid or uid == entry.metadata["uid"]:
@@ -260,7 +260,7 @@ def _check_identity(resource: ServedResource, entry: StoreEntry, metadata: Objec
 
 
 def _check_departure(resource: ServedResource, entry: StoreEntry, metadata: Object) -> None:
-    """Only a deletion says when an object goes."""
+    """The deletion timestamp cannot be set by an update."""
     if causes := [
         wrong(f"metadata.{field}", value, "field is immutable")
         for field in ("deletionTimestamp", "deletionGracePeriodSeconds")
@@ -270,7 +270,7 @@ def _check_departure(resource: ServedResource, entry: StoreEntry, metadata: Obje
 
 
 def _kept_metadata(old: Object, new: Object) -> Object:
-    """The new metadata with the server's own fields as they were."""
+    """The new metadata with the server's own fields unchanged."""
     kept = {key: value for key, value in _without_empty(new).items() if key not in _SERVER_SIDE}
     kept.update({key: old[key] for key in _SERVER_SIDE if key in old})
     kept["resourceVersion"] = old["resourceVersion"]
@@ -278,12 +278,12 @@ def _kept_metadata(old: Object, new: Object) -> Object:
 
 
 def _without_empty(metadata: Object) -> Object:
-    """Nothing is kept of labels, annotations and the like when there are none."""
+    """Drop empty labels, annotations and lists."""
     return {key: value for key, value in metadata.items() if value not in ({}, [], None, "")}
 
 
 def _finalizer_causes(old: Object, new: Object) -> list[Cause]:
-    """Whoever is being deleted takes on no new obligations."""
+    """An object that is being deleted accepts no new finalizers."""
     added = set(new.get("finalizers") or ()) - set(old.get("finalizers") or ())
     if not added or "deletionTimestamp" not in old:
         return []

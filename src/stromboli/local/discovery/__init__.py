@@ -1,1 +1,1 @@
-"""How the server describes itself and its objects to clients: discovery, schemas, tables."""
+"""Discovery documents, OpenAPI schemas and tables."""

@@ -1,8 +1,8 @@
-"""What is served, told to clients: the groups, their versions, and the kinds in each.
+"""Discovery: the served groups, versions and kinds.
 
-There are two forms. Older clients ask for every group version by itself; newer ones ask for all of them in one answer
-("aggregated"). Both are read off the same list of served kinds, in whose order groups are told: where two groups claim
-a name, clients take the first.
+There are two formats. Older clients request every group version by itself; newer ones request all of them at once
+("aggregated"). Both come from the same list of served kinds, in its order: of groups with the same name, clients use
+the first.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ AGGREGATED_TYPE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscov
 _VERSION = re.compile(r"^v(\d+)(?:(alpha|beta)(\d+))?$")
 _STAGES = {"alpha": 1, "beta": 2, None: 3}
 
-#: Parts of an object that are answered with another kind than the object's, and what can be done with them.
+#: Subresources with a kind of their own, and their verbs.
 _SUBRESOURCE_KINDS: Mapping[tuple[str, str], tuple[str, str, str]] = {
     ("pods", "binding"): ("", "v1", "Binding"),
     ("pods", "eviction"): ("policy", "v1", "Eviction"),
@@ -34,7 +34,7 @@ _PARTIAL_VERBS = ("get", "patch", "update")
 
 
 def wants_aggregated(accept: str) -> bool:
-    """Whether a client's `Accept` header names the aggregated form in a version that is served."""
+    """Report whether the `Accept` header requests a supported version of the aggregated format."""
     for choice in accept.split(","):
         parameters = {parameter.strip() for parameter in choice.split(";")}
         if {"g=apidiscovery.k8s.io", "v=v2", "as=APIGroupDiscoveryList"} <= parameters:
@@ -43,7 +43,7 @@ def wants_aggregated(accept: str) -> bool:
 
 
 def core_versions(address: str) -> dict[str, Any]:
-    """The answer to `/api`."""
+    """The response to `/api`."""
     return {
         "kind": "APIVersions",
         "versions": ["v1"],
@@ -52,20 +52,20 @@ def core_versions(address: str) -> dict[str, Any]:
 
 
 def api_groups(resources: Iterable[ServedResource]) -> dict[str, Any]:
-    """The answer to `/apis`."""
+    """The response to `/apis`."""
     versions = _versions_by_group(resources)
     groups = [_group(name, versions[name]) for name in versions if name]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
 def api_group(resources: Iterable[ServedResource], group: str) -> dict[str, Any] | None:
-    """The answer to `/apis/<group>`; None when nothing of it is served."""
+    """The response to `/apis/<group>`; None if the group is not served."""
     versions = _versions_by_group(resources).get(group)
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(group, versions)} if versions else None
 
 
 def resource_list(resources: Iterable[ServedResource], group: str, version: str) -> dict[str, Any] | None:
-    """The answer to `/api/v1` and `/apis/<group>/<version>`; None when it is not served."""
+    """The response to `/api/v1` and `/apis/<group>/<version>`; None if it is not served."""
     served = [resource for resource in resources if (resource.group, resource.version) == (group, version)]
     if not served:
         return None
@@ -79,7 +79,7 @@ def resource_list(resources: Iterable[ServedResource], group: str, version: str)
 
 
 def aggregated(resources: Iterable[ServedResource], *, core: bool) -> dict[str, Any]:
-    """All of `/api` or all of `/apis` in one answer."""
+    """All of `/api` or all of `/apis` in one response."""
     served = [resource for resource in resources if (resource.group == "") == core]
     items = [
         {
@@ -92,7 +92,7 @@ def aggregated(resources: Iterable[ServedResource], *, core: bool) -> dict[str, 
 
 
 def version_rank(version: str) -> tuple[int, int, int]:
-    """Sorts versions from the least to the most preferred: v1alpha1 < v1beta1 < v1 < v2; what is no version first."""
+    """Sort key of versions, the least preferred first: v1alpha1 < v1beta1 < v1 < v2; invalid versions come before all."""
     match = _VERSION.match(version)
     if match is None:
         return (0, 0, 0)
@@ -113,7 +113,7 @@ def _group(name: str, versions: list[str]) -> dict[str, Any]:
 
 
 def _entries(resource: ServedResource) -> Iterable[dict[str, Any]]:
-    """A kind and its parts as the older form lists them, flat."""
+    """A kind and its subresources in the older, flat format."""
     yield {
         "name": resource.plural,
         "singularName": resource.singular,

@@ -1,4 +1,4 @@
-"""What is below the top of the built-in kinds: the fields of their messages, as schemas that refer to each other."""
+"""Schemas below the top level of built-in kinds, from their protobuf messages, with references to each other."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PLAIN: dict[str, dict[str, Any]] = {
 
 
 def fields_below(api_version: str, kind: str) -> dict[str, dict[str, Any]]:
-    """The top-level fields of a kind whose message is known, each with its schema; empty otherwise."""
+    """The top-level fields of a kind with a known message, each with its schema; otherwise empty."""
     message = message_of(api_version, kind)
     if message is None:
         return {}
@@ -31,7 +31,7 @@ def fields_below(api_version: str, kind: str) -> dict[str, dict[str, Any]]:
 
 
 def referred_schemas(kinds: Iterable[tuple[str, str]]) -> dict[str, dict[str, Any]]:
-    """The schemas that these kinds, named by version and kind, refer to in any depth."""
+    """The schemas that these kinds, by version and kind, reference at any depth."""
     found: set[str] = set()
     for api_version, kind in kinds:
         message = message_of(api_version, kind)

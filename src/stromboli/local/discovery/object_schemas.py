@@ -1,4 +1,4 @@
-"""What the built-in kinds look like from the top: enough for `kubectl explain` to say what an object is made of."""
+"""Top-level schemas of built-in kinds, for `kubectl explain`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OBJECT_META: dict[str, Any] = {
         "deletionGracePeriodSeconds": _described("Seconds allowed for graceful termination.", {"type": "integer"}),
         "deletionTimestamp": _described("When this object will be gone.", {**_STRING, "format": "date-time"}),
         "finalizers": _described("Must be empty before the object is removed.", {"type": "array", "items": _STRING}),
-        "generateName": _described("Prefix of a unique name that the server makes.", _STRING),
+        "generateName": _described("Prefix of a unique name that the server generates.", _STRING),
         "generation": _described("Counts changes of the desired state.", {"type": "integer"}),
         "labels": _described("Keys and values by which objects are selected.", _STRING_MAP),
         "managedFields": _described("Which manager set which field.", {"type": "array", "items": {"type": "object"}}),
@@ -40,7 +40,7 @@ OBJECT_META: dict[str, Any] = {
 _SPEC = _described("The desired state of the object.", {"type": "object"})
 _STATUS = _described("The observed state of the object. Read-only for users.", {"type": "object"})
 
-#: Top-level fields of the kinds that do not consist of a spec and a status.
+#: Top-level fields of kinds without spec and status.
 _OTHER_FIELDS: dict[str, dict[str, dict[str, Any]]] = {
     "ConfigMap": {
         "binaryData": _described("Configuration data that is not text, in base64.", _STRING_MAP),
@@ -62,23 +62,23 @@ _OTHER_FIELDS: dict[str, dict[str, dict[str, Any]]] = {
     "StorageClass": {
         "allowVolumeExpansion": _described("Whether volumes can grow.", {"type": "boolean"}),
         "parameters": _described("Parameters for the provisioner.", _STRING_MAP),
-        "provisioner": _described("Who makes the volumes.", _STRING),
-        "reclaimPolicy": _described("What becomes of a released volume.", _STRING),
+        "provisioner": _described("The provisioner of the volumes.", _STRING),
+        "reclaimPolicy": _described("What happens to a released volume.", _STRING),
         "volumeBindingMode": _described("Immediate or WaitForFirstConsumer.", _STRING),
     },
     "Event": {
         "action": _described("What action was taken.", _STRING),
         "count": _described("How often this event occurred.", {"type": "integer"}),
         "involvedObject": _described("The object that this event is about.", {"type": "object"}),
-        "message": _described("What happened, for people.", _STRING),
-        "reason": _described("Why, in one word for machines.", _STRING),
+        "message": _described("A description of what happened.", _STRING),
+        "reason": _described("The reason, in one word.", _STRING),
         "type": _described("Normal or Warning.", _STRING),
     },
 }
 
 
 def built_in_schema(kind: str) -> dict[str, Any]:
-    """The schema of a built-in kind: its top-level fields; what is below them is not described."""
+    """The schema of a built-in kind, with its top-level fields only."""
     fields = _OTHER_FIELDS.get(kind) or {"spec": _SPEC, "status": _STATUS}
     return {
         "description": f"{kind} is a built-in kind of the Kubernetes API.",

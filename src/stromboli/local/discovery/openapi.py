@@ -1,11 +1,10 @@
-"""The schemas of what is served, as far as clients use them.
+"""OpenAPI documents, as far as clients use them.
 
-`kubectl explain` prints them, and `kubectl apply`, `diff` and `create` look for the query parameters that a write
-understands. Custom resources are described by their own schema, built-in kinds by their fields as far as those are
-known from the binary form.
+`kubectl explain` prints them, and `kubectl apply`, `diff` and `create` look for the query parameters of writes. Custom
+resources are described by their own schema, built-in kinds by the fields of their protobuf messages.
 
-Patches are not described with their content types on purpose: a client that finds strategic merge patches here derives
-list keys from these schemas, which do not tell them, in place of the rules it was built with.
+Content types of patches are omitted deliberately: a client that finds strategic merge patches here derives list keys
+from these schemas, which do not have them, instead of its built-in rules.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ _WRITE_PARAMETERS = {
     "delete": ("dryRun",),
     "get": (),
 }
-#: The older form in binary, which kubectl insists on before it takes a `List`: a document that describes no kind, so
-#: that clients check nothing and merge nothing by it. Its fields are the form's version, and a title with a version.
+#: The OpenAPI v2 document in protobuf, which kubectl requires before it accepts a `List`: it describes no kind, so that
+#: clients validate and merge nothing by it. Its fields are the format version, and a title with a version.
 BINARY_SWAGGER = b"\x0a\x032.0" + b"\x12\x10" + b"\x0a\x0aKubernetes" + b"\x12\x021." + b"\x42\x00"
 BINARY_SWAGGER_TYPE = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
@@ -36,13 +35,13 @@ _IDENTITY = "x-kubernetes-group-version-kind"
 
 
 def wants_json(accept: str) -> bool:
-    """Whether a client reads the older form as JSON."""
+    """Report whether the client accepts OpenAPI v2 as JSON."""
     kinds = [choice.partition(";")[0].strip() for choice in accept.split(",")]
     return any(kind in ("", "application/json", "application/*", "*/*") for kind in kinds)
 
 
 def index(resources: Iterable[ServedResource]) -> dict[str, Any]:
-    """The answer to `/openapi/v3`: where the document of each group version is, with a mark of its content."""
+    """The response to `/openapi/v3`: the path of each group version's document, with a hash of its content."""
     grouped = _by_group_version(resources)
     return {
         "paths": {
@@ -55,7 +54,7 @@ def index(resources: Iterable[ServedResource]) -> dict[str, Any]:
 
 
 def document(resources: Iterable[ServedResource], group: str, version: str) -> dict[str, Any] | None:
-    """The answer to `/openapi/v3/apis/<group>/<version>`; None when it is not served."""
+    """The response to `/openapi/v3/apis/<group>/<version>`; None if it is not served."""
     served = _by_group_version(resources).get((group, version))
     if not served:
         return None
@@ -74,7 +73,7 @@ def document(resources: Iterable[ServedResource], group: str, version: str) -> d
 
 
 def swagger(resources: Iterable[ServedResource]) -> dict[str, Any]:
-    """The answer to `/openapi/v2`, the older form: all kinds in one document."""
+    """The response to `/openapi/v2`: all kinds in one document."""
     paths: dict[str, Any] = {}
     definitions: dict[str, Any] = {OBJECT_META_NAME: OBJECT_META}
     for resource in resources:
@@ -100,7 +99,7 @@ def _base(group: str, version: str) -> str:
 
 
 def _fingerprint(resources: list[ServedResource]) -> str:
-    """Clients keep a document as long as its mark stands, so that a changed schema needs another mark."""
+    """Clients cache a document by its hash, so a changed schema needs another hash."""
     described = [(resource.plural, resource.kind, resource.schema) for resource in resources]
     return hashlib.sha256(msgspec.json.encode(described)).hexdigest().upper()
 
@@ -111,7 +110,7 @@ def _schema_name(resource: ServedResource) -> str:
 
 
 def _schema(resource: ServedResource, references: str = "#/components/schemas/") -> dict[str, Any]:
-    """The schema of an object, whose metadata is everybody's."""
+    """The schema of an object, with the common schema of metadata."""
     declared = resource.schema or built_in_schema(resource.kind)
     metadata = {
         "description": "Standard object's metadata.",
@@ -123,7 +122,7 @@ def _schema(resource: ServedResource, references: str = "#/components/schemas/")
 
 
 def _deep_schema(resource: ServedResource) -> dict[str, Any]:
-    """The schema with what is below the top-level fields, where that is known."""
+    """The schema with everything below the top-level fields, if known."""
     schema = _schema(resource)
     if resource.is_custom:
         return schema

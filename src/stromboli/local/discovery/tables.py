@@ -1,4 +1,4 @@
-"""Answers as tables: what `kubectl get` prints is decided here, by the server, so that it knows every kind."""
+"""Tables for `kubectl get`, rendered by the server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stromboli.local.discovery.printers.durations import UNKNOWN
 
 
 def wants_table(accept: str) -> bool:
-    """Whether a client would rather have a table than the objects; the first form that is served decides."""
+    """Report whether the client prefers a table to objects; the first supported media type decides."""
     for choice in accept.split(","):
         parts = [part.strip() for part in choice.split(";")]
         if "as=Table" in parts and "g=meta.k8s.io" in parts and parts[0] in ("application/json", "*/*"):
@@ -36,8 +36,8 @@ def table(
 ) -> dict[str, Any]:
     """A table with a row per object. `metadata` is that of the list: version, continuation.
 
-    All columns are there with their priority: the client picks those it has room for. A watch sends the columns with
-    its first event alone.
+    All columns are included with their priority: the client selects those that fit. A watch sends the column
+    definitions with its first event only.
     """
     fields = _fields(resource)
     return {
@@ -79,7 +79,9 @@ def _row(fields: tuple[Field, ...], entry: dict[str, Any], now: datetime, includ
 
 
 def _cell(field: Field, entry: dict[str, Any], now: datetime) -> Cell:
-    """What is built in is stored as it was sent: a field of the wrong type is one unknown cell, not a failed list."""
+    """The cell of a field. Built-in kinds are stored as sent: a field of the wrong type is an unknown cell, not an
+    error.
+    """
     try:
         return field.read(entry, now)
     except (AttributeError, TypeError, ValueError):

@@ -1,7 +1,7 @@
-"""Stand-ins for what surrounds a bare API server: kubelets, and the controllers of Kubernetes that batch work needs.
+"""Fakes of what surrounds a bare API server: kubelets, and the controllers of Kubernetes that batch workloads need.
 
-Each is a client of the API like any other and runs unchanged against a real server. They are not the real thing: they
-do what a scheduler can see, and nothing else.
+Each is an ordinary client of the API and runs unchanged against a real server. They implement only the behaviour that a
+scheduler can observe.
 """
 
 from stromboli.local.fakes.controllers import FakeControllers

@@ -1,4 +1,4 @@
-"""How many pods of an application may go at once: the arithmetic of disruption budgets."""
+"""Arithmetic of disruption budgets."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from stromboli.kube.objects.pod import Pod
 from stromboli.local.fakes.timestamps import seconds_of
 
 DELETED_WITHIN = 120.0
-"""How long an eviction that was granted may take to show; after that it is taken to have come to nothing."""
+"""Time limit in seconds until a granted eviction must be observed; after that it is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """What a budget says of its pods. `disrupted` are those that were granted to go and are still to be seen."""
+    """Counts of a budget. `disrupted` are granted evictions that are not observed yet."""
 
     expected: int
     desired: int
@@ -28,7 +28,7 @@ class Count:
 
 
 def count(budget: PodDisruptionBudget, pods: Iterable[Pod], now: float) -> Count:
-    """The pods are those that the budget selects. Pods that are done count for nothing."""
+    """Count the pods that the budget selects. Finished pods are ignored."""
     present = {pod.metadata.name: pod for pod in pods if pod.status.phase not in ("Succeeded", "Failed")}
     disrupted = {
         name: moment
@@ -40,7 +40,7 @@ def count(budget: PodDisruptionBudget, pods: Iterable[Pod], now: float) -> Count
 
 
 def desired_healthy(budget: PodDisruptionBudget, expected: int) -> int:
-    """How many must stay, of as many as there are; percentages are rounded up."""
+    """The number of pods that must stay available; percentages are rounded up."""
     spec = budget.spec
     if spec.max_unavailable is not None:
         return max(0, expected - _share(spec.max_unavailable, expected))
@@ -48,13 +48,13 @@ def desired_healthy(budget: PodDisruptionBudget, expected: int) -> int:
 
 
 def expires_in(disrupted: Mapping[str, str], now: float) -> float | None:
-    """When the next grant comes to nothing, in seconds; None without any."""
+    """Seconds until the next granted eviction expires; None without any."""
     ends = [(seconds_of(moment) or now) + DELETED_WITHIN - now for moment in disrupted.values()]
     return max(0.0, min(ends)) if ends else None
 
 
 def _share(amount: int | str, of: int) -> int:
-    """A number, or a percentage as text; text that is neither is nothing."""
+    """A number, or a percentage as text; other text counts as 0."""
     if isinstance(amount, int):
         return max(0, amount)
     text = amount.removesuffix("%")
@@ -70,7 +70,9 @@ def _is_healthy(pod: Pod) -> bool:
 
 
 def _is_still_to_go(pod: Pod | None, moment: str, now: float) -> bool:
-    """A pod that is gone or going needs no note any more, nor one that did not go in time."""
+    """Whether a granted eviction is still pending: the pod exists, is not being deleted, and the time limit has not
+    passed.
+    """
     if pod is None or pod.metadata.deletion_timestamp is not None:
         return False
     return now < (seconds_of(moment) or now) + DELETED_WITHIN

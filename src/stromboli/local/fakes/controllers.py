@@ -1,4 +1,4 @@
-"""All stand-ins of one process, on one set of watches."""
+"""All fakes of one process, on shared watches."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class FakeControllers:
-    """What a bare API server lacks to be a cluster. `heartbeat` and `patience` are those of its nodes."""
+    """Everything that a bare API server lacks to be a cluster. `heartbeat` and `eviction_delay` are those of its nodes."""
 
     def __init__(self, client: Client, *, heartbeat: float = HEARTBEAT, patience: float = PATIENCE) -> None:
         nodes, pods = Informer(client, NODES), Informer(client, PODS)
@@ -47,7 +47,7 @@ class FakeControllers:
         self._watches = (nodes, pods, budgets, claims, replica_sets)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         parts = (
             *self._watches,
             self.kubelets,

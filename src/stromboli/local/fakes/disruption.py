@@ -1,7 +1,7 @@
-"""Keeps the status of disruption budgets true, so that the server can tell whether a pod may be evicted.
+"""The controller of disruption budgets, which keeps their status up to date for evictions.
 
-The server spends from the same status when it grants an eviction. Both therefore write only over the version that
-they read: an allowance that was just spent is not given again.
+The server decrements the same status when it grants an eviction. Both write only over the version that they read, so
+that no disruption is granted twice.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
 COUNTED_WITHIN = 0.05
-"""How old a count may be, in seconds: pods that change together are counted together."""
+"""Delay of a count in seconds, so that pods that change together are counted together."""
 
 
 class DisruptionController:
@@ -42,13 +42,13 @@ class DisruptionController:
         self._by_namespace: dict[str, set[str]] = {}
         self._selected: dict[str, dict[str, Pod]] = {}
         self.work: WorkQueue[str] = WorkQueue(self._look, name="disruption budgets", workers=4)
-        #: How many times a status was written.
+        #: Number of status writes.
         self.writes = 0
         budgets.listen(self._budget_changed)
         pods.listen(self._pod_changed)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         await self._budgets.synced.wait()
         await self._pods.synced.wait()
         await self.work.run()
@@ -107,7 +107,7 @@ def _selects(budget: PodDisruptionBudget, pod: Pod) -> bool:
 
 
 def _changes(budget: PodDisruptionBudget, result: Count, moment: str) -> dict[str, Any]:
-    """What the status has to be told; None takes a pod off the list of those that are about to go."""
+    """The status fields that change; None removes a pod from the disrupted ones."""
     status = budget.status
     wanted: dict[str, tuple[Any, Any]] = {
         "disruptionsAllowed": (status.disruptions_allowed, result.allowed),

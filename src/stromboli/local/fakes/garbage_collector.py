@@ -1,9 +1,8 @@
-"""The garbage collector: what nobody owns any more goes.
+"""The garbage collector.
 
-An object goes when the last of its owners is gone. An owner that is deleted in the foreground waits until the
-dependents that block it are gone; one that orphans its dependents waits until they have let go of it. Before
-anything is deleted the server is asked whether the owner is really gone: a watch that lags must not cost anybody an
-object.
+An object is deleted when the last of its owners is gone. An owner with foreground deletion waits until its blocking
+dependents are gone; one with orphaning waits until its dependents no longer reference it. Before a deletion the server
+is asked whether the owner is really gone, because the watch may lag behind.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
 MAX_TOMBSTONES = 10_000
-"""How many owners that are known to be gone are remembered."""
+"""Number of deleted owners that are remembered."""
 
-_DISCOVER = "which kinds there are"
+_DISCOVER = "discovery"
 _log = logging.getLogger(__name__)
 
 
 class GarbageCollector:
-    """Watches the metadata of every kind that the server has, also of those that it learns later."""
+    """Watches the metadata of every served kind, including kinds that are defined later."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -48,11 +47,11 @@ class GarbageCollector:
         self._definitions.listen(lambda _old, _new: self._discovery.add(_DISCOVER))
         self._discovery: WorkQueue[str] = WorkQueue(self._discover, name="kinds", workers=1)
         self.work: WorkQueue[str] = WorkQueue(self._look, name="garbage")
-        #: How many objects were deleted because nobody owned them.
+        #: Number of collected objects.
         self.collected = 0
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         self._discovery.add(_DISCOVER)
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -81,7 +80,7 @@ class GarbageCollector:
             self.work.add(entry.metadata.uid)
 
     def removed(self, entry: OwnedObject) -> None:
-        """Its dependents may be ownerless now, and its owners may have waited for it."""
+        """Check the dependents, which may have no owner now, and the owners, which may have waited for it."""
         uid = entry.metadata.uid
         for dependent in self._ownership.dependents(uid):
             self.work.add(dependent.metadata.uid)
@@ -135,7 +134,9 @@ class GarbageCollector:
         await self._delete(entry, "Foreground" if waiting and has_dependents else "Background")
 
     async def _exists(self, reference: OwnerReference, dependent: OwnedObject) -> bool:
-        """An owner of a kind that nobody knows, or of a namespace that cannot be told, is taken to exist."""
+        """Report whether the owner exists. An owner of an unknown kind, or in an ambiguous namespace, counts as
+        existing.
+        """
         if reference.uid in self._gone:
             return False
         group = (reference.api_version or "").rpartition("/")[0]
@@ -176,7 +177,7 @@ class GarbageCollector:
         await self._patch(entry, {"finalizers": kept or None})
 
     async def _patch(self, entry: OwnedObject, changes: dict[str, Any]) -> None:
-        """Lists are replaced as a whole, so only in the version that was read."""
+        """Lists are replaced as a whole, so only over the version that was read."""
         metadata = entry.metadata
         body = {"metadata": {"uid": metadata.uid, "resourceVersion": metadata.resource_version, **changes}}
         try:
@@ -187,7 +188,7 @@ class GarbageCollector:
 
 
 class _Sink:
-    """Hands on what one reflector sees, together with where it comes from."""
+    """Forwards the objects of one reflector, with their resource."""
 
     def __init__(self, collector: GarbageCollector, resource: Resource[Any]) -> None:
         self._collector = collector
@@ -200,5 +201,5 @@ class _Sink:
         self._collector.removed(OwnedObject(self._resource, entry.metadata))
 
     def unreadable(self, resource: Resource[Any], key: str, uid: str, problem: str) -> None:
-        """What cannot be read has no owners that anybody knows of, and stays."""
+        """An unreadable object has no known owners, and is kept."""
         _log.debug("%s %s: %s", resource.name, key, problem)

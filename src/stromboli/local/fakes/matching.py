@@ -1,4 +1,4 @@
-"""Whether labels match a selector that is part of an object."""
+"""Label selectors of typed objects."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from stromboli.kube.objects.meta import KubeLabelSelector, KubeRequirement
 
 
 def matches(selector: KubeLabelSelector | None, labels: Mapping[str, str] | None) -> bool:
-    """No selector matches nothing; a selector without clauses matches everything."""
+    """Match labels. No selector matches nothing; an empty selector matches everything."""
     if selector is None:
         return False
     present = labels or {}
@@ -19,7 +19,7 @@ def matches(selector: KubeLabelSelector | None, labels: Mapping[str, str] | None
 
 
 def _holds(clause: KubeRequirement, labels: Mapping[str, str]) -> bool:
-    """An operator that nobody knows holds for nobody: the server would not have let it in."""
+    """An unknown operator matches nothing; the server would have rejected it."""
     value, values = labels.get(clause.key or ""), clause.values or ()
     match clause.operator:
         case "In":

@@ -1,4 +1,4 @@
-"""Who belongs to whom: every object by uid, and the objects that name it as an owner, whether it exists or not."""
+"""The ownership graph: every object by uid, and the dependents of each owner, whether it exists or not."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from stromboli.kube.objects.meta import ObjectMeta, OwnerReference
 from stromboli.kube.objects.resources import Resource
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
-"""The finalizers by which an owner waits for its dependents to go, or for them to be let go."""
+"""The finalizers of foreground deletion and of orphaning."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnedObject:
-    """An object, as far as ownership goes."""
+    """An object with its owner references."""
 
     resource: Resource[Any]
     metadata: ObjectMeta
@@ -37,7 +37,7 @@ class OwnedObject:
         return self.is_deleting and ORPHAN in (self.metadata.finalizers or ())
 
     def is_blocking(self, owner: str) -> bool:
-        """Whether an owner that waits for its dependents waits for this one."""
+        """Whether the owner's foreground deletion waits for this object."""
         return any(reference.uid == owner and reference.block_owner_deletion for reference in self.owners)
 
 
@@ -50,13 +50,13 @@ class Ownership:
         return self._objects.get(uid)
 
     def of_kind(self, group: str, kind: str) -> list[OwnedObject]:
-        """All objects of a kind, for when the kind itself is no more."""
+        """All objects of a kind, for when the kind is removed."""
         return [
             entry for entry in self._objects.values() if (entry.resource.group, entry.resource.kind) == (group, kind)
         ]
 
     def dependents(self, uid: str) -> Iterator[OwnedObject]:
-        """Those that name it as an owner, for as long as they exist."""
+        """The existing objects that reference it as an owner."""
         for dependent in list(self._dependents.get(uid, ())):
             if (entry := self._objects.get(dependent)) is not None:
                 yield entry

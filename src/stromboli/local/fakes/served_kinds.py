@@ -1,4 +1,4 @@
-"""All kinds that a server has, as resources of which only the metadata is read."""
+"""All kinds of a server, as resources whose metadata is decoded."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
 KindName: TypeAlias = tuple[str, str]
-"""API group and kind, as owner references name them; the version does not matter."""
+"""API group and kind, as in owner references, without version."""
 
 _NEEDED = {"delete", "list", "patch", "watch"}
 _NEVER = {("", "events"), ("events.k8s.io", "events"), ("coordination.k8s.io", "leases")}
-"""Too many, too short-lived, and owned by nobody."""
+"""Excluded: too many, short-lived, and without owners."""
 
 
 async def served_kinds(client: Client) -> dict[KindName, Resource[Any]]:
-    """What can be listed, watched, changed and deleted, each in the version that the server prefers."""
+    """The kinds that can be listed, watched, patched and deleted, in the server's preferred version."""
     kinds = await _kinds_of(client, "", "v1", "/api/v1")
     groups = msgspec.json.decode(await client.request("GET", "/apis"))["groups"]
     for group in groups:
@@ -32,7 +32,7 @@ async def served_kinds(client: Client) -> dict[KindName, Resource[Any]]:
 
 
 async def _kinds_of(client: Client, group: str, version: str, path: str) -> dict[KindName, Resource[Any]]:
-    """A group whose own server is away, or that is just being removed, has no kinds."""
+    """The kinds of a group version; none if its server is unavailable or the group is being removed."""
     try:
         found = msgspec.json.decode(await client.request("GET", path))["resources"]
     except ApiError as error:

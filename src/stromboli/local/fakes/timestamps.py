@@ -1,4 +1,4 @@
-"""Moments as the wire writes them."""
+"""Timestamps as the API writes them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 
 def stamp(seconds: float) -> str:
-    """Seconds since the epoch as the API writes them: whole seconds."""
+    """Seconds since the epoch as a timestamp in whole seconds."""
     return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def seconds_of(text: str | None) -> float | None:
-    """A moment that was written down; None if there is none, or nobody can read it."""
+    """Parse a timestamp; None if absent or invalid."""
     if not text:
         return None
     try:

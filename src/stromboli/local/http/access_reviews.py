@@ -1,4 +1,4 @@
-"""Questions about rights. Whoever holds the token may do everything, so every answer is yes."""
+"""Access reviews. The holder of the token may do everything, so all are allowed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EVERYTHING: Object = {
 
 
 def reviewed(plural: str, question: Object) -> Object:
-    """The question with its answer."""
+    """The review with its status."""
     person = {"username": USER, "groups": _GROUPS}
     match plural:
         case "selfsubjectreviews":

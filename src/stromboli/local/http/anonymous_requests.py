@@ -1,4 +1,4 @@
-"""What is said to those who did not say who they are."""
+"""Rejection of anonymous requests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _ANONYMOUS = 'User "system:anonymous"'
 
 
 def reject_anonymous(method: str, path: str, call: ApiCall | None) -> StatusError:
-    """Somebody wants more than strangers are shown."""
+    """The error of an anonymous request to a path that is not public."""
     if call is None or not call.plural:
         return StatusError(403, "Forbidden", f'forbidden: {_ANONYMOUS} cannot {method.lower()} path "{path}"')
     kind = f"{call.plural}.{call.group}" if call.group else call.plural

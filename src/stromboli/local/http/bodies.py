@@ -1,4 +1,4 @@
-"""Reading request bodies, and turning patches into the objects they mean."""
+"""Request bodies, and patches applied to objects."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 def decoded(body: bytes, content_type: str) -> Any:
-    """The body of a create, update or delete; None when there is none."""
+    """Decode the body of a create, update or delete; None if empty."""
     if not body:
         return None
     if content_type == protobuf.CONTENT_TYPE:
@@ -50,7 +50,7 @@ def _json(body: bytes) -> Any:
 
 
 def _yaml(body: bytes) -> Any:
-    """YAML, of which JSON is the common case."""
+    """Decode YAML, which includes JSON."""
     try:
         return _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -62,7 +62,7 @@ def _yaml(body: bytes) -> Any:
 
 
 def applied_configuration(body: bytes) -> Object:
-    """The body of a server-side apply."""
+    """Decode the body of a server-side apply."""
     document = _yaml(body)
     if not isinstance(document, dict):
         raise bad_request("the applied configuration is not an object")
@@ -70,7 +70,7 @@ def applied_configuration(body: bytes) -> Object:
 
 
 def patched(resource: ServedResource, name: str, found: Object, body: bytes, content_type: str) -> Object:
-    """What the object becomes by the patch. `found` is not changed, but the result may share parts with it."""
+    """Apply the patch. `found` is not changed, but the result may share parts with it."""
     supported = (
         (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
         if resource.is_custom

@@ -1,4 +1,4 @@
-"""What a request asks for, read from its method and path alone."""
+"""Calls: what a request asks for, by method and path."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from urllib.parse import parse_qsl, unquote
 _COLLECTION_VERBS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 _OBJECT_VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _FALSE = ("false", "0")
-#: What is below a namespace's own path and is not a resource inside the namespace.
+#: Subresources of a namespace, which are not resources inside it.
 _NAMESPACE_PARTS = ("status", "finalize")
 
 
 @dataclass(frozen=True, slots=True)
 class ApiCall:
-    """A request on a resource. `plural` is empty when the path names only a group and version."""
+    """A request on a resource. `plural` is empty if the path has only group and version."""
 
     method: str
     verb: str
@@ -30,24 +30,24 @@ class ApiCall:
         return _is_set(self.query, parameter)
 
     def number(self, parameter: str) -> int | None:
-        """The parameter as a whole number; None when it is absent or is none."""
+        """The parameter as an integer; None if absent or invalid."""
         text = self.query.get(parameter, "")
         return int(text) if text.lstrip("-").isdigit() else None
 
     @property
     def dry_run(self) -> bool:
-        """Whether nothing is to be written."""
+        """Whether the write is a dry run."""
         return self.query.get("dryRun") == "All"
 
 
 def split_target(target: str) -> tuple[str, str]:
-    """The path and the query of a request line's target, both still quoted."""
+    """Path and query of a request target, both still quoted."""
     path, _, query = target.partition("?")
     return path, query
 
 
 def parse_call(method: str, path: str, query: str) -> ApiCall | None:
-    """None when the path is not of the form under which resources are served."""
+    """Parse a call; None if the path is not a resource path."""
     parts = [unquote(part) for part in path.split("/") if part]
     if len(parts) >= 2 and parts[0] == "api":
         group, version, rest = "", parts[1], parts[2:]
@@ -71,5 +71,5 @@ def _verb(method: str, name: str, query: dict[str, str]) -> str:
 
 
 def _is_set(query: dict[str, str], parameter: str) -> bool:
-    """Whatever does not say no means yes."""
+    """Any value except a false one means true."""
     return parameter in query and query[parameter].lower() not in _FALSE

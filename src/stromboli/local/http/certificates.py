@@ -1,4 +1,4 @@
-"""A certificate authority for one server's lifetime, and the one certificate that it gives."""
+"""A certificate authority for the lifetime of one server, and its only certificate."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-#: What a server on this machine is called.
+#: Names of a server on this machine.
 _HERE = ("127.0.0.1", "localhost", "kubernetes")
 _DAYS = 365
-#: Clocks of containers and hosts differ a little.
+#: Tolerated clock skew between containers and hosts.
 _EARLIER = datetime.timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """PEM texts. The authority's key is thrown away after it has signed the one certificate."""
+    """PEM texts. The authority's key is discarded after it has signed the certificate."""
 
     authority: bytes
     certificate: bytes
@@ -40,12 +40,12 @@ class Certificates:
         return context
 
     def client_context(self) -> ssl.SSLContext:
-        """Trusts this authority and nobody else."""
+        """A context that trusts only this authority."""
         return ssl.create_default_context(cadata=self.authority.decode())
 
 
 def make_certificates(hosts: Sequence[str] = _HERE, days: int = _DAYS) -> Certificates:
-    """For a server with these names and addresses."""
+    """Make certificates for a server with these names and addresses."""
     authority_key = ec.generate_private_key(ec.SECP256R1())
     server_key = ec.generate_private_key(ec.SECP256R1())
     authority = _authority(authority_key, days)

@@ -1,4 +1,4 @@
-"""What is served besides resources: versions, health, discovery and descriptions of the kinds."""
+"""Non-resource paths: versions, health, discovery and OpenAPI."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _VERSION = {
 
 
 def is_public(path: str) -> bool:
-    """Whether strangers may ask for it."""
+    """Report whether anonymous requests may read the path."""
     return path == "/version" or path.startswith(_HEALTH)
 
 
 class DiscoveryDocuments:
-    """Answers about the server itself, from what it serves at this moment."""
+    """Documents about the server, from the kinds that it serves at present."""
 
     def __init__(self, registry: KindRegistry) -> None:
         self._registry = registry

@@ -1,4 +1,4 @@
-"""Between HTTP and the API: who may come in, what is a watch, and how refusals look on the wire."""
+"""HTTP handler: authentication, watches, injected faults and error responses."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class HttpFront:
         except web.HTTPRequestEntityTooLarge:
             return _response(_refusal(too_large(_BODY_LIMIT)))
         except Exception as error:
-            _log.exception("The embedded server failed on %s %s", request.method, request.path)
+            _log.exception("local API server failed on %s %s", request.method, request.path)
             return _response(_refusal(internal_error(f"{type(error).__name__}: {error}")))
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -88,7 +88,7 @@ class HttpFront:
         return Asked(call, resource, headers.get("Accept", ""), content_type, body, headers.get("User-Agent", ""))
 
     async def _faulty(self, request: web.BaseRequest, call: ApiCall) -> web.StreamResponse:
-        """As `_resource`, with something going wrong before or after."""
+        """As `_resource`, with injected faults."""
         spoil: Garble | Oversize | LoseAnswer | None = None
         for action in self._faults.on_request(call):
             match action:
@@ -125,7 +125,7 @@ def _spoiled(body: object, spoil: Garble | Oversize) -> bytes:
 
 
 def _cut(request: web.BaseRequest) -> web.StreamResponse:
-    """Leave the client with a connection that just ends."""
+    """Close the connection without response."""
     if request.transport is not None:
         request.transport.abort()
     return web.Response(status=500)

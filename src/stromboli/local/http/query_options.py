@@ -1,4 +1,4 @@
-"""What the query of a request may say. A wish that is not understood must not end in a write, so it is refused."""
+"""Validation of query parameters. Invalid options are rejected before anything is written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MANAGER_LIMIT = 128
 
 
 def check_options(call: ApiCall, *, is_apply: bool) -> None:
-    """Refuse a request whose query means nothing, or two things at once."""
+    """Reject a request with invalid or contradictory query parameters."""
     if not call.query and not is_apply:
         return
     if call.verb in ("list", "watch", "deletecollection"):

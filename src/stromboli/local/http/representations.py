@@ -1,4 +1,4 @@
-"""In which form objects are answered: whole, as metadata alone, or as the rows of a table."""
+"""Representations of objects: whole, metadata only, or rows of a table."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from stromboli.local.api_server.versions import served_bytes, served_form
 from stromboli.local.discovery.tables import table, wants_table
 
 ListMetadata = dict[str, Any]
-#: What an `Accept` header may name; those who prefer the binary form get JSON too.
+#: Media types of an `Accept` header; clients that prefer protobuf get JSON too.
 _WRITTEN = ("application/json", "*/*", "application/*", "application/yaml", "application/vnd.kubernetes.protobuf")
 _INCLUDED = ("", "Metadata", "Object", "None")
 
 
 class WholeForm:
-    """Objects as they are. Their bytes were made when they were written; here they are only joined."""
+    """Whole objects. They were encoded when they were written and are only joined here."""
 
     def __init__(self, resource: ServedResource, collection: Collection) -> None:
         self.resource = resource
@@ -35,7 +35,7 @@ class WholeForm:
         return head[:-1] + b',"items":[' + items + b"]}"
 
     def _item(self, entry: StoreEntry) -> bytes:
-        """In a list of a built-in kind nobody says of each object again what it is."""
+        """Items of a built-in kind's list have no apiVersion and kind."""
         raw = self.one(entry)
         if self.resource.is_custom:
             return raw
@@ -47,7 +47,7 @@ class WholeForm:
         return event_line(type_, self.one(entry))
 
     def initial(self, entry: StoreEntry) -> bytes:
-        """An object that was there before the watch began."""
+        """An object that existed before the watch started."""
         return event_line("ADDED", self.one(entry))
 
     def bookmark(self, version: int, *, initial_events_end: bool = False) -> bytes:
@@ -59,7 +59,7 @@ class WholeForm:
 
 
 class MetadataForm(WholeForm):
-    """Only who the objects are: for clients that do not care what is in them."""
+    """Metadata only."""
 
     def one(self, entry: StoreEntry) -> bytes:
         body = {"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": entry.metadata}
@@ -74,7 +74,7 @@ class MetadataForm(WholeForm):
 
 
 class TableForm(WholeForm):
-    """Rows for people. The columns come with the first answer of a watch alone."""
+    """Table rows. A watch sends the column definitions with its first event only."""
 
     def __init__(self, resource: ServedResource, collection: Collection, include_object: str) -> None:
         super().__init__(resource, collection)
@@ -112,7 +112,7 @@ class TableForm(WholeForm):
 
 
 def form_of(resource: ServedResource, collection: Collection, accept: str, include_object: str) -> WholeForm:
-    """The form that a client's `Accept` header asks for."""
+    """The representation that the `Accept` header requests."""
     if accept and not any(kind in accept for kind in _WRITTEN):
         raise not_acceptable()
     if include_object not in _INCLUDED:

@@ -1,4 +1,4 @@
-"""Sending watches over HTTP, as they are or as a fault wants them."""
+"""Watches over HTTP, with injected faults."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from stromboli.local.http.calls import ApiCall
 
 _MAX_WATCH_SECONDS = 1800
 _HEADERS = {"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
-#: Lines are sent together up to about this many bytes.
+#: Lines are sent in batches of about this many bytes.
 _CHUNK = 256 * 1024
-#: News that follow each other within this time, in seconds, are sent together; the first of them is not held up.
+#: Events within this time in seconds are sent as one batch; the first is not delayed.
 _TOGETHER = 0.005
 
 
 class _Over(Exception):
-    """Nothing more is to be sent on this stream."""
+    """The stream has ended."""
 
 
 class Streams:
@@ -37,7 +37,7 @@ class Streams:
         return len(self._open)
 
     async def run(self, request: web.BaseRequest, call: ApiCall, watch: Watch) -> web.StreamResponse:
-        """Send until the time is up, the client leaves, or the watch falls too far behind."""
+        """Send until the time-out, the client disconnects, or the watch falls too far behind."""
         response = web.StreamResponse(headers=_HEADERS)
         response.enable_chunked_encoding()
         with watch:
@@ -68,13 +68,13 @@ class Streams:
                 await stream.bookmark()
 
     def drop(self) -> None:
-        """Cut them all."""
+        """Cut all streams."""
         for transport in list(self._open):
             transport.abort()
 
 
 class _Stream:
-    """One open watch: the response it goes to, and what goes wrong with it."""
+    """One open watch: its response, and its injected faults."""
 
     def __init__(
         self, response: web.StreamResponse, transport: asyncio.Transport, call: ApiCall, watch: Watch, faults: Faults
@@ -84,16 +84,16 @@ class _Stream:
         self._transport = transport
         self._watch = watch
         self._faults = faults
-        #: What was sent last, for faults that send it once more.
+        #: The last line sent, for faults that repeat it.
         self._recent: list[bytes] = []
 
     async def open(self) -> None:
-        """Send what there is already, and what has happened since the version that the client knows."""
+        """Send the initial objects, and the changes since the client's version."""
         await self._deliver(self._watch.opening())
         await self.send_news()
 
     async def wait(self, seconds: float) -> bool:
-        """Whether there may be news before the time is up."""
+        """Wait for news; return whether there may be some before the time is up."""
         try:
             async with asyncio.timeout(seconds):
                 await self._watch.wake.wait()
@@ -114,7 +114,7 @@ class _Stream:
             await self._deliver([self._watch.bookmark()])
 
     async def _deliver(self, lines: Iterable[bytes]) -> None:
-        """Send the lines, or what a fault makes of them."""
+        """Send the lines, modified by a fault if one applies."""
         if not self._faults:
             await self._send(lines)
         elif found := list(lines):
@@ -134,7 +134,7 @@ class _Stream:
             await self._response.write(b"".join(chunk))
 
     async def _fail(self, refused: StatusError) -> None:
-        """Say in the stream what went wrong, and end it."""
+        """Send an error event, and end the stream."""
         await self._response.write(event_line("ERROR", encode(refused.status())))
         raise _Over
 
@@ -156,7 +156,7 @@ class _Stream:
 
 
 def _reordered(lines: list[bytes], window: int) -> list[bytes]:
-    """Each window backwards and then forwards: the old comes once more after the new, and the new comes last."""
+    """Each window backwards and then forwards: older lines follow newer ones, and the newest comes last."""
     disturbed: list[bytes] = []
     for start in range(0, len(lines), window):
         part = lines[start : start + window]

@@ -1,1 +1,1 @@
-"""The rules of single kinds: defaults, checks, and what happens when they are written."""
+"""Rules of the kinds: defaults, validation, and effects of writes."""

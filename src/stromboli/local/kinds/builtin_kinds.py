@@ -1,4 +1,4 @@
-"""The kinds that are served without a definition, as a table: what a bare control plane has and batch work touches."""
+"""Built-in kinds, as a table: those of a bare control plane that batch workloads use."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ SelfSubjectRulesReview    selfsubjectrulesreviews    -  -   -  !
 LocalSubjectAccessReview  localsubjectaccessreviews  -  ns  -  !
 """,
 }
-"""Kind, plural, short names, scope, categories, subresources; `!` marks a question that is answered and not kept."""
+"""Kind, plural, short names, scope, categories, subresources; `!` marks reviews, which are not stored."""
 
 
 def builtin_resources() -> Iterator[ServedResource]:

@@ -1,4 +1,4 @@
-"""What is kept for others to read: config maps and secrets."""
+"""Rules of ConfigMaps and Secrets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _IMMUTABLE = "field is immutable when `immutable` is set"
 
 
 class DataStrategy(KindStrategy):
-    """Keys are fit to be the names of files, and whoever promised not to change anything keeps the promise."""
+    """Keys must be valid file names; immutable data cannot change."""
 
     def default(self, resource: ServedResource, body: Object) -> None:
         for part in _PARTS:
@@ -48,7 +48,7 @@ class DataStrategy(KindStrategy):
 
 
 class SecretStrategy(DataStrategy):
-    """What is written as text is kept encoded."""
+    """`stringData` is stored encoded."""
 
     def default(self, resource: ServedResource, body: Object) -> None:
         body.setdefault("type", "Opaque")

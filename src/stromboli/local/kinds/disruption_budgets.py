@@ -1,4 +1,4 @@
-"""The rules of disruption budgets."""
+"""Rules of PodDisruptionBudgets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _POLICIES = ("AlwaysAllow", "IfHealthyBudget")
 
 
 class BudgetStrategy(KindStrategy):
-    """One bound, as a number or as a share. Whoever replaces a budget must say which version he has seen."""
+    """Exactly one bound, a number or a percentage. Updates require a resourceVersion."""
 
     unconditional_update = False
 

@@ -1,4 +1,4 @@
-"""What is wrong with an event, in the words of the older group, in which events are kept."""
+"""Validation of events, in the field names of the core group, in which they are stored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LIMITS = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 10
 _NEEDED = ("reportingInstance", "action", "reason")
 _ELSEWHERE = "does not match event.namespace"
 _TYPES = ("Normal", "Warning")
-#: Where events about what belongs to no namespace may be.
+#: Namespaces of events about cluster-scoped objects.
 _COMMON_NAMESPACES = ("default", "kube-system")
 _SETTLED = (
     "involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "reportingComponent",
@@ -22,7 +22,7 @@ _SETTLED = (
 
 
 def namespace_causes(event: Object) -> Iterator[Cause]:
-    """An event of the older group is where the object is that it is about."""
+    """A core event is in the namespace of its object."""
     about, home = _namespaces(event)
     if about != home and (about or home != "default"):
         yield wrong("involvedObject.namespace", about, _ELSEWHERE)
@@ -33,7 +33,7 @@ def _namespaces(event: Object) -> tuple[str, str]:
 
 
 def event_causes(event: Object) -> Iterator[Cause]:
-    """The rules of the newer group, which says who did what and when."""
+    """Rules of the events.k8s.io group."""
     about, home = _namespaces(event)
     if not about and home not in _COMMON_NAMESPACES:
         yield wrong("involvedObject.namespace", about, _ELSEWHERE)
@@ -59,7 +59,7 @@ def _reporter_causes(reporter: str) -> Iterator[Cause]:
 
 
 def series_causes(series: Object | None) -> Iterator[Cause]:
-    """What happened once is no series."""
+    """A series has at least two occurrences."""
     if series is None:
         return
     if (series.get("count") or 0) < 2:
@@ -69,7 +69,7 @@ def series_causes(series: Object | None) -> Iterator[Cause]:
 
 
 def changed_causes(old: Object, new: Object) -> Iterator[Cause]:
-    """What happened has happened; only how often may still be counted."""
+    """Events are immutable, except for their series."""
     for field in _SETTLED:
         if (old.get(field) or None) != (value := new.get(field) or None):
             yield wrong(field, value, "field is immutable")

@@ -1,4 +1,4 @@
-"""Events in two groups: `v1` and `events.k8s.io/v1` name the same fields differently and show the same objects."""
+"""Events in two groups: `v1` and `events.k8s.io/v1` serve the same objects with different field names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from stromboli.local.api_server.store import Object
 EVENTS_GROUP = "events.k8s.io"
 _API_VERSION = f"{EVENTS_GROUP}/v1"
 
-#: The newer name of a field, and the one under which it is kept.
+#: Names of a field in the newer group, and in the stored form.
 _NAMES = {
     "regarding": "involvedObject",
     "note": "message",
@@ -23,12 +23,12 @@ _NEWER = {older: newer for newer, older in _NAMES.items()}
 
 
 def to_core_event(body: Object) -> Object:
-    """An event of the newer group in the form in which events are kept."""
+    """Convert an event of the newer group to the stored form."""
     return {**_renamed(body, _NAMES), "apiVersion": "v1"}
 
 
 def from_core_event(body: Object) -> Object:
-    """A kept event as the newer group shows it."""
+    """Convert a stored event to the newer group."""
     return {**_renamed(body, _NEWER), "apiVersion": _API_VERSION}
 
 

@@ -1,4 +1,4 @@
-"""The rules of namespaces."""
+"""Rules of namespaces."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from stromboli.local.kinds.strategies import KindStrategy
 from stromboli.local.kinds.validation.field_errors import wrong
 
 _UNDELETABLE = ("default", "kube-system", "kube-public")
-#: There from the start.
+#: Initial namespaces.
 INITIAL_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 _NAME_LABEL = "kubernetes.io/metadata.name"
 
 
 class NamespaceStrategy(KindStrategy):
-    """A namespace is there until it is empty."""
+    """A deleted namespace stays until it is empty."""
 
     def default(self, resource: ServedResource, body: Object) -> None:
         metadata = body["metadata"]
@@ -35,7 +35,7 @@ class NamespaceStrategy(KindStrategy):
         body["status"] = {"phase": "Active"}
 
     def touch(self, resource: ServedResource, old: Object, new: Object, subresource: str) -> Object:
-        """Who has emptied the namespace says so at a door of its own."""
+        """The finalizers change only through the `finalize` subresource."""
         merged = super().touch(resource, old, new, subresource)
         return merged if subresource == "finalize" else {**merged, "spec": old["spec"]}
 

@@ -1,4 +1,4 @@
-"""Kubernetes' own groups of pods, as a server has them on which they are switched on."""
+"""Native PodGroups (scheduling.k8s.io), served if the feature is enabled."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _POLICY = "spec.schedulingPolicy"
 
 
 class NativeGroupStrategy(KindStrategy):
-    """A group is either a gang or not, and stays what it is; only how many belong together may change."""
+    """The policy of a group is immutable, except for the minimum count."""
 
     def __init__(self, store: Store) -> None:
         self._priorities = PodPriorities(store)

@@ -1,4 +1,4 @@
-"""The rules of nodes: what they begin with, and what may be said of them."""
+"""Rules of nodes: initial status and validation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MACHINE = (
     "kubeProxyVersion", "operatingSystem", "architecture",
 )  # fmt: skip
 _NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
-#: What a node says of itself when it says nothing.
+#: Initial conditions of a node without any.
 _SILENT: Object = {
     "daemonEndpoints": {"kubeletEndpoint": {"Port": 0}},
     "nodeInfo": dict.fromkeys(_MACHINE, ""),
@@ -26,7 +26,7 @@ _SILENT: Object = {
 
 
 class NodeStrategy(KindStrategy):
-    """Nodes register with their status in one write. What they do not set aside is for pods."""
+    """Nodes register with their status in one write. Allocatable defaults to the capacity."""
 
     status_at_creation = True
 
@@ -44,7 +44,7 @@ class NodeStrategy(KindStrategy):
                 yield from _amount_causes(name, str(amount), f"status.{part}.{name}")
 
     def admit(self, resource: ServedResource, body: Object) -> None:
-        """Nobody uses a new node before somebody has said that it is ready."""
+        """A new node is tainted until it is reported ready."""
         spec = body.get("spec") or {}
         taints = spec.get("taints") or []
         if not any((taint["key"], taint["effect"]) == tuple(_NOT_READY.values()) for taint in taints):
@@ -58,7 +58,7 @@ class NodeStrategy(KindStrategy):
 
 
 def _amount_causes(name: str, amount: str, field: str) -> Iterator[Cause]:
-    """Nodes may have resources that no container can ask for."""
+    """Validate an amount; nodes may have resources that containers cannot request."""
     return (cause for cause in amount_causes(name, amount, field) if "standard resource" not in cause.message)
 
 

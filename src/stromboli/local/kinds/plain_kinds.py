@@ -1,4 +1,4 @@
-"""Built-in kinds with one peculiarity each."""
+"""Built-in kinds with one special rule each."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _EVENTS_LAST_SECONDS = 3600
 
 
 class RoleStrategy(KindStrategy):
-    """Roles and their bindings may be called `system:node`."""
+    """Names of roles and role bindings may contain colons, as in `system:node`."""
 
     free_names = True
 
 
 class ConditionalStrategy(KindStrategy):
-    """Kinds that several write at the same time: whoever replaces an object must say which version he has seen."""
+    """Kinds with concurrent writers: updates require a resourceVersion."""
 
     unconditional_update = False
 
 
 class LeaseStrategy(ConditionalStrategy):
-    """Leases say to the microsecond when they were taken."""
+    """Leases have timestamps with microseconds."""
 
     def default(self, resource: ServedResource, body: Object) -> None:
         spec = body.get("spec") or {}
@@ -46,7 +46,7 @@ class LeaseStrategy(ConditionalStrategy):
 
 
 class EventStrategy(KindStrategy):
-    """Events go after an hour, or they would fill the memory of a server that runs for days."""
+    """Events expire after an hour, to bound the memory of a long-running server."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -58,7 +58,7 @@ class EventStrategy(KindStrategy):
     def check(self, resource: ServedResource, body: Object) -> Iterable[Cause]:
         if not resource.group:
             return namespace_causes(body)
-        is_new = body["apiVersion"] == resource.api_version  # a changed one comes as it is kept
+        is_new = body["apiVersion"] == resource.api_version  # an updated event is in the stored form already
         return event_causes(to_core_event(body)) if is_new else series_causes(body.get("series"))
 
     def check_change(self, resource: ServedResource, old: Object, new: Object, subresource: str) -> Iterable[Cause]:

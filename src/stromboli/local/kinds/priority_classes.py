@@ -1,4 +1,4 @@
-"""Priority classes, and the number that a pod gets from the class it names."""
+"""Priority classes, and the priority of pods."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def system_classes() -> list[Object]:
 
 
 class PodPriorities:
-    """Resolves class names to numbers when pods are created."""
+    """Resolves priority classes when pods are created."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def admit(self, resource: ServedResource, pod: Object) -> None:
-        """The number is computed here and nowhere else: a pod may repeat it, not choose it."""
+        """Set the priority from the class: a pod may repeat the value, but not choose it."""
         spec, name = pod["spec"], pod["metadata"]["name"]
         found = self._class(resource, name, spec.get("priorityClassName") or "")
         value = found["value"] if found else 0
@@ -57,7 +57,7 @@ class PodPriorities:
         return entry.body
 
     def _default(self) -> Object | None:
-        """The class for pods that name none; the lowest, should there be several."""
+        """The class of pods without one; the lowest if there are several defaults."""
         classes = self._store.collection(_GROUP, "priorityclasses").entries()
         return min((each.body for each in classes if each.body.get("globalDefault")), key=_value, default=None)
 
@@ -67,7 +67,7 @@ def _value(body: Object) -> int:
 
 
 class PriorityClassStrategy(KindStrategy):
-    """A class never changes its number: pods that were told it keep it."""
+    """The value of a class is immutable: existing pods keep it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""The `scale` part of what has replicas: one number to read and to change, the same for all kinds."""
+"""The `scale` subresource of kinds with replicas."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _USUAL = ScalePaths(".spec.replicas", ".status.replicas")
 
 
 def scale_of(resource: ServedResource, body: Object) -> Object:
-    """How many there are to be, and how many there are."""
+    """Build the scale: desired and observed replicas."""
     metadata, paths = body["metadata"], resource.scale or _USUAL
     wanted = _at(body, paths.wanted)
     if wanted is None and resource.scale is not None:
@@ -39,7 +39,7 @@ def _selector(resource: ServedResource, body: Object) -> str:
 
 
 def with_scale(resource: ServedResource, body: Object, scale: Object) -> Object:
-    """The object with as many replicas as the scale says, in the version that the scale names if it names one."""
+    """The object with the replicas of the scale, checked against the resourceVersion of the scale if it has one."""
     check_type(scale, ReplicaSet, "Scale")
     replicas = (scale.get("spec") or {}).get("replicas") or 0
     if replicas < 0:

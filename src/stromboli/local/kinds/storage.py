@@ -1,4 +1,4 @@
-"""The rules of storage: claims, volumes and classes."""
+"""Rules of claims, volumes and storage classes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from stromboli.local.kinds.validation.field_errors import not_allowed, one_of, r
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _VOLUME_MODES = ("Block", "Filesystem")
 _SETTLED = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
-#: What may still be said of a claim of which it was left open.
+#: Fields of a claim that may be set later if they are empty.
 _LEFT_OPEN = ("storageClassName", "volumeName")
 
 
 class ClaimStrategy(KindStrategy):
-    """A claim says how much storage it wants and how it is used, and then stands by it."""
+    """Claims need a size and access modes, and are immutable after binding."""
 
     def default(self, resource: ServedResource, body: Object) -> None:
         spec = body.get("spec") or {}
@@ -48,7 +48,7 @@ class ClaimStrategy(KindStrategy):
 
 
 class VolumeStrategy(KindStrategy):
-    """A volume that nobody says otherwise about is kept when its claim is gone."""
+    """Volumes are retained by default."""
 
     def default(self, resource: ServedResource, body: Object) -> None:
         spec = body.get("spec") or {}
@@ -57,7 +57,7 @@ class VolumeStrategy(KindStrategy):
 
 
 class StorageClassStrategy(KindStrategy):
-    """A class says who makes the volumes; they are made at once and go with their claims."""
+    """Storage classes need a provisioner; binding is immediate and volumes are deleted by default."""
 
     def default(self, resource: ServedResource, body: Object) -> None:
         for field, usual in (("reclaimPolicy", "Delete"), ("volumeBindingMode", "Immediate")):

@@ -1,4 +1,4 @@
-"""What a kind adds to the rules that all kinds share: defaults, checks, and which part a write may touch."""
+"""Strategies: rules that a kind adds to the common ones."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from stromboli.local.api_server.registry import ServedResource
 from stromboli.local.api_server.store import Object, StoreEntry
 
 Strategies = Callable[[ServedResource], "KindStrategy"]
-"""Finds the strategy of a resource."""
+"""Returns the strategy of a resource."""
 
-#: Built-in kinds whose objects carry a generation.
+#: Built-in kinds with a generation.
 _COUNTED = frozenset(
     {
         "pods", "deployments", "replicasets", "statefulsets", "daemonsets", "replicationcontrollers",
@@ -21,7 +21,7 @@ _COUNTED = frozenset(
         "mutatingwebhookconfigurations", "deviceclasses",
     }
 )  # fmt: skip
-#: Built-in kinds that begin with a status of their own.
+#: Initial status of built-in kinds.
 _INITIAL_STATUS: dict[str, Object] = {
     "persistentvolumes": {"phase": "Pending"},
     "persistentvolumeclaims": {"phase": "Pending"},
@@ -45,7 +45,7 @@ _INITIAL_STATUS: dict[str, Object] = {
         "expectedPods": 0,
     },
 }
-#: What keeps storage from going away under those who use it, from its first moment.
+#: Finalizers that protect storage in use, set at creation.
 _PROTECTION = {
     "persistentvolumes": "kubernetes.io/pv-protection",
     "persistentvolumeclaims": "kubernetes.io/pvc-protection",
@@ -54,22 +54,22 @@ _APART = frozenset({"metadata", "status"})
 
 
 class KindStrategy:
-    """The rules of a kind without peculiarities."""
+    """The rules of an ordinary kind."""
 
-    #: Whether a PUT may leave out the resourceVersion, and then wins over whatever is there.
+    #: Whether a PUT without resourceVersion is an unconditional update.
     unconditional_update = True
-    #: Whether a caller may say at creation what the status is.
+    #: Whether the status may be set at creation.
     status_at_creation = False
-    #: Whether a name is a DNS subdomain; roles may be called `system:node`.
+    #: Whether names are DNS subdomains; roles may be called `system:node`.
     free_names = False
-    #: What becomes of the dependants when a deletion does not say: empty leaves it to the finalizers that are there.
+    #: The default propagation policy of a deletion; empty leaves it to the existing finalizers.
     propagation = ""
 
     def counts_generations(self, resource: ServedResource) -> bool:
         return resource.plural in _COUNTED
 
     def protect(self, resource: ServedResource, body: Object) -> None:
-        """Give a new object the finalizer of those who look after its kind."""
+        """Add the protection finalizer of the kind to a new object."""
         finalizer = _PROTECTION.get(resource.plural)
         if finalizer is None:
             return
@@ -78,32 +78,32 @@ class KindStrategy:
             body["metadata"]["finalizers"] = [*held, finalizer]
 
     def default(self, resource: ServedResource, body: Object) -> None:
-        """Fill in what was left out. Parts may be shared with older versions: replace them, never change them."""
+        """Set defaults. Parts may be shared with older versions: replace them, never change them."""
 
     def check(self, resource: ServedResource, body: Object) -> Iterable[Cause]:
-        """What is wrong with an object in itself."""
+        """Validate an object by itself."""
         return ()
 
     def check_change(self, resource: ServedResource, old: Object, new: Object, subresource: str) -> Iterable[Cause]:
-        """What may not become of an object that is already there."""
+        """Validate a change of an object."""
         return ()
 
     def warnings(self, resource: ServedResource, body: Object) -> Iterable[str]:
-        """What the author of an object should know although nothing is wrong with it."""
+        """Warnings about a valid object."""
         return ()
 
     def admit(self, resource: ServedResource, body: Object) -> None:
-        """Look at a new object in the light of the others; may complete it, may refuse it."""
+        """Admit a new object in the context of others; may complete or reject it."""
 
     def start_status(self, resource: ServedResource, body: Object) -> None:
-        """A kind with a status subresource begins without the status that the caller sent."""
+        """Clear the status that the caller sent, if the kind has a status subresource."""
         if resource.status_subresource and not self.status_at_creation:
             body.pop("status", None)
             if not resource.is_custom and (status := _INITIAL_STATUS.get(resource.plural)) is not None:
                 body["status"] = dict(status)
 
     def touch(self, resource: ServedResource, old: Object, new: Object, subresource: str) -> Object:
-        """The new object with everything put back that this write may not touch."""
+        """Restore everything that this write may not change."""
         if subresource == "status":
             return {**old, "metadata": new["metadata"], **_part(new, "status")}
         if resource.status_subresource:
@@ -111,25 +111,25 @@ class KindStrategy:
         return new
 
     def is_next_generation(self, resource: ServedResource, old: Object, new: Object) -> bool:
-        """Whether what the object asks for has changed."""
+        """Report whether the desired state has changed."""
         return {k: v for k, v in old.items() if k not in _APART} != {k: v for k, v in new.items() if k not in _APART}
 
     def grace_period(self, body: Object, wanted: int | None) -> int:
-        """How long the object is allowed to take until it is gone, in seconds."""
+        """The grace period of a deletion in seconds."""
         return 0
 
     def holds_back(self, body: Object) -> bool:
-        """Whether the kind itself, besides any finalizer, still keeps a deleted object from going away."""
+        """Report whether the kind itself, apart from finalizers, delays the removal of a deleted object."""
         return False
 
     def written(self, resource: ServedResource, entry: StoreEntry, previous: StoreEntry | None) -> None:
         """Called after an object has been stored."""
 
     def delete_begins(self, resource: ServedResource, body: Object) -> None:
-        """Complete a body whose deletion has just been asked for."""
+        """Complete a body whose deletion was just requested."""
 
     def removed(self, resource: ServedResource, entry: StoreEntry) -> None:
-        """Called after an object is gone."""
+        """Called after an object was removed."""
 
 
 def _part(body: Object, name: str) -> dict[str, Any]:

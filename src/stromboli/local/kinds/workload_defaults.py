@@ -1,4 +1,4 @@
-"""What the server fills into jobs, deployments and sets that their author left out. Nothing passed in is changed."""
+"""Defaults of Jobs, Deployments, ReplicaSets and StatefulSets. Inputs are not changed."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _STATEFUL_SET = {
     "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
 }
 _SHARE = "25%"
-#: What pods get, and templates do not.
+#: Defaults of pods that templates do not get.
 _OF_PODS_ALONE = "enableServiceLinks"
 
 
 def defaulted_template(template: Object | None) -> Object:
-    """A template as the server keeps it."""
+    """A template with defaults."""
     given = template or {}
     spec = given.get("spec") or {}
     complete = defaulted_spec(spec)
@@ -59,7 +59,7 @@ def _strategy(strategy: Object) -> Object:
 
 
 def defaulted_job(spec: Object, name: str, uid: str) -> Object:
-    """The pods of a job are known by its uid, unless its author has chosen a selector."""
+    """A Job selects its pods by its uid, unless it has a manual selector."""
     complete = _filled(spec, _JOB)
     if spec.get("completions") is None and spec.get("parallelism") is None:
         complete["completions"] = 1
@@ -77,7 +77,7 @@ def defaulted_job(spec: Object, name: str, uid: str) -> Object:
 
 
 def job_labels(name: str, uid: str) -> dict[str, str]:
-    """Under the names of today, and those of before."""
+    """Current and legacy label names."""
     return {CONTROLLER_UID: uid, "batch.kubernetes.io/job-name": name, "controller-uid": uid, "job-name": name}
 
 
@@ -86,5 +86,5 @@ def _filled(spec: Object, defaults: dict[str, Any]) -> Object:
 
 
 def _present(given: Object, defaults: dict[str, Any]) -> Object:
-    """A null means the same as leaving a field out."""
+    """A null field counts as absent."""
     return {**given, **{key: value for key, value in defaults.items() if given.get(key) is None}}

@@ -1,4 +1,4 @@
-"""The rules of what makes pods: jobs, deployments, replica sets and stateful sets."""
+"""Rules of Jobs, Deployments, ReplicaSets and StatefulSets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _IMMUTABLE_OF_JOBS = ("selector", "completions", "completionMode")
 
 
 class _TemplateStrategy(KindStrategy):
-    """What all have in common: a template whose labels the selector matches, and numbers that are not negative."""
+    """Common rules: the selector matches the template's labels, and counts are not negative."""
 
     def default(self, resource: ServedResource, body: Object) -> None:
         spec = body.get("spec") or {}
@@ -66,7 +66,7 @@ class _TemplateStrategy(KindStrategy):
 
 
 class SetStrategy(_TemplateStrategy):
-    """Deployments, replica sets and stateful sets differ in their defaults alone."""
+    """Deployments, ReplicaSets and StatefulSets differ only in their defaults."""
 
     def __init__(self, complete: Callable[[Object], Object]) -> None:
         self._complete = complete
@@ -76,7 +76,7 @@ class SetStrategy(_TemplateStrategy):
 
 
 class JobStrategy(_TemplateStrategy):
-    """Whoever deletes a job and says nothing about its pods leaves them behind, as it has always been."""
+    """Deleting a Job orphans its pods unless a propagation policy is given, for compatibility."""
 
     propagation = "Orphan"
 
@@ -104,7 +104,7 @@ class JobStrategy(_TemplateStrategy):
             yield Cause("FieldValueRequired", why, "spec.template.spec.restartPolicy")
 
     def check_change(self, resource: ServedResource, old: Object, new: Object, subresource: str) -> Iterable[Cause]:
-        """The template stays; only while a job is suspended may somebody still say where its pods go."""
+        """The template is immutable, except for scheduling directives while a Job is suspended."""
         yield from _unchanged(old, new, _IMMUTABLE_OF_JOBS)
         if not old["spec"].get("suspend"):
             yield from _unchanged(old, new, ("template",))

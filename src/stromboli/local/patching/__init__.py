@@ -1,1 +1,1 @@
-"""How changes are merged into objects: patches of all kinds, and who owns which field."""
+"""Merging of changes into objects: patches of all types, and field ownership."""

@@ -1,4 +1,4 @@
-"""What is applied must tell its list items apart: without their keys nobody could say whose they are."""
+"""Validation of applied lists: items need distinct keys, by which their owners are recorded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stromboli.local.patching.shapes import Shape
 
 
 def list_problems(value: Any, shape: Shape, path: Path = ()) -> Iterator[str]:
-    """Items without a key and items with the same one, in words for people."""
+    """Describe items without a key and items with the same key."""
     if isinstance(value, dict):
         for name, field in value.items():
             yield from list_problems(field, shape.field(name), (*path, f"f:{name}"))

@@ -1,7 +1,7 @@
-"""Server-side apply: a client says what it wants of an object, and owns just those fields.
+"""Server-side apply: a client declares fields of an object, and owns just those.
 
-Fields that somebody else owns and that would change are conflicts, unless forced. Fields that the client applied before
-and no longer names are removed when nobody else owns them.
+Changes of fields with another owner are conflicts, unless forced. Fields that the client applied before and no longer
+declares are removed if they have no other owner.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _KUBECTL = "kubectl"
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A field that would change and is somebody else's."""
+    """A field with another owner that would change."""
 
     field: Path
     owner: Manager
 
 
 class ApplyConflict(Exception):
-    """Others own fields that the apply would change (409)."""
+    """The apply would change fields of other owners (409)."""
 
     def __init__(self, conflicts: list[Conflict]) -> None:
         self.conflicts = sorted(conflicts, key=lambda conflict: (str(conflict.owner), conflict.field))
@@ -48,7 +48,7 @@ class ApplyConflict(Exception):
 
     @property
     def causes(self) -> list[dict[str, str]]:
-        """As `details.causes` of the answer."""
+        """The conflicts as `details.causes`."""
         return [
             {
                 "reason": "FieldManagerConflict",
@@ -70,7 +70,7 @@ class ApplyConflict(Exception):
 
 
 class ApplyRejected(Exception):
-    """Something that cannot be applied at all (400)."""
+    """A configuration that cannot be applied (400)."""
 
 
 def apply(
@@ -82,7 +82,7 @@ def apply(
     now: str,
     subresource: str = "",
 ) -> dict[str, Any]:
-    """The object after the apply: `live` itself when that changes nothing. Raises `ApplyConflict`."""
+    """Return the object after the apply: `live` itself if nothing changes. Raises `ApplyConflict`."""
     if (applied.get("metadata") or {}).get("managedFields") is not None:
         raise ApplyRejected("metadata.managedFields must be nil")
     wanted, shape = _applicable(applied, resource, subresource), shape_of(resource)
@@ -101,7 +101,7 @@ def apply(
 
 
 def _applicable(applied: dict[str, Any], resource: ServedResource, subresource: str) -> dict[str, Any]:
-    """Of what is applied, what this door may write; null is the same as not said."""
+    """The part of the applied configuration that this subresource may write; null means absent."""
     wanted = _without_nulls(applied)
     if subresource == "status":
         return {name: field for name, field in wanted.items() if name in ("apiVersion", "kind", "metadata", "status")}
@@ -117,7 +117,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _owners(live: dict[str, Any], applier: Manager, resource: ServedResource) -> tuple[list[Manager], Fields]:
-    """Everybody else, and what the applier owned until now."""
+    """The other managers, and the fields that the applier owned so far."""
     managers = read_managers(live) or [before_first_apply(live, resource)]
     former = next((each.fields for each in managers if each.identity == applier.identity), frozenset())
     return [each for each in managers if each.identity != applier.identity], former
@@ -128,7 +128,7 @@ def _owned(managers: Iterable[Manager]) -> Fields:
 
 
 def _changes(live: dict[str, Any], wanted: dict[str, Any], shape: Shape) -> Fields:
-    """The fields that are wanted with another value than they have."""
+    """The declared fields whose values differ."""
     have, want = leaves(ownable(live), shape), leaves(ownable(wanted), shape)
     return frozenset(path for path, value in want.items() if path not in have or have[path] != value)
 
@@ -136,7 +136,7 @@ def _changes(live: dict[str, Any], wanted: dict[str, Any], shape: Shape) -> Fiel
 def _after_takeover(
     live: dict[str, Any], wanted: dict[str, Any], others: list[Manager], applier: Manager, force: bool, shape: Shape
 ) -> list[Manager]:
-    """What is left to the others, who lose the fields that change. Raises where they have not been overruled."""
+    """The other managers without the fields that change. Raises ApplyConflict unless forced."""
     changes = _changes(live, wanted, shape)
     conflicts = [Conflict(path, other) for other in others for path in other.fields & changes]
     if conflicts and not force and not _was_applied_by_client(live, conflicts, applier, shape):
@@ -145,7 +145,7 @@ def _after_takeover(
 
 
 def _was_applied_by_client(live: dict[str, Any], conflicts: list[Conflict], applier: Manager, shape: Shape) -> bool:
-    """Whether all of it was applied by the same person with a client-side apply, which the annotation remembers."""
+    """Whether all conflicting fields come from a client-side apply, as its annotation records."""
     if applier.name != _KUBECTL:
         return False
     try:
@@ -163,7 +163,7 @@ def _annotations(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_last_applied(merged: dict[str, Any], applied: dict[str, Any], manager: str) -> dict[str, Any]:
-    """Keeps the annotation of client-side applies true, where there is one, so that people can go back."""
+    """Update the annotation of client-side apply, if there is one, so that clients can return to it."""
     annotations = _annotations(merged)
     if manager != _KUBECTL or _LAST_APPLIED not in annotations:
         return merged
@@ -173,7 +173,7 @@ def _with_last_applied(merged: dict[str, Any], applied: dict[str, Any], manager:
 
 
 def _recorded(live: dict[str, Any], applied: dict[str, Any]) -> dict[str, Any]:
-    """What is stored: the object as it is when only the times of the entries would change."""
+    """The object to store: the live one if only timestamps of entries would change."""
     unchanged = _content(applied) == _content(live) and _ownership(applied) == _ownership(live)
     return live if unchanged else applied
 
@@ -184,5 +184,5 @@ def _content(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _ownership(entry: dict[str, Any]) -> dict[tuple[str, str, str], Fields]:
-    """The fields of each manager, whenever it wrote them."""
+    """The fields of each manager, without times."""
     return {each.identity: each.fields for each in read_managers(entry)}

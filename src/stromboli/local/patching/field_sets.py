@@ -1,8 +1,7 @@
-"""Sets of fields as `metadata.managedFields` writes them (FieldsV1), and what two versions of an object differ in.
+"""Sets of fields (FieldsV1 of `metadata.managedFields`), and differences between versions of an object.
 
-A field is named by its path, a tuple of elements: `f:spec`, `f:containers`, `k:{"name":"main"}`, `f:image`. Elements of
-lists with keys are named by their keys and values of sets by themselves (`v:"x"`), so that a path means the same field
-wherever an item stands in its list.
+A field is a path, a tuple of elements: `f:spec`, `f:containers`, `k:{"name":"main"}`, `f:image`. Items of keyed lists
+are named by their keys and values of sets by themselves (`v:"x"`), so that a path is independent of positions.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from stromboli.local.patching.shapes import Shape
 Path = tuple[str, ...]
 Fields = frozenset[Path]
 
-#: What an item of a list with keys is, apart from its fields.
+#: The item of a keyed list itself, apart from its fields.
 _PRESENT: Any = object()
 _MEMBER = "."
 
@@ -25,7 +24,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def leaves(value: Any, shape: Shape) -> dict[Path, Any]:
-    """Every field that somebody can own, with its value."""
+    """Every field that can be owned, with its value."""
     found: dict[Path, Any] = {}
     _collect(value, shape, (), found)
     return found
@@ -47,7 +46,7 @@ def _collect(value: Any, shape: Shape, path: Path, found: dict[Path, Any]) -> No
 
 
 def list_elements(value: Any, shape: Shape) -> list[tuple[str, Any]]:
-    """The items of a list with their names; empty for what is one value: other lists, and items without their keys."""
+    """The items of a list with their names; empty for atomic lists, and for items without keys."""
     if not isinstance(value, list):
         return []
     if shape.is_set:
@@ -70,7 +69,7 @@ def element_name(item: dict[str, Any], shape: Shape) -> str:
 
 
 def changed_fields(old: Any, new: Any, shape: Shape) -> tuple[Fields, Fields]:
-    """What is new or different in `new`, and what is gone. Parts that are equal are not looked into."""
+    """Paths that are new or different in `new`, and paths that are gone. Equal parts are skipped."""
     before: dict[Path, Any] = {}
     after: dict[Path, Any] = {}
     _compare(old, new, shape, (), before, after)
@@ -107,7 +106,7 @@ def _compare_field(
 
 
 def encode_fields(fields: Iterable[Path]) -> dict[str, Any]:
-    """As FieldsV1: nested maps, where `.` marks a field that is a member although it has members below it."""
+    """Encode as FieldsV1: nested maps, where `.` marks a member that also has members below it."""
     root: dict[str, Any] = {}
     members = set(fields)
     for path in sorted(members):
@@ -120,14 +119,14 @@ def encode_fields(fields: Iterable[Path]) -> dict[str, Any]:
 
 
 def decode_fields(tree: Any) -> Fields:
-    """The set that FieldsV1 describes."""
+    """Decode FieldsV1."""
     found: set[Path] = set()
     _decode(tree, (), found)
     return frozenset(found)
 
 
 def _decode(tree: Any, path: Path, found: set[Path]) -> None:
-    """What is no description of fields describes none."""
+    """Invalid elements are ignored."""
     if not isinstance(tree, dict):
         return
     children = {element: below for element, below in tree.items() if _is_element(element)}
@@ -150,7 +149,7 @@ def _keys(text: str) -> Any:
 
 
 def describe(path: Path) -> str:
-    """For people: `.spec.containers[name="main"].image`."""
+    """A path as text: `.spec.containers[name="main"].image`."""
     return "".join(_describe_element(element) for element in path)
 
 

@@ -1,4 +1,4 @@
-"""The order of a merged list: what was asked for comes in the order asked, everything else keeps its place."""
+"""Order of a merged list: patched items in the order of the patch, other items at their positions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ K = TypeVar("K", bound=Hashable)
 
 
 def arranged(live: Sequence[K], named: Sequence[K]) -> list[K]:
-    """All keys of both, as strategic merges arrange them: those named in their own order, and every other one before
-    the first that was named and stood behind it.
+    """All keys of both, in the order of strategic merges: named keys in their own order, other keys before the first
+    named key that followed them.
     """
     places = {key: place for place, key in enumerate(live)}
     others = [key for key in live if key not in set(named)]
@@ -23,7 +23,7 @@ def arranged(live: Sequence[K], named: Sequence[K]) -> list[K]:
 
 
 def interleave(live: Sequence[K], wanted: Sequence[K]) -> list[K]:
-    """All keys of both: those wanted in their own order, those only live where they stood between the others."""
+    """All keys of both: the wanted ones in their own order, the live ones at their positions between."""
     places = {key: place for place, key in reversed([*enumerate(wanted)])}
     ordered: list[K] = []
     position = 0

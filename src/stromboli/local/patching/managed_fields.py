@@ -1,7 +1,7 @@
-"""Who set which field: the entries of `metadata.managedFields`, and how ordinary writes change them.
+"""Field ownership: the entries of `metadata.managedFields`, and their changes by ordinary writes.
 
-Objects that were never applied carry no entries, which keeps the writes of controllers cheap; the first apply then
-treats everything that is there as the work of one earlier manager.
+Objects that were never applied have no entries, which keeps the writes of controllers cheap; the first apply attributes
+existing fields to one earlier manager.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from stromboli.local.api_server.registry import ServedResource
 from stromboli.local.patching.field_sets import Fields, changed_fields, decode_fields, encode_fields, leaves
 from stromboli.local.patching.shapes import BUILT_IN, Shape, custom_shape
 
-#: Applies on the client's side are recorded from the start: to move them to the server's side takes their fields.
+#: Client-side apply is recorded from the start: migrating it to the server side needs its fields.
 CLIENT_SIDE_APPLY = "kubectl-client-side-apply"
 BEFORE_FIRST_APPLY = "before-first-apply"
 
-#: Fields of the server or of the object's identity: nobody owns them.
+#: Fields of the server or of the object's identity, which have no owner.
 _UNOWNED_METADATA = frozenset(
     {
         "creationTimestamp",
@@ -37,7 +37,7 @@ _UNOWNED_METADATA = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Manager:
-    """One entry: what a client owns by one way of writing."""
+    """One entry: the fields that a client owns by one operation."""
 
     name: str
     operation: str
@@ -64,28 +64,28 @@ def shape_of(resource: ServedResource) -> Shape:
 
 
 def ownable(entry: dict[str, Any]) -> dict[str, Any]:
-    """An object without what nobody owns."""
+    """The object without fields that have no owner."""
     metadata = {name: value for name, value in (entry.get("metadata") or {}).items() if name not in _UNOWNED_METADATA}
     rest = {name: value for name, value in entry.items() if name not in ("apiVersion", "kind", "metadata")}
     return {"metadata": metadata, **rest} if metadata else rest
 
 
 def with_identity(entry: dict[str, Any], live: dict[str, Any]) -> dict[str, Any]:
-    """The object with what is the server's taken from its stored version."""
+    """The object with the server's own fields of its stored version."""
     metadata = {name: value for name, value in entry["metadata"].items() if name not in _UNOWNED_METADATA}
     kept = {name: value for name, value in live["metadata"].items() if name in _UNOWNED_METADATA}
     return {**entry, "metadata": {**metadata, **kept}}
 
 
 def read_managers(entry: dict[str, Any]) -> list[Manager]:
-    """The entries of an object; what cannot be read is left out."""
+    """The entries of an object; unreadable ones are left out."""
     written = (entry.get("metadata") or {}).get("managedFields")
     entries = written if isinstance(written, list) else []
     return [_read(each) for each in entries if isinstance(each, dict) and each.get("manager")]
 
 
 def with_managers(entry: dict[str, Any], managers: Iterable[Manager]) -> dict[str, Any]:
-    """The object with these entries, without those that own nothing."""
+    """The object with these entries, without empty ones."""
     owning = sorted((each for each in managers if each.fields), key=lambda each: (each.operation, each.time, each.name))
     metadata = {name: value for name, value in (entry.get("metadata") or {}).items() if name != "managedFields"}
     if owning:
@@ -94,7 +94,7 @@ def with_managers(entry: dict[str, Any], managers: Iterable[Manager]) -> dict[st
 
 
 def before_first_apply(live: dict[str, Any], resource: ServedResource) -> Manager:
-    """All that is there before anything was recorded. The status is not: those who apply do not write it."""
+    """Existing fields before the first record, without the status, which clients do not apply."""
     owned = ownable(live)
     if resource.status_subresource:
         owned.pop("status", None)
@@ -111,10 +111,9 @@ def record_update(
     resource: ServedResource,
     now: str,
 ) -> dict[str, Any]:
-    """`new` with its managers after a create, update or patch; `new` itself when nothing is recorded for the object.
+    """`new` with its managers after a create, update or patch; `new` itself if nothing is recorded for the object.
 
-    Entries that the writer sends replace those that were there, so that ownership can be moved; a writer that leaves
-    them out does not lose them.
+    Entries sent by the writer replace the stored ones, so that ownership can be moved; absent entries are kept.
     """
     written = (new.get("metadata") or {}).get("managedFields")
     recorded = (old.get("metadata") or {}).get("managedFields") if old is not None else None
@@ -135,7 +134,7 @@ def _writer(manager: str, subresource: str, resource: ServedResource, now: str) 
 
 
 def _after_write(managers: list[Manager], changed: Fields, gone: Fields, writer: Manager) -> list[Manager]:
-    """Who writes a field owns it alone; what is gone is nobody's."""
+    """The writer becomes the only owner of the changed fields; removed fields have no owner."""
     own = next((each.fields for each in managers if each.identity == writer.identity), frozenset())
     others = [each for each in managers if each.identity != writer.identity]
     kept = [replace(each, fields=each.fields - changed - gone) for each in others]

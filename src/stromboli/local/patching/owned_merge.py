@@ -1,4 +1,4 @@
-"""Merging what a client applies into what is there, and taking out what it no longer applies."""
+"""Merging of an applied configuration, and removal of fields that it no longer has."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stromboli.local.patching.shapes import Shape
 
 
 def merge(live: Any, wanted: Any, shape: Shape) -> Any:
-    """`live` with every field that is wanted; lists with keys and sets keep what is not named."""
+    """`live` with every wanted field; keyed lists and sets keep other items."""
     if isinstance(live, dict) and isinstance(wanted, dict) and not shape.is_atomic_map:
         merged = dict(live)
         for name, field in wanted.items():
@@ -29,7 +29,7 @@ def _item(have: dict[str, Any], want: dict[str, Any], name: str, shape: Shape) -
 
 
 def prune(merged: dict[str, Any], dropped: Fields, kept: Fields, shape: Shape) -> dict[str, Any]:
-    """Without the dropped fields that hold nothing which is kept."""
+    """The object without dropped fields, except parents of kept fields."""
     needed = frozenset(path[:depth] for path in kept for depth in range(1, len(path) + 1))
     for path in sorted(dropped - needed, key=len):
         merged = _without(merged, path, 0, needed, shape)
@@ -37,9 +37,9 @@ def prune(merged: dict[str, Any], dropped: Fields, kept: Fields, shape: Shape) -
 
 
 def _without(value: Any, path: Path, depth: int, needed: Fields, shape: Shape) -> Any:
-    """The value, which stands `depth` elements down the path, without the field at its end.
+    """The value, `depth` elements down the path, without the field at its end.
 
-    What becomes empty by that goes too, unless somebody owns it.
+    Parents that become empty are removed as well, unless they have an owner.
     """
     if isinstance(value, list):
         return _without_element(value, path, depth, needed, shape)

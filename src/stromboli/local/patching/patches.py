@@ -1,6 +1,6 @@
-"""The patches whose meaning does not depend on the kind: JSON merge patch (RFC 7386) and JSON patch (RFC 6902).
+"""Patches that do not depend on the kind: JSON merge patch (RFC 7386) and JSON patch (RFC 6902).
 
-Patches never change what they are given: stored objects are shared by lists, watches and history.
+Patches never change their input: stored objects are shared by lists, watches and history.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ MAX_OPERATIONS = 10_000
 
 
 class PatchFailed(Exception):
-    """A well-formed patch that does not fit the object: a path that is not there, a test that fails (422)."""
+    """A well-formed patch that does not fit the object: a missing path, a failed test (422)."""
 
 
 class MalformedPatch(Exception):
-    """Something that is no patch at all (400)."""
+    """An invalid patch (400)."""
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
@@ -35,7 +35,7 @@ def merge_patch(target: Any, patch: Any) -> Any:
 
 
 def json_patch(target: Any, operations: Any) -> Any:
-    """RFC 6902: all operations in order, or none of them."""
+    """RFC 6902: all operations in order, or none."""
     if not isinstance(operations, list):
         raise MalformedPatch("a JSON patch is a list of operations")
     if len(operations) > MAX_OPERATIONS:
@@ -116,7 +116,7 @@ def _add(document: Any, path: list[str], value: Any) -> Any:
 
 
 def _remove(document: Any, path: list[str]) -> tuple[Any, Any]:
-    """The document without what stood at the path, and what stood there."""
+    """The document without the value at the path, and that value."""
     removed = _find(document, path)
     if not path:
         return None, removed
@@ -149,7 +149,7 @@ def _test(document: Any, path: list[str], expected: Any) -> Any:
 
 
 def _same(left: Any, right: Any) -> bool:
-    """Equality of JSON, where `true` is not 1."""
+    """Equality of JSON values, where `true` is not 1."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, dict) and isinstance(right, dict):

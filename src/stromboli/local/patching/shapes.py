@@ -1,7 +1,7 @@
-"""How the parts of an object merge: field by field, as a list with keys, as a set, or as one value.
+"""Merge shapes: how the parts of an object merge, field by field, as a keyed list, as a set, or atomically.
 
-What is built in carries its rules in a table of field names, since the same names merge alike in every kind; a custom
-resource declares them in its schema. Patches and server-side apply walk objects along a shape.
+Built-in kinds have a table of field names, since the same names merge alike in every kind; a custom resource declares
+its shape in the schema. Patches and server-side apply walk objects along a shape.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 
-#: Fields that tell the items of a list apart. A strategic merge looks only at the first of them.
+#: Key fields of list items. A strategic merge uses only the first of them.
 _KEYED_LISTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_CONTAINERS, ("name",)),
     "addresses": ("type",),
@@ -35,7 +35,7 @@ _KEYED_LISTS: dict[str, tuple[str, ...]] = {
     "webhooks": ("name",),
 }
 
-#: Fields whose meaning depends on what they stand in.
+#: Fields whose shape depends on their parent.
 _KEYED_LISTS_BY_PARENT: dict[tuple[str, str], tuple[str, ...]] = {
     **{(parent, "ports"): ("containerPort", "protocol") for parent in _CONTAINERS},
     ("spec", "ports"): ("port", "protocol"),
@@ -44,7 +44,7 @@ _KEYED_LISTS_BY_PARENT: dict[tuple[str, str], tuple[str, ...]] = {
 
 _SETS = frozenset({"finalizers", "podCIDRs"})
 
-#: Maps that are one value: a selector is replaced, never mixed.
+#: Atomic maps: a selector is replaced, never merged.
 _ATOMIC_MAPS = frozenset(
     {
         "claimRef",
@@ -69,16 +69,16 @@ _KEY_DEFAULTS: dict[str, Any] = {"protocol": "TCP"}
 
 
 class Shape(Protocol):
-    """One place in an object."""
+    """The shape of one part of an object."""
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The fields that tell list items apart; empty where a list has none."""
+        """The key fields of list items; empty for a list without keys."""
         ...
 
     @property
     def is_set(self) -> bool:
-        """A list of plain values, each at most once."""
+        """A list of distinct scalars."""
         ...
 
     @property
@@ -87,7 +87,7 @@ class Shape(Protocol):
         ...
 
     def key_default(self, key: str) -> Any:
-        """What an item means that leaves the key out."""
+        """The default of an absent key field."""
         ...
 
     def field(self, name: str) -> Shape: ...
@@ -97,7 +97,7 @@ class Shape(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BuiltInShape:
-    """The rules of the built-in kinds, found by the name of a field and of what it stands in."""
+    """Shapes of built-in kinds, by the names of a field and of its parent."""
 
     name: str
     keys: tuple[str, ...]
@@ -111,20 +111,20 @@ class BuiltInShape:
         return built_in_shape(name, self.name)
 
     def item(self) -> Shape:
-        """Items keep the name of their list: `ports` means something else in `containers` than in a Service."""
+        """Items keep the name of their list: `ports` of `containers` differ from those of a Service."""
         return self
 
 
 @lru_cache(maxsize=4096)
 def built_in_shape(name: str, parent: str = "") -> BuiltInShape:
-    """Shapes are met again with every object, so that each is made once."""
+    """Cached: every object uses the same shapes."""
     keys = _KEYED_LISTS_BY_PARENT.get((parent, name)) or _KEYED_LISTS.get(name, ())
     return BuiltInShape(name, keys, name in _SETS, name in _ATOMIC_MAPS)
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaShape:
-    """The rules that a structural schema declares with `x-kubernetes-list-type` and its relatives."""
+    """Shapes declared by a structural schema with `x-kubernetes-list-type` and related keywords."""
 
     schema: dict[str, Any]
     is_root: bool = False
@@ -160,7 +160,7 @@ BUILT_IN: Shape = built_in_shape("")
 
 
 def custom_shape(schema: dict[str, Any] | None) -> Shape:
-    """The shape of a custom resource; without a schema, lists are single values."""
+    """The shape of a custom resource; without a schema, lists are atomic."""
     return SchemaShape(_schema(schema), is_root=True)
 
 

@@ -1,7 +1,7 @@
-"""Strategic merge patches: merge patches that know which lists have keys, and carry directives for the rest.
+"""Strategic merge patches: merge patches with keyed lists and directives.
 
 `$patch` replaces or deletes a map or an item, `$retainKeys` clears the other branches of a union,
-`$deleteFromPrimitiveList/x` takes values out of a set, and `$setElementOrder/x` says how a list is ordered afterwards.
+`$deleteFromPrimitiveList/x` removes values from a set, and `$setElementOrder/x` defines the order of a list.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ORDER_PREFIX = "$setElementOrder/"
 
 
 def strategic_merge(target: dict[str, Any], patch: Any) -> dict[str, Any]:
-    """`target` with the patch merged into it. Unchanged parts are shared with `target`, nothing is changed in place."""
+    """Merge the patch into `target`. Unchanged parts are shared with `target`, nothing is changed in place."""
     if not isinstance(patch, dict):
         raise MalformedPatch("a strategic merge patch is an object")
     return _merge_map(target, patch, BUILT_IN)
@@ -85,7 +85,7 @@ def _merge_items(items: list[Any], patch: list[Any], shape: Shape) -> list[Any]:
 
 
 def _arranged(items: list[Any], live: list[Any], named: list[Any], key: str) -> list[Any]:
-    """The items in the order of their keys: where they stood, and as they were named. Some keys may have no item."""
+    """The items ordered by key: by position, and by the named order. Some keys may have no item."""
     by_key: dict[Any, list[Any]] = {}
     for item, value in zip(items, _plain([item.get(key) for item in items]), strict=True):
         by_key.setdefault(value, []).append(item)
@@ -119,7 +119,7 @@ def _ordered(items: list[Any], order: list[Any], shape: Shape) -> list[Any]:
 
 
 def _plain(values: list[Any]) -> list[Any]:
-    """Values by which items can be told apart; lists and objects are none."""
+    """Scalars by which items can be compared; rejects lists and objects."""
     if any(isinstance(value, dict | list) for value in values):
         raise MalformedPatch("a list or an object stands where a plain value is expected")
     return values
@@ -132,7 +132,7 @@ def _retained(merged: dict[str, Any], retained: Any) -> dict[str, Any]:
 
 
 def _cleaned(value: Any) -> Any:
-    """What is put in place of something else: without directives, and without what was to be removed."""
+    """A replacement value without directives and without removed parts."""
     if isinstance(value, dict):
         fields = {name: field for name, field in value.items() if not name.startswith("$") and field is not None}
         return {name: _cleaned(field) for name, field in fields.items()}

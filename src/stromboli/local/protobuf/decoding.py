@@ -1,7 +1,7 @@
-"""From a binary body to the object it means.
+"""From a protobuf body to an object.
 
-A body is an envelope that names the kind, around the message of that kind. A kind or field that is not in the tables is
-refused by name: to leave it out in silence would store something else than was sent. Clients can always send JSON.
+A body is an envelope with the kind, around the message of that kind. Unknown kinds and fields are rejected by name:
+dropping them would store something else than was sent. Clients can always send JSON.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def decode_body(body: bytes) -> dict[str, Any]:
-    """The object in a binary body, as the same object in JSON would be."""
+    """Decode a protobuf body to the object that the same body in JSON would be."""
     if not body.startswith(_MAGIC):
         raise Malformed("the body does not begin as a Kubernetes message")
     envelope = dict(fields(body[len(_MAGIC) :]))
@@ -108,7 +108,7 @@ def _raw_json(value: int | bytes) -> Any:
 
 
 def _moment(value: int | bytes) -> datetime | None:
-    """None for the zero time, which clients send for a time that is not set."""
+    """None for the zero time, which clients send for an unset time."""
     parts = dict(fields(_bytes(value)))
     seconds, nanoseconds = _int(parts.get(1, 0)), _int(parts.get(2, 0))
     if seconds <= 0:

@@ -1,9 +1,9 @@
-"""The numbers of the fields of each message, which are written down in `messages.txt`.
+"""Field numbers of the messages, from `messages.txt`.
 
 A field is its number, its name in JSON and its type: `string`, `int`, `bool`, `bytes`, the name of a message, or one of
 the special forms of `decoding.py`. `*` before a type is a list and `map:` a map by strings. `?` after a type means that
-an empty value says something (a pointer in the clients' code), while otherwise empty values are as good as none. The
-name `=` means that the fields of the message stand in the surrounding object.
+an empty value is significant (a pointer in the clients' code); other empty values are dropped. The name `=` inlines the
+fields of the message into the parent.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def messages() -> dict[str, dict[int, FieldForm]]:
 
 
 def message_of(api_version: str, kind: str) -> str | None:
-    """The message that a kind is sent as; kinds that share their name with another say their group."""
+    """The message of a kind; kinds with ambiguous names include their group."""
     return next((name for name in (f"{api_version}.{kind}", kind) if name in messages()), None)
 
 

@@ -1,4 +1,4 @@
-"""The wire format of protocol buffers: numbered fields, each a number or a run of bytes."""
+"""The wire format of protocol buffers: numbered fields with integers or bytes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ _FIXED_SIZES = {_FIXED64: 8, _FIXED32: 4}
 
 
 class Malformed(Exception):
-    """Bytes that are no message, or not one that is understood."""
+    """An invalid or unsupported message."""
 
 
 def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The fields in the order in which they stand; a repeated field stands several times."""
+    """The fields in their order; a repeated field occurs several times."""
     position = 0
     while position < len(message):
         tag, position = _varint(message, position)
@@ -33,7 +33,7 @@ def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def signed(value: int) -> int:
-    """Negative numbers stand as their complement in 64 bits."""
+    """Negative numbers are 64-bit two's complements."""
     return value - (1 << 64) if value >= 1 << 63 else value
 
 

@@ -1,1 +1,1 @@
-"""A whole cluster in one process: API server, nodes, controllers and the scheduler, talking over a socket."""
+"""`stromboli up`: API server, simulated nodes, controllers and the scheduler in one process."""

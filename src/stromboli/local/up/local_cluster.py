@@ -1,7 +1,7 @@
-"""A cluster to play with.
+"""A local cluster in one process.
 
-Its parts are those of a real cluster, or stand in for them, and they know each other only through the API server:
-each has a connection of its own, as it would have in a process of its own.
+Its parts are those of a real cluster, or fakes of them, and communicate only through the API server: each has a
+connection of its own, as it would have in a separate process.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.options import Options
 from stromboli.scheduler.policy import Policy
 
-#: Simulated nodes only say that they have GPUs.
+#: Simulated nodes have no real GPUs.
 _FAKE_GPUS = {"gpusharing": {"fake": "true"}}
 
 
 @dataclass(slots=True)
 class LocalCluster:
-    """A running cluster. `client` is for whoever plays with it."""
+    """A running cluster. `client` is for its user."""
 
     server: ApiServer
     client: Client
@@ -40,7 +40,7 @@ class LocalCluster:
     _tasks: list[asyncio.Task[Any]] = field(default_factory=list)
 
     async def until_failure(self) -> None:
-        """Returns never, unless a part of the cluster fails; raises what it raised."""
+        """Wait until a part of the cluster fails, and raise its error."""
         done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             task.result()
@@ -54,7 +54,7 @@ async def playground(
     options: Options | None = None,
     server: ApiServer | None = None,
 ) -> AsyncIterator[LocalCluster]:
-    """Start a cluster with these nodes; everything in it is gone when it ends."""
+    """Start a cluster with these nodes; it ends with the context."""
     options = options or Options()
     async with contextlib.AsyncExitStack() as stack:
         server = await stack.enter_async_context(server or ApiServer())
@@ -90,7 +90,7 @@ async def _running(running: LocalCluster, parts: Sequence[Awaitable[None]]) -> A
 
 @contextlib.asynccontextmanager
 async def _binding(running: LocalCluster, binder: Binder) -> AsyncIterator[None]:
-    """There is no other binder, so this one leads."""
+    """Run the binder as leader: there is no other."""
     binder.lead()
     task = asyncio.ensure_future(binder.run())
     running._tasks.append(task)
@@ -103,7 +103,7 @@ async def _binding(running: LocalCluster, binder: Binder) -> AsyncIterator[None]
 
 @contextlib.asynccontextmanager
 async def _scheduling(running: LocalCluster) -> AsyncIterator[None]:
-    """The scheduler ends first, and in good order, while everybody it talks to is still there."""
+    """Run the scheduler; it stops first, while the other parts still run."""
     task = asyncio.ensure_future(running.scheduler.run())
     running._tasks.append(task)
     try:

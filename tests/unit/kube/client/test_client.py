@@ -145,7 +145,7 @@ REQUESTS: list[tuple[str, Callable[[Client], Awaitable[Any]], str, str, dict[str
 @pytest.mark.parametrize(
     ("title", "call", "method", "path", "query", "sent"), REQUESTS, ids=[row[0] for row in REQUESTS]
 )
-async def test_what_is_asked(
+async def test_requests(
     title: str,
     call: Callable[[Client], Awaitable[Any]],
     method: str,
@@ -162,21 +162,21 @@ async def test_what_is_asked(
     assert request.headers["User-Agent"].startswith("stromboli/")
 
 
-async def test_kinds_of_patches_are_told_apart_by_their_content_type(client: Client, server: LittleServer) -> None:
+async def test_patch_content_type(client: Client, server: LittleServer) -> None:
     server.play(responses.body(OBJECT), times=None)
     for kind in PatchKind:
         await client.patch(PODS, "a", {}, kind=kind)
     assert [request.headers["Content-Type"] for request in server.requests] == [kind.value for kind in PatchKind]
 
 
-async def test_names_cannot_leave_their_place_in_the_path(client: Client, server: LittleServer) -> None:
+async def test_names_are_quoted_in_paths(client: Client, server: LittleServer) -> None:
     server.play(responses.body(OBJECT))
     await client.get(PODS, "../../secrets?x=1", namespace="d")
     assert server.requests[0].path == "/api/v1/namespaces/d/pods/../../secrets?x=1"
     assert server.requests[0].query == {}
 
 
-async def test_a_list_is_all_its_pages(client: Client, server: LittleServer) -> None:
+async def test_list_joins_pages(client: Client, server: LittleServer) -> None:
     for name in "abcde":
         server.put(name)
     listing = await client.list(PODS, limit=2, label_selector="a=b", field_selector="spec.nodeName=")
@@ -186,7 +186,7 @@ async def test_a_list_is_all_its_pages(client: Client, server: LittleServer) -> 
     assert all(request.query["labelSelector"] == "a=b" for request in server.requests)
 
 
-async def test_an_object_that_cannot_be_read_does_not_hide_the_others(client: Client, server: LittleServer) -> None:
+async def test_unreadable_object_does_not_hide_others(client: Client, server: LittleServer) -> None:
     server.put("a")
     server.put("b", spec={"containers": 3})
     server.put("c", spec=None)
@@ -228,19 +228,19 @@ REFUSALS = [
         r"502: <h1>Bad\x1b[2J gateway</h1>",
         None,
     ),
-    ("silent", responses.body(b"", status=500), "500: the server did not say why", None),
+    ("silent", responses.body(b"", status=500), "500: the server gave no reason", None),
     ("odd header", responses.answer(503, "x", "y", headers={"Retry-After": "soon"}), "503 x: y", None),
     (
         "elsewhere",
         responses.body(b"", status=302, headers={"Location": "http://127.0.0.1:1/"}),
-        "302: the server sends us elsewhere; is the address that of an API server?",
+        "302: the server redirects; is the address that of an API server?",
         None,
     ),
 ]
 
 
 @pytest.mark.parametrize(("title", "trick", "words", "retry_after"), REFUSALS, ids=[row[0] for row in REFUSALS])
-async def test_a_refusal_says_why(
+async def test_error_response(
     title: str, trick: Any, words: str, retry_after: float | None, client: Client, server: LittleServer
 ) -> None:
     server.play(trick)
@@ -257,23 +257,23 @@ async def test_retry_after_may_be_a_date(client: Client, server: LittleServer) -
     assert 50 < (error.retry_after or 0) <= 60
 
 
-async def test_silence_may_mean_that_it_was_done(server: LittleServer) -> None:
+async def test_timeout_leaves_outcome_unknown(server: LittleServer) -> None:
     server.play(responses.hang)
     async with Client(server.connection, timeout=0.1) as client:
         error = await failure(client.bind("d", "a", "u", "n1"))
     assert isinstance(error, Unreachable)
     assert error.sent
-    assert str(error) == "POST /api/v1/namespaces/d/pods/a/binding: no answer in time"
+    assert str(error) == "POST /api/v1/namespaces/d/pods/a/binding: no response in time"
 
 
-async def test_a_cut_may_mean_that_it_was_done(client: Client, server: LittleServer) -> None:
+async def test_cut_connection_leaves_outcome_unknown(client: Client, server: LittleServer) -> None:
     server.play(responses.cut)
     error = await failure(client.bind("d", "a", "u", "n1"))
     assert isinstance(error, Unreachable)
     assert error.outcome_unknown
 
 
-async def test_a_closed_door_means_that_nothing_was_done(server: LittleServer) -> None:
+async def test_refused_connection_was_not_sent(server: LittleServer) -> None:
     nobody = replace(server.connection, server="http://127.0.0.1:1")
     async with Client(nobody) as client:
         error = await failure(client.bind("d", "a", "u", "n1"))
@@ -292,7 +292,7 @@ GARBLED = {
 
 
 @pytest.mark.parametrize("content", GARBLED.values(), ids=GARBLED.keys())
-async def test_an_answer_that_cannot_be_read_is_no_answer(content: bytes, client: Client, server: LittleServer) -> None:
+async def test_unreadable_response_leaves_outcome_unknown(content: bytes, client: Client, server: LittleServer) -> None:
     server.play(responses.body(content), times=None)
     for attempt in (client.get(PODS, "a"), client.list(PODS), client.patch(PODS, "a", {})):
         error = await failure(attempt)
@@ -300,11 +300,11 @@ async def test_an_answer_that_cannot_be_read_is_no_answer(content: bytes, client
         assert error.outcome_unknown
 
 
-async def test_an_answer_without_end_is_not_read_to_its_end(server: LittleServer) -> None:
+async def test_oversized_response_is_aborted(server: LittleServer) -> None:
     server.play(responses.body(b"x" * 3_000_000))
     async with Client(server.connection, largest_answer=1 << 20) as client:
         error = await failure(client.get(PODS, "a"))
-    assert str(error) == "the answer is larger than 1 MiB; ask for smaller pages"
+    assert str(error) == "the response is larger than 1 MiB; ask for smaller pages"
 
 
 # -- who asks ---------------------------------------------------------------------------------------------------
@@ -324,7 +324,7 @@ class Renewable(Anonymous):
 
 
 @pytest.mark.parametrize("watch", [False, True], ids=["request", "watch"])
-async def test_a_refused_token_is_renewed_once(watch: bool, server: LittleServer) -> None:
+async def test_rejected_token_is_renewed_once(watch: bool, server: LittleServer) -> None:
     server.play(responses.answer(401, "Unauthorized"))
     server.play(responses.lines(OBJECT, b"\n") if watch else responses.body(OBJECT))
     async with Client(replace(server.connection, credentials=Renewable("old", "new"))) as client:
@@ -339,7 +339,7 @@ async def test_a_refused_token_is_renewed_once(watch: bool, server: LittleServer
 @pytest.mark.parametrize(
     ("tokens", "asked"), [(["old"], 1), (["old", "new", "newer"], 2)], ids=["nothing new", "also refused"]
 )
-async def test_a_token_that_stays_refused_is_an_error(tokens: list[str], asked: int, server: LittleServer) -> None:
+async def test_token_rejected_twice_is_an_error(tokens: list[str], asked: int, server: LittleServer) -> None:
     server.play(responses.answer(401, "Unauthorized", "no"), times=None)
     async with Client(replace(server.connection, credentials=Renewable(*tokens))) as client:
         error = await failure(client.get(PODS, "a"))
@@ -347,7 +347,7 @@ async def test_a_token_that_stays_refused_is_an_error(tokens: list[str], asked: 
     assert len(server.requests) == asked
 
 
-async def test_no_token_no_request(server: LittleServer) -> None:
+async def test_request_without_token_is_not_sent(server: LittleServer) -> None:
     async with Client(replace(server.connection, credentials=TokenFile("/nowhere/token"))) as client:
         error = await failure(client.get(PODS, "a"))
     assert isinstance(error, Unreachable)
@@ -363,7 +363,7 @@ async def read(client: Client, **options: Any) -> list[bytes]:
         return [line async for line in lines]
 
 
-async def test_watches_ask_for_plain_text(client: Client, server: LittleServer) -> None:
+async def test_watch_disables_compression(client: Client, server: LittleServer) -> None:
     server.play(responses.lines(b"one\ntw", b"o\n\nthree\n"))
     assert await read(client) == [b"one", b"two", b"three"]
     assert server.requests[0].headers["Accept-Encoding"] == "identity"
@@ -374,20 +374,20 @@ async def test_lists_may_be_compressed(client: Client, server: LittleServer) -> 
     assert "gzip" in server.requests[0].headers["Accept-Encoding"]
 
 
-async def test_every_member_of_a_compressed_watch_is_read(client: Client, server: LittleServer) -> None:
+async def test_every_member_of_compressed_watch_is_read(client: Client, server: LittleServer) -> None:
     """Servers compress flush by flush, perhaps also for those who did not ask; every flush is a file of its own."""
     told = [event("ADDED", pod(f"p{number}")) for number in range(300)]
     server.play(responses.gzip_members(*told))
     assert await read(client) == [line.rstrip() for line in told]
 
 
-async def test_a_silent_watch_ends(client: Client, server: LittleServer) -> None:
+async def test_idle_watch_ends(client: Client, server: LittleServer) -> None:
     server.play(responses.lines(b"one\n", then_hang=True))
     error = await failure(read(client, idle_seconds=0.1))
     assert isinstance(error, Unreachable)
 
 
-async def test_leaving_a_watch_early_leaves_nothing_behind(client: Client, server: LittleServer) -> None:
+async def test_cancelled_watch_closes_connection(client: Client, server: LittleServer) -> None:
     server.play(responses.lines(b"one\n", then_hang=True))
     async with client.stream("/api/v1/pods", {"watch": "true"}) as lines:
         async for _ in lines:
@@ -395,7 +395,7 @@ async def test_leaving_a_watch_early_leaves_nothing_behind(client: Client, serve
     assert await client.list(PODS)
 
 
-async def test_what_the_reader_raises_is_left_alone(client: Client, server: LittleServer) -> None:
+async def test_exception_of_reader_is_propagated(client: Client, server: LittleServer) -> None:
     server.play(responses.lines(b"one\n"))
 
     async def read_badly() -> None:
@@ -410,7 +410,7 @@ async def test_what_the_reader_raises_is_left_alone(client: Client, server: Litt
 # -- pace -------------------------------------------------------------------------------------------------------
 
 
-async def test_requests_keep_to_the_rate(server: LittleServer) -> None:
+async def test_requests_are_rate_limited(server: LittleServer) -> None:
     server.play(responses.body(OBJECT), times=None)
     async with Client(server.connection, qps=100, burst=5) as client:
         began = time.monotonic()
@@ -421,7 +421,7 @@ async def test_requests_keep_to_the_rate(server: LittleServer) -> None:
 # -- who may write ----------------------------------------------------------------------------------------------
 
 
-async def test_what_must_not_be_written_any_more_is_not_sent(server: LittleServer) -> None:
+async def test_write_after_lost_leadership_is_not_sent(server: LittleServer) -> None:
     """It was allowed when it was asked for; opening the connection took its time."""
     allowed = True
 
@@ -432,7 +432,7 @@ async def test_what_must_not_be_written_any_more_is_not_sent(server: LittleServe
     async with Client(server.connection, timeout=5, may_write=lambda: allowed) as client:
         asyncio.get_running_loop().call_soon(forbid)
         error = await failure(client.create(PODS, {"metadata": {"name": "a", "namespace": "d"}}))
-        assert "not in charge any more" in str(error)
+        assert "not the leader any more" in str(error)
         assert (error.outcome_unknown, server.requests) == (False, [])
         await client.list(PODS)
         allowed = True

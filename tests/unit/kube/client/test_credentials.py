@@ -34,7 +34,7 @@ class Clock:
         return self.now
 
 
-async def test_a_token_file_is_read_again_after_a_minute(tmp_path: Path) -> None:
+async def test_token_file_is_reloaded_after_a_minute(tmp_path: Path) -> None:
     file, clock = tmp_path / "token", Clock()
     file.write_text("one\n")
     credentials = TokenFile(str(file), clock)
@@ -46,7 +46,7 @@ async def test_a_token_file_is_read_again_after_a_minute(tmp_path: Path) -> None
     assert seen == ["Bearer one", "Bearer one", "Bearer two", "Bearer two"]
 
 
-async def test_a_token_file_is_read_again_when_the_token_is_refused(tmp_path: Path) -> None:
+async def test_token_file_is_reloaded_after_401(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("one")
     credentials = TokenFile(str(file))
@@ -59,7 +59,7 @@ async def test_a_token_file_is_read_again_when_the_token_is_refused(tmp_path: Pa
     assert not await credentials.renew()
 
 
-async def test_an_empty_token_file_is_a_problem(tmp_path: Path) -> None:
+async def test_empty_token_file_raises(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text(" ")
     with pytest.raises(CredentialsProblem, match="is empty; write a token to it"):
@@ -92,19 +92,19 @@ async def token(credentials: ExecPlugin) -> str:
     return (await credentials.headers())["Authorization"]
 
 
-async def test_a_program_is_run_once(tmp_path: Path) -> None:
+async def test_exec_plugin_runs_once(tmp_path: Path) -> None:
     credentials = plugin(tmp_path, "2999-01-01T00:00:00Z", environment={"PREFIX": "t"})
     assert [await token(credentials), await token(credentials)] == ["Bearer t1", "Bearer t1"]
     request = json.loads((tmp_path / "runs.request").read_text())
     assert request == {"apiVersion": VERSION, "kind": "ExecCredential", "spec": {"interactive": False}}
 
 
-async def test_what_expired_is_asked_for_again(tmp_path: Path) -> None:
+async def test_expired_credentials_run_exec_plugin_again(tmp_path: Path) -> None:
     credentials = plugin(tmp_path, "2001-01-01T00:00:00Z")
     assert [await token(credentials), await token(credentials)] == ["Bearer 1", "Bearer 2"]
 
 
-async def test_what_was_refused_is_asked_for_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_rejected_credentials_run_exec_plugin_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     credentials = plugin(tmp_path)
     assert await token(credentials) == "Bearer 1"
     assert await credentials.renew()
@@ -122,22 +122,22 @@ PROBLEMS = [
     (ExecProgram("/nowhere/at-all"), "cannot be run (No such file or directory); install it or correct the command"),
     (ExecProgram("/nowhere/at-all", install_hint="get it"), "cannot be run (No such file or directory); get it"),
     (script("import sys; sys.exit('not logged in')"), "failed with code 1: not logged in; run it by hand"),
-    (script("print('{}')"), "did not answer with an ExecCredential"),
+    (script("print('{}')"), "did not print an ExecCredential"),
     (
         script('print(\'{"apiVersion": "client.authentication.k8s.io/v1beta1", "status": {}}\')'),
-        f"answered in client.authentication.k8s.io/v1beta1, not {VERSION}; correct apiVersion in the kubeconfig",
+        f"printed client.authentication.k8s.io/v1beta1, not {VERSION}; correct apiVersion in the kubeconfig",
     ),
 ]
 
 
 @pytest.mark.parametrize(("program", "words"), PROBLEMS, ids=["missing", "hint", "fails", "mumbles", "another version"])
-async def test_a_program_that_does_not_help(program: ExecProgram, words: str) -> None:
+async def test_failing_exec_plugin(program: ExecProgram, words: str) -> None:
     with pytest.raises(CredentialsProblem) as caught:
         await ExecPlugin(program, Trust()).headers()
     assert words in str(caught.value)
 
 
-async def test_a_program_that_failed_is_not_run_for_every_request(tmp_path: Path) -> None:
+async def test_failed_exec_plugin_is_not_run_for_every_request(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     credentials = ExecPlugin(script(f"open({str(runs)!r}, 'a').write('x'); raise SystemExit(1)"), Trust())
     for _ in range(3):
@@ -146,7 +146,7 @@ async def test_a_program_that_failed_is_not_run_for_every_request(tmp_path: Path
     assert runs.read_text() == "x"
 
 
-async def test_a_program_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_endless_exec_plugin_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stromboli.kube.client.config.exec_plugin.MAX_RUN_SECONDS", 0.1)
     with pytest.raises(CredentialsProblem, match="did not end within 0 s; run it by hand"):
         await script("import time; time.sleep(60)").run()
@@ -200,7 +200,7 @@ async def seen(path: str) -> list[str | None]:
         return json.loads(await client.request("GET", "/me"))
 
 
-async def test_certificates_from_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_certificate_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the kubeconfig, in files that are replaced, and from a program; together with a token, and after a 401."""
     authority = Authority()
     context = authority.server_context(authority.issue("kubernetes", "127.0.0.1"), str(tmp_path))
@@ -230,7 +230,7 @@ async def test_certificates_from_everywhere(tmp_path: Path, monkeypatch: pytest.
             assert json.loads(await client.request("GET", "/me"))[0] == "second"
 
 
-async def test_a_program_may_give_a_certificate_and_know_the_cluster(tmp_path: Path) -> None:
+async def test_exec_plugin_with_certificate_and_cluster_info(tmp_path: Path) -> None:
     authority = Authority()
     pair = authority.issue("from-program")
     status = {"clientCertificateData": pair.certificate.decode(), "clientKeyData": pair.key.decode()}
@@ -261,7 +261,7 @@ async def test_a_program_may_give_a_certificate_and_know_the_cluster(tmp_path: P
     }
 
 
-async def test_a_token_of_a_program_is_renewed_when_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_exec_plugin_token_is_renewed_after_401(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stromboli.kube.client.config.exec_plugin.MIN_RUN_INTERVAL_SECONDS", 0.0)
     (tmp_path / "plugin.py").write_text(PLUGIN)
     arguments = ["-I", str(tmp_path / "plugin.py"), str(tmp_path / "runs")]
@@ -272,7 +272,7 @@ async def test_a_token_of_a_program_is_renewed_when_refused(tmp_path: Path, monk
         assert await seen(written(tmp_path, server, authority, user)) == ["", "Bearer 2"]
 
 
-async def test_a_server_that_cannot_prove_who_it_is_gets_nothing(tmp_path: Path) -> None:
+async def test_untrusted_server_gets_no_request(tmp_path: Path) -> None:
     authority = Authority()
     context = authority.server_context(authority.issue("kubernetes"), str(tmp_path))
     async with secure_server(context) as server:
@@ -284,7 +284,7 @@ async def test_a_server_that_cannot_prove_who_it_is_gets_nothing(tmp_path: Path)
         assert await seen(named) == ["", "Bearer t"]
 
 
-async def test_credentials_add_up() -> None:
+async def test_combined_credentials() -> None:
     both = Combined(static_token("t"), Trusting())
     assert await both.headers() == {"Authorization": "Bearer t"}
     assert await both.renew()

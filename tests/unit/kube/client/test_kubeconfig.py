@@ -1,4 +1,4 @@
-"""Files that kubectl reads are read alike, and what cannot be used is refused with its place and a remedy."""
+"""kubeconfig files follow kubectl's rules; unusable entries are reported with file, field and remedy."""
 
 import ssl
 from pathlib import Path
@@ -44,7 +44,7 @@ async def authorization(connection: Connection) -> str | None:
     return (await connection.credentials.headers()).get("Authorization")
 
 
-async def test_the_file_of_the_user(tmp_path: Path) -> None:
+async def test_default_kubeconfig(tmp_path: Path) -> None:
     write(tmp_path / ".kube" / "config", config())
     connection = load_kubeconfig()
     assert (connection.server, connection.namespace) == ("https://x:6443", "default")
@@ -53,7 +53,7 @@ async def test_the_file_of_the_user(tmp_path: Path) -> None:
     assert connection.ssl.verify_mode is ssl.CERT_REQUIRED
 
 
-async def test_files_are_laid_over_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_files_are_merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first file that says something counts; a file that does not exist says nothing."""
     one = config(name="one")
     del one["current-context"], one["users"]
@@ -65,7 +65,7 @@ async def test_files_are_laid_over_each_other(tmp_path: Path, monkeypatch: pytes
     assert await authorization(connection) == "Bearer token-one"
 
 
-def test_a_context_can_be_named(tmp_path: Path) -> None:
+def test_named_context(tmp_path: Path) -> None:
     document = config()
     document["contexts"].append({"name": "y", "context": {"cluster": "x", "user": "x", "namespace": "team"}})
     assert load_kubeconfig(write(tmp_path / "c", document), "y").namespace == "team"
@@ -81,7 +81,7 @@ CLUSTERS: list[tuple[str, dict[str, Any], str, Any]] = [
 
 
 @pytest.mark.parametrize(("title", "cluster", "place", "wanted"), CLUSTERS, ids=[row[0] for row in CLUSTERS])
-def test_what_a_cluster_says(title: str, cluster: dict[str, Any], place: str, wanted: Any, tmp_path: Path) -> None:
+def test_cluster_entry(title: str, cluster: dict[str, Any], place: str, wanted: Any, tmp_path: Path) -> None:
     found: Any = load_kubeconfig(write(tmp_path / "c", config(cluster)))
     for step in place.split("."):
         found = getattr(found, step)
@@ -97,12 +97,12 @@ USERS: list[tuple[str, dict[str, Any], str | None]] = [
 
 
 @pytest.mark.parametrize(("title", "user", "wanted"), USERS, ids=[row[0] for row in USERS])
-async def test_who_we_are(title: str, user: dict[str, Any], wanted: str | None, tmp_path: Path) -> None:
+async def test_user_entry(title: str, user: dict[str, Any], wanted: str | None, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("from-file\n")
     assert await authorization(load_kubeconfig(write(tmp_path / "c", config(user=user)))) == wanted
 
 
-def test_certificates_from_files_next_to_the_kubeconfig(tmp_path: Path) -> None:
+def test_certificate_files_relative_to_kubeconfig(tmp_path: Path) -> None:
     authority = Authority()
     pair = authority.issue("me")
     for name, content in (("ca", authority.certificate), ("cert", pair.certificate), ("key", pair.key)):
@@ -116,13 +116,13 @@ def test_certificates_from_files_next_to_the_kubeconfig(tmp_path: Path) -> None:
 
 PROBLEMS: list[tuple[str, Any, str]] = [
     ("no context", config(**{"current-context": ""}), "FILE: current-context is missing; name a context"),
-    ("unknown context", config(**{"current-context": "z"}), "FILE: no context 'z'; there are: 'x'"),
-    ("no cluster", config(clusters=[]), "FILE: no cluster 'x'; there are: none"),
+    ("unknown context", config(**{"current-context": "z"}), "FILE: no context 'z'; known: 'x'"),
+    ("no cluster", config(clusters=[]), "FILE: no cluster 'x'; known: none"),
     ("no server", config({"server": ""}), "FILE: cluster 'x': server: is missing; write it"),
     (
         "no address",
         config({"server": "x:6443"}),
-        "FILE: cluster 'x': server: 'x:6443' is no address; write one such as https://10.0.0.1:6443",
+        "FILE: cluster 'x': server: 'x:6443' is not an address; write one such as https://10.0.0.1:6443",
     ),
     (
         "a number",
@@ -137,12 +137,12 @@ PROBLEMS: list[tuple[str, Any, str]] = [
     (
         "no base64",
         config({"certificate-authority-data": "***"}),
-        "FILE: cluster 'x': certificate-authority-data: is no base64; encode the file with base64 -w0",
+        "FILE: cluster 'x': certificate-authority-data: is not base64; encode the file with base64 -w0",
     ),
     (
         "no certificate",
         config({"certificate-authority-data": "eHl6"}),
-        "FILE: cluster 'x': certificate-authority-data: is no certificate in PEM form; correct the value",
+        "FILE: cluster 'x': certificate-authority-data: is not a certificate in PEM form; correct the value",
     ),
     (
         "half a pair",
@@ -152,7 +152,7 @@ PROBLEMS: list[tuple[str, Any, str]] = [
     (
         "no pair",
         config(user={"client-certificate-data": "eHl6", "client-key-data": "eHl6"}),
-        "FILE: user 'x': client-certificate: certificate and key are no pair in PEM form; correct the value",
+        "FILE: user 'x': client-certificate: certificate and key are not a matching pair in PEM form; correct the value",
     ),
     (
         "legacy",
@@ -162,7 +162,7 @@ PROBLEMS: list[tuple[str, Any, str]] = [
     (
         "socks",
         config({"proxy-url": "socks5://x"}),
-        "FILE: cluster 'x': proxy-url: 'socks5://x' cannot be used; name an http or https proxy",
+        "FILE: cluster 'x': proxy-url: 'socks5://x' is not supported; name an http or https proxy",
     ),
     (
         "old plugin",
@@ -173,23 +173,23 @@ PROBLEMS: list[tuple[str, Any, str]] = [
     (
         "a plugin that asks",
         config(user={"exec": {"apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Always"}}),
-        "FILE: user 'x': exec: interactiveMode: there is no terminal here; write IfAvailable or Never",
+        "FILE: user 'x': exec: interactiveMode: no terminal is available; write IfAvailable or Never",
     ),
     ("no list", config(users={"a": 1}), "FILE: users: expected a list; write one user per dash"),
     ("no name", config(users=[{"user": {}}]), "FILE: users[0]: name is missing; write name and user"),
-    ("no map", [1], "FILE: is no kubeconfig; name another file"),
+    ("no map", [1], "FILE: is not a kubeconfig; name another file"),
 ]
 
 
 @pytest.mark.parametrize(("title", "document", "words"), PROBLEMS, ids=[row[0] for row in PROBLEMS])
-def test_what_is_wrong(title: str, document: Any, words: str, tmp_path: Path) -> None:
+def test_invalid_kubeconfig(title: str, document: Any, words: str, tmp_path: Path) -> None:
     path = write(tmp_path / "c", document)
     with pytest.raises(ConnectionProblem) as caught:
         load_kubeconfig(path)
     assert str(caught.value).replace(path, "FILE") == words
 
 
-def test_no_file_and_no_yaml(tmp_path: Path) -> None:
+def test_missing_file_and_invalid_yaml(tmp_path: Path) -> None:
     with pytest.raises(ConnectionProblem, match="no such file; set KUBECONFIG or name a kubeconfig file"):
         load_kubeconfig()
     (tmp_path / "c").write_text("a: [")
@@ -206,7 +206,7 @@ PROXIES = [
 
 
 @pytest.mark.parametrize(("server", "exceptions", "wanted"), PROXIES, ids=[row[0] for row in PROXIES])
-def test_the_environment_may_name_a_proxy(
+def test_proxy_from_environment(
     server: str, exceptions: str, wanted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("https_proxy", "http://proxy:1")
@@ -223,7 +223,7 @@ def service_account(folder: Path) -> Path:
     return folder
 
 
-async def test_a_pod_finds_its_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_in_cluster_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "6443")
     connection = in_cluster_connection(service_account(tmp_path))
@@ -231,15 +231,15 @@ async def test_a_pod_finds_its_server(tmp_path: Path, monkeypatch: pytest.Monkey
     assert await authorization(connection) == "Bearer t"
 
 
-def test_no_pod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ConnectionProblem, match="this is no pod; name a kubeconfig file"):
+def test_in_cluster_connection_outside_of_pod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConnectionProblem, match="not running in a pod; name a kubeconfig file"):
         in_cluster_connection()
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "x")
     with pytest.raises(ConnectionProblem, match="mount the service account's token"):
         in_cluster_connection(tmp_path)
 
 
-def test_the_choice_is_the_one_that_kubectl_makes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connection_precedence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConnectionProblem, match="no cluster is configured"):
         connect()
     assert connect(master="http://bare:1").server == "http://bare:1"

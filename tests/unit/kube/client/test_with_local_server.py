@@ -48,7 +48,7 @@ def pod(name: str) -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": {"containers": [{"name": "main", "image": "x"}]}}
 
 
-async def test_a_pod_lives_and_dies_before_our_eyes(server: ApiServer, client: Client) -> None:
+async def test_watch_follows_life_of_pod(server: ApiServer, client: Client) -> None:
     await client.create(NODES, {"metadata": {"name": "n1"}})
     reflector = Reflector(client, PODS, sink := Notebook(), retry=RetryPolicy(min_delay=0.01, max_delay=0.05))
     async with running(reflector.run()):
@@ -86,7 +86,7 @@ WATCH_FAULTS = [
 
 
 @pytest.mark.parametrize("fault", WATCH_FAULTS, ids=lambda fault: type(fault).__name__)
-async def test_no_fault_of_a_watch_hides_the_truth(fault: Any, server: ApiServer, client: Client) -> None:
+async def test_watch_converges_despite_faults(fault: Any, server: ApiServer, client: Client) -> None:
     injected = server.faults.add(Match(verb="watch", plural="pods"), fault)
     reflector = Reflector(
         client, PODS, sink := Notebook(), idle_seconds=0.3, retry=RetryPolicy(min_delay=0.01, max_delay=0.05)
@@ -104,14 +104,14 @@ async def test_no_fault_of_a_watch_hides_the_truth(fault: Any, server: ApiServer
         assert reflector.handler_failures == 0
 
 
-async def test_the_kubeconfig_of_the_server_leads_to_it(server: ApiServer, tmp_path: Path) -> None:
+async def test_kubeconfig_of_server(server: ApiServer, tmp_path: Path) -> None:
     path = tmp_path / "config"
     path.write_text(server.kubeconfig())
     async with Client(load_kubeconfig(str(path))) as client:
         assert (await client.list(NODES)).items == []
 
 
-async def test_one_leads_and_hands_over(client: Client) -> None:
+async def test_leader_election_hands_over(client: Client) -> None:
     one, two = (
         LeaderElector(client, name="stromboli", namespace="kube-system", identity=name, retry_period=0.01)
         for name in ("one", "two")

@@ -207,7 +207,7 @@ async def test_a_server_that_hangs_cannot_hold_up_the_loss() -> None:
         world.server.play(responses.hang, times=None)
         async with asyncio.timeout(30):
             await one.keep()
-        assert one.problem == "no answer in time"
+        assert one.problem == "no response in time"
 
 
 async def test_a_lease_that_another_took_is_lost_at_once(world: World) -> None:

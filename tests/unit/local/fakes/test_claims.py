@@ -58,7 +58,7 @@ async def phase(client: Client, name: str) -> None:
     await client.patch(PODS, "p", {"status": {"phase": name}}, namespace="default", subresource="status")
 
 
-async def test_a_claim_is_made_once_and_goes_when_its_pod_has_ended(
+async def test_generated_claim_is_created_once_and_deleted_after_pod(
     client: Client, controller: ClaimController
 ) -> None:
     pod = await create_pod(client)
@@ -80,7 +80,7 @@ async def test_a_claim_is_made_once_and_goes_when_its_pod_has_ended(
 
 
 @pytest.mark.usefixtures("controller")
-async def test_a_pod_that_was_bound_without_a_reservation_gets_one(client: Client) -> None:
+async def test_bound_pod_without_reservation_gets_one(client: Client) -> None:
     await create_template(client)
     pod = await create_pod(client)
     claim = await until(lambda: named_claim(client))
@@ -95,7 +95,7 @@ async def test_a_pod_that_was_bound_without_a_reservation_gets_one(client: Clien
 
 
 @pytest.mark.usefixtures("controller")
-async def test_a_claim_of_its_own_is_given_back_and_stays(client: Client) -> None:
+async def test_existing_claim_is_deallocated_and_kept(client: Client) -> None:
     body = {"metadata": {"name": "mine"}, "spec": DEVICES}
     claim = await client.create(RESOURCE_CLAIMS, body, namespace="default")
     pod = await create_pod(client, resourceClaimName="mine")
@@ -109,7 +109,7 @@ async def test_a_claim_of_its_own_is_given_back_and_stays(client: Client) -> Non
     await until(given_back)
 
 
-async def test_after_a_restart_no_second_claim_is_made(client: Client) -> None:
+async def test_restart_creates_no_second_claim(client: Client) -> None:
     await create_template(client)
     await create_pod(client)
     for _ in range(2):

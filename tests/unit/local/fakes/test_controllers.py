@@ -50,7 +50,7 @@ async def phases(client: Client) -> set[str | None]:
 
 
 @pytest.mark.usefixtures("cluster")
-async def test_a_pod_comes_runs_and_goes_and_takes_its_group_along(client: Client) -> None:
+async def test_pod_runs_to_end_with_its_group(client: Client) -> None:
     await create(client, "a")
     await until(lambda: names(client, POD_GROUPS))
     await bind(client, "a", "node-00")
@@ -67,7 +67,7 @@ async def test_a_pod_comes_runs_and_goes_and_takes_its_group_along(client: Clien
     await until(all_gone)
 
 
-async def test_foul_weather_delays_and_loses_nothing(
+async def test_faults_delay_but_lose_nothing(
     server: ApiServer, client: Client, cluster: FakeControllers
 ) -> None:
     """Lost answers, refusals, cut connections, cut and expired watches: every pod gets its group and its end."""
@@ -108,7 +108,7 @@ async def equal_count(client: Client, count: int) -> bool:
 
 
 @pytest.mark.usefixtures("cluster")
-async def test_what_nobody_disturbs_comes_to_rest(client: Client) -> None:
+async def test_idle_cluster_makes_no_requests(client: Client) -> None:
     """Nobody answers a write with a write for ever."""
     await create(client, "a")
     await bind(client, "a", "node-00")

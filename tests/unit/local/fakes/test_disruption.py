@@ -69,7 +69,7 @@ def test_count(case: Case) -> None:
     assert (result.healthy, result.desired, result.allowed) == (case.healthy, case.desired, case.allowed)
 
 
-def test_when_a_grant_comes_to_nothing() -> None:
+def test_granted_eviction_expires() -> None:
     assert expires_in({}, NOW) is None
     assert expires_in({"a": stamp(NOW - 100), "b": stamp(NOW)}, NOW) == 20
     assert desired_healthy(budget(minAvailable="101%"), 100) == 101
@@ -89,7 +89,7 @@ SELECTORS = [
 
 
 @pytest.mark.parametrize(("selector", "labels", "expected"), [c[1:] for c in SELECTORS], ids=[c[0] for c in SELECTORS])
-def test_matching(selector: KubeLabelSelector | None, labels: dict[str, str] | None, expected: bool) -> None:
+def test_label_selector_matching(selector: KubeLabelSelector | None, labels: dict[str, str] | None, expected: bool) -> None:
     assert matches(selector, labels) is expected
 
 
@@ -123,7 +123,7 @@ def says(client: Client, **expected: Any) -> Callable[[], Awaitable[bool]]:
 
 
 @pytest.mark.usefixtures("controller")
-async def test_the_status_follows_the_pods(client: Client) -> None:
+async def test_budget_status_follows_pods(client: Client) -> None:
     await create_budget(client, maxUnavailable=1)
     await until(says(client, disruptions_allowed=0, expected_pods=0))
     for name in "abc":
@@ -136,7 +136,7 @@ async def test_the_status_follows_the_pods(client: Client) -> None:
 
 
 @pytest.mark.usefixtures("controller")
-async def test_an_allowance_is_spent_once_and_comes_back(client: Client) -> None:
+async def test_disruption_is_granted_once_and_restored(client: Client) -> None:
     await create_budget(client, minAvailable=2)
     pods = [await create_ready(client, name) for name in "abc"]
     await until(says(client, disruptions_allowed=1))

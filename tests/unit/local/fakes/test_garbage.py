@@ -53,7 +53,7 @@ def left(client: Client, *names: str) -> Callable[[], Awaitable[bool]]:
 
 
 @pytest.mark.usefixtures("collector")
-async def test_dependents_go_with_their_owner_and_theirs_with_them(client: Client) -> None:
+async def test_dependents_are_deleted_recursively(client: Client) -> None:
     top = await create(client, "top")
     middle = await create(client, "middle", top)
     await create(client, "bottom", middle)
@@ -63,7 +63,7 @@ async def test_dependents_go_with_their_owner_and_theirs_with_them(client: Clien
 
 
 @pytest.mark.usefixtures("collector")
-async def test_one_owner_is_enough_to_stay(client: Client) -> None:
+async def test_object_with_remaining_owner_is_kept(client: Client) -> None:
     first, second = await create(client, "first"), await create(client, "second")
     await create(client, "child", first, second)
     await delete(client, "first")
@@ -78,7 +78,7 @@ async def test_one_owner_is_enough_to_stay(client: Client) -> None:
 
 
 @pytest.mark.usefixtures("collector")
-async def test_in_the_foreground_the_owner_goes_last(client: Client) -> None:
+async def test_foreground_deletion_removes_owner_last(client: Client) -> None:
     top = await create(client, "top")
     child = await create(client, "child", top, blocking=True, finalizers=["example.com/wait"])
     await create(client, "grandchild", child, blocking=True)
@@ -89,7 +89,7 @@ async def test_in_the_foreground_the_owner_goes_last(client: Client) -> None:
 
 
 @pytest.mark.usefixtures("collector")
-async def test_orphans_stay(client: Client) -> None:
+async def test_orphaned_dependents_are_kept(client: Client) -> None:
     top = await create(client, "top")
     await create(client, "child", top)
     await delete(client, "top", "Orphan")
@@ -99,7 +99,7 @@ async def test_orphans_stay(client: Client) -> None:
 
 
 @pytest.mark.usefixtures("collector")
-async def test_a_namesake_of_the_owner_is_not_the_owner(client: Client) -> None:
+async def test_owner_with_other_uid_does_not_count(client: Client) -> None:
     owner = await create(client, "owner")
     await delete(client, "owner")
     await create(client, "owner")
@@ -107,7 +107,7 @@ async def test_a_namesake_of_the_owner_is_not_the_owner(client: Client) -> None:
     await until(left(client, "owner"))
 
 
-async def test_what_happened_before_is_found(client: Client) -> None:
+async def test_garbage_from_before_start_is_collected(client: Client) -> None:
     owner = await create(client, "owner")
     await create(client, "child", owner)
     await delete(client, "owner")
@@ -115,7 +115,7 @@ async def test_what_happened_before_is_found(client: Client) -> None:
         await until(left(client))
 
 
-async def test_kinds_that_the_server_learns_later_are_seen(client: Client, collector: GarbageCollector) -> None:
+async def test_kinds_defined_later_are_watched(client: Client, collector: GarbageCollector) -> None:
     await install_crds(client)
     owner = await create(client, "owner")
     body = {"metadata": {"name": "group", "ownerReferences": owned_by(owner)}, "spec": {}}
@@ -130,7 +130,7 @@ async def test_kinds_that_the_server_learns_later_are_seen(client: Client, colle
 
 
 @pytest.mark.usefixtures("collector")
-async def test_an_owner_of_an_unknown_kind_is_taken_to_exist(client: Client) -> None:
+async def test_owner_of_unknown_kind_counts_as_existing(client: Client) -> None:
     stranger = {"apiVersion": "example.com/v1", "kind": "Stranger", "name": "s", "uid": "u"}
     body = {"metadata": {"name": "child", "ownerReferences": [stranger]}}
     await client.create(CONFIG_MAPS, body, namespace="default")

@@ -59,7 +59,7 @@ def none_left(client: Client) -> Callable[[], Awaitable[bool]]:
 
 
 @pytest.mark.usefixtures("kubelets")
-async def test_a_bound_pod_runs_is_ready_and_stops_when_deleted(client: Client) -> None:
+async def test_bound_pod_runs_until_deleted(client: Client) -> None:
     await bound(client, "a")
     pod = await until(is_in(client, "a", "Running"))
     assert pod.status.pod_ip
@@ -69,14 +69,14 @@ async def test_a_bound_pod_runs_is_ready_and_stops_when_deleted(client: Client) 
 
 
 @pytest.mark.usefixtures("kubelets")
-async def test_pods_that_end_by_themselves(client: Client) -> None:
+async def test_pods_finish_by_annotation(client: Client) -> None:
     await bound(client, "well", run_seconds="0.02")
     await bound(client, "badly", run_seconds="0.02", start_seconds="0.02", exit_code="3")
     await until(is_in(client, "well", "Succeeded"))
     await until(is_in(client, "badly", "Failed"))
 
 
-async def test_a_pod_that_does_not_fit_is_turned_away(client: Client, kubelets: Kubelets) -> None:
+async def test_pod_that_does_not_fit_is_rejected(client: Client, kubelets: Kubelets) -> None:
     await bound(client, "first", cpu="1500m")
     await until(is_in(client, "first", "Running"))
     await bound(client, "second")
@@ -100,7 +100,7 @@ async def test_only_simulated_nodes_have_simulated_kubelets(client: Client) -> N
 
 
 @pytest.mark.usefixtures("kubelets")
-async def test_many_at_once_have_addresses_of_their_own(client: Client) -> None:
+async def test_pods_have_distinct_addresses(client: Client) -> None:
     await asyncio.gather(*(bound(client, f"pod-{number}", cpu="10m") for number in range(100)))
     await until(lambda: all_running(client, 100))
     addresses = {pod.status.pod_ip for pod in (await client.list(PODS)).items}
@@ -113,7 +113,7 @@ async def all_running(client: Client, count: int) -> bool:
 
 
 @pytest.mark.usefixtures("kubelets")
-async def test_lost_answers_and_cut_watches_are_lived_through(server: ApiServer, client: Client) -> None:
+async def test_lost_responses_and_cut_watches_are_survived(server: ApiServer, client: Client) -> None:
     lost = server.faults.add(Match(method="PATCH", plural="pods", subresource="status"), LoseAnswer())
     cut = server.faults.add(Match(verb="watch", plural="pods"), CutWatch())
     server.drop_watches()
@@ -125,7 +125,7 @@ async def test_lost_answers_and_cut_watches_are_lived_through(server: ApiServer,
 
 
 @pytest.mark.usefixtures("kubelets")
-async def test_a_node_that_is_not_ready_says_so_and_loses_its_pods(client: Client) -> None:
+async def test_not_ready_node_loses_its_pods(client: Client) -> None:
     await bound(client, "a")
     await bound(client, "elsewhere", "node-01")
     await until(is_in(client, "elsewhere", "Running"))
@@ -159,7 +159,7 @@ async def untainted(client: Client) -> bool:
 
 
 @pytest.mark.usefixtures("kubelets")
-async def test_a_cordoned_node_is_tainted(client: Client) -> None:
+async def test_cordoned_node_is_tainted(client: Client) -> None:
     await client.patch(NODES, NODE, {"spec": {"unschedulable": True}})
 
     async def tainted() -> bool:
@@ -170,7 +170,7 @@ async def test_a_cordoned_node_is_tainted(client: Client) -> None:
 
 
 @pytest.mark.usefixtures("kubelets")
-async def test_pods_of_a_deleted_node_are_removed(client: Client) -> None:
+async def test_pods_of_deleted_node_are_removed(client: Client) -> None:
     await bound(client, "a", stop_seconds="1000")
     await until(is_in(client, "a", "Running"))
     await client.delete(NODES, NODE)
@@ -178,7 +178,7 @@ async def test_pods_of_a_deleted_node_are_removed(client: Client) -> None:
 
 
 @pytest.mark.usefixtures("kubelets")
-async def test_a_silent_node_keeps_its_pods_terminating_until_it_answers_again(client: Client) -> None:
+async def test_unresponsive_node_keeps_pods_terminating(client: Client) -> None:
     await bound(client, "a")
     await until(is_in(client, "a", "Running"))
     await client.patch(NODES, NODE, {"metadata": {"annotations": {"stromboli.dev/ready": "unknown"}}})

@@ -36,7 +36,7 @@ def test_taints(one: KubeNode, keys: list[str] | None) -> None:
     assert (None if taints is None else [taint.key for taint in taints]) == keys
 
 
-def test_a_condition_that_stays_the_same_keeps_its_time() -> None:
+def test_unchanged_condition_keeps_transition_time() -> None:
     old = [{"type": "Ready", "status": "True", "lastTransitionTime": "2020-01-01T00:00:00Z"}]
     well = msgspec.convert({"metadata": {"name": "n"}, "status": {"conditions": old}}, KubeNode)
     said = {entry["type"]: entry for entry in conditions(well, NOW)}
@@ -67,7 +67,7 @@ def test_staying_time(tolerations: list[KubeToleration], seconds: float | None) 
     assert staying_time(tolerations, NOT_READY, 5.0) == seconds
 
 
-def test_a_pool_is_spread_over_racks_and_zones() -> None:
+def test_pool_is_spread_over_racks_and_zones() -> None:
     documents = node_documents(NodePool(8, racks=4, zones=2, labels={"gpu": "none"}))
     nodes = [msgspec.convert(document, KubeNode) for document in documents]
     assert all(is_simulated(one) for one in nodes)

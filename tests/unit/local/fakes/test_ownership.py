@@ -19,7 +19,7 @@ def owned(uid: str, owners: set[str], **metadata: Any) -> OwnedObject:
 
 
 @given(CHANGES)
-def test_dependents_are_those_that_name_an_owner_now(changes: list[tuple[str, set[str] | None]]) -> None:
+def test_dependents_follow_owner_references(changes: list[tuple[str, set[str] | None]]) -> None:
     ownership, simple = Ownership(), dict[str, set[str]]()
     for uid, owners in changes:
         if owners is None:
@@ -35,7 +35,7 @@ def test_dependents_are_those_that_name_an_owner_now(changes: list[tuple[str, se
     assert {entry.metadata.uid for entry in ownership.of_kind("", "ConfigMap")} == set(simple)
 
 
-def test_what_an_owner_that_is_deleted_waits_for() -> None:
+def test_blocking_dependents_of_deleted_owner() -> None:
     deleting = {"deletion_timestamp": "2027-01-15T08:00:00Z"}
     assert owned("a", set(), finalizers=[FOREGROUND], **deleting).is_foreground_deletion
     assert owned("a", set(), finalizers=[ORPHAN], **deleting).orphans_dependents

@@ -62,21 +62,21 @@ def test_next_step(case: Case) -> None:
     assert ("gone" if step.is_end else (step.status or {})["phase"]) == case.becomes
 
 
-def test_after_a_restart_the_written_start_counts() -> None:
+def test_start_time_survives_restart() -> None:
     running = pod(RUN, "Running", startTime=stamp(NOW - 4))
     step = next_step(running, bound_at=NOW, started_at=None, now=NOW, address="", host="")
     assert step is not None
     assert step.at == NOW + 6
 
 
-def test_a_pod_on_the_network_of_its_host_has_the_address_of_its_host() -> None:
+def test_host_network_pod_has_host_address() -> None:
     step = next_step(pod(spec={"hostNetwork": True}), bound_at=0, started_at=0, now=NOW, address="a", host="h")
     assert step is not None
     assert step.status is not None
     assert step.status["podIP"] == "h"
 
 
-def test_initial_containers_leave_their_last_words() -> None:
+def test_init_container_has_termination_message() -> None:
     spec = {"containers": [{"name": "main"}], "initContainers": [{"name": "first"}]}
     told = pod({"stromboli.dev/last-words": "done"}, spec=spec)
     step = next_step(told, bound_at=0, started_at=0, now=NOW, address="a", host="h")
@@ -86,7 +86,7 @@ def test_initial_containers_leave_their_last_words() -> None:
     assert first["state"]["terminated"]["message"] == "done"
 
 
-def test_moments() -> None:
+def test_timestamps() -> None:
     assert seconds_of(stamp(NOW)) == NOW
     assert seconds_of("2027-01-15T08:00:00.5+00:00") == NOW + 0.5
     assert seconds_of("yesterday") is seconds_of(None) is None
@@ -101,7 +101,7 @@ def test_amounts(text: str | float, value: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "x", "-1", "1e999999999", "1Zi", "9" * 100])
-def test_what_is_no_amount(text: str) -> None:
+def test_invalid_amount(text: str) -> None:
     with pytest.raises(ValueError, match="not a quantity"):
         amount_of(text)
 
@@ -128,7 +128,7 @@ def test_requests(spec: dict[str, Any], cpu: float) -> None:
     assert pod_requests(pod(spec=spec))["cpu"] == cpu * UNIT
 
 
-def test_a_node_lets_in_what_fits_and_no_more() -> None:
+def test_node_admits_what_fits() -> None:
     node = msgspec.convert({"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "2", "pods": "3"}}}, KubeNode)
     admission = Admission()
     for number in range(2):

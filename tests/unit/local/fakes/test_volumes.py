@@ -71,7 +71,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.story for case in CASES])
-def test_choice(case: Case) -> None:
+def test_volume_selection(case: Case) -> None:
     chosen = choose(case.claim, case.volumes, delayed=case.delayed)
     assert (chosen.metadata.name if chosen else None) == case.chosen
 
@@ -98,7 +98,7 @@ def test_provisioning(one: PersistentVolumeClaim, of: StorageClass | None, expec
     assert may_provision(one, of) is expected
 
 
-def test_a_volume_is_made_where_the_scheduler_wants_it() -> None:
+def test_volume_is_provisioned_on_selected_node() -> None:
     made = provisioned(claim(ON_A_NODE), storage_class(mode="WaitForFirstConsumer"))
     term = made["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"][0]
     assert term["matchExpressions"] == [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["n1"]}]
@@ -147,7 +147,7 @@ async def create_volume(client: Client, name: str) -> None:
 
 
 @pytest.mark.usefixtures("controller")
-async def test_a_volume_that_is_there_is_used_and_released(client: Client) -> None:
+async def test_existing_volume_is_bound_and_released(client: Client) -> None:
     await create_volume(client, "a")
     await until(volumes_are(client, "Available"))
     await create_claim(client, storageClassName="")
@@ -159,7 +159,7 @@ async def test_a_volume_that_is_there_is_used_and_released(client: Client) -> No
 
 
 @pytest.mark.usefixtures("controller")
-async def test_nothing_goes_away_while_it_is_used(client: Client) -> None:
+async def test_storage_in_use_is_protected(client: Client) -> None:
     await create_volume(client, "a")
     await create_claim(client, storageClassName="")
     bound = await until(is_bound(client))
@@ -184,7 +184,7 @@ async def create_user(client: Client, name: str, node: str | None = None) -> Non
 
 
 @pytest.mark.usefixtures("controller")
-async def test_two_claims_never_share_a_volume(client: Client) -> None:
+async def test_two_claims_get_distinct_volumes(client: Client) -> None:
     await create_volume(client, "a")
     for name in ("one", "two"):
         await create_claim(client, name, storageClassName="")
@@ -195,7 +195,7 @@ async def test_two_claims_never_share_a_volume(client: Client) -> None:
 
 
 @pytest.mark.usefixtures("controller")
-async def test_a_volume_is_made_for_the_default_class_and_goes_with_its_claim(client: Client) -> None:
+async def test_default_class_volume_is_deleted_with_claim(client: Client) -> None:
     await create_claim(client)
     await create_class(client, **{DEFAULT_CLASS: "true"})
     bound = await until(is_bound(client))
@@ -205,7 +205,7 @@ async def test_a_volume_is_made_for_the_default_class_and_goes_with_its_claim(cl
     await until(volumes_are(client))
 
 
-async def test_a_delayed_claim_waits_for_its_node(client: Client, controller: VolumeController) -> None:
+async def test_delayed_claim_waits_for_node(client: Client, controller: VolumeController) -> None:
     await create_class(client, "WaitForFirstConsumer")
     await create_claim(client, storageClassName="fast")
     await create_claim(client, "other", storageClassName="")
@@ -218,7 +218,7 @@ async def test_a_delayed_claim_waits_for_its_node(client: Client, controller: Vo
 
 
 @pytest.mark.usefixtures("controller")
-async def test_a_volume_that_lives_with_its_pod(client: Client) -> None:
+async def test_ephemeral_volume(client: Client) -> None:
     await create_class(client)
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {**CLAIM_SPEC, "storageClassName": "fast"}}
     volumes = [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": template}}]

@@ -1,4 +1,4 @@
-"""The choice that kubectl makes: what was named, else the files of the user, else the pod we run in."""
+"""Selection of the connection, as kubectl does: explicit options, else kubeconfig files, else the service account."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stromboli.kube.client.config.tls import Trust
 
 
 def connect(kubeconfig: str | None = None, context: str | None = None, master: str | None = None) -> Connection:
-    """Raises ConnectionProblem. `master` replaces the server's address, whatever else was found."""
+    """Return the connection to use. Raises ConnectionProblem. `master` overrides the server's address in any case."""
     if kubeconfig or context or kubeconfig_exists():
         found = load_kubeconfig(kubeconfig, context)
     elif is_in_cluster():

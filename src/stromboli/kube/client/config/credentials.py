@@ -1,8 +1,7 @@
-"""Who we are to the server.
+"""Credentials of API requests.
 
-Credentials go stale: the kubelet replaces the token of a pod, a plugin's token expires. So they are asked anew for
-every request, look again at their source once a minute, and are told when the server turned them down (`renew`), to
-say whether there is something new worth trying.
+Credentials expire: the kubelet replaces the token of a pod, the token of a plugin ends. They are therefore read for
+every request, reloaded from their source once a minute, and renewed after a 401 (`renew`).
 """
 
 from __future__ import annotations
@@ -19,27 +18,27 @@ _NO_HEADERS: Mapping[str, str] = {}
 
 
 class CredentialsProblem(ValueError):
-    """Credentials that cannot be had: the message names their source and says what to do."""
+    """Unusable credentials: the message names their source and a remedy."""
 
 
 class Credentials(Protocol):
-    """Something the server knows us by: headers, a client certificate, or both."""
+    """Authentication by headers, by a client certificate, or both."""
 
     async def headers(self) -> Mapping[str, str]:
-        """What to send with a request. Raises CredentialsProblem."""
+        """Return the headers of a request. Raises CredentialsProblem."""
         ...
 
     async def renew(self) -> bool:
-        """The server said 401: whether there are other credentials now."""
+        """Reload after a 401; return whether the credentials changed."""
         ...
 
     def certificate(self) -> ssl.SSLContext | None:
-        """The context with our certificate where it may change, else None: the connection's own one is used."""
+        """The TLS context with the client certificate if it can change; None to use the connection's own context."""
         ...
 
 
 class Anonymous:
-    """Nothing to show; also for those whose only credential is a certificate in the connection's context."""
+    """No headers; also for clients whose only credential is a certificate in the connection's context."""
 
     async def headers(self) -> Mapping[str, str]:
         return _NO_HEADERS
@@ -52,7 +51,7 @@ class Anonymous:
 
 
 class Combined:
-    """A header and a certificate of different origin."""
+    """A header and a certificate from different sources."""
 
     def __init__(self, *parts: Credentials) -> None:
         self._parts = parts
@@ -68,7 +67,7 @@ class Combined:
 
 
 class StaticCertificate(Anonymous):
-    """A client certificate that does not change while the process lives."""
+    """A client certificate that does not change during the life of the process."""
 
     def __init__(self, context: ssl.SSLContext) -> None:
         self._context = context
@@ -78,7 +77,7 @@ class StaticCertificate(Anonymous):
 
 
 class StaticHeader(Anonymous):
-    """Credentials that do not change while the process lives."""
+    """A header that does not change during the life of the process."""
 
     def __init__(self, authorization: str) -> None:
         self._headers = {"Authorization": authorization}
@@ -97,7 +96,7 @@ def basic(username: str, password: str) -> StaticHeader:
 
 
 class TokenFile(Anonymous):
-    """A token that somebody else replaces: read once a minute, and when the server does not like it any more."""
+    """A token file that is rotated: read once a minute, and after a 401."""
 
     def __init__(self, path: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._path = path
@@ -116,7 +115,7 @@ class TokenFile(Anonymous):
         return self._token != before
 
     def _read(self) -> None:
-        """A file that cannot be read now keeps the token that was read before: it may still be good."""
+        """Read the token; an unreadable file keeps the previous token, which may still be valid."""
         self._read_at = self._clock()
         try:
             token = Path(self._path).read_text(encoding="ascii").strip()
@@ -130,7 +129,7 @@ class TokenFile(Anonymous):
 
 
 class CertificateFiles(Anonymous):
-    """A client certificate in files that somebody else replaces."""
+    """A client certificate in files that are rotated."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""Credentials from a program: how cloud providers hand out tokens that live for minutes.
+"""Credentials from an exec plugin, as cloud providers issue short-lived tokens.
 
-The program is run when there is nothing yet, when what it gave has expired, and when the server refused it. It has no
-terminal to ask on, a limited time, and its answer is believed only if it speaks the version that was asked for.
+The program runs when there are no credentials yet, when they have expired, and after a 401. It has no terminal and a
+limited time, and its output must have the requested version.
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1b
 EXTENSION = "client.authentication.k8s.io/exec"
 MAX_RUN_SECONDS = 60.0
 EXPIRES_EARLY_SECONDS = 10.0
-"""A token is replaced this long before its end, so that none expires on its way to the server."""
+"""A token is replaced this long before it expires, so that none expires on its way to the server."""
 MIN_RUN_INTERVAL_SECONDS = 5.0
-"""Requests that are refused together share one run of the program, and one that failed is not run for every request."""
+"""Minimum time between two runs: requests that fail together share one run, and a failed run is not repeated for every
+request.
+"""
 
 
 class _ExecCredentialStatus(msgspec.Struct, rename="camel"):
@@ -47,14 +49,14 @@ class _ExecCredential(msgspec.Struct, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class ExecProgram:
-    """What to run, and what to tell it."""
+    """The command to run, its environment and its input."""
 
     command: str
     arguments: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     version: str = VERSIONS[0]
     install_hint: str = ""
-    #: What the program wants to know of the cluster; None if it did not ask.
+    #: Cluster details for the program; None unless provideClusterInfo is set.
     cluster: Mapping[str, Any] | None = None
 
     async def run(self) -> _ExecCredentialStatus:
@@ -92,9 +94,9 @@ class ExecProgram:
         try:
             answer = msgspec.json.decode(output, type=_ExecCredential)
         except msgspec.DecodeError as error:
-            raise self._problem(f"did not answer with an ExecCredential ({error}); run it by hand") from None
+            raise self._problem(f"did not print an ExecCredential ({error}); run it by hand") from None
         if answer.api_version != self.version:
-            message = f"answered in {answer.api_version}, not {self.version}; correct apiVersion in the kubeconfig"
+            message = f"printed {answer.api_version}, not {self.version}; correct apiVersion in the kubeconfig"
             raise self._problem(message)
         return answer.status
 
@@ -110,7 +112,7 @@ class ExecProgram:
 
 
 class ExecPlugin:
-    """The credentials that a program gives, kept until they expire."""
+    """Credentials from a program, kept until they expire."""
 
     def __init__(self, program: ExecProgram, trust: Trust) -> None:
         self._program = program
@@ -161,12 +163,12 @@ class ExecPlugin:
 
 
 def exec_plugin(entry: KubeconfigEntry, cluster: KubeconfigEntry, trust: Trust) -> ExecPlugin:
-    """The plugin that a kubeconfig describes. Raises ConnectionProblem."""
+    """Build the plugin that a kubeconfig describes. Raises ConnectionProblem."""
     version = entry.text("apiVersion", required=True)
     if version not in VERSIONS:
         raise entry.problem("apiVersion", f"{version!r} is not supported", f"write one of {', '.join(VERSIONS)}")
     if entry.text("interactiveMode") == "Always":
-        raise entry.problem("interactiveMode", "there is no terminal here", "write IfAvailable or Never")
+        raise entry.problem("interactiveMode", "no terminal is available", "write IfAvailable or Never")
     program = ExecProgram(
         command=_command(entry),
         arguments=tuple(_arguments(entry)),
@@ -179,7 +181,7 @@ def exec_plugin(entry: KubeconfigEntry, cluster: KubeconfigEntry, trust: Trust) 
 
 
 def _command(entry: KubeconfigEntry) -> str:
-    """A path is relative to the kubeconfig; a bare name is searched for."""
+    """A path is relative to the kubeconfig; a bare name is searched in PATH."""
     command = entry.text("command", required=True)
     return str(Path(entry.source).parent / command) if os.sep in command else command
 
@@ -208,7 +210,7 @@ def _cluster_details(cluster: KubeconfigEntry, trust: Trust) -> dict[str, Any]:
 
 
 def _extension(cluster: KubeconfigEntry) -> object:
-    """What the cluster entry holds for exec plugins, passed on as it is."""
+    """The extension of the cluster entry for exec plugins, unchanged."""
     extensions = cluster.fields.get("extensions") or []
     named = (item for item in extensions if isinstance(item, Mapping) and item.get("name") == EXTENSION)
     return next((item.get("extension") for item in named), None)

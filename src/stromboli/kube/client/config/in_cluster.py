@@ -1,4 +1,4 @@
-"""The connection that every pod is given: the server's address in the environment, a token and a CA in files."""
+"""The connection of a pod: address from the environment, token and CA of the mounted service account."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def is_in_cluster(folder: Path = FOLDER) -> bool:
 
 
 def in_cluster_connection(folder: Path = FOLDER) -> Connection:
-    """Raises ConnectionProblem outside of a pod."""
+    """Return the pod's own connection. Raises ConnectionProblem outside of a pod."""
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
     if not host:
-        raise ConnectionProblem("KUBERNETES_SERVICE_HOST is not set: this is no pod; name a kubeconfig file")
+        raise ConnectionProblem("KUBERNETES_SERVICE_HOST is not set: not running in a pod; name a kubeconfig file")
     try:
         context = Trust((folder / "ca.crt").read_bytes()).context()
     except (OSError, ValueError) as error:

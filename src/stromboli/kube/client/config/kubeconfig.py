@@ -1,8 +1,8 @@
-"""Connections as people configure them: the files that kubectl reads, with the same rules.
+"""Connections from kubeconfig files, with kubectl's rules.
 
-`$KUBECONFIG` may list several files. They are laid over each other: of two entries with one name the earlier file's
-counts, and the first file that names a current context decides it. Relative paths are relative to the file they stand
-in. Whatever cannot be used is refused with the file, the field and what to do.
+`$KUBECONFIG` may list several files. They are merged: of two entries with the same name the one in the earlier file
+counts, and the first file with a current context decides it. Relative paths are relative to their file. Errors name the
+file, the field and a remedy.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _KINDS = {"clusters": "cluster", "users": "user", "contexts": "context"}
 
 
 def load_kubeconfig(path: str | None = None, context: str | None = None) -> Connection:
-    """The connection that a context describes: the current one, unless named. Raises ConnectionProblem."""
+    """Load the connection of a context, by default the current one. Raises ConnectionProblem."""
     config = _Kubeconfig.read(_paths(path))
     name = context or config.current_context
     if not name:
@@ -37,7 +37,7 @@ def load_kubeconfig(path: str | None = None, context: str | None = None) -> Conn
 
 
 def kubeconfig_exists() -> bool:
-    """Whether there is a file to read, where nobody named one."""
+    """Report whether a kubeconfig file exists at the default paths."""
     return any(Path(path).is_file() for path in _paths(None))
 
 
@@ -58,7 +58,7 @@ def _connection(cluster: KubeconfigEntry, user: KubeconfigEntry, namespace: str)
 def _server(cluster: KubeconfigEntry) -> str:
     server = cluster.text("server", required=True)
     if not server.startswith(("https://", "http://")):
-        raise cluster.problem("server", f"{server!r} is no address", "write one such as https://10.0.0.1:6443")
+        raise cluster.problem("server", f"{server!r} is not an address", "write one such as https://10.0.0.1:6443")
     return server.rstrip("/")
 
 
@@ -71,7 +71,7 @@ def _paths(path: str | None) -> list[str]:
 
 @dataclass(slots=True)
 class _Kubeconfig:
-    """All files laid over each other."""
+    """All files, merged."""
 
     source: str
     current_context: str = ""
@@ -79,7 +79,7 @@ class _Kubeconfig:
 
     @classmethod
     def read(cls, paths: list[str]) -> _Kubeconfig:
-        """Of several files those that do not exist are left out; at least one must."""
+        """Read the files that exist; at least one must."""
         present = [path for path in paths if Path(path).exists()]
         if not present:
             raise ConnectionProblem(f"{', '.join(paths)}: no such file; set KUBECONFIG or name a kubeconfig file")
@@ -100,7 +100,7 @@ class _Kubeconfig:
         found = self.entries.get((section, name))
         if found is None:
             known = ", ".join(sorted(repr(other) for kind, other in self.entries if kind == section)) or "none"
-            raise ConnectionProblem(f"{self.source}: no {_KINDS[section]} {name!r}; there are: {known}")
+            raise ConnectionProblem(f"{self.source}: no {_KINDS[section]} {name!r}; known: {known}")
         return found
 
 
@@ -113,7 +113,7 @@ def _document(path: str) -> Mapping[str, Any]:
         raise ConnectionProblem(str(error)) from None
     document = documents[0] if documents else {}
     if not isinstance(document, Mapping):
-        raise ConnectionProblem(f"{path}: is no kubeconfig; name another file")
+        raise ConnectionProblem(f"{path}: is not a kubeconfig; name another file")
     return document
 
 

@@ -1,4 +1,4 @@
-"""One entry of a kubeconfig: its fields, each read with the type it must have."""
+"""Entries of a kubeconfig with type-checked access to their fields."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class KubeconfigEntry:
-    """A cluster, user or context: the file it stands in, what it is called, and what it says."""
+    """A cluster, user or context: source file, title and fields."""
 
     source: str
     title: str
@@ -52,17 +52,17 @@ class KubeconfigEntry:
         return KubeconfigEntry(self.source, f"{self.title}: {field}", value)
 
     def file(self, field: str) -> str:
-        """A path; if relative, then to the file that the entry stands in."""
+        """A path, relative to the file of the entry."""
         path = self.text(field)
         return str(Path(self.source).parent / path) if path else ""
 
     def content(self, field: str) -> bytes:
-        """What `field-data` holds or else the file that `field` names."""
+        """The decoded value of `field-data`, else the content of the file that `field` names."""
         if data := self.text(f"{field}-data"):
             try:
                 return base64.b64decode(data, validate=True)
             except binascii.Error:
-                raise self.problem(f"{field}-data", "is no base64", "encode the file with base64 -w0") from None
+                raise self.problem(f"{field}-data", "is not base64", "encode the file with base64 -w0") from None
         path = self.file(field)
         if not path:
             return b""
@@ -72,7 +72,7 @@ class KubeconfigEntry:
             raise self.problem(field, f"cannot be read ({error})", "check the path") from None
 
     def judged(self, field: str, make: Callable[[], T]) -> T:
-        """What `make` makes of a field; its complaint names the field."""
+        """Return the result of `make`; its ValueError is reported for the field."""
         try:
             return make()
         except ValueError as error:

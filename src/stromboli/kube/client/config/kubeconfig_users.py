@@ -1,4 +1,4 @@
-"""The user entry of a kubeconfig as credentials."""
+"""Credentials from the user entry of a kubeconfig."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from stromboli.kube.client.config.tls import Trust
 
 
 def credentials_of(user: KubeconfigEntry, cluster: KubeconfigEntry, trust: Trust) -> Credentials:
-    """What the server shall know us by. Raises ConnectionProblem for what is not understood."""
+    """Build the credentials of a user. Raises ConnectionProblem for unsupported entries."""
     if user.fields.get("auth-provider") is not None:
         raise user.problem(
             "auth-provider", "is not supported", "use an exec plugin instead, as kubectl does since 1.26"
@@ -33,7 +33,7 @@ def credentials_of(user: KubeconfigEntry, cluster: KubeconfigEntry, trust: Trust
 
 
 def _headers(user: KubeconfigEntry, cluster: KubeconfigEntry, trust: Trust) -> Iterator[Credentials]:
-    """At most one: a file of tokens wins over a token, that over a password, and all of them over a plugin."""
+    """At most one: a token file has precedence over a token, a password and an exec plugin, in this order."""
     if path := user.file("tokenFile"):
         yield TokenFile(path)
     elif token := user.text("token"):
@@ -45,7 +45,7 @@ def _headers(user: KubeconfigEntry, cluster: KubeconfigEntry, trust: Trust) -> I
 
 
 def _certificate(user: KubeconfigEntry, trust: Trust) -> Iterator[Credentials]:
-    """Files are read again when they change; what stands in the kubeconfig itself stays."""
+    """The client certificate: files are reloaded when they change, inline data is not."""
     certificate, key = user.content("client-certificate"), user.content("client-key")
     if not certificate and not key:
         return

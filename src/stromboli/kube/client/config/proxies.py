@@ -1,4 +1,4 @@
-"""Whether there is a proxy between us and the server: the kubeconfig says so, or else the environment."""
+"""The HTTP proxy between the client and the server: from the kubeconfig, else from the environment."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from stromboli.kube.client.config.kubeconfig_entries import KubeconfigEntry
 
 
 def proxy_for(server: str, cluster: KubeconfigEntry) -> str:
-    """The proxy's URL, or nothing. Raises ConnectionProblem for one that cannot be spoken to."""
+    """Return the proxy's URL, or an empty string. Raises ConnectionProblem for an unsupported proxy."""
     if configured := cluster.text("proxy-url"):
         if not configured.startswith(("http://", "https://")):
-            raise cluster.problem("proxy-url", f"{configured!r} cannot be used", "name an http or https proxy")
+            raise cluster.problem("proxy-url", f"{configured!r} is not supported", "name an http or https proxy")
         return configured
     return proxy_from_environment(server)
 
 
 def proxy_from_environment(server: str) -> str:
-    """As kubectl: never for this very machine, whatever the environment says."""
+    """The proxy of the environment, as kubectl: never for the local host."""
     address = urlsplit(server)
     host = address.hostname or ""
     proxies = getproxies()

@@ -1,7 +1,7 @@
-"""Who we believe, and the certificate we show: contexts for encrypted connections.
+"""TLS contexts: trusted authorities and the client certificate.
 
-The library of Python loads a private key from a file only, so a key that is given as text is written to a file that
-nobody else can read, for the moment it takes to load it.
+Python loads a private key only from a file, so inline keys are written to a private temporary file while they are
+loaded.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Which servers are believed. Without authorities of our own, those that the system knows."""
+    """Which servers are trusted; without authorities, those of the system's trust store."""
 
     authorities: bytes = b""
     insecure: bool = False
 
     def context(self) -> ssl.SSLContext:
-        """Raises ValueError if the authorities are no certificates."""
+        """Build the context. Raises ValueError if the authorities are not certificates."""
         try:
             context = ssl.create_default_context(cadata=self.authorities.decode("ascii") or None)
         except (ssl.SSLError, UnicodeDecodeError, ValueError):
-            raise ValueError("is no certificate in PEM form") from None
+            raise ValueError("is not a certificate in PEM form") from None
         if self.insecure:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         return context
 
     def with_certificate(self, certificate: bytes, key: bytes) -> ssl.SSLContext:
-        """The context that also shows who we are. Raises ValueError if certificate and key are no pair."""
+        """Build a context with a client certificate. Raises ValueError if certificate and key do not match."""
         context = self.context()
         with tempfile.NamedTemporaryFile() as file:
             file.write(certificate + b"\n" + key)
@@ -38,5 +38,5 @@ class Trust:
             try:
                 context.load_cert_chain(file.name)
             except ssl.SSLError:
-                raise ValueError("certificate and key are no pair in PEM form") from None
+                raise ValueError("certificate and key are not a matching pair in PEM form") from None
         return context

@@ -1,1 +1,1 @@
-"""What `kubectl get` shows of each kind, a module per family of kinds."""
+"""Printer columns of `kubectl get`, one module per family of kinds."""

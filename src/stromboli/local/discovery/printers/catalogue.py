@@ -1,4 +1,4 @@
-"""Which columns each built-in kind has; kinds that are not named here show their name and age."""
+"""Columns of the built-in kinds; other kinds show name and age."""
 
 from __future__ import annotations
 

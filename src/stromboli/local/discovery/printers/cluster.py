@@ -1,4 +1,4 @@
-"""Columns of what makes up a cluster: nodes, namespaces, priorities, leases, quotas, roles, configuration."""
+"""Columns of nodes, namespaces, priority classes, leases, quotas, roles and configuration."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _node_fact(name: str, field: str) -> Field:
 
 NODES = (
     NAME,
-    Field("Status", _node_status, description="Whether the node takes pods."),
+    Field("Status", _node_status, description="Whether the node accepts pods."),
     Field("Roles", _node_roles),
     AGE,
     Field("Version", text("status", "nodeInfo", "kubeletVersion")),

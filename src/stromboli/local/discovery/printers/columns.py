@@ -1,4 +1,4 @@
-"""The columns of a table: a name, and how the cell is read off an object."""
+"""Table columns: a name, and a function from object to cell."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Reading = Callable[[Object, datetime], Cell]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One column. Those with a priority above 0 are shown only in the wide form."""
+    """One column. Those with a priority above 0 are shown only in the wide format."""
 
     name: str
     read: Reading
@@ -30,7 +30,7 @@ class Field:
 
 
 def at(target: Any, *path: str) -> Any:
-    """What stands at the path of names, or None where the path ends early."""
+    """The value at a path of names, or None if the path ends early."""
     for name in path:
         if not isinstance(target, dict):
             return None
@@ -39,13 +39,13 @@ def at(target: Any, *path: str) -> Any:
 
 
 def items(target: Any, *path: str) -> list[Any]:
-    """The list at the path; nothing there is the empty list."""
+    """The list at the path; empty if absent."""
     found = at(target, *path)
     return found if isinstance(found, list) else []
 
 
 def text(*path: str, default: str = "") -> Reading:
-    """A field as text."""
+    """A column of text."""
 
     def read(entry: Object, now: datetime) -> Cell:
         found = at(entry, *path)
@@ -55,7 +55,7 @@ def text(*path: str, default: str = "") -> Reading:
 
 
 def number(*path: str) -> Reading:
-    """A count, which is 0 where it is not said."""
+    """A column of counts, 0 if absent."""
 
     def read(entry: Object, now: datetime) -> Cell:
         found = at(entry, *path)
@@ -65,7 +65,7 @@ def number(*path: str) -> Reading:
 
 
 def size(*path: str) -> Reading:
-    """How many entries a map or list has."""
+    """A column with the number of entries of a map or list."""
 
     def read(entry: Object, now: datetime) -> Cell:
         return len(at(entry, *path) or ())
@@ -74,7 +74,7 @@ def size(*path: str) -> Reading:
 
 
 def labels_text(labels: Any, default: str = NONE) -> str:
-    """`a=1,b=2`, sorted."""
+    """Labels as `a=1,b=2`, sorted."""
     if not isinstance(labels, dict) or not labels:
         return default
     return ",".join(f"{name}={value}" for name, value in sorted(labels.items()))

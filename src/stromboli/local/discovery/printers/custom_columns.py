@@ -1,4 +1,4 @@
-"""Columns of custom resources, read with the part of JSONPath that definitions use.
+"""Columns of custom resources, read with the subset of JSONPath that definitions use.
 
 `.spec.queue`, `.metadata.labels['a/b']`, `.metadata.annotations.a\\.b`, `.items[0]`, `.items[-1]`, `.items[*].name` and
 `.status.conditions[?(@.type=="Ready")].status`.
@@ -28,18 +28,18 @@ _STEP = re.compile(
 
 
 class InvalidPath(ValueError):
-    """A JSONPath beyond the part that is understood."""
+    """A JSONPath outside of the supported subset."""
 
 
 def custom_columns(columns: Iterable[PrinterColumn]) -> tuple[Field, ...]:
-    """The name, then what the definition declares; its age where it declares nothing."""
+    """The name, then the declared columns; the age if none is declared."""
     declared = tuple(_field(column) for column in columns)
     return (NAME, *(declared or (AGE,)))
 
 
 @lru_cache(maxsize=1024)
 def compile_path(path: str) -> tuple[Step, ...]:
-    """The steps of a path, each from one value to those it leads to."""
+    """Compile a path to steps, each from one value to the values it selects."""
     path = path.strip().removeprefix("{").removesuffix("}")
     rest = path.removeprefix("$")
     rest = rest if rest.startswith((".", "[")) else f".{rest}"
@@ -55,7 +55,7 @@ def compile_path(path: str) -> tuple[Step, ...]:
 
 
 def find(target: Any, path: str) -> list[Any]:
-    """All values that the path leads to."""
+    """All values that the path selects."""
     values = [target]
     for step in compile_path(path):
         values = [found for value in values for found in step(value)]
@@ -122,7 +122,7 @@ def _first(entry: Object, path: str) -> Any:
 
 
 def _cell(kind: str, value: Any, now: datetime) -> Cell:
-    """A value as its declared type; what is of another type is not shown."""
+    """A value of its declared type; values of other types are not shown."""
     if value is None:
         return None
     if kind == "date":

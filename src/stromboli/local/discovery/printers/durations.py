@@ -1,4 +1,4 @@
-"""Times as `kubectl` prints them: the two largest parts of an age, and only while the second one matters."""
+"""Durations in `kubectl` style: the two largest units, the second only while it matters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _YEAR = 365 * _DAY
 
 
 def parse_time(text: object) -> datetime | None:
-    """A time as objects carry it; None for what is none."""
+    """Parse a timestamp; None if it is invalid."""
     if not isinstance(text, str) or not text:
         return None
     try:
@@ -23,7 +23,7 @@ def parse_time(text: object) -> datetime | None:
 
 
 def age(text: object, now: datetime) -> str:
-    """How long ago a time was."""
+    """The time since a timestamp."""
     moment = parse_time(text)
     if moment is None or moment.tzinfo is None:
         return UNKNOWN

@@ -1,4 +1,4 @@
-"""Columns of events, which are one thing under two groups: what the older calls `message` the newer calls `note`."""
+"""Columns of events of both groups: `message` of the core group is `note` in the newer one."""
 
 from __future__ import annotations
 

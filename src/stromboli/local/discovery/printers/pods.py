@@ -1,4 +1,4 @@
-"""How a pod is doing in one word, as people know it from `kubectl get pods`."""
+"""The status column of pods, as in `kubectl get pods`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TERMINAL_PHASES = ("Succeeded", "Failed")
 
 
 def pod_status(pod: Object) -> str:
-    """The phase, or the most telling reason: of an init container, of a container, of a deletion."""
+    """The phase, or a more specific reason: of an init container, of a container, of a deletion."""
     status = at(pod, "status", "reason") or at(pod, "status", "phase") or "Unknown"
     if _condition(pod, "PodScheduled").get("reason") == "SchedulingGated":
         status = "SchedulingGated"
@@ -24,7 +24,7 @@ def pod_status(pod: Object) -> str:
 
 
 def _initializing(pod: Object) -> str:
-    """What the first unfinished init container is doing; empty when all are through."""
+    """The state of the first unfinished init container; empty if all are done."""
     declared = items(pod, "spec", "initContainers")
     sidecars = {entry.get("name") for entry in declared if entry.get("restartPolicy") == "Always"}
     for position, container in enumerate(items(pod, "status", "initContainerStatuses")):
@@ -72,7 +72,7 @@ def _condition(pod: Object, kind: str) -> dict[str, Any]:
 
 
 def _counted(pod: Object) -> Iterator[Object]:
-    """The statuses of containers that run beside each other: the containers and the sidecars."""
+    """The statuses of containers and sidecars, which run concurrently."""
     sidecars = {c.get("name") for c in items(pod, "spec", "initContainers") if c.get("restartPolicy") == "Always"}
     yield from (c for c in items(pod, "status", "initContainerStatuses") if c.get("name") in sidecars)
     yield from items(pod, "status", "containerStatuses")

@@ -1,4 +1,4 @@
-"""Columns of volumes, claims to them, and claims to devices."""
+"""Columns of volumes, volume claims and resource claims."""
 
 from __future__ import annotations
 

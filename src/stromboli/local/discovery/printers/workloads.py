@@ -1,4 +1,4 @@
-"""Columns of what runs pods and reaches them: deployments, sets, jobs, services, disruption budgets."""
+"""Columns of Deployments, ReplicaSets, StatefulSets, Jobs, Services and PodDisruptionBudgets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _containers(field: str) -> Field:
 
 
 def selector_text(selector: object) -> str:
-    """A label selector in the form in which it is typed."""
+    """A label selector in its text form."""
     if not isinstance(selector, dict) or not selector:
         return NONE
     parts = [f"{name}={value}" for name, value in sorted((selector.get("matchLabels") or {}).items())]

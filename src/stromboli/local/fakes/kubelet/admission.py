@@ -1,4 +1,4 @@
-"""A kubelet's own look at a pod before it starts: schedulers can be wrong, and two of them can be right at once."""
+"""Pod admission of a kubelet, which detects scheduling errors and races of several schedulers."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from stromboli.local.fakes.kubelet.pod_requests import Amounts, amounts_of, pod_
 
 
 class Admission:
-    """What the pods that were let in hold on each node."""
+    """Resources of the admitted pods on each node."""
 
     def __init__(self) -> None:
         self._held: dict[str, dict[str, Amounts]] = {}
-        #: By node, the sums of what they hold.
+        #: Total resources by node.
         self._used: dict[str, Amounts] = {}
 
     def is_admitted(self, node: str, uid: str) -> bool:
         return uid in self._held.get(node, ())
 
     def admit(self, node: KubeNode, pod: Pod) -> tuple[str, str] | None:
-        """Lets the pod in, or says why not: a reason in one word, and a message."""
+        """Admit the pod, or return a one-word reason and a message."""
         try:
             wanted, room = pod_requests(pod), amounts_of(node.status.allocatable)
         except ValueError as error:
@@ -34,7 +34,7 @@ class Admission:
         return None
 
     def count(self, node: str, pod: Pod, amounts: Amounts | None = None) -> None:
-        """The pod is in, whatever it holds: it was let in before."""
+        """Count a pod that was admitted before, without a check."""
         if amounts is None:
             try:
                 amounts = pod_requests(pod)
@@ -59,7 +59,7 @@ class Admission:
 
 
 def _shortage(resource: str, wanted: int, used: int, capacity: int) -> str:
-    """As kubelets say it; cpu in thousandths."""
+    """The message of a kubelet; cpu in thousandths."""
     unit = UNIT // 1000 if resource == "cpu" else UNIT
     amounts = (f"{name}: {amount // unit}" for name, amount in zip(_WORDS, (wanted, used, capacity), strict=True))
     return f"Node didn't have enough resource: {resource}, {', '.join(amounts)}"

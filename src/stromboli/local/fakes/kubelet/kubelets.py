@@ -1,6 +1,6 @@
-"""The kubelets of all simulated nodes in one object: pods that are bound to them live and die by their annotations.
+"""The kubelets of all simulated nodes; annotations of a pod control its life.
 
-Every change of a pod is one patch of its status. Between changes a pod costs nothing but an entry among the timers.
+Every change of a pod is one patch of its status. Between changes a pod costs one timer.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class Kubelets:
         self._started_at: dict[str, float] = {}
         self._addresses = Addresses()
         self.work: WorkQueue[str] = WorkQueue(self._look, name="kubelets", workers=32)
-        #: How many pods were started, have ended, were turned away, and were deleted.
+        #: Number of pods that were started, finished, rejected and deleted.
         self.started = self.ended = self.rejected = self.deleted = 0
         nodes.listen(self._node_changed)
         pods.listen(self._pod_changed)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         await self._nodes.synced.wait()
         await self._pods.synced.wait()
         await self.work.run()
@@ -100,7 +100,7 @@ class Kubelets:
         return None
 
     async def _let_in(self, pod: Pod, node: KubeNode) -> bool:
-        """Only a pod that has not started yet is looked at, once."""
+        """Admit a pod that has not started yet, once."""
         is_new = pod.status.phase not in ("Running", "Succeeded", "Failed") and pod.metadata.deletion_timestamp is None
         if not is_new or self._admission.is_admitted(node.metadata.name, pod.metadata.uid):
             return True
@@ -134,7 +134,7 @@ class Kubelets:
                 self.ended += 1
 
     async def _write(self, pod: Pod, status: object) -> bool:
-        """A pod that is gone, or is another one by now, needs no status."""
+        """Write the status of the pod, if it still exists."""
         body = {"metadata": {"uid": pod.metadata.uid}, "status": status}
         try:
             await self._client.patch(
@@ -165,12 +165,12 @@ class Kubelets:
 
 
 def _answers(node: KubeNode) -> bool:
-    """Whether there is a kubelet of ours, and it is alive."""
+    """Whether the node is simulated and its kubelet alive."""
     return is_simulated(node) and health(node) != "Unknown"
 
 
 class Addresses:
-    """Addresses for pods, none of them given twice at a time."""
+    """Distinct IP addresses of pods."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
@@ -187,6 +187,6 @@ class Addresses:
 
     @staticmethod
     def _count() -> Iterator[str]:
-        """A million addresses, round and round."""
+        """Cycle through a million addresses."""
         for number in itertools.cycle(range(1, 1 << 20)):
             yield f"10.{128 + (number >> 16)}.{(number >> 8) % 256}.{number % 256}"

@@ -1,4 +1,4 @@
-"""How a simulated node is doing, and what follows from that: conditions, taints, and that pods have to leave."""
+"""Health of simulated nodes: conditions, taints and evictions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TAINT_OF = {"False": NOT_READY, "Unknown": UNREACHABLE}
 
 
 def wanted_taints(node: KubeNode, moment: str) -> list[KubeTaint] | None:
-    """The taints that follow from the node's health and from being cordoned; None when they are there already."""
+    """The taints by health and cordon of the node; None if they are set already."""
     wanted: list[tuple[str, str]] = []
     if (key := _TAINT_OF.get(health(node))) is not None:
         wanted += [(key, "NoSchedule"), (key, "NoExecute")]
@@ -31,7 +31,7 @@ def wanted_taints(node: KubeNode, moment: str) -> list[KubeTaint] | None:
 
 
 def conditions(node: KubeNode, moment: str) -> list[dict[str, Any]]:
-    """What a kubelet says every now and then, or what is said about one that is silent."""
+    """The conditions that a kubelet reports, or that are set for an unresponsive one."""
     status = health(node)
     reason, message = _READINESS[status]
     said: list[dict[str, Any]] = [{"type": "Ready", "status": status, "reason": reason, "message": message}]
@@ -43,20 +43,20 @@ def conditions(node: KubeNode, moment: str) -> list[dict[str, Any]]:
 
 
 def _timed(condition: dict[str, Any], node: KubeNode, moment: str) -> dict[str, Any]:
-    """A condition that stays as it was keeps the time of its last change."""
+    """An unchanged condition keeps its transition time."""
     before = next((old for old in node.status.conditions or () if old.type == condition["type"]), None)
     since = before.last_transition_time if before is not None and before.status == condition["status"] else None
     return condition | {"lastHeartbeatTime": moment, "lastTransitionTime": since or moment}
 
 
-#: For how many seconds the server lets every pod stay that does not say otherwise.
+#: Default toleration of every pod in seconds.
 _DEFAULT_TOLERATION_SECONDS = 300
 
 
 def staying_time(tolerations: Sequence[KubeToleration], taint: str, patience: float) -> float | None:
-    """How long a pod may stay on a node that it is to leave; None for as long as it likes.
+    """Seconds that a pod may stay on a tainted node; None for no limit.
 
-    The five minutes that the server gives to every pod are too long for a simulated cluster.
+    The default of five minutes is too long for a simulated cluster.
     """
     tolerated = [toleration for toleration in tolerations if _tolerates(toleration, taint)]
     if not tolerated:
@@ -86,13 +86,13 @@ def _tolerates(toleration: KubeToleration, taint: str) -> bool:
 
 
 def facts(node: KubeNode) -> tuple[object, ...]:
-    """All that the node's own health depends on; a heartbeat is none of it."""
+    """All inputs of the node's health; heartbeats are not among them."""
     ready = next((entry.status for entry in node.status.conditions or () if entry.type == "Ready"), None)
     return health(node), node.spec.unschedulable, node.spec.taints, ready, is_simulated(node)
 
 
 def lost_by(node: KubeNode) -> str | None:
-    """The taint because of which pods have to leave."""
+    """The taint that evicts pods."""
     lost = (taint.key for taint in node.spec.taints or () if taint.effect == "NoExecute")
     return next((key for key in lost if key in (NOT_READY, UNREACHABLE)), None)
 

@@ -1,7 +1,7 @@
-"""The health of simulated nodes, and what becomes of pods on nodes that are not well.
+"""The node lifecycle, taint and pod garbage controllers for simulated nodes.
 
-A node is ready unless its annotation says otherwise. What follows from that (taints, and that pods have to leave) is
-the work of Kubernetes' node lifecycle and taint controllers; pods on nodes that are gone are that of its pod collector.
+A node is ready unless its annotation changes that. Unhealthy nodes are tainted, their pods evicted, and pods of removed
+nodes deleted.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ HEARTBEAT, PATIENCE = 300.0, 5.0
 
 
 class NodeLifecycle:
-    """`heartbeat` is how often a healthy node says so; `patience` how long pods may stay on a node that is lost."""
+    """`heartbeat` is the interval of node status updates; `eviction_delay` how long pods may stay on an unreachable
+    node.
+    """
 
     def __init__(
         self,
@@ -60,13 +62,13 @@ class NodeLifecycle:
         self._on_node: dict[str, set[str]] = {}
         self.nodes_work: WorkQueue[str] = WorkQueue(self._look_at_node, name="nodes")
         self.pods_work: WorkQueue[str] = WorkQueue(self._look_at_pod, name="pods of lost nodes")
-        #: How many times nodes said how they are, and how many pods had to leave.
+        #: Number of heartbeats, and of evicted pods.
         self.heartbeats = self.evicted = 0
         nodes.listen(self._node_changed)
         pods.listen(self._pod_changed)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         await self._nodes.synced.wait()
         await self._pods.synced.wait()
         for key in set().union(*(keys for node, keys in self._on_node.items() if self._is_lost(node))):
@@ -121,7 +123,7 @@ class NodeLifecycle:
         return self._next_beat[name] - self._clock()
 
     async def _write_taints(self, node: KubeNode, taints: Sequence[KubeTaint]) -> None:
-        """Others taint nodes as well, so the list is only replaced in the version that was read."""
+        """Other clients taint nodes as well, so the list is replaced only over the version that was read."""
         body = {
             "metadata": {"resourceVersion": node.metadata.resource_version},
             "spec": {"taints": msgspec.to_builtins(taints)},
@@ -136,7 +138,7 @@ class NodeLifecycle:
         self.heartbeats += 1
 
     async def _look_at_pod(self, key: str) -> float | None:
-        """A pod has to leave a tainted node, and is removed from a node that is no more."""
+        """Evict a pod from a tainted node, or delete it with its node."""
         pod = self._pods.objects.get(key)
         if pod is None or not pod.spec.node_name or not self._is_lost(pod.spec.node_name):
             self._lost_since.pop(pod.metadata.uid if pod else "", None)
@@ -167,5 +169,5 @@ class NodeLifecycle:
 
 
 def _spread(name: str, heartbeat: float) -> float:
-    """Nodes that came into being together do not have to speak together."""
+    """Offset of the heartbeat, so that nodes created together do not report together."""
     return heartbeat * (0.75 + 0.25 * (zlib.crc32(name.encode()) % 1024) / 1024)

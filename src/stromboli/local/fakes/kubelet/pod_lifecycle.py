@@ -19,13 +19,13 @@ START_SECONDS = "stromboli.dev/start-seconds"
 RUN_SECONDS = "stromboli.dev/run-seconds"
 STOP_SECONDS = "stromboli.dev/stop-seconds"
 EXIT_CODE = "stromboli.dev/exit-code"
-#: What initial containers leave as their last message.
+#: The termination message of init containers.
 TERMINATION_MESSAGE = "stromboli.dev/last-words"
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What happens next: a new status, the end, or nothing; and at which moment, in seconds since the epoch."""
+    """The next change of a pod: a new status, its removal, or nothing; and its time in seconds since the epoch."""
 
     at: float
     status: Mapping[str, Any] | None = None
@@ -35,7 +35,7 @@ class Step:
 def next_step(
     pod: Pod, *, bound_at: float, started_at: float | None, now: float, address: str, host: str
 ) -> Step | None:
-    """None when nothing more happens by itself. `now` is only what is written as the time of the change."""
+    """The next step; None if nothing more happens by itself. `now` is only written as the time of the change."""
     if pod.metadata.deletion_timestamp is not None:
         return Step(_stop_at(pod, now), is_end=True)
     if pod.status.phase in ("Succeeded", "Failed"):
@@ -51,7 +51,7 @@ def is_finished(pod: Pod) -> bool:
 
 
 def seconds(pod: Pod, annotation: str, default: float) -> float:
-    """A time that the pod asks for; what is no time counts as not said."""
+    """A duration from an annotation; an invalid one counts as absent."""
     try:
         given = float((pod.metadata.annotations or {}).get(annotation, default))
     except ValueError:
@@ -85,7 +85,7 @@ def running(pod: Pod, now: float, address: str, host: str) -> dict[str, Any]:
 
 
 def finished(pod: Pod, now: float, exit_code: int, reason: str | None = None) -> dict[str, Any]:
-    """The status of a pod whose containers have come to their end."""
+    """The status of a pod whose containers have finished."""
     moment = stamp(now)
     start = pod.status.start_time or moment
     end = {
@@ -105,7 +105,7 @@ def finished(pod: Pod, now: float, exit_code: int, reason: str | None = None) ->
 
 
 def rejected(now: float, reason: str, message: str) -> dict[str, Any]:
-    """The status of a pod that its node does not let in."""
+    """The status of a pod that its node rejects."""
     return {
         "phase": "Failed",
         "reason": reason,
@@ -119,14 +119,14 @@ _READINESS = ("Ready", "ContainersReady")
 
 
 def _stop_at(pod: Pod, now: float) -> float:
-    """The deletion timestamp is when the grace period ends; a pod may be done earlier."""
+    """When the pod is gone: the deletion timestamp is the end of the grace period, but the pod may finish earlier."""
     grace = float(pod.metadata.deletion_grace_period_seconds or 0)
     asked_at = (seconds_of(pod.metadata.deletion_timestamp) or now) - grace
     return asked_at + min(grace, seconds(pod, STOP_SECONDS, 0.0))
 
 
 def _ending(pod: Pod, start: float, now: float) -> Step | None:
-    """By itself or by its deadline, whichever comes first."""
+    """When the pod finishes: by itself or by its deadline, whichever comes first."""
     own = seconds(pod, RUN_SECONDS, -1.0) if RUN_SECONDS in (pod.metadata.annotations or {}) else -1.0
     deadline = pod.spec.active_deadline_seconds
     if deadline is not None and (own < 0 or deadline < own):

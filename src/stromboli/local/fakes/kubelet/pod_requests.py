@@ -1,6 +1,6 @@
-"""What a pod asks for, as a kubelet adds it up before it lets a pod in.
+"""Resource requests of a pod, as a kubelet adds them up for admission.
 
-It is written a second time on purpose: the scheduler's own sums are what the kubelet's are there to check.
+Implemented independently of the scheduler on purpose: the kubelet's sums check the scheduler's.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from stromboli.kube.objects.pod import Container, Pod
 from stromboli.local.api_server.quantities import UNIT, amount_of
 
 Amounts = dict[str, int]
-"""Amounts by resource name, in billionths: the finest that a quantity can be."""
+"""Amounts by resource name, in billionths: the finest resolution of a quantity."""
 
 
 def amounts_of(resources: Resources | None) -> Amounts:
@@ -20,7 +20,7 @@ def amounts_of(resources: Resources | None) -> Amounts:
 
 
 def pod_requests(pod: Pod) -> Amounts:
-    """What the pod sets aside: containers and sidecars together, or the greediest moment of its start if more."""
+    """The effective request: containers and sidecars together, or the maximum during initialization if larger."""
     total, sidecars, peak = _sum(pod.spec.containers or ()), Amounts(), Amounts()
     for container in pod.spec.init_containers or ():
         own = _requests(container)

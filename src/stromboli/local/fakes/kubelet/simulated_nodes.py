@@ -1,4 +1,4 @@
-"""Nodes that do not exist: what they look like, and how they come into being."""
+"""Simulated nodes: documents and creation."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
 SIMULATED = "stromboli.dev/simulated"
-"""The label of a node whose kubelet is a simulated one."""
+"""Label of a node with a simulated kubelet."""
 
 READY = "stromboli.dev/ready"
-"""The annotation by which a simulated node is made not ready ("false"), or loses its kubelet ("unknown")."""
+"""Annotation that makes a simulated node not ready ("false"), or its kubelet unresponsive ("unknown")."""
 
 RACK = "stromboli.dev/rack"
 ZONE = "topology.kubernetes.io/zone"
@@ -30,7 +30,7 @@ AT_ONCE = 32
 
 @dataclass(frozen=True, slots=True)
 class NodePool:
-    """Nodes that are all alike, spread evenly over racks, and the racks over zones."""
+    """Identical nodes, spread evenly over racks, and the racks over zones."""
 
     count: int
     prefix: str = "node"
@@ -45,18 +45,18 @@ def is_simulated(node: KubeNode) -> bool:
 
 
 def health(node: KubeNode) -> str:
-    """The status of the condition Ready as it ought to be: True, False, or Unknown when the kubelet does not answer."""
+    """The desired status of condition Ready: True, False, or Unknown for an unresponsive kubelet."""
     return {"false": "False", "unknown": "Unknown"}.get((node.metadata.annotations or {}).get(READY, ""), "True")
 
 
 def address_of(node: str) -> str:
-    """An address that looks like one; the same for the same name."""
+    """A made-up IP address, stable for the name."""
     digest = zlib.crc32(node.encode())
     return f"10.{64 + (digest >> 16) % 64}.{(digest >> 8) % 256}.{digest % 256}"
 
 
 def node_documents(pool: NodePool) -> list[dict[str, Any]]:
-    """The nodes of a pool, as they are created. Names sort as they count: node-000, node-001, ..."""
+    """The documents of a pool's nodes. Names sort by number: node-000, node-001, ..."""
     width = max(2, len(str(pool.count - 1)))
     return [_document(pool, f"{pool.prefix}-{place:0{width}}", place) for place in range(pool.count)]
 
@@ -104,7 +104,7 @@ _NODE_INFO = {
 
 
 async def create_nodes(client: Client, documents: Iterable[Mapping[str, Any]]) -> None:
-    """Brings nodes into being; those that are there already are left as they are."""
+    """Create nodes; existing ones are not changed."""
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def create(document: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Makes the claims of volumes that live and die with their pod."""
+"""The controller of ephemeral volumes: creates their claims."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class EphemeralVolumes:
-    """The claim is owned by the pod, so that the garbage collector takes it along."""
+    """The claim is owned by the pod, so that the garbage collector deletes both."""
 
     def __init__(self, client: Client, pods: Informer[Pod], claims: Informer[PersistentVolumeClaim]) -> None:
         self._client = client
@@ -25,13 +25,13 @@ class EphemeralVolumes:
         pods.listen(self._pod_changed)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         await self._pods.synced.wait()
         await self._claims.synced.wait()
         await self.work.run()
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
-        """What a pod has for volumes never changes."""
+        """Volumes of a pod are immutable."""
         if new is not None and (old is None or old.metadata.uid != new.metadata.uid) and _ephemeral(new):
             self.work.add(new.key)
 

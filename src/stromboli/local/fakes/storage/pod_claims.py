@@ -1,4 +1,4 @@
-"""What a pod's claims are called, what claims that are made for it look like, and who still uses a claim."""
+"""Resource claims of a pod: names, generated claims, and use."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from stromboli.kube.objects.claims import ClaimConsumer, ResourceClaim, Resource
 from stromboli.kube.objects.pod import Pod, PodResourceClaim
 
 POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
-"""Under which of the pod's own names a claim was made for it."""
+"""Annotation of a generated claim: the pod's name for it."""
 
 
 def templated(pod: Pod) -> list[PodResourceClaim]:
-    """The pod's claims that have to be made."""
+    """The pod's claims that are created from templates."""
     return [claim for claim in pod.spec.resource_claims or () if claim.name and claim.resource_claim_template_name]
 
 
 def claim_names(pod: Pod) -> dict[str, str]:
-    """The claims that the pod uses, by the pod's own names for them, as far as they are known."""
+    """The known claims of the pod, by the pod's names for them."""
     made = {entry.name: entry.resource_claim_name for entry in pod.status.resource_claim_statuses or ()}
     named = {claim.name: claim.resource_claim_name or made.get(claim.name) for claim in pod.spec.resource_claims or ()}
     return {own: name for own, name in named.items() if own and name}
 
 
 def is_done(pod: Pod) -> bool:
-    """Whether the pod will never use a device again: it has ended, or will never start."""
+    """Whether the pod will not use its claims again: finished, or never going to start."""
     never_starts = pod.metadata.deletion_timestamp is not None and not pod.spec.node_name
     return pod.status.phase in ("Succeeded", "Failed") or never_starts
 
 
 def claim_document(pod: Pod, own_name: str, template: ResourceClaimTemplate) -> dict[str, Any]:
-    """The claim is owned by the pod, so that it goes with it."""
+    """The generated claim, owned by the pod."""
     given = template.spec.metadata
     metadata = {
         "generateName": f"{pod.metadata.name}-{own_name}-",
@@ -52,7 +52,7 @@ def claim_document(pod: Pod, own_name: str, template: ResourceClaimTemplate) -> 
 
 
 def made_for(claim: ResourceClaim) -> tuple[str, str] | None:
-    """The pod by uid, and its own name for the claim; None for a claim that nobody made for a pod."""
+    """The uid of the pod, and its name for the claim; None for a claim that was not generated."""
     own_name = (claim.metadata.annotations or {}).get(POD_CLAIM_NAME)
     owners = claim.metadata.owner_references or ()
     owner = next((one.uid for one in owners if one.controller and one.kind == "Pod"), None)
@@ -68,7 +68,7 @@ def consumer(pod: Pod) -> ClaimConsumer:
 
 
 def is_in_use(user: ClaimConsumer, pods: Mapping[str, Pod], namespace: str) -> bool:
-    """Users that are no pods are none of our business, and stay."""
+    """Whether a user still uses the claim. Users that are not pods are kept."""
     if user.resource != "pods" or user.api_group:
         return True
     pod = pods.get(f"{namespace}/{user.name}")

@@ -1,7 +1,7 @@
-"""Makes the device claims that pods have templates for, and takes back what pods no longer use.
+"""The controller of resource claims: creates them from templates, and releases them after use.
 
-A pod that was bound before its claim was reserved gets the reservation here. When the last pod of a claim has ended,
-the devices are given back; a claim that was made for that pod goes.
+A pod that was bound before its claim was reserved gets the reservation here. When the last pod of a claim has finished,
+the claim is deallocated; a claim that was created for that pod is deleted.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ class ClaimController:
         self._users_of_claim: dict[str, set[str]] = {}
         self.pods_work: WorkQueue[str] = WorkQueue(self._look_at_pod, name="claims of pods", workers=4)
         self.claims_work: WorkQueue[str] = WorkQueue(self._look_at_claim, name="device claims", workers=4)
-        #: How many claims were made.
+        #: Number of claims created.
         self.created = 0
         pods.listen(self._pod_changed)
         self._claims.listen(self._claim_changed)
         self._templates.listen(self._template_changed)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             for informer in (self._claims, self._templates):
                 tasks.create_task(informer.run())
@@ -146,7 +146,7 @@ class ClaimController:
                 raise
 
     async def _reserve(self, pod: Pod, claim: ResourceClaim | None) -> None:
-        """Only what was given can be reserved; who gives it reserves it as a rule."""
+        """Only an allocated claim can be reserved; usually the scheduler reserves it."""
         if claim is None or claim.status.allocation is None or is_reserved_for(claim, pod):
             return
         await self._write_status(claim, {"reservedFor": _builtins([*(claim.status.reserved_for or ()), consumer(pod)])})
@@ -163,7 +163,7 @@ class ClaimController:
             await self._let_go(claim)
 
     async def _is_in_use(self, user: ClaimConsumer, claim: ResourceClaim) -> bool:
-        """A watch that lags must not take a device from anybody: before that, the server is asked."""
+        """Ask the server before a release: the watch may lag behind."""
         namespace = claim.metadata.namespace
         if is_in_use(user, self._pods.objects, namespace):
             return True
@@ -176,7 +176,7 @@ class ClaimController:
         return is_in_use(user, {pod.key: pod}, namespace)
 
     async def _let_go(self, claim: ResourceClaim) -> None:
-        """Nobody uses it: what protects it goes, and with the end of its pod a claim that was made for it."""
+        """Release an unused claim: remove its finalizer, and delete it if it was created for a finished pod."""
         metadata = claim.metadata
         finalizers = metadata.finalizers or []
         if PROTECTION in finalizers and claim.status.allocation is None:
@@ -197,7 +197,7 @@ class ClaimController:
                 raise
 
     async def _write_status(self, claim: ResourceClaim, changes: dict[str, Any]) -> ResourceClaim:
-        """Whoever gives devices writes here as well, so only over the version that was read."""
+        """Write only over the version that was read: the scheduler writes the status as well."""
         metadata = claim.metadata
         body = {"metadata": {"resourceVersion": metadata.resource_version}, "status": changes}
         return await self._client.patch(
@@ -210,7 +210,7 @@ def _claim_keys(pod: Pod) -> list[str]:
 
 
 def _release(kept: list[ClaimConsumer], claim: ResourceClaim) -> dict[str, Any]:
-    """With the last user the devices are given back."""
+    """The last release also deallocates."""
     changes: dict[str, Any] = {"reservedFor": _builtins(kept) or None}
     if not kept and claim.status.allocation is not None:
         changes["allocation"] = None

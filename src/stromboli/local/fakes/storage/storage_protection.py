@@ -1,6 +1,6 @@
-"""Lets claims and volumes go when nobody uses them any more: a claim outlives its pods, a volume its claim.
+"""Storage protection: a claim is kept while pods use it, a volume while a claim uses it.
 
-The server puts a finalizer on each of them at birth; what is being deleted waits until it is taken off here.
+The server sets a finalizer at creation; it is removed here when a deleted object is no longer used.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class StorageProtection:
     ) -> None:
         self._client = client
         self._pods, self._claims, self._volumes = pods, claims, volumes
-        #: The keys of the pods that have a node and use a claim, by the claim's key.
+        #: Keys of the bound pods that use a claim, by the claim's key.
         self._users: dict[str, set[str]] = {}
         self.work: WorkQueue[tuple[str, str]] = WorkQueue(self._look, name="storage protection", workers=4)
         pods.listen(self._pod_changed)
@@ -43,7 +43,7 @@ class StorageProtection:
         volumes.listen(lambda _old, new: self._look_later(VOLUMES, new))
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         for synced in (self._pods.synced, self._claims.synced, self._volumes.synced):
             await synced.wait()
         await self.work.run()
@@ -92,7 +92,7 @@ class StorageProtection:
 
 
 def _claims_of(pod: Pod | None) -> Iterator[str]:
-    """The keys of the claims that a pod uses. Nobody mounts anything for a pod that has no node yet."""
+    """The keys of the claims that a pod uses. A pod without a node mounts nothing."""
     if pod is None or not pod.spec.node_name:
         return
     for volume in pod.spec.volumes or ():

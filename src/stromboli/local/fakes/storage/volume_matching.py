@@ -1,4 +1,4 @@
-"""Which volume a claim gets, and what one that is made for it looks like."""
+"""Selection of a volume for a claim, and provisioning."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from stromboli.local.fakes.matching import matches
 
 
 def default_class(classes: Iterable[StorageClass]) -> StorageClass | None:
-    """The youngest of the classes that say they are the default."""
+    """The newest of the default classes."""
     defaults = [one for one in classes if (one.metadata.annotations or {}).get(DEFAULT_CLASS) == "true"]
     return max(defaults, key=lambda one: (one.metadata.creation_timestamp or "", one.metadata.name), default=None)
 
 
 def is_delayed(storage_class: StorageClass | None) -> bool:
-    """Whether claims of the class wait until a scheduler has chosen a node for their first pod."""
+    """Whether claims of the class wait for a node of their first pod."""
     return storage_class is not None and storage_class.volume_binding_mode == "WaitForFirstConsumer"
 
 
@@ -39,7 +39,7 @@ def selected_node(claim: PersistentVolumeClaim) -> str | None:
 def choose(
     claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume], *, delayed: bool
 ) -> PersistentVolume | None:
-    """The volume that is promised to the claim, or the smallest that will do; for delayed claims promises only."""
+    """The volume reserved for the claim, or the smallest that fits; for delayed claims only a reserved one."""
     candidates = list(volumes)
     promised = next((volume for volume in candidates if is_promised(volume, claim)), None)
     if promised is not None or delayed:
@@ -49,7 +49,7 @@ def choose(
 
 
 def is_promised(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """A promise by name is for whoever comes by that name; with a uid it is for that one alone."""
+    """Whether the volume is reserved for the claim: by name, and by uid if it has one."""
     to = volume.spec.claim_ref
     if to is None:
         return False
@@ -64,7 +64,7 @@ def may_provision(claim: PersistentVolumeClaim, storage_class: StorageClass | No
 
 
 def provisioned(claim: PersistentVolumeClaim, storage_class: StorageClass) -> dict[str, Any]:
-    """A directory on a node, if a node was chosen; otherwise something that every node can reach."""
+    """A new volume: a directory on the selected node, or one that is accessible everywhere."""
     node = selected_node(claim) if is_delayed(storage_class) else None
     name, spec = f"pvc-{claim.metadata.uid}", claim.spec
     requests = (spec.resources.requests if spec.resources else None) or {}
@@ -102,7 +102,7 @@ def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
 
 
 def _size(resources: Resources | None) -> int:
-    """What is no size is none: the server would not have let it in."""
+    """The requested size; an invalid one counts as absent, the server would have rejected it."""
     try:
         return amount_of((resources or {}).get("storage", 0))
     except ValueError:

@@ -1,7 +1,7 @@
-"""Brings claims and volumes together, and makes volumes for storage classes that have any provisioner at all.
+"""The controller of volumes: binds claims to volumes, and provisions volumes of storage classes.
 
-A claim and a volume belong together when each names the other. The volume is promised first, over the version that
-was read, so that two claims cannot both get it; everything after that can be repeated.
+A claim and a volume are bound when each references the other. The volume is reserved first, over the version that was
+read, so that two claims cannot get it; all later steps can be repeated.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class VolumeController:
         self._classes: Informer[StorageClass] = Informer(client, STORAGE_CLASSES)
         self.claims_work: WorkQueue[str] = WorkQueue(self._look_at_claim, name="volume claims", workers=4)
         self.volumes_work: WorkQueue[str] = WorkQueue(self._look_at_volume, name="volumes", workers=4)
-        #: How many volumes were made, and how many claims were given one.
+        #: Number of volumes provisioned, and of claims bound.
         self.provisioned = self.bound = 0
         claims.listen(self._claim_changed)
         self.volumes.listen(self._volume_changed)
         self._classes.listen(lambda _old, _new: self._look_at_waiting_claims())
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             for informer in (self.volumes, self._classes):
                 tasks.create_task(informer.run())
@@ -140,7 +140,7 @@ class VolumeController:
         await self._client.patch(CLAIMS, claim.metadata.name, body, namespace=where, subresource="status")
 
     async def _look_at_volume(self, name: str) -> None:
-        """The phase is told also of what is being deleted: a volume is kept as long as it says that it is bound."""
+        """The phase is written for deleted volumes too: a volume is protected while it is Bound."""
         volume = self.volumes.objects.get(name)
         if volume is None:
             return
@@ -160,7 +160,7 @@ class VolumeController:
         return "Bound" if claim is not None and is_promised(volume, claim) else "Released"
 
     async def _claim_on_server(self, namespace: str, name: str) -> PersistentVolumeClaim | None:
-        """A watch that lags must not cost anybody a volume."""
+        """Ask the server before a volume is deleted: the watch may lag behind."""
         try:
             return await self._client.get(CLAIMS, name, namespace=namespace)
         except ApiError as error:
@@ -181,6 +181,6 @@ def _is_complete(claim: PersistentVolumeClaim) -> bool:
 
 
 def _is_deletable(volume: PersistentVolume) -> bool:
-    """Only volumes that were made here are also removed here."""
+    """Only volumes that were provisioned here are deleted here."""
     ours = (volume.metadata.labels or {}).get(SIMULATED) == "true"
     return ours and volume.spec.persistent_volume_reclaim_policy == "Delete"

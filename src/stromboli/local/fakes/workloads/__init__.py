@@ -1,1 +1,1 @@
-"""Controllers of what makes pods: jobs, deployments and sets."""
+"""Controllers of Jobs, Deployments, ReplicaSets and StatefulSets."""

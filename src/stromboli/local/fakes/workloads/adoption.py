@@ -1,4 +1,4 @@
-"""Taking on what nobody controls, and letting go of what no longer matches."""
+"""Adoption of orphans, and release of objects that no longer match."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class OwnerReferences:
-    """Owners are a list that is replaced as a whole, so only in the version that was read."""
+    """Owner references are a list that is replaced as a whole, so only over the version that was read."""
 
     def __init__(self, client: Client, resource: Resource[T]) -> None:
         self._client = client

@@ -1,4 +1,4 @@
-"""The controller of deployments: one replica set for every template, and pods that move from one to the next."""
+"""The controller of Deployments: one ReplicaSet per template, and rollouts between them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
 COUNTED_WITHIN = 0.02
-"""How old the counts of the sets may be, in seconds: sets that change together are counted together."""
+"""Delay of a count in seconds, so that ReplicaSets that change together are counted together."""
 
 
 class DeploymentController:
@@ -69,7 +69,7 @@ class DeploymentController:
         pods.listen(REPLICA_SETS, self._pod_changed)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._deployments.run())
             for synced in (self._pods.informer.synced, self._sets.synced, self._deployments.synced):
@@ -95,7 +95,7 @@ class DeploymentController:
             self.work.add_after(f"{replica_set.metadata.namespace}/{owner.name}", COUNTED_WITHIN)
 
     def _pod_changed(self, owner: str, uid: str, pod: Pod, is_gone: bool) -> None:
-        """Whoever exchanges all pods at once waits for the last of them to be gone."""
+        """A Deployment with strategy Recreate waits until the last old pod is gone."""
         replica_set = self._sets.objects.get(owner)
         if is_gone and replica_set is not None:
             self._set_changed(None, replica_set)
@@ -139,14 +139,14 @@ class DeploymentController:
             await self._scale(deployment, replica_set, count)
 
     async def _recreate(self, deployment: Deployment, new: ReplicaSet | None, old: Sequence[ReplicaSet]) -> None:
-        """All old pods are gone before the first new one comes."""
+        """Recreate: all old pods are gone before the first new one is created."""
         for replica_set in old:
             await self._scale(deployment, replica_set, 0)
         if not any(not is_finished(pod) for each in old for pod in self._pods.of(each.metadata.uid)):
             await self._settle_new(deployment, new, old, desired(deployment))
 
     async def _scale_paused(self, deployment: Deployment, sets: Sequence[ReplicaSet]) -> None:
-        """Nothing moves from one set to another; a set that is alone follows the number of replicas."""
+        """A paused Deployment does not roll out; a single ReplicaSet follows the replica count."""
         at_work = [each for each in sets if wanted(each)] or list(sets)[-1:]
         if len(at_work) == 1:
             await self._scale(deployment, at_work[0], desired(deployment))
@@ -171,7 +171,7 @@ class DeploymentController:
                 raise
 
     async def _scale(self, deployment: Deployment, replica_set: ReplicaSet, replicas: int, revision: int = 0) -> None:
-        """Only over the version that was read: the number was found from it."""
+        """Write only over the version that was read, which the number was computed from."""
         metadata = replica_set.metadata
         notes = set_annotations(deployment, revision) if revision else size_annotations(deployment)
         if wanted(replica_set) == replicas and notes.items() <= (metadata.annotations or {}).items():
@@ -195,7 +195,7 @@ class DeploymentController:
         return None if end is None else max(0.0, end - now)
 
     async def _tell_revision(self, deployment: Deployment, revision: str) -> Deployment:
-        """One annotation, which is nobody else's. Answers the deployment as it is then."""
+        """Write the revision annotation; return the deployment after the write."""
         metadata = deployment.metadata
         if (metadata.annotations or {}).get(REVISION) == revision:
             return deployment
@@ -215,7 +215,7 @@ class DeploymentController:
 
 
 def _could_own(deployment: Deployment, replica_set: ReplicaSet) -> bool:
-    """Whether a set that nobody controls is one of the deployment's."""
+    """Whether an orphaned ReplicaSet matches the Deployment."""
     same_place = deployment.metadata.namespace == replica_set.metadata.namespace
     is_here = replica_set.metadata.deletion_timestamp is None
     return same_place and is_here and matches(deployment.spec.selector, replica_set.metadata.labels)

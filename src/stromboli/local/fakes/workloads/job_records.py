@@ -1,7 +1,7 @@
-"""How the pods of a job ended, each counted once: also those that were deleted since.
+"""Results of a Job's pods, each counted once, including pods that were deleted since.
 
-A record begins with what the status of the job says beyond the pods that are still there; from then on it sees every
-pod end. Pods that were dismissed for the job's own reasons have neither succeeded nor failed.
+A record starts with the counts in the status beyond the existing pods; from then on it observes the end of every pod.
+Pods that the controller deletes itself have neither succeeded nor failed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class JobRecord:
         self._failed_at = 0.0
 
     def note(self, pod: Pod, is_gone: bool, now: float) -> None:
-        """A pod has changed. Whoever deletes a pod that was at work makes it fail."""
+        """Record a change of a pod. An active pod that is deleted has failed."""
         uid = pod.metadata.uid
         if uid in self._succeeded or uid in self._failed:
             return
@@ -66,7 +66,7 @@ class JobRecord:
         )
 
     def retry_at(self, first_pause: float, longest_pause: float) -> float:
-        """Before when nothing that failed is tried again: later and later, until something succeeds."""
+        """The time before which failed pods are not replaced: exponential backoff, reset by a success."""
         if not self._failures_in_a_row:
             return 0.0
         return self._failed_at + min(first_pause * 2.0 ** min(self._failures_in_a_row - 1, 30), longest_pause)

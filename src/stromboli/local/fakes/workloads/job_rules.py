@@ -1,4 +1,4 @@
-"""What a job does next, as rules over plain values: whether it is over, which pods it lacks, and which are too many."""
+"""Rules of Jobs: completion, missing pods and excess pods."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from stromboli.local.fakes.workloads.pod_states import first_to_go
 
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 COMPLETE, FAILED, SUSPENDED = "Complete", "Failed", "Suspended"
-#: A job that is as good as over says so before its last pods are gone.
+#: Conditions that announce the end before the last pods are gone.
 CRITERIA = {COMPLETE: "SuccessCriteriaMet", FAILED: "FailureTarget"}
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many pods of a job there are and were."""
+    """Counts of a Job's pods."""
 
     active: int = 0
     ready: int = 0
     terminating: int = 0
     succeeded: int = 0
     failed: int = 0
-    #: Of an indexed job, the indexes that are done.
+    #: Completed indexes of an indexed Job.
     indexes: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class JobEnding:
-    """How a job ends, and why."""
+    """The final condition of a Job."""
 
     type: str
     reason: str
@@ -41,7 +41,7 @@ class JobEnding:
 
 @dataclass(frozen=True, slots=True)
 class JobPlan:
-    """The pods to make, by index (None where a job has none), and the pods to delete."""
+    """Pods to create, by index (None for a Job without indexes), and pods to delete."""
 
     create: tuple[int | None, ...] = ()
     delete: tuple[Pod, ...] = ()
@@ -52,7 +52,7 @@ def is_indexed(job: BatchJob) -> bool:
 
 
 def condition_of(job: BatchJob, kind: str) -> KubeCondition | None:
-    """A condition that is true."""
+    """A condition with status True."""
     return next((each for each in job.status.conditions or () if each.type == kind and each.status == "True"), None)
 
 
@@ -61,7 +61,7 @@ def finished(job: BatchJob) -> KubeCondition | None:
 
 
 def ending(job: BatchJob, counts: Counts, now: float) -> JobEnding | None:
-    """None while there is something left to do. What was once decided stays."""
+    """The final condition; None while the Job is running. An earlier decision is kept."""
     for kind, criterion in CRITERIA.items():
         if (decided := condition_of(job, criterion)) is not None:
             return JobEnding(kind, decided.reason or "", decided.message or "")
@@ -76,27 +76,27 @@ def ending(job: BatchJob, counts: Counts, now: float) -> JobEnding | None:
 
 
 def _is_complete(job: BatchJob, counts: Counts) -> bool:
-    """Without a number, the first success is enough, as soon as the others are done, too."""
+    """Without completions, the first success completes the Job as soon as no pod is active."""
     if job.spec.completions is None:
         return counts.succeeded > 0 and not counts.active
     return counts.succeeded >= job.spec.completions
 
 
 def deadline(job: BatchJob) -> float | None:
-    """When its time is up; a suspended job has all the time in the world."""
+    """The time of the active deadline; a suspended Job has none."""
     start, limit = seconds_of(job.status.start_time), job.spec.active_deadline_seconds
     return None if start is None or limit is None or job.spec.suspend else start + limit
 
 
 def expires_at(job: BatchJob) -> float | None:
-    """When a finished job is to be removed; None for never."""
+    """When a finished Job is to be deleted; None for never."""
     over, lifetime = finished(job), job.spec.ttl_seconds_after_finished
     at = seconds_of(over.last_transition_time) if over is not None else None
     return None if at is None or lifetime is None else at + lifetime
 
 
 def plan(job: BatchJob, active: Iterable[Pod], counts: Counts, *, is_ending: bool) -> JobPlan:
-    """The next step to having as many pods at work as there should be."""
+    """The next step to the desired number of active pods."""
     present = list(active)
     if is_ending or job.spec.suspend:
         return JobPlan(delete=tuple(present))
@@ -123,7 +123,7 @@ def index_of(pod: Pod) -> int | None:
 
 
 def _misplaced(job: BatchJob, pods: Iterable[Pod], counts: Counts) -> Iterator[Pod]:
-    """Pods whose index is none of the job's, is done already, or is another pod's."""
+    """Pods with an invalid, completed or duplicate index."""
     seen: set[int] = set()
     for pod in sorted(pods, key=lambda pod: pod.metadata.creation_timestamp or ""):
         index = index_of(pod)
@@ -142,7 +142,7 @@ def _to_create(job: BatchJob, active: Iterable[Pod], counts: Counts, number: int
 
 
 def index_text(indexes: Iterable[int]) -> str:
-    """`0,1,4-7`: three or more in a row are written as first and last."""
+    """Indexes as text: `0,1,4-7`; three or more in a row become a range."""
     rows: list[list[int]] = []
     for index in sorted(indexes):
         if rows and rows[-1][-1] == index - 1:
@@ -153,7 +153,7 @@ def index_text(indexes: Iterable[int]) -> str:
 
 
 def index_set(text: str | None) -> frozenset[int]:
-    """The indexes of such a text; a part that is none counts for nothing."""
+    """Parse such a text; invalid parts are ignored."""
     found: set[int] = set()
     for part in (text or "").split(","):
         first, _, last = part.partition("-")

@@ -1,4 +1,4 @@
-"""What the status of a job has to be told."""
+"""Status updates of Jobs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from stromboli.local.fakes.workloads.job_rules import (
 
 
 def status_changes(job: BatchJob, counts: Counts, end: JobEnding | None, now: float) -> dict[str, Any]:
-    """The fields that are not as they should be; None takes one away."""
+    """The status fields that change; None removes a field."""
     status, moment = job.status, stamp(now)
     is_over = end is not None and not counts.active and not counts.terminating
     wanted: dict[str, tuple[Any, Any]] = {
@@ -42,7 +42,7 @@ def status_changes(job: BatchJob, counts: Counts, end: JobEnding | None, now: fl
 
 
 def _start(job: BatchJob, end: JobEnding | None, moment: str) -> str | None:
-    """A job that is suspended starts when it is resumed."""
+    """The start time; a suspended Job starts when it is resumed."""
     if job.spec.suspend and end is None:
         return None
     return job.status.start_time or moment

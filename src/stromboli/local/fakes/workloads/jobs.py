@@ -1,4 +1,4 @@
-"""The controller of jobs: pods that are run to their end, as many at a time and as often as the job says."""
+"""The controller of Jobs."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
 COUNTED_WITHIN = 0.02
-"""How old a count of pods may be, in seconds: pods that change together are counted together."""
+"""Delay of a count in seconds, so that pods that change together are counted together."""
 
 MIN_RETRY_SECONDS, MAX_RETRY_SECONDS = 1.0, 600.0
-"""How long a pod that failed is not replaced, in seconds; twice as long after every further failure."""
+"""Backoff in seconds before a failed pod is replaced, doubled with every further failure."""
 
 _OURS = (None, "", "kubernetes.io/job-controller")
 
@@ -64,7 +64,7 @@ class JobController:
         pods.listen(JOBS, self._pod_changed)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._jobs.run())
             await self._pods.informer.synced.wait()
@@ -99,8 +99,8 @@ class JobController:
         return await self._proceed(job, list(filter(is_active, pods)), counts, end)
 
     async def _proceed(self, job: BatchJob, active: list[Pod], counts: Counts, end: JobEnding | None) -> float | None:
-        """Deletes and makes pods; answers when to look again, should nothing happen until then. The active pods and the
-        counts are of one moment: a pod that ended in between would be missing from both and be made once more.
+        """Delete and create pods; return when to check again. Active pods and counts are of the same moment: a pod that
+        finished in between would be missing from both and be created again.
         """
         record, now = self._record(job.metadata.uid), self._clock()
         step = plan(job, active, counts, is_ending=end is not None)
@@ -115,7 +115,7 @@ class JobController:
         return max(0.0, min(waits)) if waits else None
 
     def _documents(self, job: BatchJob, indexes: tuple[int | None, ...]) -> Iterator[dict[str, Any]]:
-        """Pods without an index share one row of names; each index has its own."""
+        """Pods without index share a sequence of names; each index has its own."""
         name, uid = job.metadata.name, job.metadata.uid
         is_taken = self._pods.is_taken(job.metadata.namespace)
         names = free_names(name, uid, is_taken)
@@ -144,7 +144,7 @@ class JobController:
 
 
 def indexed(document: dict[str, Any], job: str, index: int) -> dict[str, Any]:
-    """The pod knows its index: by annotation, label, host name and environment."""
+    """Set the index of a pod: annotation, label, host name and environment."""
     metadata, spec, text = document["metadata"], document["spec"], str(index)
     own = {COMPLETION_INDEX: text}
     metadata |= {part: {**metadata.get(part, {}), **own} for part in ("annotations", "labels")}

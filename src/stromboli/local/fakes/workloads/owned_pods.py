@@ -1,6 +1,6 @@
-"""The pods that somebody looks after, by the uid of who does; kept by the one watch of pods that all share.
+"""Pods by the uid of their controller, from one shared watch.
 
-Most pods of a busy cluster have no owner, and most owners are not ours: for those it costs a look at one field.
+Most pods of a busy cluster have no owner, or one that is not managed here: those cost one field access.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from stromboli.kube.watch.informer import Informer
 from stromboli.local.fakes.workloads.pod_templates import controller_of
 
 OwnerListener: TypeAlias = Callable[[str, str, Pod, bool], None]
-"""Told the key and the uid of an owner, a pod of it that has changed, and whether the pod is gone."""
+"""Called with key and uid of an owner, a changed pod, and whether it is gone."""
 
 
 class OwnedPods:
@@ -23,19 +23,19 @@ class OwnedPods:
         self.informer = pods
         self._by_owner: dict[str, dict[str, Pod]] = {}
         self._listeners: dict[tuple[str, str], list[OwnerListener]] = {}
-        #: Told of pods that nobody controls.
+        #: Called with orphaned pods.
         self.orphans: Callable[[Pod], None] | None = None
         pods.listen(self._changed)
 
     def listen(self, resource: Resource[Any], listener: OwnerListener) -> None:
-        """Hear of the pods of one kind of owner."""
+        """Subscribe to the pods of one kind of owner."""
         self._listeners.setdefault((resource.group, resource.kind), []).append(listener)
 
     def of(self, uid: str) -> ValuesView[Pod]:
         return self._by_owner.get(uid, {}).values()
 
     def is_taken(self, namespace: str) -> Callable[[str], bool]:
-        """Whether there is a pod of a name."""
+        """A predicate: whether a pod name is in use."""
         pods = self.informer.objects
         return lambda name: f"{namespace}/{name}" in pods
 
@@ -43,7 +43,7 @@ class OwnedPods:
         return controller_of(pod.metadata.owner_references) is None
 
     def candidates(self, namespace: str) -> Iterable[Pod]:
-        """Pods of a namespace that nobody controls."""
+        """Orphaned pods of a namespace."""
         for pod in self.informer.objects.values():
             if pod.metadata.namespace == namespace and self.is_orphan(pod):
                 yield pod

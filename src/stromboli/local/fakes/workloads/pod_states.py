@@ -1,4 +1,4 @@
-"""What the owner of a pod wants to know about it."""
+"""States of a pod, as its owner sees them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def is_finished(pod: Pod) -> bool:
 
 
 def is_active(pod: Pod) -> bool:
-    """Whether it runs or will run."""
+    """Whether the pod is running or will run."""
     return not is_finished(pod) and pod.metadata.deletion_timestamp is None
 
 
@@ -23,13 +23,13 @@ def is_ready(pod: Pod) -> bool:
 
 
 def available_at(pod: Pod, patience: int) -> float | None:
-    """Since when, in seconds since the epoch, it has been ready for as long as it takes; None if it is not ready."""
+    """Since when the pod has been available, in seconds since the epoch; None if it is not ready."""
     readiness = _readiness(pod)
     return None if readiness is None else (seconds_of(readiness.last_transition_time) or 0.0) + patience
 
 
 def first_to_go(pods: Iterable[Pod]) -> list[Pod]:
-    """In the order in which they are missed least: without a node, not started, not ready, young."""
+    """Pods in deletion order: without node, not started, not ready, young."""
     youngest_first = sorted(pods, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.key), reverse=True)
     return sorted(
         youngest_first, key=lambda pod: (bool(pod.spec.node_name), pod.status.phase == "Running", is_ready(pod))

@@ -1,7 +1,7 @@
-"""Pods from templates. Their names look like chance and are none: what is made twice is refused the second time.
+"""Pods from templates, with deterministic names.
 
-A watch always lags behind. Whoever counts too few pods makes some again, and a server that already has them under the
-same names says so. The letters of a name follow from the owner and a number, and the lowest numbers come first.
+A watch always lags behind: a controller that counts too few pods creates some again, and the server rejects names that
+exist. The suffix of a name is a hash of the owner and a number, and the lowest numbers are used first.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SUFFIX = 5
 
 
 def free_names(prefix: str, uid: str, is_taken: Callable[[str], bool]) -> Iterator[str]:
-    """Names that begin with the prefix and are not taken, always in the same order."""
+    """Unused names with the prefix, always in the same order."""
     start = prefix[: _MAX_NAME_LENGTH - _SUFFIX - 1].rstrip("-.")
     for number in count():
         name = f"{start}-{_suffix(f'{uid}/{prefix}/{number}')}"
@@ -36,7 +36,7 @@ def _suffix(seed: str) -> str:
 
 
 def letters(content: bytes, length: int) -> str:
-    """Letters and digits that follow from the content; without vowels, so that they are no words."""
+    """A hash of the content as letters and digits, without vowels."""
     number = int.from_bytes(hashlib.blake2b(content, digest_size=16).digest())
     found = []
     for _ in range(length):
@@ -48,7 +48,7 @@ def letters(content: bytes, length: int) -> str:
 def pod_document(
     template: Mapping[str, Any], name: str, prefix: str, owner: dict[str, Any], spec: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """A pod of a template; `spec` is what this one has besides."""
+    """A pod from a template; `spec` has additional fields."""
     given = template.get("metadata") or {}
     metadata = {part: given[part] for part in ("labels", "annotations", "finalizers") if given.get(part)}
     metadata |= {"name": name, "generateName": f"{prefix}-", "ownerReferences": [owner]}

@@ -1,4 +1,4 @@
-"""Making and deleting the pods of an owner, many at a time."""
+"""Creation and deletion of an owner's pods, in batches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ class PodWrites:
         self._client = client
 
     async def create(self, namespace: str, documents: Iterable[dict[str, Any]]) -> bool:
-        """Whether all are new. Those that are there already were made before, and the watch does not show them yet."""
+        """Create pods; return whether all are new. Existing ones were created before, and the watch does not show them
+        yet.
+        """
         are_new = True
         for some in _portions(documents):
             are_new &= all(await asyncio.gather(*(self._create(namespace, each) for each in some)))
@@ -44,7 +46,7 @@ class PodWrites:
             await asyncio.gather(*(self._delete(pod) for pod in some))
 
     async def _delete(self, pod: Pod) -> None:
-        """This very pod; one that is gone, or is another by now, needs nothing."""
+        """Delete the pod with this uid, if it still exists."""
         metadata = pod.metadata
         try:
             await self._client.delete(PODS, metadata.name, namespace=metadata.namespace, uid=metadata.uid)

@@ -1,4 +1,4 @@
-"""How many pods a replica set has and lacks, as rules over plain values."""
+"""Rules of ReplicaSets: counts, missing pods and excess pods."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from stromboli.local.fakes.workloads.pod_states import available_at, first_to_go
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """The pods of a set, counted."""
+    """Counts of a ReplicaSet's pods."""
 
     replicas: int
     labelled: int
     ready: int
     available: int
-    #: When the next of the ready ones counts as available, in seconds since the epoch.
+    #: When the next ready pod becomes available, in seconds since the epoch.
     next_available_at: float | None = None
 
 
@@ -43,14 +43,14 @@ def census(replica_set: ReplicaSet, pods: Iterable[Pod], now: float) -> Census:
 
 
 def shortage(replica_set: ReplicaSet, pods: Iterable[Pod]) -> tuple[int, list[Pod]]:
-    """How many pods to make, and which to delete."""
+    """The number of pods to create, and the pods to delete."""
     active = [pod for pod in pods if is_active(pod)]
     surplus = len(active) - wanted(replica_set)
     return (-surplus, []) if surplus <= 0 else (0, first_to_go(active)[:surplus])
 
 
 def is_adoptable(replica_set: ReplicaSet, pod: Pod) -> bool:
-    """Whether a pod that nobody controls is one of the set's."""
+    """Whether an orphaned pod matches the ReplicaSet."""
     return is_active(pod) and belongs(replica_set, pod)
 
 

@@ -1,4 +1,4 @@
-"""The controller of replica sets: as many equal pods as the set says, also those that it did not make itself."""
+"""The controller of ReplicaSets, with adoption of orphaned pods."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
 COUNTED_WITHIN = 0.02
-"""How old a count of pods may be, in seconds: pods that change together are counted together."""
+"""Delay of a count in seconds, so that pods that change together are counted together."""
 
 
 class ReplicaSetController:
@@ -48,7 +48,7 @@ class ReplicaSetController:
         pods.orphans = self._orphan_changed
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         await self._pods.informer.synced.wait()
         await self._sets.synced.wait()
         for replica_set in self._sets.objects.values():
@@ -82,7 +82,7 @@ class ReplicaSetController:
         self.work.add_after(owner, COUNTED_WITHIN)
 
     def _orphan_changed(self, pod: Pod) -> None:
-        """Called for every pod without an owner there is: nothing to do where there is no set."""
+        """Called for every orphaned pod: returns at once if there is no ReplicaSet."""
         for key in self._by_namespace.get(pod.metadata.namespace, ()):
             if is_adoptable(self._sets.objects[key], pod):
                 self._orphans.setdefault(key, set()).add(pod.key)
@@ -105,7 +105,7 @@ class ReplicaSetController:
         return None if count.next_available_at is None else count.next_available_at - now
 
     async def _settle_ownership(self, replica_set: ReplicaSet) -> bool:
-        """Whether anybody was adopted or let go: then the count waits until the watch has shown it."""
+        """Adopt and release pods; return whether any was: the count then waits for the watch."""
         uid = replica_set.metadata.uid
         strangers = [pod for pod in self._pods.of(uid) if is_active(pod) and not belongs(replica_set, pod)]
         for pod in strangers:
@@ -114,7 +114,7 @@ class ReplicaSetController:
         return any(adopted) or bool(strangers)
 
     async def _adopt(self, replica_set: ReplicaSet, key: str) -> bool:
-        """A pod stays noted until it was adopted, or is nobody's to adopt any more."""
+        """A pod stays noted until it is adopted or no longer adoptable."""
         pod = self._pods.informer.objects.get(key)
         is_ours = pod is not None and self._pods.is_orphan(pod) and is_adoptable(replica_set, pod)
         if pod is not None and is_ours:

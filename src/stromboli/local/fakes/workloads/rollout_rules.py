@@ -1,7 +1,7 @@
-"""How a deployment gets from one template to the next, as rules over plain values.
+"""Rules of rollouts.
 
-The new set grows as far as the surge allows, the old sets shrink as far as enough pods stay available; every step is
-taken from what is there now, so that it does not matter who took the one before.
+The new ReplicaSet grows as far as maxSurge allows, the old ones shrink as far as enough pods stay available; every step
+is computed from the present state only.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HASH_LENGTH = 10
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """A set in numbers: how many pods it is to have, and how many of those are available."""
+    """Desired and available replicas of a ReplicaSet."""
 
     replicas: int
     available: int = 0
@@ -35,7 +35,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How many pods of all sets together there may be at most, and how many must be available at least."""
+    """The maximum total of pods, and the minimum of available pods."""
 
     replicas: int
     most: int
@@ -43,12 +43,12 @@ class Bounds:
 
 
 def template_hash(template: PodTemplate) -> str:
-    """The same for the same template, whoever wrote it in whichever order."""
+    """A hash of the template, independent of field order."""
     return letters(msgspec.json.encode(template, order="deterministic"), _HASH_LENGTH)
 
 
 def own_template(replica_set: ReplicaSet) -> PodTemplate:
-    """The template of a set as its deployment gave it, without the mark of the set."""
+    """The template of a ReplicaSet without its hash label."""
     template = replica_set.spec.template or {}
     metadata = template.get("metadata") or {}
     labels = {key: value for key, value in (metadata.get("labels") or {}).items() if key != TEMPLATE_HASH}
@@ -56,7 +56,7 @@ def own_template(replica_set: ReplicaSet) -> PodTemplate:
 
 
 def of_template(deployment: Deployment, replica_sets: Sequence[ReplicaSet]) -> ReplicaSet | None:
-    """The oldest set that has the present template."""
+    """The oldest ReplicaSet with the current template."""
     same = [each for each in replica_sets if own_template(each) == (deployment.spec.template or {})]
     return min(same, key=lambda each: (each.metadata.creation_timestamp or "", each.metadata.name), default=None)
 
@@ -67,7 +67,7 @@ def revision_of(annotations: Mapping[str, str] | None) -> int:
 
 
 def bounds(deployment: Deployment) -> Bounds:
-    """Percentages of a surge are rounded up, those of a lack down; if both are nothing, one may be missing."""
+    """maxSurge is rounded up, maxUnavailable down; if both are 0, one pod may be unavailable."""
     replicas = desired(deployment)
     if is_recreated(deployment):
         return Bounds(replicas, replicas, 0)
@@ -100,7 +100,7 @@ def _share(amount: int | str | None, of: int, *, up: bool) -> int:
 
 
 def grown(limits: Bounds, new: Size, old: Sequence[Size]) -> int:
-    """How many pods the new set is to have next."""
+    """The next size of the new ReplicaSet."""
     if new.replicas >= limits.replicas:
         return limits.replicas
     room = limits.most - new.replicas - sum(each.replicas for each in old)
@@ -108,7 +108,7 @@ def grown(limits: Bounds, new: Size, old: Sequence[Size]) -> int:
 
 
 def shrunk(limits: Bounds, new: Size, old: Sequence[Size]) -> list[int]:
-    """How many pods each old set is to have next, oldest first: what does not work goes before what works."""
+    """The next sizes of the old ReplicaSets, oldest first: unhealthy pods are removed first."""
     remaining = [each.replicas for each in old]
     spare = sum(remaining) + new.replicas - limits.fewest - max(0, new.replicas - new.available)
     for place, each in enumerate(old):
@@ -130,7 +130,7 @@ def size_of(replica_set: ReplicaSet | None) -> Size:
 
 
 def replica_set_document(deployment: Deployment, owner: dict[str, Any], replicas: int, revision: int) -> dict[str, Any]:
-    """The set of the present template; its name follows from the template, so that it is made once."""
+    """The ReplicaSet of the current template; its name is derived from the template, so that it is created once."""
     template = deployment.spec.template or {}
     mark = {TEMPLATE_HASH: template_hash(template)}
     metadata = template.get("metadata") or {}
@@ -152,20 +152,20 @@ def replica_set_document(deployment: Deployment, owner: dict[str, Any], replicas
 
 
 def set_annotations(deployment: Deployment, revision: int) -> dict[str, str]:
-    """What the present set is told by its deployment: all that people wrote upon it, and which revision it is."""
+    """Annotations of the current ReplicaSet: those of the Deployment, and the revision."""
     given = deployment.metadata.annotations or {}
     copied = {key: value for key, value in given.items() if key not in _OWN_ANNOTATIONS}
     return {**copied, REVISION: str(revision), **size_annotations(deployment)}
 
 
 def size_annotations(deployment: Deployment) -> dict[str, str]:
-    """What every set is told, for `kubectl rollout`."""
+    """Annotations of every ReplicaSet, for `kubectl rollout`."""
     limits = bounds(deployment)
     return {DESIRED: str(limits.replicas), MAXIMUM: str(limits.most)}
 
 
 def outdated(deployment: Deployment, old: Sequence[ReplicaSet]) -> list[ReplicaSet]:
-    """Sets that are history, and more of it than is to be kept; the oldest revisions first."""
+    """ReplicaSets beyond the revision history limit, the oldest first."""
     limit = deployment.spec.revision_history_limit
     empty = [each for each in old if not wanted(each) and not each.status.replicas and _is_seen(each)]
     empty.sort(key=lambda each: revision_of(each.metadata.annotations))
@@ -173,7 +173,7 @@ def outdated(deployment: Deployment, old: Sequence[ReplicaSet]) -> list[ReplicaS
 
 
 def _is_seen(replica_set: ReplicaSet) -> bool:
-    """Whether its status speaks of its present spec."""
+    """Whether the status is of the current generation."""
     status, metadata = replica_set.status, replica_set.metadata
     is_present = (status.observed_generation or 0) >= (metadata.generation or 0)
     return is_present and metadata.deletion_timestamp is None

@@ -1,4 +1,4 @@
-"""What the status of a deployment has to be told, and when its patience ends."""
+"""Status updates of Deployments, and the progress deadline."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TOO_LATE = "ProgressDeadlineExceeded"
 
 @dataclass(frozen=True, slots=True)
 class RolloutProgress:
-    """The pods of all sets of a deployment, counted."""
+    """Counts over all ReplicaSets of a Deployment."""
 
     replicas: int
     updated: int
@@ -42,7 +42,7 @@ def is_complete(deployment: Deployment, now_at: RolloutProgress) -> bool:
 
 
 def status_changes(deployment: Deployment, now_at: RolloutProgress, name: str, now: float) -> dict[str, Any]:
-    """The fields that are not as they should be; `name` is that of the new set."""
+    """The status fields that change; `name` is that of the new ReplicaSet."""
     status = deployment.status
     missing = max(0, max(desired(deployment), now_at.replicas) - now_at.available)
     wanted: dict[str, tuple[Any, Any]] = {
@@ -66,7 +66,7 @@ def status_changes(deployment: Deployment, now_at: RolloutProgress, name: str, n
 
 
 def progress_deadline(deployment: Deployment, now_at: RolloutProgress) -> float | None:
-    """When a rollout that does not move is given up, in seconds since the epoch."""
+    """The progress deadline of a rollout, in seconds since the epoch."""
     limit = deployment.spec.progress_deadline_seconds
     present = next((each for each in deployment.status.conditions or () if each.type == PROGRESSING), None)
     if limit is None or present is None or deployment.spec.paused or is_complete(deployment, now_at):
@@ -108,7 +108,7 @@ def _progressing(
 
 
 def _has_moved(before: DeploymentStatus, after: RolloutProgress) -> bool:
-    """More new pods, fewer old ones, or more that are well."""
+    """Whether the rollout progressed: more new, fewer old or more healthy pods."""
     old_before = (before.replicas or 0) - (before.updated_replicas or 0)
     return (
         after.updated > (before.updated_replicas or 0)
@@ -128,7 +128,7 @@ def _condition(
     *,
     moved: bool = False,
 ) -> DeploymentCondition:
-    """The one before, if it says the same."""
+    """The previous condition, if status and reason are unchanged."""
     status, moment = "True" if holds else "False", stamp(now)
     said = (before.status, before.reason, before.message) if before is not None else None
     if before is not None and said == (status, reason, message) and not moved:

@@ -1,8 +1,8 @@
-"""Which pod of a stateful set comes or goes next, as rules over plain values.
+"""Rules of StatefulSets: which pod is created or deleted next.
 
-Pods are numbered. They come in the order of their numbers and go in the opposite order, one at a time, each when all
-before it are ready; or all at once, if the set says so. A pod of an older template is replaced when all are well, the
-highest number first.
+Pods have ordinals. They are created in order and deleted in reverse order, one at a time, each when all before it are
+ready; or all at once with policy Parallel. A pod of an old template is replaced when all are healthy, the highest
+ordinal first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ POD_INDEX = "apps.kubernetes.io/pod-index"
 
 @dataclass(frozen=True, slots=True)
 class StatefulSetPlan:
-    """The numbers of pods to make, and the pods to delete."""
+    """Ordinals of pods to create, and pods to delete."""
 
     create: tuple[int, ...] = ()
     delete: tuple[Pod, ...] = ()
@@ -40,19 +40,19 @@ def is_parallel(stateful_set: StatefulSet) -> bool:
 
 
 def number_of(stateful_set: StatefulSet, pod: Pod) -> int | None:
-    """The number at the end of its name; None for a name that the set does not give."""
+    """The ordinal at the end of the name; None for other names."""
     text = pod.metadata.name.removeprefix(f"{stateful_set.metadata.name}-")
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else None
 
 
 def revision(stateful_set: StatefulSet) -> str:
-    """Follows from the template."""
+    """A hash of the template."""
     content = msgspec.json.encode(stateful_set.spec.template or {}, order="deterministic")
     return f"{stateful_set.metadata.name}-{letters(content, 10)}"
 
 
 def plan(stateful_set: StatefulSet, pods: Iterable[Pod]) -> StatefulSetPlan:
-    """The next step. Pods that are on their way out still have their names, so nobody can take their place."""
+    """The next step. Terminating pods still occupy their names."""
     by_number = {number: pod for pod in pods if (number := number_of(stateful_set, pod)) is not None}
     missing = tuple(number for number in range(desired(stateful_set)) if number not in by_number)
     leaving = [pod for number, pod in sorted(by_number.items(), reverse=True) if number >= desired(stateful_set)]
@@ -77,7 +77,7 @@ def is_updated(stateful_set: StatefulSet, pod: Pod) -> bool:
 
 
 def _outdated(stateful_set: StatefulSet, by_number: dict[int, Pod]) -> list[Pod]:
-    """The highest number first."""
+    """Outdated pods, the highest ordinal first."""
     update = stateful_set.spec.update_strategy
     if update is not None and update.type == "OnDelete":
         return []

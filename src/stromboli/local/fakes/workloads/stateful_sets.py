@@ -1,4 +1,4 @@
-"""The controller of stateful sets: pods with numbers, each with its own name and its own volumes."""
+"""The controller of StatefulSets."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
 COUNTED_WITHIN = 0.02
-"""How old a count of pods may be, in seconds: pods that change together are counted together."""
+"""Delay of a count in seconds, so that pods that change together are counted together."""
 
 
 class StatefulSetController:
@@ -44,7 +44,7 @@ class StatefulSetController:
         pods.listen(STATEFUL_SETS, self._pod_changed)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._sets.run())
             await self._pods.informer.synced.wait()
@@ -76,7 +76,7 @@ class StatefulSetController:
         return None if are_new else 1.0
 
     async def _make_claims(self, stateful_set: StatefulSet, number: int) -> None:
-        """Claims outlive their pods, and wait for the next one of the same number."""
+        """Create the claims of an ordinal; claims outlive their pods and are reused."""
         for claim in claims(stateful_set, number):
             try:
                 await self._client.create(CLAIMS, claim, namespace=stateful_set.metadata.namespace)
@@ -86,7 +86,7 @@ class StatefulSetController:
 
 
 def document(stateful_set: StatefulSet, number: int) -> dict[str, Any]:
-    """The pod of a number: it is called by it, and says so to whoever asks."""
+    """The pod of an ordinal, with stable name, host name and labels."""
     name = f"{stateful_set.metadata.name}-{number}"
     template, owner = stateful_set.spec.template or {}, controller_reference(STATEFUL_SETS, stateful_set)
     own: dict[str, Any] = {"hostname": name}

@@ -1,4 +1,4 @@
-"""Statuses of workloads, written only over the version that was read."""
+"""Status writes of workloads, only over the version that was read."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ T = TypeVar("T", bound=TopLevel)
 
 
 async def write_status(client: Client, resource: Resource[T], entry: T, changes: dict[str, Any]) -> None:
-    """What was found out about an object says nothing about a later version of it, and nobody misses it on one that is
-    gone.
-    """
+    """Write a status; a conflict or a deleted object is ignored, because the status was computed for the version read."""
     metadata = entry.metadata
     body = {"metadata": {"uid": metadata.uid, "resourceVersion": metadata.resource_version}, "status": changes}
     try:

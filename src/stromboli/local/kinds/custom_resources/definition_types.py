@@ -1,4 +1,4 @@
-"""The types of definitions, down to the last field of their schemas: what is read from one is what it must be."""
+"""Types of CustomResourceDefinitions, including the fields of their schemas."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stromboli.kube.objects.meta import ObjectMeta
 
 
 class _DefinitionPart(msgspec.Struct, rename="camel"):
-    """A part of a definition. Any field may be left out; what else is there is not looked at."""
+    """A part of a definition. Any field may be absent; unknown fields are ignored."""
 
 
 class SchemaTypes(_DefinitionPart):

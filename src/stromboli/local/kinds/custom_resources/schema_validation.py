@@ -1,4 +1,4 @@
-"""One value against one schema: every rule of OpenAPI that structural schemas may use, in the server's words."""
+"""Validation of a value by a structural OpenAPI schema, with the server's messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RANGES = {"int32": 2**31, "int64": 2**63}
 
 
 def value_causes(schema: Schema, value: Any, path: str) -> Iterator[Cause]:
-    """Everything that is wrong with the value and with what is in it."""
+    """Validate a value and everything in it."""
     if value is None:
         if not schema.get("nullable") and schema.get("type"):
             yield _type_cause(schema, value, path)

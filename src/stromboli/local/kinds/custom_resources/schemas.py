@@ -1,6 +1,6 @@
-"""Structural schemas of custom resources: pruning unknown fields, filling in defaults, finding what is wrong.
+"""Structural schemas of custom resources: pruning, defaulting and validation.
 
-Values that are passed in are never changed; what a function returns shares the unchanged parts with them.
+Inputs are never changed; results share unchanged parts with them.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from stromboli.local.kinds.custom_resources.schema_validation import value_cause
 Schema = dict[str, Any]
 _PRESERVE = "x-kubernetes-preserve-unknown-fields"
 _EMBEDDED = "x-kubernetes-embedded-resource"
-#: What every object has besides what its schema says.
+#: Fields of every object, independent of its schema.
 _HEAD = ("apiVersion", "kind", "metadata")
 
 
 def pruned(schema: Schema, body: dict[str, Any]) -> dict[str, Any]:
-    """Without the fields that the schema does not know."""
+    """Remove fields that are not in the schema."""
     head = {key: body[key] for key in _HEAD if key in body}
     rest = {key: value for key, value in body.items() if key not in _HEAD}
     return {**head, **_prune(schema, rest)}
@@ -44,7 +44,7 @@ def _prune(schema: Schema, value: Any) -> Any:
 
 
 def unknown_fields(schema: Schema, body: dict[str, Any]) -> Iterator[str]:
-    """The paths of what pruning takes away."""
+    """Paths that pruning removes."""
     rest = {key: value for key, value in body.items() if key not in _HEAD}
     yield from _lost(rest, _prune(schema, rest), "")
 
@@ -63,9 +63,9 @@ def _lost(before: Any, after: Any, path: str) -> Iterator[str]:
 
 
 def defaulted(schema: Schema, value: Any) -> Any:
-    """With the defaults of the schema where a field is missing, or is null and may not be.
+    """Set the defaults of absent fields, and of null fields that are not nullable.
 
-    Null where it may not be and nothing stands in for it is the same as not said.
+    A null that is not allowed and has no default counts as absent.
     """
     if isinstance(value, list):
         items = schema.get("items")
@@ -88,7 +88,7 @@ def defaulted(schema: Schema, value: Any) -> Any:
 
 
 def schema_causes(schema: Schema, body: dict[str, Any]) -> Iterator[Cause]:
-    """What is wrong with an object by its schema."""
+    """Validate an object by its schema."""
     rest = {key: value for key, value in body.items() if key != "metadata"}
     yield from value_causes(
         {**schema, "required": [r for r in schema.get("required") or () if r != "metadata"]}, rest, ""

@@ -1,4 +1,4 @@
-"""Custom resources: a definition is served from the moment it is created until the last of its objects is gone."""
+"""Custom resources: a definition is served from its creation until the last of its objects is gone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 
 
 class CustomStrategy(KindStrategy):
-    """Objects of a custom resource: their schema is the law."""
+    """Objects of a custom resource, validated by their schema."""
 
     unconditional_update = False
 
@@ -37,7 +37,7 @@ class CustomStrategy(KindStrategy):
         return schema_causes(resource.schema, body) if resource.schema is not None else ()
 
     def touch(self, resource: ServedResource, old: Object, new: Object, subresource: str) -> Object:
-        """The status subresource touches the status alone, not even the labels."""
+        """The status subresource changes the status only, not even labels."""
         if subresource != "status":
             return super().touch(resource, old, new, subresource)
         metadata = dict(old["metadata"])
@@ -46,14 +46,14 @@ class CustomStrategy(KindStrategy):
         return super().touch(resource, old, {**new, "metadata": metadata}, subresource)
 
     def is_next_generation(self, resource: ServedResource, old: Object, new: Object) -> bool:
-        """Without a status subresource the status is a part of the object like any other."""
+        """Without a status subresource the status is an ordinary field."""
         if resource.status_subresource:
             return super().is_next_generation(resource, old, new)
         return {**old, "metadata": None} != {**new, "metadata": None}
 
 
 class DefinitionStrategy(KindStrategy):
-    """Definitions of custom resources: served as soon as they are stored."""
+    """CustomResourceDefinitions: served as soon as they are stored."""
 
     def __init__(self, store: Store, registry: KindRegistry) -> None:
         self._store = store
@@ -86,11 +86,11 @@ class DefinitionStrategy(KindStrategy):
         yield from _version_causes(spec.get("versions") or [])
 
     def warnings(self, resource: ServedResource, body: Object) -> Iterable[str]:
-        """Rules in the schemas that are expressions are for others to keep."""
+        """Warn about CEL rules in schemas, which are not enforced."""
         for version in body["spec"]["versions"]:
             for place in places_of_rules(version["schema"]["openAPIV3Schema"]):
                 where = f"spec.versions[{version['name']}].schema.openAPIV3Schema{place}"
-                yield f"{where}: x-kubernetes-validations are kept and not enforced by the embedded server"
+                yield f"{where}: x-kubernetes-validations are stored but not enforced by the local API server"
 
     def start_status(self, resource: ServedResource, body: Object) -> None:
         spec = body["spec"]
@@ -115,7 +115,7 @@ class DefinitionStrategy(KindStrategy):
                 yield Cause("FieldValueInvalid", why, "spec." + ".".join(path))
 
     def delete_begins(self, resource: ServedResource, body: Object) -> None:
-        """Whoever deletes a definition deletes its objects, and the definition goes last."""
+        """Deleting a definition deletes its objects first."""
         finalizers = body["metadata"].get("finalizers", [])
         if CLEANUP not in finalizers:
             body["metadata"]["finalizers"] = [*finalizers, CLEANUP]
@@ -154,7 +154,7 @@ def _version_causes(versions: list[Object]) -> Iterator[Cause]:
 
 
 def served_resources(definition: Object) -> Iterator[ServedResource]:
-    """What a definition makes available, version by version."""
+    """The resources that a definition serves, by version."""
     spec = definition["spec"]
     for version in spec["versions"]:
         if version.get("served"):

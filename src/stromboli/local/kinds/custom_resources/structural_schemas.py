@@ -1,4 +1,4 @@
-"""Whether a schema is structural: a real server refuses definitions whose schemas leave open what a field is."""
+"""Structural schemas: a server rejects definitions whose schemas are not structural."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _INT_OR_STRING = "x-kubernetes-int-or-string"
 _PRESERVE = "x-kubernetes-preserve-unknown-fields"
 _CHOICES = ("allOf", "anyOf", "oneOf")
-#: What describes a field; a choice among values may only narrow what has been described outside of it.
+#: Keywords that describe a field; alternatives may only restrict what is described outside of them.
 _DESCRIBING = ("type", "default", "nullable", "additionalProperties", "description", "title")
 
 
 def places_of_rules(schema: dict[str, Any], place: str = "") -> Iterator[str]:
-    """Where in a schema there are rules that are expressions."""
+    """Paths of CEL rules in a schema."""
     if schema.get("x-kubernetes-validations"):
         yield place
     for name, below in (schema.get("properties") or {}).items():
@@ -28,7 +28,7 @@ def places_of_rules(schema: dict[str, Any], place: str = "") -> Iterator[str]:
 
 
 def structural_causes(schema: Any, field: str) -> Iterator[Cause]:
-    """What keeps a schema from being structural, at any depth."""
+    """Find everything that makes a schema non-structural, at any depth."""
     if not isinstance(schema, dict):
         yield Cause("FieldValueInvalid", "Invalid value: must be a schema", field)
         return

@@ -1,4 +1,4 @@
-"""Binding a pod to a node: the one write that a scheduler exists for."""
+"""Binding of pods to nodes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SCHEDULED = {"type": "PodScheduled", "status": "True", "lastProbeTime": None}
 def bind(
     store: Store, writes: Writes, pods: ServedResource, entry: StoreEntry, binding: Any, options: WriteOptions
 ) -> StoreEntry:
-    """Assign the pod, and put the binding's annotations and labels on it in the same write."""
+    """Bind the pod, and set the binding's annotations and labels in the same write."""
     check_type(binding, BindingTypes, "Binding")
     metadata = binding.get("metadata") or {}
     _check_place(entry, metadata)

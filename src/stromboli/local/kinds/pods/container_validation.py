@@ -1,4 +1,4 @@
-"""What is wrong with the containers of a pod, and with the volumes and claims that they share."""
+"""Validation of containers, and of the volumes and claims that they share."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SOURCES = ("resourceClaimName", "resourceClaimTemplateName")
 
 
 def containers_causes(spec: Object, field: str) -> Iterator[Cause]:
-    """Of all containers of a pod: no two of them have one name, also when one starts before the other."""
+    """Validate all containers of a pod; names are unique across containers and init containers."""
     if not spec.get("containers"):
         yield required(f"{field}.containers")
     volumes = {volume.get("name") for volume in spec.get("volumes") or ()}
@@ -100,7 +100,7 @@ def _claim_use_causes(resources: Object, field: str, claims: set[Any]) -> Iterat
 
 
 def volumes_causes(volumes: list[Object], field: str) -> Iterator[Cause]:
-    """Each volume has a name of its own and one source."""
+    """Each volume has a unique name and one source."""
     seen: set[str] = set()
     for index, volume in enumerate(volumes):
         yield from unique_label(f"{field}[{index}].name", volume.get("name"), seen)
@@ -110,7 +110,7 @@ def volumes_causes(volumes: list[Object], field: str) -> Iterator[Cause]:
 
 
 def claims_causes(claims: list[Object], field: str) -> Iterator[Cause]:
-    """Each claim to devices has a name and exactly one source."""
+    """Each resource claim has a unique name and exactly one source."""
     seen: set[str] = set()
     for index, claim in enumerate(claims):
         place = f"{field}[{index}]"

@@ -1,4 +1,4 @@
-"""What the server fills into a pod that its author left out. Nothing that is passed in is changed."""
+"""Defaults of pods. Inputs are not changed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CONTAINER = {
     "terminationMessagePath": "/dev/termination-log",
     "terminationMessagePolicy": "File",
 }
-#: What every pod tolerates for a while.
+#: Tolerations that every pod gets.
 _PATIENCE: list[Object] = [
     {"key": f"node.kubernetes.io/{what}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
     for what in ("not-ready", "unreachable")
@@ -28,7 +28,7 @@ _COMPUTE = ("cpu", "memory")
 
 
 def defaulted_spec(spec: Object) -> Object:
-    """The spec as the server keeps it."""
+    """The spec with defaults."""
     complete = {**spec, **{key: value for key, value in _SPEC.items() if spec.get(key) is None}}
     for name in _CONTAINER_LISTS:
         if containers := spec.get(name):
@@ -37,7 +37,7 @@ def defaulted_spec(spec: Object) -> Object:
 
 
 def with_default_tolerations(spec: Object) -> Object:
-    """A pod stays for five minutes on a node that is lost, unless it says otherwise."""
+    """Add the default tolerations: five minutes on an unreachable node, unless the pod has its own."""
     said = spec.get("tolerations") or []
     missing = [each for each in _PATIENCE if not any(_speaks_of(toleration, each["key"]) for toleration in said)]
     return {**spec, "tolerations": [*said, *missing]} if missing else spec
@@ -70,7 +70,7 @@ def _requests_from_limits(resources: Object, limits: Object) -> Object:
 
 
 def quality_of_service(spec: Object) -> str:
-    """Guaranteed when every container is held to exactly what it asks for, BestEffort when none asks for anything."""
+    """Guaranteed if every container has equal requests and limits, BestEffort if none has any."""
     containers = [container for name in _CONTAINER_LISTS for container in spec.get(name) or ()]
     resources = [container.get("resources") or {} for container in containers]
     resources.append(spec.get("resources") or {}) if spec.get("resources") else None
@@ -85,7 +85,7 @@ def _is_held(resources: Object) -> bool:
 
 
 def _compute(resources: Object, name: str) -> dict[str, int]:
-    """What is said of processors and memory, as numbers: `1Ki` and `1024` are the same."""
+    """Requests or limits of cpu and memory as numbers: `1Ki` equals `1024`."""
     amounts = resources.get(name) or {}
     said = {key: str(amounts[key]) for key in _COMPUTE if key in amounts}
     return {key: number for key, text in said.items() if (number := amount_of(text.lstrip("-")))}

@@ -1,4 +1,4 @@
-"""Evicting a pod: a deletion that asks the disruption budgets first."""
+"""Eviction of pods: a deletion within disruption budgets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DISRUPTION = {
 
 
 class Evictions:
-    """Asks the budgets, spends from them, and deletes."""
+    """Checks and updates the budgets, and deletes the pod."""
 
     def __init__(self, store: Store, writes: Writes, deletion: Deletion, budgets: ServedResource) -> None:
         self._store = store
@@ -74,12 +74,12 @@ class Evictions:
                 yield budget
 
 
-#: What a budget says when nobody else may be disrupted.
+#: The condition of an exhausted budget.
 _NONE_LEFT = {"type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods", "message": ""}
 
 
 def _is_beyond_budgets(pod: Object) -> bool:
-    """Whether the pod serves nobody: not yet, not any more, or not for long."""
+    """Report whether the pod is exempt from budgets: not started, finished, or being deleted."""
     phase = (pod.get("status") or {}).get("phase")
     return phase in (*FINISHED, "Pending") or "deletionTimestamp" in pod["metadata"]
 
@@ -98,7 +98,7 @@ def _may_lose_unready(budget: Object) -> bool:
 
 
 def _spent(budgets: ServedResource, budget: StoreEntry, pod: str) -> Object:
-    """The budget's status with one disruption less."""
+    """The budget's status after one disruption."""
     status, name = budget.body.get("status") or {}, budget.key[1]
     if status.get("observedGeneration", 0) < budget.metadata.get("generation", 0):
         why = f"The disruption budget {name} is still being processed by the server."

@@ -1,4 +1,4 @@
-"""What is wrong with what a pod says about the nodes it wants: selectors, affinity, tolerations and spreading."""
+"""Validation of node selectors, affinity, tolerations and topology spread constraints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WANT_NO_VALUES = ("Exists", "DoesNotExist")
 
 
 def placement_causes(spec: Object, field: str) -> Iterator[Cause]:
-    """Most pods say nothing of this, so each part is only looked at when it is there."""
+    """Validate the parts that are present; most pods have none."""
     if selector := spec.get("nodeSelector"):
         yield from _label_causes(selector, f"{field}.nodeSelector")
     for index, toleration in enumerate(spec.get("tolerations") or ()):

@@ -1,4 +1,4 @@
-"""The rules of pods: what they start with, what may still change, and how they end."""
+"""Rules of pods: defaults, immutable fields and graceful deletion."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _IMMUTABLE = (
     "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing "
     "tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 )
-#: Parts of the spec that have rules of their own.
+#: Parts of the spec with rules of their own.
 _JUDGED_APART = ("containers", "initContainers", "tolerations", "schedulingGates", "activeDeadlineSeconds")
-#: While a pod is gated, whoever gates it may still steer it.
+#: Fields that may change while a pod is gated.
 _DEADLINE = "spec.activeDeadlineSeconds"
 _STEERABLE = ("nodeSelector", "affinity")
 
 
 class PodStrategy(KindStrategy):
-    """Pods: the spec is settled at creation, the end is graceful."""
+    """Pods: the spec is immutable with few exceptions, deletion is graceful."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -72,7 +72,7 @@ class PodStrategy(KindStrategy):
                     yield Cause("FieldValueForbidden", "Forbidden: only ephemeral containers may be added", "spec")
 
     def touch(self, resource: ServedResource, old: Object, new: Object, subresource: str) -> Object:
-        """What admission decided stays decided when a caller sends the manifest again without it."""
+        """Values set by admission are kept if an update omits them."""
         merged = super().touch(resource, old, new, subresource)
         spec = merged.get("spec")
         if subresource == "resize":
@@ -84,7 +84,7 @@ class PodStrategy(KindStrategy):
         return {**merged, "spec": with_default_tolerations({**spec, **missing})}
 
     def grace_period(self, body: Object, wanted: int | None) -> int:
-        """Nobody is asked to stop what never started or has already ended."""
+        """A pod that never started or has finished is deleted without grace period."""
         spec, phase = body["spec"], body.get("status", {}).get("phase")
         if not spec.get("nodeName") or phase in FINISHED:
             return 0
@@ -122,7 +122,7 @@ def _spec_causes(old: Object, new: Object) -> Iterator[Cause]:
 
 
 def _deadline_causes(old: int | None, new: int | None) -> Iterator[Cause]:
-    """Time that was given can only become less."""
+    """The deadline may only decrease."""
     if old is None or new == old:
         return
     if new is None:
@@ -132,7 +132,7 @@ def _deadline_causes(old: int | None, new: int | None) -> Iterator[Cause]:
 
 
 def _resized(old: Object, new: Object) -> Object:
-    """The old spec with what the containers of the new one ask for: nothing else of it is heard."""
+    """The old spec with the container resources of the new one."""
     sized = dict(old)
     for part in CONTAINER_LISTS:
         sizes = {each.get("name"): each["resources"] for each in new.get(part) or () if "resources" in each}
@@ -146,7 +146,7 @@ def _rest(spec: Object, apart: tuple[str, ...]) -> Object:
 
 
 def _containers(spec: Object, part: str) -> list[Object]:
-    """The containers without one of their parts."""
+    """The containers without one of their fields."""
     return [
         {key: value for key, value in container.items() if key != part}
         for name in CONTAINER_LISTS
@@ -155,12 +155,12 @@ def _containers(spec: Object, part: str) -> list[Object]:
 
 
 def _lost(before: list[Any] | None, after: list[Any] | None) -> bool:
-    """Whether something that was there before is not there any more."""
+    """Report whether an entry was removed."""
     return any(item not in (after or ()) for item in before or ())
 
 
 def with_condition(status: Object, condition: Object) -> Object:
-    """The status with this condition in place of the one of its type; the time moves only with the value."""
+    """The status with this condition replacing the one of its type; the transition time changes only with the value."""
     conditions = list(status.get("conditions") or ())
     stamped = {**condition, "lastTransitionTime": now()}
     for index, found in enumerate(conditions):

@@ -1,4 +1,4 @@
-"""What containers may ask for: amounts of resources that exist, whole devices, and never more than the limit."""
+"""Validation of resource requests and limits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NO_LIMIT = "Limit must be set for non overcommitable resources"
 
 
 def resource_causes(resources: Object, field: str) -> Iterator[Cause]:
-    """What is wrong with the requests and limits of a container."""
+    """Validate the requests and limits of a container."""
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     if not limits and not requests:
         return
@@ -34,7 +34,7 @@ def resource_causes(resources: Object, field: str) -> Iterator[Cause]:
 
 
 def pod_resource_causes(resources: Object, field: str) -> Iterator[Cause]:
-    """A pod as a whole asks for less than a container can: devices belong to containers."""
+    """Validate the resources of a pod as a whole, which exclude devices."""
     for part in ("limits", "requests"):
         for name in resources.get(part) or {}:
             if name not in ("cpu", "memory") and not name.startswith(_HUGE):
@@ -43,7 +43,7 @@ def pod_resource_causes(resources: Object, field: str) -> Iterator[Cause]:
 
 
 def amount_causes(name: str, amount: str, field: str) -> Iterator[Cause]:
-    """One amount of one resource."""
+    """Validate one amount of one resource."""
     for problem in name_problems(name):
         yield wrong(field, name, problem)
     if amount.startswith("-"):
@@ -56,7 +56,7 @@ def amount_causes(name: str, amount: str, field: str) -> Iterator[Cause]:
 
 @lru_cache(maxsize=1024)
 def name_problems(name: str) -> tuple[str, ...]:
-    """Of a resource that a container names."""
+    """Validate the name of a resource."""
     problem = qualified_problem(name)
     problems = [problem] if problem else []
     if "/" not in name:
@@ -70,12 +70,12 @@ def name_problems(name: str) -> tuple[str, ...]:
 
 
 def is_extended(name: str) -> bool:
-    """Whether the resource is a device that somebody added to the nodes."""
+    """Report whether the resource is an extended one."""
     return "/" in name and _OF_KUBERNETES not in name and not name.startswith(_QUOTA_PREFIX)
 
 
 def _is_overcommitted(name: str) -> bool:
-    """Whether more may be promised than there is: not of devices, and not of huge pages."""
+    """Report whether the resource may be overcommitted: not devices, and not huge pages."""
     return not is_extended(name) and not name.startswith(_HUGE)
 
 

@@ -1,4 +1,4 @@
-"""Where in the topology a pod runs: it learns that from the labels of its node in the moment it gets one."""
+"""Topology labels of pods, copied from their node at binding."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ _COPIED = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
 
 
 def topology_labels(store: Store, node: str) -> dict[str, str]:
-    """The labels that a pod on this node takes over; none when nobody knows the node."""
+    """The labels that a pod on this node gets; none if the node is unknown."""
     entry = store.collection("", "nodes").get(("", node))
     labels = (entry.metadata.get("labels") or {}) if entry is not None else {}
     return {name: labels[name] for name in _COPIED if name in labels}
 
 
 def with_labels(metadata: Object, labels: dict[str, str]) -> Object:
-    """The metadata with these labels over the ones that are there."""
+    """The metadata with these labels added."""
     return {**metadata, "labels": {**(metadata.get("labels") or {}), **labels}} if labels else metadata

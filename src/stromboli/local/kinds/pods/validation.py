@@ -1,4 +1,4 @@
-"""What is wrong with the spec of a pod, whether in a pod or in the template of one."""
+"""Validation of a pod spec, in a pod or in a template."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MAX_DEADLINE = 2**31 - 1
 
 
 def pod_spec_causes(spec: Object, field: str = "spec") -> Iterator[Cause]:
-    """Everything that can be seen in a complete spec alone, without the rest of the cluster."""
+    """Validate a complete spec by itself."""
     if volumes := spec.get("volumes"):
         yield from volumes_causes(volumes, f"{field}.volumes")
     if claims := spec.get("resourceClaims"):

@@ -1,4 +1,4 @@
-"""The types of what is sent to have something done: bindings, evictions, and the options of deletions."""
+"""Types of actions: bindings, evictions, and DeleteOptions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from stromboli.kube.objects.meta import Int64, ObjectMeta
 
 
 class _ActionPart(msgspec.Struct, rename="camel"):
-    """Any field may be left out or be null."""
+    """Any field may be absent or null."""
 
 
 class _Target(_ActionPart):

@@ -1,4 +1,4 @@
-"""The common ways to say what is wrong with a field."""
+"""Common field errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def duplicate(field: str, value: str) -> Cause:
 
 
 def missing(field: str, value: str, why: str = "") -> Cause:
-    """Something is named that is not there."""
+    """A reference to something that does not exist."""
     return Cause("FieldValueNotFound", f'Not found: "{value}"' + (f": {why}" if why else ""), field)
 
 
@@ -33,7 +33,7 @@ def not_allowed(field: str, why: str) -> Cause:
 
 
 def one_of(field: str, value: str, supported: Iterable[str]) -> Iterator[Cause]:
-    """The value must be one of a few words."""
+    """The value must be one of these."""
     words = tuple(supported)
     if value not in words:
         listed = ", ".join(f'"{word}"' for word in words)
@@ -41,7 +41,7 @@ def one_of(field: str, value: str, supported: Iterable[str]) -> Iterator[Cause]:
 
 
 def unique_label(field: str, name: str | None, seen: set[str]) -> Iterator[Cause]:
-    """A name that every item of a list must have, each its own."""
+    """A required, unique name of a list item."""
     if not name:
         yield required(field)
     elif problem := label_problem(name):

@@ -1,10 +1,10 @@
-"""Which fields the built-in kinds have, from `fields.txt`: what is not there is a slip of the pen.
+"""Fields of the built-in kinds, from `fields.txt`.
 
 A paragraph of that file is a type and its fields. A field is its name, then `=` and the type of an object, `*` and the
-type of the items of a list, or `%` and the type of the values of a map; a type that is left out is a plain value, or is
-nobody's business. Types that share their name with another say their group and version.
+type of list items, or `%` and the type of map values; without a type it is a scalar or not described. Types with
+ambiguous names include group and version.
 
-Whatever is passed in is never changed; what a function returns shares the unchanged parts with it.
+Inputs are never changed; results share unchanged parts with them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PLACE = Path(__file__).with_name("fields.txt")
 OBJECT, LIST, MAP, PLAIN = "=", "*", "%", ""
 _FIELD = re.compile(r"([^=*%]+)([=*%]?)(.*)")
 Fields = dict[str, tuple[str, "Fields | None"]]
-"""The form of each field, and the fields below it where somebody knows them."""
+"""The form of each field, and the fields below it if they are described."""
 
 
 @cache
@@ -38,16 +38,16 @@ def _types() -> dict[str, Fields]:
 
 @cache
 def fields_of(group: str, version: str, kind: str) -> Fields | None:
-    """None for a kind that the table does not have."""
+    """The fields of a kind; None if it is not in the table."""
     package = group.partition(".")[0] or "core"
     types = _types()
     return types.get(f"{package}.{version}.{kind}", types.get(kind))
 
 
 def known_part(resource: ServedResource, body: Object, before: Object | None, unknown: list[str]) -> None:
-    """Take away from the body what its kind does not have, and tell where it was; empty lists and maps go as well.
+    """Remove unknown fields from the body and collect their paths; empty lists and maps are removed as well.
 
-    Parts that are the very ones of the version before have been looked at then.
+    Parts that are identical to the previous version were checked then.
     """
     fields = fields_of(resource.group, resource.version, resource.kind)
     if fields is None:
@@ -61,7 +61,7 @@ def known_part(resource: ServedResource, body: Object, before: Object | None, un
 
 
 def unknown_metadata(body: Object) -> list[str]:
-    """What the metadata of a custom resource has and metadata do not have."""
+    """Unknown metadata fields of a custom resource."""
     unknown: list[str] = []
     metadata = body.get("metadata")
     if isinstance(metadata, dict):
@@ -91,7 +91,7 @@ def _known(fields: Fields, value: Object, path: str, unknown: list[str]) -> Obje
 
 
 def _known_field(form: str, below: Fields | None, part: Any, path: str, unknown: list[str]) -> Any:
-    """None when nothing is left of the field."""
+    """None if nothing is left of the field."""
     if form == OBJECT:
         return _known(below, part, f"{path}.", unknown) if below is not None and isinstance(part, dict) else part
     if not part:

@@ -1,4 +1,4 @@
-"""What is required of every object's metadata, whatever its kind."""
+"""Validation of metadata of all kinds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 
 
 def metadata_of(body: Object) -> dict[str, Any]:
-    """The metadata as a map, whatever was sent."""
+    """The metadata of a body as a map."""
     metadata = body.setdefault("metadata", {})
     if metadata is None:
         metadata = body["metadata"] = {}
@@ -26,7 +26,7 @@ def metadata_of(body: Object) -> dict[str, Any]:
 
 
 def check_kind(resource: ServedResource, body: Any) -> None:
-    """The body must be of the kind that the path names; what it leaves out is filled in."""
+    """Check that the body has the kind of the path; absent apiVersion and kind are set."""
     if not isinstance(body, dict):
         raise unrecognized(resource, "couldn't get version/kind; json parse error: it is not an object")
     if resource.is_custom:
@@ -43,7 +43,7 @@ def check_kind(resource: ServedResource, body: Any) -> None:
 
 
 def _check_custom_kind(resource: ServedResource, body: Object) -> None:
-    """Nobody fills in for custom resources what they are."""
+    """Custom resources must have apiVersion and kind."""
     for field, label in (("kind", "Kind"), ("apiVersion", "apiVersion")):
         if not body.get(field):
             raise unrecognized(resource, f"Object '{label}' is missing")
@@ -53,7 +53,7 @@ def _check_custom_kind(resource: ServedResource, body: Object) -> None:
 
 
 def ordered(body: Object) -> Object:
-    """With the parts that say what the object is in front; lists rely on it to leave them out."""
+    """The body with apiVersion, kind and metadata first; lists rely on this order to leave them out."""
     head = {"apiVersion": body["apiVersion"], "kind": body["kind"], "metadata": body["metadata"]}
     return {**head, **{key: value for key, value in body.items() if key not in head}}
 
@@ -76,12 +76,12 @@ def metadata_causes(metadata: dict[str, Any], *, free_names: bool, is_custom: bo
 
 
 def _begun(prefix: str) -> str:
-    """The beginning of a name as a name: a dash at its end will be followed by something."""
+    """The prefix of a generated name, checked as a name: it may end with a dash."""
     return f"{prefix[:-1]}a" if prefix.endswith("-") else prefix
 
 
 def _finalizer_causes(finalizers: Any, is_custom: bool) -> Iterator[Cause]:
-    """A finalizer says in front of a slash whose it is; custom resources are not held to it."""
+    """A finalizer must be qualified by a domain, except in custom resources."""
     if not _is_list_of(finalizers, str):
         raise bad_request("metadata.finalizers: must be a list of strings")
     for index, finalizer in enumerate(finalizers or ()):

@@ -1,4 +1,4 @@
-"""Moments to the microsecond, which events and leases have: six digits, no fewer."""
+"""Timestamps with microseconds, as in events and leases: exactly six digits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)")
 
 
 def check_moment(kind: str, found: Any) -> None:
-    """Refuse what could not be read as such a moment; none is none."""
+    """Reject an invalid timestamp; an absent one is valid."""
     if found is None or (isinstance(found, str) and _MOMENT.fullmatch(found)):
         return
     why = f'parsing time "{found}" as "2006-01-02T15:04:05.000000Z07:00": cannot parse it'

@@ -1,4 +1,4 @@
-"""How things may be called: what is wrong with a text that is to be a name, in the server's words."""
+"""Validation of names, with the server's messages."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _VALUE_RULE = (
 )
 _LABEL_LENGTH = _VALUE_LENGTH = _NAME_PART_LENGTH = 63
 _SUBDOMAIN_LENGTH = 253
-#: The same few names are met again with every object.
+#: Cached: the same few names occur with every object.
 _remembered = lru_cache(maxsize=4096)
 
 
 @_remembered
 def label_problem(text: str) -> str:
-    """Of a container, a volume or a namespace; empty when nothing is wrong."""
+    """Validate a DNS label: container, volume, namespace. Empty if valid."""
     if len(text) > _LABEL_LENGTH:
         return _too_long(_LABEL_LENGTH)
     return "" if _LABEL.fullmatch(text) else _LABEL_RULE
@@ -42,7 +42,7 @@ def label_problem(text: str) -> str:
 
 @_remembered
 def subdomain_problem(text: str) -> str:
-    """Of most objects."""
+    """Validate a DNS subdomain: most objects."""
     if len(text) > _SUBDOMAIN_LENGTH:
         return _too_long(_SUBDOMAIN_LENGTH)
     return "" if _SUBDOMAIN.fullmatch(text) else _SUBDOMAIN_RULE
@@ -50,7 +50,7 @@ def subdomain_problem(text: str) -> str:
 
 @_remembered
 def qualified_problem(text: str) -> str:
-    """Of keys and resources: a name, and perhaps the domain of whoever invented it before a slash."""
+    """Validate a qualified name of a label or resource: an optional domain, a slash, and a name."""
     prefix, slash, name = text.rpartition("/")
     if slash and not prefix:
         return "prefix part must be non-empty"
@@ -65,7 +65,7 @@ def qualified_problem(text: str) -> str:
 
 @_remembered
 def value_problem(text: str) -> str:
-    """Of the value of a label."""
+    """Validate the value of a label."""
     if len(text) > _VALUE_LENGTH:
         return _too_long(_VALUE_LENGTH)
     return "" if _VALUE.fullmatch(text) else _VALUE_RULE

@@ -1,4 +1,4 @@
-"""Where built-in kinds have quantities, and how they get into the text in which they are kept."""
+"""Quantities in built-in kinds, stored in canonical form."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _PLACES: dict[str, tuple[Path, ...]] = {
 
 
 def settle_amounts(resource: ServedResource, body: Object) -> None:
-    """Put the amounts of an object into their kept form. Parts may be shared with others: they are replaced."""
+    """Convert the quantities of an object to canonical form. Parts may be shared, so they are replaced."""
     if resource.is_custom:
         return
     try:
@@ -57,7 +57,7 @@ def settle_amounts(resource: ServedResource, body: Object) -> None:
 
 
 def _settled(found: Any, path: Path) -> Any:
-    """The same value when nothing in it changes."""
+    """The same value if nothing in it changes."""
     if not path:
         return canonical_amounts(found)
     step, rest = path[0], path[1:]

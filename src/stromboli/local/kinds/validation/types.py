@@ -1,6 +1,6 @@
-"""Built-in kinds have types: a field that is not what it must be is refused before anybody trips over it.
+"""Type checks of built-in kinds.
 
-The types are those with which clients read the kinds, so that what the server takes in can be read again.
+The types are those that clients decode the kinds with, so that stored objects are always readable.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _TYPES["apiextensions.k8s.io", "v1", "customresourcedefinitions"] = DefinitionTy
 
 
 def check_types(resource: ServedResource, body: Object) -> None:
-    """Refuse a body that could not be read as its kind. Custom resources have their schemas instead."""
+    """Reject a body that cannot be decoded as its kind. Custom resources have schemas instead."""
     wanted = _TYPES.get((resource.group, resource.version, resource.plural))
     if wanted is not None and not resource.is_custom:
         check_type(body, wanted, resource.kind, resource.version)
 
 
 def check_type(body: Any, wanted: type[msgspec.Struct], kind: str, version: str = "v1") -> None:
-    """Refuse what could not be read as this type."""
+    """Reject a body that cannot be decoded as this type."""
     try:
         msgspec.convert(body, wanted)
     except msgspec.ValidationError as error:

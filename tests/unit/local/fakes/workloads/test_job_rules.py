@@ -110,7 +110,7 @@ def test_plan(case: Step) -> None:
     assert (step.create, {each.metadata.name for each in step.delete}) == (case.create, set(case.delete))
 
 
-def test_when_it_is_over_nobody_stays() -> None:
+def test_ending_job_deletes_active_pods() -> None:
     assert plan(job(completions=5, parallelism=5), TWO, Counts(), is_ending=True).delete == tuple(TWO)
 
 
@@ -126,17 +126,17 @@ TEXTS = [((), ""), ((3,), "3"), ((0, 1), "0,1"), ((0, 1, 2), "0-2"), ((0, 2, 3, 
 
 
 @pytest.mark.parametrize(("indexes", "text"), TEXTS)
-def test_how_indexes_are_written(indexes: tuple[int, ...], text: str) -> None:
+def test_index_text(indexes: tuple[int, ...], text: str) -> None:
     assert index_text(indexes) == text
 
 
 @given(st.frozensets(st.integers(0, 60)))
-def test_what_is_written_is_read_back(indexes: frozenset[int]) -> None:
+def test_index_text_round_trip(indexes: frozenset[int]) -> None:
     assert index_set(index_text(indexes)) == indexes
 
 
 class TestRecord:
-    def test_every_pod_counts_once(self) -> None:
+    def test_every_pod_is_counted_once(self) -> None:
         record = JobRecord()
         for entry, is_gone in ((pod("a"), False), (pod("a", "Succeeded"), False), (pod("a", "Succeeded"), True)):
             record.note(entry, is_gone, NOW)
@@ -147,7 +147,7 @@ class TestRecord:
         counts = record.counts(job(), [pod("e"), pod("f", deletionTimestamp=stamp(NOW))])
         assert (counts.succeeded, counts.failed, counts.active, counts.terminating) == (1, 2, 1, 1)
 
-    def test_what_was_counted_before_counts_on(self) -> None:
+    def test_earlier_counts_are_kept(self) -> None:
         record = JobRecord()
         record.note(pod("a", "Succeeded"), False, NOW)
         known = job({"succeeded": 3, "failed": 1})
@@ -155,14 +155,14 @@ class TestRecord:
         record.note(pod("b", "Succeeded"), False, NOW)
         assert (record.counts(known, []).succeeded, record.counts(known, []).failed) == (4, 1)
 
-    def test_indexes_count_once_whoever_did_them(self) -> None:
+    def test_completed_index_is_counted_once(self) -> None:
         record = JobRecord()
         for name, index in (("a", 1), ("b", 1), ("c", 9)):
             record.note(pod(name, "Succeeded", index), False, NOW)
         known = job({"completedIndexes": "0"}, completionMode="Indexed", completions=4)
         assert record.counts(known, []).indexes == {0, 1}
 
-    def test_failures_are_retried_later_and_later_until_a_success(self) -> None:
+    def test_backoff_grows_until_success(self) -> None:
         record = JobRecord()
         pauses = []
         for name in "abcd":
@@ -173,14 +173,14 @@ class TestRecord:
         assert record.retry_at(10, 60) == 0
 
 
-def test_a_status_says_what_is_new_and_nothing_else() -> None:
+def test_status_contains_only_changes() -> None:
     fresh = status_changes(job(completions=2), Counts(active=2), None, NOW)
     assert fresh == {"active": 2, "ready": 0, "terminating": 0, "startTime": stamp(NOW)}
     same = job({"active": 2, "ready": 0, "terminating": 0, "startTime": stamp(NOW)}, completions=2)
     assert status_changes(same, Counts(active=2), None, NOW + 5) == {}
 
 
-def test_a_job_ends_when_its_last_pod_is_gone() -> None:
+def test_job_finishes_after_last_pod() -> None:
     end = ending(job(completions=1), Counts(succeeded=1), NOW)
     still = status_changes(job(completions=1), Counts(succeeded=1, terminating=1), end, NOW)
     assert [each["type"] for each in still["conditions"]] == ["SuccessCriteriaMet"]
@@ -189,7 +189,7 @@ def test_a_job_ends_when_its_last_pod_is_gone() -> None:
     assert over["completionTime"] == stamp(NOW)
 
 
-def test_suspended_and_resumed() -> None:
+def test_suspend_and_resume() -> None:
     asleep = status_changes(job(STARTED, completions=1, suspend=True), Counts(), None, NOW)
     assert (asleep["startTime"], asleep["conditions"][0]["reason"]) == (None, "JobSuspended")
     awake = status_changes(job(true("Suspended"), completions=1), Counts(), None, NOW)
@@ -197,7 +197,7 @@ def test_suspended_and_resumed() -> None:
     assert [(each["type"], each["status"]) for each in awake["conditions"]] == [("Suspended", "False")]
 
 
-def test_a_pod_knows_its_index() -> None:
+def test_indexed_pod_document() -> None:
     document = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "env": [{"name": "X"}]}]}}
     made = indexed(document, "train", 3)
     assert made["metadata"]["labels"] == {"a": "b", COMPLETION_INDEX: "3"}

@@ -53,7 +53,7 @@ def pod(name: str, ready: float | None = NOW, phase: str = "Running", **metadata
     return msgspec.convert({"metadata": facts, "status": {"phase": phase, "conditions": conditions}}, Pod)
 
 
-def test_what_people_write_on_a_deployment_reaches_its_set() -> None:
+def test_deployment_annotations_reach_replica_set() -> None:
     told = {"scheduling.volcano.sh/group-min-member": "2", "kubernetes.io/change-cause": "a new image"}
     of_the_deployment = {
         "deployment.kubernetes.io/revision": "7",
@@ -107,7 +107,7 @@ ROLLS = [
 
 
 @pytest.mark.parametrize("case", ROLLS, ids=[case.story for case in ROLLS])
-def test_a_step(case: Roll) -> None:
+def test_rollout_step(case: Roll) -> None:
     assert grown(FOUR, case.new, case.old) == case.grown
     assert shrunk(FOUR, case.new, case.old) == case.shrunk
 
@@ -118,7 +118,7 @@ def test_a_step(case: Roll) -> None:
     lack=st.integers(0, 4),
     old=st.lists(st.integers(0, 12), max_size=3),
 )
-def test_every_rollout_arrives_and_keeps_its_bounds(replicas: int, surge: int, lack: int, old: list[int]) -> None:
+def test_every_rollout_completes_within_bounds(replicas: int, surge: int, lack: int, old: list[int]) -> None:
     """Pods start between two steps. As many as must be available are, as soon as there ever were as many."""
     limits = bounds(rolling(replicas, surge, lack))
     new, sizes = Size(0), [Size(count, count) for count in old]
@@ -133,7 +133,7 @@ def test_every_rollout_arrives_and_keeps_its_bounds(replicas: int, surge: int, l
     assert (new.replicas, sum(each.replicas for each in sizes)) == (replicas, 0)
 
 
-def test_the_set_of_a_template() -> None:
+def test_replica_set_of_template() -> None:
     owner = {"uid": "u"}
     document = replica_set_document(deployment(replicas=3), owner, 2, 7)
     made = msgspec.convert(document, ReplicaSet)
@@ -148,13 +148,13 @@ def test_the_set_of_a_template() -> None:
     assert template_hash(reordered) == mark
 
 
-def test_history_is_kept_as_far_as_it_is_wanted() -> None:
+def test_outdated_replica_sets() -> None:
     old = [replica_set(f"r{number}", number) for number in (3, 1, 2)] + [replica_set("busy", 0, replicas=1)]
     assert [each.metadata.name for each in outdated(deployment(revisionHistoryLimit=1), old)] == ["r1", "r2"]
     assert outdated(deployment(), old) == []
 
 
-def test_counts_of_a_set() -> None:
+def test_replica_set_counts() -> None:
     pods = [pod("a"), pod("b", None), pod("c", phase="Failed"), pod("d", deletionTimestamp=stamp(NOW)),
             pod("e", NOW - 10, labels={"app": "x"})]  # fmt: skip
     count = census(replica_set(minReadySeconds=5), pods, NOW)
@@ -162,21 +162,21 @@ def test_counts_of_a_set() -> None:
     assert count.next_available_at == NOW + 5
 
 
-def test_what_a_set_lacks_and_has_too_many() -> None:
+def test_replica_set_shortage_and_excess() -> None:
     pods = [pod("a"), pod("b", None), pod("c", phase="Failed")]
     assert shortage(replica_set(replicas=3), pods) == (1, [])
     assert shortage(replica_set(replicas=1), pods) == (0, [pods[1]])
     assert shortage(replica_set(replicas=2), pods) == (0, [])
 
 
-def test_who_may_be_adopted() -> None:
+def test_adoptable_pods() -> None:
     assert is_adoptable(replica_set(), pod("a"))
     assert not is_adoptable(replica_set(), pod("a", labels={"app": "x"}))
     assert not is_adoptable(replica_set(), pod("a", phase="Succeeded"))
     assert not is_adoptable(replica_set(), pod("a", namespace="elsewhere"))
 
 
-def test_names_come_in_the_same_order_again() -> None:
+def test_pod_names_are_deterministic() -> None:
     def first(number: int, taken: set[str], uid: str = "u") -> list[str]:
         names = free_names("web", uid, taken.__contains__)
         return [next(names) for _ in range(number)]
@@ -223,7 +223,7 @@ def test_conditions(case: Told) -> None:
     assert (found["Progressing"]["status"], found["Progressing"]["reason"]) == case.progressing
 
 
-def test_when_patience_ends() -> None:
+def test_progress_deadline() -> None:
     stuck = deployment(said("ReplicaSetUpdated", at=NOW - 10), replicas=4, progressDeadlineSeconds=60)
     assert progress_deadline(stuck, RolloutProgress(1, 1, 0, 0)) == NOW + 50
     assert progress_deadline(stuck, RolloutProgress(4, 4, 4, 4)) is None

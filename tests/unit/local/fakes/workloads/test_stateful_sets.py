@@ -81,7 +81,7 @@ def test_plan(case: Case) -> None:
     assert (step.create, tuple(each.metadata.name for each in step.delete)) == (case.create, case.delete)
 
 
-def test_a_pod_has_the_volumes_of_its_number() -> None:
+def test_stateful_pod_has_volumes_of_its_ordinal() -> None:
     subject = stateful(volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": {"storageClassName": "fast"}}])
     made = document(subject, 2)
     assert (made["metadata"]["name"], made["spec"]["hostname"], made["spec"]["subdomain"]) == ("db-2", "db-2", "db")
@@ -114,7 +114,7 @@ async def until_updated(world: World, replicas: int) -> StatefulSet:
     return found
 
 
-async def test_pods_come_in_order_and_are_exchanged(world: World) -> None:
+async def test_stateful_pods_are_created_in_order_and_replaced(world: World) -> None:
     await create(world, replicas=3)
     await until_updated(world, 3)
     pods = await world.pods()
@@ -127,7 +127,7 @@ async def test_pods_come_in_order_and_are_exchanged(world: World) -> None:
     await until_updated(world, 1)
 
 
-async def test_claims_stay_when_pods_go(world: World) -> None:
+async def test_claims_outlive_stateful_pods(world: World) -> None:
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     classes = "/apis/storage.k8s.io/v1/storageclasses"
     body = {"metadata": {"name": "fast"}, "provisioner": "example.com/disk"}

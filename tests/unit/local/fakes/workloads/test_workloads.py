@@ -75,7 +75,7 @@ def rolled_out(world: World, replicas: int) -> Callable[[], Awaitable[bool]]:
     return look
 
 
-async def test_a_job_of_four_pods_is_one_group_and_completes(world: World) -> None:
+async def test_job_of_four_pods_completes(world: World) -> None:
     job = await create_job(world, parallelism=4, completions=4)
     done = await world.until(has("train", "Complete", world))
     assert done is not None
@@ -95,7 +95,7 @@ async def test_a_job_of_four_pods_is_one_group_and_completes(world: World) -> No
     assert groups == [f"podgroup-{job.metadata.uid}"]
 
 
-async def test_every_index_is_done_once(world: World) -> None:
+async def test_every_index_completes_once(world: World) -> None:
     await create_job(world, parallelism=2, completions=5, completionMode="Indexed")
     done = await world.until(has("train", "Complete", world))
     assert done is not None
@@ -104,7 +104,7 @@ async def test_every_index_is_done_once(world: World) -> None:
     assert sorted(pod.metadata.name.rsplit("-", 1)[0] for pod in pods) == [f"train-{index}" for index in range(5)]
 
 
-async def test_what_fails_too_often_is_given_up(world: World) -> None:
+async def test_job_fails_at_backoff_limit(world: World) -> None:
     await create_job(world, code="1", backoffLimit=2)
     failed = await world.until(has("train", "Failed", world))
     assert failed is not None
@@ -112,7 +112,7 @@ async def test_what_fails_too_often_is_given_up(world: World) -> None:
     assert len(await world.pods("train-")) == 3
 
 
-async def test_a_job_that_takes_too_long_ends(world: World) -> None:
+async def test_job_fails_at_active_deadline(world: World) -> None:
     await create_job(world, run="600", parallelism=2, completions=2, activeDeadlineSeconds=1)
     failed = await world.until(has("train", "Failed", world))
     assert failed is not None
@@ -120,7 +120,7 @@ async def test_a_job_that_takes_too_long_ends(world: World) -> None:
     assert await world.pods("train-") == []
 
 
-async def test_a_job_sleeps_and_wakes(world: World) -> None:
+async def test_suspended_job_resumes(world: World) -> None:
     await create_job(world, run="600", parallelism=3, completions=3, suspend=True)
     await world.until(has("train", "Suspended", world))
     assert await world.pods() == []
@@ -134,7 +134,7 @@ async def test_a_job_sleeps_and_wakes(world: World) -> None:
     assert (await world.client.get(JOBS, "train")).status.failed is None
 
 
-async def test_more_and_fewer_at_a_time(world: World) -> None:
+async def test_parallelism_change(world: World) -> None:
     await create_job(world, run="600", parallelism=1, completions=8)
     await until_running(world, 1)
     await world.patch(JOBS, "train", {"spec": {"parallelism": 5}})
@@ -143,7 +143,7 @@ async def test_more_and_fewer_at_a_time(world: World) -> None:
     await until_running(world, 2)
 
 
-async def test_a_pod_that_somebody_deletes_is_made_again(world: World) -> None:
+async def test_deleted_pod_is_replaced(world: World) -> None:
     await create_job(world, run="600")
     [first] = await until_running(world, 1)
     await world.delete(PODS, first.metadata.name)
@@ -156,7 +156,7 @@ async def test_a_pod_that_somebody_deletes_is_made_again(world: World) -> None:
     assert second.metadata.uid != first.metadata.uid
 
 
-async def test_a_finished_job_goes_with_its_pods(world: World) -> None:
+async def test_finished_job_is_deleted_after_ttl(world: World) -> None:
     await create_job(world, ttlSecondsAfterFinished=0)
 
     async def all_gone() -> bool:
@@ -165,7 +165,7 @@ async def test_a_finished_job_goes_with_its_pods(world: World) -> None:
     await world.until(all_gone)
 
 
-async def test_a_deployment_rolls_from_one_template_to_the_next(world: World) -> None:
+async def test_deployment_rollout(world: World) -> None:
     await create_deployment(world, replicas=3)
     await world.until(rolled_out(world, 3))
     await world.patch(DEPLOYMENTS, "web", {"spec": {"template": template("web:2")}})
@@ -180,7 +180,7 @@ async def test_a_deployment_rolls_from_one_template_to_the_next(world: World) ->
     assert reasons == {"Available": "MinimumReplicasAvailable", "Progressing": "NewReplicaSetAvailable"}
 
 
-async def test_recreate_never_mixes_templates(world: World) -> None:
+async def test_recreate_strategy_never_mixes_templates(world: World) -> None:
     await create_deployment(world, replicas=3, strategy={"type": "Recreate"})
     await world.until(rolled_out(world, 3))
     first = {pod.metadata.uid for pod in await until_running(world, 3)}
@@ -199,7 +199,7 @@ async def test_recreate_never_mixes_templates(world: World) -> None:
     assert not first & {pod.metadata.uid for pod in await until_running(world, 3)}
 
 
-async def test_history_is_no_longer_than_wanted(world: World) -> None:
+async def test_revision_history_is_limited(world: World) -> None:
     await create_deployment(world, replicas=1, revisionHistoryLimit=1)
     for number in (2, 3, 4):
         await world.until(rolled_out(world, 1))
@@ -212,7 +212,7 @@ async def test_history_is_no_longer_than_wanted(world: World) -> None:
     await world.until(two_sets)
 
 
-async def test_a_set_takes_on_pods_without_an_owner_and_lets_strangers_go(world: World) -> None:
+async def test_replica_set_adopts_and_releases_pods(world: World) -> None:
     lonely = {"metadata": {"name": "lonely", "labels": LABELS}, "spec": template()["spec"]}
     await world.client.create(PODS, lonely)
     facts = {"replicas": 2, "selector": {"matchLabels": LABELS}, "template": template()}
@@ -226,7 +226,7 @@ async def test_a_set_takes_on_pods_without_an_owner_and_lets_strangers_go(world:
     assert not stranger.metadata.owner_references
 
 
-async def test_deleting_a_deployment_takes_everything_along(world: World) -> None:
+async def test_deployment_deletion_removes_dependents(world: World) -> None:
     await create_deployment(world, replicas=3)
     await until_running(world, 3)
     await world.client.delete(DEPLOYMENTS, "web", propagation="Background")
@@ -237,7 +237,7 @@ async def test_deleting_a_deployment_takes_everything_along(world: World) -> Non
     await world.until(all_gone)
 
 
-async def test_foul_weather_makes_neither_too_many_pods_nor_too_few(world: World) -> None:
+async def test_faults_cause_no_excess_or_missing_pods(world: World) -> None:
     faults = [
         world.faults.add(Match(method="POST", plural="pods"), LoseAnswer(), times=3, after=1),
         world.faults.add(Match(method="POST", plural="pods"), Answer(500, "InternalError", "oh"), times=3, after=5),
@@ -257,7 +257,7 @@ async def test_foul_weather_makes_neither_too_many_pods_nor_too_few(world: World
     assert all(fault.fired for fault in faults)
 
 
-async def test_scale_is_one_number(world: World) -> None:
+async def test_scale(world: World) -> None:
     await create_deployment(world, replicas=1)
     path = DEPLOYMENTS.path(namespace="default", name="web", subresource="scale")
     merge = "application/merge-patch+json"
@@ -272,7 +272,7 @@ async def test_scale_is_one_number(world: World) -> None:
     assert conflict.value.is_conflict
 
 
-async def test_what_people_type(world: World) -> None:
+async def test_kubectl_commands(world: World) -> None:
     await world.kubectl("create", "deployment", "web", "--image=web", "--replicas=2")
     patch = '{"spec":{"template":{"spec":{"schedulerName":"volcano"}}}}'
     await world.kubectl("patch", "deployment", "web", "--patch", patch)
