@@ -8,7 +8,7 @@ from typing import Any
 from stromboli import kube
 from stromboli.admission.facts import AUTHORISATION, FROZEN_FIELDS, AdmissionPolicy, Facts
 from stromboli.admission.requests import User
-from stromboli.admission.tenancy import check_queue, check_priority_class, check_access
+from stromboli.admission.tenancy import check_access, check_priority_class, check_queue
 from stromboli.admission.verdict import GOOD, AdmissionVerdict, Violation, forbidden, invalid, refused
 from stromboli.cluster.objects.pod_groups.pod_groups import (
     GROUP_NAME,

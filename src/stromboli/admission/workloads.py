@@ -13,7 +13,7 @@ from stromboli import kube
 from stromboli.admission.facts import AdmissionPolicy, Facts
 from stromboli.admission.pods import GROUP_FIELD, NAMESPACE_FIELD, is_ours, queue_and_field, validate_pod
 from stromboli.admission.requests import User
-from stromboli.admission.tenancy import check_queue, check_priority_class, check_access
+from stromboli.admission.tenancy import check_access, check_priority_class, check_queue
 from stromboli.admission.verdict import GOOD, AdmissionVerdict, Violation
 from stromboli.cluster.objects.pod_groups.pod_groups import job_key_of, named_queue, queue_name_of
 from stromboli.kube.objects.kinds import as_type

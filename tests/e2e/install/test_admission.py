@@ -185,7 +185,9 @@ def test_tenants_use_the_queues_that_they_may_use(webhook: Webhook, story: str) 
 
 def test_a_queue_says_which_priorities_it_takes(webhook: Webhook) -> None:
     document = group(queue="science", priorityClassName="story-high")
-    words = "spec.priorityClassName: priority class 'story-high' is not allowed in queue 'science'; use one of story-low"
+    words = (
+        "spec.priorityClassName: priority class 'story-high' is not allowed in queue 'science'; use one of story-low"
+    )
     assert f"{DENIED}PodGroup {NAMESPACE}/story: {words}" in webhook.error_of(document, user="alice")
     plain = pod(priority="story-high", **{QUEUE_NAME: "science"})
     assert f"{DENIED}Pod {NAMESPACE}/story: {words}" in webhook.error_of(plain, user="alice")

@@ -129,7 +129,9 @@ REFUSED_CREATIONS = [
     [case[1:] for case in REFUSED_CREATIONS],
     ids=[c[0] for c in REFUSED_CREATIONS],
 )
-async def test_invalid_creation_is_rejected(api: HttpApi, path: str, body: Any, status: int, reason: str, words: str) -> None:
+async def test_invalid_creation_is_rejected(
+    api: HttpApi, path: str, body: Any, status: int, reason: str, words: str
+) -> None:
     await api.post(CONFIG_MAPS, config("there"))
     reply = await api.post(path, body)
     assert (reply.status, reply.reason) == (status, reason)

@@ -36,7 +36,9 @@ def at(body: Any, path: str) -> Any:
 
 
 @pytest.mark.parametrize(("path", "body", "where", "kept"), [case[1:] for case in CASES], ids=[c[0] for c in CASES])
-async def test_quantities_are_stored_in_canonical_form(api: HttpApi, path: str, body: dict[str, Any], where: str, kept: Any) -> None:
+async def test_quantities_are_stored_in_canonical_form(
+    api: HttpApi, path: str, body: dict[str, Any], where: str, kept: Any
+) -> None:
     reply = await api.post(path, {"metadata": {"name": "a"}, **body})
     assert reply.status == 201, reply.message
     assert at(reply.body, where) == kept

@@ -96,7 +96,9 @@ REFUSED = [
 @pytest.mark.parametrize(
     ("path", "body", "status", "words"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED]
 )
-async def test_invalid_object_is_rejected(api: HttpApi, path: str, body: dict[str, Any], status: int, words: str) -> None:
+async def test_invalid_object_is_rejected(
+    api: HttpApi, path: str, body: dict[str, Any], status: int, words: str
+) -> None:
     reply = await api.post(path, body)
     assert reply.status == status
     assert words in reply.message

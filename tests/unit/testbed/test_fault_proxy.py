@@ -215,9 +215,7 @@ async def test_server_outage_and_recovery(client: aiohttp.ClientSession, proxy: 
     assert await asked(client, proxy) == "2"
 
 
-async def test_delivered_write_is_awaited(
-    counting: tuple[Counting, str], proxy: FaultProxy
-) -> None:
+async def test_delivered_write_is_awaited(counting: tuple[Counting, str], proxy: FaultProxy) -> None:
     """Whether a client that left was served is known afterwards."""
     gate = Gate()
     proxy.faults.add(ALL, gate)

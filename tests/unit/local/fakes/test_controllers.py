@@ -67,9 +67,7 @@ async def test_pod_runs_to_end_with_its_group(client: Client) -> None:
     await until(all_gone)
 
 
-async def test_faults_delay_but_lose_nothing(
-    server: ApiServer, client: Client, cluster: FakeControllers
-) -> None:
+async def test_faults_delay_but_lose_nothing(server: ApiServer, client: Client, cluster: FakeControllers) -> None:
     """Lost answers, refusals, cut connections, cut and expired watches: every pod gets its group and its end."""
     await until(lambda: nodes_are_ready(client))
     status = Match(method="PATCH", plural="pods", subresource="status")

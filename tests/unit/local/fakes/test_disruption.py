@@ -89,7 +89,9 @@ SELECTORS = [
 
 
 @pytest.mark.parametrize(("selector", "labels", "expected"), [c[1:] for c in SELECTORS], ids=[c[0] for c in SELECTORS])
-def test_label_selector_matching(selector: KubeLabelSelector | None, labels: dict[str, str] | None, expected: bool) -> None:
+def test_label_selector_matching(
+    selector: KubeLabelSelector | None, labels: dict[str, str] | None, expected: bool
+) -> None:
     assert matches(selector, labels) is expected
 
 
