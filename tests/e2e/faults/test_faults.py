@@ -732,23 +732,25 @@ STORIES: dict[str, Story] = {
     "C11 another scheduler takes the room": a_node_is_lost(stranger),
 }
 
-#: Why a proxy between one scheduler and a server cannot tell the story of a row, and where it is told.
+WATCH_FAULTS = "tests/integration/scheduler/faults/test_watch_faults.py"
+PROCESS_FAULTS = "tests/integration/scheduler/faults/test_process_faults.py"
+#: Rows that a proxy between one scheduler and a server cannot cover: the reason, and where they are tested.
 ELSEWHERE = {
     "A4": "the scheduler binds directly and creates no bind requests",
-    "W2": "a server does not repeat itself, and a proxy does not read streams: tests/integration/scheduler/faults/test_watch_faults.py",
+    "W2": f"a server does not repeat itself, and a proxy does not read streams: {WATCH_FAULTS}",
     "W3": "as W2",
     "W4": "as W2",
-    "W8": "about events in large numbers, not about the network: tests/integration/scheduler/faults/test_watch_faults.py",
-    "W9": "happens inside of the process: tests/integration/scheduler/faults/test_watch_faults.py",
+    "W8": f"about events in large numbers, not about the network: {WATCH_FAULTS}",
+    "W9": f"happens inside of the process: {WATCH_FAULTS}",
     "W10": "as W9",
     "P1": "about processes: tests/e2e/faults/test_crashes.py",
     "P2": "about processes: tests/e2e/faults/test_leadership.py",
     "P3": "nobody but themselves keeps two leaders apart: tests/unit/scheduler/test_fencing.py",
     "P4": "as P2",
     "P5": "there is one process, which binds itself: no two versions work together on a decision",
-    "P6": "about clocks: tests/unit/kube/election/test_elector.py, tests/integration/scheduler/faults/test_process_faults.py",
+    "P6": f"about clocks: tests/unit/kube/election/test_elector.py, {PROCESS_FAULTS}",
     "P7": "about the memory of a process, which is not limited here",
-    "P8": "about disks: tests/integration/scheduler/faults/test_process_faults.py",
+    "P8": f"about disks: {PROCESS_FAULTS}",
     "P9": "about limits of a process, which are not set here",
     "P10": "about plugins: tests/integration/scheduler/test_policies.py",
     "P11": "about configuration: tests/integration/scheduler/test_policies.py",
