@@ -16,8 +16,8 @@ from stromboli.core.config.plugin import Plugin
 from stromboli.core.config.registration_checks import faults_of
 from stromboli.core.config.spelling import nearest
 
-PLUGIN_ENTRY_POINTS = "stromboli.core.plugins"
-ACTION_ENTRY_POINTS = "stromboli.core.actions"
+PLUGIN_ENTRY_POINTS = "stromboli.plugins"
+ACTION_ENTRY_POINTS = "stromboli.actions"
 
 Member = TypeVar("Member", type[Plugin], type[Action])
 
