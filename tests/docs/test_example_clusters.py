@@ -15,7 +15,7 @@ from stromboli.kube.manifests.sources import read_sources
 from stromboli.kube.manifests.yaml import load_documents
 from stromboli.local.up.local_cluster import playground
 from stromboli.planner.plan import make_plan
-from stromboli.scheduler.policy import Policy
+from stromboli.scheduler.policy import SchedulingPolicy
 from tests.testing.stage import Stage
 from tests.testing.world import QUICK, World
 
@@ -28,9 +28,9 @@ PLACED = {
 }
 
 
-def policy_of(example: str) -> Policy:
+def policy_of(example: str) -> SchedulingPolicy:
     conf = EXAMPLES / example / "scheduler.conf"
-    return Policy(built_in_registry(), str(conf) if conf.exists() else "", default=False)
+    return SchedulingPolicy(built_in_registry(), str(conf) if conf.exists() else "", default=False)
 
 
 @pytest.mark.parametrize("example", PLACED)

@@ -25,13 +25,13 @@ async def test_missing_required_kind_is_reported_everywhere(caplog: pytest.LogCa
         await world.start(metrics=metrics)
         await world.until_true(lambda: "cannot follow podgroups" in caplog.text, "the log says it")
         assert "is the CRD of this kind installed?" in caplog.text
-        assert "podgroups.scheduling.volcano.sh: 404" in (world.scheduler.feed.problem() or "")
+        assert "podgroups.scheduling.volcano.sh: 404" in (world.scheduler.watches.problem() or "")
         assert 'stromboli_watch_up{resource="podgroups.scheduling.volcano.sh"} 0.0' in metrics.render()[0].decode()
         assert 'stromboli_api_requests_total{code="404",method="GET"}' in metrics.render()[0].decode()
         world.faults.clear()
         await world.until_true(lambda: "can follow again: podgroups" in caplog.text, "the log says that it is over")
         assert caplog.text.count("cannot follow podgroups") == 1
-        assert world.scheduler.feed.problem() is None
+        assert world.scheduler.watches.problem() is None
 
 
 async def test_binder_reports_missing_kind(caplog: pytest.LogCaptureFixture) -> None:
@@ -56,13 +56,13 @@ async def test_denied_optional_kind_is_reported_and_scheduling_continues(
         await world.create(gang(1, 1, name="gang"))
         await world.until_bound("gang", 1)
         await world.until_true(lambda: "cannot follow resourcequotas: 403" in caplog.text, "the log says it")
-        assert world.scheduler.feed.problem() is None
+        assert world.scheduler.watches.problem() is None
 
 
 async def test_many_problems_are_summarised() -> None:
     async with living(cpus(1), bare=True, starts=False) as world:
         world.faults.add(Match(verb="watch"), Answer(401, "Unauthorized"), times=None)
         await world.start()
-        await world.until_true(lambda: "401" in (world.scheduler.feed.problem() or ""))
-        await world.until_true(lambda: len((world.scheduler.feed.problem() or "").split("; ")) == 2)
-        assert (world.scheduler.feed.problem() or "").count("401") == 1
+        await world.until_true(lambda: "401" in (world.scheduler.watches.problem() or ""))
+        await world.until_true(lambda: len((world.scheduler.watches.problem() or "").split("; ")) == 2)
+        assert (world.scheduler.watches.problem() or "").count("401") == 1

@@ -39,9 +39,9 @@ def unfinished(scheduler: Scheduler) -> Iterator[str]:
     yield from (f"{uid} is assumed on {node}" for uid, node in cluster.assumed.items())
     yield from (f"{uid} is leaving" for uid in cluster.leaving)
     counts = {
-        "binds": scheduler.binders.waiting,
+        "binds": scheduler.executor.waiting,
         "evictions": scheduler.evictors.waiting,
-        "half-bound gangs": scheduler.healing.open,
+        "half-bound gangs": scheduler.recovery.open,
         "questions": scheduler.resync.waiting,
         "statuses": scheduler.writer.waiting,
     }

@@ -41,8 +41,8 @@ from stromboli.local.api_server.server import ApiServer
 from stromboli.local.fakes.controllers import FakeControllers
 from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, node_documents
 from stromboli.scheduler.loop import Scheduler
-from stromboli.scheduler.options import Options
-from stromboli.scheduler.policy import Policy
+from stromboli.scheduler.options import SchedulerOptions
+from stromboli.scheduler.policy import SchedulingPolicy
 from tests.testing.cases.case import configuration, flattened
 from tests.testing.manifests.builders import Manifest, queue
 from tests.testing.priority_classes import until_usable
@@ -51,7 +51,7 @@ from tests.testing.stage import TEST_SERVERS, Stage
 #: Long, since it is waited for in vain only where something is broken.
 DEADLINE = 30.0
 #: Everything that waits, waits briefly here; but a gang that can be completed is not unwound because machines are slow.
-QUICK = Options(period=0.05, debounce=0.005, flush=0.5, heal=60.0, status_refresh=0.1, grace=2.0, audit=0.1)
+QUICK = SchedulerOptions(period=0.05, debounce=0.005, flush=0.5, heal=60.0, status_refresh=0.1, grace=2.0, audit=0.1)
 #: How long a gang may stay half-bound in stories about just that.
 SOON = 0.25
 IMPATIENT = RetryPolicy(attempts=3, min_delay=0.01, max_delay=0.05)
@@ -78,7 +78,7 @@ class CountingClient(Client):
 class World:
     """A running cluster. Questions are answered by the API server, not by the scheduler."""
 
-    def __init__(self, stage: Stage, client: Client, policy: Policy, options: Options) -> None:
+    def __init__(self, stage: Stage, client: Client, policy: SchedulingPolicy, options: SchedulerOptions) -> None:
         self.stage = stage
         self.client = client
         self.policy = policy
@@ -296,16 +296,16 @@ def unschedulable(group: PodGroup | None) -> str:
 
 def hurry(scheduler: Scheduler) -> None:
     """The pauses of production are too long for a story."""
-    if isinstance(scheduler.binders, BindWorkers):
-        scheduler.binders._binding._retry = IMPATIENT
+    if isinstance(scheduler.executor, BindWorkers):
+        scheduler.executor._binding._retry = IMPATIENT
     scheduler.evictors._evictor._retry = IMPATIENT
     scheduler.writer._retry = IMPATIENT
     scheduler.resync._retry = IMPATIENT
 
 
-def policy_of(text: str = SIMPLE, *plugins: type[Plugin]) -> Policy:
+def policy_of(text: str = SIMPLE, *plugins: type[Plugin]) -> SchedulingPolicy:
     """A policy that no file says, with further plugins."""
-    policy = Policy(Registry([*PLUGINS, *plugins], ACTIONS))
+    policy = SchedulingPolicy(Registry([*PLUGINS, *plugins], ACTIONS))
     policy.program, policy.text = Program(parse_configuration(text, policy.registry), policy.registry), text
     return policy
 
@@ -313,7 +313,7 @@ def policy_of(text: str = SIMPLE, *plugins: type[Plugin]) -> Policy:
 @contextlib.asynccontextmanager
 async def living(
     *pools: NodePool,
-    policy: Policy | None = None,
+    policy: SchedulingPolicy | None = None,
     bare: bool = False,
     starts: bool = True,
     home: Path | None = None,

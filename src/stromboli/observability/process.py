@@ -61,7 +61,7 @@ class Worker(Protocol):
     """Who does the work."""
 
     #: Called every time its loop comes round.
-    turned: Callable[[], None]
+    on_iteration: Callable[[], None]
 
     @property
     def watches(self) -> Watches: ...
@@ -201,7 +201,7 @@ class Process(Generic[W]):
     @contextlib.contextmanager
     def _served(self, worker: W) -> Iterator[None]:
         turns = Heartbeat(f"the {self.name}'s loop", STUCK, time.monotonic)
-        worker.turned = turns.beat
+        worker.on_iteration = turns.beat
         self.health.check_alive("loop", turns)
         self.health.check_ready("watches", worker.watches.problem)
         self.checks(worker)

@@ -10,7 +10,7 @@ from stromboli.scheduler.sharding.settings import ShardSettings
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class SchedulerOptions:
     """Times are in seconds."""
 
     scheduler_names: tuple[str, ...] = SCHEDULER_NAMES

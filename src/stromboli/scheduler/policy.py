@@ -22,7 +22,7 @@ class PolicyError(ValueError):
     """There is no policy to begin with; the message says why."""
 
 
-class Policy:
+class SchedulingPolicy:
     """The policy in force, and the file that it comes from."""
 
     def __init__(

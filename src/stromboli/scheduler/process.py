@@ -16,16 +16,16 @@ from stromboli.observability.signals import heard
 from stromboli.scheduler.dumps import DumpWriter
 from stromboli.scheduler.fencing import FencingCheck
 from stromboli.scheduler.loop import Scheduler
-from stromboli.scheduler.options import Options
-from stromboli.scheduler.policy import Policy
+from stromboli.scheduler.options import SchedulerOptions
+from stromboli.scheduler.policy import SchedulingPolicy
 
 
 @dataclass(frozen=True, slots=True)
 class SchedulerSettings(ProcessSettings):
     """What a process needs to know besides the behaviour of its scheduler."""
 
-    policy: Callable[[SchedulerMetrics], Policy]
-    options: Options
+    policy: Callable[[SchedulerMetrics], SchedulingPolicy]
+    options: SchedulerOptions
 
 
 class SchedulerProcess(Process[Scheduler]):
@@ -78,7 +78,7 @@ class SchedulerProcess(Process[Scheduler]):
     def signals(self, worker: Scheduler) -> contextlib.AbstractContextManager[None]:
         """Stop, read the policy again, dump, dump and compare."""
         dumping = DumpWriter(worker, worker.client)
-        worker.dump = dumping.dump
+        worker.health.dump = dumping.dump
         return heard(
             {
                 signal.SIGTERM: worker.stop,

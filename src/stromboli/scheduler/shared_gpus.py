@@ -13,7 +13,7 @@ from stromboli.cluster.ingest.ingest import Mirror
 from stromboli.kube.client.client import Client
 from stromboli.kube.events.recorder import EventRecorder
 from stromboli.kube.objects.meta import TopLevel
-from stromboli.scheduler.policy import Policy
+from stromboli.scheduler.policy import SchedulingPolicy
 from stromboli.scheduler.reporting.announcer import reference
 from stromboli.scheduler.watches import Watches
 
@@ -26,7 +26,7 @@ class SharedGpus:
         self,
         client: Client,
         mirror: Mirror,
-        policy: Policy,
+        policy: SchedulingPolicy,
         feed: Watches,
         recorder: EventRecorder,
         obstacle: Callable[[BindOrder], str],

@@ -1,4 +1,4 @@
-"""When to run the next cycle: soon after something that matters, and regularly otherwise."""
+"""When to run the next cycle: soon after a relevant change, and periodically otherwise."""
 
 from __future__ import annotations
 
@@ -7,44 +7,51 @@ from collections.abc import Callable
 
 
 class CycleTrigger:
-    """Rings when something that matters has happened and nothing has followed for a moment, or when time is up.
+    """Starts a cycle when changes have paused for `debounce` seconds, at most `max_wait` seconds after the first one.
 
-    Many events in a row are one reason for a cycle, but they cannot put it off for longer than `patience`. After a rest
-    was asked for, it is silent until that is over: nobody should spend all of the time deciding.
+    After `pause` it starts none until the pause is over, so that cycles leave time for binds and writes.
     """
 
     def __init__(self, clock: Callable[[], float], *, debounce: float, max_wait: float = 0.25) -> None:
         self._clock = clock
         self._debounce = debounce
         self._max_wait = max(max_wait, debounce)
-        self._rung = asyncio.Event()
+        self._notified = asyncio.Event()
         self._first = 0.0
         self._last = 0.0
-        self._silent_until = 0.0
+        self._paused_until = 0.0
+        #: Whether something has changed since the last cycle, relevant enough for a cycle of its own or not.
+        self.has_changes = True
 
-    def rest(self, seconds: float) -> None:
-        """Stay silent for so long from now, but never longer than anybody has patience."""
-        self._silent_until = self._clock() + min(seconds, self._max_wait)
+    def pause(self, seconds: float) -> None:
+        """Start no cycle for so long from now, at most `max_wait`."""
+        self._paused_until = self._clock() + min(seconds, self._max_wait)
 
-    def ring(self) -> None:
+    def mark(self) -> None:
+        """Something has changed: the next periodic check runs a cycle."""
+        self.has_changes = True
+
+    def notify(self) -> None:
+        """Something relevant has changed: run a cycle soon."""
+        self.mark()
         now = self._clock()
-        if not self._rung.is_set():
+        if not self._notified.is_set():
             self._first = now
-            self._rung.set()
+            self._notified.set()
         self._last = now
 
-    async def wait(self, longest: float) -> bool:
-        """Wait for a ring; False when none came within the time."""
+    async def wait(self, timeout: float) -> bool:
+        """Wait until a cycle is to run; return False when none was asked for within the timeout."""
         try:
-            async with asyncio.timeout(longest):
-                await self._rung.wait()
+            async with asyncio.timeout(timeout):
+                await self._notified.wait()
         except TimeoutError:
             return False
-        while (pause := self._pause()) > 0:
-            await asyncio.sleep(pause)
-        self._rung.clear()
+        while (delay := self._delay()) > 0:
+            await asyncio.sleep(delay)
+        self._notified.clear()
         return True
 
-    def _pause(self) -> float:
+    def _delay(self) -> float:
         due = min(self._last + self._debounce, self._first + self._max_wait)
-        return max(due, self._silent_until) - self._clock()
+        return max(due, self._paused_until) - self._clock()

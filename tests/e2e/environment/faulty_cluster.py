@@ -16,7 +16,7 @@ from stromboli.kube.client.config.connection import Connection
 from stromboli.kube.client.config.kubeconfig import load_kubeconfig
 from stromboli.kube.objects.catalogue import EVENTS, POD_GROUPS
 from stromboli.scheduler.loop import Scheduler
-from stromboli.scheduler.options import Options
+from stromboli.scheduler.options import SchedulerOptions
 from testbed.fault_proxy import BINDINGS, FaultProxy
 from testbed.plane import ControlPlane
 from testbed.proxy_faults import Action, Fault, Gate, Match
@@ -54,10 +54,10 @@ class FaultyCluster(Ground):
     async def begin(self, *, connection: Connection | None = None, limits: Any = None, **options: Any) -> None:
         """Start the scheduler; `limits` are the limits of its client."""
         mine = {"scheduler_names": (self.name,), "node_selector": {POOL: frozenset([self.name])}, "heal": 5.0}
-        chosen: Options = replace(QUICK, **{**mine, **options})
+        chosen: SchedulerOptions = replace(QUICK, **{**mine, **options})
         client = self._scheduler_client = Client(connection or self.connection, **(limits or {}))
         scheduler = self._scheduler = Scheduler(client, policy_of(), chosen)
-        scheduler.turned = self._turned
+        scheduler.on_iteration = self._turned
         hurry(scheduler)
         self._running = asyncio.ensure_future(scheduler.run())
 
@@ -97,10 +97,10 @@ class FaultyCluster(Ground):
         await self.until(lambda: self.turns >= before + number, f"{number} more iterations")
 
     async def until_synced(self) -> None:
-        await self.until(lambda: self.scheduler.feed.is_up_to_date, "all watches are synced")
+        await self.until(lambda: self.scheduler.watches.is_up_to_date, "all watches are synced")
 
     async def until_watch_fails(self) -> None:
-        await self.until(lambda: not self.scheduler.feed.is_up_to_date, "the scheduler reports a failed watch")
+        await self.until(lambda: not self.scheduler.watches.is_up_to_date, "the scheduler reports a failed watch")
 
     # -- conditions and events ----------------------------------------------------------------------------------
 

@@ -94,7 +94,7 @@ async def bound_by_somebody_else(world: FaultyCluster) -> None:
     (pod,) = await world.pods("gang")
     await world.client.bind(world.name, pod.metadata.name, pod.metadata.uid, theirs)
     gate.open()
-    await world.until(lambda: not world.scheduler.binders.waiting, "the bind is settled")
+    await world.until(lambda: not world.scheduler.executor.waiting, "the bind is settled")
     await world.create_gang("next", 3)
     await world.until_bound("", 4)
     assert {pod.spec.node_name for pod in await world.pods("gang")} == {theirs}
@@ -130,7 +130,7 @@ async def deleted_while_it_was_bound(world: FaultyCluster) -> None:
     await world.blocked_at(gate)
     await world.client.delete(PODS, pod.metadata.name, namespace=world.name, grace_period=0)
     gate.open()
-    await world.until(lambda: not world.scheduler.binders.waiting, "the bind is settled")
+    await world.until(lambda: not world.scheduler.executor.waiting, "the bind is settled")
     await world.iterate()
     assert (await world.bound(), len(world.proxy.seen(BINDINGS))) == (0, 1)
     await world.check()
@@ -165,7 +165,7 @@ async def history_is_forgotten(world: FaultyCluster) -> None:
     world.proxy.cut_streams(PODS_WATCH)
     await world.create_gang("after", 2)
     await world.until_bound("after", 2)
-    assert (fault.fired, sum(each.relists for each in world.scheduler.feed.required)) == (1, 1)
+    assert (fault.fired, sum(each.relists for each in world.scheduler.watches.required)) == (1, 1)
     await world.create_gang("last", 1)
     await world.until_condition("last", "Insufficient cpu")
     await world.check()
@@ -226,7 +226,7 @@ async def a_kind_is_not_served(world: FaultyCluster) -> None:
     groups = Match("GET", "scheduling.volcano.sh/v1beta1/podgroups")
     world.fault(groups, Answer(404, "NotFound"), times=None)
     await world.begin()
-    await world.until(lambda: "podgroups" in (world.scheduler.feed.problem() or ""), "it says what is missing")
+    await world.until(lambda: "podgroups" in (world.scheduler.watches.problem() or ""), "it says what is missing")
     await world.create_gang("gang", 1)
     await world.iterate()
     assert (world.scheduler.cycles.number, await world.bound()) == (0, 0)
@@ -244,7 +244,7 @@ async def looking_is_denied(world: FaultyCluster, status: int) -> None:
     fault = world.fault(Match(), Answer(status, "Denied"), times=None)
     world.proxy.cut_streams(Match("GET", "watch=true"))
     await world.until_watch_fails()
-    assert str(status) in (world.scheduler.feed.problem() or "")
+    assert str(status) in (world.scheduler.watches.problem() or "")
     number = world.scheduler.cycles.number
     await world.create_gang("after", 1)
     await world.iterate()
@@ -277,7 +277,7 @@ async def a_token_is_replaced(world: FaultyCluster) -> None:
     await world.create_nodes(1, 4)
     await world.create_gang("gang", 1)
     await world.begin(connection=replace(world.connection, credentials=TokenFile(str(path))))
-    await world.until(lambda: "401" in (world.scheduler.feed.problem() or ""), "it is not let in")
+    await world.until(lambda: "401" in (world.scheduler.watches.problem() or ""), "it is not let in")
     path.write_text(good)
     await world.until_bound("gang", 1)
     await world.check()
@@ -433,7 +433,7 @@ async def a_watch_falls_silent(world: FaultyCluster) -> None:
     await world.create_nodes(1, 4)
     await world.begin()
     await world.until_synced()
-    for each in world.scheduler.feed.reflectors:
+    for each in world.scheduler.watches.reflectors:
         each._idle_seconds = 0.5
     fault = world.fault(PODS_WATCH, Hang(begins=True), times=2)
     world.proxy.cut_streams(PODS_WATCH)
@@ -485,7 +485,7 @@ async def a_list_comes_from_the_past(world: FaultyCluster) -> None:
     await world.check()
     world.fault(PODS_WATCH, Answer(410, "Expired"))
     world.proxy.cut_streams(PODS_WATCH)
-    await world.until(lambda: "is older than" in (world.scheduler.feed.problem() or ""), "the list is refused")
+    await world.until(lambda: "is older than" in (world.scheduler.watches.problem() or ""), "the list is refused")
     await world.create_gang("next", 1)
     await world.iterate()
     assert await world.bound() == 1
@@ -551,14 +551,14 @@ def a_node_is_lost(change: Callable[[FaultyCluster, str], Awaitable[None]]) -> S
         (taken,) = cluster.assumed.values()
         node = next(node for node in await world.free() if node != taken)
         await world.create_gang("gang", 4)
-        await world.until(lambda: world.scheduler.binders.waiting == 5, "the gang is decided on")
+        await world.until(lambda: world.scheduler.executor.waiting == 5, "the gang is decided on")
         before = cluster.external_changes, cluster.structure.nodes.get(node)
         await change(world, node)
         await world.until(
             lambda: before != (cluster.external_changes, cluster.structure.nodes.get(node)), "the change is seen"
         )
         gate.open()
-        await world.until(lambda: not world.scheduler.binders.waiting, "everything is settled")
+        await world.until(lambda: not world.scheduler.executor.waiting, "everything is settled")
         await world.iterate()
         assert await world.bound("gang") == 0
         await world.until_event("another member of the gang cannot be bound")

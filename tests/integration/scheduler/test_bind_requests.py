@@ -462,7 +462,7 @@ async def test_a_request_is_written_once_whatever_happens_to_the_answers(fault: 
         await world.start()
         await world.create(gang(2, 2))
         request = await binder.one()
-        await world.until_true(lambda: not world.scheduler.binders.waiting, "it is known to be written")
+        await world.until_true(lambda: not world.scheduler.executor.waiting, "it is known to be written")
         await world.cycles()
         assert [each.metadata.uid for each in await binder.requests()] == [request.metadata.uid]
         await binder.carries_out(request)
@@ -477,10 +477,10 @@ async def test_nothing_is_decided_by_somebody_who_cannot_see_requests() -> None:
         faults = [world.faults.add(match, Answer(403, "Forbidden"), times=None) for match in followed.values()]
         await world.create(gang(1, 2))
         await world.start()
-        await world.until_true(lambda: world.scheduler.feed.is_synced, "everything else is known")
-        assert "bindrequests" in (world.scheduler.feed.problem() or "")
+        await world.until_true(lambda: world.scheduler.watches.is_synced, "everything else is known")
+        assert "bindrequests" in (world.scheduler.watches.problem() or "")
         turns: list[int] = []
-        world.scheduler.turned = lambda: turns.append(1)
+        world.scheduler.on_iteration = lambda: turns.append(1)
         await world.until_true(lambda: len(turns) > 5, "the loop comes round")
         assert world.scheduler.cycles.number == 0
         for fault in faults:

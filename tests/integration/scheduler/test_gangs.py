@@ -169,7 +169,7 @@ async def test_what_waits_is_told_in_few_events() -> None:
         await world.create(gang(2, 4, name="large"))
         await world.until_says("large", "Insufficient cpu")
         for _ in range(8):
-            world.scheduler._has_changes = True
+            world.scheduler.trigger.has_changes = True
             await world.cycles(1)
         told = [event for event in await world.events("large") if "Insufficient" in (event.note or "")]
         assert len(told) == 1

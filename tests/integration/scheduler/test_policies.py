@@ -14,7 +14,7 @@ import pytest
 from stromboli.core.actions import ACTIONS
 from stromboli.core.config.registry import Registry
 from stromboli.core.plugins import PLUGINS
-from stromboli.scheduler.policy import Policy
+from stromboli.scheduler.policy import SchedulingPolicy
 from tests.testing.cases.case import configuration
 from tests.testing.cases.probe_plugins import probe
 from tests.testing.invariants import check
@@ -27,8 +27,8 @@ LOOSE = configuration("priority", "predicates")
 BAD = "actions: allocate\ntiers:\n- plugins:\n  - name: gnag\n"
 
 
-def read_from(path: Path) -> Policy:
-    return Policy(Registry(PLUGINS, ACTIONS), str(path))
+def read_from(path: Path) -> SchedulingPolicy:
+    return SchedulingPolicy(Registry(PLUGINS, ACTIONS), str(path))
 
 
 def replace_file(path: Path, text: str) -> None:
@@ -104,7 +104,7 @@ async def test_many_changes_in_a_row_end_with_the_last(tmp_path: Path) -> None:
         await world.create(gang(2, 4, name="gang"))
         for text in [BAD, WHOLE] * 10:
             replace_file(file, text)
-            world.scheduler.alarm.ring()
+            world.scheduler.trigger.notify()
             await world.cycles(1)
         assert await world.bound() == []
         replace_file(file, LOOSE)
@@ -160,11 +160,11 @@ async def test_a_plugin_that_breaks_the_cycle_costs_that_cycle() -> None:
         await world.create(gang(1, 1, name="gang"))
         turns = 0
 
-        def turned() -> None:
+        def on_iteration() -> None:
             nonlocal turns
             turns += 1
 
-        world.scheduler.turned = turned
+        world.scheduler.on_iteration = on_iteration
         await world.until_true(lambda: turns > 3)
         assert await world.bound() == []
         broken = False

@@ -14,7 +14,7 @@ from stromboli.core.plugins import PLUGINS
 from stromboli.kube.client.client import Client
 from stromboli.scheduler.bind_tracker import MAX_REST, BindTracker
 from stromboli.scheduler.loop import Scheduler
-from stromboli.scheduler.policy import Policy
+from stromboli.scheduler.policy import SchedulingPolicy
 from tests.testing.random_clusters import objects
 
 ORDER = EvictOrder("Pod/team/victim", "team", "victim", "team/job", "preempt")
@@ -30,11 +30,11 @@ class Watch:
 
 def outcomes_of(clock: Watch) -> BindTracker:
     """The outcomes of a scheduler that nobody runs, with one pod that is on a node."""
-    scheduler = Scheduler(cast(Client, None), Policy(Registry(PLUGINS, ACTIONS)), clock=clock)
+    scheduler = Scheduler(cast(Client, None), SchedulingPolicy(Registry(PLUGINS, ACTIONS)), clock=clock)
     spec = objects.template({"cpu": "1"})
     spec.node_name = "node-a"
     scheduler.mirror.apply(objects.pod("victim", spec, phase="Running"))
-    return scheduler.outcomes
+    return scheduler.tracker
 
 
 def tries(outcomes: BindTracker, clock: Watch, seconds: int) -> list[int]:

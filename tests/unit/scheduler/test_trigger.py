@@ -37,7 +37,7 @@ async def test_without_a_ring_time_passes(clock: Clock) -> None:
 
 async def test_a_ring_is_heard_after_a_moment_of_silence(clock: Clock) -> None:
     alarm = CycleTrigger(clock, debounce=0.02)
-    alarm.ring()
+    alarm.notify()
     assert await alarm.wait(1.0) is True
     assert clock.now == pytest.approx(0.02)
     assert await alarm.wait(0.001) is False, "it rings once"
@@ -47,7 +47,7 @@ async def test_rings_in_a_row_are_one_and_cannot_put_it_off_for_ever(clock: Cloc
     alarm = CycleTrigger(clock, debounce=0.02, max_wait=0.25)
 
     def ring_again() -> None:
-        alarm.ring()
+        alarm.notify()
         if clock.now < 10:
             asyncio.get_running_loop().call_soon(ring_again)
 
@@ -68,7 +68,7 @@ async def test_who_is_cancelled_while_it_rings_is_cancelled() -> None:
     for _ in range(20):
         task = asyncio.create_task(listen())
         await asyncio.sleep(0)
-        alarm.ring()
+        alarm.notify()
         task.cancel()
         done, _ = await asyncio.wait([task], timeout=30.0)
         assert done
@@ -77,11 +77,11 @@ async def test_who_is_cancelled_while_it_rings_is_cancelled() -> None:
 
 async def test_after_a_long_cycle_it_is_silent_for_a_while_but_not_for_long(clock: Clock) -> None:
     alarm = CycleTrigger(clock, debounce=0.02, max_wait=0.25)
-    alarm.rest(0.1)
-    alarm.ring()
+    alarm.pause(0.1)
+    alarm.notify()
     assert await alarm.wait(1.0) is True
     assert clock.now == pytest.approx(0.1)
-    alarm.rest(60.0)
-    alarm.ring()
+    alarm.pause(60.0)
+    alarm.notify()
     assert await alarm.wait(1.0) is True
     assert clock.now == pytest.approx(0.35), "nobody waits longer than anybody has patience"

@@ -101,7 +101,7 @@ class Binder:
         self.book.dropped = orphans.forget
         self.queue: WorkQueue[str] = WorkQueue(self._look, name="binder", workers=options.request_workers)
         #: Told every time the loop comes round.
-        self.turned: Callable[[], None] = lambda: None
+        self.on_iteration: Callable[[], None] = lambda: None
         self._stopping = asyncio.Event()
         self._leading = asyncio.Event()
         surroundings = BinderContext(client, self.sight, self._obstacle, self._look_again, announcer.tell)
@@ -172,7 +172,7 @@ class Binder:
 
     async def _refresh_state(self) -> None:
         while True:
-            self.turned()
+            self.on_iteration()
             self._set_gauges()
             self.watches.tell()
             await asyncio.sleep(LOOK_AROUND)

@@ -22,7 +22,7 @@ from stromboli.cli.scenario import read_registry
 if TYPE_CHECKING:
     from stromboli.core.config.registry import Registry
     from stromboli.observability.metrics.scheduler import SchedulerMetrics
-    from stromboli.scheduler.policy import Policy
+    from stromboli.scheduler.policy import SchedulingPolicy
     from stromboli.scheduler.process import SchedulerSettings
 
 _EPILOG = """\b
@@ -115,7 +115,7 @@ def scheduler(**options: Any) -> None:
 
 
 def _settings(given: Mapping[str, Any]) -> SchedulerSettings:
-    from stromboli.scheduler.options import Options
+    from stromboli.scheduler.options import SchedulerOptions
     from stromboli.scheduler.process import SchedulerSettings
 
     registry = read_registry(given["plugins"])
@@ -124,7 +124,7 @@ def _settings(given: Mapping[str, Any]) -> SchedulerSettings:
     election = election_of(given, connect().namespace)
     if shard is not None:
         election = election_of_shard(shard, election, given["scheduler_names"])
-    options = Options(
+    options = SchedulerOptions(
         scheduler_names=tuple(given["scheduler_names"]),
         seed=given["seed"],
         default_queue=given["default_queue"],
@@ -155,11 +155,11 @@ def _settings(given: Mapping[str, Any]) -> SchedulerSettings:
     )
 
 
-def _policy(registry: Registry, given: Mapping[str, Any], metrics: SchedulerMetrics) -> Policy:
+def _policy(registry: Registry, given: Mapping[str, Any], metrics: SchedulerMetrics) -> SchedulingPolicy:
     import logging
 
     from stromboli.external.extenders import HttpExtenders
-    from stromboli.scheduler.policy import Policy
+    from stromboli.scheduler.policy import SchedulingPolicy
 
     log = logging.getLogger("stromboli.policy")
 
@@ -171,7 +171,7 @@ def _policy(registry: Registry, given: Mapping[str, Any], metrics: SchedulerMetr
             log.info("the configuration is in force", extra={"file": given["scheduler_conf"]})
 
     default = not given["disable_default_scheduler_config"]
-    return Policy(registry, given["scheduler_conf"], default=default, told=told, outside=HttpExtenders())
+    return SchedulingPolicy(registry, given["scheduler_conf"], default=default, told=told, outside=HttpExtenders())
 
 
 def _node_selector(pairs: Sequence[str]) -> dict[str, frozenset[str]]:

@@ -20,7 +20,7 @@ from stromboli.cli.scenario import read_registry
 if TYPE_CHECKING:
     from stromboli.local.fakes.kubelet.simulated_nodes import NodePool
     from stromboli.local.up.local_cluster import LocalCluster
-    from stromboli.scheduler.policy import Policy
+    from stromboli.scheduler.policy import SchedulingPolicy
 
 _EPILOG = """\b
 Examples:
@@ -143,13 +143,13 @@ def _items(entry: object, source: str) -> list[dict[str, Any]]:
     return [item for inner in items for item in _items(inner, source)]
 
 
-def _policy(options: dict[str, Any]) -> Policy:
+def _policy(options: dict[str, Any]) -> SchedulingPolicy:
     from stromboli.external.extenders import HttpExtenders
-    from stromboli.scheduler.policy import Policy, PolicyError
+    from stromboli.scheduler.policy import PolicyError, SchedulingPolicy
 
     registry, outside = read_registry(options["plugins"]), HttpExtenders()
     try:
-        policy = Policy(registry, options["scheduler_conf"], default=False, outside=outside)
+        policy = SchedulingPolicy(registry, options["scheduler_conf"], default=False, outside=outside)
     except PolicyError as error:
         raise Failure(error) from error
     click.get_current_context().call_on_close(policy.close)
@@ -166,17 +166,17 @@ def _report_policy(problem: str) -> None:
 
 
 async def _run(
-    policy: Policy, pool: NodePool, documents: list[dict[str, Any]], path: Path, options: dict[str, Any]
+    policy: SchedulingPolicy, pool: NodePool, documents: list[dict[str, Any]], path: Path, options: dict[str, Any]
 ) -> None:
     from stromboli.local.api_server.server import ApiServer
     from stromboli.local.up.local_cluster import playground
     from stromboli.observability.signals import stopped_by_signal
-    from stromboli.scheduler.options import Options
+    from stromboli.scheduler.options import SchedulerOptions
 
     stop = asyncio.Event()
     with stopped_by_signal(stop.set):
         server = ApiServer(port=options["port"])
-        behaviour = Options(seed=options["seed"], bind_mode=options["bind_mode"] or "")
+        behaviour = SchedulerOptions(seed=options["seed"], bind_mode=options["bind_mode"] or "")
         async with playground(policy, pools=[pool], options=behaviour, server=server) as running:
             with temporary_kubeconfig(server, path):
                 _tell(path, pool)

@@ -10,6 +10,7 @@ long enough.
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -29,6 +30,8 @@ Target = tuple[str, str]
 MAX_YIELD = 5.0
 #: Makes the patch for an object as it is now; None when there is nothing to write.
 MakePatch = Callable[[Any], dict[str, Any] | None]
+
+_log = logging.getLogger("stromboli.status")
 
 RETRY = RetryPolicy(attempts=6, min_delay=0.2, max_delay=15.0)
 
@@ -61,14 +64,13 @@ class DesiredStatus:
 
 
 class StatusWriter:
-    """Counts written statuses, conflicts and failures. `problem` is called with writes that were given up."""
+    """Counts written statuses, conflicts and failures."""
 
     def __init__(
         self,
         client: Client,
         store: ObjectStore,
         is_leader: Callable[[], bool],
-        problem: Callable[[str, str], None],
         *,
         workers: int = 8,
         retry: RetryPolicy = RETRY,
@@ -78,7 +80,6 @@ class StatusWriter:
         self._client = client
         self._store = store
         self._is_leader = is_leader
-        self._problem = problem
         self._retry = retry
         self._yields = yields
         self._clock = clock
@@ -206,5 +207,6 @@ class StatusWriter:
     def _give_up(self, desired: DesiredStatus, error: Exception) -> None:
         self.failed += 1
         desired.failed()
-        self._problem(f"{desired.resource.kind} {desired.key}", str(error))
+        facts = {"kind": desired.resource.kind, "key": desired.key, "topic": desired.topic, "error": str(error)}
+        _log.warning("status not written", extra=facts)
         desired.done(False)

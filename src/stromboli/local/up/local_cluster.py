@@ -23,8 +23,8 @@ from stromboli.local.api_server.server import ApiServer
 from stromboli.local.fakes.controllers import FakeControllers
 from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, create_nodes, node_documents
 from stromboli.scheduler.loop import Scheduler
-from stromboli.scheduler.options import Options
-from stromboli.scheduler.policy import Policy
+from stromboli.scheduler.options import SchedulerOptions
+from stromboli.scheduler.policy import SchedulingPolicy
 
 #: Simulated nodes have no real GPUs.
 _FAKE_GPUS = {"gpusharing": {"fake": "true"}}
@@ -48,14 +48,14 @@ class LocalCluster:
 
 @contextlib.asynccontextmanager
 async def playground(
-    policy: Policy,
+    policy: SchedulingPolicy,
     *,
     pools: Sequence[NodePool] = (),
-    options: Options | None = None,
+    options: SchedulerOptions | None = None,
     server: ApiServer | None = None,
 ) -> AsyncIterator[LocalCluster]:
     """Start a cluster with these nodes; it ends with the context."""
-    options = options or Options()
+    options = options or SchedulerOptions()
     async with contextlib.AsyncExitStack() as stack:
         server = await stack.enter_async_context(server or ApiServer())
         clients = [await stack.enter_async_context(Client(server.local_connection)) for _ in range(5)]

@@ -10,7 +10,7 @@ from stromboli import kube
 from stromboli.observability.metrics.scheduler import SchedulerMetrics
 
 if TYPE_CHECKING:
-    from stromboli.scheduler.loop import Scheduler
+    from stromboli.scheduler.wiring import Components
 
 
 class GaugeUpdater:
@@ -18,7 +18,7 @@ class GaugeUpdater:
         self._metrics = metrics
         self._seen: Counter[tuple[str, str]] = Counter()
 
-    def show(self, scheduler: Scheduler) -> None:
+    def update(self, scheduler: Components) -> None:
         self._show_work(scheduler)
         self._show_watches(scheduler)
         self._show_requests(scheduler)
@@ -37,19 +37,19 @@ class GaugeUpdater:
             }
         )
 
-    def _show_work(self, scheduler: Scheduler) -> None:
+    def _show_work(self, scheduler: Components) -> None:
         work = {
-            "bind": scheduler.binders.waiting,
+            "bind": scheduler.executor.waiting,
             "evict": scheduler.evictors.waiting,
             "status": scheduler.writer.waiting,
             "resync": scheduler.resync.waiting,
-            "heal": scheduler.healing.open,
+            "heal": scheduler.recovery.open,
         }
         for name, length in work.items():
             self._metrics.set_pending_work(name, length)
 
-    def _show_watches(self, scheduler: Scheduler) -> None:
-        reflectors = scheduler.feed.reflectors
+    def _show_watches(self, scheduler: Components) -> None:
+        reflectors = scheduler.watches.reflectors
         events = Counter({reflector.resource.name: 0 for reflector in reflectors})
         relists, errors = events.copy(), events.copy()
         for reflector in reflectors:  # a resource may be followed in several versions
@@ -61,11 +61,11 @@ class GaugeUpdater:
             self._metrics.relisted(name, self._news(name, "relists", relists[name]))
             self._metrics.watch_failed(name, self._news(name, "errors", errors[name]))
         now = time.monotonic()
-        for reflector in scheduler.feed.required:
+        for reflector in scheduler.watches.required:
             is_up = reflector.synced.is_set() and not reflector.problem
             self._metrics.set_watch(reflector.resource.name, is_up=is_up, silence=now - reflector.last_seen)
 
-    def _show_requests(self, scheduler: Scheduler) -> None:
+    def _show_requests(self, scheduler: Components) -> None:
         for (method, code), number in scheduler.client.answers.items():
             self._metrics.requested(method, code, self._news(method, code, number))
 

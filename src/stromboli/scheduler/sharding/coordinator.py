@@ -121,7 +121,7 @@ class ShardCoordinator:
         return self.reflector.synced.is_set() and not self.reflector.is_replacing
 
     @property
-    def may_decide(self) -> bool:
+    def is_ready(self) -> bool:
         """Whether it is known which nodes and jobs are ours: else jobs would be told that they have no nodes, or be
         placed outside although there is room inside. A shard that does not exist is told as such.
         """

@@ -71,7 +71,8 @@ class ShardReclaimer:
     def _elector(self, shard: str) -> LeaderElector:
         settings = self._settings
         return LeaderElector(
-            self._client, name=lease_of(shard), namespace=settings.namespace, identity=RECLAIMER_PREFIX + settings.identity,
+            self._client, name=lease_of(shard), namespace=settings.namespace,
+            identity=RECLAIMER_PREFIX + settings.identity,
             lease_duration=settings.lease_duration, renew_deadline=settings.renew_deadline,
             retry_period=settings.retry_period, clock=self._clock,
         )  # fmt: skip

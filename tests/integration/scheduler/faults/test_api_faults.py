@@ -82,7 +82,7 @@ async def test_a_pod_that_another_scheduler_bound_meanwhile_is_where_that_one_pu
         assert rival is not None
         await world.client.bind("default", "gang-task-0", rival.metadata.uid, theirs)
         bind.ends()
-        await world.until_true(lambda: not world.scheduler.binders.waiting)
+        await world.until_true(lambda: not world.scheduler.executor.waiting)
         assert (await world.bound("gang"))[0].spec.node_name == theirs
         await world.create(gang(1, 2, name="next"))
         assert (await world.until_bound("next", 1))[0].spec.node_name == ours, "our row is released"
@@ -99,7 +99,7 @@ async def test_a_pod_that_is_being_deleted_is_not_bound_any_more() -> None:
         await bind.begins()
         await world.delete(PODS, "gang-task-0", grace_period=0)
         bind.ends()
-        await world.until_true(lambda: not world.scheduler.binders.waiting)
+        await world.until_true(lambda: not world.scheduler.executor.waiting)
         await world.cycles()
         assert await world.bound() == []
         assert bind.fired == 1, "it is not tried again"
@@ -155,7 +155,7 @@ async def test_a_status_that_is_refused_for_good_is_no_storm() -> None:
         await world.until_bound("other", 1)
         before, cycles = fault.fired, world.scheduler.cycles.number
         for _ in range(8):
-            world.scheduler._has_changes = True
+            world.scheduler.trigger.has_changes = True
             await world.cycles(1)
         assert fault.fired - before < 2 * (world.scheduler.cycles.number - cycles)
         assert world.scheduler.writer.failed
@@ -188,8 +188,10 @@ async def test_who_may_not_look_decides_nothing_until_allowed_again(status: int)
         await world.until_bound("before", 1)
         world.faults.add(WATCHES_OF_PODS, Answer(status, "Denied"), times=None)
         world.server.drop_watches()
-        await world.until_true(lambda: not world.scheduler.feed.is_up_to_date, "it is not ready")
-        assert "pods" in (world.scheduler.feed.problem() or "") or str(status) in (world.scheduler.feed.problem() or "")
+        await world.until_true(lambda: not world.scheduler.watches.is_up_to_date, "it is not ready")
+        assert "pods" in (world.scheduler.watches.problem() or "") or str(status) in (
+            world.scheduler.watches.problem() or ""
+        )
         number = world.scheduler.cycles.number
         await world.create(gang(1, 1, name="after"))
         turns = count_turns(world)
@@ -204,11 +206,11 @@ def count_turns(world: World) -> Callable[[], int]:
     """How often the scheduler's loop came round from now on."""
     turns = 0
 
-    def turned() -> None:
+    def on_iteration() -> None:
         nonlocal turns
         turns += 1
 
-    world.scheduler.turned = turned
+    world.scheduler.on_iteration = on_iteration
     return lambda: turns
 
 
@@ -216,7 +218,7 @@ async def test_a_kind_that_is_not_served_is_waited_for() -> None:
     async with living(cpus(1), bare=True, starts=False) as world:
         world.faults.add(Match(verb="watch", plural="podgroups"), Answer(404, "NotFound"), times=4)
         await world.start()
-        await world.until_true(lambda: "podgroups" in (world.scheduler.feed.problem() or ""))
+        await world.until_true(lambda: "podgroups" in (world.scheduler.watches.problem() or ""))
         await world.create(gang(1, 1, name="gang"))
         await world.until_bound("gang", 1)
         await check(world)
@@ -232,7 +234,7 @@ async def test_a_forgotten_history_is_listed_again_and_nothing_counts_twice() ->
         world.server.compact()
         world.faults.clear()
         await world.until_bound("after", 2)
-        assert sum(reflector.relists for reflector in world.scheduler.feed.reflectors) >= 1
+        assert sum(reflector.relists for reflector in world.scheduler.watches.reflectors) >= 1
         await check(world, torn=["before"])
 
 
@@ -241,7 +243,7 @@ async def blind(world: World) -> None:
     world.faults.add(Match(verb="watch"), Answer(503, "ServiceUnavailable"), times=None)
     world.faults.add(Match(verb="list"), Answer(503, "ServiceUnavailable"), times=None)
     world.server.drop_watches()
-    await world.until_true(lambda: not world.scheduler.feed.is_up_to_date)
+    await world.until_true(lambda: not world.scheduler.watches.is_up_to_date)
     world.faults._faults[1:] = []
 
 
@@ -254,8 +256,8 @@ async def test_lists_that_cannot_be_read_are_asked_for_again(action: RequestActi
         world.faults.add(Match(verb="watch"), Answer(400, "BadRequest", "sendInitialEvents is forbidden"), times=20)
         fault = world.faults.add(Match(verb="list"), action, times=10)
         await world.start()
-        world.scheduler.feed.required[0]._client._largest_answer = 1 << 19
-        await world.until_true(lambda: world.scheduler.feed.is_synced)
+        world.scheduler.watches.required[0]._client._largest_answer = 1 << 19
+        await world.until_true(lambda: world.scheduler.watches.is_synced)
         assert fault.fired == 10
         await world.create(gang(1, 1, name="gang"))
         await world.until_bound("gang", 1)
@@ -295,7 +297,7 @@ async def test_a_server_that_is_away_for_long_is_awaited_without_a_decision() ->
         await world.until_bound("before", 1)
         await check(world)
         await server.stop()
-        await world.until_true(lambda: not world.scheduler.feed.is_up_to_date)
+        await world.until_true(lambda: not world.scheduler.watches.is_up_to_date)
         number, turns = world.scheduler.cycles.number, count_turns(world)
         await world.until_true(lambda: turns() > 10)
         assert world.scheduler.cycles.number == number

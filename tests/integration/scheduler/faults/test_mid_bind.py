@@ -70,7 +70,7 @@ async def test_a_node_that_is_lost_to_a_gang_before_its_first_bind_keeps_all_of_
         await change(world, "node-01")
         bind.ends()
         await world.until_bound("aaa", 1)
-        await world.until_true(lambda: not world.scheduler.binders.waiting)
+        await world.until_true(lambda: not world.scheduler.executor.waiting)
         await world.cycles()
         assert await world.bound("gang") == []
         assert world.binds.total() == 1
@@ -115,7 +115,7 @@ async def test_a_gang_that_lost_a_node_in_the_middle_is_completed_elsewhere() ->
 
 
 def orders_under_way(world: World) -> list[BindOrder]:
-    return [order for _, orders in world.scheduler.binders._lines for order in orders]
+    return [order for _, orders in world.scheduler.executor._lines for order in orders]
 
 
 async def test_a_pod_that_is_deleted_while_it_is_bound_is_not_missed_by_the_others() -> None:

@@ -84,7 +84,7 @@ async def test_a_gang_that_lost_members_to_others_is_not_unwound_by_a_successor(
         await world.create(foreign("node-00", 1), gang(4, 1, name="gang")[1])
         await world.start()
         await world.cycles(3)
-        assert world.scheduler.healing.open == 0
+        assert world.scheduler.recovery.open == 0
         assert len(await world.bound("gang")) == 3
         await check(world, torn=["gang"])
 
@@ -113,15 +113,15 @@ async def test_who_is_not_in_charge_writes_nothing() -> None:
     in_charge = False
     async with living(cpus(1), bare=True, starts=False) as world:
         await world.start(is_leader=lambda: in_charge)
-        await world.until_true(lambda: world.scheduler.feed.is_synced)
+        await world.until_true(lambda: world.scheduler.watches.is_synced)
         await world.create(gang(2, 1, name="gang"))
         turns = 0
 
-        def turned() -> None:
+        def on_iteration() -> None:
             nonlocal turns
             turns += 1
 
-        world.scheduler.turned = turned
+        world.scheduler.on_iteration = on_iteration
         await world.until_true(lambda: turns > 5)
         assert (world.scheduler.cycles.number, await world.bound()) == (0, [])
         in_charge = True
@@ -138,7 +138,7 @@ async def test_who_is_dismissed_in_the_middle_of_a_gang_binds_no_more_and_the_ne
         await bind.begins()
         in_charge = False
         bind.ends()
-        await world.until_true(lambda: not world.scheduler.binders.waiting)
+        await world.until_true(lambda: not world.scheduler.executor.waiting)
         assert len(await world.bound("gang")) == 2
         await world.kill()
         world.faults.clear()
@@ -162,7 +162,7 @@ async def test_gangs_are_bound_and_healed_by_a_clock_that_is(clock: Callable[[],
         third = Match(verb="create", plural="pods", subresource="binding", name="gang-task-2")
         world.faults.add(third, Answer(422, "Invalid"), times=1)
         await world.start()
-        world.scheduler.cycles._wall_clock = world.scheduler.outcomes._wall_clock = clock
+        world.scheduler.cycles._wall_clock = world.scheduler.tracker._wall_clock = clock
         await world.until_bound("gang", 3)
         assert sums_below_zero(world) == []
         await check(world)
@@ -174,7 +174,7 @@ async def test_a_successor_unwinds_what_was_decided_by_a_clock_that_is(clock: Ca
         fault = world.faults.add(BINDINGS, Delay(FOR_EVER), times=None, after=2)
         await world.create(gang(4, 1, name="gang"))
         await world.start()
-        world.scheduler.cycles._wall_clock = world.scheduler.outcomes._wall_clock = clock
+        world.scheduler.cycles._wall_clock = world.scheduler.tracker._wall_clock = clock
         await world.until_true(lambda: fault.fired)
         await world.kill()
         world.faults.clear()

@@ -23,7 +23,7 @@ from stromboli.local.api_server.faults import (
     WatchAction,
 )
 from stromboli.local.api_server.server import ApiServer
-from stromboli.scheduler.cache_health import CacheUnrecoverable
+from stromboli.scheduler.maintenance import CacheUnrecoverable
 from tests.testing.invariants import check
 from tests.testing.manifests.builders import gang, queue
 from tests.testing.world import World, cpus, living
@@ -36,10 +36,10 @@ PODS_WATCH = Match(verb="watch", plural="pods")
 async def test_a_watch_that_falls_silent_is_not_trusted() -> None:
     async with living(cpus(1), bare=True, starts=False, server=ApiServer(bookmark_interval=0.05)) as world:
         await world.start()
-        for reflector in world.scheduler.feed.reflectors:
+        for reflector in world.scheduler.watches.reflectors:
             reflector._idle_seconds = 0.3
         world.server.drop_watches()
-        await world.until_true(lambda: world.scheduler.feed.is_up_to_date)
+        await world.until_true(lambda: world.scheduler.watches.is_up_to_date)
         fault = world.faults.add(PODS_WATCH, HangWatch())
         await world.create(gang(2, 1, name="gang"))
         await world.until_bound("gang", 2)
@@ -85,13 +85,13 @@ async def blind(world: World) -> None:
     """The scheduler hears nothing of pods until the faults are cleared, and history is gone by then."""
     world.faults.add(PODS_WATCH, Answer(503, "ServiceUnavailable"), times=None)
     world.server.drop_watches()
-    await world.until_true(lambda: not world.scheduler.feed.is_up_to_date)
+    await world.until_true(lambda: not world.scheduler.watches.is_up_to_date)
 
 
 async def see_again(world: World) -> None:
     world.server.compact()
     world.faults.clear()
-    await world.until_true(lambda: world.scheduler.feed.is_up_to_date)
+    await world.until_true(lambda: world.scheduler.watches.is_up_to_date)
 
 
 async def test_a_delete_that_was_missed_and_a_new_pod_of_that_name_are_two_pods() -> None:
@@ -130,11 +130,11 @@ async def test_a_storm_of_events_is_few_cycles() -> None:
         names = [f"many-task-{place}" for place in range(40)]
         await world.create(gang(40, 1, name="many"))
         await world.until_says("many", "Insufficient cpu")
-        cycles, events = world.scheduler.cycles.number, world.scheduler.feed.required[0].events
+        cycles, events = world.scheduler.cycles.number, world.scheduler.watches.required[0].events
         for number in range(10):
             change = {"metadata": {"annotations": {"example.com/turn": str(number)}}}
             await asyncio.gather(*(world.patch(PODS, name, change) for name in names))
-        await world.until_true(lambda: world.scheduler.feed.required[0].events >= events + 400)
+        await world.until_true(lambda: world.scheduler.watches.required[0].events >= events + 400)
         assert world.scheduler.cycles.number - cycles < 100
         await check(world)
 
@@ -171,10 +171,10 @@ async def test_books_that_are_wrong_are_found_out_and_made_anew() -> None:
         await world.until_bound("gang", 1)
         await world.until_true(lambda: not world.scheduler.cluster.assumed)
         dumps = []
-        world.scheduler.dump = lambda: dumps.append(1)
+        world.scheduler.health.dump = lambda: dumps.append(1)
         corrupt(world)
         assert audit(world.scheduler.cluster)
-        await world.until_true(lambda: world.scheduler.confidence.losses == 1)
+        await world.until_true(lambda: world.scheduler.health.inconsistencies == 1)
         await world.until_true(lambda: not audit(world.scheduler.cluster))
         assert dumps == [1]
         await world.create(gang(1, 1, name="next"))
@@ -187,7 +187,7 @@ async def test_books_that_are_wrong_again_soon_end_the_scheduler() -> None:
         await world.until_true(lambda: world.scheduler.cycles.number)
         await world.until_true(lambda: len(world.scheduler.cluster.cluster_state().table) == 1)
         corrupt(world)
-        await world.until_true(lambda: world.scheduler.confidence.losses == 1)
+        await world.until_true(lambda: world.scheduler.health.inconsistencies == 1)
         corrupt(world)
         with pytest.raises(AssertionError, match="the scheduler failed"):
             await world.until_true(lambda: False)

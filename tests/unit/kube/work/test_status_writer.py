@@ -64,14 +64,12 @@ class Fixture:
         self.mirror = Mirror(Cluster())
         self.mirror.apply(a_queue())
         self.is_leader = True
-        self.problems: list[str] = []
         self.done: list[bool] = []
         self.failed = 0
         self.writer = StatusWriter(
             cast("Client", server),
             self.mirror,
             lambda: self.is_leader,
-            lambda what, problem: self.problems.append(problem),
             workers=2,
             retry=RetryPolicy(attempts=3, min_delay=0.0, max_delay=0.0),
         )
@@ -148,7 +146,7 @@ async def test_status_is(errors: list[Exception], written: list[str], done: bool
         fixture.desire("new")
         await until(lambda: fixture.done)
     assert (server.written, fixture.done, fixture.failed) == (written, [done], failed)
-    assert len(fixture.problems) == failed
+    assert fixture.writer.failed == failed
 
 
 async def test_patch_after_a_conflict_is_made_for_the_new_object() -> None:

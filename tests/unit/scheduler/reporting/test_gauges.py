@@ -18,13 +18,13 @@ NAME = POD_GROUPS.name
 async def test_a_resource_that_is_followed_in_two_versions_is_counted_once() -> None:
     async with Client(Connection("http://nowhere", None)) as client:
         scheduler = Scheduler(client, policy_of())
-        known = next(each for each in scheduler.feed.reflectors if each.resource.name == NAME)
+        known = next(each for each in scheduler.watches.reflectors if each.resource.name == NAME)
         other = Reflector(client, replace(POD_GROUPS, version="v1"), scheduler.mirror)
-        scheduler.feed.reflectors.append(other)
+        scheduler.watches.reflectors.append(other)
         gauges = GaugeUpdater(scheduler.metrics)
         known.errors = 3
-        gauges.show(scheduler)
+        gauges.update(scheduler)
         known.errors, other.errors = 4, 1
-        gauges.show(scheduler)
+        gauges.update(scheduler)
         text = scheduler.metrics.render()[0].decode()
     assert f'stromboli_watch_errors_total{{resource="{NAME}"}} 5.0' in text

@@ -12,7 +12,7 @@ from stromboli.core.config.registry import Registry
 from stromboli.core.plugins import PLUGINS
 from stromboli.kube.client.client import Client
 from stromboli.scheduler.loop import Scheduler
-from stromboli.scheduler.policy import Policy
+from stromboli.scheduler.policy import SchedulingPolicy
 from stromboli.scheduler.reporting.warning_log import OVER_AFTER
 from tests.testing.cases.case import flattened, objects
 from tests.testing.manifests.builders import gang, nodes, queue
@@ -30,7 +30,7 @@ class Watch:
 
 def scheduler_of(clock: Watch, *manifests: object) -> Scheduler:
     """A scheduler that nobody runs."""
-    scheduler = Scheduler(cast(Client, None), Policy(Registry(PLUGINS, ACTIONS)), clock=clock)
+    scheduler = Scheduler(cast(Client, None), SchedulingPolicy(Registry(PLUGINS, ACTIONS)), clock=clock)
     apply(scheduler, queue("default"), *manifests)
     return scheduler
 
@@ -71,7 +71,7 @@ async def test_what_comes_back_after_a_while_is_logged_again(caplog: pytest.LogC
         scheduler.mirror.remove(entry)
     clock.now += OVER_AFTER
     assert logged_in_a_cycle(scheduler, caplog) == []
-    assert scheduler.reporting.forget_gone() == 2, "the group, and the warning about it"
+    assert scheduler.reporter.forget_gone() == 2, "the group, and the warning about it"
     for manifest in manifests:
         manifest["metadata"]["uid"] += "-again"
     apply(scheduler, manifests)

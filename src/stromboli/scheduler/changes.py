@@ -1,0 +1,72 @@
+"""Changes of the cluster as the watches report them, and whether they start a cycle."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from stromboli import kube
+from stromboli.binding.recovery import term_of
+from stromboli.cluster.ingest.ingest import Quarantined
+from stromboli.cluster.ingest.relevance import confirms_binding, is_relevant
+from stromboli.core.model.nodes.usage import Usage
+from stromboli.kube.objects.bind_requests import BindRequest
+from stromboli.kube.objects.meta import TopLevel
+
+if TYPE_CHECKING:
+    from stromboli.scheduler.wiring import Components
+
+log = logging.getLogger("stromboli.scheduler")
+
+
+class ChangeHandler:
+    def __init__(self, components: Components) -> None:
+        self._components = components
+        self._cluster = components.cluster
+        self._external_changes = components.cluster.external_changes
+
+    def object_changed(self, entry: TopLevel, before: TopLevel | None) -> None:
+        """Start a cycle if the change matters to decisions and does not merely confirm one."""
+        components = self._components
+        if isinstance(entry, BindRequest):
+            self._bind_request_changed(entry, before)
+            return
+        components.trigger.mark()
+        components.gpus.object_changed(entry, before)
+        if isinstance(entry, kube.Pod):
+            self._observe_term(entry)
+        earlier, self._external_changes = self._external_changes, self._cluster.external_changes
+        if is_relevant(entry, before) and (earlier != self._external_changes or not confirms_binding(entry, before)):
+            components.trigger.notify()
+
+    def _observe_term(self, pod: kube.Pod) -> None:
+        """Schedulers of other shards count their terms by leases of their own: their pods are ignored here."""
+        components = self._components
+        is_foreign = (
+            components.shard is not None and (pod.spec.scheduler_name or "") not in self._cluster.scheduler_names
+        )
+        if not is_foreign and (term := term_of(pod)) is not None:
+            components.observe_term(term)
+
+    def _bind_request_changed(self, request: BindRequest, before: TopLevel | None) -> None:
+        """This scheduler's own requests bring no news until they have an outcome."""
+        components = self._components
+        if request.spec.scheduler == components.options.scheduler_names[0]:
+            components.observe_term(request.spec.epoch)
+        if components.requests.heard(request, before if isinstance(before, BindRequest) else None):
+            components.trigger.notify()
+
+    def usage_reported(self, usages: Mapping[str, Usage]) -> int:
+        """Use new usage metrics from the next periodic cycle on; return how many of the nodes exist."""
+        self._cluster.usage.report(usages)
+        self._components.trigger.mark()
+        return sum(1 for name in usages if self._cluster.structure.find_node(name) is not None)
+
+    def object_rejected(self, quarantined: Quarantined) -> None:
+        """Report an object that cannot be used."""
+        kind, key, problem = quarantined.kind, quarantined.key, quarantined.problem
+        self._components.metrics.unreadable(kind)
+        log.warning("invalid object ignored", extra={"kind": kind, "key": key, "problem": problem})
+        if self._components.is_leader():
+            self._components.announcer.object_invalid(quarantined)

@@ -1,0 +1,160 @@
+"""The components of a scheduler, built and connected: everything between the watches and the writes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from stromboli.binding.direct.workers import BindWorkers
+from stromboli.binding.evictions import Evictor, EvictWorkers
+from stromboli.binding.pod_binding import PodBinder
+from stromboli.binding.recovery import GangRecovery
+from stromboli.binding.steps.claims.step import ClaimStep
+from stromboli.binding.steps.node_lock import NodeLock
+from stromboli.binding.steps.step import BindStep
+from stromboli.binding.steps.volumes.step import VolumeStep
+from stromboli.cluster.ingest.ingest import Mirror
+from stromboli.cluster.state.cluster import Cluster
+from stromboli.core.config.bind_options import DIRECT, REQUEST
+from stromboli.external.usage_feed import UsageFeed
+from stromboli.kube.client.client import Client
+from stromboli.kube.events.recorder import EventRecorder
+from stromboli.kube.objects.catalogue import BIND_REQUESTS
+from stromboli.kube.work.status_writer import StatusWriter
+from stromboli.observability.metrics.scheduler import SchedulerMetrics
+from stromboli.scheduler.bind_requests.service import Requests
+from stromboli.scheduler.bind_tracker import BindTracker
+from stromboli.scheduler.changes import ChangeHandler
+from stromboli.scheduler.cycle import CycleRunner, PlacementExecutor
+from stromboli.scheduler.maintenance import CacheHealth, Maintenance
+from stromboli.scheduler.options import SchedulerOptions
+from stromboli.scheduler.policy import SchedulingPolicy
+from stromboli.scheduler.reporting.announcer import EventAnnouncer
+from stromboli.scheduler.reporting.reporter import StatusReporter
+from stromboli.scheduler.resync import Resync
+from stromboli.scheduler.sharding.coordinator import ShardCoordinator
+from stromboli.scheduler.sharding.settings import ShardSettings
+from stromboli.scheduler.shared_gpus import SharedGpus
+from stromboli.scheduler.trigger import CycleTrigger
+from stromboli.scheduler.watches import Watches
+
+
+class Components:
+    """All components of a scheduler on one event loop. `epoch` is the term in which this process leads."""
+
+    def __init__(
+        self,
+        client: Client,
+        policy: SchedulingPolicy,
+        options: SchedulerOptions | None = None,
+        *,
+        metrics: SchedulerMetrics | None = None,
+        steps: Sequence[BindStep] = (),
+        is_leader: Callable[[], bool] = lambda: True,
+        epoch: Callable[[], int] = lambda: 0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.client, self.policy = client, policy
+        self.options = options or SchedulerOptions()
+        self.metrics = metrics or SchedulerMetrics()
+        self.is_leader, self.epoch, self.clock = is_leader, epoch, clock
+        self.trigger = CycleTrigger(clock, debounce=self.options.debounce)
+        #: Called with the epoch of the leader that bound a pod, whenever one is observed.
+        self.observe_term: Callable[[int], None] = lambda term: None
+        self._build_cluster()
+        self._build_reporting()
+        self._build_binding(steps)
+        self.cycles = CycleRunner(
+            self.cluster, self.tracker, self.executor, self.evictors, self.reporter, self.metrics,
+            seed=self.options.seed, epoch=epoch,
+        )  # fmt: skip
+        self.shard = self._shard_coordinator(self.options.shard) if self.options.shard else None
+        self.health = CacheHealth(self)
+        self.maintenance = Maintenance(self)
+        self.initialize()
+
+    def initialize(self) -> None:
+        """Called when all components exist."""
+
+    def _build_cluster(self) -> None:
+        options, program = self.options, self.policy.program
+        self.cluster = Cluster(
+            options.scheduler_names, program.class_labels, program.class_annotations,
+            seed=options.seed, default_queue=options.default_queue, node_selector=options.node_selector,
+            shard=options.shard.choice if options.shard else None,
+        )  # fmt: skip
+        self.changes = ChangeHandler(self)
+        self.mirror = Mirror(self.cluster, self.changes.object_changed, self.changes.object_rejected)
+        self.watches = Watches(self.client, self.mirror, program.config_maps)
+        self.usage = UsageFeed(self.client, lambda: self.policy.program, self.changes.usage_reported, clock=self.clock)
+
+    def _build_reporting(self) -> None:
+        options = self.options
+        self.recorder = EventRecorder(
+            self.client, options.scheduler_names[0], rate=options.event_rate, yields=self._is_binding
+        )
+        self.announcer = EventAnnouncer(self.recorder)
+        self.writer = StatusWriter(
+            self.client, self.mirror, self.is_leader,
+            workers=options.status_workers, yields=self._is_binding, clock=self.clock,
+        )  # fmt: skip
+        self.reporter = StatusReporter(
+            self.cluster, self.writer, self.announcer, refresh=options.status_refresh, clock=self.clock
+        )
+
+    def _build_binding(self, steps: Sequence[BindStep]) -> None:
+        options, cluster = self.options, self.cluster
+        notify, is_leader, clock = self.trigger.notify, self.is_leader, self.clock
+        self.bind_mode = options.bind_mode or self.policy.program.configuration.bind.mode or DIRECT
+        self.recovery = GangRecovery(
+            cluster.has_minimum_bound, cluster.has_minimum_placed, clock, patience=options.heal
+        )
+        self.resync = Resync(self.client)
+        self.tracker = BindTracker(
+            self.mirror, self.resync, self.recovery, self.reporter, self.announcer, self.metrics,
+            is_leader=is_leader, clock=clock, ring=notify, reports_binds=self.bind_mode == DIRECT,
+        )  # fmt: skip
+        self.requests = Requests(
+            self.client, self.mirror, self.tracker, self.reporter, self.metrics,
+            scheduler=options.scheduler_names[0], is_leader=is_leader, clock=clock, ring=notify,
+        )  # fmt: skip
+        self.gpus = SharedGpus(
+            self.client, self.mirror, self.policy, self.watches, self.recorder, self.tracker.obstacle, is_leader
+        )
+        evictor = Evictor(self.client, delete=options.evict_by_delete, is_leader=is_leader)
+        self.evictors = EvictWorkers(evictor, self.tracker, workers=options.evict_workers)
+        self.executor = self._request_writers() if self.bind_mode == REQUEST else self._bind_workers(steps)
+
+    def _request_writers(self) -> PlacementExecutor:
+        """Placements are written as bind requests for a binder."""
+        self.watches.require(BIND_REQUESTS)
+        return self.requests.writers(
+            self.tracker, epoch=self.epoch, options=lambda: self.policy.program.configuration.bind,
+            workers=self.options.bind_workers,
+        )  # fmt: skip
+
+    def _bind_workers(self, steps: Sequence[BindStep]) -> PlacementExecutor:
+        """The scheduler binds pods itself."""
+        client, workers = self.client, self.options.bind_workers
+        volumes = VolumeStep(client, self.mirror, self.tracker.obstacle)
+        return BindWorkers(
+            PodBinder(client, (*steps, NodeLock(client)), is_leader=self.is_leader, at_a_time=workers),
+            self.tracker,
+            workers=workers,
+            batch=self.options.bind_batch,
+            early=(volumes, ClaimStep(client, self.mirror), self.gpus.step),
+        )
+
+    def _shard_coordinator(self, settings: ShardSettings) -> ShardCoordinator:
+        settings.check(self.bind_mode)
+        coordinator = ShardCoordinator(
+            self.client, self.mirror, settings, self.options.scheduler_names, changed=self.trigger.notify,
+            nodes_are_synced=lambda: self.watches.is_synced, is_leader=self.is_leader, epoch=self.epoch,
+            clock=self.clock,
+        )  # fmt: skip
+        self.watches.follow(coordinator.reflector)
+        return coordinator
+
+    def _is_binding(self) -> bool:
+        """Report whether pods are being bound: statuses and events yield to binds."""
+        return self.executor.waiting > self.executor.preparing
