@@ -48,7 +48,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "meaning": facts.meaning,
         "remedy": facts.remedy.value,
         "advice": facts.advice,
-        "cures": [cure.value for cure in facts.retry_events],
+        "retryEvents": [event.value for event in facts.retry_events],
     }
 
 

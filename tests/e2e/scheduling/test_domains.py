@@ -42,7 +42,7 @@ async def test_a_job_is_told_that_no_rack_will_do_until_one_does(cluster: Cluste
     await cluster.client.create(POD_GROUPS, {"metadata": {"name": "close"}, "spec": spec}, namespace=cluster.namespace)
     for place in range(2):
         await cluster.create_pod(f"close-{place}", "3", group="close")
-    told = "no domain takes the 2 pods it needs: the 2 domains of tier 1 hold 1 of them at most"
+    told = "no domain fits the 2 pods it needs: the 2 domains of tier 1 hold 1 of them at most"
     await cluster.until_message("close", told)
     wider = rack("story-rack-1", second, third)
     await cluster.client.patch(HYPER_NODES, "story-rack-1", {"spec": wider["spec"]})

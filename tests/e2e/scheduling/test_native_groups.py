@@ -209,7 +209,7 @@ NEAR = {"schedulingConstraints": {"topology": [{"key": "story.example.com/rack"}
 async def test_what_cannot_be_promised_is_held_and_said(cluster: Cluster) -> None:
     """The policy that holds when nobody configures anything does not know domains."""
     await create_gang(cluster, "near", 2, "1", **NEAR)
-    words = "pods cannot be kept within one story.example.com/rack: no configured plugin knows domains"
+    words = "pods cannot be kept within one story.example.com/rack: no configured plugin supports network domains"
     await until_message(cluster, "near", "False", "Unschedulable", words)
     assert await cluster.nodes_of("near") == ["", ""]
 
@@ -226,7 +226,7 @@ async def test_a_gang_waits_until_enough_nodes_have_one_label_in_common(plane: C
 
         await label("r0", "r1", None)
         await create_gang(cluster, "near", 2, "3", **NEAR)
-        words = "no domain takes the 2 pods it needs: the 2 domains of tier 1 hold 1 of them at most"
+        words = "no domain fits the 2 pods it needs: the 2 domains of tier 1 hold 1 of them at most"
         await until_message(cluster, "near", "False", "Unschedulable", words)
         await label("r0", "r1", "r1")
         await until_bound(cluster, "near", 2)

@@ -148,6 +148,6 @@ async def test_a_job_keeps_its_rack(racks: Racks) -> None:
 
     await racks.kubectl("delete", "hypernode", racks.names[1])
     await racks.until_recorded("")
-    await racks.until_message(f"domain '{racks.names[1]}', where it was, is not there any more")
+    await racks.until_message(f"previous domain '{racks.names[1]}' no longer exists")
     kill(third)
     assert await place.faults() == [], place.logs

@@ -54,7 +54,7 @@ WHOLE_OR_NOTHING = [
         "members that were placed in vain report that",
         nodes(4, 1), gang(3, cpu=2), binds="---", phases={"gang": "Inqueue"},
         reasons={"gang": ["0/1 nodes are available: 1 Insufficient cpu."]},
-        codes={"gang": ["InsufficientResource", "GangShortOfRoom"]},
+        codes={"gang": ["InsufficientResource", "GangDoesNotFit"]},
     ),
     Case(
         "a job with the same unplaceable request gets the same reason",

@@ -13,14 +13,14 @@ PREEMPT = configuration(
     actions="enqueue, allocate, preempt",
 )  # fmt: skip
 EARLY, LATE = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
-HELD = "1 node(s) had room that is kept for pods that were promised it."
+HELD = "1 node(s) had capacity nominated for other pods."
 
 KEPT = [
     Case(
         "a job that is served earlier does not get capacity that is nominated for another",
         nodes(2, 1), gang(1, cpu=2, name="first", created=EARLY),
         gang(1, cpu=2, name="promised", created=LATE, nominated="a"), binds="- a",
-        reasons={"first": [f"0/1 nodes are available: {HELD}"], "promised": []}, codes={"first": ["RoomHeld"]},
+        reasons={"first": [f"0/1 nodes are available: {HELD}"], "promised": []}, codes={"first": ["CapacityNominated"]},
     ),
     Case(
         "nor do they while others are still leaving",

@@ -153,7 +153,7 @@ DOMAINS = [
          gang(2, cpu=2, topology=HARD_RACK), conf=AWARE, binds="de"),
     hard("a domain without enough nodes of the shard is rejected", network(2, "ab", "cd"), node_shard("ours", "ac"),
          gang(2, cpu=2, topology=HARD_RACK), conf=AWARE, binds="--", reasons={"gang": [
-             "no domain takes the 2 pods it needs: the 2 domains of tier 1 hold 1 of them at most; not counting 2 "
+             "no domain fits the 2 pods it needs: the 2 domains of tier 1 hold 1 of them at most; not counting 2 "
              "nodes outside of this scheduler's shard"]}),
     soft("inside a domain our nodes come first", network(2, "abc"), node_shard("ours", "bc"),
          gang(2, cpu=2, topology=HARD_RACK), conf=AWARE, binds="bc"),

@@ -23,7 +23,7 @@ from tests.testing.manifests.builders import (
 NOON = "2026-01-01T12:00:00Z"
 RUN_TIME = "scheduling.stromboli.dev/run-time"
 WAITS_ON_CPU = "0/1 nodes are available: 1 Insufficient cpu."
-KEPT = "0/1 nodes are available: 1 node(s) had room that is kept for pods that were promised it."
+KEPT = "0/1 nodes are available: 1 node(s) had capacity nominated for other pods."
 AWAY_FROM_WEB = {
     "podAntiAffinity": {
         "requiredDuringSchedulingIgnoredDuringExecution": [
@@ -76,7 +76,7 @@ EASY_CASES = [
                 "run time",
             ],
         },
-        codes={"a-head": ["StartReserved", "InsufficientResource"], "b": ["RoomReserved", "RoomHeld"]},
+        codes={"a-head": ["StartReserved", "InsufficientResource"], "b": ["CapacityReserved", "CapacityNominated"]},
     ),
     Case("a job that ends before the reservation may fill the gap", HALF, HEAD, job("b", 1, 2, "30m"), conf=EASY,
          binds="- a"),
@@ -110,7 +110,7 @@ EASY_CASES = [
         "the deadline counts beside what cannot be read",
         HALF, HEAD, job("b", 1, 2, "0s", activeDeadlineSeconds=60), conf=EASY, binds="- a",
         warnings=[
-            f"Pod default/b-task-0: metadata.annotations[{RUN_TIME}]: '0s' is not between nothing and a hundred years; "
+            f"Pod default/b-task-0: metadata.annotations[{RUN_TIME}]: '0s' is not between 0 and 100 years; "
             "annotation ignored"
         ],
     ),
@@ -257,7 +257,7 @@ EASY_CASES = [
         "by priority: the first job is the one that is served first",
         HALF, priority_class("high", 9), job("a", 1, 2), job("z-head", 1, 4, "1h", priority="high"),
         conf=strategy("easy", "gang", "priority", "predicates"), binds="- -",
-        codes={"a": ["RoomReserved", "RoomHeld"], "z-head": ["StartReserved", "InsufficientResource"]},
+        codes={"a": ["CapacityReserved", "CapacityNominated"], "z-head": ["StartReserved", "InsufficientResource"]},
     ),
     Case("without the action nothing is reserved", HALF, HEAD, job("b", 1, 2), binds="- a",
          conf=configuration("gang", "predicates", actions="allocate")),
@@ -274,7 +274,7 @@ CONSERVATIVE_CASES = [
     Case(
         "conservative: it is, and the third waits",
         nodes(4, 2), busy("ab", 3, "1h"), HEAD, job("b-second", 1, 4, "1h"), job("c", 1, 1), conf=CONSERVATIVE,
-        binds="- - -", codes={"c": ["RoomReserved", "StartReserved", "RoomHeld"]},
+        binds="- - -", codes={"c": ["CapacityReserved", "StartReserved", "CapacityNominated"]},
     ),
     Case(
         "every job has a start time",
@@ -320,7 +320,7 @@ CONSERVATIVE_CASES = [
     Case(
         "the reservation is the same in two cycles",
         HALF, HEAD, SECOND, job("c", 1, 1, "3h"), conf=CONSERVATIVE, cycles=3, binds="- - -",
-        codes={"c": ["RoomReserved", "StartReserved", "RoomHeld"]},
+        codes={"c": ["CapacityReserved", "StartReserved", "CapacityNominated"]},
     ),
 ]  # fmt: skip
 

@@ -58,7 +58,7 @@ MEMORY_AND_CORES = [
     Case(
         "no pod gets two halves of different GPUs", TWO, gang(2, more=vgpu(memory=9000)),
         gang(1, name="more", more=vgpu(memory=9000)), conf=VGPU, binds="aa -",
-        reasons={"more": [f"0/1 nodes are available: 1 {TAKEN}."]}, codes={"more": ["DevicesTaken"]},
+        reasons={"more": [f"0/1 nodes are available: 1 {TAKEN}."]}, codes={"more": ["DevicesInUse"]},
     ),
     Case("the smaller one fits beside", TWO, gang(2, more=vgpu(memory=9000)), gang(2, name="more",
          more=vgpu(memory=7000)),

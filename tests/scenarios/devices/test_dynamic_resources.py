@@ -262,7 +262,7 @@ CASES = [
     Case(
         "all devices cannot be allocated while a pool is incomplete", nodes(8, 1), GPU, offer("a", 1, pool="whole"),
         offer("a", 1, pool="half", slices=2), resource_claim(spec=claim_spec(exactly("All"))), one("mine"), binds="-",
-        reasons=said(1, f"cannot allocate all claims: not all slices of pool {DRIVER}/half are there"),
+        reasons=said(1, f"cannot allocate all claims: pool {DRIVER}/half is incomplete"),
         warnings=[f"pool {DRIVER}/half: 1 of 2 slices of generation 1 are there; none of its devices is allocated"],
     ),
     # -- parts of devices

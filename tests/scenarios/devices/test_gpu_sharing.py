@@ -40,7 +40,7 @@ FRACTIONS = [
     Case(
         "no pod gets two fractions of different GPUs", gpus("a", 2), gang(2, annotations=part("0.6")),
         gang(1, name="more", annotations=part("0.6")), conf=SHARING, binds="aa -",
-        reasons={"more": [f"0/1 nodes are available: 1 {TAKEN}."]}, codes={"more": ["DevicesTaken"]},
+        reasons={"more": [f"0/1 nodes are available: 1 {TAKEN}."]}, codes={"more": ["DevicesInUse"]},
     ),
     Case("the smaller one fits beside", gpus("a", 2), gang(2, annotations=part("0.6")),
          gang(2, name="more", annotations=part("0.4")), conf=SHARING, binds="aa aa"),
@@ -101,7 +101,7 @@ WHOLE = [
          reasons={"whole": ["0/1 nodes are available: 1 Insufficient nvidia.com/gpu."]}),
     Case("spread parts take whole GPUs away", gpus("a", 2), old(member("a", "x", part("0.2")), member("a", "y",
          part("0.2"))), gang(1, gpu=1), conf=SHARING, binds="-",
-         reasons={"gang": [f"0/1 nodes are available: 1 {SHARED}."]}, codes={"gang": ["DevicesTaken"]}),
+         reasons={"gang": [f"0/1 nodes are available: 1 {SHARED}."]}, codes={"gang": ["DevicesInUse"]}),
     Case("a whole gang in one go", gpus("a", 4), gpus("b", 4), old(member("a", "x", part("0.2"))),
          gang(7, gpu=1), conf=SHARING, binds="aaabbbb"),
     Case("where whole ones took all, nothing is shared", gpus("a", 1), gang(1, gpu=1), gang(1, name="part",

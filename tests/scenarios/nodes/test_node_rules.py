@@ -146,7 +146,7 @@ STATE = [
     Case("as many pods as a node may run", nodes(9, 2, pods=2), foreign("a"), gang(3), binds="abb"),
     Case(
         "and no more",
-        nodes(9, 1, pods=2), gang(3), binds="---", codes={"gang": ["TooManyPods", "GangShortOfRoom"]},
+        nodes(9, 1, pods=2), gang(3), binds="---", codes={"gang": ["TooManyPods", "GangDoesNotFit"]},
         reasons={"gang": ["0/1 nodes are available: 1 Too many pods."]},
     ),
     Case(
@@ -189,7 +189,7 @@ PORTS = [
         "members of a gang are in each other's way",
         nodes(9, 2), gang(3, ports=port(80)), binds="---",
         reasons={"gang": ["0/2 nodes are available: 2 node(s) didn't have free ports for the requested pod ports."]},
-        codes={"gang": ["HostPortTaken", "GangShortOfRoom"]},
+        codes={"gang": ["HostPortTaken", "GangDoesNotFit"]},
     ),
     Case("one per node, though one node has capacity for all", nodes(9, 3), gang(3, ports=port(80)), binds="abc"),
     Case(

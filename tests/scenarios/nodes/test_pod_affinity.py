@@ -127,7 +127,7 @@ AWAY = [
         "one too many",
         HOSTS, gang(4, labels=WEB, **away(term(WEB, "host"))), binds="----",
         reasons={"gang": ["0/3 nodes are available: 3 node(s) didn't match pod anti-affinity rules."]},
-        codes={"gang": ["PodAntiAffinityViolated", "GangShortOfRoom"]},
+        codes={"gang": ["PodAntiAffinityViolated", "GangDoesNotFit"]},
     ),
     Case(
         "one per zone, and a gang may do with that",

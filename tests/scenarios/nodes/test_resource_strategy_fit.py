@@ -174,7 +174,7 @@ PROPORTIONS = [
         "the cpu of idle gpus is kept", node("a", 74, "128G", gpu=8), gang(1, 8, name="first"),
         gang(1, 8, name="second"), conf=kept(cpu=8, memory=8), binds="a-",
         reasons={"second": ["0/1 nodes are available: 1 proportional of resource nvidia.com/gpu check failed."]},
-        codes={"second": ["KeptForDevices"]},
+        codes={"second": ["CapacityReservedForDevices"]},
     ),
     Case(
         "so is their memory", node("a", 74, "72G", gpu=8), gang(1, 1, memory="8G", name="first"),

@@ -214,7 +214,7 @@ def test_tdm_in_preemption(case: Case) -> None:
         ({"tdm.revocable-zone.z": "08:60-09:00"}, "'08:60-09:00' is no range of hours"),
         ({"tdm.revocable-zone.z": 8}, "expected a text, got 8"),
         ({"tdm.evict.period": "now"}, "'now' is not a duration"),
-        ({"tdm.evict.period": "0s"}, "'0s' is not between nothing and a hundred years"),
+        ({"tdm.evict.period": "0s"}, "'0s' is not between 0 and 100 years"),
     ],
 )
 def test_invalid_time_windows_are_rejected(arguments: dict[str, Any], words: str) -> None:

@@ -38,7 +38,7 @@ CASES = [
     Case(
         "an uneven zone keeps the others waiting",
         ZONES[:2], node("c", 0, labels={ZONE: "north"}), gang(3, **spread()), binds="---",
-        codes={"gang": ["InsufficientResource", "TopologySpreadViolated", "GangShortOfRoom"]},
+        codes={"gang": ["InsufficientResource", "TopologySpreadViolated", "GangDoesNotFit"]},
         reasons={
             "gang": [
                 "0/3 nodes are available: 2 node(s) didn't match pod topology spread constraints, 1 Insufficient cpu.",

@@ -66,7 +66,7 @@ BALANCES = [
         [nodes(2, 1), gang_of(*(pod(labels={"part": part}) for part in "0011"), minimum=2, policies=PARTS)],
         {("gang-task-0", "a"): 1, ("gang-task-1", "a"): 1},
     ),
-    ("racks that were tried in vain", [nodes(1, 2), gang(2, topology={"mode": "hard"})], {}),
+    ("racks that were tried without success", [nodes(1, 2), gang(2, topology={"mode": "hard"})], {}),
 ]  # fmt: skip
 
 

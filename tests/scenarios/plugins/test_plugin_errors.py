@@ -168,7 +168,7 @@ QUEUE_QUESTIONS: dict[str, Callable[..., Any]] = {
     "queue_order": lambda self, queue: judge(queue),
     "overused": lambda self, queue: judge(queue),
 }
-UNJUDGED = f"queue left could not be judged: ValueError: a mistake (plugin probe, {place(judge)})"
+UNJUDGED = f"queue left cannot be evaluated: ValueError: a mistake (plugin probe, {place(judge)})"
 
 
 @pytest.mark.parametrize("question", QUEUE_QUESTIONS)

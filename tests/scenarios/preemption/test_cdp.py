@@ -82,7 +82,7 @@ CASES = [
     ),
     protection(
         "so is no time at all", standing("a", "0s"), evicts="old",
-        warnings=[f"label or annotation {COOLDOWN}: '0s' is not between nothing and a hundred years; {TOLD}"],
+        warnings=[f"label or annotation {COOLDOWN}: '0s' is not between 0 and 100 years; {TOLD}"],
     ),
 ]  # fmt: skip
 

@@ -341,7 +341,7 @@ STOPPED = [
         nodes(1, 1), budget("web", 5, {"app": "web"}), budget("also", 5, {"app": "web"}), low("a", **APP), high(),
         victims={},
         stopped={"disruption-budget": (["low-task-0"],
-                                       "2 disruption budgets are about it (default/also, default/web)")},
+                                       "2 disruption budgets cover it (default/also, default/web)")},
     ),
     Told(
         "a budget is enough for one of two",

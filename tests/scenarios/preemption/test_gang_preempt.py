@@ -29,7 +29,7 @@ HARD = {"mode": "hard", "highestTierAllowed": 1}
 SOFT = {"mode": "soft"}
 ROLES = ("driver", "worker", "worker")
 NO_DOMAIN = "no allowed domain has enough capacity, even without all preemptable pods"
-NOT_OFFERED = "no domain takes the 1 pod it needs: no node is in any"
+NOT_OFFERED = "no domain fits the 1 pod it needs: no node is in any domain"
 NO_GANGS = {"allowWholeBundle": False}
 
 
@@ -68,16 +68,16 @@ AT_ONCE = [
     preempts("a gang preempts another", nodes(1, 2), job("ab", "pair"), urgent(), binds="AB",
              evicts=members("pair", 2)),
     preempts("an equally important gang stays", nodes(1, 2), job("ab", "pair", priority="high"), urgent(), binds="--",
-             codes={"urgent": ["NoLawfulVictims", "InsufficientResource"]}),
+             codes={"urgent": ["NoPreemptablePods", "InsufficientResource"]}),
     preempts("a free node is used beside", nodes(1, 3), job("ab", "pair"), urgent(3), binds="CAB",
              evicts=members("pair", 2)),
     preempts("nothing is evicted where there is free capacity", nodes(1, 4), job("ab", "pair"), urgent(), binds="cd"),
     preempts("nothing is evicted when the whole gang does not fit", nodes(1, 2), job("ab", "pair"), urgent(3),
              binds="---",
-             codes={"urgent": ["EvictionInVain", "InsufficientResource"]}),
+             codes={"urgent": ["PreemptionInsufficient", "InsufficientResource"]}),
     preempts("nothing is evicted when no single node fits, though the sum of all suffices", nodes(2, 2),
              job("aabb", "four"),
-             urgent(1, cpu=4), binds="-", codes={"urgent": ["EvictionInVain", "InsufficientResource"]}),
+             urgent(1, cpu=4), binds="-", codes={"urgent": ["PreemptionInsufficient", "InsufficientResource"]}),
     preempts("nothing is evicted in another queue", nodes(1, 2), queue("other"), job("ab", "pair", queue="other"),
              urgent(),
              binds="--"),

@@ -58,7 +58,7 @@ BETWEEN_JOBS = [
     preempts(
         "an equally important gang stays",
         nodes(1, 1), running("a", name="equal", priority="high"), high(), evicts=[], binds="-",
-        codes={"high": ["NoLawfulVictims", "InsufficientResource"]},
+        codes={"high": ["NoPreemptablePods", "InsufficientResource"]},
     ),
     preempts(
         "a free node is taken before any eviction",
@@ -167,12 +167,12 @@ GANGS = [
         nodes(1, 2),
         gang_of(pod(nodeName="a", labels={"volcano.sh/preemptable": "false"}), pod(nodeName="b"), name="low",
                 priority="low", phase="Running"),
-        high(), evicts=[], binds="-", codes={"high": ["EvictionInVain", "InsufficientResource"]},
+        high(), evicts=[], binds="-", codes={"high": ["PreemptionInsufficient", "InsufficientResource"]},
     ),
     preempts(
         "where the gang plugin answers, a gang keeps its minimum",
         nodes(1, 2), low("ab", minimum=2), high(), conf=KEEPING, evicts=[], binds="-",
-        codes={"high": ["NoLawfulVictims", "InsufficientResource"]},
+        codes={"high": ["NoPreemptablePods", "InsufficientResource"]},
     ),
     preempts(
         "where the gang plugin answers, members above the minimum are evicted",
@@ -196,7 +196,7 @@ PROTECTED = [
     preempts(
         "a pod that is not preemptable stays",
         nodes(1, 1), low("a", labels={"volcano.sh/preemptable": "false"}), high(), evicts=[], binds="-",
-        codes={"high": ["NoLawfulVictims", "InsufficientResource"]},
+        codes={"high": ["NoPreemptablePods", "InsufficientResource"]},
     ),
     preempts(
         "pods that keep the cluster alive stay",

@@ -79,7 +79,7 @@ BETWEEN_QUEUES = [
         "a queue that is not reclaimable keeps what it has",
         nodes(2, 1),
         {**queue("kept"), "spec": {"weight": 1, "reclaimable": False}}, running("aa", name="kept", queue="kept"),
-        poor(), evicts=[], binds="-", codes={"poor": ["NoLawfulVictims", "InsufficientResource"]},
+        poor(), evicts=[], binds="-", codes={"poor": ["NoPreemptablePods", "InsufficientResource"]},
     ),
     reclaims(
         "of two queues the one above its share gives",

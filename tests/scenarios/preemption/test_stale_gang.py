@@ -136,7 +136,7 @@ REGROWN = [
 GUARDED = [
     looks_after("pods that keep the cluster alive stay, and the gang with them", nodes(2, 1),
                 torn(on("a"), on("a", priorityClassName="system-node-critical"), minimum=3, since=LONG_AGO),
-                by=("gang", "conformance"), codes={"torn": ["NoLawfulVictims"]}),
+                by=("gang", "conformance"), codes={"torn": ["NoPreemptablePods"]}),
     looks_after("a disruption budget is kept", nodes(2, 1), budget("one", 1, {"app": "x"}),
                 torn(on("aa", labels={"app": "x"}), minimum=3, since=LONG_AGO),
                 codes={"torn": ["DisruptionBudgetSpent"]}),

@@ -89,7 +89,7 @@ BETWEEN_JOBS = [
     within(
         "nothing is evicted when no domain is large enough",
         low("a", "b", "c", "d"), urgent(3), binds="---", evicts=[],
-        codes={"urgent": ["EvictionInVain", "InsufficientResource"]},
+        codes={"urgent": ["PreemptionInsufficient", "InsufficientResource"]},
     ),
     within(
         "the same gang without a topology preempts",
@@ -126,8 +126,8 @@ BETWEEN_JOBS = [
     within(
         "nothing is evicted where no domain is allowed",
         low("a", "b", "c", "d"), urgent(1), binds="-", evicts=[], domains=NoDomainPlugin,
-        codes={"urgent": ["NoDomainFits", "EvictionInVain"]},
-        reasons={"urgent": ["no domain takes the 1 pod it needs: no node is in any",
+        codes={"urgent": ["NoDomainFits", "PreemptionInsufficient"]},
+        reasons={"urgent": ["no domain fits the 1 pod it needs: no node is in any domain",
                             "preempt: no allowed domain has enough capacity, even without all preemptable pods"]},
     ),
     within(

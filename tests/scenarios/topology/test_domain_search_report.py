@@ -65,65 +65,65 @@ class Told:
 STORIES = [
     Told("the best rack", ROOMY, running("c", cpu=2), gang(2, cpu=2, topology=HARD_RACK),
          says=["2 pods placed in rack-1 (tier 1), score 75.0"],
-         rack_0="WorseScore: score 50.0, less than 75.0 of rack-1", rack_1="Taken: taken, score 75.0",
+         rack_0="WorseScore: score 50.0, less than 75.0 of rack-1", rack_1="Chosen: chosen, score 75.0",
          cluster="TierNotAllowed: tier 2 is not allowed"),
     Told("equal racks", TWO, gang(2, cpu=2, topology=HARD_RACK), says=["2 pods placed in rack-0 (tier 1), score 100.0"],
          rack_1="WorseScore: score 100.0, the same as rack-0, which comes first by name"),
     Told("no rack holds all of it", network(2, "a", "bc"), gang(3, cpu=2, minimum=1, topology=HARD_RACK),
-         says=["2 pods placed in rack-1 (tier 1), score 0.0", "no domain takes 1 more pod: rack-1 (tier 1) holds none"],
-         rack_0="LeftOut: the job has pods elsewhere"),
+         says=["2 pods placed in rack-1 (tier 1), score 0.0", "no domain fits 1 more pod: rack-1 (tier 1) holds none"],
+         rack_0="Skipped: the job has pods elsewhere"),
     Told("racks that are too small", TWO, running("a", cpu=2), gang(3, cpu=2, topology=HARD_RACK),
-         says=["no domain takes the 3 pods it needs: the 2 domains of tier 1 hold 2 of them at most"],
-         rack_0="TooLittleRoom: holds at most 1 of 3 pods", rack_1="TooLittleRoom: holds at most 2 of 3 pods",
+         says=["no domain fits the 3 pods it needs: the 2 domains of tier 1 hold 2 of them at most"],
+         rack_0="InsufficientCapacity: holds at most 1 of 3 pods", rack_1="InsufficientCapacity: holds at most 2 of 3 pods",
          cluster="TierNotAllowed: tier 2 is not allowed"),
     Told("a block is too small, too", TREE, gang(5, cpu=2, topology=HARD_BLOCK),
-         says=["no domain takes the 5 pods it needs: the 4 domains of tier 1 hold 2 of them at most; the 2 domains of "
-               "tier 2 hold 4 of them at most"], block_0="TooLittleRoom: holds at most 4 of 5 pods"),
+         says=["no domain fits the 5 pods it needs: the 4 domains of tier 1 hold 2 of them at most; the 2 domains of "
+               "tier 2 hold 4 of them at most"], block_0="InsufficientCapacity: holds at most 4 of 5 pods"),
     Told("a tier that would have had the capacity", TREE, gang(3, cpu=2, topology=HARD_RACK),
-         says=["no domain takes the 3 pods it needs: the 4 domains of tier 1 hold 2 of them at most; tiers above 1 are "
+         says=["no domain fits the 3 pods it needs: the 4 domains of tier 1 hold 2 of them at most; tiers above 1 are "
                "not allowed"], block_0="TierNotAllowed: tier 2 is not allowed"),
     Told("racks that are full", TWO, running("abcd", cpu=2), gang(2, cpu=2, topology=HARD_RACK),
-         says=["no domain takes the 2 pods it needs: the 2 domains of tier 1 hold none"],
-         rack_0="TooLittleRoom: holds none of 2 pods"),
+         says=["no domain fits the 2 pods it needs: the 2 domains of tier 1 hold none"],
+         rack_0="InsufficientCapacity: holds none of 2 pods"),
     Told("how far a soft constraint widened", TREE, running("a", cpu=2), gang(3, cpu=2, topology=SOFT),
-         says=["3 pods placed in block-0 (tier 2), score 100.0; no domain of tier 1 had room for 3 pods"],
+         says=["3 pods placed in block-0 (tier 2), score 100.0; no domain of tier 1 had capacity for 3 pods"],
          block_1="WorseScore: score 75.0, less than 100.0 of block-0",
-         cluster="CloserOneTaken: a closer one was found"),
+         cluster="LowerTierChosen: a closer one was found"),
     Told("up to the cluster, by the names of tiers", NAMED, gang(3, cpu=2, topology=SOFT),
-         says=["3 pods placed in the whole cluster, score 75.0; no rack had room for 3 pods"]),
+         says=["3 pods placed in the whole cluster, score 75.0; no rack had capacity for 3 pods"]),
     Told("even the cluster is too small for a soft constraint", TWO, gang(5, cpu=2, topology=SOFT),
-         says=["no domain takes the 5 pods it needs: the 2 domains of tier 1 hold 2 of them at most; the whole cluster "
+         says=["no domain fits the 5 pods it needs: the 2 domains of tier 1 hold 2 of them at most; the whole cluster "
                "holds 4 of them at most"]),
     Told("capacity on nodes that filters reject", TWO,
          gang(2, ports=PORT, topology=HARD_RACK), running("ac", ports=PORT),
-         says=["no domain takes the 2 pods it needs: the 2 domains of tier 1 were tried in vain"],
-         rack_0="TriedInVain: tried in vain: default/gang-task-1: 0/4 nodes are available: 2 node(s) didn't have "
+         says=["no domain fits the 2 pods it needs: the 2 domains of tier 1 were tried without success"],
+         rack_0="PlacementFailed: tried without success: default/gang-task-1: 0/4 nodes are available: 2 node(s) didn't have "
                 "free ports for the requested pod ports."),
     Told("its rack is full", TWO, running("d", cpu=2), AT_HOME,
-         says=["no domain takes 1 more pod: rack-1 (tier 1) holds none"], rack_0="LeftOut: the job has pods elsewhere"),
+         says=["no domain fits 1 more pod: rack-1 (tier 1) holds none"], rack_0="Skipped: the job has pods elsewhere"),
     Told("too far apart already", TREE, FAR_APART,
-         says=["no domain takes 1 more pod: its pods are further apart already; tiers above 1 are not allowed"],
-         rack_0="LeftOut: the job has pods elsewhere"),
+         says=["no domain fits 1 more pod: its pods are further apart already; tiers above 1 are not allowed"],
+         rack_0="Skipped: the job has pods elsewhere"),
     Told("some join the others, the last one cannot", TWO, JOINING,
          says=["2 pods placed in rack-0 (tier 1), score 0.0",
-               "no domain takes 1 more pod: rack-0 (tier 1) holds none"], rack_1="LeftOut: the job has pods elsewhere"),
+               "no domain fits 1 more pod: rack-0 (tier 1) holds none"], rack_1="Skipped: the job has pods elsewhere"),
     Told("it keeps the rack that it was in", ROOMY, running("a", cpu=2),
          gang(2, cpu=2, topology=HARD_RACK, notes={HOME: "rack-1"}),
-         says=["2 pods placed in rack-1 (tier 1), score 50.0, where it was before or was promised room"],
-         rack_0="LeftOut: the job keeps rack-1, where it was", cluster="TierNotAllowed: tier 2 is not allowed"),
+         says=["2 pods placed in rack-1 (tier 1), score 50.0, its previous or nominated domain"],
+         rack_0="Skipped: the job keeps its previous domain rack-1", cluster="TierNotAllowed: tier 2 is not allowed"),
     Told("the rack that it was in is full", TWO, running("d", cpu=2),
          gang(2, cpu=2, topology=HARD_RACK, notes={HOME: "rack-1"}),
-         says=["2 pods placed in rack-0 (tier 1), score 100.0"], rack_1="TooLittleRoom: holds at most 1 of 2 pods"),
+         says=["2 pods placed in rack-0 (tier 1), score 100.0"], rack_1="InsufficientCapacity: holds at most 1 of 2 pods"),
     Told("less than the least of a job", TWO, gang(2, cpu=2, topology=HARD_RACK, resources={"cpu": 8}),
-         says=["no domain takes the 2 pods it needs: each has less than the job's minResources in sum"],
-         rack_0="LeftOut: it has less than the job's minResources in sum"),
+         says=["no domain fits the 2 pods it needs: each total is below the job's minResources"],
+         rack_0="Skipped: its total is below the job's minResources"),
     Told("parts of a job", TREE, running("a", cpu=2), parted(HARD_BLOCK),
-         says=["4 pods placed in block-1 (tier 2), score 200.0; no domain of tier 1 had room for 4 pods"],
+         says=["4 pods placed in block-1 (tier 2), score 200.0; no domain of tier 1 had capacity for 4 pods"],
          parts=["sub-group default/gang/p-x: 2 pods placed in rack-2 (tier 1), score 100.0",
                 "sub-group default/gang/p-y: 2 pods placed in rack-3 (tier 1), score 100.0"]),
     Told("a part has no rack", [*network(2, "abx", "c"), block("b", 2, "rack-0", "rack-1")], parted(HARD_BLOCK),
-         says=["no domain takes the 4 pods it needs: the 2 domains of tier 1 hold 3 of them at most; b (tier 2) was "
-               "tried in vain: sub-group default/gang/p-y: no domain takes the 2 pods it needs: the 2 domains of tier "
+         says=["no domain fits the 4 pods it needs: the 2 domains of tier 1 hold 3 of them at most; b (tier 2) was "
+               "tried without success: sub-group default/gang/p-y: no domain fits the 2 pods it needs: the 2 domains of tier "
                "1 hold 1 of them at most; tiers above 1 are not allowed"]),
 ]  # fmt: skip
 
@@ -171,7 +171,7 @@ def test_json_output() -> None:
         "subGroup": "",
         "mode": "soft",
         "needed": 3,
-        "sentence": "3 pods placed in block-0 (tier 2), score 100.0; no domain of tier 1 had room for 3 pods",
+        "sentence": "3 pods placed in block-0 (tier 2), score 100.0; no domain of tier 1 had capacity for 3 pods",
         "placed": {"domain": "block-0", "tier": 2, "score": 100.0, "pods": 3},
         "subGroups": [],
     }
@@ -187,7 +187,7 @@ def test_json_output() -> None:
     assert considered[0] == {
         "domain": "rack-0",
         "tier": 1,
-        "verdict": "TooLittleRoom",
+        "verdict": "InsufficientCapacity",
         "why": "holds at most 1 of 3 pods",
         "holds": 1,
         "score": None,
@@ -199,7 +199,7 @@ PLACED = [
     ("a soft constraint that widened", [TREE, running("a", cpu=2), gang(3, cpu=2, topology=SOFT)],
      "placed in block-0 (tier 2)"),
     ("one that gave way altogether", [TWO, gang(3, cpu=2, topology=SOFT)],
-     "placed across the whole cluster: no domain holds all of it"),
+     "placed across the whole cluster: no domain fits all of it"),
     ("parts", [TREE, parted(HARD_BLOCK)], "placed in block-0 (tier 2); sub-group p-x placed in rack-0 (tier 1); "
      "sub-group p-y placed in rack-1 (tier 1)"),
     ("many parts", [network(2, *"abcdefghij"), gang_of(*(pod(2, labels={"part": part}) for part in "abcdefghij"),
@@ -222,20 +222,20 @@ def test_placed_job_reports_its_distance(name: str, world: list[Any], message: s
 def test_constraint_without_plugin_is_reported_on_its_object() -> None:
     world = [TWO, gang(2, cpu=2, topology=HARD_RACK)]
     plan = Case("", *world, binds="", conf=configuration("gang", "predicates")).plan()
-    told = "networkTopology has no effect: no configured plugin knows domains"
+    told = "networkTopology has no effect: no configured plugin supports network domains"
     assert plan.session.statuses["default/gang"].conditions[0].message == told
     assert plan.warnings == [f"PodGroup default/gang: {told}"]
 
 
 WAITING = [
     ("too small", [TWO, gang(3, cpu=2, topology=HARD_RACK)], AWARE, ["NoDomainFits"],
-     "no domain takes the 3 pods it needs: the 2 domains of tier 1 hold 2 of them at most"),
+     "no domain fits the 3 pods it needs: the 2 domains of tier 1 hold 2 of them at most"),
     ("a part", [TWO, running("d", cpu=2), parted()], AWARE, ["NoDomainFits"],
-     "sub-group default/gang/p-y: no domain takes the 2 pods it needs: the 2 domains of tier 1 hold 1 of them at most"),
+     "sub-group default/gang/p-y: no domain fits the 2 pods it needs: the 2 domains of tier 1 hold 1 of them at most"),
     ("the queue, not the network", [TWO, queue("q", capability={"cpu": 2}),
      gang(2, cpu=2, queue="q", topology=HARD_RACK)], LIMITED, ["QueueShareExhausted"], None),
     ("no plugin defines domains", [nodes(2, 2), parted()], configuration("gang", "predicates"),
-     ["InsufficientResource", "GangShortOfRoom"], None),
+     ["InsufficientResource", "GangDoesNotFit"], None),
 ]  # fmt: skip
 
 

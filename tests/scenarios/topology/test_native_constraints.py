@@ -41,7 +41,7 @@ def was_in(domain: str, status: str = "True") -> Manifest:
 CASES = [
     close("a gang stays where the label has one value", in_racks(2, "ab cd"), train(2, RACK), binds="ab"),
     close("no value is that of enough nodes", in_racks(2, "ab cd"), train(3, RACK), binds="---",
-          reasons={KEY: ["no domain takes the 3 pods it needs: the 2 domains of tier 1 hold 2 of them at most"]}),
+          reasons={KEY: ["no domain fits the 3 pods it needs: the 2 domains of tier 1 hold 2 of them at most"]}),
     close("the value alone counts: racks of one name in two blocks are one", RACKS, train(4, RACK), binds="abef"),
     close("two labels: both values count", RACKS, train(3, BLOCK, RACK), binds="---"),
     close("two labels that agree", RACKS, running("ace", 2), train(2, BLOCK, RACK), binds="gh"),
@@ -52,7 +52,7 @@ CASES = [
     close("nor is one with an empty value", [node(x, 2, labels=at(rack="")) for x in "ab"], in_racks(2, "cd"),
           train(2, RACK), binds="cd"),
     close("no node has the label", nodes(2, 2), train(1, RACK), binds="-",
-          reasons={KEY: ["no domain takes the 1 pod it needs: no node is in any; tiers above 1 are not allowed"]}),
+          reasons={KEY: ["no domain fits the 1 pod it needs: no node is in any domain; tiers above 1 are not allowed"]}),
     close("new pods join the others", in_racks(2, "ab cd"), train(1, RACK, places="c"), binds="d"),
     close("and wait when there is no capacity beside them", in_racks(2, "ab cd"), running("d", 2),
           train(1, RACK, places="c"), binds="-"),
@@ -63,7 +63,7 @@ CASES = [
           binds="ab"),
     close("a value that no node has any more is forgotten", in_racks(2, "ab cd"),
           train(2, RACK, status=was_in("r7")), binds="ab",
-          warnings=[f"PodGroup {KEY}: domain 'r7', where it was, is not there any more; that is forgotten"]),
+          warnings=[f"PodGroup {KEY}: previous domain 'r7' no longer exists; it is dropped"]),
     close("every pod for itself, but all in one rack", in_racks(2, "ab cde"), train(3, RACK, minimum=0),
           binds="cde"),
     close("a Topology has no effect on other groups", WORLD, train(4, RACK), binds="abef"),
@@ -80,7 +80,7 @@ CASES = [
                              "network-topology-aware", actions="enqueue, allocate, preempt")),
     close("without a plugin for domains the group is held with a reason", in_racks(2, "ab"), train(2, RACK),
           binds="--", conf=configuration("gang", "predicates"), codes={KEY: ["UnknownTier"]},
-          reasons={KEY: [f"pods cannot be kept within one {RACK}: no configured plugin knows domains; add "
+          reasons={KEY: [f"pods cannot be kept within one {RACK}: no configured plugin supports network domains; add "
                          "network-topology-aware to the configuration"]}),
 ]  # fmt: skip
 

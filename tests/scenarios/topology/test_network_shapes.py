@@ -64,7 +64,7 @@ TIERS = [
     close("a tier beyond everything is the cluster", TWO, gang(4, 2, topology=hard(99)), binds="abcd"),
     close("a tier below everything is nowhere", TWO, gang(1, 2, topology=hard(0)), binds="-",
           codes={"gang": ["NoDomainFits"]}, reasons={"gang": [
-              "no domain takes the 1 pod it needs: the lowest tier is 1; tiers above 0 are not allowed"]}),
+              "no domain fits the 1 pod it needs: the lowest tier is 1; tiers above 0 are not allowed"]}),
     close("a soft constraint ignores the highest tier", TWO,
           gang(3, 2, topology={"mode": "soft", "highestTierAllowed": 1}), binds="abc"),
     close("the number is heard where the name is empty", TWO,

@@ -184,7 +184,8 @@ MISTAKES = [
                     "the domain is left out"]),
     close("a constraint that no plugin evaluates is reported", network(2, "ab"), gang(1, topology=HARD_RACK), binds="a",
           conf=configuration("gang", "predicates"),
-          warnings=["PodGroup default/gang: networkTopology has no effect: no configured plugin knows domains"]),
+          warnings=[
+              "PodGroup default/gang: networkTopology has no effect: no configured plugin supports network domains"]),
 ]  # fmt: skip
 
 FEW_PARTS = [

@@ -35,10 +35,10 @@ def parted(values: str, **facts: Any) -> list[Any]:
 
 
 def lost(domain: str, why: str) -> list[str]:
-    return [f"PodGroup default/gang: domain {domain!r}, where it was, {why}; that is forgotten"]
+    return [f"PodGroup default/gang: previous domain {domain!r} {why}; it is dropped"]
 
 
-GONE = "is not there any more"
+GONE = "no longer exists"
 
 RECORDED = [
     kept("a job is tried first where it was", TWO, gang(2, 2, topology=HARD_RACK, notes=was_in("rack-1")), binds="cd"),
@@ -98,7 +98,7 @@ OUTRANKED = [
                             actions="enqueue, allocate, preempt")),
     kept("no plugin looks after domains", TWO, gang(2, 2, notes=was_in("rack-9"), topology=HARD_RACK), binds="ab",
          conf=configuration("gang", "predicates"), warnings=[
-             "PodGroup default/gang: networkTopology has no effect: no configured plugin knows domains"]),
+             "PodGroup default/gang: networkTopology has no effect: no configured plugin supports network domains"]),
 ]  # fmt: skip
 
 SUB_GROUPS = [
@@ -125,14 +125,14 @@ LOST = [
          warnings=lost("rack-9", GONE)),
     kept("and one whose tier is not allowed any more", TREE,
          gang(2, 2, topology=HARD_RACK, notes=was_in("block-1")), binds="ab",
-         warnings=lost("block-1", "is of tier 2, and tiers above 1 are not allowed any more")),
+         warnings=lost("block-1", "is of tier 2, and tiers above 1 are no longer allowed")),
     kept("though a part of the job may stay there", TREE, gang_of(pod(2, labels={"part": "x"}), topology=HARD_RACK,
          policies=[{**PARTS[0], "subGroupSize": 1, "networkTopology": SOFT}], notes=was_in("block-1", x="block-1")),
-         binds="a", warnings=lost("block-1", "is of tier 2, and tiers above 1 are not allowed any more")),
+         binds="a", warnings=lost("block-1", "is of tier 2, and tiers above 1 are no longer allowed")),
     kept("by the name of a tier", [*nodes(2, 2), hyper_node("r", 1, *named("a"), tier_name="rack"),
          hyper_node("all", 2, *named("a", "b"))],
          gang(1, 2, topology={"highestTierName": "rack"}, notes=was_in("all")), binds="a",
-         warnings=lost("all", "is of tier 2, and tiers above 1 are not allowed any more")),
+         warnings=lost("all", "is of tier 2, and tiers above 1 are no longer allowed")),
     kept("values of labels that no node has", WORLD, gang(2, 2, notes={**asking(RACK), **was_in("b7/r7")}), binds="ab",
          warnings=lost("b7/r7", GONE)),
     kept("the cluster itself is no previous domain", TREE,

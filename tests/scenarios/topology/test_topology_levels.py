@@ -51,7 +51,7 @@ REQUIRED = [
           gang(2, cpu=2, notes=asking(BLOCK)), binds="--"),
     close("where no node has the labels, a required level holds the job", nodes(2, 2), topology(),
           gang(1, notes=asking(RACK)), binds="-",
-          reasons={"gang": ["no domain takes the 1 pod it needs: no node is in any; tiers above 1 are not allowed"]},
+          reasons={"gang": ["no domain fits the 1 pod it needs: no node is in any domain; tiers above 1 are not allowed"]},
           warnings=["Topology net: no node has all of its labels; nothing is placed by it"]),
     close("each job has the network that it names", WORLD, topology("flat", BLOCK),
           gang(3, cpu=2, name="one", notes=asking(BLOCK, network="flat")),
@@ -167,7 +167,8 @@ MISTAKES = [
           warnings=["Topology odd: spec.levels: has 17 levels; write between 1 and 16; the topology is left out"]),
     close("a constraint that no plugin evaluates is reported", WORLD, gang(1, notes=asking(RACK)), binds="a",
           conf=configuration("gang", "predicates"),
-          warnings=["PodGroup default/gang: Topology 'net' has no effect: no configured plugin knows domains"]),
+          warnings=[
+              "PodGroup default/gang: Topology 'net' has no effect: no configured plugin supports network domains"]),
 ]  # fmt: skip
 
 

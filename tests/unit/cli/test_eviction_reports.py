@@ -70,7 +70,7 @@ def test_the_one_who_gains_is_told_who_makes_room(run: Run) -> None:
 def test_the_one_who_gets_nothing_is_told_what_stopped_it(run: Run) -> None:
     text = shown(run, "explain", WORLD, "huge")[1]
     assert lines_after(text, "Why nobody makes room for it") == [
-        "preempt for default/huge-task-0: EvictionInVain",
+        "preempt for default/huge-task-0: PreemptionInsufficient",
         "2 (priority): default/equal-task-0, default/equal-task-1: priority 100 is not below 100",
         "2 (no-node): a, b: 0/2 nodes are available: 2 Insufficient cpu.",
     ]

@@ -31,7 +31,7 @@ default/train waits: 0 of 3 pods have a place, and 3 must start together.
       May change when: a node's labels, taints or allocatable change; a node is added; the pod
         itself changes.
     InsufficientResource (wait): 2 Insufficient cpu
-      The node has not enough of a resource left. Wait for pods to end, ask for less, or add nodes.
+      The node does not have enough of a resource. Wait for pods to end, ask for less, or add nodes.
       May change when: a pod ends or is removed; a node is added; a node's labels, taints or
         allocatable change.
 
@@ -77,10 +77,10 @@ def test_why_a_job_waits_for_programs(run: Run) -> None:
     assert report["reasons"][1] == {
         "code": "InsufficientResource",
         "sentences": ["2 Insufficient cpu"],
-        "meaning": "The node has not enough of a resource left.",
+        "meaning": "The node does not have enough of a resource.",
         "remedy": "wait",
         "advice": "Wait for pods to end, ask for less, or add nodes.",
-        "cures": ["a pod ends or is removed", "a node is added", "a node's labels, taints or allocatable change"],
+        "retryEvents": ["a pod ends or is removed", "a node is added", "a node's labels, taints or allocatable change"],
     }
     assert report["classes"][0]["refusals"][0] == {
         "code": "InsufficientResource", "reason": "Insufficient cpu", "count": 2, "nodes": ["a", "b"],
@@ -108,7 +108,7 @@ PLACED = """\
 default/gang does not wait: it is Running on b ×1, c ×1, d ×1.
 
   Domains of the network
-    3 pods placed in block-0 (tier 2), score 100.0; no domain of tier 1 had room for 3 pods
+    3 pods placed in block-0 (tier 2), score 100.0; no domain of tier 1 had capacity for 3 pods
       rack-0 (tier 1): holds at most 1 of 3 pods
       rack-1, rack-2, rack-3 (tier 1): holds at most 2 of 3 pods
       block-1 (tier 2): score 75.0, less than 100.0 of block-0
@@ -131,7 +131,7 @@ def test_a_job_that_no_rack_can_hold_may_give_way(run: Run, tmp_path: Path) -> N
     conf = tmp_path / "scheduler.conf"
     conf.write_text(AWARE)
     result = run("explain", [*network(2, "ab", "cd"), *gang(3, cpu=2, topology=HARD_RACK)], "gang", "--conf", str(conf))
-    assert "    NoDomainFits (wait): no domain takes the 3 pods it needs" in result.stdout
+    assert "    NoDomainFits (wait): no domain fits the 3 pods it needs" in result.stdout
     assert "    or let PodGroup default/gang spread over the network (networkTopology.mode: soft)\n" in result.stdout
 
 
@@ -140,7 +140,7 @@ def test_a_job_that_runs_with_some_pods_waiting(run: Run) -> None:
     assert result.exit_code == 3
     assert result.stdout.startswith("default/gang runs with 4 of 6 pods; 2 more wait.\n")
     assert "The smallest change that would place all its pods\n" in result.stdout
-    assert "GangShortOfRoom" not in result.stdout, "it has started"
+    assert "GangDoesNotFit" not in result.stdout, "it has started"
 
 
 def test_a_job_that_holds_its_room(run: Run) -> None:

@@ -51,7 +51,7 @@ def _as_plain() -> dict[str, Any]:
             "meaning": facts.meaning,
             "remedy": facts.remedy.value,
             "advice": facts.advice,
-            "cures": [cure.value for cure in facts.retry_events],
+            "retryEvents": [event.value for event in facts.retry_events],
         }
         for code, facts in CODES.items()
     }
@@ -71,4 +71,4 @@ def _as_markdown() -> Iterator[str]:
         yield f"## {code}\n"
         yield f"{facts['meaning']} {facts['advice']}\n"
         yield f"* Remedy: {facts['remedy']}"
-        yield f"* May change when: {'; '.join(facts['cures'])}"
+        yield f"* May change when: {'; '.join(facts['retryEvents'])}"

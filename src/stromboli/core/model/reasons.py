@@ -33,12 +33,12 @@ class Code(StrEnum):
 
     INSUFFICIENT_RESOURCE = "InsufficientResource"
     TOO_MANY_PODS = "TooManyPods"
-    CAPACITY_NOMINATED = "RoomHeld"
-    CAPACITY_RESERVED = "RoomReserved"
+    CAPACITY_NOMINATED = "CapacityNominated"
+    CAPACITY_RESERVED = "CapacityReserved"
     START_RESERVED = "StartReserved"
     NODE_UNSCHEDULABLE = "NodeUnschedulable"
     NODE_NOT_READY = "NodeNotReady"
-    NODE_REFUSED = "NodeRefusedPod"
+    NODE_REJECTED = "NodeRejectedPod"
     OUTSIDE_SHARD = "OutsideShard"
     NODE_SELECTOR = "NodeSelectorMismatch"
     NODE_AFFINITY = "NodeAffinityMismatch"
@@ -55,9 +55,9 @@ class Code(StrEnum):
     NUMA_ALIGNMENT = "NumaAlignmentImpossible"
     NODE_GROUP = "NodeGroupMismatch"
     NODE_GROUP_LIMIT = "NodeGroupLimitExceeded"
-    CAPACITY_RESERVED_FOR_DEVICES = "KeptForDevices"
+    CAPACITY_RESERVED_FOR_DEVICES = "CapacityReservedForDevices"
     NO_DEVICES = "NoDevices"
-    DEVICES_TAKEN = "DevicesTaken"
+    DEVICES_IN_USE = "DevicesInUse"
     CLAIM_MISSING = "VolumeClaimMissing"
     CLAIM_LOST = "VolumeClaimLost"
     CLAIM_UNBOUND = "VolumeClaimUnbound"
@@ -73,13 +73,13 @@ class Code(StrEnum):
     DEVICE_CLASS_MISSING = "DeviceClassMissing"
     RESOURCE_CLAIM_ELSEWHERE = "ResourceClaimElsewhere"
     NO_CLAIMED_DEVICE = "NoClaimedDevice"
-    CLAIMED_DEVICES_TAKEN = "ClaimedDevicesTaken"
+    CLAIMED_DEVICES_IN_USE = "ClaimedDevicesInUse"
     DEVICES_DO_NOT_FIT = "ClaimedDevicesDoNotFit"
     DEVICES_UNDECIDED = "ClaimedDevicesUndecided"
     PLUGIN_REFUSED = "PluginRefused"
     PLUGIN_FAILED = "PluginFailed"
     NO_NODES = "NoNodes"
-    GANG_DOES_NOT_FIT = "GangShortOfRoom"
+    GANG_DOES_NOT_FIT = "GangDoesNotFit"
     GANG_STALE = "GangStale"
     NOT_ENOUGH_TASKS = "NotEnoughTasks"
     NOT_ENOUGH_PODS_OF_ROLE = "NotEnoughPodsOfTask"
@@ -100,8 +100,8 @@ class Code(StrEnum):
     PIPELINED = "WaitingForRelease"
     INVALID_OBJECT = "InvalidObject"
     ROLE_REFUSED = "RoleAlreadyRefused"
-    NO_PREEMPTABLE_PODS = "NoLawfulVictims"
-    PREEMPTION_INSUFFICIENT = "EvictionInVain"
+    NO_PREEMPTABLE_PODS = "NoPreemptablePods"
+    PREEMPTION_INSUFFICIENT = "PreemptionInsufficient"
     DISRUPTION_BUDGET = "DisruptionBudgetSpent"
     NEVER_PREEMPTS = "PreemptionPolicyNever"
 
@@ -116,30 +116,29 @@ class CodeFacts:
     retry_events: tuple[RetryEvent, ...]
 
 
-_ROOM = (RetryEvent.POD_REMOVED, RetryEvent.NODE_ADDED, RetryEvent.NODE_CHANGED)
+_CAPACITY = (RetryEvent.POD_REMOVED, RetryEvent.NODE_ADDED, RetryEvent.NODE_CHANGED)
 
 CODES: dict[Code, CodeFacts] = {
     Code.INSUFFICIENT_RESOURCE: CodeFacts(
-        "The node has not enough of a resource left.", Remedy.WAIT,
-        "Wait for pods to end, ask for less, or add nodes.", _ROOM,
+        "The node does not have enough of a resource.", Remedy.WAIT,
+        "Wait for pods to end, ask for less, or add nodes.", _CAPACITY,
     ),
     Code.TOO_MANY_PODS: CodeFacts(
-        "The node already runs as many pods as it may.", Remedy.WAIT, "Wait for pods to end or add nodes.", _ROOM
+        "The node already runs as many pods as it may.", Remedy.WAIT, "Wait for pods to end or add nodes.", _CAPACITY
     ),
     Code.CAPACITY_NOMINATED: CodeFacts(
-        "The node has the room, or will have it, but it is kept for a pod that others were evicted for or that has "
-        "waited for it.", Remedy.WAIT,
-        "Wait for more room; a higher priority within the same queue goes before the one that waits.", _ROOM,
+        "The node has enough capacity, now or later, but it is nominated for another pod.", Remedy.WAIT,
+        "Wait for more capacity; within a queue, a job of higher priority may use nominated capacity.", _CAPACITY,
     ),
     Code.CAPACITY_RESERVED: CodeFacts(
-        "There is room, but it is reserved for another job that will start before this one ends.",
+        "There is enough capacity, but it is reserved for another job that starts before this one ends.",
         Remedy.CHANGE_REQUEST,
-        "Wait; or, if it is true, declare a shorter run time, with the annotation `scheduling.stromboli.dev/run-time` "
-        "or with `activeDeadlineSeconds` on every pod.", (*_ROOM, RetryEvent.POD_CHANGED, RetryEvent.TIME),
+        "Wait, or declare a shorter run time if applicable, with the annotation `scheduling.stromboli.dev/run-time` "
+        "or with `activeDeadlineSeconds` on every pod.", (*_CAPACITY, RetryEvent.POD_CHANGED, RetryEvent.TIME),
     ),
     Code.START_RESERVED: CodeFacts(
-        "The job has a reservation: it starts at the named time, or earlier when there is room.", Remedy.WAIT,
-        "Wait; whoever would be in its way is held back.", (*_ROOM, RetryEvent.TIME),
+        "The job has a reservation: it starts at the given time, or earlier if capacity becomes available.",
+        Remedy.WAIT, "Wait; jobs that would delay it are not started.", (*_CAPACITY, RetryEvent.TIME),
     ),
     Code.NODE_UNSCHEDULABLE: CodeFacts(
         "The node is cordoned.", Remedy.ASK_ADMINISTRATOR, "Uncordon the node.",
@@ -151,12 +150,12 @@ CODES: dict[Code, CodeFacts] = {
     ),
     Code.OUTSIDE_SHARD: CodeFacts(
         "The node belongs to the shard of another scheduler, or is still in use by it.", Remedy.ASK_ADMINISTRATOR,
-        "Give the shard of this scheduler more nodes, in `spec.nodesDesired` of its NodeShard or by their labels, or "
-        "name the scheduler whose nodes they are.", (RetryEvent.NODE_ADDED, RetryEvent.NODE_CHANGED),
+        "Add nodes to the shard of this scheduler, in `spec.nodesDesired` of its NodeShard or by label, or use the "
+        "scheduler that owns the nodes.", (RetryEvent.NODE_ADDED, RetryEvent.NODE_CHANGED),
     ),
-    Code.NODE_REFUSED: CodeFacts(
-        "The pod could not be bound to the node a short while ago, so the node is avoided for this pod for a while.",
-        Remedy.WAIT, "See the events of the pod for what went wrong with the bind.", (RetryEvent.TIME,),
+    Code.NODE_REJECTED: CodeFacts(
+        "A recent attempt to bind the pod to the node failed, so the node is avoided for this pod for a while.",
+        Remedy.WAIT, "See the events of the pod for the failure.", (RetryEvent.TIME,),
     ),
     Code.NODE_SELECTOR: CodeFacts(
         "The node's labels do not match the pod's node selector.", Remedy.CHANGE_REQUEST,
@@ -174,103 +173,103 @@ CODES: dict[Code, CodeFacts] = {
         (RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED, RetryEvent.POD_CHANGED),
     ),
     Code.HOST_PORT: CodeFacts(
-        "Another pod on the node holds the host port.", Remedy.WAIT, "Wait, or use another host port.", _ROOM
+        "Another pod on the node uses the host port.", Remedy.WAIT, "Wait, or use another host port.", _CAPACITY
     ),
     Code.POD_AFFINITY: CodeFacts(
-        "No pod that this one must be near stands in the node's domain.", Remedy.CHANGE_REQUEST,
+        "No pod in the node's domain matches the pod affinity.", Remedy.CHANGE_REQUEST,
         "Start the pods it refers to, or change the pod affinity.",
         (RetryEvent.POD_ADDED, RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED),
     ),
     Code.POD_ANTI_AFFINITY: CodeFacts(
-        "A pod that this one must stay away from stands in the node's domain.", Remedy.WAIT,
-        "Wait, add nodes in other domains, or relax the anti-affinity.", _ROOM,
+        "A pod in the node's domain matches the pod anti-affinity.", Remedy.WAIT,
+        "Wait, add nodes in other domains, or relax the anti-affinity.", _CAPACITY,
     ),
     Code.EXISTING_ANTI_AFFINITY: CodeFacts(
-        "A pod in the node's domain refuses to be near this one.", Remedy.WAIT,
-        "Wait, or add nodes in other domains.", _ROOM,
+        "An existing pod in the node's domain has an anti-affinity against this pod.", Remedy.WAIT,
+        "Wait, or add nodes in other domains.", _CAPACITY,
     ),
     Code.TOPOLOGY_SPREAD: CodeFacts(
-        "Placing the pod here would make the spread over domains too uneven.", Remedy.WAIT,
-        "Add room in the emptier domains, or raise maxSkew.", (*_ROOM, RetryEvent.POD_ADDED),
+        "Placing the pod on the node would violate a topology spread constraint.", Remedy.WAIT,
+        "Add capacity in the domains with fewer pods, or raise maxSkew.", (*_CAPACITY, RetryEvent.POD_ADDED),
     ),
     Code.NAMESPACE_QUOTA: CodeFacts(
-        "A quota of the namespace leaves too little for the job.", Remedy.ASK_ADMINISTRATOR,
+        "The ResourceQuota of the namespace is too small for the job.", Remedy.ASK_ADMINISTRATOR,
         "Wait for pods of the namespace to end, lower minResources, or ask for a larger quota.",
         (RetryEvent.POD_REMOVED, RetryEvent.QUOTA_CHANGED, RetryEvent.JOB_CHANGED),
     ),
     Code.REVOCABLE_NODE: CodeFacts(
-        "The node is lent out for some hours only, and does not take the pod now.", Remedy.WAIT,
-        "Wait for the hours of the zone, mark the pod as preemptable, or add nodes.",
+        "The node is in a revocable zone and does not accept the pod now.", Remedy.WAIT,
+        "Wait until the revocable zone is active, mark the pod as preemptable, or add nodes.",
         (RetryEvent.TIME, RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED, RetryEvent.POD_CHANGED),
     ),
     Code.NODE_LOAD: CodeFacts(
-        "The node was measured to use more of its cpu or memory than the configuration allows.", Remedy.WAIT,
-        "Wait for the load to fall, add nodes, or raise the thresholds of the plugin usage.",
+        "The measured cpu or memory usage of the node is above the configured threshold.", Remedy.WAIT,
+        "Wait for the load to fall, add nodes, or raise the thresholds of the usage plugin.",
         (RetryEvent.TIME, RetryEvent.NODE_ADDED, RetryEvent.POD_REMOVED),
     ),
     Code.NUMA_POLICY: CodeFacts(
-        "The node does not hand out processors by the NUMA policy that the pod names, or does not say how.",
+        "The node does not have the NUMA policy that the pod requests, or does not report its policy.",
         Remedy.ASK_ADMINISTRATOR,
-        "Name the policy of the nodes in the annotation, or have kubelets with that policy and the exporter of their "
-        "Numatopology.", (RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED, RetryEvent.POD_CHANGED),
+        "Request the policy of the nodes in the annotation, or configure kubelets with that policy and run the "
+        "Numatopology exporter.", (RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED, RetryEvent.POD_CHANGED),
     ),
     Code.NUMA_ALIGNMENT: CodeFacts(
-        "The node has no free processors in so few NUMA nodes as its policy demands.", Remedy.WAIT,
-        "Wait for pods to end, ask for fewer processors, or add nodes.", _ROOM,
+        "The node has too few free processors to satisfy its NUMA policy.", Remedy.WAIT,
+        "Wait for pods to end, ask for fewer processors, or add nodes.", _CAPACITY,
     ),
     Code.NODE_GROUP: CodeFacts(
-        "The node is in no group that the queue may use.", Remedy.ASK_ADMINISTRATOR,
-        "Name the group in spec.affinity of the queue, label a node, or use another queue.",
+        "The node is in none of the node groups that the queue may use.", Remedy.ASK_ADMINISTRATOR,
+        "Add the group to spec.affinity of the queue, label a node, or use another queue.",
         (RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED, RetryEvent.QUEUE_CHANGED, RetryEvent.JOB_CHANGED),
     ),
     Code.NODE_GROUP_LIMIT: CodeFacts(
-        "The queue may not use more of the node's group.", Remedy.ASK_ADMINISTRATOR,
+        "The queue has reached its limit in the node's group.", Remedy.ASK_ADMINISTRATOR,
         "Wait for the queue's pods in the group to end, or ask for a higher limit.",
         (RetryEvent.POD_REMOVED, RetryEvent.QUEUE_CHANGED),
     ),
     Code.CAPACITY_RESERVED_FOR_DEVICES: CodeFacts(
-        "What is left on the node belongs to its idle devices.", Remedy.WAIT,
-        "Wait for pods without devices to end, add nodes, or lower resourceProportion.", _ROOM,
+        "The remaining capacity of the node is reserved for its idle devices.", Remedy.WAIT,
+        "Wait for pods without devices to end, add nodes, or lower resourceProportion.", _CAPACITY,
     ),
     Code.NO_DEVICES: CodeFacts(
-        "The node has registered no devices of the kind that the pod wants to share.", Remedy.ASK_ADMINISTRATOR,
+        "The node has not registered devices of the requested kind.", Remedy.ASK_ADMINISTRATOR,
         "Install the device plugin on the node, or correct what it registered.",
         (RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED),
     ),
-    Code.DEVICES_TAKEN: CodeFacts(
-        "No set of the node's devices has enough memory, cores or places left that the pod may have.", Remedy.WAIT,
-        "Wait for pods to end, ask for less of each device, or allow other types of devices.", _ROOM,
+    Code.DEVICES_IN_USE: CodeFacts(
+        "No set of the node's devices has enough free memory, cores or slots for the pod.", Remedy.WAIT,
+        "Wait for pods to end, ask for less of each device, or allow other types of devices.", _CAPACITY,
     ),
     Code.CLAIM_MISSING: CodeFacts(
-        "A claim that the pod uses does not exist, or is not its own.", Remedy.CHANGE_REQUEST,
+        "A PersistentVolumeClaim of the pod does not exist, or belongs to another pod.", Remedy.CHANGE_REQUEST,
         "Create the named PersistentVolumeClaim, or correct spec.volumes of the pod.",
         (RetryEvent.STORAGE_CHANGED, RetryEvent.POD_CHANGED),
     ),
     Code.CLAIM_LOST: CodeFacts(
-        "A claim that the pod uses has lost its volume, or is being deleted.", Remedy.CHANGE_REQUEST,
-        "Create the claim anew, or bring its volume back.", (RetryEvent.STORAGE_CHANGED, RetryEvent.POD_CHANGED),
+        "A PersistentVolumeClaim of the pod has lost its volume, or is being deleted.", Remedy.CHANGE_REQUEST,
+        "Recreate the claim, or restore its volume.", (RetryEvent.STORAGE_CHANGED, RetryEvent.POD_CHANGED),
     ),
     Code.CLAIM_UNBOUND: CodeFacts(
-        "A claim that does not wait for a node has no volume yet.", Remedy.ASK_ADMINISTRATOR,
+        "A PersistentVolumeClaim with immediate binding is not bound yet.", Remedy.ASK_ADMINISTRATOR,
         "Wait for the provisioner, or read the events of the claim.", (RetryEvent.STORAGE_CHANGED,),
     ),
     Code.STORAGE_CLASS_MISSING: CodeFacts(
-        "The storage class of a claim does not exist.", Remedy.CHANGE_REQUEST,
-        "Create the StorageClass, or name another one in the claim.", (RetryEvent.STORAGE_CHANGED,),
+        "The StorageClass of a claim does not exist.", Remedy.CHANGE_REQUEST,
+        "Create the StorageClass, or use another one in the claim.", (RetryEvent.STORAGE_CHANGED,),
     ),
     Code.VOLUME_AFFINITY: CodeFacts(
-        "The volume of a claim cannot be reached from the node.", Remedy.WAIT,
-        "Wait for room on the nodes that reach the volume.",
+        "The volume of a claim is not accessible from the node.", Remedy.WAIT,
+        "Wait for capacity on the nodes that can access the volume.",
         (RetryEvent.STORAGE_CHANGED, RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED),
     ),
     Code.VOLUME_ZONE: CodeFacts(
         "The volume of a claim is in another zone or region.", Remedy.WAIT,
-        "Wait for room in the zone of the volume.",
+        "Wait for capacity in the zone of the volume.",
         (RetryEvent.STORAGE_CHANGED, RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED),
     ),
     Code.VOLUME_LIMIT: CodeFacts(
-        "The node holds as many volumes of a driver as it can.", Remedy.WAIT,
-        "Wait for pods with volumes to end, or add nodes.", (*_ROOM, RetryEvent.STORAGE_CHANGED),
+        "The node has reached the volume limit of a driver.", Remedy.WAIT,
+        "Wait for pods with volumes to end, or add nodes.", (*_CAPACITY, RetryEvent.STORAGE_CHANGED),
     ),
     Code.VOLUME_IN_USE: CodeFacts(
         "Another pod uses a claim that only one pod may use.", Remedy.WAIT,
@@ -278,73 +277,73 @@ CODES: dict[Code, CodeFacts] = {
         (RetryEvent.POD_REMOVED, RetryEvent.POD_CHANGED, RetryEvent.STORAGE_CHANGED),
     ),
     Code.NO_VOLUME: CodeFacts(
-        "There is no free volume that a claim could have on the node, and none can be made there.",
+        "No free volume on the node matches a claim, and none can be provisioned there.",
         Remedy.ASK_ADMINISTRATOR,
-        "Create volumes, or use a storage class that makes them on these nodes.",
+        "Create volumes, or use a StorageClass that provisions them on these nodes.",
         (RetryEvent.STORAGE_CHANGED, RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED),
     ),
     Code.NO_STORAGE: CodeFacts(
-        "The node has too little storage left to make the volume of a claim.", Remedy.ASK_ADMINISTRATOR,
+        "The node has too little storage left to provision the volume of a claim.", Remedy.ASK_ADMINISTRATOR,
         "Free or add storage, or ask for a smaller volume.", (RetryEvent.STORAGE_CHANGED, RetryEvent.NODE_ADDED),
     ),
     Code.RESOURCE_CLAIM_MISSING: CodeFacts(
-        "The pod uses a resource claim that does not exist, or that belongs to another pod.", Remedy.CHANGE_REQUEST,
-        "Create the claim, or its template; for a claim that is made for the pod, see that its name is free.",
+        "The pod uses a ResourceClaim that does not exist, or that belongs to another pod.", Remedy.CHANGE_REQUEST,
+        "Create the claim, or its template; for a generated claim, make sure that its name is free.",
         (RetryEvent.DEVICES_CHANGED, RetryEvent.POD_CHANGED),
     ),
     Code.RESOURCE_CLAIM_UNUSABLE: CodeFacts(
-        "A resource claim of the pod is being deleted, or as many pods use it as may.", Remedy.WAIT,
-        "Wait until it is gone and create it anew, or until others have ended.",
+        "A ResourceClaim of the pod is being deleted, or has reached its maximum number of users.", Remedy.WAIT,
+        "Wait until it is deleted and create it again, or until other pods end.",
         (RetryEvent.DEVICES_CHANGED, RetryEvent.POD_REMOVED),
     ),
     Code.DEVICE_CLASS_MISSING: CodeFacts(
-        "A resource claim of the pod names a device class that does not exist.", Remedy.ASK_ADMINISTRATOR,
-        "Create the DeviceClass, or name another one in the claim.", (RetryEvent.DEVICES_CHANGED,),
+        "A ResourceClaim of the pod refers to a DeviceClass that does not exist.", Remedy.ASK_ADMINISTRATOR,
+        "Create the DeviceClass, or use another one in the claim.", (RetryEvent.DEVICES_CHANGED,),
     ),
     Code.RESOURCE_CLAIM_ELSEWHERE: CodeFacts(
-        "A resource claim of the pod has devices that cannot be used from this node.", Remedy.WAIT,
-        "Wait for room on the nodes that reach the devices.",
+        "A ResourceClaim of the pod has devices that are not accessible from this node.", Remedy.WAIT,
+        "Wait for capacity on the nodes that can access the devices.",
         (RetryEvent.DEVICES_CHANGED, RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED),
     ),
     Code.NO_CLAIMED_DEVICE: CodeFacts(
-        "The node has too few devices that satisfy a request of a resource claim, free or not.",
+        "The node has too few devices, free or in use, that satisfy a request of a ResourceClaim.",
         Remedy.CHANGE_REQUEST, "Ask for fewer or other devices, or add nodes that have them.",
         (RetryEvent.DEVICES_CHANGED, RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED),
     ),
-    Code.CLAIMED_DEVICES_TAKEN: CodeFacts(
-        "Devices that would satisfy a request of a resource claim are in use by others.", Remedy.WAIT,
+    Code.CLAIMED_DEVICES_IN_USE: CodeFacts(
+        "Devices that satisfy a request of a ResourceClaim are in use.", Remedy.WAIT,
         "Wait for pods that use them to end, or add nodes that have such devices.",
-        (*_ROOM, RetryEvent.DEVICES_CHANGED),
+        (*_CAPACITY, RetryEvent.DEVICES_CHANGED),
     ),
     Code.DEVICES_DO_NOT_FIT: CodeFacts(
-        "There are free devices for every request by itself, but not for all of them together: because of constraints, "
-        "or because they draw from the same counters or capacity.", Remedy.CHANGE_REQUEST,
-        "Ask for less, or loosen the constraints of the claim.", (*_ROOM, RetryEvent.DEVICES_CHANGED),
+        "There are free devices for each request, but not for all of them together: because of constraints, shared "
+        "counters or capacity.", Remedy.CHANGE_REQUEST,
+        "Request less, or relax the constraints of the claim.", (*_CAPACITY, RetryEvent.DEVICES_CHANGED),
     ),
     Code.DEVICES_UNDECIDED: CodeFacts(
-        "Whether the node has devices for the claims of the pod cannot be said: an expression has no answer for one of "
-        "them, a pool is incomplete, or the search was given up.", Remedy.CHANGE_REQUEST,
-        "Mend the expression so that it has an answer for every device, or ask for less.",
+        "The search for devices did not complete: an expression failed for a device, a pool is incomplete, or the "
+        "search limit was reached.", Remedy.CHANGE_REQUEST,
+        "Correct the expression so that it evaluates for every device, or request less.",
         (RetryEvent.DEVICES_CHANGED,),
     ),
     Code.PLUGIN_REFUSED: CodeFacts(
         "A plugin refused the node.", Remedy.ASK_ADMINISTRATOR, "Read the plugin's documentation.", tuple(RetryEvent)
     ),
     Code.PLUGIN_FAILED: CodeFacts(
-        "A plugin raised an error; its answer counts as a refusal.", Remedy.ASK_ADMINISTRATOR,
-        "Report the error to whoever maintains the plugin.", tuple(RetryEvent),
+        "A plugin raised an error, which counts as a refusal.", Remedy.ASK_ADMINISTRATOR,
+        "Report the error to the maintainer of the plugin.", tuple(RetryEvent),
     ),
     Code.NO_NODES: CodeFacts(
         "The cluster has no nodes.", Remedy.ASK_ADMINISTRATOR, "Add nodes.", (RetryEvent.NODE_ADDED,)
     ),
     Code.GANG_DOES_NOT_FIT: CodeFacts(
-        "Some members have a place, but not as many as must start together.", Remedy.WAIT,
-        "Wait for room, lower minMember, or ask for less per pod.", (*_ROOM, RetryEvent.JOB_CHANGED),
+        "Some members of the gang fit, but fewer than must start together.", Remedy.WAIT,
+        "Wait for capacity, lower minMember, or request less per pod.", (*_CAPACITY, RetryEvent.JOB_CHANGED),
     ),
     Code.GANG_STALE: CodeFacts(
         "The gang runs with fewer members than must run together.", Remedy.WAIT,
-        "Create the missing pods or make room for them; otherwise the rest is evicted after the grace period.",
-        (*_ROOM, RetryEvent.POD_ADDED, RetryEvent.JOB_CHANGED, RetryEvent.TIME),
+        "Create the missing pods or free capacity for them; otherwise the rest is evicted after the grace period.",
+        (*_CAPACITY, RetryEvent.POD_ADDED, RetryEvent.JOB_CHANGED, RetryEvent.TIME),
     ),
     Code.NOT_ENOUGH_TASKS: CodeFacts(
         "Fewer pods exist than must start together.", Remedy.CHANGE_REQUEST,
@@ -359,12 +358,12 @@ CODES: dict[Code, CodeFacts] = {
         "Create the missing pods or lower minSubGroups.", (RetryEvent.POD_ADDED, RetryEvent.JOB_CHANGED),
     ),
     Code.NOT_ADMITTED: CodeFacts(
-        "The job has not been let into its queue yet.", Remedy.WAIT, "Wait for room in the queue or the cluster.",
-        (*_ROOM, RetryEvent.QUEUE_CHANGED, RetryEvent.JOB_CHANGED),
+        "The job has not been admitted to its queue yet.", Remedy.WAIT,
+        "Wait for capacity in the queue or the cluster.", (*_CAPACITY, RetryEvent.QUEUE_CHANGED, RetryEvent.JOB_CHANGED),
     ),
     Code.CLUSTER_OVERCOMMITTED: CodeFacts(
-        "The jobs already admitted may use all that the cluster has.", Remedy.WAIT,
-        "Wait for jobs to end, lower minResources, or raise overcommit-factor.", (*_ROOM, RetryEvent.JOB_CHANGED),
+        "The admitted jobs may use the whole cluster.", Remedy.WAIT,
+        "Wait for jobs to end, lower minResources, or raise overcommit-factor.", (*_CAPACITY, RetryEvent.JOB_CHANGED),
     ),
     Code.QUEUE_CAPABILITY: CodeFacts(
         "The queue may not use more than its capability.", Remedy.ASK_ADMINISTRATOR,
@@ -372,14 +371,14 @@ CODES: dict[Code, CodeFacts] = {
         (RetryEvent.POD_REMOVED, RetryEvent.QUEUE_CHANGED),
     ),
     Code.QUEUE_SHARE: CodeFacts(
-        "The queue already has what it deserves of a resource.", Remedy.WAIT,
+        "The queue already uses its deserved share of a resource.", Remedy.WAIT,
         "Wait for the queue's jobs to end, or ask for a larger share for the queue.",
-        (*_ROOM, RetryEvent.QUEUE_CHANGED),
+        (*_CAPACITY, RetryEvent.QUEUE_CHANGED),
     ),
     Code.QUEUE_OVERUSED: CodeFacts(
-        "The queue has all it deserves of every resource.", Remedy.WAIT,
+        "The queue uses its deserved share of every resource.", Remedy.WAIT,
         "Wait for the queue's jobs to end, or ask for a larger share for the queue.",
-        (*_ROOM, RetryEvent.QUEUE_CHANGED),
+        (*_CAPACITY, RetryEvent.QUEUE_CHANGED),
     ),
     Code.QUEUE_CLOSED: CodeFacts(
         "The queue is closed.", Remedy.ASK_ADMINISTRATOR, "Open the queue or use another.", (RetryEvent.QUEUE_CHANGED,)
@@ -389,35 +388,35 @@ CODES: dict[Code, CodeFacts] = {
         (RetryEvent.QUEUE_CHANGED, RetryEvent.JOB_CHANGED),
     ),
     Code.QUEUE_MISPLACED: CodeFacts(
-        "The queue has no place in the tree of queues, or is there for the queues below it.", Remedy.ASK_ADMINISTRATOR,
-        "Correct spec.parent of the named queue, or name a queue that has none below it.",
+        "The queue has an invalid parent, or has child queues.", Remedy.ASK_ADMINISTRATOR,
+        "Correct spec.parent of the named queue, or use a queue without child queues.",
         (RetryEvent.QUEUE_CHANGED, RetryEvent.JOB_CHANGED),
     ),
     Code.UNKNOWN_TIER: CodeFacts(
-        "The job names a tier of the network that no HyperNode has, or a Topology or a level that there is not.",
+        "The job refers to a network tier, a Topology or a topology level that does not exist.",
         Remedy.CHANGE_REQUEST,
-        "Correct `highestTierName` or the annotations `kai.scheduler/topology...`, or describe the network by "
+        "Correct `highestTierName` or the annotations `kai.scheduler/topology...`, or define the network with "
         "HyperNodes or a Topology.", (RetryEvent.JOB_CHANGED, RetryEvent.NODE_CHANGED),
     ),
     Code.NO_DOMAIN: CodeFacts(
-        "No part of the network that the job may be in has what the job needs.", Remedy.WAIT,
-        "Wait for room in one of them, allow a higher tier with `highestTierAllowed`, or make the wish soft.",
-        (*_ROOM, RetryEvent.JOB_CHANGED),
+        "No allowed network domain has enough capacity for the job.", Remedy.WAIT,
+        "Wait for capacity in one of them, allow a higher tier with `highestTierAllowed`, or use a soft constraint.",
+        (*_CAPACITY, RetryEvent.JOB_CHANGED),
     ),
     Code.SCHEDULING_GATED: CodeFacts(
         "The pod has scheduling gates.", Remedy.CHANGE_REQUEST, "Remove the pod's schedulingGates.",
         (RetryEvent.POD_CHANGED,)
     ),
     Code.BIND_FAILED: CodeFacts(
-        "The pod had a node, but could not be bound to it.", Remedy.WAIT,
-        "Read the pod's events; it is tried again after a pause that grows.", (RetryEvent.POD_CHANGED,),
+        "The pod was placed on a node, but binding it failed.", Remedy.WAIT,
+        "See the pod's events; the bind is retried with backoff.", (RetryEvent.POD_CHANGED,),
     ),
     Code.NO_PODS: CodeFacts(
-        "The job was let in and has no pods yet.", Remedy.WAIT, "Its controller should create the pods now.",
+        "The job was admitted and has no pods yet.", Remedy.WAIT, "Its controller should create the pods now.",
         (RetryEvent.POD_ADDED,),
     ),
     Code.PIPELINED: CodeFacts(
-        "The job has its room; it waits for pods that are being released.", Remedy.WAIT, "Wait.",
+        "The job has nominated capacity; it waits for pods that are being released.", Remedy.WAIT, "Wait.",
         (RetryEvent.POD_REMOVED,)
     ),
     Code.INVALID_OBJECT: CodeFacts(
@@ -426,24 +425,24 @@ CODES: dict[Code, CodeFacts] = {
     ),
     Code.ROLE_REFUSED: CodeFacts(
         "Another pod of the same role found no node, so this one was not tried.", Remedy.WAIT,
-        "See the reason of the other pod.", _ROOM,
+        "See the reason of the other pod.", _CAPACITY,
     ),
     Code.NO_PREEMPTABLE_PODS: CodeFacts(
-        "There is no running pod that may be evicted to make room for it.", Remedy.WAIT,
-        "Wait for pods to end, or raise the priority of the job or the share of its queue.", _ROOM,
+        "No running pod may be preempted for it.", Remedy.WAIT,
+        "Wait for pods to end, or raise the priority of the job or the share of its queue.", _CAPACITY,
     ),
     Code.PREEMPTION_INSUFFICIENT: CodeFacts(
-        "The pods that may be evicted would not make the room it needs.", Remedy.WAIT,
-        "Wait for pods to end, ask for less, or add nodes.", _ROOM,
+        "Preempting all allowed pods would not free enough capacity.", Remedy.WAIT,
+        "Wait for pods to end, ask for less, or add nodes.", _CAPACITY,
     ),
     Code.DISRUPTION_BUDGET: CodeFacts(
-        "Disruption budgets protect the pods that could make room for it.", Remedy.WAIT,
-        "Wait until the protected pods are whole again, or allow more disruptions.", _ROOM,
+        "PodDisruptionBudgets protect the pods that could be preempted.", Remedy.WAIT,
+        "Wait until the protected pods are healthy again, or allow more disruptions.", _CAPACITY,
     ),
     Code.NEVER_PREEMPTS: CodeFacts(
-        "The pod may not take room from others.", Remedy.CHANGE_REQUEST,
-        "Wait for pods to end, or give it a priority class without `preemptionPolicy: Never`.",
-        (*_ROOM, RetryEvent.POD_CHANGED),
+        "The pod may not preempt others.", Remedy.CHANGE_REQUEST,
+        "Wait for pods to end, or use a priority class without `preemptionPolicy: Never`.",
+        (*_CAPACITY, RetryEvent.POD_CHANGED),
     ),
 }  # fmt: skip
 

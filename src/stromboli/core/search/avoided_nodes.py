@@ -11,7 +11,7 @@ from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.search.node_rules import Locality, NodeFilter
 
-_REASON = Reason(Code.NODE_REFUSED, "node(s) refused the pod a short while ago")
+_REASON = Reason(Code.NODE_REJECTED, "node(s) recently rejected the pod")
 
 
 class AvoidedNodesFilter(NodeFilter):

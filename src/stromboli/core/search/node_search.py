@@ -22,7 +22,7 @@ from stromboli.core.session.refusals import NodeRefusals
 
 #: Score vectors kept for classes that are not in use. Beyond it the oldest are computed again.
 _KEPT_BYTES = 256 << 20
-_CAPACITY_NOMINATED = Reason(Code.CAPACITY_NOMINATED, "node(s) had room that is kept for pods that were promised it")
+_CAPACITY_NOMINATED = Reason(Code.CAPACITY_NOMINATED, "node(s) had capacity nominated for other pods")
 
 
 class NodeSearch:

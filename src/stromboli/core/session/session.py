@@ -151,7 +151,7 @@ class Session(questions.Questions):
         """Warn about topology constraints that no configured plugin supports."""
         wishes = job.spec.topology or any(policy.topology for policy in job.spec.policies)
         if wishes and not self.program.flat["hyper_node_gradient_for_job"]:
-            told = f"{topology_label(job)} has no effect: no configured plugin knows domains"
+            told = f"{topology_label(job)} has no effect: no configured plugin supports network domains"
             self.warnings.append(f"PodGroup {job.key}: {told}")
         self.warnings += [f"PodGroup {job.key}: {told}" for told in previous_domain_warnings(self, job)]
 
@@ -162,7 +162,7 @@ class Session(questions.Questions):
             return Reason(Code.QUEUE_UNKNOWN, f"queue {job.queue!r} does not exist")
         if job.spec.network.startswith(BY_LABELS) and not self.program.flat["hyper_node_gradient_for_job"]:
             labels = job.spec.network.removeprefix(BY_LABELS)
-            detail = f"pods cannot be kept within one {labels}: no configured plugin knows domains"
+            detail = f"pods cannot be kept within one {labels}: no configured plugin supports network domains"
             return Reason(Code.UNKNOWN_TIER, f"{detail}; add network-topology-aware to the configuration")
         return None
 
@@ -406,7 +406,7 @@ class Session(questions.Questions):
 
     def report_queue_error(self, queue: Queue, error: Exception) -> None:
         """Record an error on the queue: it is not served in this cycle, other queues are."""
-        text = f"queue {queue.name} could not be judged: {self._described(error)}"
+        text = f"queue {queue.name} cannot be evaluated: {self._described(error)}"
         self.queue_refusals[queue.name] = Reason(Code.PLUGIN_FAILED, text)
         self.warnings.append(text)
 

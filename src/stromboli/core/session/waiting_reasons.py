@@ -42,7 +42,7 @@ def _coded(job: Job, refusal: JobRefusal) -> list[Reason]:
     for task in refusal.tasks.values():
         reasons += [reason for reason, _ in task.nodes.groups] if task.nodes and task.nodes.groups else [task.reason]
         if task.placed and not job.is_ready:
-            detail = f"{task.placed} of {job.min_available} tasks that must start together have a place"
+            detail = f"{task.placed} of {job.min_available} tasks that must start together fit"
             reasons.append(Reason(Code.GANG_DOES_NOT_FIT, detail))
     return reasons
 
@@ -62,9 +62,7 @@ def _gated(session: Session, job: Job) -> Reason | None:
 def _resting(session: Session, job: Job) -> Reason | None:
     resting = sum(1 for task in job.tasks.values() if task.in_backoff and session.ledger.is_pending(task))
     return (
-        Reason(Code.BIND_FAILED, f"{counted(resting, 'pod')} could not be bound and will be tried again")
-        if resting
-        else None
+        Reason(Code.BIND_FAILED, f"{counted(resting, 'pod')} failed to bind and will be retried") if resting else None
     )
 
 

@@ -22,13 +22,13 @@ WHOLE_CLUSTER = "the whole cluster"
 class Verdict(StrEnum):
     """The outcome for a domain."""
 
-    TAKEN = "Taken"
+    CHOSEN = "Chosen"
     WORSE = "WorseScore"
-    FAILED = "TriedInVain"
-    NO_ROOM = "TooLittleRoom"
-    NOT_NEEDED = "CloserOneTaken"
+    FAILED = "PlacementFailed"
+    NO_CAPACITY = "InsufficientCapacity"
+    LOWER_CHOSEN = "LowerTierChosen"
     NOT_ALLOWED = "TierNotAllowed"
-    LEFT_OUT = "LeftOut"
+    SKIPPED = "Skipped"
 
 
 @dataclass(slots=True)
@@ -151,12 +151,12 @@ def _looked_at(account: DomainSearchRecord, place: int, look: Look) -> Outcome:
     name, tier, holds = tree.name(place), tree.tiers[place], look.holds(place)
     taken, score = account.taken, look.scores.get(name)
     if taken is not None and taken.name == name:
-        return Outcome(name, tier, Verdict.TAKEN, f"taken, score {account.score:.1f}", holds, account.score)
+        return Outcome(name, tier, Verdict.CHOSEN, f"chosen, score {account.score:.1f}", holds, account.score)
     if holds is not None and holds < account.needed:
         most = f"at most {holds}" if holds else "none"
-        return Outcome(name, tier, Verdict.NO_ROOM, f"holds {most} of {_pods(account.needed)}", holds)
+        return Outcome(name, tier, Verdict.NO_CAPACITY, f"holds {most} of {_pods(account.needed)}", holds)
     if name in look.failed:
-        return Outcome(name, tier, Verdict.FAILED, f"tried in vain{_failure(look.failed[name])}", holds)
+        return Outcome(name, tier, Verdict.FAILED, f"tried without success{_failure(look.failed[name])}", holds)
     return Outcome(name, tier, Verdict.WORSE, _worse(account, look, score, holds), holds, score)
 
 
@@ -177,21 +177,21 @@ def _not_looked_at(account: DomainSearchRecord, place: int) -> Outcome:
         return Outcome(name, tier, Verdict.NOT_ALLOWED, f"tier {tier} is not allowed")
     if account.topology is not None and tier < tree.tier_names.get(account.topology.first_tier_name, 0):
         return Outcome(
-            name, tier, Verdict.LEFT_OUT, f"closer than {account.topology.first_tier_name}, which is preferred"
+            name, tier, Verdict.SKIPPED, f"closer than {account.topology.first_tier_name}, which is preferred"
         )
     if account.taken is not None and tier > account.taken.tier:
-        return Outcome(name, tier, Verdict.NOT_NEEDED, "a closer one was found")
+        return Outcome(name, tier, Verdict.LOWER_CHOSEN, "a closer one was found")
     if account.taken is not None and name in account.deprioritized:
-        return Outcome(name, tier, Verdict.LEFT_OUT, "it needs nodes of other shards")
-    return Outcome(name, tier, Verdict.LEFT_OUT, _left_out(account))
+        return Outcome(name, tier, Verdict.SKIPPED, "it needs nodes of other shards")
+    return Outcome(name, tier, Verdict.SKIPPED, _left_out(account))
 
 
 def _left_out(account: DomainSearchRecord) -> str:
     if account.taken is not None and account.taken.kept:
-        return f"the job keeps {account.taken.name}, where it was"
+        return f"the job keeps its previous domain {account.taken.name}"
     if account.has_sub_jobs:
         return "the job has pods elsewhere"
-    return "it has less than the job's minResources in sum" if account.has_minimum else "no plugin offers it"
+    return "its total is below the job's minResources" if account.has_minimum else "not offered by any plugin"
 
 
 def _failure(failure: TaskRefusal | DomainSearchRecord | None) -> str:
@@ -215,17 +215,17 @@ def failure_description(account: DomainSearchRecord) -> str:
     if allowed is not None and allowed < tree.tiers[tree.top - 1]:
         parts.append(f"tiers above {allowed} are not allowed")
     together = "1 more pod" if account.has_sub_jobs and account.needed == 1 else f"the {_pods(account.needed)} it needs"
-    return f"{whose}no domain takes {together}: {'; '.join(parts)}"
+    return f"{whose}no domain fits {together}: {'; '.join(parts)}"
 
 
 def _none_on_offer(account: DomainSearchRecord) -> str:
     if not account.tree:
-        return "no node is in any"
+        return "no node is in any domain"
     if account.has_sub_jobs:
         return "its pods are further apart already"
     if (allowed := highest_allowed(account)) is not None and allowed < account.tree.tiers[0]:
         return f"the lowest tier is {account.tree.tiers[0]}"
-    return "each has less than the job's minResources in sum" if account.has_minimum else "no plugin offers any"
+    return "each total is below the job's minResources" if account.has_minimum else "no domain is offered by any plugin"
 
 
 def _look_in_words(look: Look, tree: HyperNodeTree) -> Iterator[str]:
@@ -238,7 +238,7 @@ def _look_in_words(look: Look, tree: HyperNodeTree) -> Iterator[str]:
     if tried:
         why = next((each for each in look.failed.values() if isinstance(each, DomainSearchRecord)), None)
         verb = "was" if len(tried) == 1 else "were"
-        yield f"{_domains(tried, tree)} {verb} tried in vain{_failure(why)}"
+        yield f"{_domains(tried, tree)} {verb} tried without success{_failure(why)}"
 
 
 def where(account: DomainSearchRecord) -> str:
@@ -250,7 +250,7 @@ def where(account: DomainSearchRecord) -> str:
     name = WHOLE_CLUSTER if place == tree.top else f"{account.taken.name} (tier {account.taken.tier})"
     found = f"{_whose(account)}{_pods(account.placed)} placed in {name}, score {account.score:.1f}"
     if account.taken.kept:
-        found += ", where it was before or was promised room"
+        found += ", its previous or nominated domain"
     passed = [look for look in account.looks if look.domains and look.domains[0].tier < account.taken.tier]
     yielded = "; ".join(_yielded(account, look) for look in passed)
     return f"{found}; {yielded}" if yielded else found
@@ -258,7 +258,7 @@ def where(account: DomainSearchRecord) -> str:
 
 def _yielded(account: DomainSearchRecord, look: Look) -> str:
     kind = _kind(look.domains[0].tier, account.tree)
-    return f"no {kind} would do" if look.failed else f"no {kind} had room for {_pods(account.needed)}"
+    return f"no {kind} fits" if look.failed else f"no {kind} had capacity for {_pods(account.needed)}"
 
 
 def _whose(account: DomainSearchRecord) -> str:

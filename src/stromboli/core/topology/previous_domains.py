@@ -66,13 +66,13 @@ def previous_domain_warnings(session: Session, job: Job) -> list[str]:
     if not job.spec.homes or not _supports_domains(session):
         return []
     lost = lost_domains(session.snapshot.network_of(job), job)
-    return [f"domain {name!r}, where it was, {why}; that is forgotten" for name, why in sorted(lost.items())]
+    return [f"previous domain {name!r} {why}; it is dropped" for name, why in sorted(lost.items())]
 
 
 def describe_placement(session: Session, job: Job) -> str:
     """Describe the domains of a job's placed tasks, or that the constraint has no effect."""
     if not _supports_domains(session):
-        return f"{topology_label(job)} has no effect: no configured plugin knows domains"
+        return f"{topology_label(job)} has no effect: no configured plugin supports network domains"
     tree = session.snapshot.network_of(job)
     homes = ((wish.key, enclosing_domain(tree, session.ledger, wish.tasks)) for wish in wishes_of(job)) if tree else ()
     told = [_describe_domain(tree, job, key, home) for key, home in homes if home is not None]
@@ -88,5 +88,5 @@ def topology_label(job: Job) -> str:
 def _describe_domain(tree: HyperNodeTree, job: Job, key: str, home: int) -> str:
     who = "" if key == job.key else f"sub-group {key.removeprefix(f'{job.key}/')} "
     if home == tree.top:
-        return f"{who}placed across the whole cluster: no domain holds all of it"
+        return f"{who}placed across the whole cluster: no domain fits all of it"
     return f"{who}placed in {tree.name(home)} (tier {tree.tiers[home]})"

@@ -49,7 +49,7 @@ def test_sets_are_read_and_written(text: str, numbers: list[int], written: str) 
 
 @pytest.mark.parametrize("text", ["x", "1-", "-1", "3-1", "0,,1", "4096", "0-99999999999", "1 2", "²", "0x1"])
 def test_what_is_no_set_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no processor and no range of them; write a list such as 0-3,8"):
+    with pytest.raises(ValueError, match="is not a processor or a range; write a list such as 0-3,8"):
         parse_cpus(text)
 
 

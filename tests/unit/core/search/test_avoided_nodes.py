@@ -62,7 +62,7 @@ def test_it_is_told_and_over_when_it_is_over() -> None:
     cluster.avoid(FIRST, "a")
     session = decided(cluster)
     (condition,) = session.statuses["default/first"].conditions
-    assert "1 node(s) refused the pod a short while ago" in condition.message
+    assert "1 node(s) recently rejected the pod" in condition.message
     cluster.stop_avoiding(FIRST, "a")
     assert places(decided(cluster)) == {FIRST: "a", SECOND: "a"}
     assert audit(cluster) == []

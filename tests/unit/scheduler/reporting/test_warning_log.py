@@ -18,7 +18,7 @@ from tests.testing.cases.case import flattened, objects
 from tests.testing.manifests.builders import gang, nodes, queue
 
 WISHES = {"topology": {"mode": "hard", "highestTierAllowed": 1}}
-WARNING = "PodGroup default/{}: networkTopology has no effect: no configured plugin knows domains"
+WARNING = "PodGroup default/{}: networkTopology has no effect: no configured plugin supports network domains"
 
 
 class Watch:

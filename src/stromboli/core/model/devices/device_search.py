@@ -97,7 +97,7 @@ class Search:
     def _fulfil_all(self, claim: int, request: int, wish: Wish, candidates: Sequence[int]) -> bool:
         """Grant all existing devices, every one of them free; impossible for an incomplete pool."""
         if pool := self._ground.unknown_at(self._row):
-            raise NoSolution(f"not all slices of pool {pool} are there")
+            raise NoSolution(f"pool {pool} is incomplete")
         if not candidates or len(self._found[claim]) + len(candidates) > MAX_DEVICES:
             return False
         taken: list[Grant] = []
@@ -144,7 +144,7 @@ class Search:
         """Return the device for the request, if it is available."""
         self._steps -= 1
         if self._steps < 0:
-            raise SearchLimitExceeded("the search for devices took too many steps")
+            raise SearchLimitExceeded("the device search exceeded its limit of steps")
         if not wish.is_admin and not self._is_free(device):
             return None
         fault = self._table.suited[wish.suit].faults.get(device)

@@ -168,18 +168,14 @@ class Ledger:
         columns, saved_columns = self._add_to_nodes(rows, self.effect(task_class, status))
         if self._is_overcommitted(task_class, columns, status):
             self.books[: self.layout.changing, columns] = saved_columns
-            raise LedgerInconsistency(f"{tasks[0].key} and {len(tasks) - 1} more do not fit where they were placed")
+            raise LedgerInconsistency(f"{tasks[0].key} and {len(tasks) - 1} more do not fit on their nodes")
         if task_class.volumes is not None and not self._take_volumes(tasks, rows, status):
             self.books[: self.layout.changing, columns] = saved_columns
-            raise LedgerInconsistency(
-                f"{tasks[0].key} and {len(tasks) - 1} more find no volumes where they were placed"
-            )
+            raise LedgerInconsistency(f"{tasks[0].key} and {len(tasks) - 1} more have no volumes on their nodes")
         if task_class.claims is not None and not self._take_devices(tasks, rows, status):
             self.books[: self.layout.changing, columns] = saved_columns
             self._return_volumes(tasks, rows)
-            raise LedgerInconsistency(
-                f"{tasks[0].key} and {len(tasks) - 1} more find no devices where they were placed"
-            )
+            raise LedgerInconsistency(f"{tasks[0].key} and {len(tasks) - 1} more have no devices on their nodes")
         if status is TaskStatus.PIPELINED:
             self.holds_nominated, self.is_scored_as_used = True, False
         elif task_class.is_scored_higher:
@@ -216,7 +212,7 @@ class Ledger:
     def unpipeline(self, task: Task) -> Entry:
         """Release the capacity of a pipelined task; the task is pending again."""
         if self.status_of(task) is not TaskStatus.PIPELINED:
-            raise LedgerInconsistency(f"{task.key} is {self.status_of(task).word} and holds no room to give up")
+            raise LedgerInconsistency(f"{task.key} is {self.status_of(task).word} and is not pipelined")
         job = self.own(task.job)
         task_class, row = task.task_class, self.row_of(task)
         columns, saved_columns = self._add_to_nodes([row], -self.effect(task_class, TaskStatus.PIPELINED))
@@ -238,12 +234,12 @@ class Ledger:
         as before the eviction.
         """
         if self.status_of(task) is not TaskStatus.RELEASING:
-            raise LedgerInconsistency(f"{task.key} is {self.status_of(task).word}: it needs no room elsewhere")
+            raise LedgerInconsistency(f"{task.key} is {self.status_of(task).word} and cannot be relocated")
         job, task_class, leaving = self.own(task.job), task.task_class, TaskStatus.RELEASING
         columns, saved_columns = self._add_to_nodes([row], self.effect(task_class, TaskStatus.PIPELINED))
         if self._is_overcommitted(task_class, columns, TaskStatus.PIPELINED):
             self.books[: self.layout.changing, columns] = saved_columns
-            raise LedgerInconsistency(f"{task.key} does not fit where it was to go")
+            raise LedgerInconsistency(f"{task.key} does not fit on the target node")
         self.holds_nominated, self.is_scored_as_used = True, False
         entry = Entry(
             job, [task], [row], leaving, leaving, [], [], columns, saved_columns, successors=[_successor(task)]

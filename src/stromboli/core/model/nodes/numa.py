@@ -140,7 +140,7 @@ def parse_cpus(text: str) -> CpuSet:
         found = _RANGE.fullmatch(part.strip())
         first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
         if not first <= last < MAX_PROCESSORS:
-            raise ValueError(f"{part.strip()[:40]!r} is no processor and no range of them; write a list such as 0-3,8")
+            raise ValueError(f"{part.strip()[:40]!r} is not a processor or a range; write a list such as 0-3,8")
         cpus |= (1 << last + 1) - (1 << first)
     return cpus
 

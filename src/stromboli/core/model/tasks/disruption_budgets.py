@@ -33,7 +33,7 @@ class Budgets:
         """Describe why a task may not be evicted."""
         about = self.of_task.get(uid, ())
         if len(about) > 1:
-            return f"{len(about)} disruption budgets are about it ({', '.join(self.names[number] for number in about)})"
+            return f"{len(about)} disruption budgets cover it ({', '.join(self.names[number] for number in about)})"
         return "; ".join(f"disruption budget {self.names[n]} allows {max(self.left[n], 0)} more" for n in about)
 
     def spend(self, uid: str, amount: int = 1) -> None:

@@ -33,13 +33,13 @@ def why_lost(tree: HyperNodeTree, topology: NetworkTopology | None, name: str) -
     """Describe why a domain can no longer be the previous domain; empty if it can."""
     place = tree.index.get(name)
     if place is None:
-        return "is not there any more"
+        return "no longer exists"
     if place == tree.top:
         return "is the whole cluster"
     if topology is not None and topology.hard:
         allowed = tree.tier_names.get(topology.highest_tier_name, topology.highest_tier)
         if allowed is not None and tree.tiers[place] > allowed:
-            return f"is of tier {tree.tiers[place]}, and tiers above {allowed} are not allowed any more"
+            return f"is of tier {tree.tiers[place]}, and tiers above {allowed} are no longer allowed"
     return ""
 
 

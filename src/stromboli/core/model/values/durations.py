@@ -16,7 +16,7 @@ def parse_duration(text: str) -> float:
         raise ValueError(f"{text[:64]!r} is not a duration; write one such as 90s, 30m or 1h30m")
     seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
     if not 0 < seconds <= _LONGEST:
-        raise ValueError(f"{text!r} is not between nothing and a hundred years")
+        raise ValueError(f"{text!r} is not between 0 and 100 years")
     return seconds
 
 

@@ -21,4 +21,4 @@ def compiled(pattern: str) -> re2._Regexp:
         return re2.compile(pattern, options=options)
     except re2.error as error:
         said = error.args[0].decode(errors="replace") if error.args and isinstance(error.args[0], bytes) else str(error)
-        raise ValueError(f"{said}; write it as RE2 understands it") from None
+        raise ValueError(f"{said}; use RE2 syntax") from None

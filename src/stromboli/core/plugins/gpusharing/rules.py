@@ -89,7 +89,7 @@ class GpuShareFilter(NodeFilter):
                 yield Reason(Code.NO_DEVICES, "node(s) had no GPUs with so much memory"), np.flatnonzero(small)
             left &= ~small
         if left.any():
-            yield Reason(Code.DEVICES_TAKEN, "node(s) didn't have enough left of their GPUs"), np.flatnonzero(left)
+            yield Reason(Code.DEVICES_IN_USE, "node(s) didn't have enough left of their GPUs"), np.flatnonzero(left)
 
 
 class WholeGpuFilter(NodeFilter):
@@ -117,7 +117,7 @@ class WholeGpuFilter(NodeFilter):
         return slack if rows.index is None else slack[rows.index]
 
     def refusal(self, task_class: TaskClass) -> Reason:
-        return Reason(Code.DEVICES_TAKEN, "node(s) had only parts of GPUs left that others share")
+        return Reason(Code.DEVICES_IN_USE, "node(s) had only parts of GPUs left that others share")
 
 
 class GpuShareScorer(NodeScorer):

@@ -57,7 +57,7 @@ class ClaimedDevices(NodeFilter):
                     free |= claims.free(wish) >= claims.least(wish)
                 missing, taken = left & ~there, left & there & ~free
                 left &= there & free
-                for code, mask in ((Code.NO_CLAIMED_DEVICE, missing), (Code.CLAIMED_DEVICES_TAKEN, taken)):
+                for code, mask in ((Code.NO_CLAIMED_DEVICE, missing), (Code.CLAIMED_DEVICES_IN_USE, taken)):
                     if mask.any():
                         yield _short_of(code, demand, wishes), np.flatnonzero(mask)
         grouped: dict[str, list[int]] = {}
