@@ -9,9 +9,9 @@ from stromboli.core.model.jobs.job import NetworkTopology
 from stromboli.core.model.topology.hypernodes import TOP
 from stromboli.core.topology.domain_search_records import (
     WHOLE_CLUSTER,
+    DomainOutcome,
     DomainSearchRecord,
-    Outcome,
-    Verdict,
+    DomainVerdict,
     outcomes,
     where,
 )
@@ -43,7 +43,7 @@ def _tier(search: DomainSearchRecord) -> int:
     return tree.tiers[tree.top if taken is None or taken.place is None else taken.place]
 
 
-def _outcome(outcome: Outcome) -> dict[str, Any]:
+def _outcome(outcome: DomainOutcome) -> dict[str, Any]:
     return {
         "domain": outcome.domain,
         "tier": outcome.tier,
@@ -59,7 +59,7 @@ def search_in_lines(search: DomainSearchRecord) -> Iterator[str]:
     yield where(search)
     alike: dict[tuple[int, str], list[str]] = {}
     for each in outcomes(search):
-        if each.verdict is not Verdict.TAKEN:
+        if each.verdict is not DomainVerdict.CHOSEN:
             alike.setdefault((each.tier, each.why), []).append(WHOLE_CLUSTER if each.domain == TOP else each.domain)
     yield from (f"  {_names(names)} (tier {tier}): {why}" for (tier, why), names in alike.items())
     for part in search.parts:

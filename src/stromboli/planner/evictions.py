@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stromboli.core.preemption.report import basic_eviction_record
-from stromboli.core.session.decision_records import EvictionRecord, Objection, PreemptionFailure
+from stromboli.core.session.decision_records import EvictionRecord, PreemptionFailure, RuleObjection
 from stromboli.core.session.session import Session
 
 #: So many examples of an objection are given to programs; the count says how many there are.
@@ -104,7 +104,7 @@ def refusals_as_plain(refusals: Mapping[str, Sequence[PreemptionFailure]]) -> li
     ]
 
 
-def _objections(objections: Sequence[Objection]) -> list[dict[str, Any]]:
+def _objections(objections: Sequence[RuleObjection]) -> list[dict[str, Any]]:
     return [
         {
             "rule": each.rule,

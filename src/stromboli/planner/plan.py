@@ -17,7 +17,7 @@ from stromboli.core.model.tasks.task import OCCUPYING_STATUSES
 from stromboli.core.session.decision_records import DecisionRecords, EvictionRecord, PreemptionFailure
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
-from stromboli.core.session.status import Condition
+from stromboli.core.session.status import JobCondition
 from stromboli.core.session.waiting_reasons import pod_condition
 from stromboli.core.topology.domain_search_records import DomainSearchRecord
 from stromboli.kube import KubeObject
@@ -55,7 +55,7 @@ class GroupPlan:
     ready: int
     pods: int
     waiting: bool
-    conditions: Sequence[Condition] = ()
+    conditions: Sequence[JobCondition] = ()
     reasons: Sequence[str] = ()
     codes: Sequence[str] = ()
     #: How many of its pods stand on each node.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stromboli.core.session.status import Condition
+from stromboli.core.session.status import JobCondition
 from stromboli.planner.evictions import account_as_plain, refusals_as_plain
 from stromboli.planner.plan import CyclePlan, GroupPlan, Plan, QueuePlan
 
@@ -50,7 +50,7 @@ def _group(group: GroupPlan) -> dict[str, Any]:
     }
 
 
-def condition_as_plain(condition: Condition) -> dict[str, str]:
+def condition_as_plain(condition: JobCondition) -> dict[str, str]:
     return {
         "type": condition.type,
         "status": condition.status,

@@ -11,7 +11,7 @@ import numpy as np
 from stromboli import kube
 from stromboli.cluster.objects.nodes import MANY_PODS
 from stromboli.core.model.nodes.amounts import Block
-from stromboli.core.model.nodes.shards import Belonging
+from stromboli.core.model.nodes.shards import ShardMembership
 from stromboli.core.model.nodes.table import Mask
 from stromboli.core.model.resources.resources import PODS
 from stromboli.core.model.snapshot import Snapshot
@@ -88,11 +88,11 @@ class _Look:
         self._snapshot = snapshot
         self._tree = tree
         layout, books, size = snapshot.layout, snapshot.books, snapshot.layout.resources
-        excluded_nodes = Belonging.EXCLUDED
+        excluded_nodes = ShardMembership.EXCLUDED
         takes_pods = snapshot.nodes.where(
             lambda node: node.ready and not node.unschedulable and node.belonging is not excluded_nodes
         )
-        ours = snapshot.nodes.where(lambda node: node.belonging is Belonging.OURS)
+        ours = snapshot.nodes.where(lambda node: node.belonging is ShardMembership.OURS)
         self._ours = self._tree.sums(ours.astype(np.int64)) if is_sharded else None
         idle = np.maximum(books[layout.idle : layout.idle + size], 0)
         self._capacity = self._sums(books[layout.allocatable : layout.allocatable + size])

@@ -15,7 +15,7 @@ from stromboli.core.config.plugin import Event, Plugin
 from stromboli.core.model.ledger.ledger import LedgerInconsistency
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.session.session import Session
-from stromboli.core.session.statement import Plan, Statement
+from stromboli.core.session.statement import SavedStatement, Statement
 from tests.properties.cycle.auditor import HELD, Auditor
 from tests.testing.random_clusters import objects
 from tests.testing.random_clusters.effort import examples
@@ -200,7 +200,7 @@ class Books(RuleBasedStateMachine):
         plan = self.youngest.statement.save()
         self.youngest.statement.discard()
         self.youngest.statement, self.youngest.moments = self.session.statement(), self.youngest.moments[:1]
-        done_before = self.youngest.statement.recover(Plan(plan.operations[-1:]))
+        done_before = self.youngest.statement.recover(SavedStatement(plan.operations[-1:]))
         before, count = self.ledger.fingerprint(), len(self.youngest.statement.operations)
         if done_before:
             assert not self.youngest.statement.recover(plan)

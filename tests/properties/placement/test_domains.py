@@ -18,9 +18,9 @@ from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.topology.hypernodes import HyperNode, HyperNodeTree
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
-from stromboli.core.session.statement import Plan, Statement
+from stromboli.core.session.statement import SavedStatement, Statement
 from stromboli.core.topology.domain_capacity import DomainCapacity
-from stromboli.core.topology.domain_search_records import DomainSearchRecord, Look
+from stromboli.core.topology.domain_search_records import DomainEvaluation, DomainSearchRecord
 from stromboli.core.topology.domain_sums import DomainSums, IdleAmounts
 from stromboli.planner.virtual_cluster import World
 from tests.testing.cases.case import BUILT_IN, Case, configuration, objects
@@ -35,9 +35,9 @@ class TryingAll(DomainSearch):
     """Tries every domain of a group, and takes the best of those that would do."""
 
     def _place_in_best(
-        self, statement: Statement, tasks: Sequence[Task], account: DomainSearchRecord, look: Look
+        self, statement: Statement, tasks: Sequence[Task], account: DomainSearchRecord, look: DomainEvaluation
     ) -> bool:
-        plans: dict[str, Plan] = {}
+        plans: dict[str, SavedStatement] = {}
         for domain in look.domains:
             self._place_inside(statement, tasks, domain, account.needed)
             if self._can_start(statement):

@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 from stromboli.cluster.audit.auditor import audit
 from stromboli.core.model.devices.claims import (
     NO_CLAIMS,
-    Capacity,
+    CapacityAmount,
     ClaimDemand,
     Constraint,
     Device,
+    DeviceAlternative,
     DeviceCriteria,
     DeviceName,
-    Wish,
 )
 from stromboli.core.model.devices.device_search import Search, SearchLimitExceeded
 from stromboli.core.model.devices.device_table import DeviceTable, Grant, MatchingDevices
@@ -78,7 +78,7 @@ class Drawn:
                 DeviceName("d", "n", str(number)),
                 node="n",
                 attributes={"board": board} if board else {},
-                capacity={"d/part": Capacity(part)} if part else {},
+                capacity={"d/part": CapacityAmount(part)} if part else {},
                 counters=((COUNTER, takes),) if takes else (),
                 is_shared=bool(part),
             )
@@ -94,7 +94,7 @@ class Drawn:
                 portions = (("d/part", 1),) if self.parts[number] else ()
                 self.use.add([Grant(number, "other", portions=portions)], 1)
 
-    def is_valid(self, demand: ClaimDemand, chosen: Sequence[tuple[Wish, Sequence[int]]]) -> bool:
+    def is_valid(self, demand: ClaimDemand, chosen: Sequence[tuple[DeviceAlternative, Sequence[int]]]) -> bool:
         times: Counter[int] = Counter()
         parts: Counter[int] = Counter()
         for wish, devices in chosen:
@@ -112,13 +112,13 @@ class Drawn:
         users = int(self.use.users[number])
         return parts + users <= self.parts[number] if self.parts[number] else times + users <= 1
 
-    def _holds(self, constraint: Constraint, chosen: Sequence[tuple[Wish, Sequence[int]]]) -> bool:
+    def _holds(self, constraint: Constraint, chosen: Sequence[tuple[DeviceAlternative, Sequence[int]]]) -> bool:
         values = [self.boards[number] for wish, devices in chosen if constraint.applies_to(wish) for number in devices]
         if constraint.is_distinct:
             return all(values) and len(set(values)) == len(values)
         return all(values) and len(set(values)) <= 1
 
-    def everything(self, demand: ClaimDemand) -> Iterator[list[tuple[Wish, Sequence[int]]]]:
+    def everything(self, demand: ClaimDemand) -> Iterator[list[tuple[DeviceAlternative, Sequence[int]]]]:
         """All ways to give devices to requests, sensible or not."""
         numbers = range(len(self.boards))
         for ways in product(*demand.requests):
@@ -146,7 +146,7 @@ offers = st.builds(
     st.integers(0, 4),
 )
 wishes = st.builds(
-    lambda suit, count, everything, admin, part: Wish(
+    lambda suit, count, everything, admin, part: DeviceAlternative(
         "", "c", suit, count, takes_all=everything, is_admin=admin, capacity=(("part", part),) if part else ()
     ),
     st.sampled_from([EVERY, SOME]), st.integers(1, 2), st.sampled_from([False, False, False, True]),
@@ -158,10 +158,10 @@ constraints = st.lists(
 )
 
 
-def demand_of(ways: list[list[Wish]], bonds: list[Constraint]) -> ClaimDemand:
-    def named(request: int, way: int, wish: Wish) -> Wish:
+def demand_of(ways: list[list[DeviceAlternative]], bonds: list[Constraint]) -> ClaimDemand:
+    def named(request: int, way: int, wish: DeviceAlternative) -> DeviceAlternative:
         name = f"r{request}/w{way}"
-        return Wish(name, "c", wish.suit, wish.count, wish.takes_all, wish.is_admin, wish.capacity)
+        return DeviceAlternative(name, "c", wish.suit, wish.count, wish.takes_all, wish.is_admin, wish.capacity)
 
     requests = [tuple(named(r, w, wish) for w, wish in enumerate(each)) for r, each in enumerate(ways)]
     return ClaimDemand("claim", 0, tuple(requests), tuple(bonds))
@@ -187,7 +187,7 @@ def test_whatever_can_be_had_is_found(drawn: Drawn, demand: ClaimDemand) -> None
 
 def test_a_search_that_takes_too_long_is_given_up() -> None:
     drawn = Drawn(["x", "y"] * 8, [0] * 16, [0] * 16, [True] * 16, [False] * 16, 0)
-    ways = [[Wish("", "c", EVERY, 4)], [Wish("", "c", EVERY, 4)]]
+    ways = [[DeviceAlternative("", "c", EVERY, 4)], [DeviceAlternative("", "c", EVERY, 4)]]
     demand = demand_of(ways, [Constraint("board", ("r0",)), Constraint("nothing", ("r1",))])
     with pytest.raises(SearchLimitExceeded):
         Search(drawn.table, NODES, 0, [drawn.use], most=500).find([demand])

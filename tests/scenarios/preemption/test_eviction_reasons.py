@@ -9,7 +9,7 @@ import pytest
 
 from stromboli.core.config.plugin import Plugin, Victims
 from stromboli.core.model.tasks.task import Task
-from stromboli.core.session.decision_records import EvictionRecord, Objection
+from stromboli.core.session.decision_records import EvictionRecord, RuleObjection
 from stromboli.planner.plan import Plan
 from tests.testing.cases.case import Case, configuration, plugin
 from tests.testing.cases.probe_plugins import probe
@@ -112,7 +112,7 @@ def _right(account: EvictionRecord) -> str:
     return f"{decisive.plugin}: {decisive.right}" if decisive else ""
 
 
-def _objections(objections: Sequence[Objection]) -> dict[str, tuple[list[str], str]]:
+def _objections(objections: Sequence[RuleObjection]) -> dict[str, tuple[list[str], str]]:
     return {each.rule: ([short(name) for name in each.objects], each.why) for each in objections}
 
 

@@ -136,8 +136,8 @@ BAD_TREES = [
                                 f"characters; {LEFT_OUT}"]),
     close("a pattern that only others understand", [*TWO, hyper_node("x", 1, matching("^(?=a)"), *named("a"))],
           gang(2, 2, topology=HARD_RACK), binds="ab", warnings=[
-              "HyperNode x: spec.members[0].selector.regexMatch.pattern: invalid perl operator: (?=; write it as RE2 "
-              f"understands it; {LEFT_OUT}"]),
+              "HyperNode x: spec.members[0].selector.regexMatch.pattern: invalid perl operator: (?=; use RE2 syntax; "
+              f"{LEFT_OUT}"]),
     close("an unknown expression", [*TWO, hyper_node("x", 1, {"type": "Node", "selector": {"labelMatch": {
           "matchExpressions": [{"key": "k", "operator": "Like"}]}}}, *named("a"))],
           gang(2, 2, topology=HARD_RACK), binds="ab", warnings=[
@@ -145,8 +145,8 @@ BAD_TREES = [
               f"NotIn, Exists, DoesNotExist; {LEFT_OUT}"]),
     close("one bad member of many", [*nodes(2, 3), node("d", 2, labels={"rack": "r"}), hyper_node("x", 1, *named("a"),
           matching("("), labelled(rack="r"), *named("zz", "c"))], gang(3, 2, topology=HARD_RACK), binds="acd",
-          warnings=["HyperNode x: spec.members[1].selector.regexMatch.pattern: missing ): (; write it as RE2 "
-                    f"understands it; {LEFT_OUT}",
+          warnings=["HyperNode x: spec.members[1].selector.regexMatch.pattern: missing ): (; use RE2 syntax; "
+                    f"{LEFT_OUT}",
                     f"HyperNode x: spec.members[3].selector.exactMatch.name: there is no node 'zz'; {LEFT_OUT}"]),
 ]  # fmt: skip
 

@@ -142,8 +142,8 @@ MISTAKES = [
               "HyperNode odd: no node is in it; nothing is placed there"]),
     close("a pattern that is none", [*network(2, "ab"), hyper_node("odd", 1, matching("("), *named("a"))],
           gang(2, cpu=2, topology=HARD_RACK), binds="ab", warnings=[
-              "HyperNode odd: spec.members[0].selector.regexMatch.pattern: missing ): (; write it as RE2 understands "
-              f"it; {LEFT_OUT}"]),
+              "HyperNode odd: spec.members[0].selector.regexMatch.pattern: missing ): (; use RE2 syntax; "
+              f"{LEFT_OUT}"]),
     close("a pattern with catastrophic backtracking", [node("a" * 40 + "b", 2), *network(2, "cd"),
           hyper_node("odd", 1, matching("^(a+)+$"))], gang(2, cpu=2, topology=HARD_RACK), binds="cd",
           warnings=["HyperNode odd: no node is in it; nothing is placed there"]),

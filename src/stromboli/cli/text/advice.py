@@ -16,7 +16,7 @@ from stromboli.planner.evictions import describe_consents
 from stromboli.planner.explanation import EVICTED
 
 if TYPE_CHECKING:
-    from stromboli.core.session.decision_records import EvictionRecord, Objection, PreemptionFailure
+    from stromboli.core.session.decision_records import EvictionRecord, PreemptionFailure, RuleObjection
     from stromboli.planner.advice import Advice
     from stromboli.planner.class_explanation import ClassExplanation, NodeRefusal
     from stromboli.planner.explanation import Ahead, Explanation, Finding, QueueShareReport
@@ -123,7 +123,7 @@ def _refusals(refusals: Sequence[PreemptionFailure]) -> Iterator[str]:
             yield f"  {refusal.reason.detail.removeprefix(f'{refusal.action}: ')}"
 
 
-def _objection(objection: Objection) -> str:
+def _objection(objection: RuleObjection) -> str:
     return f"{len(objection.objects)} ({objection.rule}): {_names(objection.objects)}: {objection.why}"
 
 

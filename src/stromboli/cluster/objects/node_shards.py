@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from stromboli.core.model.nodes.shards import Belonging, ShardChoice
+from stromboli.core.model.nodes.shards import ShardChoice, ShardMembership
 from stromboli.kube.objects.shards import NodeShard
 
 #: Maximum number of names in a warning; the object has the full list.
@@ -67,14 +67,14 @@ class NodeShards:
             return node in self._desired
         return choice.selector.matches(labels)
 
-    def belonging(self, node: str, labels: Mapping[str, str]) -> Belonging:
+    def belonging(self, node: str, labels: Mapping[str, str]) -> ShardMembership:
         if self.choice is None:
-            return Belonging.OURS
+            return ShardMembership.OURS
         if self.granted is not None:
             is_ours = node in self.granted
         else:
             is_ours = node not in self._used_by_others and self.wants(node, labels)
-        return Belonging.OURS if is_ours else self.choice.outside
+        return ShardMembership.OURS if is_ours else self.choice.outside
 
     def warnings(self, nodes: Collection[str]) -> list[str]:
         """What is wrong with the shard, given the nodes that exist."""

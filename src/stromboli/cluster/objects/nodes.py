@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from stromboli import kube
 from stromboli.cluster.objects.pods.constraints import TAINT_EFFECTS, check_choice
 from stromboli.core.model.nodes.numa import Processors
-from stromboli.core.model.nodes.shards import Belonging
+from stromboli.core.model.nodes.shards import ShardMembership
 from stromboli.core.model.nodes.table import Node, Taint
 from stromboli.core.model.resources.resources import CPU, MAX_PER_NODE, MEMORY, PODS, ResourceAxis
 
@@ -17,7 +17,7 @@ _PASSING = ("volcano.sh/node-vgpu-handshake", "volcano.sh/mutex.lock", "hami.io/
 
 
 def node_facts(
-    node: kube.KubeNode, processors: Processors | None = None, belonging: Belonging = Belonging.OURS
+    node: kube.KubeNode, processors: Processors | None = None, belonging: ShardMembership = ShardMembership.OURS
 ) -> Node:
     spec, status = node.spec, node.status
     ready = [c.status for c in status.conditions or () if c.type == "Ready"]

@@ -52,7 +52,7 @@ def _places(details: Mapping[str, CpuPlace]) -> tuple[Processor, ...]:
     places = []
     for name, place in details.items():
         if not (name.isdecimal() and name.isascii() and len(name) < 6 and int(name) < MAX_PROCESSORS):
-            raise ValueError(f"spec.cpuDetail.{name[:40]}: is no processor; write numbers below {MAX_PROCESSORS}")
+            raise ValueError(f"spec.cpuDetail.{name[:40]}: is not a processor; write numbers below {MAX_PROCESSORS}")
         where = (place.numa, place.socket, place.core)
         for field, value in zip(("numa", "socket", "core"), where, strict=True):
             if value is None or value < 0:

@@ -6,19 +6,19 @@ from collections.abc import Mapping
 
 from stromboli.cluster.objects.pods.device_requests import assignments_in
 from stromboli.cluster.objects.pods.pods import PodRecord
-from stromboli.core.model.devices.shared_devices import DeviceClaim, DeviceClaims
+from stromboli.core.model.devices.shared_devices import DeviceUser, DeviceUsers
 
 
 class DeviceAssignments:
     """Pods on nodes with assigned devices. Updated pod by pod; a returned mapping never changes."""
 
     def __init__(self) -> None:
-        self._claims: dict[str, dict[str, DeviceClaim]] = {}
+        self._claims: dict[str, dict[str, DeviceUser]] = {}
         self._nodes: dict[str, str] = {}
         #: The last returned mapping, until something changes.
-        self._handed_out: DeviceClaims | None = None
+        self._handed_out: DeviceUsers | None = None
 
-    def claims(self) -> DeviceClaims:
+    def claims(self) -> DeviceUsers:
         if self._handed_out is None:
             self._handed_out = dict(self._claims)
         return self._handed_out
@@ -30,7 +30,7 @@ class DeviceAssignments:
         if not said:
             return
         wishes = record.facts.devices if record.facts else None
-        claim = DeviceClaim(metadata.uid, record.pod.key, record.job, said, metadata.labels or {}, wishes, leaving)
+        claim = DeviceUser(metadata.uid, record.pod.key, record.job, said, metadata.labels or {}, wishes, leaving)
         self._claims[node] = {**self._claims.get(node, {}), metadata.uid: claim}
         self._nodes[metadata.uid] = node
         self._handed_out = None

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stromboli.core.model.devices.claim_allocator import ClaimState
-from stromboli.core.model.devices.shared_devices import DeviceClaims
+from stromboli.core.model.devices.shared_devices import DeviceUsers
 from stromboli.core.model.jobs.eviction_history import PastEviction
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.jobs.reservation import Reservation
@@ -69,7 +69,7 @@ class Snapshot:
     #: Reserved capacity by job, from the last cycle.
     reservations: Mapping[str, Reservation] = field(default_factory=dict)
     #: Pods with assigned devices, by node.
-    device_claims: DeviceClaims = field(default_factory=dict)
+    device_claims: DeviceUsers = field(default_factory=dict)
     #: Contents of the ConfigMaps that plugins read, by namespace and name.
     config_maps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     #: Measured usage of nodes; None if unavailable.

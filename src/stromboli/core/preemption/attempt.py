@@ -12,7 +12,7 @@ from stromboli.core.preemption.report import Look
 from stromboli.core.preemption.selection import VictimSelection
 from stromboli.core.preemption.units import EvictionUnit
 from stromboli.core.session.decision_records import EvictionRecord, PreemptionFailure
-from stromboli.core.session.statement import Plan, Statement
+from stromboli.core.session.statement import SavedStatement, Statement
 
 
 class Mark(NamedTuple):
@@ -27,7 +27,7 @@ class Mark(NamedTuple):
 class AttemptResult:
     """The operations since a mark, to be repeated."""
 
-    plan: Plan
+    plan: SavedStatement
     units: list[EvictionUnit]
     places: int
     accounts: dict[str, EvictionRecord]

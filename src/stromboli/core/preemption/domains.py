@@ -16,7 +16,7 @@ from stromboli.core.preemption.attempt import AttemptResult, PreemptionAttempt
 from stromboli.core.preemption.candidates import CandidatePool
 from stromboli.core.preemption.cost import Cost, CostComparison
 from stromboli.core.session.session import Session
-from stromboli.core.session.statement import Kind
+from stromboli.core.session.statement import OperationKind
 from stromboli.core.topology.sub_jobs import needed_by
 
 #: The number of suitable domains to compare for a job or a sub-job.
@@ -127,6 +127,6 @@ def place_in_cheapest(
 
 
 def _cost(session: Session, part: AttemptResult, comparison: CostComparison) -> Cost:
-    victims = {each.tasks[0].uid: each.tasks[0] for each in part.plan.operations if each.kind is Kind.EVICT}
+    victims = {each.tasks[0].uid: each.tasks[0] for each in part.plan.operations if each.kind is OperationKind.EVICT}
     top = max((unit.grade for unit in part.units if unit.tasks[0].uid in victims), default=())
     return comparison.cost(session, top, list(victims.values()))

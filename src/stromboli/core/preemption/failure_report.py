@@ -12,7 +12,7 @@ from stromboli.core.preemption.candidates import CandidatePool, VictimCandidate
 from stromboli.core.preemption.plugin_verdict import PluginVerdict, ask_plugins, grouped
 from stromboli.core.preemption.rules import PreemptionRules
 from stromboli.core.preemption.units import UnitBuilder
-from stromboli.core.session.decision_records import Objection, PreemptionFailure
+from stromboli.core.session.decision_records import PreemptionFailure, RuleObjection
 from stromboli.core.session.session import Session
 from stromboli.core.session.waiting_reasons import counted
 
@@ -30,7 +30,7 @@ UNRECLAIMABLE_QUEUE = "reclaimable-queue"
 _Reason = tuple[str, Callable[[], str], str]
 
 
-def summarize_objections(objections: Sequence[Objection]) -> str:
+def summarize_objections(objections: Sequence[RuleObjection]) -> str:
     """`priority protects 2 (default/a: priority 100 is not below 100)`."""
     return ", ".join(f"{each.rule} protects {len(each.objects)} ({each.objects[0]}: {each.why})" for each in objections)
 
@@ -48,7 +48,9 @@ class FailureReport:
         """The rules against it, in the state in which `placed` other tasks of its job have their capacity."""
         if preemptor.never_preempts:
             detail = f"{preemptor.key} has preemptionPolicy Never"
-            return self._refusal(preemptor, Code.NEVER_PREEMPTS, detail, Objection(POLICY, detail, (preemptor.key,)))
+            return self._refusal(
+                preemptor, Code.NEVER_PREEMPTS, detail, RuleObjection(POLICY, detail, (preemptor.key,))
+            )
         job = self._session.jobs[preemptor.job]
         candidates = list(islice(self._pool.all_candidates(job), _MAX_CANDIDATES))
         if not candidates:
@@ -63,7 +65,7 @@ class FailureReport:
         detail = "no allowed domain has enough capacity, even without all preemptable pods"
         return self._refusal(preemptor, Code.PREEMPTION_INSUFFICIENT, detail)
 
-    def _refusal(self, preemptor: Task, code: Code, detail: str, *objections: Objection) -> PreemptionFailure:
+    def _refusal(self, preemptor: Task, code: Code, detail: str, *objections: RuleObjection) -> PreemptionFailure:
         return PreemptionFailure(
             self._rules.action, preemptor.key, Reason(code, f"{self._rules.action}: {detail}"), objections
         )
@@ -107,7 +109,7 @@ class FailureReport:
 
     def _details(
         self, preemptor: Task, allowed: Sequence[VictimCandidate], protected: Sequence[_Reason]
-    ) -> tuple[Objection, ...]:
+    ) -> tuple[RuleObjection, ...]:
         """The victims that are protected after all, and why nodes still reject the preemptor. Empty without records."""
         if self._session.accounts is None:
             return ()

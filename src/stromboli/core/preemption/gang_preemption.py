@@ -28,7 +28,7 @@ from stromboli.core.preemption.units import EvictionUnit, UnitBuilder
 from stromboli.core.preemption.whole_gangs import Need, WholeGangs, need_of
 from stromboli.core.session.decision_records import PreemptionFailure
 from stromboli.core.session.session import Session
-from stromboli.core.session.statement import Kind
+from stromboli.core.session.statement import OperationKind
 from stromboli.core.topology.sub_jobs import sub_jobs_by_need
 
 #: The label or annotation of a PodGroup.
@@ -199,17 +199,19 @@ class GangPreemption:
     def _nominate(self, attempt: PreemptionAttempt) -> None:
         """Nominate all pods of the gang for the capacity of the victims."""
         kinds = {operation.kind for operation in attempt.statement.operations}
-        attempt.places = attempt.places if Kind.EVICT in kinds else 0
+        attempt.places = attempt.places if OperationKind.EVICT in kinds else 0
         for operation in attempt.statement.operations:
-            operation.after_eviction = operation.kind is Kind.PIPELINE
+            operation.after_eviction = operation.kind is OperationKind.PIPELINE
         if attempt.accounts:
             self._record_capacity_receivers(attempt)
 
     def _record_capacity_receivers(self, attempt: PreemptionAttempt) -> None:
         """Complete the records of gangs: the pod that gets the capacity of a member, or any pod of the preemptor."""
         operations, names = attempt.statement.operations, self._session.nodes.names
-        receivers = {each.entry.rows[0]: each.entry.tasks[0] for each in operations if each.kind is Kind.PIPELINE}
-        for entry in [each.entry for each in operations if each.kind is Kind.EVICT]:
+        receivers = {
+            each.entry.rows[0]: each.entry.tasks[0] for each in operations if each.kind is OperationKind.PIPELINE
+        }
+        for entry in [each.entry for each in operations if each.kind is OperationKind.EVICT]:
             uid, row = entry.tasks[0].uid, entry.rows[0]
             account = attempt.accounts[uid]
             if not account.preemptor_pod:

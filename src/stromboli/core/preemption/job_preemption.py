@@ -23,7 +23,7 @@ from stromboli.core.preemption.report import EvictionReport
 from stromboli.core.preemption.rules import PreemptionRules
 from stromboli.core.preemption.selection import NodePreemptionPlan, VictimSelection
 from stromboli.core.preemption.units import EvictionUnit, UnitBuilder
-from stromboli.core.session.decision_records import DecisionRecords, EvictionRecord, Objection, PreemptionFailure
+from stromboli.core.session.decision_records import DecisionRecords, EvictionRecord, PreemptionFailure, RuleObjection
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import Statement
 from stromboli.core.topology.sub_jobs import sub_jobs_by_need
@@ -226,7 +226,7 @@ class Preemption:
             return
         refusal = self._rules.may_preempt(task) or self._session.pre_predicate(task.task_class)
         if refusal is not None:
-            objection = Objection(refusal.code.value, refusal.detail, (task.key,))
+            objection = RuleObjection(refusal.code.value, refusal.detail, (task.key,))
             attempt.refusal = attempt.refusal or PreemptionFailure(self._rules.action, task.key, refusal, (objection,))
         elif self._find_capacity(attempt, task):
             return

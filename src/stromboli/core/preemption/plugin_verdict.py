@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from stromboli.core.config.combining import Answer
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.preemption.rules import PreemptionRules
-from stromboli.core.session.decision_records import Objection, PluginApproval
+from stromboli.core.session.decision_records import PluginApproval, RuleObjection
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 
@@ -126,7 +126,7 @@ def plugin_message(message: Answer, preemptor: Task, victim: Task) -> str:
         return f"(reason unavailable: {type(error).__name__}: {error})"
 
 
-def grouped(reasons: Iterable[tuple[str, Callable[[], str], str]]) -> tuple[Objection, ...]:
+def grouped(reasons: Iterable[tuple[str, Callable[[], str], str]]) -> tuple[RuleObjection, ...]:
     """Objections out of (rule, message, object), the commonest rule first. The message is computed once per rule."""
     objects: dict[str, list[str]] = {}
     whys: dict[str, str] = {}
@@ -135,4 +135,4 @@ def grouped(reasons: Iterable[tuple[str, Callable[[], str], str]]) -> tuple[Obje
             whys[rule] = message()
         objects.setdefault(rule, []).append(name)
     order = sorted(objects, key=lambda rule: -len(objects[rule]))
-    return tuple(Objection(rule, whys[rule], tuple(objects[rule])) for rule in order)
+    return tuple(RuleObjection(rule, whys[rule], tuple(objects[rule])) for rule in order)

@@ -9,7 +9,7 @@ from stromboli.core.model.tasks.task import Task
 from stromboli.core.preemption.selection import VictimSelection
 from stromboli.core.preemption.units import EvictionUnit
 from stromboli.core.session.session import Session
-from stromboli.core.session.statement import Kind, Plan, Statement
+from stromboli.core.session.statement import OperationKind, SavedStatement, Statement
 
 
 def prune(session: Session, statement: Statement, selection: VictimSelection, units: Sequence[EvictionUnit]) -> None:
@@ -66,15 +66,17 @@ def _try_without(
     return False
 
 
-def _replayed(statement: Statement, selection: VictimSelection, plan: Plan, protected: Collection[str]) -> bool:
+def _replayed(
+    statement: Statement, selection: VictimSelection, plan: SavedStatement, protected: Collection[str]
+) -> bool:
     """Repeat all operations except these evictions; report whether every preemptor still gets its place. All evictions
     come first, as the first preemptor may get the capacity of the last victim.
     """
     for saved in plan.operations:
-        if saved.kind is Kind.EVICT and saved.tasks[0].uid not in protected:
+        if saved.kind is OperationKind.EVICT and saved.tasks[0].uid not in protected:
             statement.evict(saved.tasks[0], saved.reason, saved.preemptor)
     for saved in plan.operations:
-        if saved.kind is not Kind.EVICT:
+        if saved.kind is not OperationKind.EVICT:
             task, row = saved.tasks[0], saved.rows[0]
             if not selection.takes(task, row):
                 return False

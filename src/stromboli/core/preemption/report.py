@@ -15,7 +15,7 @@ from stromboli.core.preemption.plugin_verdict import PluginVerdict, ask_plugins,
 from stromboli.core.preemption.rules import PreemptionRules
 from stromboli.core.preemption.selection import NodePreemptionPlan, VictimSelection
 from stromboli.core.preemption.units import EvictionUnit, UnitBuilder
-from stromboli.core.session.decision_records import DecisionRecords, EvictionRecord, Objection, RejectedNode
+from stromboli.core.session.decision_records import DecisionRecords, EvictionRecord, RejectedNode, RuleObjection
 from stromboli.core.session.session import Eviction, Session
 from stromboli.core.session.waiting_reasons import counted
 
@@ -89,7 +89,7 @@ class EvictionReport:
         plan: NodePreemptionPlan,
         victim: Task,
         verdict: PluginVerdict,
-        protected: tuple[Objection, ...],
+        protected: tuple[RuleObjection, ...],
         considered: tuple[RejectedNode, ...],
     ) -> EvictionRecord:
         unit = next(unit for unit in plan.units if victim in unit.tasks)

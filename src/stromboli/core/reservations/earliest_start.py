@@ -16,7 +16,7 @@ from stromboli.core.model.nodes.amounts import Block
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.reservations.calendar import Booking, Calendar
-from stromboli.core.session.statement import Plan
+from stromboli.core.session.statement import SavedStatement
 
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _PATIENCE = 8
 
 
-class Making:
+class EarliestStart:
     """The search for one job's reservation. `plan` tries to place the job in the current ledger and leaves no trace."""
 
     def __init__(
@@ -35,7 +35,7 @@ class Making:
         job: Job,
         tasks: Sequence[Task],
         run_time: float,
-        plan: Callable[[], Plan | None],
+        plan: Callable[[], SavedStatement | None],
     ) -> None:
         self._session = session
         self._calendar = calendar

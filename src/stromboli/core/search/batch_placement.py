@@ -15,7 +15,7 @@ import numpy as np
 
 from stromboli.core.model.nodes.table import Index, Vector
 from stromboli.core.search.class_view import REFUSED, ClassView
-from stromboli.core.search.lookahead import Ahead
+from stromboli.core.search.lookahead import Lookahead
 from stromboli.core.search.ranking import Ranking
 
 #: Up to this many copies the first evaluation has the full depth.
@@ -32,7 +32,7 @@ def place_copies(view: ClassView, ranking: Ranking, wanted: int, inside: Index |
     if inside is not None and not len(inside):
         return []
     if inside is not None and wanted <= _FEW:
-        view.ahead = view.ahead or Ahead()
+        view.ahead = view.ahead or Lookahead()
         return view.ahead.place(view, ranking, wanted, inside)
     rows = ranking.best(wanted) if inside is None else inside[Ranking(ranking.scores[inside]).best(wanted)]
     if not len(rows):

@@ -18,7 +18,7 @@ from stromboli.core.model.nodes.table import Index, Mask, Vector
 from stromboli.core.model.reasons import Reason
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.search.avoided_nodes import AVOIDED_NODES
-from stromboli.core.search.lookahead import Ahead
+from stromboli.core.search.lookahead import Lookahead
 from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer
 from stromboli.core.search.ranking import Ranking, ranking_of
 from stromboli.core.search.shard_filter import SHARD_FILTER
@@ -92,7 +92,7 @@ class ClassView:
         self.cluster_scorers = [rule for rule in scorers if rule.locality is Locality.CLUSTER]
         self.ranking: Ranking | None = None
         #: Scores of further copies, once some were placed inside a domain.
-        self.ahead: Ahead | None = None
+        self.ahead: Lookahead | None = None
         #: Position in the ledger's log up to which the scores are valid.
         self.fresh = 0
         #: Copies that fit when the class was last refused, why not more, and the ledger's `freed` at that time.

@@ -24,7 +24,7 @@ _DEPTH = 8
 _WIDTH = 128
 
 
-class Ahead:
+class Lookahead:
     """Scores of further copies by node, the next one last."""
 
     __slots__ = ("_next_domain",)

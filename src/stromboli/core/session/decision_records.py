@@ -28,7 +28,7 @@ class PluginApproval:
 
 
 @dataclass(frozen=True, slots=True)
-class Objection:
+class RuleObjection:
     """What makes some objects unusable: a plugin by its name, or a preemption rule."""
 
     rule: str
@@ -64,7 +64,7 @@ class EvictionRecord:
     #: Whether its whole gang is evicted because it cannot run without this pod.
     with_gang: bool = False
     #: Protected pods on the preemptor's node.
-    protected: tuple[Objection, ...] = ()
+    protected: tuple[RuleObjection, ...] = ()
     considered: tuple[RejectedNode, ...] = ()
     #: Description by the action itself.
     note: str = ""
@@ -81,7 +81,7 @@ class PreemptionFailure:
     action: str
     pod: str
     reason: Reason
-    objections: tuple[Objection, ...] = ()
+    objections: tuple[RuleObjection, ...] = ()
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from stromboli.core.session.session import Session
 
 
-class Room(NamedTuple):
+class Nomination(NamedTuple):
     task: Task
     row: int
 
@@ -29,7 +29,7 @@ class NominatedCapacity:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._held: dict[str, list[Room]] = {}
+        self._held: dict[str, list[Nomination]] = {}
         #: Pairs of preemptor and victim jobs from recent cycles.
         self._preempted_by = {(taking.preemptor, taking.victim) for taking in session.snapshot.eviction_history}
         nominated = [room for job in session.waiting for room in self._promised_to(job)]
@@ -43,7 +43,7 @@ class NominatedCapacity:
         """Report whether some of it belongs to the job."""
         return job.key in self._held
 
-    def _promised_to(self, job: Job) -> Iterator[Room]:
+    def _promised_to(self, job: Job) -> Iterator[Nomination]:
         if job.phase == "Pending":
             return
         index, codes = self._session.nodes.index, self._session.ledger.codes
@@ -51,9 +51,9 @@ class NominatedCapacity:
             if task.nominated_node and not codes[task.row] and not task.held_back and not task.task_class.best_effort:
                 row = index.get(task.nominated_node)
                 if row is not None:
-                    yield Room(task, row)
+                    yield Nomination(task, row)
 
-    def _hold_first(self, rooms: Sequence[Room]) -> None:
+    def _hold_first(self, rooms: Sequence[Nomination]) -> None:
         """Nominate the capacity of all jobs that may be served, highest priority first."""
         session = self._session
         jobs = {room.task.job: session.jobs[room.task.job] for room in rooms}
@@ -63,7 +63,7 @@ class NominatedCapacity:
             if served[jobs[room.task.job].queue]:
                 self._hold(room)
 
-    def _hold(self, room: Room) -> None:
+    def _hold(self, room: Nomination) -> None:
         session, task_class = self._session, room.task.task_class
         queue = session.queue_of(session.jobs[room.task.job])
         if session.allocatable(queue, task_class, 1) is None and session.search.filter(room.task, room.row):
@@ -72,7 +72,7 @@ class NominatedCapacity:
                 plugin.on_reserve(room.task, session.nodes.names[room.row])
             self._held.setdefault(room.task.job, []).append(room)
 
-    def _let_go(self, key: str) -> list[Room]:
+    def _let_go(self, key: str) -> list[Nomination]:
         rooms = self._held.pop(key, [])
         for room in rooms:
             self._session.ledger.let_go(room.task, room.row)

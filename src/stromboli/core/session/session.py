@@ -18,7 +18,7 @@ from stromboli.core.model.jobs.carryover import CycleCarryover
 from stromboli.core.model.jobs.eviction_history import PastEviction
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.jobs.reservation import Reservation
-from stromboli.core.model.ledger.ledger import Entry, Ledger, LedgerInconsistency
+from stromboli.core.model.ledger.ledger import Ledger, LedgerEntry, LedgerInconsistency
 from stromboli.core.model.nodes.table import Node
 from stromboli.core.model.queues.queue import Queue
 from stromboli.core.model.reasons import Code, Reason
@@ -302,7 +302,7 @@ class Session(questions.Questions):
             statement.evict(task, reason, preemptor)
             statement.commit()
 
-    def tell(self, news: Iterable[tuple[Entry, bool]]) -> None:
+    def tell(self, news: Iterable[tuple[LedgerEntry, bool]]) -> None:
         """Notify the handlers of operations, or of their undo; True means that tasks were placed.
 
         A plugin with its own accounting must not miss an event, so an error is raised only after all handlers were
@@ -334,7 +334,7 @@ class Session(questions.Questions):
 
     # -- what was decided ---------------------------------------------------------------------------------------
 
-    def bind(self, entries: Sequence[Entry]) -> None:
+    def bind(self, entries: Sequence[LedgerEntry]) -> None:
         """Bind what these entries of one statement allocated, as a unit: plugins are called before anything is written,
         so that a failing plugin leaves no part of a gang behind.
         """
@@ -421,7 +421,7 @@ class Session(questions.Questions):
             self.queue_refusals[queue.name] = refusal
         return refusal is not None
 
-    def remember_last_transaction(self, entry: Entry, after_eviction: bool) -> None:
+    def remember_last_transaction(self, entry: LedgerEntry, after_eviction: bool) -> None:
         if entry.after in (TaskStatus.ALLOCATED, TaskStatus.PIPELINED):
             names = self.nodes.names
             for task, row in zip(entry.tasks, entry.rows, strict=True):

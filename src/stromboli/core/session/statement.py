@@ -12,14 +12,14 @@ from enum import Enum
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from stromboli.core.model.ledger.ledger import Entry, LedgerInconsistency
+from stromboli.core.model.ledger.ledger import LedgerEntry, LedgerInconsistency
 from stromboli.core.model.tasks.task import Task, TaskStatus
 
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session
 
 
-class Kind(Enum):
+class OperationKind(Enum):
     ALLOCATE = "allocate"
     PIPELINE = "pipeline"
     EVICT = "evict"
@@ -29,8 +29,8 @@ class Kind(Enum):
 
 @dataclass(slots=True)
 class Operation:
-    kind: Kind
-    entry: Entry
+    kind: OperationKind
+    entry: LedgerEntry
     #: Why a task is evicted, and the preempting job, if any.
     reason: str = ""
     preemptor: str = ""
@@ -40,7 +40,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class SavedOperation:
-    kind: Kind
+    kind: OperationKind
     tasks: Sequence[Task]
     rows: Sequence[int]
     reason: str
@@ -49,7 +49,7 @@ class SavedOperation:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SavedStatement:
     """Operations detached from a statement, to be replayed with `recover`."""
 
     operations: tuple[SavedOperation, ...] = ()
@@ -67,24 +67,24 @@ class Statement:
 
     def allocate(self, tasks: Sequence[Task], rows: Sequence[int]) -> None:
         """Place pending tasks of one job and class on nodes with idle capacity."""
-        self._record(Operation(Kind.ALLOCATE, self._ledger.place(tasks, rows, TaskStatus.ALLOCATED)))
+        self._record(Operation(OperationKind.ALLOCATE, self._ledger.place(tasks, rows, TaskStatus.ALLOCATED)))
 
     def pipeline(self, task: Task, row: int, *, after_eviction: bool = False) -> None:
         """Place a task on a node where other pods are releasing."""
         entry = self._ledger.place([task], [row], TaskStatus.PIPELINED)
-        self._record(Operation(Kind.PIPELINE, entry, after_eviction=after_eviction))
+        self._record(Operation(OperationKind.PIPELINE, entry, after_eviction=after_eviction))
 
     def evict(self, task: Task, reason: str, preemptor: str = "") -> None:
         """Evict a task, in favour of the job `preemptor`, if any."""
-        self._record(Operation(Kind.EVICT, self._ledger.evict(task), reason=reason, preemptor=preemptor))
+        self._record(Operation(OperationKind.EVICT, self._ledger.evict(task), reason=reason, preemptor=preemptor))
 
     def relocate(self, task: Task, row: int) -> None:
         """Nominate capacity on another node for the successor of an evicted task."""
-        self._record(Operation(Kind.RELOCATE, self._ledger.relocate(task, row)))
+        self._record(Operation(OperationKind.RELOCATE, self._ledger.relocate(task, row)))
 
     def unpipeline(self, task: Task) -> None:
         """Release the capacity of a pipelined task."""
-        self._record(Operation(Kind.UNPIPELINE, self._ledger.unpipeline(task)))
+        self._record(Operation(OperationKind.UNPIPELINE, self._ledger.unpipeline(task)))
 
     def place(self, task: Task, row: int) -> None:
         """Allocate if the task fits now, otherwise pipeline."""
@@ -106,14 +106,14 @@ class Statement:
 
     def commit(self) -> None:
         """Finalize the operations: allocated tasks are to be bound, evicted ones removed."""
-        allocated = [operation.entry for operation in self.operations if operation.kind is Kind.ALLOCATE]
+        allocated = [operation.entry for operation in self.operations if operation.kind is OperationKind.ALLOCATE]
         if allocated:
             self._session.bind(allocated)
         for operation in self.operations:
             self._session.forget_last_transactions(operation.entry.tasks)
-            if operation.kind is Kind.EVICT:
+            if operation.kind is OperationKind.EVICT:
                 self._session.record_eviction(operation.entry.tasks[0], operation.reason, operation.preemptor)
-            elif operation.kind is Kind.PIPELINE:
+            elif operation.kind is OperationKind.PIPELINE:
                 self._session.record_nomination(operation.entry.tasks[0], operation.after_eviction)
         self._close()
 
@@ -145,13 +145,13 @@ class Statement:
 
     # -- save and recover ---------------------------------------------------------------------------------------
 
-    def save(self) -> Plan:
+    def save(self) -> SavedStatement:
         """Return the operations as a saved statement that survives a discard."""
         return self.save_since(0)
 
-    def save_since(self, mark: int) -> Plan:
+    def save_since(self, mark: int) -> SavedStatement:
         """Return the operations after the first `mark`."""
-        return Plan(
+        return SavedStatement(
             tuple(
                 SavedOperation(
                     o.kind, tuple(o.entry.tasks), tuple(o.entry.rows), o.reason, o.preemptor, o.after_eviction
@@ -160,7 +160,7 @@ class Statement:
             )
         )
 
-    def recover(self, plan: Plan) -> bool:
+    def recover(self, plan: SavedStatement) -> bool:
         """Replay a saved statement. If it is no longer possible, undo it completely and return False."""
         mark = len(self.operations)
         try:
@@ -172,13 +172,13 @@ class Statement:
         return True
 
     def _replay(self, saved: SavedOperation) -> None:
-        if saved.kind is Kind.ALLOCATE:
+        if saved.kind is OperationKind.ALLOCATE:
             self.allocate(saved.tasks, saved.rows)
-        elif saved.kind is Kind.PIPELINE:
+        elif saved.kind is OperationKind.PIPELINE:
             self.pipeline(saved.tasks[0], saved.rows[0], after_eviction=saved.after_eviction)
-        elif saved.kind is Kind.EVICT:
+        elif saved.kind is OperationKind.EVICT:
             self.evict(saved.tasks[0], saved.reason, saved.preemptor)
-        elif saved.kind is Kind.RELOCATE:
+        elif saved.kind is OperationKind.RELOCATE:
             self.relocate(saved.tasks[0], saved.rows[0])
         else:
             self.unpipeline(saved.tasks[0])
@@ -201,5 +201,5 @@ class Statement:
             self.discard()
 
 
-def _allocates(kind: Kind) -> bool:
-    return kind in (Kind.ALLOCATE, Kind.PIPELINE, Kind.RELOCATE)
+def _allocates(kind: OperationKind) -> bool:
+    return kind in (OperationKind.ALLOCATE, OperationKind.PIPELINE, OperationKind.RELOCATE)

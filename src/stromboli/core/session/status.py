@@ -27,7 +27,7 @@ READY_REASON = "tasks in gang are ready to be scheduled"
 
 
 @dataclass(slots=True)
-class Condition:
+class JobCondition:
     type: str
     status: str
     reason: str
@@ -49,7 +49,7 @@ class JobStatus:
     running: int = 0
     succeeded: int = 0
     failed: int = 0
-    conditions: Sequence[Condition] = ()
+    conditions: Sequence[JobCondition] = ()
     #: Finds out why tasks of the job wait, when it is read.
     ask: Callable[[], tuple[Sequence[Reason], Sequence[str]]] | None = None
     _told: tuple[Sequence[Reason], Sequence[str]] | None = None
@@ -109,17 +109,17 @@ def phase_of(job: Job, *, unschedulable: bool, leaving: int = 0) -> str:
     return "Inqueue" if job.phase == "Inqueue" else "Pending"
 
 
-def _condition(session: Session, job: Job, leaving: int) -> Condition | None:
+def _condition(session: Session, job: Job, leaving: int) -> JobCondition | None:
     refusal = session.refusals.get(job.key)
     if job.tasks and job.is_ready and (refusal is None or job.ready_count >= job.min_available):
         wishes = job.spec.topology or any(policy.topology for policy in job.spec.policies)
         tell = partial(describe_placement, session, job) if wishes else None
-        return Condition("Scheduled", "True", READY_REASON, session.uid, tell)
+        return JobCondition("Scheduled", "True", READY_REASON, session.uid, tell)
     if (not job.tasks and refusal is None) or _is_only_ending(job, leaving):
         return None
     first = refusal.reasons[0] if refusal and refusal.reasons and not refusal.tasks else None
     reason = NOT_ENOUGH_RESOURCES if first is None else condition_reason(first.code)
-    return Condition("Unschedulable", "True", reason, session.uid, partial(_message, session, job))
+    return JobCondition("Unschedulable", "True", reason, session.uid, partial(_message, session, job))
 
 
 def condition_reason(code: Code) -> str:

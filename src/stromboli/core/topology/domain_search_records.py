@@ -19,7 +19,7 @@ from stromboli.core.session.refusals import TaskRefusal
 WHOLE_CLUSTER = "the whole cluster"
 
 
-class Verdict(StrEnum):
+class DomainVerdict(StrEnum):
     """The outcome for a domain."""
 
     CHOSEN = "Chosen"
@@ -32,7 +32,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(slots=True)
-class Look:
+class DomainEvaluation:
     """The evaluation of a group of domains of one tier."""
 
     domains: Sequence[Domain]
@@ -66,7 +66,7 @@ class DomainSearchRecord:
     root: Domain
     #: Whether domains with less capacity than the job's minResources were skipped.
     has_minimum: bool = False
-    looks: list[Look] = field(default_factory=list)
+    looks: list[DomainEvaluation] = field(default_factory=list)
     taken: Domain | None = None
     score: float = 0.0
     #: How many tasks were placed.
@@ -107,12 +107,12 @@ class DomainSearchRecords:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DomainOutcome:
     """The outcome for one domain, with its explanation."""
 
     domain: str
     tier: int
-    verdict: Verdict
+    verdict: DomainVerdict
     why: str
     #: Maximum number of the tasks in it, if evaluated.
     holds: int | None = None
@@ -127,7 +127,7 @@ def highest_allowed(account: DomainSearchRecord) -> int | None:
     return tree.tier_names.get(topology.highest_tier_name) if topology.highest_tier_name else topology.highest_tier
 
 
-def outcomes(account: DomainSearchRecord) -> Iterator[Outcome]:
+def outcomes(account: DomainSearchRecord) -> Iterator[DomainOutcome]:
     """Yield the outcomes of all domains inside the searched one, low tiers first."""
     tree, looks = account.tree, {domain.name: look for look in account.looks for domain in look.domains}
     root = tree.top if account.root.place is None else account.root.place
@@ -146,21 +146,25 @@ def _asks_for_domains(account: DomainSearchRecord) -> bool:
     return account.topology is not None and (not account.topology.hard or highest_allowed(account) is not None)
 
 
-def _looked_at(account: DomainSearchRecord, place: int, look: Look) -> Outcome:
+def _looked_at(account: DomainSearchRecord, place: int, look: DomainEvaluation) -> DomainOutcome:
     tree = account.tree
     name, tier, holds = tree.name(place), tree.tiers[place], look.holds(place)
     taken, score = account.taken, look.scores.get(name)
     if taken is not None and taken.name == name:
-        return Outcome(name, tier, Verdict.CHOSEN, f"chosen, score {account.score:.1f}", holds, account.score)
+        return DomainOutcome(
+            name, tier, DomainVerdict.CHOSEN, f"chosen, score {account.score:.1f}", holds, account.score
+        )
     if holds is not None and holds < account.needed:
         most = f"at most {holds}" if holds else "none"
-        return Outcome(name, tier, Verdict.NO_CAPACITY, f"holds {most} of {_pods(account.needed)}", holds)
+        return DomainOutcome(name, tier, DomainVerdict.NO_CAPACITY, f"holds {most} of {_pods(account.needed)}", holds)
     if name in look.failed:
-        return Outcome(name, tier, Verdict.FAILED, f"tried without success{_failure(look.failed[name])}", holds)
-    return Outcome(name, tier, Verdict.WORSE, _worse(account, look, score, holds), holds, score)
+        return DomainOutcome(
+            name, tier, DomainVerdict.FAILED, f"tried without success{_failure(look.failed[name])}", holds
+        )
+    return DomainOutcome(name, tier, DomainVerdict.WORSE, _worse(account, look, score, holds), holds, score)
 
 
-def _worse(account: DomainSearchRecord, look: Look, score: float | None, holds: int | None) -> str:
+def _worse(account: DomainSearchRecord, look: DomainEvaluation, score: float | None, holds: int | None) -> str:
     if account.taken is None or score is None:
         return "not compared"
     if score == account.score and (holds or 0) < (look.holds(account.taken.place) or 0):
@@ -170,20 +174,20 @@ def _worse(account: DomainSearchRecord, look: Look, score: float | None, holds: 
     return f"score {score:.1f}, less than {account.score:.1f} of {account.taken.name}"
 
 
-def _not_looked_at(account: DomainSearchRecord, place: int) -> Outcome:
+def _not_looked_at(account: DomainSearchRecord, place: int) -> DomainOutcome:
     tree, allowed = account.tree, highest_allowed(account)
     name, tier = tree.name(place), tree.tiers[place]
     if allowed is not None and tier > allowed:
-        return Outcome(name, tier, Verdict.NOT_ALLOWED, f"tier {tier} is not allowed")
+        return DomainOutcome(name, tier, DomainVerdict.NOT_ALLOWED, f"tier {tier} is not allowed")
     if account.topology is not None and tier < tree.tier_names.get(account.topology.first_tier_name, 0):
-        return Outcome(
-            name, tier, Verdict.SKIPPED, f"closer than {account.topology.first_tier_name}, which is preferred"
+        return DomainOutcome(
+            name, tier, DomainVerdict.SKIPPED, f"closer than {account.topology.first_tier_name}, which is preferred"
         )
     if account.taken is not None and tier > account.taken.tier:
-        return Outcome(name, tier, Verdict.LOWER_CHOSEN, "a closer one was found")
+        return DomainOutcome(name, tier, DomainVerdict.LOWER_CHOSEN, "a closer one was found")
     if account.taken is not None and name in account.deprioritized:
-        return Outcome(name, tier, Verdict.SKIPPED, "it needs nodes of other shards")
-    return Outcome(name, tier, Verdict.SKIPPED, _left_out(account))
+        return DomainOutcome(name, tier, DomainVerdict.SKIPPED, "it needs nodes of other shards")
+    return DomainOutcome(name, tier, DomainVerdict.SKIPPED, _left_out(account))
 
 
 def _left_out(account: DomainSearchRecord) -> str:
@@ -228,7 +232,7 @@ def _none_on_offer(account: DomainSearchRecord) -> str:
     return "each total is below the job's minResources" if account.has_minimum else "no domain is offered by any plugin"
 
 
-def _look_in_words(look: Look, tree: HyperNodeTree) -> Iterator[str]:
+def _look_in_words(look: DomainEvaluation, tree: HyperNodeTree) -> Iterator[str]:
     tried = [domain for domain in look.domains if domain.name in look.failed]
     small = [domain for domain in look.domains if domain.name not in look.failed]
     if small:
@@ -256,7 +260,7 @@ def where(account: DomainSearchRecord) -> str:
     return f"{found}; {yielded}" if yielded else found
 
 
-def _yielded(account: DomainSearchRecord, look: Look) -> str:
+def _yielded(account: DomainSearchRecord, look: DomainEvaluation) -> str:
     kind = _kind(look.domains[0].tier, account.tree)
     return f"no {kind} fits" if look.failed else f"no {kind} had capacity for {_pods(account.needed)}"
 

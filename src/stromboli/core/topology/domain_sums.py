@@ -16,7 +16,7 @@ from stromboli.core.model.nodes.amounts import Amount
 from stromboli.core.model.topology.hypernodes import HyperNodeTree
 
 
-class Amounts(Protocol):
+class NodeAmounts(Protocol):
     """The current amount of every node."""
 
     def of_all(self) -> Amount: ...
@@ -48,7 +48,7 @@ class IdleAmounts:
 
 
 class DomainSums:
-    def __init__(self, tree: HyperNodeTree, ledger: Ledger, amounts: Amounts) -> None:
+    def __init__(self, tree: HyperNodeTree, ledger: Ledger, amounts: NodeAmounts) -> None:
         self._tree = tree
         self._log = ledger.log
         self._amounts = amounts

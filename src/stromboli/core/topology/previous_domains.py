@@ -13,7 +13,12 @@ from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.tasks.task import ALLOCATED_STATUSES, Task
 from stromboli.core.model.topology.hypernodes import HyperNodeTree
-from stromboli.core.model.topology.previous_domains import Wish, lost_domains, why_lost, wishes_of
+from stromboli.core.model.topology.previous_domains import (
+    TopologyConstraint,
+    lost_domains,
+    topology_constraints,
+    why_lost,
+)
 
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session
@@ -41,7 +46,7 @@ def current_domains(session: Session, job: Job) -> Mapping[str, str]:
     tree = session.snapshot.network_of(job)
     kept = last.items() if job.spec.policies else ()
     homes = {key: name for key, name in kept if key != job.key and name in tree.index}
-    for wish in wishes_of(job):
+    for wish in topology_constraints(job):
         homes[wish.key] = _next_domain(session, tree, wish, last.get(wish.key, ""))
     return {key: name for key, name in homes.items() if name}
 
@@ -50,7 +55,7 @@ def _supports_domains(session: Session) -> bool:
     return bool(session.program.flat["hyper_node_gradient_for_job"])
 
 
-def _next_domain(session: Session, tree: HyperNodeTree, wish: Wish, last: str) -> str:
+def _next_domain(session: Session, tree: HyperNodeTree, wish: TopologyConstraint, last: str) -> str:
     """A domain does not shrink when tasks leave; it changes when tasks are outside it."""
     is_lost = not last or bool(why_lost(tree, wish.topology, last))
     home = enclosing_domain(tree, session.ledger, wish.tasks)
@@ -74,7 +79,11 @@ def describe_placement(session: Session, job: Job) -> str:
     if not _supports_domains(session):
         return f"{topology_label(job)} has no effect: no configured plugin supports network domains"
     tree = session.snapshot.network_of(job)
-    homes = ((wish.key, enclosing_domain(tree, session.ledger, wish.tasks)) for wish in wishes_of(job)) if tree else ()
+    homes = (
+        ((wish.key, enclosing_domain(tree, session.ledger, wish.tasks)) for wish in topology_constraints(job))
+        if tree
+        else ()
+    )
     told = [_describe_domain(tree, job, key, home) for key, home in homes if home is not None]
     more = len(told) - _MAX_NAMES
     return "; ".join(told[:_MAX_NAMES]) + (f"; and {more} more" if more > 0 else "")

@@ -21,7 +21,7 @@ from stromboli.core.model.nodes.amounts import AmountLayout
 from stromboli.core.model.nodes.table import Mask, Node, NodeTable, Taint
 from stromboli.core.model.resources.resources import BASE_RESOURCES, ResourceAxis, request_of
 from stromboli.core.model.snapshot import Snapshot
-from stromboli.core.model.tasks.pod_terms import Owned, PodTerm, TermRegistry
+from stromboli.core.model.tasks.pod_terms import OwnedTerm, PodTerm, TermRegistry
 from stromboli.core.model.tasks.selectors import LabelSelector, NodeTerm, Requirement
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.model.tasks.task_class import AffinityTerm, HostPort, SpreadConstraint, TaskClass
@@ -218,9 +218,9 @@ class World:
         return " ".join(self.nodes.names[row] for row in rows)
 
 
-def _owned(each: Kind) -> list[Owned]:
-    avoided = [Owned(term.term, term.topology_key, 0) for term in each.fact("anti_affinity")]
-    preferred = [Owned(term.term, term.topology_key, w) for w, term in each.fact("preferred_affinity")]
+def _owned(each: Kind) -> list[OwnedTerm]:
+    avoided = [OwnedTerm(term.term, term.topology_key, 0) for term in each.fact("anti_affinity")]
+    preferred = [OwnedTerm(term.term, term.topology_key, w) for w, term in each.fact("preferred_affinity")]
     return avoided + preferred
 
 

@@ -19,9 +19,9 @@ from stromboli.core.model.devices.claims import (
     ClaimNeeds,
     Constraint,
     Costs,
+    DeviceAlternative,
     DeviceCriteria,
     DeviceToleration,
-    Wish,
 )
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.resources.quantity import parse_quantity
@@ -185,7 +185,7 @@ class _Reader:
         )
         return ClaimDemand(use.name, number, requests, constraints, shared)
 
-    def _ways(self, request: DeviceRequest, place: int) -> tuple[Wish, ...]:
+    def _ways(self, request: DeviceRequest, place: int) -> tuple[DeviceAlternative, ...]:
         where, name = f"spec.devices.requests[{place}]", request.name or ""
         if request.exactly is not None:
             return (self._wish(request.exactly, name, f"{where}.exactly"),)
@@ -197,7 +197,7 @@ class _Reader:
             for number, way in enumerate(ways)
         )
 
-    def _wish(self, wire: DeviceSubRequest, name: str, where: str) -> Wish:
+    def _wish(self, wire: DeviceSubRequest, name: str, where: str) -> DeviceAlternative:
         class_name = wire.device_class_name or ""
         device_class = self._known.classes.get(class_name)
         if device_class is None:
@@ -210,7 +210,7 @@ class _Reader:
         count = 1 if wire.count is None else wire.count
         if count < 1:
             raise ValueError(f"{where}.count: must be at least 1")
-        return Wish(
+        return DeviceAlternative(
             name,
             class_name,
             DeviceCriteria(selectors, tolerations_of(wire)),

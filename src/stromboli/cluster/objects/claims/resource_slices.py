@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from stromboli.cluster.objects.claims.device_selectors import DeviceDocument, qualified
 from stromboli.cluster.objects.storage.volume_needs import volume_terms
-from stromboli.core.model.devices.claims import Capacity, CapacityPolicy, Device, DeviceCriteria, DeviceName
+from stromboli.core.model.devices.claims import CapacityAmount, CapacityPolicy, Device, DeviceCriteria, DeviceName
 from stromboli.core.model.devices.device_table import DeviceTable, MatchingDevices
 from stromboli.core.model.resources.quantity import parse_quantity
 from stromboli.core.model.tasks.selectors import NodeTerm, Requirement
@@ -212,9 +212,9 @@ def _drawn(driver: str, pool: str, uses: Iterable[CounterUse] | None, where: str
     return tuple(sorted(drawn.items()))
 
 
-def _capacity(name: str, given: DeviceCapacity, where: str) -> Capacity:
+def _capacity(name: str, given: DeviceCapacity, where: str) -> CapacityAmount:
     policy = given.request_policy
-    return Capacity(_amount(given.value, where), _policy(policy, where) if policy is not None else None, name)
+    return CapacityAmount(_amount(given.value, where), _policy(policy, where) if policy is not None else None, name)
 
 
 def _policy(wire: CapacityRequestPolicy, where: str) -> CapacityPolicy:

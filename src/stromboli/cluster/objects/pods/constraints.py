@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from stromboli import kube
-from stromboli.core.model.tasks.pod_terms import Owned, PodTerm, TermRegistry
+from stromboli.core.model.tasks.pod_terms import OwnedTerm, PodTerm, TermRegistry
 from stromboli.core.model.tasks.selectors import NOTHING, LabelSelector, NodeTerm, Requirement
 from stromboli.core.model.tasks.task_class import AffinityTerm, HostPort, SpreadConstraint, Toleration
 from stromboli.kube.objects.constraints import NodeSelectorTerm, PodAffinityTerm, TopologySpreadConstraint
@@ -57,12 +57,12 @@ class PodConstraints:
         for owned in self.owned():
             terms.number(owned)
 
-    def owned(self) -> Iterable[Owned]:
+    def owned(self) -> Iterable[OwnedTerm]:
         """Terms that the pod, once placed, imposes on its neighbours."""
         for term in self.anti_affinity:
-            yield Owned(term.term, term.topology_key, 0)
+            yield OwnedTerm(term.term, term.topology_key, 0)
         for weight, term in self.preferred_affinity:
-            yield Owned(term.term, term.topology_key, weight)
+            yield OwnedTerm(term.term, term.topology_key, weight)
 
 
 def asks_about_namespaces(pod: kube.Pod) -> bool:

@@ -21,12 +21,12 @@ from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.topology.hypernodes import TOP
 from stromboli.core.session.refusals import TaskRefusal
 from stromboli.core.session.session import Session
-from stromboli.core.session.statement import Plan, Statement
+from stromboli.core.session.statement import SavedStatement, Statement
 from stromboli.core.topology.domain_group import marked_in
 from stromboli.core.topology.domain_search_records import (
+    DomainEvaluation,
     DomainSearchRecord,
     DomainSearchRecords,
-    Look,
     failure_description,
 )
 from stromboli.core.topology.sub_jobs import needed_by, sub_jobs_by_need
@@ -58,7 +58,7 @@ class DomainSearch:
             statement.keep()
             return False
 
-    def plan(self, tasks: Sequence[Task]) -> Plan | None:
+    def plan(self, tasks: Sequence[Task]) -> SavedStatement | None:
         """The placements of the tasks in a dry run."""
         with self._session.statement() as statement:
             return statement.save() if self._place(statement, tasks, self._account()) else None
@@ -96,18 +96,18 @@ class DomainSearch:
 
     # -- domains ------------------------------------------------------------------------------------------------
 
-    def _look(self, account: DomainSearchRecord, group: Sequence[Domain], tasks: Sequence[Task]) -> Look:
+    def _look(self, account: DomainSearchRecord, group: Sequence[Domain], tasks: Sequence[Task]) -> DomainEvaluation:
         """Evaluate a group, which is of one tier of a tree: which of its domains may hold as many tasks as needed?"""
         tree = group[0].tree
         room = None if tree is None else self._session.domain_capacity.tasks_that_fit(tree, tasks)
         roomy = group if room is None else marked_in(group, room >= account.needed)
-        look = Look(group, room, roomy, is_elastic=len(tasks) > account.needed)
+        look = DomainEvaluation(group, room, roomy, is_elastic=len(tasks) > account.needed)
         self._session.measurements.domains_passed_over += len(group) - len(look.roomy)
         account.tree = tree or account.tree
         account.looks.append(look)
         return look
 
-    def _by_score(self, subject: Job | SubJob, look: Look) -> Iterator[tuple[Domain, float]]:
+    def _by_score(self, subject: Job | SubJob, look: DomainEvaluation) -> Iterator[tuple[Domain, float]]:
         """The best first; among equals the one that holds most of the tasks, then by name. Scores may depend on the
         other domains, so they are computed again whenever one is not taken.
         """
@@ -144,7 +144,7 @@ class DomainSearch:
     # -- jobs ---------------------------------------------------------------------------------------------------
 
     def _place_in_best(
-        self, statement: Statement, tasks: Sequence[Task], account: DomainSearchRecord, look: Look
+        self, statement: Statement, tasks: Sequence[Task], account: DomainSearchRecord, look: DomainEvaluation
     ) -> bool:
         """Place the job in the best of the domains with enough capacity."""
         if self._job.spec.policies:
@@ -163,10 +163,10 @@ class DomainSearch:
         return bool(statement.operations) and (session.job_ready(self._job) or session.job_pipelined(self._job))
 
     def _place_where_sub_jobs_are_best(
-        self, statement: Statement, tasks: Sequence[Task], account: DomainSearchRecord, look: Look
+        self, statement: Statement, tasks: Sequence[Task], account: DomainSearchRecord, look: DomainEvaluation
     ) -> bool:
         """The placement of its sub-jobs determines the score of a domain, so all domains are tried."""
-        best: Plan | None = None
+        best: SavedStatement | None = None
         scores = look.scores = {}
         for domain in sorted(look.roomy, key=lambda domain: domain.name):
             parts = DomainSearchRecords()

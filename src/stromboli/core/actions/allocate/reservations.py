@@ -21,10 +21,10 @@ from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.values.timestamps import written
 from stromboli.core.reservations.calendar import Booking, Calendar
-from stromboli.core.reservations.earliest_start import Making
+from stromboli.core.reservations.earliest_start import EarliestStart
 from stromboli.core.reservations.options import BEST_EFFORT, EASY, BackfillArguments
 from stromboli.core.session.session import Session
-from stromboli.core.session.statement import Plan
+from stromboli.core.session.statement import SavedStatement
 
 AllocateJob = Callable[[Session, Job, PendingTasks], bool]
 
@@ -187,7 +187,7 @@ class ReservationPlacer:
         self._set_aside(None)
         calendar.update()
         keeps = own is not None and own.start > session.now and calendar.fits(own)
-        making = Making(session, calendar, job, tasks, run_time, lambda: self._plan(job, tasks))
+        making = EarliestStart(session, calendar, job, tasks, run_time, lambda: self._plan(job, tasks))
         booking = making.earliest(own.start if own and keeps else np.inf) or (own if keeps else None)
         if booking is None:
             return
@@ -197,7 +197,7 @@ class ReservationPlacer:
         detail = f"capacity on {where} node(s) is reserved for it from {written(booking.start)}"
         session.refuse(job, Reason(Code.START_RESERVED, detail))
 
-    def _plan(self, job: Job, tasks: Sequence[Task]) -> Plan | None:
+    def _plan(self, job: Job, tasks: Sequence[Task]) -> SavedStatement | None:
         """The placements of the tasks in a dry run in the current state."""
         session = self._session
         if job.spec.policies or job.spec.topology:

@@ -10,7 +10,7 @@ from stromboli.core.model.jobs.job import role_ready
 from stromboli.core.preemption.selection import VictimSelection
 from stromboli.core.preemption.units import EvictionUnit
 from stromboli.core.session.session import Session
-from stromboli.core.session.statement import Kind, Plan, SavedOperation, Statement
+from stromboli.core.session.statement import OperationKind, SavedOperation, SavedStatement, Statement
 
 
 class RelocationPruning:
@@ -50,7 +50,7 @@ class RelocationPruning:
         """By resource and node, what is assumed there for moved tasks."""
         housed = Counter[tuple[int, int]]()
         for operation in self._statement.operations:
-            if operation.kind is Kind.RELOCATE:
+            if operation.kind is OperationKind.RELOCATE:
                 for dimension, amount in operation.entry.tasks[0].task_class.request:
                     housed[dimension, operation.entry.rows[0]] += amount
         return housed
@@ -65,16 +65,16 @@ class RelocationPruning:
         else:
             self._relocated = self._relocated_amounts()
 
-    def _holds_without(self, plan: Plan, staying: Collection[str]) -> bool:
+    def _holds_without(self, plan: SavedStatement, staying: Collection[str]) -> bool:
         """Repeat all operations without moving these, evictions first, as they release capacity for all preemptors;
         report whether every moved task still gets a place, and every preemptor the same one.
         """
         left = [saved for saved in plan.operations if saved.tasks[0].uid not in staying]
         for saved in left:
-            if saved.kind is Kind.EVICT:
+            if saved.kind is OperationKind.EVICT:
                 self._statement.evict(saved.tasks[0], saved.reason, saved.preemptor)
-        placed = all(self._is_placed(saved) for saved in left if saved.kind is Kind.PIPELINE)
-        return placed and all(self._is_relocated(saved) for saved in left if saved.kind is Kind.RELOCATE)
+        placed = all(self._is_placed(saved) for saved in left if saved.kind is OperationKind.PIPELINE)
+        return placed and all(self._is_relocated(saved) for saved in left if saved.kind is OperationKind.RELOCATE)
 
     def _is_placed(self, saved: SavedOperation) -> bool:
         task, row = saved.tasks[0], saved.rows[0]

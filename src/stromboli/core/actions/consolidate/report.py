@@ -15,7 +15,7 @@ from stromboli.core.preemption.failure_report import summarize_objections
 from stromboli.core.preemption.plugin_verdict import grouped, plugin_message
 from stromboli.core.preemption.report import basic_eviction_record
 from stromboli.core.preemption.rules import PreemptionRules
-from stromboli.core.session.decision_records import Objection, PluginApproval, PreemptionFailure
+from stromboli.core.session.decision_records import PluginApproval, PreemptionFailure, RuleObjection
 from stromboli.core.session.session import Eviction, Session
 from stromboli.core.session.waiting_reasons import counted
 
@@ -60,7 +60,7 @@ def refusal_of(
 
 def _why(
     session: Session, rules: PreemptionRules, pool: CandidatePool, preemptor: Task, most: int | None
-) -> tuple[Reason, tuple[Objection, ...]]:
+) -> tuple[Reason, tuple[RuleObjection, ...]]:
     if preemptor.never_preempts:
         return _reason(rules, Code.NEVER_PREEMPTS, f"{preemptor.key} has preemptionPolicy Never"), ()
     if most is not None:

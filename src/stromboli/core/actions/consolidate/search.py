@@ -19,7 +19,7 @@ from stromboli.core.preemption.node_ranking import NodeRanking
 from stromboli.core.preemption.selection import NodePreemptionPlan, VictimSelection
 from stromboli.core.preemption.units import EvictionUnit, UnitBuilder
 from stromboli.core.session.session import Session
-from stromboli.core.session.statement import Kind, Plan, Statement
+from stromboli.core.session.statement import OperationKind, SavedStatement, Statement
 
 #: The number of dry runs for one task, if moved tasks find no place or fewer moves might suffice.
 _COMPARED = 16
@@ -99,8 +99,8 @@ class RelocationSearch:
                 attempt.units
             )
         operations = attempt.statement.operations
-        moves = {o.entry.tasks[0].uid: o.entry.rows[0] for o in operations if o.kind is Kind.RELOCATE}
-        victims = [o.entry.tasks[0] for o in operations if o.kind is Kind.EVICT]
+        moves = {o.entry.tasks[0].uid: o.entry.rows[0] for o in operations if o.kind is OperationKind.RELOCATE}
+        victims = [o.entry.tasks[0] for o in operations if o.kind is OperationKind.EVICT]
         report_moves(self._session, self._action, victims, moves, attempt.preemptors)
         attempt.statement.commit()
         return len(victims)
@@ -144,11 +144,11 @@ class RelocationSearch:
         attempt.preemptors.update({victim.uid: task for victim in plan.victims})
         return True
 
-    def _cheapest(self, attempt: RelocationAttempt, task: Task) -> tuple[NodePreemptionPlan, Plan] | None:
+    def _cheapest(self, attempt: RelocationAttempt, task: Task) -> tuple[NodePreemptionPlan, SavedStatement] | None:
         """The cheapest plan in which every moved task has a place."""
         resources_suffice = attempt.selection.has_no_filters(task)
         ranking = self._ranking(attempt, task, resources_suffice)
-        best: tuple[NodePreemptionPlan, Plan] | None = None
+        best: tuple[NodePreemptionPlan, SavedStatement] | None = None
         taken: list[tuple[Bound, int]] = []
         looked_at = 0
         while looked_at < _COMPARED and (first := ranking.first()) is not None:
@@ -191,7 +191,7 @@ class RelocationSearch:
             task, row, [each for each in candidates if each.task.uid in allowed], resources_suffice
         )
 
-    def _dry_run(self, attempt: RelocationAttempt, task: Task, plan: NodePreemptionPlan) -> Plan | None:
+    def _dry_run(self, attempt: RelocationAttempt, task: Task, plan: NodePreemptionPlan) -> SavedStatement | None:
         """The operations of the plan, if every moved task has a place."""
         if self._most is not None and attempt.moved + len(plan.victims) > self._most:
             attempt.too_many = True

@@ -20,8 +20,8 @@ from stromboli.core.model.devices.claims import (
     ClaimDemand,
     ClaimNeeds,
     ClaimOrder,
+    DeviceAlternative,
     HeldClaim,
-    Wish,
 )
 from stromboli.core.model.devices.device_search import NoSolution, Search
 from stromboli.core.model.devices.device_table import Count, DeviceTable, Grant
@@ -42,7 +42,7 @@ class ClaimState:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class DeviceAllocation:
     """Devices allocated to the claims of a task, in claim order; `later` ones are not taken yet."""
 
     grants: tuple[tuple[Grant, ...], ...]
@@ -50,7 +50,7 @@ class Given:
 
 
 @dataclass(slots=True)
-class _Shared:
+class _SharedClaim:
     """State shared by the pods that use one claim."""
 
     grants: tuple[Grant, ...]
@@ -61,7 +61,7 @@ class _Shared:
 
 
 @dataclass(slots=True)
-class _Answer:
+class _SearchResult:
     """Cached search results per node, with the versions they are valid for."""
 
     fits: Mask
@@ -76,9 +76,9 @@ class ClaimAllocator:
         self._held = state.held
         #: Whether this cycle allocates devices.
         self.allocates = False
-        self._of_task: dict[str, Given] = {}
-        self._shared: dict[str, _Shared] = {}
-        self._answers: dict[tuple[ClaimNeeds, bool], _Answer] = {}
+        self._of_task: dict[str, DeviceAllocation] = {}
+        self._shared: dict[str, _SharedClaim] = {}
+        self._answers: dict[tuple[ClaimNeeds, bool], _SearchResult] = {}
         self._accounts: tuple[DeviceUse, DeviceUse] | None = None
         self._staying: dict[str, int] = {}
         self._version: Count = np.zeros(0, dtype=np.int64)
@@ -135,29 +135,29 @@ class ClaimAllocator:
                 mask &= enough
         return mask
 
-    def _is_free_today(self, shared: _Shared, *, later: bool) -> bool:
+    def _is_free_today(self, shared: _SharedClaim, *, later: bool) -> bool:
         """Report whether a claim that was allocated for later can be used now: only if its devices are free."""
         if later or shared.now:
             return True
         today = self._open()[0]
         return not any(today.users[grant.device] for grant in shared.grants if not grant.is_admin)
 
-    def least(self, wish: Wish) -> int:
+    def least(self, wish: DeviceAlternative) -> int:
         """Return the minimum number of devices; one may serve several requests if it can be shared."""
         is_elastic = wish.takes_all or bool((self.table.suited[wish.suit].mask & self.table.is_shared).any())
         return 1 if is_elastic else wish.count
 
-    def present(self, wish: Wish) -> Count:
+    def present(self, wish: DeviceAlternative) -> Count:
         """Count matching devices per node, allocated or not."""
         return self.table.ground(self.nodes).per_node(self._suited(wish))
 
-    def _suited(self, wish: Wish) -> Mask:
+    def _suited(self, wish: DeviceAlternative) -> Mask:
         suited = self.table.suited[wish.suit]
         mask = suited.mask.copy()
         mask[list(suited.faults)] = True
         return mask
 
-    def free(self, wish: Wish, *, later: bool = False) -> Count:
+    def free(self, wish: DeviceAlternative, *, later: bool = False) -> Count:
         """Count free matching devices per node."""
         mask = self._suited(wish)
         if not wish.is_admin:
@@ -177,20 +177,22 @@ class ClaimAllocator:
             mask &= self.free(wish, later=later) >= total
         return mask
 
-    def _is_simple(self, wish: Wish) -> bool:
+    def _is_simple(self, wish: DeviceAlternative) -> bool:
         """Report whether counting devices is sufficient."""
         suited = self.table.suited[wish.suit]
         limited = bool((suited.mask & self.table.is_limited).any())
         return not (wish.takes_all or wish.capacity or suited.faults or limited)
 
-    def _answer(self, needs: ClaimNeeds, rows: Mask, *, later: bool) -> _Answer:
+    def _answer(self, needs: ClaimNeeds, rows: Mask, *, later: bool) -> _SearchResult:
         """Search on these nodes, unless a cached result is still valid."""
         self._open()
         key = needs, later
         answer = self._answers.get(key)
         if answer is None:
             size = len(self.nodes)
-            answer = self._answers[key] = _Answer(np.zeros(size, dtype=np.bool_), np.full(size, -1, dtype=np.int64))
+            answer = self._answers[key] = _SearchResult(
+                np.zeros(size, dtype=np.bool_), np.full(size, -1, dtype=np.int64)
+            )
         stale = rows & (answer.at != self._version)
         for row in np.flatnonzero(stale).tolist():
             answer.problems.pop(row, None)
@@ -237,14 +239,14 @@ class ClaimAllocator:
             return False
         if found is None:
             return False
-        self.restore(task, row, Given(found, later))
+        self.restore(task, row, DeviceAllocation(found, later))
         return True
 
-    def kept(self, task: Task) -> Given | None:
+    def kept(self, task: Task) -> DeviceAllocation | None:
         """Return the devices of a task, for `restore`."""
         return self._of_task.get(task.uid)
 
-    def restore(self, task: Task, row: int, given: Given | None) -> None:
+    def restore(self, task: Task, row: int, given: DeviceAllocation | None) -> None:
         """Restore a placement with exactly the devices it had."""
         if given is None:
             return
@@ -271,7 +273,7 @@ class ClaimAllocator:
         if demand.shared:
             shared = self._shared.get(demand.shared)
             if shared is None:
-                shared = self._shared[demand.shared] = _Shared(grants, self._reach(grants, row))
+                shared = self._shared[demand.shared] = _SharedClaim(grants, self._reach(grants, row))
             before = shared.now, shared.pods
             shared.now += sign * (not later)
             shared.pods += sign

@@ -37,7 +37,7 @@ class DeviceCriteria:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class DeviceAlternative:
     """One alternative of a request: a number of devices, or all of them."""
 
     #: The request, and after a slash the alternative, if there are several.
@@ -62,7 +62,7 @@ class Constraint:
     requests: tuple[str, ...] = ()
     is_distinct: bool = False
 
-    def applies_to(self, wish: Wish) -> bool:
+    def applies_to(self, wish: DeviceAlternative) -> bool:
         return not self.requests or wish.name in self.requests or wish.name.partition("/")[0] in self.requests
 
 
@@ -74,7 +74,7 @@ class ClaimDemand:
     name: str
     number: int
     #: Alternatives of each request, best first.
-    requests: tuple[tuple[Wish, ...], ...]
+    requests: tuple[tuple[DeviceAlternative, ...], ...]
     constraints: tuple[Constraint, ...] = ()
     #: The claim, if several pods use it: they share the devices that the first of them gets.
     shared: str = ""
@@ -136,7 +136,7 @@ class CapacityPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class Capacity:
+class CapacityAmount:
     """A capacity of a device, in thousandths."""
 
     value: int
@@ -155,7 +155,7 @@ class Device:
     terms: Terms = None
     #: Comparable values by qualified name.
     attributes: Mapping[str, object] = field(default_factory=dict)
-    capacity: Mapping[str, Capacity] = field(default_factory=dict)
+    capacity: Mapping[str, CapacityAmount] = field(default_factory=dict)
     #: What it consumes of counters that it shares with other devices of its pool.
     counters: tuple[tuple[str, int], ...] = ()
     #: Whether several claims may have it at once.
@@ -167,7 +167,7 @@ class Device:
         """Qualify a name: names without a domain belong to the driver."""
         return name if "/" in name else f"{self.name.driver}/{name}"
 
-    def portions(self, wish: Wish) -> tuple[tuple[str, int], ...] | None:
+    def portions(self, wish: DeviceAlternative) -> tuple[tuple[str, int], ...] | None:
         """Return what the request would take of each capacity of the device; None if the device cannot serve it."""
         asked = {self.qualified(name): amount for name, amount in wish.capacity}
         if any(name not in self.capacity for name in asked):
@@ -183,7 +183,7 @@ class Device:
         return tuple(portions)
 
 
-def _portion(capacity: Capacity, asked: int | None) -> int | None:
+def _portion(capacity: CapacityAmount, asked: int | None) -> int | None:
     """Without a requested amount, allocate the policy's default, or everything."""
     policy = capacity.policy
     if asked is None:

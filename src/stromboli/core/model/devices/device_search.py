@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stromboli.core.model.devices.claims import MAX_DEVICES, ClaimDemand, Constraint, Wish
+from stromboli.core.model.devices.claims import MAX_DEVICES, ClaimDemand, Constraint, DeviceAlternative
 from stromboli.core.model.devices.device_table import DeviceTable, Grant
 from stromboli.core.model.devices.device_usage import DeviceUse
 from stromboli.core.model.nodes.table import NodeTable
@@ -58,7 +58,7 @@ class Search:
         #: What this pod takes itself: how often each device, and how much of limited amounts.
         self._own: dict[int, int] = {}
         self._spent: list[dict[int, int]] = [{} for _ in accounts]
-        self._candidates: dict[Wish, list[int]] = {}
+        self._candidates: dict[DeviceAlternative, list[int]] = {}
 
     def find(self, demands: Sequence[ClaimDemand]) -> tuple[tuple[Grant, ...], ...] | None:
         """Return the devices of each claim; None if there is no solution. Raises NoSolution."""
@@ -77,7 +77,7 @@ class Search:
             return self._serve(claim + 1, 0)
         return any(self._fulfil(claim, request, wish) for wish in requests[request])
 
-    def _fulfil(self, claim: int, request: int, wish: Wish) -> bool:
+    def _fulfil(self, claim: int, request: int, wish: DeviceAlternative) -> bool:
         candidates = self._candidates_of(wish)
         if wish.takes_all:
             return self._fulfil_all(claim, request, wish, candidates)
@@ -85,7 +85,7 @@ class Search:
             return False
         return self._choose(claim, request, wish, candidates, 0, wish.count)
 
-    def _candidates_of(self, wish: Wish) -> list[int]:
+    def _candidates_of(self, wish: DeviceAlternative) -> list[int]:
         known = self._candidates.get(wish)
         if known is None:
             here = self._ground.at(self._row)
@@ -94,7 +94,7 @@ class Search:
             known = self._candidates[wish] = chosen
         return known
 
-    def _fulfil_all(self, claim: int, request: int, wish: Wish, candidates: Sequence[int]) -> bool:
+    def _fulfil_all(self, claim: int, request: int, wish: DeviceAlternative, candidates: Sequence[int]) -> bool:
         """Grant all existing devices, every one of them free; impossible for an incomplete pool."""
         if pool := self._ground.unknown_at(self._row):
             raise NoSolution(f"pool {pool} is incomplete")
@@ -113,7 +113,9 @@ class Search:
             self._give_back(claim, wish, grant)
         return False
 
-    def _choose(self, claim: int, request: int, wish: Wish, candidates: Sequence[int], start: int, wanted: int) -> bool:
+    def _choose(
+        self, claim: int, request: int, wish: DeviceAlternative, candidates: Sequence[int], start: int, wanted: int
+    ) -> bool:
         if not wanted:
             return self._serve(claim, request + 1)
         for place in range(start, len(candidates)):
@@ -129,7 +131,7 @@ class Search:
             self._give_back(claim, wish, grant)
         return False
 
-    def _are_enough(self, claim: int, wish: Wish, candidates: Sequence[int], wanted: int) -> bool:
+    def _are_enough(self, claim: int, wish: DeviceAlternative, candidates: Sequence[int], wanted: int) -> bool:
         """Report whether enough devices can remain among these; one shareable device may serve all."""
         for device in candidates:
             if device in self._table.suited[wish.suit].faults or self._grant(claim, wish, device) is not None:
@@ -140,7 +142,7 @@ class Search:
 
     # -- one device ---------------------------------------------------------------------------------------------
 
-    def _grant(self, claim: int, wish: Wish, device: int) -> Grant | None:
+    def _grant(self, claim: int, wish: DeviceAlternative, device: int) -> Grant | None:
         """Return the device for the request, if it is available."""
         self._steps -= 1
         if self._steps < 0:
@@ -161,7 +163,7 @@ class Search:
             return True
         return not self._own.get(device) and not any(account.users[device] for account in self._accounts)
 
-    def _fits_together(self, claim: int, wish: Wish, device: int) -> bool:
+    def _fits_together(self, claim: int, wish: DeviceAlternative, device: int) -> bool:
         attributes = self._table.devices[device].attributes
         return all(
             bond.filter(attributes.get(bond.constraint.attribute))
@@ -180,14 +182,14 @@ class Search:
                 return False
         return True
 
-    def _take(self, claim: int, wish: Wish, grant: Grant) -> None:
+    def _take(self, claim: int, wish: DeviceAlternative, grant: Grant) -> None:
         self._enter(grant, 1)
         self._found[claim].append(grant)
         for bond in self._bonds[claim]:
             if bond.constraint.applies_to(wish):
                 bond.values.append(self._table.devices[grant.device].attributes.get(bond.constraint.attribute))
 
-    def _give_back(self, claim: int, wish: Wish, grant: Grant) -> None:
+    def _give_back(self, claim: int, wish: DeviceAlternative, grant: Grant) -> None:
         self._enter(grant, -1)
         self._found[claim].pop()
         for bond in self._bonds[claim]:

@@ -12,7 +12,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from stromboli.core.model.devices.claims import AssignedDevice, Device, DeviceCriteria, DeviceName, HeldClaim, Wish
+from stromboli.core.model.devices.claims import (
+    AssignedDevice,
+    Device,
+    DeviceAlternative,
+    DeviceCriteria,
+    DeviceName,
+    HeldClaim,
+)
 from stromboli.core.model.nodes.table import Index, Mask, NodeTable
 from stromboli.core.model.volumes.volume_table import reachable
 from stromboli.core.model.volumes.volumes import Terms
@@ -57,7 +64,7 @@ class DeviceTable:
     #: Devices for which being free is not sufficient: they also take from a limited amount.
     is_limited: Mask = field(init=False)
     _ground: _NodeDevices | None = None
-    _portions: dict[tuple[Wish, int], tuple[tuple[str, int], ...] | None] = field(default_factory=dict)
+    _portions: dict[tuple[DeviceAlternative, int], tuple[tuple[str, int], ...] | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.number = {device.name: place for place, device in enumerate(self.devices)}
@@ -73,7 +80,7 @@ class DeviceTable:
         limited = [device.is_shared or bool(device.counters) for device in self.devices]
         self.is_limited = np.array(limited, dtype=np.bool_)
 
-    def portions(self, wish: Wish, device: int) -> tuple[tuple[str, int], ...] | None:
+    def portions(self, wish: DeviceAlternative, device: int) -> tuple[tuple[str, int], ...] | None:
         """Return what a request takes of the capacities of a device; None if the device is too small."""
         if not wish.capacity and not self.is_shared[device]:
             return ()

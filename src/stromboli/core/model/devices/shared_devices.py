@@ -75,7 +75,7 @@ class SharedDeviceRequests:
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceClaim:
+class DeviceUser:
     """A pod on a node with assigned devices."""
 
     uid: str
@@ -90,7 +90,7 @@ class DeviceClaim:
 
 
 #: By node and uid. Replaced, never edited.
-DeviceClaims = Mapping[str, Mapping[str, DeviceClaim]]
+DeviceUsers = Mapping[str, Mapping[str, DeviceUser]]
 
 
 def is_counted_by(name: str, backends: Collection[Backend]) -> bool:

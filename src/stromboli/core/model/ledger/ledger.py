@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stromboli.core.model.devices.claim_allocator import ClaimAllocator, Given
+from stromboli.core.model.devices.claim_allocator import ClaimAllocator, DeviceAllocation
 from stromboli.core.model.jobs.job import PENDING_BEST_EFFORT, Counts, Job
 from stromboli.core.model.ledger.change_log import ChangeLog
 from stromboli.core.model.nodes.amounts import Block, Effect, Rows
@@ -25,7 +25,7 @@ from stromboli.core.model.resources.resources import Amounts, Request, add_reque
 from stromboli.core.model.snapshot import Snapshot
 from stromboli.core.model.tasks.task import TRANSITIONS, Task, TaskStatus
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.model.volumes.allocator import Taken, VolumeAllocator
+from stromboli.core.model.volumes.allocator import VolumeAllocation, VolumeAllocator
 from stromboli.core.model.volumes.volumes import VolumeNeeds
 
 _STATUSES = tuple(TaskStatus)
@@ -39,7 +39,7 @@ class LedgerInconsistency(AssertionError):
 
 
 @dataclass(slots=True)
-class Entry:
+class LedgerEntry:
     """One operation, with what it overwrote."""
 
     job: Job
@@ -56,9 +56,9 @@ class Entry:
     #: For a relocation: copies of the tasks that stand for their successors. The tasks themselves do not change.
     successors: Sequence[Task] = ()
     #: The volumes of a pipelined task that was unpipelined.
-    saved_volumes: tuple[Taken, ...] = ()
+    saved_volumes: tuple[VolumeAllocation, ...] = ()
     #: The devices of its claims.
-    saved_claims: Given | None = None
+    saved_claims: DeviceAllocation | None = None
 
 
 class Ledger:
@@ -159,7 +159,7 @@ class Ledger:
 
     # -- operations ---------------------------------------------------------------------------------------------
 
-    def place(self, tasks: Sequence[Task], rows: Sequence[int], status: TaskStatus) -> Entry:
+    def place(self, tasks: Sequence[Task], rows: Sequence[int], status: TaskStatus) -> LedgerEntry:
         """Place pending tasks of one job and class: allocated, or pipelined until releasing pods are gone."""
         task_class, codes = tasks[0].task_class, self.codes
         for task in tasks:
@@ -187,7 +187,7 @@ class Ledger:
             self._feed(entry, task_class, rows, 1)
         return entry
 
-    def evict(self, task: Task) -> Entry:
+    def evict(self, task: Task) -> LedgerEntry:
         """Start releasing a placed task."""
         job = self.own(task.job)
         task_class, before, row = task.task_class, self.status_of(task), self.row_of(task)
@@ -209,7 +209,7 @@ class Ledger:
         self.is_scored_as_used = False
         return entry
 
-    def unpipeline(self, task: Task) -> Entry:
+    def unpipeline(self, task: Task) -> LedgerEntry:
         """Release the capacity of a pipelined task; the task is pending again."""
         if self.status_of(task) is not TaskStatus.PIPELINED:
             raise LedgerInconsistency(f"{task.key} is {self.status_of(task).word} and is not pipelined")
@@ -229,7 +229,7 @@ class Ledger:
         self.freed += 1
         return entry
 
-    def relocate(self, task: Task, row: int) -> Entry:
+    def relocate(self, task: Task, row: int) -> LedgerEntry:
         """Nominate capacity on another node for the successor of a releasing task. Its job and its queue hold as much
         as before the eviction.
         """
@@ -241,7 +241,7 @@ class Ledger:
             self.books[: self.layout.changing, columns] = saved_columns
             raise LedgerInconsistency(f"{task.key} does not fit on the target node")
         self.holds_nominated, self.is_scored_as_used = True, False
-        entry = Entry(
+        entry = LedgerEntry(
             job, [task], [row], leaving, leaving, [], [], columns, saved_columns, successors=[_successor(task)]
         )
         if task_class.volumes is not None:
@@ -254,7 +254,7 @@ class Ledger:
         return entry
 
     @contextmanager
-    def successors_visible(self, entry: Entry, allocates: bool) -> Iterator[None]:
+    def successors_visible(self, entry: LedgerEntry, allocates: bool) -> Iterator[None]:
         """Show successors to plugins as pipelined, or as pending once their capacity is released."""
         status = TaskStatus.PIPELINED if allocates else TaskStatus.PENDING
         rows = [task.row for task in entry.successors]
@@ -323,7 +323,7 @@ class Ledger:
         for queue in books.chain if books else ():
             add_request(queue.inqueue, room)
 
-    def undo(self, entry: Entry) -> None:
+    def undo(self, entry: LedgerEntry) -> None:
         """Restore everything the operation overwrote."""
         layout, columns = self.layout, entry.columns
         self.books[: layout.changing, columns] = entry.saved_columns
@@ -420,7 +420,7 @@ class Ledger:
         after: TaskStatus,
         columns: Index | int,
         saved_columns: NDArray[np.int64],
-    ) -> Entry:
+    ) -> LedgerEntry:
         """Move tasks from one status to another in every counter."""
         number, first = len(tasks), tasks[0]
         saved_counts = []
@@ -435,7 +435,7 @@ class Ledger:
         for task, row in zip(tasks, rows, strict=True):
             status[task.row] = code
             node_of[task.row] = row if keeps_node else -1
-        return Entry(job, tasks, rows, before, after, saved_counts, [], columns, saved_columns)
+        return LedgerEntry(job, tasks, rows, before, after, saved_counts, [], columns, saved_columns)
 
     @staticmethod
     def _counts_of(job: Job, task: Task) -> list[Counts]:
@@ -446,7 +446,7 @@ class Ledger:
             every.append(job.sub_jobs[task.sub_job].counts)
         return every
 
-    def _add_to_sums(self, entry: Entry, task_class: TaskClass, copies: int) -> None:
+    def _add_to_sums(self, entry: LedgerEntry, task_class: TaskClass, copies: int) -> None:
         """Add the requests of tasks to their job and to their queue with its ancestors. Pipelined tasks count as
         allocated.
         """
@@ -460,7 +460,7 @@ class Ledger:
             for dimension, amount in request:
                 amounts[dimension] += amount * copies
 
-    def _feed(self, entry: Entry, task_class: TaskClass, rows: Sequence[int], step: int) -> None:
+    def _feed(self, entry: LedgerEntry, task_class: TaskClass, rows: Sequence[int], step: int) -> None:
         for number in task_class.feeds:
             column = self.own_tally(number)
             for row in rows:
@@ -490,7 +490,7 @@ class Ledger:
                 return False
         return True
 
-    def _undo_claims(self, entry: Entry) -> None:
+    def _undo_claims(self, entry: LedgerEntry) -> None:
         if entry.after is TaskStatus.RELEASING and not entry.successors:
             self.claims.leave(entry.tasks[0], -1)
             return
@@ -508,7 +508,7 @@ class Ledger:
         elif not self.volumes.take(task, row, later=True):
             self.volumes.count(needs, row, 1)
 
-    def _undo_volumes(self, entry: Entry) -> None:
+    def _undo_volumes(self, entry: LedgerEntry) -> None:
         for task, row in zip(reversed(entry.tasks), reversed(entry.rows), strict=True):
             if entry.successors or entry.before is TaskStatus.PENDING:
                 self.volumes.give_back(task, row)

@@ -17,7 +17,7 @@ class ShardMode(StrEnum):
     SOFT = "soft"
 
 
-class Belonging(IntEnum):
+class ShardMembership(IntEnum):
     """The relation of a node to the shard of this scheduler."""
 
     #: In the shard, as every node is without shards.
@@ -40,6 +40,6 @@ class ShardChoice:
     selector: LabelSelector | None = field(default=None)
 
     @property
-    def outside(self) -> Belonging:
+    def outside(self) -> ShardMembership:
         """The relation of nodes outside the shard."""
-        return Belonging.EXCLUDED if self.mode is ShardMode.HARD else Belonging.LAST
+        return ShardMembership.EXCLUDED if self.mode is ShardMode.HARD else ShardMembership.LAST

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stromboli.core.model.nodes.numa import Processors
-from stromboli.core.model.nodes.shards import Belonging
+from stromboli.core.model.nodes.shards import ShardMembership
 from stromboli.core.model.tasks.selectors import NodeTerm, Requirement
 
 Mask = NDArray[np.bool_]
@@ -48,7 +48,7 @@ class Node:
     #: Layout of its processors, if reported.
     processors: Processors | None = None
     #: Whether it is in the shard of this scheduler.
-    belonging: Belonging = Belonging.OURS
+    belonging: ShardMembership = ShardMembership.OURS
 
     @property
     def revocable_zone(self) -> str:
@@ -57,7 +57,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class LabelColumn:
     """One label over all nodes: a code per node, -1 without the label."""
 
     codes: NDArray[np.int64]
@@ -75,14 +75,14 @@ class NodeTable:
         self.nodes: tuple[Node, ...] = tuple(sorted(nodes, key=lambda node: _place(node.name, seed)))
         self.names: tuple[str, ...] = tuple(node.name for node in self.nodes)
         self.index: dict[str, int] = {name: row for row, name in enumerate(self.names)}
-        self._columns: dict[str, Column] = {}
+        self._columns: dict[str, LabelColumn] = {}
         #: Results that plugins derive from the table alone, by keys of their own.
         self.answers: dict[Any, Any] = {}
 
     def __len__(self) -> int:
         return len(self.nodes)
 
-    def column(self, label: str) -> Column:
+    def column(self, label: str) -> LabelColumn:
         """Return the codes of a label, such as the zone of every node."""
         known = self._columns.get(label)
         if known is None:
@@ -119,14 +119,14 @@ class NodeTable:
     @cached_property
     def excluded_nodes(self) -> Mask | None:
         """The nodes of other shards that this scheduler may not use; None if there are none."""
-        return self._where_any(Belonging.EXCLUDED)
+        return self._where_any(ShardMembership.EXCLUDED)
 
     @cached_property
     def last(self) -> Mask | None:
         """The nodes of other shards that are used as a last resort; None if there are none."""
-        return self._where_any(Belonging.LAST)
+        return self._where_any(ShardMembership.LAST)
 
-    def _where_any(self, belonging: Belonging) -> Mask | None:
+    def _where_any(self, belonging: ShardMembership) -> Mask | None:
         if not any(node.belonging is belonging for node in self.nodes):
             return None
         return self.where(lambda node: node.belonging is belonging)
@@ -145,9 +145,9 @@ def _place(name: str, seed: int) -> tuple[int, str]:
     return zlib.crc32(f"{seed}/{name}".encode()) if seed else 0, name
 
 
-def _encode(values: list[str | None]) -> Column:
+def _encode(values: list[str | None]) -> LabelColumn:
     distinct = sorted({value for value in values if value is not None})
     codes = {value: code for code, value in enumerate(distinct)}
-    return Column(
+    return LabelColumn(
         np.array([-1 if value is None else codes[value] for value in values], dtype=np.int64), tuple(distinct)
     )

@@ -7,7 +7,7 @@ up the owners of those.
 
 from __future__ import annotations
 
-from stromboli.core.model.tasks.pod_terms import Owned, TermRegistry
+from stromboli.core.model.tasks.pod_terms import OwnedTerm, TermRegistry
 from stromboli.core.model.tasks.task_class import TaskClass
 
 
@@ -23,9 +23,9 @@ class OwnedTerms:
     def __init__(self) -> None:
         self._registry: TermRegistry | None = None
         self._seen = 0
-        self._about: dict[int, list[tuple[int, Owned]]] = {}
+        self._about: dict[int, list[tuple[int, OwnedTerm]]] = {}
 
-    def about(self, task_class: TaskClass, registry: TermRegistry) -> list[tuple[int, Owned]]:
+    def about(self, task_class: TaskClass, registry: TermRegistry) -> list[tuple[int, OwnedTerm]]:
         """Return the owned terms, with their numbers, that select members of the class."""
         self._read_on(registry)
         return [found for number in task_class.feeds for found in self._about.get(number, ())]
@@ -35,11 +35,11 @@ class OwnedTerms:
             self._registry, self._seen, self._about = registry, 0, {}
         for number in range(self._seen, len(registry.counted)):
             counted = registry.counted[number]
-            if isinstance(counted, Owned):
+            if isinstance(counted, OwnedTerm):
                 self._add(number, counted, registry)
         self._seen = len(registry.counted)
 
-    def _add(self, number: int, owned: Owned, registry: TermRegistry) -> None:
+    def _add(self, number: int, owned: OwnedTerm, registry: TermRegistry) -> None:
         about = registry.find(owned.term)
         if about is not None:
             self._about.setdefault(about, []).append((number, owned))

@@ -23,7 +23,7 @@ class PodTerm:
 
 
 @dataclass(frozen=True, slots=True)
-class Owned:
+class OwnedTerm:
     """Pods that own a term about others: (required) anti-affinity, or a weighted preference."""
 
     term: PodTerm
@@ -32,7 +32,7 @@ class Owned:
     weight: int
 
 
-Counted = PodTerm | Owned
+Counted = PodTerm | OwnedTerm
 
 
 class TermRegistry:

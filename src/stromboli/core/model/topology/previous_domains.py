@@ -13,7 +13,7 @@ from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.topology.hypernodes import HyperNodeTree
 
 
-class Wish(NamedTuple):
+class TopologyConstraint(NamedTuple):
     """A job or a sub-job with a network topology constraint."""
 
     key: str
@@ -21,12 +21,12 @@ class Wish(NamedTuple):
     tasks: Iterable[Task]
 
 
-def wishes_of(job: Job) -> Iterator[Wish]:
+def topology_constraints(job: Job) -> Iterator[TopologyConstraint]:
     if job.spec.topology is not None:
-        yield Wish(job.key, job.spec.topology, job.tasks.values())
+        yield TopologyConstraint(job.key, job.spec.topology, job.tasks.values())
     for key, sub_job in job.sub_jobs.items():
         if sub_job.policy is not None and sub_job.policy.topology is not None:
-            yield Wish(key, sub_job.policy.topology, sub_job.tasks)
+            yield TopologyConstraint(key, sub_job.policy.topology, sub_job.tasks)
 
 
 def why_lost(tree: HyperNodeTree, topology: NetworkTopology | None, name: str) -> str:
@@ -47,6 +47,6 @@ def lost_domains(tree: HyperNodeTree, job: Job) -> dict[str, str]:
     """Return the previous domains of a job and its sub-jobs that are no longer valid, with the reason. A sub-job
     without tasks has no constraint to violate.
     """
-    wishes = {wish.key: wish.topology for wish in wishes_of(job)}
+    wishes = {wish.key: wish.topology for wish in topology_constraints(job)}
     found = ((name, why_lost(tree, wishes.get(key), name)) for key, name in job.spec.homes.items())
     return {name: why for name, why in found if why}

@@ -13,7 +13,7 @@ import numpy as np
 
 from stromboli.core.model.nodes.table import Index, Mask, NodeTable
 from stromboli.core.model.tasks.task import Task
-from stromboli.core.model.volumes.volume_table import Count, Places, VolumeTable, reachable
+from stromboli.core.model.volumes.volume_table import Count, Locations, VolumeTable, reachable
 from stromboli.core.model.volumes.volume_usage import VolumeUse
 from stromboli.core.model.volumes.volumes import NO_NEEDS, VolumeChoice, VolumeNeeds, VolumeOrder, WaitingClaim
 
@@ -38,7 +38,7 @@ class VolumePolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class VolumeAllocation:
     """What a claim got: a volume, or storage capacity, or neither if capacity is not tracked; -1 for none."""
 
     claim: WaitingClaim
@@ -47,11 +47,11 @@ class Taken:
 
 
 @dataclass(slots=True)
-class _Shared:
+class _SharedVolumes:
     """State shared by the pods that use one claim on one node."""
 
     row: int
-    taken: Taken
+    taken: VolumeAllocation
     pods: int = 1
 
 
@@ -64,8 +64,8 @@ class VolumeAllocator:
         #: Which volumes are allocated, and what is left of each storage capacity.
         self._taken = np.zeros(len(self.table.volumes), dtype=np.bool_)
         self._left: Count = self.table.left.copy()
-        self._of_task: dict[str, tuple[Taken, ...]] = {}
-        self._shared: dict[str, _Shared] = {}
+        self._of_task: dict[str, tuple[VolumeAllocation, ...]] = {}
+        self._shared: dict[str, _SharedVolumes] = {}
 
     # -- where a pod may go -------------------------------------------------------------------------------------
 
@@ -137,17 +137,17 @@ class VolumeAllocator:
             mask[row] = True
         return mask
 
-    def _volumes(self) -> Places:
+    def _volumes(self) -> Locations:
         return self.table.places(self.nodes)[0]
 
-    def _rooms(self) -> Places:
+    def _rooms(self) -> Locations:
         return self.table.places(self.nodes)[1]
 
     # -- choosing -----------------------------------------------------------------------------------------------
 
-    def _choose(self, needs: VolumeNeeds, row: int) -> tuple[Taken, ...] | None:
+    def _choose(self, needs: VolumeNeeds, row: int) -> tuple[VolumeAllocation, ...] | None:
         """Choose volumes for every unbound claim of a pod on a node, without allocating them; None if impossible."""
-        chosen: list[Taken] = []
+        chosen: list[VolumeAllocation] = []
         for claim in needs.waiting:
             taken = self._choose_one(claim, row, chosen)
             if taken is None:
@@ -155,7 +155,7 @@ class VolumeAllocator:
             chosen.append(taken)
         return tuple(chosen)
 
-    def _choose_one(self, claim: WaitingClaim, row: int, before: Sequence[Taken]) -> Taken | None:
+    def _choose_one(self, claim: WaitingClaim, row: int, before: Sequence[VolumeAllocation]) -> VolumeAllocation | None:
         shared = self._shared.get(claim.shared)
         if shared is not None:
             return shared.taken if shared.row == row else None
@@ -163,15 +163,15 @@ class VolumeAllocator:
         mine = self._volumes().at(row, suited[~self._taken[suited]]) if len(suited) else suited
         volume = next((place for place in mine.tolist() if all(place != other.volume for other in before)), -1)
         if volume >= 0:
-            return Taken(claim, volume)
+            return VolumeAllocation(claim, volume)
         if not self.provisionable(claim)[row]:
             return None
         if not claim.checks_capacity or claim.node:
-            return Taken(claim)
+            return VolumeAllocation(claim)
         room = self._first_room(claim, row, before)
-        return Taken(claim, room=room) if room >= 0 else None
+        return VolumeAllocation(claim, room=room) if room >= 0 else None
 
-    def _first_room(self, claim: WaitingClaim, row: int, before: Iterable[Taken]) -> int:
+    def _first_room(self, claim: WaitingClaim, row: int, before: Iterable[VolumeAllocation]) -> int:
         left = self._left.copy()
         for taken in before:
             if taken.room >= 0:
@@ -213,17 +213,17 @@ class VolumeAllocator:
             self._shared.pop(taken.claim.shared, None)
             self._enter(taken, given=False)
 
-    def kept(self, task: Task) -> tuple[Taken, ...]:
+    def kept(self, task: Task) -> tuple[VolumeAllocation, ...]:
         """Return the volumes of a task, for `restore`."""
         return self._of_task.get(task.uid, ())
 
-    def restore(self, task: Task, row: int, kept: tuple[Taken, ...]) -> None:
+    def restore(self, task: Task, row: int, kept: tuple[VolumeAllocation, ...]) -> None:
         """Restore a placement with exactly the volumes it had."""
         needs = task.task_class.volumes or NO_NEEDS
         self.count(needs, row, 1)
         self._give(task, row, kept)
 
-    def _give(self, task: Task, row: int, chosen: tuple[Taken, ...]) -> None:
+    def _give(self, task: Task, row: int, chosen: tuple[VolumeAllocation, ...]) -> None:
         if not chosen:
             return
         self._of_task[task.uid] = chosen
@@ -233,10 +233,10 @@ class VolumeAllocator:
                 shared.pods += 1
                 continue
             if taken.claim.shared:
-                self._shared[taken.claim.shared] = _Shared(row, taken)
+                self._shared[taken.claim.shared] = _SharedVolumes(row, taken)
             self._enter(taken, given=True)
 
-    def _enter(self, taken: Taken, *, given: bool) -> None:
+    def _enter(self, taken: VolumeAllocation, *, given: bool) -> None:
         if taken.volume >= 0:
             self._taken[taken.volume] = given
         if taken.room >= 0:

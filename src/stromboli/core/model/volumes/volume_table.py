@@ -34,7 +34,7 @@ def _reachable(nodes: NodeTable, terms: Sequence[object]) -> Mask:
     return mask
 
 
-class Places:
+class Locations:
     """Where each item is available: pairs of place and node, and the place of each item."""
 
     def __init__(self, terms: Sequence[Terms], nodes: NodeTable) -> None:
@@ -70,7 +70,7 @@ class VolumeTable:
     _largest: Count = field(init=False)
     _suited: dict[WaitingClaim, Index] = field(default_factory=dict)
     _rooms_of: dict[str, Index] = field(default_factory=dict)
-    _grounds: tuple[NodeTable, Places, Places] | None = None
+    _grounds: tuple[NodeTable, Locations, Locations] | None = None
     _limit_columns: dict[str, Count] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -93,11 +93,11 @@ class VolumeTable:
             rooms = self._rooms_of[claim.storage_class] = np.array(own, dtype=np.int64)
         return rooms[(left[rooms] >= size) & (self._largest[rooms] >= claim.size)]
 
-    def places(self, nodes: NodeTable) -> tuple[Places, Places]:
+    def places(self, nodes: NodeTable) -> tuple[Locations, Locations]:
         """Return the places of the volumes and of the storage capacities."""
         if self._grounds is None or self._grounds[0] is not nodes:
-            of_volumes = Places([volume.terms for volume in self.volumes], nodes)
-            of_rooms = Places([room.terms for room in self.rooms], nodes)
+            of_volumes = Locations([volume.terms for volume in self.volumes], nodes)
+            of_rooms = Locations([room.terms for room in self.rooms], nodes)
             self._grounds, self._limit_columns = (nodes, of_volumes, of_rooms), {}
         return self._grounds[1], self._grounds[2]
 

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from stromboli.core.config.plugin import Event
-from stromboli.core.model.devices.shared_devices import DeviceClaim, DeviceClaims
+from stromboli.core.model.devices.shared_devices import DeviceUser, DeviceUsers
 from stromboli.core.model.ledger.ledger import LedgerInconsistency
 from stromboli.core.model.nodes.table import Node, NodeTable
 from stromboli.core.model.tasks.task import Task, TaskStatus
@@ -22,14 +22,14 @@ from stromboli.core.plugins.deviceshare.vgpu import VirtualGpu
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session
 
-_NOBODY: Mapping[str, DeviceClaim] = {}
+_NOBODY: Mapping[str, DeviceUser] = {}
 
 
 class _Read(NamedTuple):
     """The state of a node as last read, and the inputs it was read from."""
 
     registered: Hashable
-    claims: Mapping[str, DeviceClaim]
+    claims: Mapping[str, DeviceUser]
     books: NodeDevices | None
     warnings: tuple[str, ...]
 
@@ -52,7 +52,7 @@ class DeviceState:
         self._read: dict[str, _Read] = {}
         #: The nodes and claims that were last read.
         self._nodes = NodeTable(())
-        self._claims: DeviceClaims = {}
+        self._claims: DeviceUsers = {}
         self._wanted: dict[int, Wanted | None] = {}
         #: By uid, the last step of a pod in this cycle.
         self._steps: dict[str, _Step] = {}
@@ -93,7 +93,7 @@ class DeviceState:
         """Drop all states: the partitioning of devices has changed, and with it the allocations of pods."""
         self._read, self._nodes = {}, NodeTable(())
 
-    def _read_node(self, node: Node, registered: Hashable, claims: Mapping[str, DeviceClaim]) -> _Read:
+    def _read_node(self, node: Node, registered: Hashable, claims: Mapping[str, DeviceUser]) -> _Read:
         try:
             devices = self.backend.devices(registered)
         except ValueError as error:
@@ -109,7 +109,7 @@ class DeviceState:
                 holdings[uid] = holding
         return _Read(registered, claims, NodeDevices(devices, holdings), tuple(warnings))
 
-    def _holding_of(self, claim: DeviceClaim, devices: Sequence[Device]) -> Holding | None:
+    def _holding_of(self, claim: DeviceUser, devices: Sequence[Device]) -> Holding | None:
         shares = self.backend.shares_of(claim, devices)
         if shares is None:
             return None

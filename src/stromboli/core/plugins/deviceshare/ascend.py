@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from stromboli.core.config.spelling import quoted
-from stromboli.core.model.devices.shared_devices import ASCEND_CHIPS, Backend, DeviceClaim, SharedDeviceRequest
+from stromboli.core.model.devices.shared_devices import ASCEND_CHIPS, Backend, DeviceUser, SharedDeviceRequest
 from stromboli.core.model.nodes.table import Node
 from stromboli.core.plugins.deviceshare.assignments import assigned, words_of, written_form
 from stromboli.core.plugins.deviceshare.backend import DeviceBackend, Offered, Policy, Wanted, moment
@@ -80,7 +80,7 @@ class HamiAscend(DeviceBackend):
         assert isinstance(registered, tuple)  # noqa: S101 - what `registered` gave
         return [device for key, text in registered for device in _devices_in(key, text)]
 
-    def shares_of(self, claim: DeviceClaim, devices: Sequence[Device]) -> Shares | None:
+    def shares_of(self, claim: DeviceUser, devices: Sequence[Device]) -> Shares | None:
         found: list[list[Share]] = []
         for chip in ASCEND_CHIPS:
             key = _ALLOCATED.format(chip)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from stromboli.core.model.devices.shared_devices import Backend, DeviceClaim, SharedDeviceRequest
+from stromboli.core.model.devices.shared_devices import Backend, DeviceUser, SharedDeviceRequest
 from stromboli.core.model.nodes.table import Node
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.plugins.deviceshare.node_devices import Device, Holding, NodeDevices, Pick, Share, Shares, Use
@@ -81,7 +81,7 @@ class DeviceBackend(ABC):
         """Parse the devices that a node registered. Raises ValueError with the place and the problem."""
 
     @abstractmethod
-    def shares_of(self, claim: DeviceClaim, devices: Sequence[Device]) -> Shares | None:
+    def shares_of(self, claim: DeviceUser, devices: Sequence[Device]) -> Shares | None:
         """Parse the allocation of a pod on the node; None for nothing. Raises ValueError if it is invalid."""
 
     @abstractmethod

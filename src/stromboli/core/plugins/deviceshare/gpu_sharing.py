@@ -15,7 +15,7 @@ from stromboli.core.model.devices.shared_devices import (
     GPU_MEMORY,
     GPU_NUMBER,
     Backend,
-    DeviceClaim,
+    DeviceUser,
     SharedDeviceRequest,
 )
 from stromboli.core.model.nodes.table import Node
@@ -54,7 +54,7 @@ class GpuSharing(DeviceBackend):
     def _device(self, place: int, memory: int, is_healthy: bool) -> Device:
         return Device(str(place), memory=memory, slots=_MANY, is_healthy=is_healthy)
 
-    def shares_of(self, claim: DeviceClaim, devices: Sequence[Device]) -> Shares | None:
+    def shares_of(self, claim: DeviceUser, devices: Sequence[Device]) -> Shares | None:
         text = claim.annotations.get(GPU_INDEX)
         if text is None:
             return None

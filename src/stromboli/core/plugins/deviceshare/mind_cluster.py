@@ -11,7 +11,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from stromboli.core.config.spelling import quoted
-from stromboli.core.model.devices.shared_devices import NPU_CORE, Backend, DeviceClaim, SharedDeviceRequest
+from stromboli.core.model.devices.shared_devices import NPU_CORE, Backend, DeviceUser, SharedDeviceRequest
 from stromboli.core.model.nodes.table import Node
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.plugins.deviceshare.assignments import words_of
@@ -95,7 +95,7 @@ class MindCluster(DeviceBackend):
             for place in range(cores // each)
         ]
 
-    def shares_of(self, claim: DeviceClaim, devices: Sequence[Device]) -> Shares | None:
+    def shares_of(self, claim: DeviceUser, devices: Sequence[Device]) -> Shares | None:
         text = claim.annotations.get(NPU_CORE)
         if text is None:
             return None

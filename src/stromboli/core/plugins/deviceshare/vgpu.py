@@ -9,7 +9,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
 from stromboli.core.config.spelling import quoted
-from stromboli.core.model.devices.shared_devices import VGPU_IDS, Backend, DeviceClaim, SharedDeviceRequest
+from stromboli.core.model.devices.shared_devices import VGPU_IDS, Backend, DeviceUser, SharedDeviceRequest
 from stromboli.core.model.nodes.table import Node
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.plugins.deviceshare.assignments import assigned, words_of, written_form
@@ -51,7 +51,7 @@ class VirtualGpu(DeviceBackend):
         entries = [entry for entry in str(registered).split(":") if entry.strip()]
         return [_device(entry) for entry in entries]
 
-    def shares_of(self, claim: DeviceClaim, devices: Sequence[Device]) -> Shares | None:
+    def shares_of(self, claim: DeviceUser, devices: Sequence[Device]) -> Shares | None:
         text = claim.annotations.get(VGPU_IDS)
         return assigned(text, devices, VGPU_IDS) if text is not None else None
 

@@ -27,8 +27,8 @@ from stromboli.core.model.devices.gpu_fractions import (
 )
 from stromboli.core.model.devices.shared_devices import (
     Backend,
-    DeviceClaim,
-    DeviceClaims,
+    DeviceUser,
+    DeviceUsers,
     SharedDeviceRequest,
     SharedDeviceRequests,
 )
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from stromboli.core.session.session import Session
 
 Slack = NDArray[np.int64]
-_NOBODY: Mapping[str, DeviceClaim] = {}
+_NOBODY: Mapping[str, DeviceUser] = {}
 
 
 class _Read(NamedTuple):
@@ -52,7 +52,7 @@ class _Read(NamedTuple):
 
     memory: int
     largest: int
-    claims: Mapping[str, DeviceClaim]
+    claims: Mapping[str, DeviceUser]
     books: NodeShares
 
 
@@ -76,7 +76,7 @@ class SharedGpuState:
         self.dimension = -1
         self._read: dict[str, _Read] = {}
         self._nodes = NodeTable(())
-        self._claims: DeviceClaims = {}
+        self._claims: DeviceUsers = {}
         self._largest = 0
         self._warnings: tuple[str, ...] = ()
         self._wishes: dict[int, SharedDeviceRequest | None] = {}
@@ -100,7 +100,7 @@ class SharedGpuState:
         self.later_slack = np.fromiter((books.later_slack for books in self.rows), np.int64, len(nodes))
         session.warnings.extend(self._warnings)
 
-    def _read_nodes(self, nodes: NodeTable, claims: DeviceClaims) -> None:
+    def _read_nodes(self, nodes: NodeTable, claims: DeviceUsers) -> None:
         """Read the nodes; an unchanged node keeps its state."""
         memories, warnings = nodes.remember("gpusharing memory", _memories)
         largest, before, read = max(memories, default=0), self._read, dict[str, _Read]()
@@ -114,7 +114,7 @@ class SharedGpuState:
         self._nodes, self._claims, self._read = nodes, claims, read
         self._largest, self._warnings = largest, warnings
 
-    def _books_of(self, memory: int, largest: int, claims: Mapping[str, DeviceClaim]) -> NodeShares:
+    def _books_of(self, memory: int, largest: int, claims: Mapping[str, DeviceUser]) -> NodeShares:
         node, holdings, reservations = NodeShares(memory), dict[str, Holding](), dict[str, bool]()
         for uid, claim in sorted(claims.items()):
             groups = groups_in(claim.annotations)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from stromboli.core.model.devices.claims import NO_CLAIMS, ClaimDemand, Wish
+from stromboli.core.model.devices.claims import NO_CLAIMS, ClaimDemand, DeviceAlternative
 from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.nodes.amounts import Rows
 from stromboli.core.model.nodes.table import Index, Mask
@@ -68,14 +68,14 @@ class ClaimedDevices(NodeFilter):
             yield Reason(code, f"cannot allocate all claims: {problem or _TOGETHER}"), np.array(rows, dtype=np.int64)
 
 
-def _short_of(code: Code, demand: ClaimDemand, wishes: tuple[Wish, ...]) -> Reason:
+def _short_of(code: Code, demand: ClaimDemand, wishes: tuple[DeviceAlternative, ...]) -> Reason:
     ways = " or ".join(_described(wish) for wish in wishes)
     state = "too few there" if code is Code.NO_CLAIMED_DEVICE else "too few free"
     name = wishes[0].name.partition("/")[0]
     return Reason(code, f'cannot allocate all claims: claim "{demand.name}", request "{name}": {ways}: {state}')
 
 
-def _described(wish: Wish) -> str:
+def _described(wish: DeviceAlternative) -> str:
     """Describe the request: count, class and selectors."""
     number = "all devices" if wish.takes_all else "1 device" if wish.count == 1 else f"{wish.count} devices"
     own = wish.suit.selectors[len(wish.suit.selectors) - wish.own_selectors :]
