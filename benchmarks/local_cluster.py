@@ -23,7 +23,7 @@ from stromboli.kube.client.config.kubeconfig import load_kubeconfig
 from stromboli.kube.objects.catalogue import NODES, POD_GROUPS, PODS
 from stromboli.kube.watch.reflector import Reflector
 from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, create_nodes, node_documents
-from stromboli.local.up.local_cluster import LocalCluster, playground
+from stromboli.local.up.local_cluster import LocalCluster, local_cluster
 from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.options import SchedulerOptions
 from stromboli.scheduler.policy import SchedulingPolicy
@@ -65,7 +65,7 @@ async def _embedded(parameters: Parameters) -> Result:
 @asynccontextmanager
 async def _cluster_of(nodes: int) -> AsyncIterator[LocalCluster]:
     pool = NodePool(nodes, resources={"cpu": "64", "memory": "256Gi", "pods": "110"})
-    async with playground(SchedulingPolicy(built_in_registry()), pools=[pool]) as running:
+    async with local_cluster(SchedulingPolicy(built_in_registry()), pools=[pool]) as running:
         await _until(lambda: len(running.scheduler.cluster.structure.nodes) == nodes)
         yield running
 

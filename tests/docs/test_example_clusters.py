@@ -13,7 +13,7 @@ from stromboli.kube.client.apply import Applier
 from stromboli.kube.manifests.manifests import read_manifests
 from stromboli.kube.manifests.sources import read_sources
 from stromboli.kube.manifests.yaml import load_documents
-from stromboli.local.up.local_cluster import playground
+from stromboli.local.up.local_cluster import local_cluster
 from stromboli.planner.plan import make_plan
 from stromboli.scheduler.policy import SchedulingPolicy
 from tests.testing.stage import Stage
@@ -46,7 +46,7 @@ async def test_in_a_cluster_to_play_with(example: str, mode: str) -> None:
     policy, options = policy_of(example), replace(QUICK, bind_mode=mode)
     sources = read_sources([str(EXAMPLES / example)], None)
     documents = [document for name, text in sources for document in load_documents(text, name)]
-    async with playground(policy, options=options) as running:
+    async with local_cluster(policy, options=options) as running:
         world = World(Stage(running.server.connection, running.server), running.client, policy, options)
         await Applier(running.client).apply(documents)
         wanted = PLACED[example]

@@ -330,7 +330,7 @@ async def living(
             await world.create(queue("default"))
         else:
             controllers = Controllers(clients[2], world.options.scheduler_names)
-            parts = [FakeControllers(clients[1], patience=0.3).run(), controllers.run()]
+            parts = [FakeControllers(clients[1], eviction_delay=0.3).run(), controllers.run()]
             await stack.enter_async_context(_running(parts))
         for pool in pools:
             await world.add_nodes(pool)

@@ -174,5 +174,5 @@ def _changed(*parts: str) -> str:
     return " || ".join(("request.operation != 'UPDATE'", *differs))
 
 
-def _list(words: Sequence[str]) -> str:
-    return f"[{', '.join(repr(word) for word in words)}]"
+def _list(values: Sequence[str]) -> str:
+    return f"[{', '.join(repr(value) for value in values)}]"

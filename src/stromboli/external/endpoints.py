@@ -34,32 +34,34 @@ class ExternalEndpoint:
     password_file: str = ""
 
 
-def transport_to(place: ExternalEndpoint, *, timeout: float, largest: int) -> Transport:
+def transport_to(endpoint: ExternalEndpoint, *, timeout: float, max_size: int) -> Transport:
     """Build the transport to an endpoint. Raises EndpointError if its files cannot be read."""
     connection = Connection(
-        server=place.address,
-        ssl=_context(place) if place.address.startswith("https://") else None,
-        credentials=_credentials(place),
-        proxy=proxy_from_environment(place.address),
+        server=endpoint.address,
+        ssl=_context(endpoint) if endpoint.address.startswith("https://") else None,
+        credentials=_credentials(endpoint),
+        proxy=proxy_from_environment(endpoint.address),
     )
-    return Transport(connection, timeout=timeout, largest_answer=largest)
+    return Transport(connection, timeout=timeout, max_response_size=max_size)
 
 
-def _context(place: ExternalEndpoint) -> ssl.SSLContext:
-    trust = Trust(_content(place.authorities) if place.authorities else b"", place.insecure)
+def _context(endpoint: ExternalEndpoint) -> ssl.SSLContext:
+    trust = Trust(_content(endpoint.authorities) if endpoint.authorities else b"", endpoint.insecure)
     try:
-        if place.certificate:
-            return trust.with_certificate(_content(place.certificate), _content(place.key or place.certificate))
+        if endpoint.certificate:
+            return trust.with_certificate(
+                _content(endpoint.certificate), _content(endpoint.key or endpoint.certificate)
+            )
         return trust.context()
     except ValueError as error:
-        raise EndpointError(f"{place.certificate or place.authorities}: {error}") from None
+        raise EndpointError(f"{endpoint.certificate or endpoint.authorities}: {error}") from None
 
 
-def _credentials(place: ExternalEndpoint) -> Credentials:
-    if not place.username:
+def _credentials(endpoint: ExternalEndpoint) -> Credentials:
+    if not endpoint.username:
         return Anonymous()
-    password = _content(place.password_file).decode("utf-8", "replace").strip() if place.password_file else ""
-    return basic(place.username, password or place.password)
+    password = _content(endpoint.password_file).decode("utf-8", "replace").strip() if endpoint.password_file else ""
+    return basic(endpoint.username, password or endpoint.password)
 
 
 def _content(path: str) -> bytes:

@@ -46,7 +46,7 @@ class HttpExtenders:
         transport = self._transports.get(endpoint)
         if transport is None:
             transport = self._transports[endpoint] = transport_to(
-                _place(endpoint), timeout=endpoint.seconds, largest=MAX_RESPONSE_SIZE
+                _place(endpoint), timeout=endpoint.seconds, max_size=MAX_RESPONSE_SIZE
             )
         return self._run(_post(transport, verb, body, endpoint.seconds))
 
@@ -78,28 +78,28 @@ class ExtenderSession:
         self._endpoint = endpoint
         self._left = endpoint.seconds * TIMEOUTS_PER_CYCLE
         #: Why the extender is not called any more in this cycle; empty while it is.
-        self._given_up = ""
+        self._unavailable = ""
 
     def ask(self, verb: str, question: Document) -> Document:
-        if self._given_up:
-            raise ServiceError(self._given_up)
+        if self._unavailable:
+            raise ServiceError(self._unavailable)
         began = self._extenders.clock()
         try:
             answer = self._extenders.post(self._endpoint, verb, msgspec.json.encode(question))
         except ApiError as error:
             raise ServiceError(f"{self._endpoint.address}/{verb}: {error}") from None
         except (RequestFailed, EndpointError, TimeoutError) as error:
-            words = str(error) or f"no response within {self._endpoint.seconds:g} s"
-            raise self._give_up(f"{self._endpoint.address}: {words}") from None
+            message = str(error) or f"no response within {self._endpoint.seconds:g} s"
+            raise self._stop_calling(f"{self._endpoint.address}: {message}") from None
         finally:
             self._left -= self._extenders.clock() - began
-            if self._left <= 0 and not self._given_up:
-                self._given_up = f"{self._endpoint.address}: its responses exceeded the time limit of a cycle"
-        return _understood(f"{self._endpoint.address}/{verb}", answer)
+            if self._left <= 0 and not self._unavailable:
+                self._unavailable = f"{self._endpoint.address}: its responses exceeded the time limit of a cycle"
+        return _decoded(f"{self._endpoint.address}/{verb}", answer)
 
-    def _give_up(self, words: str) -> ServiceError:
-        self._given_up = f"{words}; not called again in this cycle"
-        return ServiceError(words)
+    def _stop_calling(self, message: str) -> ServiceError:
+        self._unavailable = f"{message}; not called again in this cycle"
+        return ServiceError(message)
 
 
 async def _post(transport: Transport, verb: str, body: bytes, seconds: float) -> bytes:
@@ -118,7 +118,7 @@ def _place(endpoint: Endpoint) -> ExternalEndpoint:
     )
 
 
-def _understood(where: str, answer: bytes) -> Document:
+def _decoded(where: str, answer: bytes) -> Document:
     """Decode a response: empty, or a JSON object."""
     if not answer.strip():
         return {}

@@ -51,7 +51,7 @@ class Prometheus:
     async def read(self) -> dict[str, Usage]:
         seen = await self._ask(LAST_SEEN)
         cpu, memory = await self._ask(CPU), await self._ask(MEMORY)
-        return joined(_dated(cpu, seen), _dated(memory, seen))
+        return joined(_with_last_sample(cpu, seen), _with_last_sample(memory, seen))
 
     async def close(self) -> None:
         await self._transport.close()
@@ -71,7 +71,7 @@ class Prometheus:
         return figures
 
 
-def _dated(figures: Mapping[str, Figure], seen: Mapping[str, Figure]) -> dict[str, Figure]:
+def _with_last_sample(figures: Mapping[str, Figure], seen: Mapping[str, Figure]) -> dict[str, Figure]:
     """Add the time of the last sample to the figures; nodes without it are left out, because their age is unknown."""
     return {name: Figure(figure.part, seen[name].part) for name, figure in figures.items() if name in seen}
 

@@ -22,11 +22,11 @@ from stromboli.kube.client.api_errors import RequestFailed
 from stromboli.kube.client.client import Client
 
 #: Time limit of one collection in seconds.
-PATIENCE = 10.0
+TIMEOUT_SECONDS = 10.0
 #: Size limit of a response, above the figures of the largest cluster.
 MAX_RESPONSE_SIZE = 32 << 20
 #: Interval between checks for a changed configuration, in seconds.
-_LOOK_EVERY = 1.0
+_POLL_INTERVAL = 1.0
 
 log = logging.getLogger("stromboli.usage")
 
@@ -39,13 +39,13 @@ class UsageFeed:
         report: Callable[[Mapping[str, Usage]], int],
         *,
         clock: Callable[[], float],
-        patience: float = PATIENCE,
+        timeout: float = TIMEOUT_SECONDS,
     ) -> None:
         self._client = client
         self._program = program
         self._report = report
         self._clock = clock
-        self._patience = patience
+        self._timeout = timeout
         self._asked: tuple[MetricsSource, float] | None = None
         self._source: Source | None = None
         self._next = 0.0
@@ -56,51 +56,51 @@ class UsageFeed:
         """Collect until cancelled. `report` returns the number of nodes whose names are known."""
         try:
             while True:
-                await self.look()
-                await asyncio.sleep(_LOOK_EVERY)
+                await self.collect_if_due()
+                await asyncio.sleep(_POLL_INTERVAL)
         finally:
             await self._close()
 
-    async def look(self) -> None:
+    async def collect_if_due(self) -> None:
         """Query the source if it is due; start again if the configuration changed."""
         program = self._program()
-        wanted = _wanted(program)
+        wanted = _configured(program)
         if wanted != self._asked:
             await self._close()
             self._asked, self._next = wanted, self._clock()
         if wanted is None:
-            self._tell("the configuration has no metrics" if program.usage_window else "")
+            self._set_problem("the configuration has no metrics" if program.usage_window else "")
         if wanted is not None and self._clock() >= self._next:
             self._next = self._clock() + wanted[0].interval
-            await self._gather(*wanted)
+            await self._collect(*wanted)
 
-    async def _gather(self, source: MetricsSource, window: float) -> None:
+    async def _collect(self, source: MetricsSource, window: float) -> None:
         try:
             if self._source is None:
-                self._source = self._made(source, window)
-            async with asyncio.timeout(self._patience):
+                self._source = self._source_for(source, window)
+            async with asyncio.timeout(self._timeout):
                 figures = await self._source.read()
         except TimeoutError:
-            self._tell(f"no response within {self._patience:g} s")
+            self._set_problem(f"no response within {self._timeout:g} s")
         except (RequestFailed, EndpointError, SourceProblem) as error:
-            self._tell(str(error))
+            self._set_problem(str(error))
         except Exception as error:
             log.exception("node usage collection failed")
             self.problem = str(error)
         else:
-            self._tell("" if self._report(figures) else _without_nodes(figures))
+            self._set_problem("" if self._report(figures) else _unusable_reason(figures))
 
-    def _made(self, source: MetricsSource, window: float) -> Source:
+    def _source_for(self, source: MetricsSource, window: float) -> Source:
         if source.type == METRICS_SERVER:
             return MetricsServer(self._client)
         if source.type == ADAPTOR:
             return Adaptor(self._client)
-        transport = transport_to(_place(source), timeout=self._patience, largest=MAX_RESPONSE_SIZE)
+        transport = transport_to(_endpoint(source), timeout=self._timeout, max_size=MAX_RESPONSE_SIZE)
         if source.type == ELASTICSEARCH:
             return Elasticsearch(transport, window, source.index, source.hostname_field)
         return Prometheus(transport, window)
 
-    def _tell(self, problem: str) -> None:
+    def _set_problem(self, problem: str) -> None:
         """Log each change between working and failing once."""
         if problem and not self.problem:
             log.warning("node usage metrics unavailable: %s", problem)
@@ -114,13 +114,13 @@ class UsageFeed:
             await source.close()
 
 
-def _wanted(program: Program) -> tuple[MetricsSource, float] | None:
+def _configured(program: Program) -> tuple[MetricsSource, float] | None:
     """The source and its averaging window in seconds; None if no plugin reads usage."""
     source, window = program.configuration.metrics, program.usage_window
     return (source, window) if source is not None and window else None
 
 
-def _without_nodes(figures: Mapping[str, Usage]) -> str:
+def _unusable_reason(figures: Mapping[str, Usage]) -> str:
     """Explain why none of the figures is usable."""
     if not figures:
         return "the source has no figures"
@@ -129,7 +129,7 @@ def _without_nodes(figures: Mapping[str, Usage]) -> str:
     )
 
 
-def _place(source: MetricsSource) -> ExternalEndpoint:
+def _endpoint(source: MetricsSource) -> ExternalEndpoint:
     return ExternalEndpoint(
         source.address,
         authorities=source.authorities,

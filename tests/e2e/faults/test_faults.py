@@ -368,7 +368,7 @@ def lists_are(action: Action) -> Story:
         await world.create_nodes(1, 4)
         world.fault(STREAMED_LISTS, NOT_STREAMED, times=None)
         fault = world.fault(Match("GET", r"\?(?!.*watch=true)"), action, times=10)
-        await world.begin(limits={"largest_answer": 8 << 20})
+        await world.begin(limits={"max_response_size": 8 << 20})
         await world.until_synced()
         assert fault.fired == 10
         await world.create_gang("gang", 1)

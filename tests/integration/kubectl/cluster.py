@@ -156,8 +156,8 @@ class Kubectl:
         process = subprocess.Popen(
             self._command(words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self._environment()
         )
-        patience = threading.Timer(_PATIENCE, process.kill)
-        patience.start()
+        timer = threading.Timer(_PATIENCE, process.kill)
+        timer.start()
         try:
             with process:
                 try:
@@ -165,8 +165,8 @@ class Kubectl:
                 finally:
                     process.terminate()
         finally:
-            patience.cancel()
-            patience.join()
+            timer.cancel()
+            timer.join()
 
     def _command(self, words: tuple[str, ...]) -> list[str]:
         return [str(_BINARY), "--namespace", self.namespace, *words]

@@ -19,7 +19,7 @@ from stromboli.core.model.tasks.task import Task
 from stromboli.kube.objects.bind_requests import BindRequest
 from stromboli.kube.objects.catalogue import BIND_REQUESTS, NODES, PODS
 from stromboli.local.api_server.faults import Answer, CutConnection, LoseAnswer, Match
-from stromboli.local.up.local_cluster import playground
+from stromboli.local.up.local_cluster import local_cluster
 from stromboli.scheduler.bind_requests import avoided_nodes, builder, monitor
 from tests.testing.held_requests import HeldRequests, seen
 from tests.testing.invariants import check
@@ -540,7 +540,7 @@ async def test_a_name_that_somebody_else_has_is_passed_over() -> None:
 @EMBEDDED
 async def test_a_cluster_to_play_with_has_a_binder_where_it_needs_one() -> None:
     options = replace(QUICK, bind_mode="request")
-    async with playground(policy_of(), pools=[cpus(2)], options=options) as running:
+    async with local_cluster(policy_of(), pools=[cpus(2)], options=options) as running:
         world = World(Stage(running.server.connection, running.server), running.client, policy_of(), options)
         await world.create(gang(2, 2))
         await world.until_bound("gang", 2)

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from stromboli.kube.objects.catalogue import NODES, PODS
-from stromboli.local.up.local_cluster import playground
+from stromboli.local.up.local_cluster import local_cluster
 from tests.testing.invariants import check
 from tests.testing.manifests.builders import gang
 from tests.testing.stage import Stage
@@ -80,7 +80,7 @@ async def test_a_herd_of_gangs_is_served_when_room_comes_at_last() -> None:
 
 @pytest.mark.only("embedded", because="a playground has its own server")
 async def test_a_playground_is_a_cluster_like_this() -> None:
-    async with playground(policy_of(), pools=[cpus(2)], options=QUICK) as running:
+    async with local_cluster(policy_of(), pools=[cpus(2)], options=QUICK) as running:
         world = World(Stage(running.server.connection, running.server), running.client, running.scheduler.policy, QUICK)
         world._scheduler = running.scheduler
         await world.create(gang(3, 2, name="gang"))

@@ -49,23 +49,21 @@ class Reported:
     """What a feed has reported, and how to ask it once more."""
 
     def __init__(self, metrics: str, api: str = "http://127.0.0.1:1", *, plugins: str = "[{name: usage}]",
-                 patience: float = 30.0) -> None:  # fmt: skip
+                 timeout: float = 30.0) -> None:  # fmt: skip
         self.now = 0.0
         self.program = program(metrics, plugins)
         self.figures: list[Mapping[str, Usage]] = []
         self.nodes = {"a", "b"}
         self._client = Client(Connection(api, None), timeout=30)
-        self.feed = UsageFeed(
-            self._client, lambda: self.program, self._report, clock=lambda: self.now, patience=patience
-        )
+        self.feed = UsageFeed(self._client, lambda: self.program, self._report, clock=lambda: self.now, timeout=timeout)
 
     def _report(self, figures: Mapping[str, Usage]) -> int:
         self.figures.append(figures)
         return len(self.nodes & figures.keys())
 
-    async def look(self) -> Mapping[str, Usage] | None:
+    async def collect_if_due(self) -> Mapping[str, Usage] | None:
         """Let the feed look once; its latest report."""
-        await self.feed.look()
+        await self.feed.collect_if_due()
         return self.figures[-1] if self.figures else None
 
     async def close(self) -> None:
@@ -106,7 +104,7 @@ SEEN = vector((A, str(NOON)), (B, str(NOON - 100)))
 async def test_prometheus_query_covers_all_nodes(server: Stranger) -> None:
     server.manners["/api/v1/query"] = prometheus(HALF, vector((A, "0.1"), (B, "0.2")), SEEN)
     async with Reported(f"{{address: '{server.address}/'}}") as reported:
-        assert await reported.look() == {"a": Usage(0.5, 0.1, NOON), "b": Usage(0.25, 0.2, NOON - 100)}
+        assert await reported.collect_if_due() == {"a": Usage(0.5, 0.1, NOON), "b": Usage(0.25, 0.2, NOON - 100)}
     assert len(server.heard) == 3
     assert all("[600s]" in each.query["query"] for each in server.heard if "timestamp" not in each.query["query"])
 
@@ -122,7 +120,7 @@ WINDOWS = [
 async def test_window_is_that_of_the_plugins(server: Stranger, plugins: str, window: str) -> None:
     server.manners["/api/v1/query"] = prometheus(HALF, HALF, SEEN)
     async with Reported(f"{{address: '{server.address}'}}", plugins=plugins) as reported:
-        await reported.look()
+        await reported.collect_if_due()
     assert any(f"[{window}]" in each.query["query"] for each in server.heard)
 
 
@@ -131,7 +129,7 @@ async def test_invalid_figures_are_left_out(server: Stranger) -> None:
     cpu, memory = vector((A, "NaN"), (B, "0.5"), (c, "0.5")), vector((A, "0.5"), (B, "0.5"))
     server.manners["/api/v1/query"] = prometheus(cpu, memory, vector((A, str(NOON)), (B, str(NOON)), (c, str(NOON))))
     async with Reported(f"{{address: '{server.address}'}}") as reported:
-        assert await reported.look() == {"b": Usage(0.5, 0.5, NOON)}
+        assert await reported.collect_if_due() == {"b": Usage(0.5, 0.5, NOON)}
 
 
 async def test_unknown_node_names_are_reported(server: Stranger) -> None:
@@ -139,19 +137,19 @@ async def test_unknown_node_names_are_reported(server: Stranger) -> None:
     figures = vector((c, "0.5"))
     server.manners["/api/v1/query"] = prometheus(figures, figures, vector((c, str(NOON))))
     async with Reported(f"{{address: '{server.address}', interval: 1s}}") as reported:
-        await reported.look()
+        await reported.collect_if_due()
         words = "none of 1 names is a node name, for example '10.0.0.1'; label samples with node names"
         assert reported.feed.problem == words
         nothing = vector()
         server.manners["/api/v1/query"], reported.now = prometheus(nothing, nothing, nothing), 9.0
-        await reported.look()
+        await reported.collect_if_due()
         assert reported.feed.problem == "the source has no figures"
 
 
 async def test_node_without_last_sample_has_no_figure(server: Stranger) -> None:
     server.manners["/api/v1/query"] = prometheus(HALF, HALF, vector((B, str(NOON))))
     async with Reported(f"{{address: '{server.address}'}}") as reported:
-        assert await reported.look() == {"b": Usage(0.25, 0.25, NOON)}
+        assert await reported.collect_if_due() == {"b": Usage(0.25, 0.25, NOON)}
 
 
 # -- through the API server -------------------------------------------------------------------------------------------
@@ -162,7 +160,7 @@ async def test_metrics_server_is_queried_through_api_server(server: Stranger) ->
     fresh = {"metadata": {"name": "b"}, "timestamp": None, "usage": {}}
     server.manners["/apis/metrics.k8s.io/v1beta1/nodes"] = says({"metadata": {}, "items": [node, fresh]})
     async with Reported("{type: metrics-server}", server.address) as reported:
-        assert await reported.look() == {"a": Usage(1500, 2 << 30, NOON, in_parts=False)}
+        assert await reported.collect_if_due() == {"a": Usage(1500, 2 << 30, NOON, in_parts=False)}
 
 
 async def test_adaptor_is_queried_for_volcano_metrics(server: Stranger) -> None:
@@ -173,7 +171,7 @@ async def test_adaptor_is_queried_for_volcano_metrics(server: Stranger) -> None:
     path = "/apis/custom.metrics.k8s.io/v1beta1/nodes/*/"
     server.manners = {f"{path}node_cpu_usage_avg": values("125m"), f"{path}node_memory_usage_avg": values("0.5")}
     async with Reported("{type: prometheus_adaptor}", server.address) as reported:
-        assert await reported.look() == {"a": Usage(0.125, 0.5, NOON)}
+        assert await reported.collect_if_due() == {"a": Usage(0.125, 0.5, NOON)}
 
 
 # -- Elasticsearch ----------------------------------------------------------------------------------------------------
@@ -188,7 +186,7 @@ async def test_elasticsearch_is_queried_once(server: Stranger, tmp_path: Path) -
     conf = (f"{{type: elasticsearch, address: '{server.address}', elasticsearch: "
             f"{{index: mine, username: me, passwordFile: '{secret}', hostnameFieldName: host.name}}}}")  # fmt: skip
     async with Reported(conf) as reported:
-        assert await reported.look() == {"a": Usage(0.5, 0.25, NOON)}
+        assert await reported.collect_if_due() == {"a": Usage(0.5, 0.25, NOON)}
     [asked] = server.heard
     assert asked.headers["Authorization"] == "Basic bWU6b3BlbiBzZXNhbWU="
     assert asked.body["aggs"]["nodes"]["terms"]["field"] == "host.name"
@@ -215,14 +213,14 @@ async def test_failure_is_reported_and_figures_are_kept(server: Stranger, manner
     good = prometheus(HALF, HALF, SEEN)
     server.manners["/api/v1/query"] = good
     async with Reported(f"{{address: '{server.address}', interval: 10s}}") as reported:
-        await reported.look()
+        await reported.collect_if_due()
         server.manners["/api/v1/query"], reported.now = manner, 20.0
-        await reported.look()
+        await reported.collect_if_due()
         assert len(reported.figures) == 1
         assert reported.feed.problem
         assert words in reported.feed.problem
         server.manners["/api/v1/query"], reported.now = good, 40.0
-        await reported.look()
+        await reported.collect_if_due()
         assert (len(reported.figures), reported.feed.problem) == (2, "")
 
 
@@ -230,8 +228,8 @@ async def test_failure_is_reported_and_figures_are_kept(server: Stranger, manner
 async def test_slow_source_times_out(server: Stranger, manner: Manner) -> None:
     server.manners["/api/v1/query"] = manner
     began = time.monotonic()
-    async with Reported(f"{{address: '{server.address}'}}", patience=0.3) as reported:
-        assert await reported.look() is None
+    async with Reported(f"{{address: '{server.address}'}}", timeout=0.3) as reported:
+        assert await reported.collect_if_due() is None
         assert "0.3 s" in reported.feed.problem or "in time" in reported.feed.problem
     assert time.monotonic() - began < 25
 
@@ -241,9 +239,9 @@ async def test_failure_is_logged_once(server: Stranger, caplog: pytest.LogCaptur
     async with Reported(f"{{address: '{server.address}', interval: 1s}}") as reported:
         with caplog.at_level(logging.INFO, "stromboli.usage"):
             for reported.now in (0.0, 2.0, 4.0):
-                await reported.look()
+                await reported.collect_if_due()
             server.manners["/api/v1/query"], reported.now = prometheus(HALF, HALF, SEEN), 6.0
-            await reported.look()
+            await reported.collect_if_due()
     told = [record.getMessage() for record in caplog.records]
     assert len(told) == 2
     assert told[0].startswith("node usage metrics unavailable: 500")
@@ -255,7 +253,7 @@ async def test_a_redirect_is_not_followed(server: Stranger) -> None:
         other.manners["/api/v1/query"] = prometheus(HALF, HALF, SEEN)
         server.manners["/api/v1/query"] = says_text(b"", 307, Location=f"{other.address}/api/v1/query")
         async with Reported(f"{{address: '{server.address}'}}") as reported:
-            assert await reported.look() is None
+            assert await reported.collect_if_due() is None
         assert other.heard == []
 
 
@@ -266,7 +264,7 @@ async def test_source_is_queried_once_per_interval(server: Stranger) -> None:
     server.manners["/api/v1/query"] = prometheus(HALF, HALF, SEEN)
     async with Reported(f"{{address: '{server.address}', interval: 10s}}") as reported:
         for reported.now in (0.0, 5.0, 9.9, 10.0, 15.0):
-            await reported.look()
+            await reported.collect_if_due()
         assert len(reported.figures) == 2
 
 
@@ -277,18 +275,18 @@ async def test_source_is_queried_once_per_interval(server: Stranger) -> None:
 )
 async def test_no_source_is_queried_without_reader(server: Stranger, metrics: str, plugins: str) -> None:
     async with Reported(metrics.replace("ADDRESS", server.address), plugins=plugins) as reported:
-        assert await reported.look() is None
+        assert await reported.collect_if_due() is None
     assert server.heard == []
 
 
 async def test_plugin_without_metrics_source_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     async with Reported("") as reported:
         with caplog.at_level(logging.INFO, "stromboli.usage"):
-            await reported.look()
-            await reported.look()
+            await reported.collect_if_due()
+            await reported.collect_if_due()
             assert reported.feed.problem == "the configuration has no metrics"
             reported.program = program("", "[{name: gang}]")
-            await reported.look()
+            await reported.collect_if_due()
     assert reported.feed.problem == ""
     assert [record.getMessage() for record in caplog.records] == [
         "node usage metrics unavailable: the configuration has no metrics"
@@ -298,10 +296,10 @@ async def test_plugin_without_metrics_source_is_reported(caplog: pytest.LogCaptu
 async def test_changed_configuration_applies_at_once(server: Stranger) -> None:
     server.manners["/api/v1/query"] = says({}, 500)
     async with Reported(f"{{address: '{server.address}/old', interval: 1h}}") as reported:
-        await reported.look()
+        await reported.collect_if_due()
         server.manners["/api/v1/query"] = prometheus(HALF, HALF, SEEN)
         reported.program = program(f"{{address: '{server.address}/new', interval: 1h}}")
-        assert await reported.look()
+        assert await reported.collect_if_due()
     assert server.asked()[-1].path == "/new/api/v1/query"
 
 
@@ -325,12 +323,12 @@ async def test_server_certificate_is_verified(authority: Authority, tmp_path: Pa
         person.manners["/api/v1/query"] = prometheus(HALF, HALF, SEEN)
         conf = f"{{address: '{person.address}', tls: {{{tls.replace('CA', repr(str(bundle)))}}}}}"
         async with Reported(conf) as reported:
-            assert bool(await reported.look()) is works
+            assert bool(await reported.collect_if_due()) is works
             assert bool(reported.feed.problem) is not works
 
 
 async def test_missing_file_is_named(server: Stranger) -> None:
     conf = "{address: 'https://127.0.0.1:1', tls: {caFile: /nowhere/ca.pem}}"
     async with Reported(conf) as reported:
-        assert await reported.look() is None
+        assert await reported.collect_if_due() is None
         assert reported.feed.problem == "/nowhere/ca.pem: No such file or directory"

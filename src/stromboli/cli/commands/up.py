@@ -169,7 +169,7 @@ async def _run(
     policy: SchedulingPolicy, pool: NodePool, documents: list[dict[str, Any]], path: Path, options: dict[str, Any]
 ) -> None:
     from stromboli.local.api_server.server import ApiServer
-    from stromboli.local.up.local_cluster import playground
+    from stromboli.local.up.local_cluster import local_cluster
     from stromboli.observability.signals import stopped_by_signal
     from stromboli.scheduler.options import SchedulerOptions
 
@@ -177,7 +177,7 @@ async def _run(
     with stopped_by_signal(stop.set):
         server = ApiServer(port=options["port"])
         behaviour = SchedulerOptions(seed=options["seed"], bind_mode=options["bind_mode"] or "")
-        async with playground(policy, pools=[pool], options=behaviour, server=server) as running:
+        async with local_cluster(policy, pools=[pool], options=behaviour, server=server) as running:
             with temporary_kubeconfig(server, path):
                 _tell(path, pool)
                 await _apply(running, documents)

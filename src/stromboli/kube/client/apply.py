@@ -43,8 +43,8 @@ class Applier:
         path = f"{await self._path(document, namespace)}/{quote(name, safe='')}"
         await self._send(path, document)
         if document.get("kind") in _WITH_STATUS and document.get("status"):
-            told = {key: document[key] for key in ("apiVersion", "kind", "status")}
-            await self._send(f"{path}/status", {**told, "metadata": {"name": name}})
+            status = {key: document[key] for key in ("apiVersion", "kind", "status")}
+            await self._send(f"{path}/status", {**status, "metadata": {"name": name}})
 
     async def _send(self, path: str, document: Mapping[str, Any]) -> None:
         await self._client.request(

@@ -61,7 +61,7 @@ class Client(Transport):
         await self.close()
 
     async def get(self, resource: Resource[T], name: str, *, namespace: str = "") -> T:
-        path = resource.path(namespace=self._home(resource, namespace), name=name)
+        path = resource.path(namespace=self._namespace(resource, namespace), name=name)
         return _typed(resource, await self.request("GET", path))
 
     async def list(
@@ -101,8 +101,10 @@ class Client(Transport):
         document = msgspec.to_builtins(body) if isinstance(body, msgspec.Struct) else body
         document = {"apiVersion": resource.api_version, "kind": resource.kind, **document}
         where = namespace or document.get("metadata", {}).get("namespace", "")
-        path = resource.path(namespace=self._home(resource, where))
-        return _typed(resource, await self.request("POST", path, params=_AS_US, body=msgspec.json.encode(document)))
+        path = resource.path(namespace=self._namespace(resource, where))
+        return _typed(
+            resource, await self.request("POST", path, params=_FIELD_MANAGER, body=msgspec.json.encode(document))
+        )
 
     async def patch(
         self,
@@ -116,7 +118,7 @@ class Client(Transport):
         field_manager: str = FIELD_MANAGER,
         force: bool = False,
     ) -> T:
-        path = resource.path(namespace=self._home(resource, namespace), name=name, subresource=subresource)
+        path = resource.path(namespace=self._namespace(resource, namespace), name=name, subresource=subresource)
         params = {"fieldManager": field_manager, "force": "true"} if force else {"fieldManager": field_manager}
         content = msgspec.json.encode(body)
         return _typed(resource, await self.request("PATCH", path, params=params, body=content, content_type=kind.value))
@@ -132,7 +134,7 @@ class Client(Transport):
         grace_period: int | None = None,
         propagation: str = "",
     ) -> None:
-        path = resource.path(namespace=self._home(resource, namespace), name=name)
+        path = resource.path(namespace=self._namespace(resource, namespace), name=name)
         options = delete_options(uid, resource_version, grace_period, propagation)
         await self.request("DELETE", path, body=msgspec.json.encode(options))
 
@@ -155,7 +157,7 @@ class Client(Transport):
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
         await self.request(
-            "POST", _pod_path(namespace, name, "binding"), params=_AS_US, body=msgspec.json.encode(binding)
+            "POST", _pod_path(namespace, name, "binding"), params=_FIELD_MANAGER, body=msgspec.json.encode(binding)
         )
 
     async def evict(self, namespace: str, name: str, uid: str, *, grace_period: int | None = None) -> None:
@@ -168,7 +170,7 @@ class Client(Transport):
         }
         await self.request("POST", _pod_path(namespace, name, "eviction"), body=msgspec.json.encode(eviction))
 
-    def _home(self, resource: Resource[T], namespace: str) -> str:
+    def _namespace(self, resource: Resource[T], namespace: str) -> str:
         """The namespace of a request: none for cluster-scoped kinds, the connection's default unless given."""
         return (namespace or self.connection.namespace) if resource.namespaced else ""
 
@@ -186,7 +188,7 @@ def delete_options(uid: str, resource_version: str, grace_period: int | None, pr
     return {"apiVersion": "v1", "kind": "DeleteOptions", **_without_absent(options), **grace}
 
 
-_AS_US = {"fieldManager": FIELD_MANAGER}
+_FIELD_MANAGER = {"fieldManager": FIELD_MANAGER}
 
 
 def _without_absent(fields: Mapping[str, Any]) -> dict[str, Any]:

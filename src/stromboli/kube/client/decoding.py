@@ -63,7 +63,7 @@ def decode_object(resource: Resource[T], raw: bytes | msgspec.Raw) -> T:
     try:
         decoded: T = _object_decoder(resource.type).decode(raw)
     except msgspec.ValidationError:
-        return _second_look(resource, raw)
+        return _decode_leniently(resource, raw)
     return decoded
 
 
@@ -95,23 +95,23 @@ def unreadable(raw: bytes | msgspec.Raw, error: Exception) -> Unreadable:
 def _decode_one_by_one(resource: Resource[T], raw: bytes) -> DecodedPage[T]:
     page = _RAW_PAGE.decode(raw)
     items: list[T] = []
-    refused: list[Unreadable] = []
+    rejected: list[Unreadable] = []
     for item in page.items or ():
         try:
             items.append(decode_object(resource, item))
         except ObjectError as error:
-            refused.append(unreadable(item, error))
-    return _page(resource, page.metadata, items, refused)
+            rejected.append(unreadable(item, error))
+    return _page(resource, page.metadata, items, rejected)
 
 
-def _page(resource: Resource[T], metadata: ListMeta, items: list[T], refused: list[Unreadable]) -> DecodedPage[T]:
+def _page(resource: Resource[T], metadata: ListMeta, items: list[T], rejected: list[Unreadable]) -> DecodedPage[T]:
     """Set apiVersion and kind of the items: in a list only the list itself carries them."""
     for item in items:
         item.api_version, item.kind = resource.api_version, resource.kind
-    return DecodedPage(items, refused, metadata.resource_version or "", metadata.continuation or "")
+    return DecodedPage(items, rejected, metadata.resource_version or "", metadata.continuation or "")
 
 
-def _second_look(resource: Resource[T], raw: bytes | msgspec.Raw) -> T:
+def _decode_leniently(resource: Resource[T], raw: bytes | msgspec.Raw) -> T:
     document = msgspec.json.decode(raw)
     if not isinstance(document, dict):
         raise ObjectError(resource.kind, "", "", "is not an object", "correct the value")

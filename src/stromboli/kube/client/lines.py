@@ -16,8 +16,8 @@ class Lines:
     A long line arrives in many chunks, so incomplete data is kept in pieces and joined once.
     """
 
-    def __init__(self, longest: int = MAX_LINE_LENGTH) -> None:
-        self._longest = longest
+    def __init__(self, max_length: int = MAX_LINE_LENGTH) -> None:
+        self._max_length = max_length
         self._pieces: list[bytes] = []
         self._length = 0
 
@@ -31,6 +31,6 @@ class Lines:
         if rest:
             self._pieces.append(rest)
             self._length += len(rest)
-        if self._length > self._longest:
-            raise LineTooLong(f"a line of more than {self._longest >> 20} MiB")
+        if self._length > self._max_length:
+            raise LineTooLong(f"a line of more than {self._max_length >> 20} MiB")
         return [line for line in complete if line]

@@ -25,17 +25,17 @@ class _ApiStatus(msgspec.Struct, rename="camel"):
 _STATUS = msgspec.json.Decoder(_ApiStatus)
 
 
-def refusal(status: int, body: bytes | msgspec.Raw, retry_after: str | None = None) -> ApiError:
+def error_from(status: int, body: bytes | msgspec.Raw, retry_after: str | None = None) -> ApiError:
     """Convert an error response to an ApiError. The body may be anything, even no JSON."""
     try:
-        said = _STATUS.decode(body)
+        found = _STATUS.decode(body)
     except (msgspec.DecodeError, ValueError):
-        said = _ApiStatus(message=printable(bytes(body).decode("utf-8", "replace").strip()) or None)
-    asked = said.details.retry_after_seconds if said.details else None
+        found = _ApiStatus(message=printable(bytes(body).decode("utf-8", "replace").strip()) or None)
+    asked = found.details.retry_after_seconds if found.details else None
     return ApiError(
-        status or said.code or 500,
-        said.reason or "",
-        said.message or "the server gave no reason",
+        status or found.code or 500,
+        found.reason or "",
+        found.message or "the server gave no reason",
         retry_after=_seconds(retry_after) if retry_after else asked,
     )
 

@@ -15,6 +15,7 @@ from functools import lru_cache
 from urllib.parse import urlencode
 
 import aiohttp
+from aiohttp.abc import AbstractStreamWriter
 from yarl import URL
 
 from stromboli import __version__
@@ -23,8 +24,30 @@ from stromboli.kube.client.config.connection import Connection
 from stromboli.kube.client.config.credentials import CredentialsProblem
 from stromboli.kube.client.lines import Lines, LineTooLong
 from stromboli.kube.client.rate_limit import TokenBucket
-from stromboli.kube.client.status_errors import refusal
-from stromboli.kube.client.write_guard import GuardedPayload, was_denied_locally
+from stromboli.kube.client.status_errors import error_from
+
+
+class WriteDenied(aiohttp.ClientError):
+    """The write was not sent."""
+
+
+class GuardedPayload(aiohttp.BytesPayload):
+    """A request body that is sent only if `may_write` still returns true."""
+
+    def __init__(self, body: bytes, may_write: Callable[[], bool]) -> None:
+        super().__init__(body)
+        self._may_write = may_write
+
+    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
+        if not self._may_write():
+            raise WriteDenied
+        await super().write_with_length(writer, content_length)
+
+
+def was_denied_locally(error: BaseException) -> bool:
+    """Report whether a request failed for this reason; aiohttp wraps errors raised while a body is sent."""
+    return isinstance(error, WriteDenied) or isinstance(error.__cause__, WriteDenied)
+
 
 USER_AGENT = f"stromboli/{__version__} ({platform.system().lower()}/{platform.machine()})"
 MAX_RESPONSE_SIZE = 256 << 20
@@ -46,14 +69,14 @@ class Transport:
         qps: float = 0,
         burst: int = 0,
         timeout: float = 30.0,
-        largest_answer: int = MAX_RESPONSE_SIZE,
+        max_response_size: int = MAX_RESPONSE_SIZE,
         may_write: Callable[[], bool] | None = None,
     ) -> None:
         """`may_write` is called immediately before a write is sent."""
         self.connection = connection
         self._user_agent = user_agent
         self._timeout = timeout
-        self._largest_answer = largest_answer
+        self._max_response_size = max_response_size
         self._may_write = may_write
         self._rate = TokenBucket(qps, burst)
         self._session: aiohttp.ClientSession | None = None
@@ -83,9 +106,9 @@ class Transport:
         seconds = self._timeout if timeout is None else timeout
         limits = aiohttp.ClientTimeout(total=seconds, connect=min(seconds, CONNECT_SECONDS))
         response = await self._answer(method, path, params, body, headers, limits)
-        with _told(method, path):
+        with _converted_errors(method, path):
             async with response:
-                return await _read(response, self._largest_answer)
+                return await _read(response, self._max_response_size)
 
     @asynccontextmanager
     async def stream(
@@ -112,14 +135,14 @@ class Transport:
     ) -> aiohttp.ClientResponse:
         """Return a successful response before its body is read."""
         url = self._url(path, params)
-        with _told(method, path):
+        with _converted_errors(method, path):
             response = await self._send(method, url, body, headers, limits)
             if response.status == 401 and await self._renewed(response):
                 response = await self._send(method, url, body, headers, limits)
             if 200 <= response.status < 300:
                 return response
             async with response:
-                raise await _refusal(response)
+                raise await _error_from(response)
 
     async def _send(
         self,
@@ -188,14 +211,14 @@ def _query(params: tuple[tuple[str, str], ...]) -> str:
     return f"?{urlencode(params)}"
 
 
-async def _read(response: aiohttp.ClientResponse, largest: int) -> bytes:
+async def _read(response: aiohttp.ClientResponse, max_size: int) -> bytes:
     chunks: list[bytes] = []
     length = 0
     async for chunk in response.content.iter_any():
         length += len(chunk)
-        if length > largest:
+        if length > max_size:
             response.close()
-            raise Unreachable(f"the response is larger than {largest >> 20} MiB; ask for smaller pages", sent=True)
+            raise Unreachable(f"the response is larger than {max_size >> 20} MiB; ask for smaller pages", sent=True)
         chunks.append(chunk)
     return b"".join(chunks)
 
@@ -204,7 +227,7 @@ async def _lines(response: aiohttp.ClientResponse, path: str) -> AsyncGenerator[
     lines = Lines()
     chunks = response.content.iter_any()
     while True:
-        with _told("GET", path):
+        with _converted_errors("GET", path):
             chunk = await anext(chunks, None)
             complete = lines.feed(chunk) if chunk else []
         if chunk is None:
@@ -213,24 +236,24 @@ async def _lines(response: aiohttp.ClientResponse, path: str) -> AsyncGenerator[
             yield line
 
 
-async def _refusal(response: aiohttp.ClientResponse) -> RequestFailed:
+async def _error_from(response: aiohttp.ClientResponse) -> RequestFailed:
     body = await _read(response, MAX_ERROR_BODY)
     if 300 <= response.status < 400:
         return ApiError(response.status, "", "the server redirects; is the address that of an API server?")
-    return refusal(response.status, body, response.headers.get("Retry-After"))
+    return error_from(response.status, body, response.headers.get("Retry-After"))
 
 
 @contextmanager
-def _told(method: str, path: str) -> Iterator[None]:
+def _converted_errors(method: str, path: str) -> Iterator[None]:
     """Convert network errors to Unreachable."""
     try:
         yield
     except (aiohttp.ClientError, OSError, TimeoutError, LineTooLong) as error:
         sent = not isinstance(error, _NOT_SENT) and not was_denied_locally(error)
-        raise Unreachable(f"{method} {path}: {_in_words(error)}", sent=sent) from error
+        raise Unreachable(f"{method} {path}: {_describe(error)}", sent=sent) from error
 
 
-def _in_words(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     if was_denied_locally(error):
         return "not the leader any more"
     if isinstance(error, TimeoutError):

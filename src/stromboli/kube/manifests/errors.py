@@ -15,7 +15,7 @@ _MISMATCH = re.compile(r"Expected `([^`]*)`, got `([^`]*)`")
 _OUT_OF_RANGE = re.compile(r"Expected `int` (<=|>=) (-?\d+)")
 _SOME_ENTRY = "[...]"
 
-_WORDS = {
+_TYPE_NAMES = {
     "int": "an integer",
     "float": "a number",
     "str": "a string",
@@ -53,16 +53,16 @@ class ObjectError(ValueError):
         return f"{place}: {self.message}; {self.remedy}"
 
 
-def printable(text: str, longest: int = 300) -> str:
+def printable(text: str, max_length: int = 300) -> str:
     """Return text that is safe to print: user text may contain terminal escapes or be megabytes long."""
-    shown = text[:longest]
+    shown = text[:max_length]
     shown = shown if shown.isprintable() else ascii(shown)[1:-1]
-    return shown if len(text) <= longest else f"{shown}…"
+    return shown if len(text) <= max_length else f"{shown}…"
 
 
 def description_of(value: object) -> str:
     """The name of a value's YAML or JSON type, for messages."""
-    return _WORDS[_WIRE_TYPES.get(type(value), "null")]
+    return _TYPE_NAMES[_WIRE_TYPES.get(type(value), "null")]
 
 
 def object_error(kind: str, name: str, document: object, error: msgspec.ValidationError) -> ObjectError:
@@ -80,8 +80,8 @@ def object_error(kind: str, name: str, document: object, error: msgspec.Validati
 def _describe_mismatch(expected: str, got: str) -> tuple[str, str]:
     choices = [choice for choice in expected.split(" | ") if choice != "null"]
     is_quantity = choices == ["int", "float", "str"]
-    wanted = "a quantity" if is_quantity else " or ".join(_WORDS.get(choice, choice) for choice in choices)
-    message = f"expected {wanted}, got {_WORDS.get(got, got)}"
+    expected = "a quantity" if is_quantity else " or ".join(_TYPE_NAMES.get(choice, choice) for choice in choices)
+    message = f"expected {expected}, got {_TYPE_NAMES.get(got, got)}"
     if got == "null":
         return message, "write a value or remove the line"
     if choices == ["str"] and got in ("array", "object"):

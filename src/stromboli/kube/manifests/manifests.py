@@ -53,11 +53,11 @@ def read_manifests(paths: Sequence[str], stdin: TextIO | None = None) -> Manifes
         except NestingError as error:
             place = f"line {error.line}, column {error.column}"
             remedy = f"{error.remedy}, nothing in this file was read"
-            collector.refuse(source, ObjectError(place, "", "", error.message, remedy))
+            collector.report(source, ObjectError(place, "", "", error.message, remedy))
         except YamlError as error:
             raise ManifestError(str(error)) from None
         else:
-            collector.take(source, documents)
+            collector.add(source, documents)
     return collector.manifests()
 
 
@@ -71,27 +71,27 @@ class _Collector:
         self._notes: list[str] = []
         self._unknown: Counter[Unknown] = Counter()
 
-    def take(self, source: str, documents: list[object]) -> None:
+    def add(self, source: str, documents: list[object]) -> None:
         for number, document in enumerate(documents, start=1):
             for item in _flattened(document):
                 try:
-                    self._admit(source, number, item)
+                    self._add(source, number, item)
                 except ObjectError as error:
                     error.name = error.name or f"in document {number}"
-                    self.refuse(source, error)
+                    self.report(source, error)
 
-    def refuse(self, source: str, error: ObjectError) -> None:
+    def report(self, source: str, error: ObjectError) -> None:
         if len(self._problems) < MAX_PROBLEMS:
             self._problems.append(ManifestProblem(source, error))
         else:
             self._problems_left_out += 1
 
-    def _admit(self, source: str, number: int, item: object) -> None:
+    def _add(self, source: str, number: int, item: object) -> None:
         decoded = decode(_object_document(item, number))
         if isinstance(decoded, Unknown):
             self._unknown[decoded] += 1
             return
-        _settle(decoded)
+        _complete(decoded)
         identity = (type(decoded).kind_name, decoded.key)
         if earlier := self._objects.pop(identity, None):
             self._notes.append(f"{' '.join(identity)} in {source} replaces the one in {earlier[0]}")
@@ -99,7 +99,7 @@ class _Collector:
 
     def manifests(self) -> Manifests:
         notes = self._notes + [_skipped(kind, count) for kind, count in self._unknown.items()]
-        notes += _tell_apart([item for _, item in self._objects.values()])
+        notes += _replace_shared_uids([item for _, item in self._objects.values()])
         if self._problems_left_out:
             notes.append(f"{self._problems_left_out} more problems are not listed")
         return Manifests([item for _, item in self._objects.values()], self._problems, notes)
@@ -147,7 +147,7 @@ def _object_document(item: object, number: int) -> Mapping[str, object]:
     return item
 
 
-def _settle(item: KubeObject) -> None:
+def _complete(item: KubeObject) -> None:
     """Set what the API server would set: the namespace, and a uid that is the same on every reading."""
     metadata = item.metadata
     if not item.namespaced:
@@ -160,7 +160,7 @@ def _settle(item: KubeObject) -> None:
     metadata.uid = metadata.uid or f"{type(item).kind_name}/{item.key}"
 
 
-def _tell_apart(items: Sequence[KubeObject]) -> list[str]:
+def _replace_shared_uids(items: Sequence[KubeObject]) -> list[str]:
     """Copies that kept the uid of their original are distinct objects; with equal uids one would hide the other.
 
     All of them get a new uid, so that the result does not depend on the reading order.

@@ -23,7 +23,7 @@ _TOO_DEEP = ("nested too deeply", f"stay below {DEPTH_LIMIT} levels")
 
 _STARTS_LIKE_JSON = re.compile(r'\s*[\[{"]')
 _TEXT_TAGS = (None, "!", "tag:yaml.org,2002:str")
-_WORDS: dict[str, bool | None] = {
+_CONSTANTS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
     **dict.fromkeys(("true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"), True),
     **dict.fromkeys(("false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"), False),
@@ -178,8 +178,8 @@ class _Builder:
 @lru_cache(maxsize=4096)
 def _meaning(text: str) -> object:
     """Resolve a plain scalar."""
-    if text in _WORDS:
-        return _WORDS[text]
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
     if _OCTAL.fullmatch(text):
         return int(text.replace("_", ""), 8)
     if _INTEGER.fullmatch(text):

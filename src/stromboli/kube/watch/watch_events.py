@@ -9,7 +9,7 @@ import msgspec
 
 from stromboli.kube.client.api_errors import Unreachable
 from stromboli.kube.client.decoding import Unreadable, decode_object, unreadable
-from stromboli.kube.client.status_errors import refusal
+from stromboli.kube.client.status_errors import error_from
 from stromboli.kube.manifests.errors import ObjectError
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.resources import Resource
@@ -61,7 +61,7 @@ def _second_look(resource: Resource[T], line: bytes) -> WatchEvent[T]:
     try:
         event = _RAW.decode(line)
         if event.type == ERROR:
-            raise refusal(0, event.object)
+            raise error_from(0, event.object)
         return WatchEvent(event.type, decode_object(resource, event.object))
     except ObjectError as error:
         return WatchEvent(event.type, unreadable(event.object, error))

@@ -17,11 +17,11 @@ def drop_unknown_fields(resource: ServedResource, body: Object, before: Object |
         return
     if options.is_applied:
         raise _not_declared(resource, body, found[0])
-    told = [f'unknown field "{path}"' for path in found]
+    warnings = [f'unknown field "{path}"' for path in found]
     if options.field_validation == "Strict":
-        raise _strict(resource, ", ".join(told), is_patched=options.is_patched)
+        raise _strict(resource, ", ".join(warnings), is_patched=options.is_patched)
     if options.field_validation != "Ignore":
-        options.warnings.extend(told)
+        options.warnings.extend(warnings)
 
 
 def _unknown_fields(resource: ServedResource, body: Object, before: Object | None) -> list[str]:
@@ -36,8 +36,8 @@ def _unknown_custom_fields(resource: ServedResource, body: Object) -> list[str]:
     return [*unknown_metadata(body), *of_schema]
 
 
-def _strict(resource: ServedResource, told: str, *, is_patched: bool) -> StatusError:
-    why = f"strict decoding error: {told}"
+def _strict(resource: ServedResource, warnings: str, *, is_patched: bool) -> StatusError:
+    why = f"strict decoding error: {warnings}"
     if not is_patched:
         kind = resource.kind
         return bad_request(f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {why}')

@@ -10,7 +10,7 @@ from stromboli.kube.watch.informer import Informer
 from stromboli.local.fakes.disruption import DisruptionController
 from stromboli.local.fakes.garbage_collector import GarbageCollector
 from stromboli.local.fakes.kubelet.kubelets import Kubelets
-from stromboli.local.fakes.kubelet.node_lifecycle import HEARTBEAT, PATIENCE, NodeLifecycle
+from stromboli.local.fakes.kubelet.node_lifecycle import EVICTION_DELAY, HEARTBEAT, NodeLifecycle
 from stromboli.local.fakes.storage.ephemeral_volumes import EphemeralVolumes
 from stromboli.local.fakes.storage.resource_claims import ClaimController
 from stromboli.local.fakes.storage.storage_protection import StorageProtection
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 class FakeControllers:
     """Everything that a bare API server lacks to be a cluster. `heartbeat` and `eviction_delay` are those of its nodes."""
 
-    def __init__(self, client: Client, *, heartbeat: float = HEARTBEAT, patience: float = PATIENCE) -> None:
+    def __init__(self, client: Client, *, heartbeat: float = HEARTBEAT, eviction_delay: float = EVICTION_DELAY) -> None:
         nodes, pods = Informer(client, NODES), Informer(client, PODS)
         budgets, claims = Informer(client, DISRUPTION_BUDGETS), Informer(client, CLAIMS)
         replica_sets, owned_pods = Informer(client, REPLICA_SETS), OwnedPods(pods)
         self.kubelets = Kubelets(client, nodes, pods)
-        self.node_life = NodeLifecycle(client, nodes, pods, heartbeat=heartbeat, patience=patience)
+        self.node_life = NodeLifecycle(client, nodes, pods, heartbeat=heartbeat, eviction_delay=eviction_delay)
         self.garbage = GarbageCollector(client)
         self.disruption = DisruptionController(client, budgets, pods)
         self.volumes = VolumeController(client, claims)

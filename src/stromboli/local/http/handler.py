@@ -17,7 +17,6 @@ from stromboli.local.api_server.control_plane import ControlPlane
 from stromboli.local.api_server.errors import StatusError, internal_error, too_large, unauthorized
 from stromboli.local.api_server.faults import Answer, CutConnection, Delay, Faults, Garble, Hold, LoseAnswer, Oversize
 from stromboli.local.api_server.store import encode
-from stromboli.local.http.anonymous_requests import reject_anonymous
 from stromboli.local.http.calls import ApiCall, parse_call, split_target
 from stromboli.local.http.documents import DiscoveryDocuments, is_public
 from stromboli.local.http.watch_streams import Streams
@@ -142,3 +141,20 @@ def _response(reply: Reply) -> web.Response:
 def _refusal(refused: StatusError) -> Reply:
     headers = {} if refused.retry_after is None else {"Retry-After": str(refused.retry_after)}
     return Reply(refused.code, encode(refused.status()), headers=headers)
+
+
+_ANONYMOUS = 'User "system:anonymous"'
+
+
+def reject_anonymous(method: str, path: str, call: ApiCall | None) -> StatusError:
+    """The error of an anonymous request to a path that is not public."""
+    if call is None or not call.plural:
+        return StatusError(403, "Forbidden", f'forbidden: {_ANONYMOUS} cannot {method.lower()} path "{path}"')
+    kind = f"{call.plural}.{call.group}" if call.group else call.plural
+    named = f'{kind} "{call.name}"' if call.name else kind
+    part = f"{call.plural}/{call.subresource}" if call.subresource else call.plural
+    place = f'in the namespace "{call.namespace}"' if call.namespace else "at the cluster scope"
+    why = f'{_ANONYMOUS} cannot {call.verb} resource "{part}" in API group "{call.group}" {place}'
+    details = {**({"name": call.name} if call.name else {}), "group": call.group, "kind": call.plural}
+    said = {key: value for key, value in details.items() if value}
+    return StatusError(403, "Forbidden", f"{named} is forbidden: {why}", details=said)

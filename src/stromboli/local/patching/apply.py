@@ -6,15 +6,15 @@ declares are removed if they have no other owner.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 
 from stromboli.local.api_server.registry import ServedResource
-from stromboli.local.patching.applied_lists import list_problems
-from stromboli.local.patching.field_sets import Fields, Path, describe, leaves
+from stromboli.local.patching.field_sets import Fields, Path, describe, leaves, list_elements
 from stromboli.local.patching.managed_fields import (
     Manager,
     before_first_apply,
@@ -186,3 +186,31 @@ def _content(entry: dict[str, Any]) -> dict[str, Any]:
 def _ownership(entry: dict[str, Any]) -> dict[tuple[str, str, str], Fields]:
     """The fields of each manager, without times."""
     return {each.identity: each.fields for each in read_managers(entry)}
+
+
+def list_problems(value: Any, shape: Shape, path: Path = ()) -> Iterator[str]:
+    """Describe items without a key and items with the same key."""
+    if isinstance(value, dict):
+        for name, field in value.items():
+            yield from list_problems(field, shape.field(name), (*path, f"f:{name}"))
+    elif isinstance(value, list) and (shape.keys or shape.is_set):
+        yield from _items_without_keys(value, shape, path)
+        elements = list_elements(value, shape)
+        yield from _duplicates([name for name, _ in elements], path)
+        for name, item in elements:
+            yield from list_problems(item, shape.item(), (*path, name))
+
+
+def _items_without_keys(items: list[Any], shape: Shape, path: Path) -> Iterator[str]:
+    for place, item in enumerate(items):
+        if not shape.is_set and not isinstance(item, dict):
+            yield f"{describe(path)}: element {place}: must be an object"
+            continue
+        for key in () if shape.is_set else shape.keys:
+            if item.get(key, shape.key_default(key)) is None:
+                yield f'{describe(path)}: element {place}: omits the key field "{key}" of its list'
+
+
+def _duplicates(names: list[str], path: Path) -> Iterator[str]:
+    for name in [name for name, count in Counter(names).items() if count > 1]:
+        yield f"{describe(path)}: duplicate entries for key {describe((name,))}"

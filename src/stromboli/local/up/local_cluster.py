@@ -47,7 +47,7 @@ class LocalCluster:
 
 
 @contextlib.asynccontextmanager
-async def playground(
+async def local_cluster(
     policy: SchedulingPolicy,
     *,
     pools: Sequence[NodePool] = (),
@@ -60,13 +60,13 @@ async def playground(
         server = await stack.enter_async_context(server or ApiServer())
         clients = [await stack.enter_async_context(Client(server.local_connection)) for _ in range(5)]
         await install_crds(clients[0])
-        standins, controllers = (
+        fakes, controllers = (
             FakeControllers(clients[1]),
             Controllers(clients[2], options.scheduler_names, options.default_queue),
         )
         scheduler = Scheduler(clients[3], policy, options)
         running = LocalCluster(server, clients[0], scheduler)
-        await stack.enter_async_context(_running(running, [standins.run(), controllers.run()]))
+        await stack.enter_async_context(_running_parts(running, [fakes.run(), controllers.run()]))
         if scheduler.bind_mode == REQUEST:
             binder = Binder(clients[4], load_plugins(BUILT_IN, options=_FAKE_GPUS))
             await stack.enter_async_context(_binding(running, binder))
@@ -77,7 +77,7 @@ async def playground(
 
 
 @contextlib.asynccontextmanager
-async def _running(running: LocalCluster, parts: Sequence[Awaitable[None]]) -> AsyncIterator[None]:
+async def _running_parts(running: LocalCluster, parts: Sequence[Awaitable[None]]) -> AsyncIterator[None]:
     tasks = [asyncio.ensure_future(part) for part in parts]
     running._tasks += tasks
     try:

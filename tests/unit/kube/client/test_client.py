@@ -302,7 +302,7 @@ async def test_unreadable_response_leaves_outcome_unknown(content: bytes, client
 
 async def test_oversized_response_is_aborted(server: LittleServer) -> None:
     server.play(responses.body(b"x" * 3_000_000))
-    async with Client(server.connection, largest_answer=1 << 20) as client:
+    async with Client(server.connection, max_response_size=1 << 20) as client:
         error = await failure(client.get(PODS, "a"))
     assert str(error) == "the response is larger than 1 MiB; ask for smaller pages"
 

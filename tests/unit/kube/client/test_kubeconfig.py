@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from stromboli.kube.client.config.connect import connect
+from stromboli.kube.client.config.connect import connect, in_cluster_connection
 from stromboli.kube.client.config.connection import Connection, ConnectionProblem
-from stromboli.kube.client.config.in_cluster import in_cluster_connection
 from stromboli.kube.client.config.kubeconfig import load_kubeconfig
 from tests.testing.kube.certificate_authority import Authority
 

@@ -21,12 +21,12 @@ def test_lines_do_not_depend_on_chunks(content: list[bytes], cuts: list[int]) ->
 
 
 def test_endless_line_raises() -> None:
-    lines = Lines(longest=10)
+    lines = Lines(max_length=10)
     assert lines.feed(b"0123456789") == []
     with pytest.raises(LineTooLong):
         lines.feed(b"0")
 
 
 def test_many_short_lines_are_accepted() -> None:
-    lines = Lines(longest=10)
+    lines = Lines(max_length=10)
     assert len([line for _ in range(100) for line in lines.feed(b"1234567\n")]) == 100

@@ -23,7 +23,7 @@ from tests.unit.local.fakes.running import running, until
 async def cluster(server: ApiServer, client: Client) -> AsyncIterator[FakeControllers]:
     await install_crds(client)
     async with Client(server.connection) as first, Client(server.connection) as second:
-        standins, controllers = FakeControllers(first, patience=0.05), Controllers(second, ["volcano"])
+        standins, controllers = FakeControllers(first, eviction_delay=0.05), Controllers(second, ["volcano"])
         async with running(standins, controllers):
             await create_nodes(client, node_documents(NodePool(4)))
             yield standins

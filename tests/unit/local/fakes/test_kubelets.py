@@ -26,7 +26,7 @@ NODE = "node-00"
 async def kubelets(client: Client) -> AsyncIterator[Kubelets]:
     await create_nodes(client, node_documents(NodePool(2, resources={"cpu": "2", "memory": "4Gi"})))
     nodes, pods = Informer(client, NODES), Informer(client, PODS)
-    kubelets, life = Kubelets(client, nodes, pods), NodeLifecycle(client, nodes, pods, patience=0.05)
+    kubelets, life = Kubelets(client, nodes, pods), NodeLifecycle(client, nodes, pods, eviction_delay=0.05)
     async with running(nodes, pods, kubelets, life):
         yield kubelets
 

@@ -117,7 +117,7 @@ class ExecPlugin:
     def __init__(self, program: ExecProgram, trust: Trust) -> None:
         self._program = program
         self._trust = trust
-        self._given: _ExecCredentialStatus | None = None
+        self._status: _ExecCredentialStatus | None = None
         self._context: ssl.SSLContext | None = None
         self._ran_at = float("-inf")
         self._problem: CredentialsProblem | None = None
@@ -125,10 +125,10 @@ class ExecPlugin:
 
     async def headers(self) -> Mapping[str, str]:
         async with self._running:
-            given = self._given
-            if given is None or _expired(given):
-                given = await self._run()
-        return {"Authorization": f"Bearer {given.token}"} if given.token else {}
+            status = self._status
+            if status is None or _expired(status):
+                status = await self._run()
+        return {"Authorization": f"Bearer {status.token}"} if status.token else {}
 
     async def renew(self) -> bool:
         async with self._running:
@@ -143,23 +143,23 @@ class ExecPlugin:
         if self._problem is not None and time.monotonic() - self._ran_at < MIN_RUN_INTERVAL_SECONDS:
             raise self._problem
         try:
-            self._given, self._problem = await self._obtain(), None
+            self._status, self._problem = await self._obtain(), None
         except CredentialsProblem as problem:
             self._problem = problem
             raise
         finally:
             self._ran_at = time.monotonic()
-        return self._given
+        return self._status
 
     async def _obtain(self) -> _ExecCredentialStatus:
-        given = await self._program.run()
-        if given.client_certificate_data and given.client_key_data:
-            pair = given.client_certificate_data.encode(), given.client_key_data.encode()
+        status = await self._program.run()
+        if status.client_certificate_data and status.client_key_data:
+            pair = status.client_certificate_data.encode(), status.client_key_data.encode()
             try:
                 self._context = self._trust.with_certificate(*pair)
             except ValueError as error:
                 raise CredentialsProblem(f"exec plugin {self._program.command}: {error}; run it by hand") from None
-        return given
+        return status
 
 
 def exec_plugin(entry: KubeconfigEntry, cluster: KubeconfigEntry, trust: Trust) -> ExecPlugin:
@@ -216,8 +216,8 @@ def _extension(cluster: KubeconfigEntry) -> object:
     return next((item.get("extension") for item in named), None)
 
 
-def _expired(given: _ExecCredentialStatus) -> bool:
-    if given.expiration_timestamp is None:
+def _expired(status: _ExecCredentialStatus) -> bool:
+    if status.expiration_timestamp is None:
         return False
-    left = given.expiration_timestamp - datetime.now(UTC)
+    left = status.expiration_timestamp - datetime.now(UTC)
     return left.total_seconds() < EXPIRES_EARLY_SECONDS

@@ -44,7 +44,7 @@ def kubeconfig_exists() -> bool:
 def _connection(cluster: KubeconfigEntry, user: KubeconfigEntry, namespace: str) -> Connection:
     server = _server(cluster)
     trust = Trust(cluster.content("certificate-authority"), cluster.flag("insecure-skip-tls-verify"))
-    context = cluster.judged("certificate-authority-data", trust.context) if server.startswith("https:") else None
+    context = cluster.checked("certificate-authority-data", trust.context) if server.startswith("https:") else None
     return Connection(
         server=server,
         ssl=context,

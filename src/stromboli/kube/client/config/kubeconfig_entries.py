@@ -71,7 +71,7 @@ class KubeconfigEntry:
         except OSError as error:
             raise self.problem(field, f"cannot be read ({error})", "check the path") from None
 
-    def judged(self, field: str, make: Callable[[], T]) -> T:
+    def checked(self, field: str, make: Callable[[], T]) -> T:
         """Return the result of `make`; its ValueError is reported for the field."""
         try:
             return make()

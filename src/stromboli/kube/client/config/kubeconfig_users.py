@@ -52,7 +52,7 @@ def _certificate(user: KubeconfigEntry, trust: Trust) -> Iterator[Credentials]:
     if not certificate or not key:
         missing = "client-key" if certificate else "client-certificate"
         raise user.problem(missing, "is missing", "write both client-certificate and client-key")
-    context = user.judged("client-certificate", lambda: trust.with_certificate(certificate, key))
+    context = user.checked("client-certificate", lambda: trust.with_certificate(certificate, key))
     if user.text("client-certificate-data") or user.text("client-key-data"):
         yield StaticCertificate(context)
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stromboli.local.discovery.printers import cluster, events, storage, workloads
+from stromboli.local.discovery.printers import cluster, storage, workloads
 from stromboli.local.discovery.printers.columns import AGE, NAME, Field
 from stromboli.local.discovery.printers.pods import PODS
 
@@ -13,7 +13,7 @@ NAME_AND_AGE: tuple[Field, ...] = (NAME, AGE)
 #: By group and plural.
 BUILT_IN_COLUMNS: Mapping[tuple[str, str], tuple[Field, ...]] = {
     ("", "configmaps"): cluster.CONFIG_MAPS,
-    ("", "events"): events.EVENTS,
+    ("", "events"): cluster.EVENTS,
     ("", "namespaces"): cluster.NAMESPACES,
     ("", "nodes"): cluster.NODES,
     ("", "persistentvolumeclaims"): storage.VOLUME_CLAIMS,
@@ -31,7 +31,7 @@ BUILT_IN_COLUMNS: Mapping[tuple[str, str], tuple[Field, ...]] = {
     ("batch", "cronjobs"): workloads.CRON_JOBS,
     ("batch", "jobs"): workloads.JOBS,
     ("coordination.k8s.io", "leases"): cluster.LEASES,
-    ("events.k8s.io", "events"): events.EVENTS,
+    ("events.k8s.io", "events"): cluster.EVENTS,
     ("policy", "poddisruptionbudgets"): workloads.DISRUPTION_BUDGETS,
     ("rbac.authorization.k8s.io", "clusterrolebindings"): cluster.ROLE_BINDINGS,
     ("rbac.authorization.k8s.io", "clusterroles"): cluster.ROLES,

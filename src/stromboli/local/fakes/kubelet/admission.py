@@ -2,10 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from stromboli.kube.objects.cluster import KubeNode
-from stromboli.kube.objects.pod import Pod
-from stromboli.local.api_server.quantities import UNIT
-from stromboli.local.fakes.kubelet.pod_requests import Amounts, amounts_of, pod_requests
+from stromboli.kube.objects.meta import Resources
+from stromboli.kube.objects.pod import Container, Pod
+from stromboli.local.api_server.quantities import UNIT, amount_of
+
+Amounts = dict[str, int]
+"""Amounts by resource name, in billionths: the finest resolution of a quantity."""
+
+
+def amounts_of(resources: Resources | None) -> Amounts:
+    return {name: amount_of(amount) for name, amount in (resources or {}).items()}
+
+
+def pod_requests(pod: Pod) -> Amounts:
+    """The effective request: containers and sidecars together, or the maximum during initialization if larger."""
+    total, sidecars, peak = _sum(pod.spec.containers or ()), Amounts(), Amounts()
+    for container in pod.spec.init_containers or ():
+        own = _requests(container)
+        if container.restart_policy == "Always":
+            sidecars = plus(sidecars, own)
+        else:
+            peak = _larger(peak, plus(sidecars, own))
+    total = _larger(plus(total, sidecars), peak)
+    if pod.spec.resources is not None:
+        total |= amounts_of(pod.spec.resources.requests)
+    return plus(plus(total, amounts_of(pod.spec.overhead)), {"pods": UNIT})
+
+
+def plus(left: Mapping[str, int], right: Mapping[str, int]) -> Amounts:
+    return {name: left.get(name, 0) + right.get(name, 0) for name in {**left, **right}}
+
+
+def _larger(left: Mapping[str, int], right: Mapping[str, int]) -> Amounts:
+    return {name: max(left.get(name, 0), right.get(name, 0)) for name in {**left, **right}}
+
+
+def _sum(containers: Iterable[Container]) -> Amounts:
+    total = Amounts()
+    for container in containers:
+        total = plus(total, _requests(container))
+    return total
+
+
+def _requests(container: Container) -> Amounts:
+    """A limit without a request is also the request."""
+    resources = container.resources
+    return {} if resources is None else amounts_of(resources.limits) | amounts_of(resources.requests)
 
 
 class Admission:
@@ -22,14 +67,14 @@ class Admission:
     def admit(self, node: KubeNode, pod: Pod) -> tuple[str, str] | None:
         """Admit the pod, or return a one-word reason and a message."""
         try:
-            wanted, room = pod_requests(pod), amounts_of(node.status.allocatable)
+            wanted, allocatable = pod_requests(pod), amounts_of(node.status.allocatable)
         except ValueError as error:
             return "UnexpectedAdmissionError", str(error)
         used = self._used.get(node.metadata.name, {})
         for resource, amount in sorted(wanted.items()):
-            taken, capacity = used.get(resource, 0), room.get(resource, 0)
-            if amount and taken + amount > capacity:
-                return f"OutOf{resource}", _shortage(resource, amount, taken, capacity)
+            in_use, capacity = used.get(resource, 0), allocatable.get(resource, 0)
+            if amount and in_use + amount > capacity:
+                return f"OutOf{resource}", _shortage(resource, amount, in_use, capacity)
         self.count(node.metadata.name, pod, wanted)
         return None
 

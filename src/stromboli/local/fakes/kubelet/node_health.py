@@ -53,16 +53,20 @@ def _timed(condition: dict[str, Any], node: KubeNode, moment: str) -> dict[str, 
 _DEFAULT_TOLERATION_SECONDS = 300
 
 
-def staying_time(tolerations: Sequence[KubeToleration], taint: str, patience: float) -> float | None:
+def staying_time(tolerations: Sequence[KubeToleration], taint: str, eviction_delay: float) -> float | None:
     """Seconds that a pod may stay on a tainted node; None for no limit.
 
     The default of five minutes is too long for a simulated cluster.
     """
     tolerated = [toleration for toleration in tolerations if _tolerates(toleration, taint)]
     if not tolerated:
-        return patience
+        return eviction_delay
     times = [toleration.toleration_seconds for toleration in tolerated if toleration.toleration_seconds is not None]
-    return max(0.0, min(patience if time == _DEFAULT_TOLERATION_SECONDS else time for time in times)) if times else None
+    return (
+        max(0.0, min(eviction_delay if time == _DEFAULT_TOLERATION_SECONDS else time for time in times))
+        if times
+        else None
+    )
 
 
 _READINESS = {

@@ -35,7 +35,7 @@ from stromboli.local.fakes.timestamps import stamp
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
-HEARTBEAT, PATIENCE = 300.0, 5.0
+HEARTBEAT, EVICTION_DELAY = 300.0, 5.0
 
 
 class NodeLifecycle:
@@ -50,12 +50,12 @@ class NodeLifecycle:
         pods: Informer[Pod],
         *,
         heartbeat: float = HEARTBEAT,
-        patience: float = PATIENCE,
+        eviction_delay: float = EVICTION_DELAY,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._client = client
         self._nodes, self._pods = nodes, pods
-        self._heartbeat, self._patience = heartbeat, patience
+        self._heartbeat, self._eviction_delay = heartbeat, eviction_delay
         self._clock = clock
         self._next_beat: dict[str, float] = {}
         self._lost_since: dict[str, float] = {}
@@ -144,9 +144,9 @@ class NodeLifecycle:
             self._lost_since.pop(pod.metadata.uid if pod else "", None)
             return None
         node = self._nodes.objects.get(pod.spec.node_name)
-        delay = self._patience
+        delay = self._eviction_delay
         if node is not None:
-            stays = staying_time(pod.spec.tolerations or (), lost_by(node) or "", self._patience)
+            stays = staying_time(pod.spec.tolerations or (), lost_by(node) or "", self._eviction_delay)
             if stays is None or pod.metadata.deletion_timestamp is not None:
                 return None
             delay = stays

@@ -115,17 +115,17 @@ class ClaimController:
     async def _make_claims(self, pod: Pod) -> None:
         known, made = claim_names(pod), self._made.setdefault(pod.metadata.uid, {})
         names: dict[str, str] = {}
-        for wish in templated(pod):
-            own_name = wish.name or ""
+        for claim in templated(pod):
+            own_name = claim.name or ""
             name = known.get(own_name) or made.get(own_name)
             if name is None:
-                template = self._templates.objects.get(f"{pod.metadata.namespace}/{wish.resource_claim_template_name}")
+                template = self._templates.objects.get(f"{pod.metadata.namespace}/{claim.resource_claim_template_name}")
                 if template is None:
                     continue
                 name = made[own_name] = await self._create(pod, own_name, template)
             names[own_name] = name
         if names.keys() - known.keys():
-            await self._tell(pod, names)
+            await self._write_claim_statuses(pod, names)
 
     async def _create(self, pod: Pod, own_name: str, template: ResourceClaimTemplate) -> str:
         body = claim_document(pod, own_name, template)
@@ -133,9 +133,9 @@ class ClaimController:
         self.created += 1
         return claim.metadata.name
 
-    async def _tell(self, pod: Pod, names: dict[str, str]) -> None:
-        said = [{"name": own_name, "resourceClaimName": name} for own_name, name in names.items()]
-        body = {"metadata": {"uid": pod.metadata.uid}, "status": {"resourceClaimStatuses": said}}
+    async def _write_claim_statuses(self, pod: Pod, names: dict[str, str]) -> None:
+        statuses = [{"name": own_name, "resourceClaimName": name} for own_name, name in names.items()]
+        body = {"metadata": {"uid": pod.metadata.uid}, "status": {"resourceClaimStatuses": statuses}}
         where = pod.metadata.namespace
         try:
             await self._client.patch(

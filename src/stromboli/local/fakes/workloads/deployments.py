@@ -114,7 +114,7 @@ class DeploymentController:
             await self._recreate(deployment, new, old)
         else:
             await self._roll(deployment, new, old)
-        return await self._tell(deployment, new, old)
+        return await self._write_status(deployment, new, old)
 
     def _own_sets(self, deployment: Deployment) -> Iterator[ReplicaSet]:
         for replica_set in self._sets.objects.values():
@@ -182,10 +182,12 @@ class DeploymentController:
             namespace=metadata.namespace,
         )  # fmt: skip
 
-    async def _tell(self, deployment: Deployment, new: ReplicaSet | None, old: Sequence[ReplicaSet]) -> float | None:
+    async def _write_status(
+        self, deployment: Deployment, new: ReplicaSet | None, old: Sequence[ReplicaSet]
+    ) -> float | None:
         now, now_at = self._clock(), progress(new, old)
         if new is not None:
-            deployment = await self._tell_revision(deployment, str(revision_of(new.metadata.annotations)))
+            deployment = await self._write_revision(deployment, str(revision_of(new.metadata.annotations)))
             if changes := status_changes(deployment, now_at, new.metadata.name, now):
                 await write_status(self._client, DEPLOYMENTS, deployment, changes)
         if is_complete(deployment, now_at):
@@ -194,7 +196,7 @@ class DeploymentController:
         end = progress_deadline(deployment, now_at)
         return None if end is None else max(0.0, end - now)
 
-    async def _tell_revision(self, deployment: Deployment, revision: str) -> Deployment:
+    async def _write_revision(self, deployment: Deployment, revision: str) -> Deployment:
         """Write the revision annotation; return the deployment after the write."""
         metadata = deployment.metadata
         if (metadata.annotations or {}).get(REVISION) == revision:

@@ -22,10 +22,10 @@ def is_ready(pod: Pod) -> bool:
     return _readiness(pod) is not None
 
 
-def available_at(pod: Pod, patience: int) -> float | None:
+def available_at(pod: Pod, min_ready_seconds: int) -> float | None:
     """Since when the pod has been available, in seconds since the epoch; None if it is not ready."""
     readiness = _readiness(pod)
-    return None if readiness is None else (seconds_of(readiness.last_transition_time) or 0.0) + patience
+    return None if readiness is None else (seconds_of(readiness.last_transition_time) or 0.0) + min_ready_seconds
 
 
 def first_to_go(pods: Iterable[Pod]) -> list[Pod]:

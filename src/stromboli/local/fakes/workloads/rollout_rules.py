@@ -38,8 +38,8 @@ class Bounds:
     """The maximum total of pods, and the minimum of available pods."""
 
     replicas: int
-    most: int
-    fewest: int
+    max_replicas: int
+    min_available: int
 
 
 def template_hash(template: PodTemplate) -> str:
@@ -103,19 +103,19 @@ def grown(limits: Bounds, new: Size, old: Sequence[Size]) -> int:
     """The next size of the new ReplicaSet."""
     if new.replicas >= limits.replicas:
         return limits.replicas
-    room = limits.most - new.replicas - sum(each.replicas for each in old)
-    return new.replicas + max(0, min(room, limits.replicas - new.replicas))
+    surplus = limits.max_replicas - new.replicas - sum(each.replicas for each in old)
+    return new.replicas + max(0, min(surplus, limits.replicas - new.replicas))
 
 
 def shrunk(limits: Bounds, new: Size, old: Sequence[Size]) -> list[int]:
     """The next sizes of the old ReplicaSets, oldest first: unhealthy pods are removed first."""
     remaining = [each.replicas for each in old]
-    spare = sum(remaining) + new.replicas - limits.fewest - max(0, new.replicas - new.available)
+    spare = sum(remaining) + new.replicas - limits.min_available - max(0, new.replicas - new.available)
     for place, each in enumerate(old):
         gone = max(0, min(spare, each.replicas - each.available))
         remaining[place] -= gone
         spare -= gone
-    spare = min(spare, sum(each.available for each in old) + new.available - limits.fewest)
+    spare = min(spare, sum(each.available for each in old) + new.available - limits.min_available)
     for place, count in enumerate(remaining):
         gone = max(0, min(spare, count))
         remaining[place] -= gone
@@ -161,7 +161,7 @@ def set_annotations(deployment: Deployment, revision: int) -> dict[str, str]:
 def size_annotations(deployment: Deployment) -> dict[str, str]:
     """Annotations of every ReplicaSet, for `kubectl rollout`."""
     limits = bounds(deployment)
-    return {DESIRED: str(limits.replicas), MAXIMUM: str(limits.most)}
+    return {DESIRED: str(limits.replicas), MAXIMUM: str(limits.max_replicas)}
 
 
 def outdated(deployment: Deployment, old: Sequence[ReplicaSet]) -> list[ReplicaSet]:

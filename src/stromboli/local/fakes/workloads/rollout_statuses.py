@@ -78,7 +78,7 @@ def progress_deadline(deployment: Deployment, now_at: RolloutProgress) -> float 
 def _availability(
     deployment: Deployment, now_at: RolloutProgress, before: DeploymentCondition | None, now: float
 ) -> DeploymentCondition:
-    is_enough = now_at.available >= bounds(deployment).fewest
+    is_enough = now_at.available >= bounds(deployment).min_available
     if is_enough:
         return _condition(
             before, AVAILABLE, True, "MinimumReplicasAvailable", "Deployment has minimum availability.", now

@@ -19,7 +19,7 @@ _CONTAINER = {
     "terminationMessagePolicy": "File",
 }
 #: Tolerations that every pod gets.
-_PATIENCE: list[Object] = [
+_DEFAULT_TOLERATIONS: list[Object] = [
     {"key": f"node.kubernetes.io/{what}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
     for what in ("not-ready", "unreachable")
 ]
@@ -38,12 +38,14 @@ def defaulted_spec(spec: Object) -> Object:
 
 def with_default_tolerations(spec: Object) -> Object:
     """Add the default tolerations: five minutes on an unreachable node, unless the pod has its own."""
-    said = spec.get("tolerations") or []
-    missing = [each for each in _PATIENCE if not any(_speaks_of(toleration, each["key"]) for toleration in said)]
-    return {**spec, "tolerations": [*said, *missing]} if missing else spec
+    existing = spec.get("tolerations") or []
+    missing = [
+        each for each in _DEFAULT_TOLERATIONS if not any(_tolerates(toleration, each["key"]) for toleration in existing)
+    ]
+    return {**spec, "tolerations": [*existing, *missing]} if missing else spec
 
 
-def _speaks_of(toleration: Object, key: str) -> bool:
+def _tolerates(toleration: Object, key: str) -> bool:
     return toleration.get("key") in (None, "", key) and toleration.get("effect") in (None, "", "NoExecute")
 
 
@@ -87,5 +89,5 @@ def _is_held(resources: Object) -> bool:
 def _compute(resources: Object, name: str) -> dict[str, int]:
     """Requests or limits of cpu and memory as numbers: `1Ki` equals `1024`."""
     amounts = resources.get(name) or {}
-    said = {key: str(amounts[key]) for key in _COMPUTE if key in amounts}
-    return {key: number for key, text in said.items() if (number := amount_of(text.lstrip("-")))}
+    existing = {key: str(amounts[key]) for key in _COMPUTE if key in amounts}
+    return {key: number for key, text in existing.items() if (number := amount_of(text.lstrip("-")))}

@@ -80,7 +80,7 @@ BOUNDS = [
 @pytest.mark.parametrize(("given_", "expected"), [case[1:] for case in BOUNDS], ids=[case[0] for case in BOUNDS])
 def test_bounds(given_: Deployment, expected: tuple[int, int, int]) -> None:
     limits = bounds(given_)
-    assert (limits.replicas, limits.most, limits.fewest) == expected
+    assert (limits.replicas, limits.max_replicas, limits.min_available) == expected
 
 
 class Roll(NamedTuple):
@@ -91,7 +91,7 @@ class Roll(NamedTuple):
     shrunk: list[int]
 
 
-FOUR = Bounds(replicas=4, most=5, fewest=3)
+FOUR = Bounds(replicas=4, max_replicas=5, min_available=3)
 ROLLS = [
     Roll("the beginning of all", Size(0), [], 4, []),
     Roll("nothing to do", Size(4, 4), [], 4, []),
@@ -123,12 +123,12 @@ def test_every_rollout_completes_within_bounds(replicas: int, surge: int, lack: 
     limits = bounds(rolling(replicas, surge, lack))
     new, sizes = Size(0), [Size(count, count) for count in old]
     for _ in range(60):
-        most = max(limits.most, new.replicas + sum(each.replicas for each in sizes))
+        max_replicas = max(limits.max_replicas, new.replicas + sum(each.replicas for each in sizes))
         before = new.available + sum(each.available for each in sizes)
         new = Size(grown(limits, new, sizes), new.available)
         sizes = [Size(count, count) for count in shrunk(limits, new, sizes)]
-        assert new.replicas + sum(each.replicas for each in sizes) <= most
-        assert new.available + sum(each.available for each in sizes) >= min(before, limits.fewest)
+        assert new.replicas + sum(each.replicas for each in sizes) <= max_replicas
+        assert new.available + sum(each.available for each in sizes) >= min(before, limits.min_available)
         new = Size(new.replicas, new.replicas)
     assert (new.replicas, sum(each.replicas for each in sizes)) == (replicas, 0)
 
