@@ -11,9 +11,9 @@ from collections.abc import Callable
 from stromboli.core.config.action import Action
 from stromboli.core.config.arguments import Argument, PredicateCacheArguments
 from stromboli.core.model.jobs.job import Job
-from stromboli.core.model.tasks.task import TaskStatus
 from stromboli.core.preemption import (
     BY_COST,
+    ON_NODE,
     CostComparison,
     KubeCostComparison,
     Preemption,
@@ -24,7 +24,6 @@ from stromboli.core.preemption import (
 from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.session import Session
 
-_STANDING = (TaskStatus.BOUND, TaskStatus.RUNNING)
 _ONE_AFTER_THE_OTHER = "nodes are compared without threads, and the result does not depend on their number"
 
 
@@ -74,7 +73,7 @@ class Preempt(Action):
             action=self.name,
             question="preemptable",
             own_queue=True,
-            statuses=_STANDING,
+            statuses=ON_NODE,
             allowed=session.preemptable,
             may_target=may_target,
             thrash_guard=thrash_guard,
@@ -90,7 +89,7 @@ class Preempt(Action):
 
     def _serve_from_within(self, session: Session, job: Job, thrash_guard: ThrashGuard) -> None:
         """Each waiting task, for as long as they find a member of the job to replace."""
-        if not any(session.ledger.status_of(task) in _STANDING for task in job.tasks.values()):
+        if not any(session.ledger.status_of(task) in ON_NODE for task in job.tasks.values()):
             return
         pending = session.pending(job)
         if not pending:

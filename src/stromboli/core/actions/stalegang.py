@@ -17,6 +17,7 @@ from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import ALLOCATED_STATUSES, Task, TaskStatus
 from stromboli.core.model.values.durations import duration_or_nothing, parse_duration
 from stromboli.core.model.values.timestamps import written
+from stromboli.core.preemption import ON_NODE
 from stromboli.core.search.shard_filter import is_in_excluded_shard
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import Statement
@@ -25,7 +26,6 @@ from stromboli.core.session.waiting_reasons import counted
 GRACE_ANNOTATION = "scheduling.stromboli.dev/staleness-grace-period"
 _RELEASING, _SUCCEEDED = TaskStatus.RELEASING.value, TaskStatus.SUCCEEDED.value
 _HOLDING = tuple(status.value for status in ALLOCATED_STATUSES)
-_ON_NODES = (TaskStatus.BOUND, TaskStatus.RUNNING)
 _NEVER = float("inf")
 
 
@@ -146,7 +146,7 @@ def _release(session: Session, job: Job) -> None:
     """Evict the rest of a gang, all of it or nothing. Members that are being bound are waited for."""
     ledger = session.ledger
     holding = [task for task in job.tasks.values() if ledger.status_of(task) in ALLOCATED_STATUSES]
-    members = [task for task in holding if ledger.status_of(task) in _ON_NODES and ledger.row_of(task) >= 0]
+    members = [task for task in holding if ledger.status_of(task) in ON_NODE and ledger.row_of(task) >= 0]
     if len(members) < len(holding):
         return
     error = _precondition_error(session, job, members)

@@ -10,11 +10,12 @@ that want their nodes close together.
 from stromboli.core.preemption.cost import BY_COST, CostComparison, KubeCostComparison
 from stromboli.core.preemption.gang_preemption import GangArguments, GangPreemption
 from stromboli.core.preemption.job_preemption import Preemption
-from stromboli.core.preemption.rules import PreemptionRules
+from stromboli.core.preemption.rules import ON_NODE, PreemptionRules
 from stromboli.core.preemption.thrash_guard import ThrashGuard, ThrashGuardArguments
 
 __all__ = [
     "BY_COST",
+    "ON_NODE",
     "CostComparison",
     "GangArguments",
     "GangPreemption",

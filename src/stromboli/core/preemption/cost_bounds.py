@@ -11,7 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.nodes.table import Index, Mask, Vector
+from stromboli.core.model.resources.resources import Request
 
 Amounts = NDArray[np.int64]
 
@@ -68,6 +70,18 @@ def min_costs(candidates: CandidateColumns, missing: Sequence[Amounts]) -> MinCo
     numbers = np.full(nodes, np.iinfo(np.int64).min)
     np.maximum.at(numbers, rows[taken], candidates.numbers[order][taken])
     return MinCosts(found, grades[found], victims[found], ages[found], numbers[found])
+
+
+def shortage(ledger: Ledger, request: Request, row: int) -> Request:
+    """What the node lacks for the request after everything that is being released is gone."""
+    books, layout = ledger.books, ledger.layout
+    short = []
+    for dimension, amount in request:
+        idle = books.item(dimension, row) + books.item(layout.releasing + dimension, row)
+        missing = amount - idle + books.item(layout.pipelined + dimension, row)
+        if missing > 0:
+            short.append((dimension, missing))
+    return tuple(short)
 
 
 def _within_rows(rows: Index, amounts: Amounts) -> Amounts:

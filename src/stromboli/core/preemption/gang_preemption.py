@@ -21,7 +21,7 @@ from stromboli.core.preemption.domains import MAX_DOMAINS, DomainRanking, place_
 from stromboli.core.preemption.failure_report import FailureReport
 from stromboli.core.preemption.job_preemption import Preemption
 from stromboli.core.preemption.pruning import prune
-from stromboli.core.preemption.rules import PreemptionRules
+from stromboli.core.preemption.rules import ON_NODE, PreemptionRules
 from stromboli.core.preemption.running_tasks import has_spare_members
 from stromboli.core.preemption.thrash_guard import ThrashGuard, ThrashGuardArguments
 from stromboli.core.preemption.units import EvictionUnit, UnitBuilder
@@ -81,7 +81,7 @@ class GangPreemption:
             action=action,
             question="evictable",
             own_queue=preempts,
-            statuses=(TaskStatus.BOUND, TaskStatus.RUNNING) if preempts else (TaskStatus.RUNNING,),
+            statuses=ON_NODE if preempts else (TaskStatus.RUNNING,),
             allowed=lambda preemptor, candidates: self._session.evictable(self._context(preemptor), candidates),
             may_target=_is_less_important if preempts else _is_elsewhere,
             thrash_guard=ThrashGuard(self._session, arguments.thrashing_window),

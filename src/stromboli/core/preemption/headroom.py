@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.resources.resources import Amounts, Request
-from stromboli.core.model.tasks.task import TaskStatus
+from stromboli.core.preemption.rules import ON_NODE
 from stromboli.core.session.session import Session
 
 #: The actions that preempt within a queue, and between queues.
 _PREEMPTING, _RECLAIMING = frozenset(("preempt", "gangpreempt")), frozenset(("reclaim", "gangreclaim"))
-_STANDING = frozenset((TaskStatus.BOUND.value, TaskStatus.RUNNING.value))
+_ON_NODE = frozenset(status.value for status in ON_NODE)
 
 
 class EvictionHeadroom:
@@ -61,7 +61,7 @@ class EvictionHeadroom:
         codes = session.ledger.codes
         for job in session.jobs.values():
             for task in job.tasks.values():
-                if codes[task.row] in _STANDING and task.preemptable:
+                if codes[task.row] in _ON_NODE and task.preemptable:
                     of_queue = sums.setdefault(job.queue, {})
                     held = of_queue.setdefault(job.priority, [0] * session.snapshot.size)
                     for dimension, amount in task.task_class.request:

@@ -15,7 +15,7 @@ from stromboli.core.model.tasks.task import Task
 from stromboli.core.preemption.attempt import PreemptionAttempt
 from stromboli.core.preemption.candidates import CandidatePool
 from stromboli.core.preemption.cost import Bound
-from stromboli.core.preemption.domains import DomainRanking, RankedDomain, has_domains, place_in_cheapest
+from stromboli.core.preemption.domains import DomainRanking, RankedDomain, has_domains, need_key, place_in_cheapest
 from stromboli.core.preemption.failure_report import FailureReport
 from stromboli.core.preemption.node_ranking import NodeRanking
 from stromboli.core.preemption.pruning import prune
@@ -58,7 +58,8 @@ class Preemption:
     def preempt_for(self, job: Job, tasks: Sequence[Task]) -> bool:
         """Preempt for tasks of a job until it has enough. If it does not get there, nothing is evicted."""
         session = self._session
-        need, number = self._need(job, tasks), session.tasks_until_ready(job)
+        need = need_key(job, tasks, is_own=bool(self._rules.thrash_guard))
+        number = session.tasks_until_ready(job)
         known = self._too_many.get(need)
         if known is not None and number >= known[0]:
             self._refuse(job, known[1])
@@ -93,11 +94,6 @@ class Preemption:
 
     def _has_enough(self, job: Job) -> bool:
         return not self._session.job_starving(job) and self._session.job_pipelined(job)
-
-    def _need(self, job: Job, tasks: Sequence[Task]) -> RankingKey:
-        classes = tuple(sorted({(task.task_class.number, task.priority, task.never_preempts) for task in tasks}))
-        own = job.key if self._rules.thrash_guard or has_domains(job) else ""
-        return job.queue, job.priority, tuple(job.allocated), classes, own
 
     def conclude(self, attempt: PreemptionAttempt) -> bool:
         """All tasks have a place. Without an eviction there is nothing to preempt: the capacity is free, or being

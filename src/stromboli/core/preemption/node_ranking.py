@@ -18,7 +18,7 @@ from stromboli.core.model.resources.resources import Request
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.preemption.candidates import CandidatePool, VictimCandidate
 from stromboli.core.preemption.cost import Bound, Grade
-from stromboli.core.preemption.cost_bounds import min_costs
+from stromboli.core.preemption.cost_bounds import min_costs, shortage
 from stromboli.core.session.session import Session
 
 _Entry = tuple[Bound, int, int]
@@ -108,7 +108,7 @@ class NodeRanking:
 
     def bound(self, row: int) -> Bound | None:
         """The lower cost bound of the node; None when preemption is impossible there."""
-        short = self._shortage(row)
+        short = shortage(self._ledger, self._request, row)
         if not short:
             return self._cheapest(row) if self._by_victims_alone else _FREE
         freed = dict.fromkeys((dimension for dimension, _ in short), 0)
@@ -143,16 +143,6 @@ class NodeRanking:
                     largest[dimension] = max(largest[dimension], amount)
         number = max(-(-missing // largest[dimension]) for dimension, missing in short)
         return _bound(candidates, grade, number)
-
-    def _shortage(self, row: int) -> Request:
-        books, layout = self._ledger.books, self._ledger.layout
-        short = []
-        for dimension, amount in self._request:
-            idle = books.item(dimension, row) + books.item(layout.releasing + dimension, row)
-            missing = amount - idle + books.item(layout.pipelined + dimension, row)
-            if missing > 0:
-                short.append((dimension, missing))
-        return tuple(short)
 
     # -- taking -------------------------------------------------------------------------------------------------
 

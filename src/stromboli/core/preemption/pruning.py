@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from stromboli.core.model.jobs.job import role_ready
+from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.preemption.selection import VictimSelection
 from stromboli.core.preemption.units import EvictionUnit
@@ -26,16 +27,13 @@ def prune(session: Session, statement: Statement, selection: VictimSelection, un
 
 def _could_stay(session: Session, units: Sequence[EvictionUnit]) -> list[EvictionUnit]:
     """The units that could stay on their nodes beside all placed tasks, and beside each other."""
-    ledger = session.ledger
-    books, layout = ledger.books, ledger.layout
     left: dict[tuple[int, int], int] = {}
     staying = []
     for unit in units:
-        wanted = _held(session, unit.tasks)
+        wanted = held_by_node(session, unit.tasks)
         for dimension, row in wanted:
             if (dimension, row) not in left:
-                idle = books.item(dimension, row) + books.item(layout.releasing + dimension, row)
-                left[dimension, row] = idle - books.item(layout.pipelined + dimension, row)
+                left[dimension, row] = future_idle(session.ledger, dimension, row)
         if all(left[key] >= amount for key, amount in wanted.items()):
             staying.append(unit)
             for key, amount in wanted.items():
@@ -43,7 +41,14 @@ def _could_stay(session: Session, units: Sequence[EvictionUnit]) -> list[Evictio
     return staying
 
 
-def _held(session: Session, tasks: Iterable[Task]) -> dict[tuple[int, int], int]:
+def future_idle(ledger: Ledger, dimension: int, row: int) -> int:
+    """What will be idle on a node after everything that is being released is gone."""
+    books, layout = ledger.books, ledger.layout
+    idle = books.item(dimension, row) + books.item(layout.releasing + dimension, row)
+    return idle - books.item(layout.pipelined + dimension, row)
+
+
+def held_by_node(session: Session, tasks: Iterable[Task]) -> dict[tuple[int, int], int]:
     """What tasks hold, by resource and node."""
     held: dict[tuple[int, int], int] = {}
     for task in tasks:
@@ -59,7 +64,7 @@ def _try_without(
     whole = statement.save()
     protected = {task.uid for unit in units for task in unit.tasks}
     statement.rollback(0)
-    if _replayed(statement, selection, whole, protected) and all(_leaves_gangs_whole(session, unit) for unit in units):
+    if _replayed(statement, selection, whole, protected) and all(leaves_gangs_whole(session, unit) for unit in units):
         return True
     statement.rollback(0)
     statement.recover(whole)
@@ -84,7 +89,7 @@ def _replayed(
     return True
 
 
-def _leaves_gangs_whole(session: Session, unit: EvictionUnit) -> bool:
+def leaves_gangs_whole(session: Session, unit: EvictionUnit) -> bool:
     """Report whether the jobs of the unit are whole, or gone."""
     jobs = {task.job: session.jobs[task.job] for task in unit.tasks}
     return all(job.has_minimum(role_ready) for job in jobs.values())

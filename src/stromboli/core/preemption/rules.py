@@ -16,6 +16,10 @@ def _itself(preemptor: Task) -> object:
     return preemptor
 
 
+#: The statuses of tasks that are on a node and not terminating.
+ON_NODE = (TaskStatus.BOUND, TaskStatus.RUNNING)
+
+
 @dataclass(frozen=True, slots=True)
 class PreemptionRules:
     #: The name of the action: the reason of its evictions.

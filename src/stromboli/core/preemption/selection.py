@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stromboli.core.model.resources.resources import Request
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.preemption.candidates import CandidatePool, VictimCandidate
 from stromboli.core.preemption.cost import Cost, Grade
+from stromboli.core.preemption.cost_bounds import shortage
 from stromboli.core.preemption.rules import PreemptionRules
 from stromboli.core.preemption.units import EvictionUnit, UnitBuilder
 from stromboli.core.session.session import Session
@@ -35,6 +35,7 @@ class VictimSelection:
         self._rules = rules
         self._builder = builder
         self._statement = statement
+        self.ledger = session.ledger
 
     def on(
         self, preemptor: Task, row: int, victims: Sequence[VictimCandidate], resources_suffice: bool
@@ -59,7 +60,7 @@ class VictimSelection:
 
     def _may_go_together(self, units: Sequence[EvictionUnit]) -> bool:
         """Report whether disruption budgets have enough left for all of them."""
-        budgets = self._session.ledger.budgets
+        budgets = self.ledger.budgets
         return not budgets.of_task or budgets.may_spend(list({task.uid for unit in units for task in unit.tasks}))
 
     def _within_budgets(self, units: Sequence[EvictionUnit]) -> list[EvictionUnit]:
@@ -79,7 +80,7 @@ class VictimSelection:
         statement, mark = self._statement, len(self._statement.operations)
         is_evictable_in_order = True
         for unit in chosen:
-            standing = [task for task in unit.tasks if self._session.ledger.status_of(task) in self._rules.statuses]
+            standing = [task for task in unit.tasks if self.ledger.status_of(task) in self._rules.statuses]
             is_evictable_in_order = is_evictable_in_order and self._builder.may_evict_all(preemptor, standing)
             for task in standing if is_evictable_in_order else ():
                 statement.evict(task, self._rules.action, preemptor.job)
@@ -94,7 +95,7 @@ class VictimSelection:
         """
         if len(candidates) < 2:
             return list(candidates)
-        short, parts = self.shortage(preemptor, row), dict[int, float]()
+        short, parts = shortage(self.ledger, preemptor.task_class.request, row), dict[int, float]()
 
         def place(each: VictimCandidate) -> tuple[Grade, float, float]:
             task_class = each.task.task_class
@@ -128,25 +129,10 @@ class VictimSelection:
         statement.rollback(mark)
         return fits
 
-    def shortage(self, preemptor: Task, row: int) -> Request:
-        """What the node lacks for the preemptor after everything that is being released is gone."""
-        ledger = self._session.ledger
-        books, layout = ledger.books, ledger.layout
-        short = []
-        for dimension, amount in preemptor.task_class.request:
-            idle = books.item(dimension, row) + books.item(layout.releasing + dimension, row)
-            missing = amount - idle + books.item(layout.pipelined + dimension, row)
-            if missing > 0:
-                short.append((dimension, missing))
-        return tuple(short)
-
     def has_no_filters(self, preemptor: Task) -> bool:
         """Report whether a node with enough free resources accepts the preemptor, if its queue does."""
         view = self._session.search.view(preemptor.task_class)
         return not view.row_filters and not view.cluster_filters
-
-    def row_of(self, task: Task) -> int:
-        return self._session.ledger.row_of(task)
 
 
 class _NodeSelection:
@@ -156,7 +142,7 @@ class _NodeSelection:
         self._selection = selection
         self._preemptor = preemptor
         self._row = row
-        self._short = selection.shortage(preemptor, row)
+        self._short = shortage(selection.ledger, preemptor.task_class.request, row)
         self._resources_suffice = resources_suffice
         self._gains: dict[EvictionUnit, dict[int, int]] = {}
 
@@ -182,7 +168,7 @@ class _NodeSelection:
             short = dict(self._short)
             known = dict.fromkeys(short, 0)
             for task in unit.tasks:
-                if self._selection.row_of(task) == self._row:
+                if self._selection.ledger.row_of(task) == self._row:
                     for dimension, amount in task.task_class.request:
                         if dimension in known:
                             known[dimension] += amount

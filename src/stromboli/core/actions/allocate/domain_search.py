@@ -7,21 +7,20 @@ first that works is the best that works.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from stromboli.core.actions.allocate.domain_packer import DomainPacker
 from stromboli.core.actions.allocate.gang_placer import GangPlacer
 from stromboli.core.actions.allocate.pending_tasks import PendingTasks
-from stromboli.core.actions.allocate.shard_order import nodes_outside_shard, own_shard_first
-from stromboli.core.config.plugin import Domain
+from stromboli.core.config.plugin import CLUSTER, Domain
 from stromboli.core.model.jobs.job import Job, SubJob, valid_in
 from stromboli.core.model.nodes.table import Mask
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import Task
-from stromboli.core.model.topology.hypernodes import TOP
 from stromboli.core.session.refusals import TaskRefusal
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import SavedStatement, Statement
+from stromboli.core.session.waiting_reasons import counted
 from stromboli.core.topology.domain_group import marked_in
 from stromboli.core.topology.domain_search_records import (
     DomainEvaluation,
@@ -30,8 +29,6 @@ from stromboli.core.topology.domain_search_records import (
     failure_description,
 )
 from stromboli.core.topology.sub_jobs import needed_by, sub_jobs_by_need
-
-CLUSTER = Domain(TOP, 1)
 
 
 class DomainSearch:
@@ -66,7 +63,7 @@ class DomainSearch:
     def _place(self, statement: Statement, tasks: Sequence[Task], account: DomainSearchRecord) -> bool:
         """Place the job in the best domain of the first group that has one. If there is none, roll back."""
         groups = self._session.gradient_for_job(self._job, CLUSTER)
-        for group in own_shard_first(self._session, groups, tasks, account):
+        for group in _own_shard_first(self._session, groups, tasks, account):
             if self._place_in_best(statement, tasks, account, self._look(account, group, tasks)):
                 return True
         return False
@@ -91,7 +88,7 @@ class DomainSearch:
             session.accounts.searches.setdefault(job.key, DomainSearchRecords()).add(account)
         if account.taken is None and (cause := _cause(account)) is not None:
             session.refusal_of(job).replace(
-                Reason(Code.NO_DOMAIN, f"{failure_description(cause)}{nodes_outside_shard(session)}")
+                Reason(Code.NO_DOMAIN, f"{failure_description(cause)}{_nodes_outside_shard(session)}")
             )
 
     # -- domains ------------------------------------------------------------------------------------------------
@@ -214,7 +211,7 @@ class DomainSearch:
         """Place one sub-job in the best of its own domains, or roll back."""
         session, mark = self._session, len(statement.operations)
         groups = session.gradient_for_sub_job(sub_job, account.root)
-        for group in own_shard_first(self._session, groups, tasks, account):
+        for group in _own_shard_first(self._session, groups, tasks, account):
             look = self._look(account, group, tasks)
             for domain, score in self._by_score(sub_job, look):
                 refused = self._place_inside(statement, tasks, domain, account.needed, sub_job)
@@ -243,3 +240,47 @@ def _cause(account: DomainSearchRecord) -> DomainSearchRecord | None:
         return account
     part = next((failure for failure in failures if isinstance(failure, DomainSearchRecord)), None)
     return _cause(part) if part is not None else None
+
+
+# -- shards ---------------------------------------------------------------------------------------------------------
+
+
+def _own_shard_first(
+    session: Session, groups: Iterable[Sequence[Domain]], tasks: Sequence[Task], account: DomainSearchRecord
+) -> Iterator[Sequence[Domain]]:
+    """Where nodes of other shards come last, domains that need them come after those of their tier that do not. So does
+    the previous domain of the job, unless the job has nominated capacity there.
+    """
+    if session.nodes.last is None or any(task.nominated_node for task in tasks):
+        yield from groups
+        return
+    was_there: Sequence[Domain] = ()
+    for group in groups:
+        ours, others = _split_by_shard(session, group, tasks, account.needed)
+        account.deprioritized.update(domain.name for domain in others)
+        if group[0].kept and not ours:
+            was_there = others
+        else:
+            yield from filter(None, (ours, was_there, others))
+            was_there = ()
+    if was_there:
+        yield was_there
+
+
+def _split_by_shard(
+    session: Session, group: Sequence[Domain], tasks: Sequence[Task], needed: int
+) -> tuple[Sequence[Domain], Sequence[Domain]]:
+    """The domains of a group in which the nodes of this shard have enough capacity now, and the others."""
+    tree = group[0].tree
+    if tree is None:
+        return group, ()
+    enough = session.domain_capacity.tasks_that_fit_in_shard(tree, tasks) >= needed
+    return marked_in(group, enough), marked_in(group, ~enough)
+
+
+def _nodes_outside_shard(session: Session) -> str:
+    """A message with the number of nodes that no domain counts because they are outside the shard."""
+    excluded_nodes = session.nodes.excluded_nodes
+    if excluded_nodes is None:
+        return ""
+    return f"; not counting {counted(int(excluded_nodes.sum()), 'node')} outside of this scheduler's shard"

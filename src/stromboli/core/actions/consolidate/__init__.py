@@ -3,8 +3,8 @@
 Every moved pod has a place elsewhere, found in the same dry run and by the same rules. If the gang cannot be placed
 that way, nothing is moved.
 
-The modules: `action` orders the jobs; `search` finds for one job what to move; `movable_tasks` lists what may be moved
-for it; `relocation` finds the new places; `pruning` takes back unnecessary moves; `report` explains the result.
+The modules: `action` orders the jobs; `search` finds for one job what to move; `relocation` lists what may be moved
+for it; `pruning` takes back unnecessary moves; `report` explains the result.
 """
 
 from stromboli.core.actions.consolidate.action import Consolidate

@@ -11,6 +11,7 @@ from stromboli.core.model.jobs.job import Job, role_pipelined
 from stromboli.core.model.reasons import Reason
 from stromboli.core.model.resources.resources import add_request
 from stromboli.core.model.tasks.task import Task
+from stromboli.core.preemption.domains import need_key
 from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.session import Session
 
@@ -60,7 +61,7 @@ class _Cycle:
         session, tasks = self._session, self._session.pending(job)
         if session.job_ready(job) or not tasks or not self._has_enough_in_sum(job, tasks):
             return
-        need, number = _need(job, tasks), session.tasks_until_ready(job)
+        need, number = need_key(job, tasks, is_own=False), session.tasks_until_ready(job)
         known = self._too_many.get(need)
         if known is not None and number >= known[0]:
             session.refuse(job, known[1])
@@ -82,10 +83,3 @@ class _Cycle:
             add_request(wanted, task.task_class.request)
         idle = session.ledger.all_rows.future_idle
         return all(int(idle(d).clip(min=0).sum()) >= amount for d, amount in enumerate(wanted) if amount)
-
-
-def _need(job: Job, tasks: Sequence[Task]) -> Need:
-    """Jobs of equal needs get equal results."""
-    classes = tuple(sorted({(task.task_class.number, task.priority, task.never_preempts) for task in tasks}))
-    topology = job.key if job.spec.topology or job.spec.policies else ""
-    return job.queue, job.priority, tuple(job.allocated), classes, topology

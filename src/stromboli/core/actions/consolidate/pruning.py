@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from stromboli.core.actions.consolidate.relocation import RelocationTargets
-from stromboli.core.model.jobs.job import role_ready
+from stromboli.core.preemption.pruning import future_idle, held_by_node, leaves_gangs_whole
 from stromboli.core.preemption.selection import VictimSelection
 from stromboli.core.preemption.units import EvictionUnit
 from stromboli.core.session.session import Session
@@ -19,12 +19,12 @@ class RelocationPruning:
     """
 
     def __init__(
-        self, session: Session, statement: Statement, selection: VictimSelection, housing: RelocationTargets
+        self, session: Session, statement: Statement, selection: VictimSelection, targets: RelocationTargets
     ) -> None:
         self._session = session
         self._statement = statement
         self._selection = selection
-        self._relocation = housing
+        self._targets = targets
         self._relocated = self._relocated_amounts()
 
     def prune(self, units: Sequence[EvictionUnit]) -> None:
@@ -35,31 +35,28 @@ class RelocationPruning:
 
     def _could_stay(self, unit: EvictionUnit) -> bool:
         """Report whether a unit could stay beside the preemptors, by amounts alone: moved tasks may go elsewhere."""
-        ledger, wanted = self._session.ledger, Counter[tuple[int, int]]()
-        for task in unit.tasks:
-            for dimension, amount in task.task_class.request:
-                wanted[dimension, ledger.row_of(task)] += amount
-        books, layout = ledger.books, ledger.layout
-        for (dimension, row), amount in wanted.items():
-            idle = books.item(dimension, row) + books.item(layout.releasing + dimension, row)
-            if idle - books.item(layout.pipelined + dimension, row) + self._relocated[dimension, row] < amount:
-                return False
-        return True
+        session = self._session
+        return all(
+            future_idle(session.ledger, dimension, row) + self._relocated[dimension, row] >= amount
+            for (dimension, row), amount in held_by_node(session, unit.tasks).items()
+        )
 
     def _relocated_amounts(self) -> Counter[tuple[int, int]]:
         """By resource and node, what is assumed there for moved tasks."""
-        housed = Counter[tuple[int, int]]()
+        relocated = Counter[tuple[int, int]]()
         for operation in self._statement.operations:
             if operation.kind is OperationKind.RELOCATE:
                 for dimension, amount in operation.entry.tasks[0].task_class.request:
-                    housed[dimension, operation.entry.rows[0]] += amount
-        return housed
+                    relocated[dimension, operation.entry.rows[0]] += amount
+        return relocated
 
     def _try_without(self, unit: EvictionUnit) -> None:
         statement = self._statement
         whole = statement.save()
         statement.rollback(0)
-        if not self._holds_without(whole, {task.uid for task in unit.tasks}) or not self._is_whole(unit):
+        if not self._holds_without(whole, {task.uid for task in unit.tasks}) or not leaves_gangs_whole(
+            self._session, unit
+        ):
             statement.rollback(0)
             statement.recover(whole)
         else:
@@ -87,12 +84,7 @@ class RelocationPruning:
         """Place a moved task where it was planned, or elsewhere."""
         task, row = saved.tasks[0], saved.rows[0]
         if not self._session.search.filter(task, row):
-            row = self._relocation.row_for(task, elsewhere=True)
+            row = self._targets.row_for(task, elsewhere=True)
         if row >= 0:
             self._statement.relocate(task, row)
         return row >= 0
-
-    def _is_whole(self, unit: EvictionUnit) -> bool:
-        """Report whether the jobs of a unit that stays have their minimum: a gang is moved whole or not at all."""
-        jobs = {task.job: self._session.jobs[task.job] for task in unit.tasks}
-        return all(job.has_minimum(role_ready) for job in jobs.values())

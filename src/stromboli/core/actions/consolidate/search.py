@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from stromboli.core.actions.consolidate.movable_tasks import MovablePool, jobs_to_move, rules_for
 from stromboli.core.actions.consolidate.pruning import RelocationPruning
-from stromboli.core.actions.consolidate.relocation import RelocationTargets
+from stromboli.core.actions.consolidate.relocation import MovablePool, RelocationTargets, jobs_to_move, rules_for
 from stromboli.core.actions.consolidate.report import refusal_of, report_moves
 from stromboli.core.config.plugin import CLUSTER
 from stromboli.core.model.jobs.job import Job, role_pipelined
@@ -22,7 +21,7 @@ from stromboli.core.session.session import Session
 from stromboli.core.session.statement import OperationKind, SavedStatement, Statement
 
 #: The number of dry runs for one task, if moved tasks find no place or fewer moves might suffice.
-_COMPARED = 16
+_MAX_DRY_RUNS = 16
 
 
 @dataclass(slots=True)
@@ -56,7 +55,7 @@ class RelocationSearch:
         self._rules = rules_for(session, action)
         self._pool = MovablePool(session, self._rules, jobs_to_move(session, job))
         self._builder = UnitBuilder(session, self._rules, self._pool)
-        self._relocation = RelocationTargets(session, {task.task_class for task in session.pending(job)})
+        self._targets = RelocationTargets(session, {task.task_class for task in session.pending(job)})
         self.refusal: Reason | None = None
 
     def carry_out(self, tasks: Sequence[Task]) -> int:
@@ -95,9 +94,7 @@ class RelocationSearch:
         if not attempt.units:
             return 0
         if len(attempt.units) > 1:
-            RelocationPruning(self._session, attempt.statement, attempt.selection, self._relocation).prune(
-                attempt.units
-            )
+            RelocationPruning(self._session, attempt.statement, attempt.selection, self._targets).prune(attempt.units)
         operations = attempt.statement.operations
         moves = {o.entry.tasks[0].uid: o.entry.rows[0] for o in operations if o.kind is OperationKind.RELOCATE}
         victims = [o.entry.tasks[0] for o in operations if o.kind is OperationKind.EVICT]
@@ -151,7 +148,7 @@ class RelocationSearch:
         best: tuple[NodePreemptionPlan, SavedStatement] | None = None
         taken: list[tuple[Bound, int]] = []
         looked_at = 0
-        while looked_at < _COMPARED and (first := ranking.first()) is not None:
+        while looked_at < _MAX_DRY_RUNS and (first := ranking.first()) is not None:
             bound, row = first
             if best is not None and not self._rules.comparison.could_beat(bound, best[0].cost):
                 break
@@ -207,7 +204,7 @@ class RelocationSearch:
 
     def _relocate(self, statement: Statement, victim: Task, unit: EvictionUnit) -> bool:
         """A gang that moves whole may return to nodes of its members; a single task would stay instead."""
-        row = self._relocation.row_for(victim, elsewhere=len(unit.tasks) == 1)
+        row = self._targets.row_for(victim, elsewhere=len(unit.tasks) == 1)
         if row >= 0:
             statement.relocate(victim, row)
         return row >= 0
