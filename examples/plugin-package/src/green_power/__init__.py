@@ -1,14 +1,8 @@
-"""green-power: prefer nodes whose label says that they run on green power."""
+"""green-power: prefer nodes whose label marks them as running on green power."""
 
 import numpy as np
 
-from stromboli.core.config.arguments import Argument, Arguments
-from stromboli.core.config.plugin import Plugin
-from stromboli.core.model.nodes.amounts import Rows
-from stromboli.core.model.nodes.table import Vector
-from stromboli.core.model.tasks.selectors import Requirement
-from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.search.node_rules import Locality
+from stromboli.api import Argument, Arguments, Locality, Plugin, Requirement, Rows, Scores, TaskClass
 
 GREEN = Requirement("power", "In", ("green",))
 
@@ -22,7 +16,7 @@ class GreenPower(Plugin):
 
     name = "green-power"
     arguments = GreenPowerArguments()
-    locality = Locality.STATIC  # labels do not change during a cycle: ask once per class and keep the answer
+    locality = Locality.STATIC  # labels do not change during a cycle: evaluated once per class and cached
 
-    def node_order(self, task_class: TaskClass, rows: Rows) -> Vector:
+    def node_order(self, task_class: TaskClass, rows: Rows) -> Scores:
         return np.where(rows.nodes.holding(GREEN), 100.0 * self.arguments.weight, 0.0)

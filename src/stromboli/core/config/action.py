@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 class Action:
     """A step. It asks the session questions, makes statements, and commits or discards them."""
 
+    #: The name in the configuration file.
     name: ClassVar[str] = ""
+    #: The version of `stromboli.api` that the class is written for.
+    api_version: ClassVar[int] = 1
     #: Declared as an instance of a subclass of Arguments; an action reads its own values from `self.arguments`.
     arguments: Arguments = Arguments()
 

@@ -30,6 +30,11 @@ from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session
 
+#: The version of the interface that plugins and actions use; see `stromboli.api`.
+API_VERSION = 1
+
+#: One score per node; higher is better.
+Scores = Vector
 #: Any comparable value: smaller comes first.
 Key = Any
 Victims = Sequence[Task] | None
@@ -97,13 +102,17 @@ class Event:
 class Plugin:
     """A scheduling policy. Subclasses set `name`, declare `arguments`, and override extension points."""
 
+    #: The name in the configuration file.
     name: ClassVar[str] = ""
+    #: The version of `stromboli.api` that the class is written for.
+    api_version: ClassVar[int] = API_VERSION
     #: Declared as an instance of a subclass of Arguments; a plugin reads its own values from `self.arguments`.
     arguments: Arguments = Arguments()
     #: How far the answers of `predicate` and `node_order` reach.
     locality: ClassVar[Locality] = Locality.ROW
-    #: Pod labels and annotations that the plugin reads: tasks that differ in them are in different classes.
+    #: Pod labels that the plugin reads: tasks that differ in them are in different classes.
     reads_labels: tuple[str, ...] = ()
+    #: Pod annotations that the plugin reads: tasks that differ in them are in different classes.
     reads_annotations: tuple[str, ...] = ()
     #: The period in seconds over which node usage is averaged; 0 for a plugin that does not read it.
     usage_window: float = 0.0
@@ -245,21 +254,21 @@ class Plugin:
         """Return the reason of `predicate`, phrased to follow a count: "3 node(s) ..."."""
         return f"node(s) were refused by {self.name}"
 
-    def node_order(self, task_class: TaskClass, rows: Rows) -> Vector:
+    def node_order(self, task_class: TaskClass, rows: Rows) -> Scores:
         """Return a score for each of these nodes; higher is better."""
         raise TypeError(f"{type(self).__name__} does not answer this question")
 
-    def batch_node_order(self, task_class: TaskClass, rows: Rows, candidates: Mask) -> Vector:
+    def batch_node_order(self, task_class: TaskClass, rows: Rows, candidates: Mask) -> Scores:
         """Return a score for all nodes that may depend on the remaining candidates. Evaluated again after each
         placement.
         """
         raise TypeError(f"{type(self).__name__} does not answer this question")
 
-    def node_map(self, task_class: TaskClass, rows: Rows) -> Vector:
+    def node_map(self, task_class: TaskClass, rows: Rows) -> Scores:
         """Return a raw score per node, rounded down and then passed to `node_reduce`."""
         raise TypeError(f"{type(self).__name__} does not answer this question")
 
-    def node_reduce(self, task_class: TaskClass, scores: Vector, candidates: Mask) -> Vector:
+    def node_reduce(self, task_class: TaskClass, scores: Scores, candidates: Mask) -> Scores:
         """Normalise the raw scores of `node_map`."""
         return scores
 

@@ -11,7 +11,7 @@ from difflib import SequenceMatcher
 
 from stromboli.core.config.action import Action
 from stromboli.core.config.arguments import Arguments
-from stromboli.core.config.plugin import Plugin
+from stromboli.core.config.plugin import API_VERSION, Plugin
 from stromboli.core.search.node_rules import Locality
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -28,6 +28,8 @@ def faults_of(candidate: Base, base: Base) -> Iterator[str]:
     """Return everything that is wrong with a class, each as a sentence without the name of the class."""
     yield from _name_faults(candidate.name)
     yield from _argument_faults(candidate.arguments)
+    if candidate.api_version != API_VERSION:
+        yield f"it is written for version {candidate.api_version!r} of stromboli.api, and this is version {API_VERSION}"
     if issubclass(candidate, Plugin):
         yield from _locality_faults(candidate.locality)
         yield from _keys_faults("reads_labels", candidate.reads_labels)

@@ -11,7 +11,7 @@ from types import CodeType
 
 import numpy as np
 
-from stromboli.core.config.plugin import Plugin
+from stromboli.core.config.plugin import Plugin, Scores
 from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.nodes.amounts import Rows
 from stromboli.core.model.nodes.table import Mask, Node, Vector
@@ -162,5 +162,5 @@ class PerNodeOrder:
     def score_node(self, task_class: TaskClass, node: NodeView) -> float:
         return 0.0
 
-    def node_order(self, task_class: TaskClass, rows: Rows) -> Vector:
+    def node_order(self, task_class: TaskClass, rows: Rows) -> Scores:
         return np.array([self.score_node(task_class, node) for node in node_views(rows)], dtype=np.float64)

@@ -112,6 +112,11 @@ REFUSED = [
     ("arguments as a class", {"arguments": SampleArguments}, "'arguments' must be an instance of a subclass"),
     ("arguments as a tuple", {"arguments": ("weight",)}, "'arguments' must be an instance of a subclass"),
     ("argument twice", {"arguments": TwiceDeclared()}, "argument 'weight' is declared twice"),
+    (
+        "another version of the API",
+        {"api_version": 2},
+        "it is written for version 2 of stromboli.api, and this is version",
+    ),
     ("locality as a text", {"locality": "row"}, "'locality' must be a Locality"),
     ("labels as a text", {"reads_labels": "app"}, "'reads_labels' must be a tuple of texts, not 'app'"),
     ("annotations in a list", {"reads_annotations": ["a"]}, "'reads_annotations' must be a tuple"),
