@@ -7,7 +7,7 @@ from typing import Any
 
 from stromboli.core.config.configuration import parse_configuration
 from stromboli.core.session.program import Program
-from stromboli.simulator.measurements import Measurements
+from stromboli.simulator.measurements import SimulationMeasurements
 from stromboli.simulator.simulation import Simulation
 from stromboli.simulator.workload import ARRIVES_AFTER, BEGINNING, workload_of
 from tests.testing.cases.case import BUILT_IN, configuration, flattened, objects
@@ -29,7 +29,7 @@ def simulation(*manifests: Any, conf: str = PLAIN, seed: int = 0) -> Simulation:
     return Simulation(workload_of(objects(flattened(manifests))), program, seed=seed)
 
 
-def simulate(*manifests: Any, conf: str = PLAIN, until: float = inf, seed: int = 0) -> Measurements:
+def simulate(*manifests: Any, conf: str = PLAIN, until: float = inf, seed: int = 0) -> SimulationMeasurements:
     """`until` is in minutes after the beginning."""
     return simulation(*manifests, conf=conf, seed=seed).run(BEGINNING + until * 60)
 
@@ -47,10 +47,10 @@ def minutes(moment: float | None) -> float | None:
     return None if moment is None else (moment - BEGINNING) / 60
 
 
-def starts(measured: Measurements) -> dict[str, float | None]:
+def starts(measured: SimulationMeasurements) -> dict[str, float | None]:
     """By name, when jobs started, in minutes."""
     return {key.partition("/")[2]: minutes(story.started) for key, story in measured.jobs.items()}
 
 
-def ends(measured: Measurements) -> dict[str, float | None]:
+def ends(measured: SimulationMeasurements) -> dict[str, float | None]:
     return {key.partition("/")[2]: minutes(story.ended) for key, story in measured.jobs.items()}

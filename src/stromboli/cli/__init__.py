@@ -1,7 +1,7 @@
 """The `stromboli` command: wiring and presentation only.
 
-Asking for help must not wait for the scheduler to be imported, so a sub-command is loaded when it is called and
-the list of commands is told from the table below.
+Help must not wait for the import of the scheduler, so a sub-command is loaded when it is called and
+the list of commands is read from the table below.
 """
 
 import sys
@@ -14,36 +14,37 @@ from stromboli.cli.garbage_collection import tune_garbage_collection
 from stromboli.cli.lazy import LazyCommand, LazyGroup
 
 COMMANDS = {
-    "up": LazyCommand("stromboli.cli.commands.up:up", "Start a cluster to play with, in this process."),
+    "up": LazyCommand("stromboli.cli.commands.up:up", "Start a local cluster with simulated nodes."),
     "scheduler": LazyCommand("stromboli.cli.commands.scheduler:scheduler", "Schedule the pods of a cluster."),
     "controller": LazyCommand(
-        "stromboli.cli.commands.controller:controller", "Make PodGroups for plain pods and keep the state of queues."
+        "stromboli.cli.commands.controller:controller",
+        "Create PodGroups for plain pods and maintain queue status.",
     ),
-    "binder": LazyCommand("stromboli.cli.commands.binder:binder", "Carry out the bind requests of schedulers."),
+    "binder": LazyCommand("stromboli.cli.commands.binder:binder", "Execute the bind requests of schedulers."),
     "admission": LazyCommand(
-        "stromboli.cli.commands.admission:admission", "Look at objects before they are stored, as a webhook."
+        "stromboli.cli.commands.admission:admission", "Validate and default objects, as an admission webhook."
     ),
     "reserve-gpu": LazyCommand(
-        "stromboli.cli.commands.reserve_gpu:reserve_gpu", "Say which GPU this container was given, or hold it."
+        "stromboli.cli.commands.reserve_gpu:reserve_gpu", "Report the GPU of this container, or hold it."
     ),
     "manifests": LazyCommand("stromboli.cli.commands.manifests:manifests", "Print the manifests of an installation."),
     "plan": LazyCommand("stromboli.cli.commands.plan:plan", "Show what the scheduler would do with some manifests."),
     "explain": LazyCommand(
-        "stromboli.cli.commands.explain:explain", "Say why a job waits, and what would let it start."
+        "stromboli.cli.commands.explain:explain", "Show why a job waits, and what would let it start."
     ),
-    "simulate": LazyCommand("stromboli.cli.commands.simulate:simulate", "Let time go by for some manifests."),
+    "simulate": LazyCommand("stromboli.cli.commands.simulate:simulate", "Run manifests in virtual time."),
     "topology": LazyCommand(
-        "stromboli.cli.commands.topology:topology", "Show the domains of the network, and what is free in them."
+        "stromboli.cli.commands.topology:topology", "Show the network domains and their free capacity."
     ),
     "hypernodes": LazyCommand("stromboli.cli.commands.hypernodes:hypernodes", "Describe the network by HyperNodes."),
     "bindrequests": LazyCommand(
-        "stromboli.cli.commands.bindrequests:bindrequests", "Show bind requests: decisions that a binder carries out."
+        "stromboli.cli.commands.bindrequests:bindrequests", "Show bind requests: decisions that a binder executes."
     ),
     "replay": LazyCommand(
-        "stromboli.cli.commands.replay:replay", "Take the decisions of a dump again, and compare them."
+        "stromboli.cli.commands.replay:replay", "Run the cycle of a dump again, and compare the decisions."
     ),
-    "config": LazyCommand("stromboli.cli.commands.config:config", "Look at the scheduler's configuration."),
-    "reasons": LazyCommand("stromboli.cli.commands.reasons:reasons", "List the reasons for which a job may wait."),
+    "config": LazyCommand("stromboli.cli.commands.config:config", "Validate the scheduler's configuration."),
+    "reasons": LazyCommand("stromboli.cli.commands.reasons:reasons", "List the reason codes of waiting jobs."),
     "completion": LazyCommand(
         "stromboli.cli.commands.completion:completion", "Print a completion script for your shell."
     ),
@@ -51,11 +52,11 @@ COMMANDS = {
 
 
 class _Command(LazyGroup):
-    """The whole command. Where its output cannot go, it says so and stops; a reader that went away is no error."""
+    """The main command. An output that cannot be written ends it with an error; a closed pipe does not."""
 
     def main(self, *arguments: Any, **keywords: Any) -> Any:
         if sys.stdout is None:
-            self._give_up("the standard output is closed")
+            self._give_up("standard output is closed")
         try:
             return super().main(*arguments, **keywords)
         except OSError as error:
@@ -63,7 +64,7 @@ class _Command(LazyGroup):
 
     @staticmethod
     def _give_up(problem: str) -> NoReturn:
-        click.echo(f"error: the output cannot be written: {problem}", err=True)
+        click.echo(f"error: cannot write the output: {problem}", err=True)
         sys.exit(1)
 
 
@@ -71,9 +72,9 @@ class _Command(LazyGroup):
     cls=_Command,
     lazy_commands=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Begin with: stromboli up, or without any cluster: stromboli plan -f examples/cluster --explain",
+    epilog="To get started: stromboli up, or without a cluster: stromboli plan -f examples/cluster --explain",
 )
 @click.version_option(__version__, "-V", "--version", prog_name="stromboli", message="%(prog)s %(version)s")
 def main() -> None:
-    """A batch scheduler for Kubernetes: gangs, fair queues, and a reason for every refusal."""
+    """A batch scheduler for Kubernetes: gangs, fair queues, and a reason for every pod that waits."""
     tune_garbage_collection()

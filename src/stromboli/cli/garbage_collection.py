@@ -1,7 +1,7 @@
-"""Python's cycle collector, tuned for a process that holds a cluster in memory.
+"""Python's garbage collector, tuned for a process with a whole cluster in memory.
 
-A cycle makes hundreds of thousands of small objects that are freed by counting references; looking for cycles
-among them every few hundred allocations finds nothing and costs a fifth of the time.
+A scheduling cycle creates hundreds of thousands of small objects that reference counting frees; collecting garbage
+every few hundred allocations finds nothing and costs a fifth of the time.
 """
 
 import gc
@@ -10,5 +10,5 @@ _GC_THRESHOLD = 50_000
 
 
 def tune_garbage_collection() -> None:
-    """To be called once, when the process starts."""
+    """Set the thresholds, once at the start of the process."""
     gc.set_threshold(_GC_THRESHOLD, 20, 100)

@@ -13,7 +13,7 @@ import click
 
 @dataclass(frozen=True, slots=True)
 class LazyCommand:
-    """Where a command is found, and what the list of commands says about it."""
+    """The import reference of a command, and its line in the list of commands."""
 
     reference: str
     short_help: str
@@ -32,7 +32,7 @@ class LazyGroup(click.Group):
         self._lazy = dict(lazy_commands)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """In the order of the table, which puts what people need most first."""
+        """List commands in the order of the table."""
         return list(self._lazy)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -46,7 +46,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As in any group; a name that is not known is answered with the nearest one that is."""
+        """Resolve as any group does; for an unknown name suggest the most similar one."""
         near = get_close_matches(args[0], self._lazy, n=1)
         if near and args[0] not in self._lazy:
             ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")

@@ -1,4 +1,4 @@
-"""Writing to people and programs: forms for machines, and text that cannot harm a terminal."""
+"""Output: JSON, YAML, warnings, errors, and sanitised text for terminals."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ import click
 _BIDI = (*range(0x200E, 0x2010), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 _CONTROLS = (*range(0x20), *range(0x7F, 0xA0), *_BIDI)
 _REMOVED = dict.fromkeys(_CONTROLS)
-#: What JSON allows in a string as it is, and a terminal may take for a command.
+#: Characters that are valid in JSON strings, and control a terminal.
 _ESCAPED = {code: f"\\u{code:04x}" for code in _CONTROLS if code >= 0x7F}
 
 
 def escape_controls(text: str) -> str:
-    """The text without characters that steer a terminal or turn the direction of what follows: names come from
-    manifests that anybody may have written.
-    """
+    """Remove terminal control and bidirectional characters: names come from untrusted manifests."""
     return text if text.isprintable() else text.translate(_REMOVED)
 
 
@@ -41,7 +39,7 @@ def warn(warnings: Iterable[str]) -> None:
 
 
 class Failure(click.ClickException):
-    """Ends the command with exit code 1 and a sentence: what the user gave cannot be used."""
+    """Ends the command with exit code 1 and a message, for invalid input."""
 
     def __init__(self, problem: object, details: str = "") -> None:
         super().__init__(str(problem) or type(problem).__name__)

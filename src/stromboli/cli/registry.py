@@ -1,4 +1,4 @@
-"""The plugins and actions that the command knows: built in, from installed packages, and named by a flag."""
+"""The registry of plugins and actions: built in, from installed packages, and from options."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 def built_in_registry(extra: Sequence[str] = ()) -> Registry:
-    """A registry with everything a configuration may name; `extra` are references `package.module:Class`.
+    """Return a registry with all plugins and actions; `extra` are references `package.module:Class`.
 
-    Raises RegistrationError when user code cannot be used. The core is imported here, and not with the
-    module, so that asking the command for help does not wait for it.
+    Raises RegistrationError for invalid user code. The core is imported here, and not with the module, so that
+    `--help` does not wait for it.
     """
     from stromboli.core.actions import ACTIONS
     from stromboli.core.config.registry import Registry, load_entry_points, load_named

@@ -1,4 +1,4 @@
-"""What `plan` and `explain` are given alike: manifests, a configuration, and how far to go."""
+"""The common input of `plan`, `explain` and `simulate`: manifests, a configuration, and the number of cycles."""
 
 from __future__ import annotations
 
@@ -22,48 +22,47 @@ if TYPE_CHECKING:
     from stromboli.core.session.program import Program
     from stromboli.kube import KubeObject
     from stromboli.planner.advice import Advice
-    from stromboli.planner.plan import Plan
+    from stromboli.planner.plan import SchedulingPlan
     from stromboli.planner.trials import Trials
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-#: The exit code that tells a script that something waits.
+#: The exit code if a job waits.
 WAITING = 3
 
 _CYCLES = click.option(
     "--cycles", type=click.IntRange(1, 10_000), default=1, show_default=True, metavar="N",
-    help="How many scheduling cycles to run. Between them bound pods run and evicted pods are gone.",
+    help="Number of scheduling cycles. Between cycles bound pods run and evicted pods are deleted.",
 )  # fmt: skip
-#: Where the manifests are.
+#: The option for manifests.
 PATHS = click.option(
     "-f", "--filename", "paths", multiple=True, required=True, metavar="PATH", type=click.Path(allow_dash=True),
-    help="Manifests: a file, a folder, or - for the standard input. May be given several times. A dump of a "
-    "scheduler may be given instead; it brings its own configuration, seed and scheduler names.",
+    help="Manifests: a file, a folder, or - for the standard input. Repeatable. Or a scheduler dump, which has its own "
+    "configuration, seed and scheduler names.",
 )  # fmt: skip
 _OPTIONS = (
     PATHS,
     click.option(
         "--conf", metavar="FILE", type=click.Path(allow_dash=True),
-        help="The scheduler's configuration: a volcano-scheduler.conf or the ConfigMap that holds it. "
-        "Without it the default configuration holds.",
+        help="The scheduler's configuration: a volcano-scheduler.conf or the ConfigMap that contains it. "
+        "Default: the default configuration.",
     ),
     _CYCLES,
     click.option(
         "--seed", type=int, default=0, show_default=True, metavar="N",
-        help="Which of equally good nodes comes first: 0 goes by name, any other number shuffles them.",
+        help="The order of nodes with equal scores: 0 orders by name, any other number shuffles them.",
     ),
     click.option(
         "--scheduler-name", "scheduler_names", multiple=True, default=("stromboli", "volcano"), show_default=True,
-        metavar="NAME", help="Pods without a node are scheduled when they name this scheduler. May be given several "
-        "times.",
+        metavar="NAME", help="Schedule pods with this scheduler name. Repeatable.",
     ),
     click.option(
         "--plugin", "plugins", multiple=True, metavar="MODULE:CLASS",
-        help="A plugin or action of your own that the configuration may name. May be given several times.",
+        help="Your own plugin or action that the configuration may name. Repeatable.",
     ),
     click.option(
         "--ask-extenders", is_flag=True,
-        help="Ask the extenders that the configuration names. Without it nobody is asked, and a warning says so.",
+        help="Call the configured extenders. Without it they are not called, with a warning.",
     ),
     shard_options(partial(click.option, show_default=True)),
     click.option(
@@ -74,14 +73,14 @@ _OPTIONS = (
 
 
 def scenario_options(command: Command) -> Command:
-    """The options from which `read_scenario` makes a scenario."""
+    """Add the options of `read_scenario`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
 def simulation_options(command: Command) -> Command:
-    """The same without a number of cycles: time decides how many there are."""
+    """Add the same options without the number of cycles, which depends on the simulated time."""
     for option in reversed([option for option in _OPTIONS if option is not _CYCLES]):
         command = option(command)
     return command
@@ -89,24 +88,24 @@ def simulation_options(command: Command) -> Command:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Everything a plan depends on, read and checked."""
+    """The validated input of a plan."""
 
     objects: Sequence[KubeObject]
     program: Program
     cycles: int
     seed: int
     scheduler_names: Sequence[str]
-    #: What was wrong with single objects, and what was passed over.
+    #: Invalid and skipped objects.
     warnings: list[str]
-    #: Whether some object could not be read at all: whatever it asked for was not given.
+    #: Whether an object could not be decoded; it counts as waiting.
     has_unread: bool = False
-    #: What a scheduler saw, when that is given instead of manifests.
+    #: A scheduler dump, if used instead of manifests.
     dump: Dump | None = None
-    #: Which nodes are ours; a dump says that itself.
+    #: The shard of the scheduler; a dump contains its own.
     shard: ShardChoice | None = None
 
-    def plan(self) -> Plan:
-        """Run the cycles; a plugin that breaks ends the command with a sentence."""
+    def plan(self) -> SchedulingPlan:
+        """Run the cycles; a plugin failure ends the command with a message."""
         from stromboli.core.config.plugin import PluginFailure
         from stromboli.planner.plan import make_plan
         from stromboli.planner.replay import replay
@@ -125,16 +124,16 @@ class Scenario:
         except PluginFailure as error:
             raise plugin_failure(error) from error
 
-    def changed_decisions(self, plan: Plan) -> list[str] | None:
-        """What the plan decides otherwise than the dump says; None when there is nothing to compare with."""
+    def changed_decisions(self, plan: SchedulingPlan) -> list[str] | None:
+        """Return the differences to the decisions of the dump; None if it has none."""
         from stromboli.planner.replay import changed_decisions
 
         if self.dump is None or self.dump.decisions is None:
             return None
         return changed_decisions(self.dump.decisions, plan)
 
-    def advise(self, plan: Plan, jobs: Sequence[str]) -> list[Advice]:
-        """Explain jobs of the plan, and try out what would help."""
+    def advise(self, plan: SchedulingPlan, jobs: Sequence[str]) -> list[Advice]:
+        """Explain jobs of the plan, and search remedies."""
         from stromboli.core.config.plugin import PluginFailure
         from stromboli.planner.advice import advise
 
@@ -168,10 +167,10 @@ def read_scenario(
     shard_selector: str = "",
     traceback: bool = False,
 ) -> Scenario:
-    """Read what the options name. Whatever cannot be used ends the command with a sentence."""
+    """Read the input. Invalid input ends the command with a message."""
     from stromboli.cluster.dump.dump import is_dump
     from stromboli.kube.manifests.manifests import ManifestError, read_manifests
-    from stromboli.planner.missing_objects import oversights
+    from stromboli.planner.missing_objects import find_missing_objects
 
     shard = shard_of(shard_mode, shard_name, shard_selector)
     if len(paths) == 1 and is_dump(paths[0]):
@@ -187,7 +186,7 @@ def read_scenario(
     except ManifestError as error:
         raise Failure(error) from error
     warnings = [*(str(problem) for problem in manifests.problems), *manifests.notes]
-    warnings += oversights(manifests.objects, scheduler_names)
+    warnings += find_missing_objects(manifests.objects, scheduler_names)
     program = _program(configuration, registry, ask_extenders=ask_extenders, traceback=traceback)
     return Scenario(
         manifests.objects, program, cycles, seed, scheduler_names, warnings, has_unread=bool(manifests.problems),
@@ -204,7 +203,7 @@ def read_dumped(
     ask_extenders: bool = False,
     traceback: bool = False,
 ) -> Scenario:
-    """Read a dump. Another configuration than its own may be tried on it."""
+    """Read a dump, with its own or another configuration."""
     from stromboli.cluster.dump.dump import DumpError, read_dump
 
     try:
@@ -239,7 +238,7 @@ def _program(
 
 
 def _extenders() -> ExternalServices:
-    """Whoever reaches extenders, until the command ends."""
+    """Return a client for extenders, which is closed with the command."""
     from stromboli.external.extenders import HttpExtenders
 
     extenders = HttpExtenders()
@@ -258,9 +257,9 @@ def read_registry(plugins: Sequence[str]) -> Registry:
 
 
 def read_configuration_text(file: str) -> str:
-    """The text, or of a huge file just more than a configuration may have.
+    """Read at most one byte more than a configuration may have.
 
-    Bytes that are not UTF-8 are passed on: the parser refuses them too, and names the line.
+    Bytes that are not UTF-8 are passed on: the parser rejects them with the line.
     """
     from stromboli.core.config.yaml_lines import MAXIMUM_BYTES
 

@@ -1,1 +1,1 @@
-"""What would the scheduler do with these objects? The same core as in a cluster, over manifests, without one."""
+"""Scheduling cycles over manifests, with the same core as in a cluster: plans, explanations and remedies."""

@@ -1,4 +1,4 @@
-"""Advice as plain values, for programs: the keys are a contract, more may be added beside them."""
+"""Advice as plain values for JSON: the keys are stable, and keys may be added."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from stromboli.planner.advice import Advice
 from stromboli.planner.class_explanation import ClassExplanation, NodeRefusal
 from stromboli.planner.domain_searches import search_as_plain
 from stromboli.planner.evictions import account_as_plain, refusals_as_plain
-from stromboli.planner.explanation import Ahead, Explanation, Finding, QueueShareReport
+from stromboli.planner.explanation import Explanation, Finding, JobAhead, QueueShareReport
 from stromboli.planner.remedies import Remedies
 
 
@@ -100,7 +100,7 @@ def _queue(queue: QueueShareReport) -> dict[str, Any]:
     }
 
 
-def _ahead(ahead: Ahead) -> dict[str, Any]:
+def _ahead(ahead: JobAhead) -> dict[str, Any]:
     return {"job": ahead.job, "priority": ahead.priority, "bound": ahead.bound, "waiting": ahead.waiting}
 
 

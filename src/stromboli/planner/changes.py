@@ -1,7 +1,7 @@
-"""Changes to objects, as data: what is edited, from what, to what, and in words.
+"""Changes to objects, as data: the edited fields with their old and new values, and a description.
 
-A change is told to people as a sentence, to programs as its edits, and is carried out on copies: the objects it
-is applied to are never touched. All three come from the same edits, so that what was proven is what is told.
+A change is applied to copies: the original objects are never modified. The description, the JSON output and the trial
+use the same edits, so that the proposed change is the verified one.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import msgspec
 
 from stromboli.kube import KubeObject
 
-#: Fields and map keys by their names on the wire, places in lists by number.
+#: Fields and map keys by their JSON names, list elements by index.
 Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One field of one object gets another value; None stands for "not there". The empty path is the object
-    itself, which is then created.
+    """A new value of one field of one object; None stands for an absent field. The empty path is the object itself,
+    which is then created.
     """
 
     kind: str
@@ -37,7 +37,7 @@ class Edit:
 
     @property
     def field(self) -> str:
-        """The path as people write it: `spec.containers[0].resources.requests[nvidia.com/gpu]`."""
+        """The path as text: `spec.containers[0].resources.requests[nvidia.com/gpu]`."""
         text = ""
         for step in self.path:
             if isinstance(step, int) or not step.isidentifier():
@@ -54,17 +54,15 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """Edits that belong together. `kind` is stable, for programs; `sentence` is an order to whoever makes the
-    change, without a full stop.
-    """
+class ObjectChange:
+    """A set of edits. `kind` is a stable identifier; `sentence` is an imperative description without a full stop."""
 
     kind: str
     sentence: str
     edits: tuple[Edit, ...]
 
     def apply(self, objects: Iterable[KubeObject]) -> list[KubeObject]:
-        """The objects with the change made. Those that are not changed are shared."""
+        """Return the objects with the change applied. Unchanged objects are shared."""
         by_object: dict[tuple[str, str], list[Edit]] = {}
         for edit in self.edits:
             by_object.setdefault((edit.kind, edit.key), []).append(edit)
@@ -72,17 +70,17 @@ class Change:
         return changed + [_edited(None, edits) for edits in by_object.values()]
 
     def as_plain(self) -> dict[str, Any]:
-        """The first edit stands for the change as a whole; `edits` are all of them."""
+        """Return the change as plain values: the first edit inline, and all of them as `edits`."""
         edits = [edit.as_plain() for edit in self.edits]
         return {"kind": self.kind, "sentence": self.sentence, **edits[0], "edits": edits}
 
 
-def together(changes: Sequence[Change], kind: str = "several") -> Change:
-    """Several changes as one."""
+def combine(changes: Sequence[ObjectChange], kind: str = "several") -> ObjectChange:
+    """Combine several changes into one."""
     if len(changes) == 1:
         return changes[0]
     sentence = "; ".join(change.sentence for change in changes)
-    return Change(kind, sentence, tuple(edit for change in changes for edit in change.edits))
+    return ObjectChange(kind, sentence, tuple(edit for change in changes for edit in change.edits))
 
 
 def _edited(entry: KubeObject | None, edits: Iterable[Edit]) -> KubeObject:
@@ -93,7 +91,7 @@ def _edited(entry: KubeObject | None, edits: Iterable[Edit]) -> KubeObject:
 
 
 def _replaced(value: Any, path: Path, after: Any) -> Any:
-    """A copy of the value in which the end of the path is `after`; what lies beside the path is shared."""
+    """Copy the value with `after` at the end of the path; everything else is shared."""
     if not path:
         return after
     step, rest = path[0], path[1:]
@@ -113,5 +111,5 @@ def _replaced_entry(values: dict[str, Any], key: str, rest: Path, after: Any) ->
 
 @lru_cache
 def _attributes(kind: type[msgspec.Struct]) -> dict[str, str]:
-    """The attribute behind every name on the wire."""
+    """Map JSON names to attributes."""
     return {field.encode_name: field.name for field in msgspec.structs.fields(kind)}

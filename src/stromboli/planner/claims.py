@@ -1,4 +1,4 @@
-"""Resource claims in a world of manifests: those that controllers would make, and devices that come and go."""
+"""Resource claims in the virtual cluster: claims from templates, allocation and release of devices."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def templates_in(objects: Iterable[kube.KubeObject]) -> Templates:
 
 
 def with_claims(pod: kube.Pod, templates: Templates, book: ResourceClaims) -> kube.Pod:
-    """The pod with the claims that Kubernetes would make for it from templates."""
-    told = {entry.name for entry in pod.status.resource_claim_statuses or ()}
+    """Create the claims of a pod from its templates, as Kubernetes does, and return the pod with their names."""
+    existing = {entry.name for entry in pod.status.resource_claim_statuses or ()}
     made = []
-    for wanted in pod.spec.resource_claims or ():
-        template = templates.get(f"{pod.metadata.namespace}/{wanted.resource_claim_template_name}")
-        if wanted.name in told or template is None:
+    for reference in pod.spec.resource_claims or ():
+        template = templates.get(f"{pod.metadata.namespace}/{reference.resource_claim_template_name}")
+        if reference.name in existing or template is None:
             continue
-        claim = _made(pod, wanted.name or "", template)
+        claim = _made(pod, reference.name or "", template)
         book.apply(claim)
-        made.append(PodResourceClaimStatus(wanted.name, claim.metadata.name))
+        made.append(PodResourceClaimStatus(reference.name, claim.metadata.name))
     if not made:
         return pod
     statuses = [*(pod.status.resource_claim_statuses or ()), *made]
@@ -56,7 +56,7 @@ def _made(pod: kube.Pod, own_name: str, template: ResourceClaimTemplate) -> Reso
 
 
 def allocate_devices(placement: Placement, book: ResourceClaims) -> None:
-    """Give the claims of a pod what was chosen for them, and note that it uses them."""
+    """Allocate the chosen devices to the claims of a pod, and reserve the claims for it."""
     if placement.devices is None:
         return
     choices = {choice.name: choice for choice in placement.devices.choices}
@@ -73,7 +73,7 @@ def allocate_devices(placement: Placement, book: ResourceClaims) -> None:
 
 
 def release_devices(pod: kube.Pod, book: ResourceClaims) -> None:
-    """A pod is gone: what was made for it goes with it, and claims that nobody else uses give up their devices."""
+    """Delete the claims that a removed pod owns, and deallocate claims without other consumers."""
     for key in book.claims_of(pod.metadata.uid):
         claim = book.claim(key)
         if claim is None:

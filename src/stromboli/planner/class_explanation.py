@@ -1,4 +1,4 @@
-"""The pods of a job that wait, by class: what they ask for, and what each node has against them."""
+"""The waiting pods of a job by class: their requests, and the reasons of each node."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from stromboli.core.session.session import Session
 
 @dataclass(frozen=True, slots=True)
 class NodeRefusal:
-    """A reason with the nodes it holds for; for a shortage also the most that any of them has left."""
+    """A reason with its nodes; for a shortage also the largest free amount on these nodes."""
 
     code: Code
     reason: str
@@ -30,20 +30,20 @@ class NodeRefusal:
 
 @dataclass(frozen=True, slots=True)
 class ClassExplanation:
-    """Pods that no rule can tell apart."""
+    """Pods that no rule can distinguish."""
 
     role: str
     pods: tuple[str, ...]
     gated: int
     request: dict[str, str]
-    #: Whether the scheduler looked for a node in vain. If not, what is said of nodes is how the cycle left them.
+    #: Whether the node search failed. Otherwise the node reasons are those at the end of the cycle.
     found_no_node: bool
-    #: Why it did not look for a node, as far as that is about these pods.
+    #: Why no node was searched for these pods.
     reason: str
-    #: How many of them had a place in the attempt that was given up.
+    #: Number of pods that were placed in the discarded attempt.
     placed: int
     nodes: int
-    #: Nodes that would take one more of these pods.
+    #: Number of nodes that are feasible for one more of these pods.
     open_nodes: int
     refusals: tuple[NodeRefusal, ...]
 
@@ -89,8 +89,8 @@ def _placed(session: Session, tasks: Sequence[Task]) -> int:
 
 
 def _held(session: Session, job: Job) -> dict[tuple[int, int], int]:
-    """What members of the job held, by dimension and node row, when the attempt was given up: a node may be
-    short only because of them.
+    """Return the amounts that members of the job used in the discarded attempt, by dimension and node row: a node may
+    be full only because of them.
     """
     held: dict[tuple[int, int], int] = {}
     for task in job.tasks.values():
@@ -105,28 +105,28 @@ def _held(session: Session, job: Job) -> dict[tuple[int, int], int]:
 def _node_refusals(
     session: Session, task_class: TaskClass, nodes: NodeRefusals, held: dict[tuple[int, int], int]
 ) -> Iterator[NodeRefusal]:
-    """The commonest reason first."""
-    names, wanted = session.nodes.names, dict(task_class.request)
+    """Yield the reasons of the nodes, the most frequent first."""
+    names, requested = session.nodes.names, dict(task_class.request)
     for reason, rows in sorted(nodes.groups, key=lambda group: (-len(group[1]), group[0].detail)):
-        free = _largest_free(session, reason, rows, wanted, held)
+        free = _largest_free(session, reason, rows, requested, held)
         yield NodeRefusal(reason.code, reason.detail, tuple(names[row] for row in rows.tolist()), free)
 
 
 def _largest_free(
-    session: Session, reason: Reason, rows: Index, wanted: dict[int, int], held: dict[tuple[int, int], int]
+    session: Session, reason: Reason, rows: Index, requested: dict[int, int], held: dict[tuple[int, int], int]
 ) -> tuple[str, str, str] | None:
-    """The most of a short resource that a node has left. Nothing is said where the numbers would contradict the
-    refusal, because the room that was missing then is free again.
+    """Return the largest free amount of the missing resource, or None if it is sufficient by now, because the capacity
+    has been freed since.
     """
     if reason.code is not Code.INSUFFICIENT_RESOURCE:
         return None
     name = reason.detail.removeprefix("Insufficient ")
     dimension = session.axis.find(name)
-    if dimension is None or dimension not in wanted:
+    if dimension is None or dimension not in requested:
         return None
     future = session.ledger.all_rows.future_idle(dimension)
     free = {row: int(future[row]) - held.get((dimension, row), 0) for row in rows.tolist()}
     best = min(free, key=lambda row: (-free[row], row))
-    if free[best] >= wanted[dimension]:
+    if free[best] >= requested[dimension]:
         return None
     return name, session.axis.format(dimension, max(free[best], 0)), session.nodes.names[best]

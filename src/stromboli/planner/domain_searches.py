@@ -1,4 +1,4 @@
-"""Searches for a domain, for programs and in lines for people."""
+"""Domain searches, as JSON and as text."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _outcome(outcome: DomainOutcome) -> dict[str, Any]:
 
 
 def search_in_lines(search: DomainSearchRecord) -> Iterator[str]:
-    """Where it ended, and the domains that were not taken: those of one tier with one reason in a line."""
+    """Yield the selected domain, and a line for the rejected domains of each tier and reason."""
     yield where(search)
     alike: dict[tuple[int, str], list[str]] = {}
     for each in outcomes(search):

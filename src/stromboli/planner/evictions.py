@@ -1,4 +1,4 @@
-"""The evictions of a cycle and the claims it refused, accounted for."""
+"""Reports of the evictions and of the failed preemptions of a cycle."""
 
 from __future__ import annotations
 
@@ -9,33 +9,35 @@ from stromboli.core.preemption.report import basic_eviction_record
 from stromboli.core.session.decision_records import EvictionRecord, PreemptionFailure, RuleObjection
 from stromboli.core.session.session import Session
 
-#: So many examples of an objection are given to programs; the count says how many there are.
+#: Maximum number of examples per veto in JSON; `count` has the total.
 _MAX_OBJECTS = 10
 
 
 def accounts_of(session: Session) -> dict[str, EvictionRecord]:
-    """By pod, why each had to go; those of actions that tell nothing by themselves with what is known of any."""
-    told = session.accounts.evictions if session.accounts else {}
+    """Return the reports of evictions by pod; actions without their own reports get a generic one."""
+    recorded = session.accounts.evictions if session.accounts else {}
     evictions = session.decisions.evictions
-    accounts = {each.task.key: told.get(each.task.uid) or basic_eviction_record(session, each) for each in evictions}
+    accounts = {
+        each.task.key: recorded.get(each.task.uid) or basic_eviction_record(session, each) for each in evictions
+    }
     return dict(sorted(accounts.items()))
 
 
 def refusals_of(session: Session) -> dict[str, list[PreemptionFailure]]:
-    """By job, the claims that were refused. A job that got its room by another action was not refused."""
+    """Return the failed preemptions by job, except for jobs that preempted with another action."""
     if session.accounts is None:
         return {}
     gained = {eviction.preemptor for eviction in session.decisions.evictions}
-    return {job: told for job, told in sorted(session.accounts.refusals.items()) if job not in gained}
+    return {job: failures for job, failures in sorted(session.accounts.refusals.items()) if job not in gained}
 
 
 def sentence(account: EvictionRecord) -> str:
-    """The account in one line: the action, who gets the room, what is freed, and the right to it."""
+    """Return the report in one line: action, preemptor, freed amounts and justification."""
     parts = [describe_preemptor(account), f"frees {describe_freed(account)}"]
     if account.allowed_by:
         parts.append(f"allowed by {describe_consents(account)}")
     if account.with_gang:
-        parts.append("its gang goes whole")
+        parts.append("whole gang")
     if account.note:
         parts.append(account.note)
     return f"{account.action}: {'; '.join(part for part in parts if part)}"
@@ -43,8 +45,8 @@ def sentence(account: EvictionRecord) -> str:
 
 def describe_preemptor(account: EvictionRecord) -> str:
     if account.preemptor_pod:
-        return f"{account.preemptor_pod} gets its room on {account.preemptor_node}"
-    return f"in favour of {account.preemptor}" if account.preemptor else ""
+        return f"{account.preemptor_pod} is nominated to {account.preemptor_node}"
+    return f"for {account.preemptor}" if account.preemptor else ""
 
 
 def describe_freed(account: EvictionRecord) -> str:
@@ -52,19 +54,19 @@ def describe_freed(account: EvictionRecord) -> str:
 
 
 def describe_consents(account: EvictionRecord) -> str:
-    """`priority (priority 10 < 100), conformance`: the decisive rule first."""
+    """Format the plugins that allowed the eviction, the decisive one first: `priority (priority 10 < 100), pdb`."""
     ordered = sorted(account.allowed_by, key=lambda consent: not consent.is_decisive)
     return ", ".join(f"{each.plugin} ({each.right})" if each.right else each.plugin for each in ordered)
 
 
 def describe_protected(account: EvictionRecord) -> str:
-    """Who could stay on the node, and why other nodes were not chosen."""
+    """Describe the protected pods on the node, and why other nodes were not chosen."""
     parts = [f"{len(each.objects)} ({each.rule}): {each.objects[0]}: {each.why}" for each in account.protected]
     parts += [f"not on {other.node}: {other.why}" for other in account.considered]
     return "; ".join(parts)
 
 
-# -- for programs -------------------------------------------------------------------------------------------------
+# -- JSON ---------------------------------------------------------------------------------------------------------
 
 
 def account_as_plain(account: EvictionRecord) -> dict[str, Any]:
@@ -75,15 +77,16 @@ def account_as_plain(account: EvictionRecord) -> dict[str, Any]:
         "action": account.action,
         "node": account.node,
         "frees": dict(account.frees),
-        "claimant": account.preemptor,
-        "claimantQueue": account.preemptor_queue,
-        "claimantPod": account.preemptor_pod,
-        "claimantNode": account.preemptor_node,
+        "preemptor": account.preemptor,
+        "preemptorQueue": account.preemptor_queue,
+        "preemptorPod": account.preemptor_pod,
+        "preemptorNode": account.preemptor_node,
         "allowedBy": [
-            {"plugin": each.plugin, "right": each.right, "decisive": each.is_decisive} for each in account.allowed_by
+            {"plugin": each.plugin, "justification": each.right, "decisive": each.is_decisive}
+            for each in account.allowed_by
         ],
         "withGang": account.with_gang,
-        "spared": _objections(account.protected),
+        "protected": _objections(account.protected),
         "considered": [{"node": other.node, "why": other.why} for other in account.considered],
         "note": account.note,
     }
@@ -99,8 +102,8 @@ def refusals_as_plain(refusals: Mapping[str, Sequence[PreemptionFailure]]) -> li
             "sentence": refusal.reason.detail,
             "rules": _objections(refusal.objections),
         }
-        for job, told in refusals.items()
-        for refusal in told
+        for job, failures in refusals.items()
+        for refusal in failures
     ]
 
 

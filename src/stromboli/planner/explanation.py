@@ -1,7 +1,7 @@
-"""Why a job waits, as facts: reasons with their codes, pods by class, the queue, and who is served before it.
+"""Why a job waits: reasons with their codes, pods by class, the queue, and the jobs ahead of it.
 
-Everything is read from the session of a plan while its plugins are still open, and kept as plain values: what is
-tried out afterwards does not change an explanation.
+Everything is read from the session of a plan while its plugins are open, and stored as plain values, so that later
+trials do not change an explanation.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from stromboli.core.session.decision_records import EvictionRecord, PreemptionFa
 from stromboli.core.session.session import Session
 from stromboli.core.topology.domain_search_records import DomainSearchRecord
 from stromboli.planner.class_explanation import ClassExplanation, classes_of
-from stromboli.planner.plan import GroupPlan, Plan
+from stromboli.planner.plan import GroupPlan, SchedulingPlan
 
-#: The phase of a job of which nothing is left.
+#: The phase of a job without remaining pods.
 EVICTED = "Evicted"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that keeps a job waiting, in the words of those who refused it."""
+    """One reason code of a waiting job, with its messages."""
 
     code: Code
     sentences: tuple[str, ...]
@@ -36,7 +36,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """How a queue stands in one resource that the job asks for. None for what is not limited or not known."""
+    """The amounts of a queue for one requested resource. None stands for unlimited or unknown."""
 
     resource: str
     asked: str
@@ -51,20 +51,20 @@ class QueueShareReport:
     exists: bool
     state: str = ""
     weight: int = 0
-    #: Whether the weight decides what it deserves; None where nobody knows what queues deserve.
+    #: Whether the weight determines the deserved amounts; None without deserved amounts.
     by_weight: bool | None = None
-    #: Whether the job has been let in.
+    #: Whether the job is admitted.
     admitted: bool = False
     amounts: tuple[Amount, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead:
-    """A job of the same queue that was served first."""
+class JobAhead:
+    """A job ahead in the same queue."""
 
     job: str
     priority: int
-    #: How many pods were bound for it in the last cycle.
+    #: Number of pods bound in the last cycle.
     bound: int
     waiting: bool
 
@@ -77,18 +77,18 @@ class Explanation:
     findings: list[Finding]
     classes: list[ClassExplanation]
     queue: QueueShareReport
-    ahead: list[Ahead] = field(default_factory=list)
-    #: Why its own pods had to go, and why others had to go for it, in all cycles.
+    ahead: list[JobAhead] = field(default_factory=list)
+    #: Evictions of its own pods, and evictions for it, in all cycles.
     lost: list[EvictionRecord] = field(default_factory=list)
     gained: list[EvictionRecord] = field(default_factory=list)
-    #: Why the last cycle made no room for it.
+    #: Failed preemptions in the last cycle.
     refused: list[PreemptionFailure] = field(default_factory=list)
-    #: Where it looked for a domain, and what became of each.
+    #: Its domain searches.
     searches: Sequence[DomainSearchRecord] = ()
 
 
-def explain_job(plan: Plan, key: str) -> Explanation:
-    """What the plan knows about a job, waiting or not."""
+def explain_job(plan: SchedulingPlan, key: str) -> Explanation:
+    """Explain a job of the plan, waiting or not."""
     if key not in plan.groups:
         return _explain_evicted(plan, key)
     session, job = plan.session, plan.session.jobs[key]
@@ -99,7 +99,7 @@ def explain_job(plan: Plan, key: str) -> Explanation:
         priority=job.priority,
         findings=_findings(session, job, classes),
         classes=classes,
-        queue=_standing(session, job),
+        queue=_queue_share(session, job),
         lost=_lost(plan, key),
         gained=[account for account in plan.accounts if account.preemptor == key],
         refused=plan.refusals.get(key, []),
@@ -107,12 +107,12 @@ def explain_job(plan: Plan, key: str) -> Explanation:
     )
 
 
-def _lost(plan: Plan, key: str) -> list[EvictionRecord]:
+def _lost(plan: SchedulingPlan, key: str) -> list[EvictionRecord]:
     return [account for account in plan.accounts if account.job == key]
 
 
-def _explain_evicted(plan: Plan, key: str) -> Explanation:
-    """A job of which nothing is left: its group was made for pods that were all evicted."""
+def _explain_evicted(plan: SchedulingPlan, key: str) -> Explanation:
+    """Explain a job without remaining pods: its group was created for pods that were all evicted."""
     lost = _lost(plan, key)
     queue = lost[0].queue
     group = GroupPlan(phase=EVICTED, queue=queue, min_member=0, ready=0, pods=0, waiting=False)
@@ -120,18 +120,18 @@ def _explain_evicted(plan: Plan, key: str) -> Explanation:
 
 
 def _findings(session: Session, job: Job, classes: Iterable[ClassExplanation]) -> list[Finding]:
-    """Every code once; where it was said of nodes, with how many they are."""
+    """Return every code once; reasons of nodes with the number of nodes."""
     status = session.statuses.get(job.key)
     refusals = [refusal for entry in classes if entry.found_no_node for refusal in entry.refusals]
     counted = {(refusal.code, refusal.reason): f"{len(refusal.nodes)} {refusal.reason}" for refusal in refusals}
     sentences: dict[Code, dict[str, None]] = {}
     for reason in status.reasons if status else ():
-        words = counted.get((reason.code, reason.detail), reason.detail)
-        sentences.setdefault(reason.code, {}).setdefault(words)
-    return [Finding(code, tuple(words)) for code, words in sentences.items()]
+        message = counted.get((reason.code, reason.detail), reason.detail)
+        sentences.setdefault(reason.code, {}).setdefault(message)
+    return [Finding(code, tuple(message)) for code, message in sentences.items()]
 
 
-def _standing(session: Session, job: Job) -> QueueShareReport:
+def _queue_share(session: Session, job: Job) -> QueueShareReport:
     queue, axis = session.queues.get(job.queue), session.axis
     if queue is None:
         return QueueShareReport(job.queue, exists=False)
@@ -152,26 +152,24 @@ def _standing(session: Session, job: Job) -> QueueShareReport:
     return QueueShareReport(queue.name, True, queue.state, queue.weight, by_weight, admitted, amounts)
 
 
-def lines_of(plan: Plan, order: Mapping[str, int]) -> dict[str, list[Ahead]]:
-    """For every queue the jobs that were placed in the last cycle or wait, in the order in which they were
-    served.
-    """
-    bound, lines = _bound_in_last_cycle(plan), dict[str, list[Ahead]]()
+def lines_of(plan: SchedulingPlan, order: Mapping[str, int]) -> dict[str, list[JobAhead]]:
+    """Return for every queue the jobs that were placed in the last cycle or wait, in scheduling order."""
+    bound, lines = _bound_in_last_cycle(plan), dict[str, list[JobAhead]]()
     for key in sorted(plan.groups.keys() & order.keys(), key=lambda key: order[key]):
         group = plan.groups[key]
         if bound.get(key) or group.waiting:
-            entry = Ahead(key, plan.session.jobs[key].priority, bound.get(key, 0), group.waiting)
+            entry = JobAhead(key, plan.session.jobs[key].priority, bound.get(key, 0), group.waiting)
             lines.setdefault(group.queue, []).append(entry)
     return lines
 
 
-def ahead_of(key: str, line: Sequence[Ahead]) -> list[Ahead]:
-    """The part of the line that came before a job; nothing for one that did not stand in line."""
+def ahead_of(key: str, line: Sequence[JobAhead]) -> list[JobAhead]:
+    """Return the jobs before a job in the order; empty if the job is not in it."""
     before = list(takewhile(lambda entry: entry.job != key, line))
     return before if len(before) < len(line) else []
 
 
-def _bound_in_last_cycle(plan: Plan) -> dict[str, int]:
+def _bound_in_last_cycle(plan: SchedulingPlan) -> dict[str, int]:
     counts: dict[str, int] = {}
     for statement in plan.session.decisions.binds:
         for placement in statement:

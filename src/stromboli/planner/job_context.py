@@ -1,4 +1,4 @@
-"""What may be changed for a job that waits: the objects around it, and the numbers that say how much is missing."""
+"""The context of a waiting job: the objects that may be changed, and the missing amounts."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from stromboli.core.model.nodes.table import Node
 from stromboli.core.model.queues.queue import Queue
 from stromboli.core.model.resources.resources import Amounts, ResourceAxis, add_request
 from stromboli.core.model.tasks.task import Task
-from stromboli.planner.plan import Plan
+from stromboli.planner.plan import SchedulingPlan
 from stromboli.planner.trials import Goal
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
-    """A pod of the job, with the task that stands for it."""
+class MemberPod:
+    """A pod of the job with its task."""
 
     pod: kube.Pod
     task: Task
@@ -28,22 +28,22 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """A job that waits, as the plan left it."""
+    """The context of a waiting job at the end of the plan."""
 
     goal: Goal
     job: Job
-    #: None for plain pods, whose group nobody wrote.
+    #: None for plain pods, whose group is not in the manifests.
     group: kube.PodGroup | None
     pods: tuple[kube.Pod, ...]
-    #: Those that were given no node by anybody before the plan, and those of them that the plan gave none either.
-    unplaced: tuple[Member, ...]
-    waiting: tuple[Member, ...]
+    #: Pods without a node before the plan, and those of them that the plan did not place.
+    unplaced: tuple[MemberPod, ...]
+    waiting: tuple[MemberPod, ...]
     queue_name: str
-    #: The object and what became of it; either may be missing.
+    #: The object and its model; either may be missing.
     queue_object: kube.KubeQueue | None
     queue: Queue | None
     queue_allocated: Amounts
-    #: What it deserves, where a policy knows, and whether its weight decides that.
+    #: The deserved amounts, if a plugin computes them, and whether the weight determines them.
     queue_facts: QueueFacts | None
     priority_classes: tuple[kube.PriorityClass, ...]
     nodes: tuple[kube.KubeNode, ...]
@@ -52,22 +52,22 @@ class JobContext:
 
     @property
     def holds_capacity(self) -> bool:
-        """Whether pods of the job only wait for others to leave."""
+        """Whether pods of the job have nominated capacity and wait for terminating pods."""
         return self.job.pipelined_count > 0
 
     @property
     def pods_needed(self) -> int:
-        """How many of the waiting pods must get a place to reach the goal."""
+        """The number of waiting pods that must be placed to reach the goal."""
         missing = max(self.job.min_available - self.job.ready_count, 1)
         return len(self.waiting) if self.goal.all_pods else min(missing, len(self.waiting))
 
     @property
     def is_by_weight(self) -> bool:
-        """Whether the weight of the queue means anything."""
+        """Whether the weight determines the deserved amounts of the queue."""
         return self.queue_facts is None or self.queue_facts.by_weight
 
     def needed(self) -> Amounts:
-        """What that many pods ask for."""
+        """Return the requests of that many pods."""
         total = [0] * len(self.axis)
         for member in self.waiting[: self.pods_needed]:
             add_request(total, member.task.task_class.request)
@@ -75,15 +75,15 @@ class JobContext:
 
 
 def job_contexts(
-    plan: Plan, objects: Sequence[kube.KubeObject], keys: Iterable[str], scheduler_names: Sequence[str]
+    plan: SchedulingPlan, objects: Sequence[kube.KubeObject], keys: Iterable[str], scheduler_names: Sequence[str]
 ) -> dict[str, JobContext]:
-    """The situations of some jobs. Reads from the plan's session, so it comes before any trial."""
-    surroundings = _ObjectIndex(objects, scheduler_names)
-    return {key: _job_context(plan, surroundings, key) for key in keys}
+    """Return the contexts of some jobs. Reads the plan's session, so it must run before any trial."""
+    index = _ObjectIndex(objects, scheduler_names)
+    return {key: _job_context(plan, index, key) for key in keys}
 
 
 class _ObjectIndex:
-    """The objects, by what they are asked for."""
+    """The objects by kind and key."""
 
     def __init__(self, objects: Sequence[kube.KubeObject], scheduler_names: Sequence[str]) -> None:
         self.groups = {entry.key: entry for entry in objects if isinstance(entry, kube.PodGroup)}
@@ -97,26 +97,26 @@ class _ObjectIndex:
                 self.pods.setdefault(key or "", []).append(entry)
 
 
-def _job_context(plan: Plan, surroundings: _ObjectIndex, key: str) -> JobContext:
+def _job_context(plan: SchedulingPlan, index: _ObjectIndex, key: str) -> JobContext:
     session, job = plan.session, plan.session.jobs[key]
-    pods = surroundings.pods.get(key, [])
+    pods = index.pods.get(key, [])
     tasks = {task.key: task for task in job.tasks.values()}
-    unplaced = [Member(pod, tasks[pod.key]) for pod in pods if pod.key in tasks and not pod.spec.node_name]
+    unplaced = [MemberPod(pod, tasks[pod.key]) for pod in pods if pod.key in tasks and not pod.spec.node_name]
     books = session.ledger.queues.get(job.queue)
     return JobContext(
         goal=Goal(key, all_pods=plan.groups[key].has_started),
         job=job,
-        group=surroundings.groups.get(key),
+        group=index.groups.get(key),
         pods=tuple(pods),
         unplaced=tuple(unplaced),
         waiting=tuple(member for member in unplaced if session.ledger.is_pending(member.task)),
         queue_name=job.queue,
-        queue_object=surroundings.queues.get(job.queue),
+        queue_object=index.queues.get(job.queue),
         queue=session.queues.get(job.queue),
         queue_allocated=books.allocated[:] if books else [0] * len(session.axis),
         queue_facts=session.queue_facts(session.queues[job.queue]) if job.queue in session.queues else None,
-        priority_classes=surroundings.priority_classes,
-        nodes=surroundings.nodes,
+        priority_classes=index.priority_classes,
+        nodes=index.nodes,
         node_facts=session.nodes.nodes,
         axis=session.axis,
     )

@@ -1,4 +1,4 @@
-"""A plan: the decisions of some cycles over manifests, and what keeps the rest waiting."""
+"""A plan: the decisions of some cycles over manifests, and the reasons of waiting jobs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from stromboli.core.session.waiting_reasons import pod_condition
 from stromboli.core.topology.domain_search_records import DomainSearchRecord
 from stromboli.kube import KubeObject
 from stromboli.planner.evictions import accounts_of, refusals_of, sentence
-from stromboli.planner.virtual_cluster import World
+from stromboli.planner.virtual_cluster import PlannedCluster
 
 #: Phases of a job that has at least its minimum.
 STARTED = ("Running", "Completed")
@@ -32,18 +32,18 @@ STARTED = ("Running", "Completed")
 class CyclePlan:
     binds: dict[str, str] = field(default_factory=dict)
     pipelined: dict[str, str] = field(default_factory=dict)
-    #: By pod, why it had to go.
+    #: Reports of evictions, by pod.
     accounts: dict[str, EvictionRecord] = field(default_factory=dict)
-    #: By job, why no room was made for it.
+    #: Failed preemptions, by job.
     refusals: dict[str, list[PreemptionFailure]] = field(default_factory=dict)
-    #: By job, its searches for a domain.
+    #: Domain searches, by job.
     searches: dict[str, list[DomainSearchRecord]] = field(default_factory=dict, repr=False)
-    #: By pod, the devices that its claims got with it.
+    #: Devices of resource claims, by pod.
     devices: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def evictions(self) -> dict[str, str]:
-        """Why pods had to go, in a line each."""
+        """The reasons of evictions, one line per pod."""
         return {pod: sentence(account) for pod, account in self.accounts.items()}
 
 
@@ -58,7 +58,7 @@ class GroupPlan:
     conditions: Sequence[JobCondition] = ()
     reasons: Sequence[str] = ()
     codes: Sequence[str] = ()
-    #: How many of its pods stand on each node.
+    #: Number of its pods on each node.
     nodes: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -74,14 +74,14 @@ class QueuePlan:
 
 
 @dataclass(slots=True)
-class Plan:
+class SchedulingPlan:
     cycles: list[CyclePlan]
     groups: dict[str, GroupPlan]
     queues: dict[str, QueuePlan]
-    #: What each pod that waits is told: the reason and the message of its condition `PodScheduled`.
+    #: Reason and message of the condition `PodScheduled` of each waiting pod.
     pods: dict[str, tuple[str, str]]
     warnings: list[str]
-    #: The last cycle, for those who want to know more.
+    #: The session of the last cycle.
     session: Session
     axis: ResourceAxis
 
@@ -91,7 +91,7 @@ class Plan:
 
     @property
     def devices(self) -> dict[str, list[str]]:
-        """By pod, the devices that its claims got with it, as `claim: driver/pool/device`."""
+        """Devices of resource claims by pod, as `claim: driver/pool/device`."""
         return {pod: devices for cycle in self.cycles for pod, devices in cycle.devices.items()}
 
     @property
@@ -100,21 +100,21 @@ class Plan:
 
     @property
     def accounts(self) -> list[EvictionRecord]:
-        """Why pods had to go, in all cycles."""
+        """Reports of evictions, in all cycles."""
         return [account for cycle in self.cycles for account in cycle.accounts.values()]
 
     @property
     def refusals(self) -> dict[str, list[PreemptionFailure]]:
-        """The claims that the last cycle refused."""
+        """Failed preemptions of the last cycle."""
         return self.cycles[-1].refusals if self.cycles else {}
 
     def searches_of(self, job: str) -> Sequence[DomainSearchRecord]:
-        """Its searches for a domain in the last cycle that had any."""
+        """Return the domain searches of a job in the last cycle with any."""
         return next((cycle.searches[job] for cycle in reversed(self.cycles) if job in cycle.searches), ())
 
     @property
-    def told(self) -> list[str]:
-        """The jobs that there is something to tell about: those that wait, and those that looked for a domain."""
+    def explained_jobs(self) -> list[str]:
+        """The jobs to explain: those that wait, and those that searched for a domain."""
         return [key for key, group in self.groups.items() if group.waiting or self.searches_of(key)]
 
     @property
@@ -123,12 +123,12 @@ class Plan:
 
     @property
     def waiting(self) -> list[str]:
-        """The jobs that do not have what they asked for."""
+        """The jobs with unscheduled pods, or below their minimum."""
         return [key for key, group in self.groups.items() if group.waiting]
 
     @property
     def is_complete(self) -> bool:
-        """Whether every job has what it asked for."""
+        """Whether no job waits."""
         return not any(group.waiting for group in self.groups.values())
 
 
@@ -140,19 +140,21 @@ def make_plan(
     seed: int = 0,
     scheduler_names: Sequence[str],
     shard: ShardChoice | None = None,
-) -> Plan:
-    """Run the cycles over manifests and tell what came out of them."""
-    return plan_in(World(objects, program, scheduler_names=scheduler_names, seed=seed, shard=shard), program, cycles)
+) -> SchedulingPlan:
+    """Run cycles over manifests and return the plan."""
+    return plan_in(
+        PlannedCluster(objects, program, scheduler_names=scheduler_names, seed=seed, shard=shard), program, cycles
+    )
 
 
-def plan_in(world: World, program: Program, cycles: int = 1) -> Plan:
-    """Run the cycles in a world and tell what came out of them."""
+def plan_in(world: PlannedCluster, program: Program, cycles: int = 1) -> SchedulingPlan:
+    """Run cycles in a virtual cluster and return the plan."""
     decided: list[CyclePlan] = []
     for _ in range(max(cycles, 1)):
         session = world.run_cycle(DecisionRecords())
         decided.append(decisions_of(session))
     after = world.snapshot()
-    return Plan(
+    return SchedulingPlan(
         cycles=decided,
         groups=_groups(session, world, after),
         queues=_queues(session),
@@ -164,7 +166,7 @@ def plan_in(world: World, program: Program, cycles: int = 1) -> Plan:
 
 
 def decisions_of(session: Session) -> CyclePlan:
-    """What a cycle decided, by the names of pods."""
+    """Return the decisions of a cycle by pod name."""
     ledger = session.ledger
     binds = {placement.key: placement.node for statement in session.decisions.binds for placement in statement}
     pipelined = {task.key: ledger.node_name(task) for task in session.pipelined_tasks()}
@@ -190,29 +192,29 @@ def _devices(session: Session) -> dict[str, list[str]]:
 
 def _pods(session: Session) -> dict[str, tuple[str, str]]:
     waiting = (task for key in session.snapshot.waiting for task in session.jobs[key].tasks.values())
-    told = ((task.key, pod_condition(session, task)) for task in waiting)
-    return {key: condition for key, condition in sorted(told) if condition is not None}
+    conditions = ((task.key, pod_condition(session, task)) for task in waiting)
+    return {key: condition for key, condition in sorted(conditions) if condition is not None}
 
 
-def _groups(session: Session, world: World, after: Snapshot) -> dict[str, GroupPlan]:
+def _groups(session: Session, world: PlannedCluster, after: Snapshot) -> dict[str, GroupPlan]:
     places = _places(after)
     return {key: _group(session, world, after.jobs[key], places) for key in sorted(after.jobs)}
 
 
 def _places(after: Snapshot) -> list[str]:
-    """The node that each task stands on, by the task's row; empty for none."""
+    """Return the node name of each task by its row; empty for none."""
     names = (*after.nodes.names, "")
     occupying = np.isin(after.status, OCCUPYING_STATUSES)
     return [names[row] for row in np.where(occupying, after.node_of, -1).tolist()]
 
 
-def _group(session: Session, world: World, job: Job, places: Sequence[str]) -> GroupPlan:
+def _group(session: Session, world: PlannedCluster, job: Job, places: Sequence[str]) -> GroupPlan:
     status = session.statuses.get(job.key)
     phase = world.phase(job)
     nodes = Counter(places[task.row] for task in job.tasks.values() if places[task.row])
     waiting = bool(job.pending_count) or (phase not in STARTED and bool(job.tasks or job.min_available))
-    told = (status.reasons, status.sentences) if status else ((), ())
-    reasons, sentences = told if told[1] or not waiting else _lost_since(job)
+    reported = (status.reasons, status.sentences) if status else ((), ())
+    reasons, sentences = reported if reported[1] or not waiting else _lost_pods_reason(job)
     return GroupPlan(
         phase=phase,
         queue=job.queue,
@@ -227,8 +229,8 @@ def _group(session: Session, world: World, job: Job, places: Sequence[str]) -> G
     )
 
 
-def _lost_since(job: Job) -> tuple[Sequence[Reason], Sequence[str]]:
-    """Why a job waits that the cycle had nothing to say about: it has lost pods, in the cycle or long before."""
+def _lost_pods_reason(job: Job) -> tuple[Sequence[Reason], Sequence[str]]:
+    """Return the reason of a waiting job without a reported one: it has lost pods, in this cycle or before."""
     detail = f"Not enough valid tasks for gang-scheduling, valid: {job.valid_count}, min: {job.min_available}"
     return [Reason(Code.NOT_ENOUGH_TASKS, detail)], [detail]
 

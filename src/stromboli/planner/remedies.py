@@ -1,8 +1,8 @@
-"""The smallest change that lets a waiting job start, found by trying.
+"""Search for the smallest change that lets a waiting job start, by trials.
 
-A candidate is first tried in its largest size: most are no help at all, and that costs one trial. If it helps,
-the smallest size that still does is searched by doubling and then by halving. When no single change is enough,
-changes are piled up until the job starts, and those that turn out to be needless are taken away again.
+A candidate is first tried in its largest size: most do not help, which costs one trial. If it helps, the smallest
+sufficient size is found by doubling and bisection. When no single change is enough, changes are accumulated until the
+job starts, and unnecessary ones are removed again.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from stromboli.planner.candidates import Candidate, candidates_for
-from stromboli.planner.changes import Change, together
+from stromboli.planner.candidates import RemedyCandidate, candidates_for
+from stromboli.planner.changes import ObjectChange, combine
 from stromboli.planner.job_context import JobContext
 from stromboli.planner.trials import Trials
 
@@ -21,25 +21,25 @@ _MAX_ALTERNATIVES = 3
 
 @dataclass(slots=True)
 class Remedies:
-    """What was found. Every change in here was tried and reaches the goal."""
+    """The result of the search. Every change is verified to reach the goal."""
 
-    smallest: Change | None = None
-    #: Of other kinds, and larger.
-    alternatives: list[Change] = field(default_factory=list)
+    smallest: ObjectChange | None = None
+    #: Larger changes of other kinds.
+    alternatives: list[ObjectChange] = field(default_factory=list)
     trials: int = 0
-    #: Whether there was more to try than could be afforded.
+    #: Whether the search ended at its limit.
     stopped_early: bool = False
-    #: Whether the job starts by itself, once what is being released is gone.
+    #: Whether the job starts without a change, once terminating pods are gone.
     starts_by_itself: bool = False
 
 
 class _OutOfTrials(Exception):
-    """No more trials can be afforded."""
+    """The limit of trials is reached."""
 
 
-def find_remedies(situation: JobContext, trials: Trials, max_trials: int = MAX_TRIALS) -> Remedies:
-    """Search within the given number of trials, and within what the trials can afford."""
-    search = _Search(situation, trials, min(max_trials, trials.affordable))
+def find_remedies(context: JobContext, trials: Trials, max_trials: int = MAX_TRIALS) -> Remedies:
+    """Search with at most this number of trials, and within the work limit of the trials."""
+    search = _Search(context, trials, min(max_trials, trials.affordable))
     try:
         search.run()
     except _OutOfTrials:
@@ -51,13 +51,13 @@ def find_remedies(situation: JobContext, trials: Trials, max_trials: int = MAX_T
 
 
 class _Search:
-    def __init__(self, situation: JobContext, trials: Trials, max_trials: int) -> None:
-        self._job_context = situation
+    def __init__(self, context: JobContext, trials: Trials, max_trials: int) -> None:
+        self._job_context = context
         self._trials = trials
         self._left = max_trials
         self.used = 0
         self.remedies = Remedies()
-        self.found: list[Change] = []
+        self.found: list[ObjectChange] = []
 
     def run(self) -> None:
         if self._job_context.holds_capacity and self._works(()):
@@ -72,23 +72,23 @@ class _Search:
         if not self.found:
             self._combine(candidates)
 
-    def _works(self, changes: Sequence[Change]) -> bool:
+    def _works(self, changes: Sequence[ObjectChange]) -> bool:
         if not self._left:
             raise _OutOfTrials
         self._left -= 1
         self.used += 1
-        return self._trials.reaches(self._job_context.goal, together(changes) if changes else None)
+        return self._trials.reaches(self._job_context.goal, combine(changes) if changes else None)
 
-    def _try(self, candidate: Candidate) -> None:
+    def _try(self, candidate: RemedyCandidate) -> None:
         if self._works([candidate.make(candidate.sizes)]):
             self.found.append(candidate.make(candidate.sizes))
             size = self._smallest_size(candidate, ())
             self.found[-1] = candidate.make(size)
 
-    def _smallest_size(self, candidate: Candidate, others: Sequence[Change]) -> int:
-        """The smallest size that works together with the others; the largest is known to.
+    def _smallest_size(self, candidate: RemedyCandidate, others: Sequence[ObjectChange]) -> int:
+        """Return the smallest size that works together with the others; the largest is known to work.
 
-        When trials run out on the way, the smallest that has been seen to work is still better than the largest.
+        If the trials run out, return the smallest size that is known to work.
         """
         fails, works = 0, candidate.sizes
         while works - fails > 1 and self._left:
@@ -100,9 +100,9 @@ class _Search:
         self.remedies.stopped_early |= works - fails > 1
         return works
 
-    # -- several changes at once --------------------------------------------------------------------------------
+    # -- combined changes ---------------------------------------------------------------------------------------
 
-    def _combine(self, candidates: Sequence[Candidate]) -> None:
+    def _combine(self, candidates: Sequence[RemedyCandidate]) -> None:
         pile = self._accumulate(candidates)
         if not pile:
             return
@@ -114,9 +114,9 @@ class _Search:
                 self._keep(pile)
         self._shrink(pile)
 
-    def _accumulate(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """As many candidates as it takes, in their largest size, or none at all."""
-        pile: list[Candidate] = []
+    def _accumulate(self, candidates: Sequence[RemedyCandidate]) -> list[RemedyCandidate]:
+        """Accumulate candidates in their largest size until the goal is reached; empty if it is not."""
+        pile: list[RemedyCandidate] = []
         edited: set[tuple[object, ...]] = set()
         for candidate in candidates:
             places = {(edit.kind, edit.key, edit.path) for edit in candidate.make(candidate.sizes).edits}
@@ -128,12 +128,12 @@ class _Search:
                 return pile
         return []
 
-    def _shrink(self, pile: Sequence[Candidate]) -> None:
+    def _shrink(self, pile: Sequence[RemedyCandidate]) -> None:
         changes = [candidate.make(candidate.sizes) for candidate in pile]
         for place, candidate in enumerate(pile):
             others = [change for other, change in enumerate(changes) if other != place]
             changes[place] = candidate.make(self._smallest_size(candidate, others))
-            self.found = [together(changes)]
+            self.found = [combine(changes)]
 
-    def _keep(self, pile: Sequence[Candidate]) -> None:
-        self.found = [together([candidate.make(candidate.sizes) for candidate in pile])]
+    def _keep(self, pile: Sequence[RemedyCandidate]) -> None:
+        self.found = [combine([candidate.make(candidate.sizes) for candidate in pile])]

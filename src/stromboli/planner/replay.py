@@ -1,4 +1,4 @@
-"""Taking the decisions of a dump again, and telling whether they are the same."""
+"""Run the cycle of a dump again and compare the decisions."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from stromboli.cluster.dump.dump import Dump
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.kube import KubeObject
-from stromboli.planner.plan import Plan, decisions_of, plan_in
+from stromboli.planner.plan import SchedulingPlan, decisions_of, plan_in
 from stromboli.planner.trials import Trials
-from stromboli.planner.virtual_cluster import World
+from stromboli.planner.virtual_cluster import PlannedCluster
 
-#: What a cycle decides about pods, and how each is said.
-_ABOUT_PODS = {"binds": "is bound to", "pipelined": "waits for room on", "evictions": "is evicted:"}
+#: The decisions about pods, with their verbs.
+_ABOUT_PODS = {"binds": "is bound to", "pipelined": "is nominated to", "evictions": "is evicted:"}
 
 
 def recorded_decisions(session: Session) -> dict[str, Any]:
-    """What a cycle decided, as plain values for a dump."""
+    """Return the decisions of a cycle as plain values for a dump."""
     decided = decisions_of(session)
     return {
         "binds": decided.binds,
@@ -29,28 +29,28 @@ def recorded_decisions(session: Session) -> dict[str, Any]:
     }
 
 
-def replay(dump: Dump, program: Program, cycles: int = 1) -> Plan:
-    """Run the cycle of a dump; further ones see its decisions come true at once."""
-    return plan_in(World.of_contents(dump.contents, program, dump.now), program, cycles)
+def replay(dump: Dump, program: Program, cycles: int = 1) -> SchedulingPlan:
+    """Run the cycle of a dump; its decisions take effect before further cycles."""
+    return plan_in(PlannedCluster.of_contents(dump.contents, program, dump.now), program, cycles)
 
 
-def changed_decisions(recorded: Mapping[str, Any], plan: Plan) -> list[str]:
-    """In words, what was decided otherwise than was recorded.
+def changed_decisions(recorded: Mapping[str, Any], plan: SchedulingPlan) -> list[str]:
+    """Describe the differences to the recorded decisions.
 
-    A scheduler tells the phases of jobs that have changed lately, a replay those of all: the former are compared.
+    A scheduler records the phases of changed jobs only, a replay those of all jobs: the recorded ones are compared.
     """
     now = recorded_decisions(plan.session)
     then = {**recorded, "evictions": {pod: _reason(text) for pod, text in recorded.get("evictions", {}).items()}}
-    told = [line for kind in _ABOUT_PODS for line in _about_pods(kind, then.get(kind, {}), now[kind])]
+    differences = [line for kind in _ABOUT_PODS for line in _about_pods(kind, then.get(kind, {}), now[kind])]
     phases: Mapping[str, str] = recorded.get("phases", {})
     for key, phase in phases.items():
         if now["phases"].get(key) != phase:
-            told.append(f"PodGroup {key}: recorded: {phase}; replayed: {now['phases'].get(key, 'nothing')}")
-    return told
+            differences.append(f"PodGroup {key}: recorded: {phase}; replayed: {now['phases'].get(key, 'none')}")
+    return differences
 
 
 def _reason(recorded: str) -> str:
-    """The reason of an eviction: schedulers that are older tell more after it."""
+    """Return the action of an eviction: older schedulers append details."""
     return recorded.partition(":")[0]
 
 
@@ -65,7 +65,7 @@ def _about_pods(kind: str, then: Mapping[str, str], now: Mapping[str, str]) -> I
 
 
 class DumpTrials(Trials):
-    """Trials that begin with what a scheduler saw, decisions under way included."""
+    """Trials over the state of a dump, including binds in flight."""
 
     def __init__(self, dump: Dump, program: Program, *, cycles: int = 1) -> None:
         contents = dump.contents
@@ -75,5 +75,5 @@ class DumpTrials(Trials):
         )
         self._dump = dump
 
-    def _world(self, objects: Sequence[KubeObject]) -> World:
-        return World.of_contents(replace(self._dump.contents, objects=objects), self._program, self._dump.now)
+    def _world(self, objects: Sequence[KubeObject]) -> PlannedCluster:
+        return PlannedCluster.of_contents(replace(self._dump.contents, objects=objects), self._program, self._dump.now)

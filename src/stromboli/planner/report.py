@@ -1,4 +1,4 @@
-"""A plan as plain values, for programs: the keys are a contract, more may be added beside them."""
+"""A plan as plain values for JSON: the keys are stable, and keys may be added."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 from stromboli.core.session.status import JobCondition
 from stromboli.planner.evictions import account_as_plain, refusals_as_plain
-from stromboli.planner.plan import CyclePlan, GroupPlan, Plan, QueuePlan
+from stromboli.planner.plan import CyclePlan, GroupPlan, QueuePlan, SchedulingPlan
 
 
-def report_of(plan: Plan, warnings: Sequence[str] = ()) -> dict[str, Any]:
-    """The whole plan. `warnings` are those of whoever read the objects; the plan's own come after them."""
+def report_of(plan: SchedulingPlan, warnings: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the plan. `warnings` are those of reading the objects; the plan's own follow them."""
     return {
         "cycles": [_cycle(cycle) for cycle in plan.cycles],
         "binds": plan.binds,
@@ -23,7 +23,7 @@ def report_of(plan: Plan, warnings: Sequence[str] = ()) -> dict[str, Any]:
             for number, cycle in enumerate(plan.cycles, start=1)
             for account in cycle.accounts.values()
         ],
-        "refusedClaims": refusals_as_plain(plan.refusals),
+        "refusedPreemptions": refusals_as_plain(plan.refusals),
         "podGroups": {key: _group(group) for key, group in plan.groups.items()},
         "pods": {key: {"reason": reason, "message": message} for key, (reason, message) in plan.pods.items()},
         "queues": {name: _queue(queue) for name, queue in plan.queues.items()},

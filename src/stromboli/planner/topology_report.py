@@ -1,4 +1,4 @@
-"""The domains of the network as they stand: what they have, what is in use, and who is in them."""
+"""Report of the network domains: capacity, usage and jobs."""
 
 from __future__ import annotations
 
@@ -18,58 +18,59 @@ from stromboli.core.model.snapshot import Snapshot
 from stromboli.core.model.tasks.task import OCCUPYING_STATUSES
 from stromboli.core.model.topology.hypernodes import HyperNodeTree
 
-NO_NODES = "no Node is given, so all domains are empty; add the nodes to the manifests"
+NO_NODES = "the manifests contain no Node, so all domains are empty; add the nodes"
 
 
 @dataclass(frozen=True, slots=True)
-class Domain:
-    """One domain with everything in it. Amounts are those of all its nodes together, by resource."""
+class DomainReport:
+    """One domain. Amounts are sums over all its nodes, by resource."""
 
     name: str
     tier: int
     tier_name: str
-    #: The domain around it; empty for the whole cluster.
+    #: The parent domain; empty for the whole cluster.
     parent: str
     nodes: int
-    #: Names of the nodes for which no smaller domain is known.
+    #: Names of the nodes that are in no smaller domain.
     own_nodes: tuple[str, ...]
     capacity: Mapping[str, str]
     used: Mapping[str, str]
-    #: What is idle on nodes that take pods.
+    #: Idle amounts on schedulable nodes.
     free: Mapping[str, str]
-    #: How many nodes take pods and hold none, those of DaemonSets apart.
+    #: Number of schedulable nodes without pods, except those of DaemonSets.
     free_nodes: int
-    #: How many pods of each job have a place here, most first.
+    #: Number of pods of each job, largest first.
     jobs: Mapping[str, int]
-    #: How many nodes are in the shard that was asked about; None where none was.
+    #: Number of nodes in the shard; None without a shard.
     our_nodes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Topology:
-    """All domains: the whole cluster first, and each before those in it."""
+class TopologyReport:
+    """All domains: the whole cluster first, and parents before children."""
 
-    domains: Sequence[Domain]
-    #: Resources that nodes have, in the order in which they are told.
+    domains: Sequence[DomainReport]
+    #: Resources of the nodes, in the order of the columns.
     resources: Sequence[str]
     warnings: Sequence[str]
-    #: The Topology that tells them; empty for HyperNodes.
+    #: The Topology of the domains; empty for HyperNodes.
     name: str = ""
 
 
 class UnknownTopology(ValueError):
-    """A Topology is named that is not there."""
+    """A Topology with this name does not exist."""
 
 
-def topology_of(snapshot: Snapshot, pods: Iterable[kube.Pod], name: str = "", *, is_sharded: bool = False) -> Topology:
-    """The domains of a cluster in which nothing has been decided yet; `pods` are all that have a place in it.
+def topology_of(
+    snapshot: Snapshot, pods: Iterable[kube.Pod], name: str = "", *, is_sharded: bool = False
+) -> TopologyReport:
+    """Report the domains of HyperNodes, or of the named Topology; `pods` are all pods on nodes.
 
-    They are those of HyperNodes, or of the named Topology. Where the snapshot is one of a shard, it is told how many
-    nodes are in that. Raises UnknownTopology.
+    For the snapshot of a shard, the report includes the number of its nodes. Raises UnknownTopology.
     """
     look = _Look(snapshot, pods, _tree_of(snapshot, name), is_sharded=is_sharded)
     warnings = list(snapshot.warnings) if len(snapshot.nodes) else [NO_NODES, *snapshot.warnings]
-    return Topology([look.domain(place) for place in look.in_order()], look.resources(), warnings, name)
+    return TopologyReport([look.domain(place) for place in look.in_order()], look.resources(), warnings, name)
 
 
 def _tree_of(snapshot: Snapshot, name: str) -> HyperNodeTree:
@@ -77,28 +78,28 @@ def _tree_of(snapshot: Snapshot, name: str) -> HyperNodeTree:
         return snapshot.hyper_nodes
     if name not in snapshot.topologies:
         known = ", ".join(sorted(snapshot.topologies)) or "none"
-        raise UnknownTopology(f"there is no Topology {name!r} that makes sense; there are: {known}")
+        raise UnknownTopology(f"there is no valid Topology {name!r}; valid ones: {known}")
     return snapshot.topologies[name]
 
 
 class _Look:
-    """One look at a snapshot: sums over all domains are taken once."""
+    """Sums over all domains of a snapshot, computed once."""
 
     def __init__(self, snapshot: Snapshot, pods: Iterable[kube.Pod], tree: HyperNodeTree, *, is_sharded: bool) -> None:
         self._snapshot = snapshot
         self._tree = tree
-        layout, books, size = snapshot.layout, snapshot.books, snapshot.layout.resources
+        layout, amounts, size = snapshot.layout, snapshot.books, snapshot.layout.resources
         excluded_nodes = ShardMembership.EXCLUDED
         takes_pods = snapshot.nodes.where(
             lambda node: node.ready and not node.unschedulable and node.belonging is not excluded_nodes
         )
         ours = snapshot.nodes.where(lambda node: node.belonging is ShardMembership.OURS)
         self._ours = self._tree.sums(ours.astype(np.int64)) if is_sharded else None
-        idle = np.maximum(books[layout.idle : layout.idle + size], 0)
-        self._capacity = self._sums(books[layout.allocatable : layout.allocatable + size])
-        self._used = self._sums(books[layout.used : layout.used + size])
+        idle = np.maximum(amounts[layout.idle : layout.idle + size], 0)
+        self._capacity = self._sums(amounts[layout.allocatable : layout.allocatable + size])
+        self._used = self._sums(amounts[layout.used : layout.used + size])
         self._free = self._sums(idle * takes_pods)
-        unlimited = self._capacity[PODS] >= MANY_PODS  # some node does not say how many pods it takes
+        unlimited = self._capacity[PODS] >= MANY_PODS  # some node has no pod limit
         self._capacity[PODS, unlimited] = self._free[PODS, unlimited] = 0
         self._free_nodes = self._tree.sums((takes_pods & ~self._busy(pods)).astype(np.int64))
         self._keys, self._of_job, self._row = self._placed()
@@ -112,7 +113,7 @@ class _Look:
         return self._snapshot.nodes.where(lambda node: node.name in names)
 
     def _placed(self) -> tuple[list[str], Block, Block]:
-        """The keys of all jobs; and of every task that has a place, the number of its job and the row of its node."""
+        """Return the keys of all jobs; and for every task on a node, the number of its job and the row of the node."""
         keys = sorted(self._snapshot.jobs)
         numbers, rows = [], []
         places = np.where(np.isin(self._snapshot.status, OCCUPYING_STATUSES), self._snapshot.node_of, -1).tolist()
@@ -124,12 +125,12 @@ class _Look:
         return keys, np.array(numbers, dtype=np.int64), np.array(rows, dtype=np.int64)
 
     def resources(self) -> list[str]:
-        """Those that some node has; everybody has room for pods."""
+        """Return the resources of any node, except pods."""
         names, total = self._snapshot.axis.names, self._capacity[:, self._tree.top]
         return [names[dimension] for dimension in np.flatnonzero(total).tolist() if dimension != PODS]
 
     def in_order(self) -> list[int]:
-        """The places of all domains, each before those in it and these by name."""
+        """Return the positions of all domains, parents before children, children by name."""
         order: list[int] = []
         waiting = [self._tree.top]
         below = self._below()
@@ -145,10 +146,10 @@ class _Look:
             below.setdefault(chain[1], []).append(place)
         return below
 
-    def domain(self, place: int) -> Domain:
+    def domain(self, place: int) -> DomainReport:
         described, chain = self._tree.hyper_nodes[place], self._tree.around[place]
         names, rows = self._snapshot.nodes.names, self._tree.rows(place)
-        return Domain(
+        return DomainReport(
             name=described.name,
             tier=described.tier,
             tier_name=described.tier_name,
@@ -176,15 +177,15 @@ def _belongs_to_a_daemon_set(pod: kube.Pod) -> bool:
     return any(owner.kind == "DaemonSet" for owner in pod.metadata.owner_references or ())
 
 
-def topology_as_plain(topology: Topology) -> dict[str, Any]:
-    """For programs: the keys are a contract, more may be added beside them."""
+def topology_as_plain(topology: TopologyReport) -> dict[str, Any]:
+    """Return the report as plain values for JSON: the keys are stable, and keys may be added."""
     return {
         "domains": [_domain_as_plain(domain) for domain in topology.domains],
         "warnings": list(topology.warnings),
     }
 
 
-def _domain_as_plain(domain: Domain) -> dict[str, Any]:
+def _domain_as_plain(domain: DomainReport) -> dict[str, Any]:
     return {
         "name": domain.name,
         "tier": domain.tier,
@@ -192,7 +193,7 @@ def _domain_as_plain(domain: Domain) -> dict[str, Any]:
         "parent": domain.parent,
         "nodes": domain.nodes,
         "freeNodes": domain.free_nodes,
-        **({} if domain.our_nodes is None else {"ourNodes": domain.our_nodes}),
+        **({} if domain.our_nodes is None else {"shardNodes": domain.our_nodes}),
         "ownNodes": list(domain.own_nodes),
         "capacity": dict(domain.capacity),
         "used": dict(domain.used),

@@ -1,7 +1,7 @@
-"""Trying things out: the same objects with a change, planned again.
+"""Trials: planning the same objects again with a change.
 
-A program's plugins belong to the session that was opened last. Whoever wants to know something from the session
-of a plan asks before the first trial.
+A program's plugins belong to the session that was opened last. The session of a plan must be read before the first
+trial.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from stromboli.core.model.nodes.shards import ShardChoice
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.kube import KubeObject
-from stromboli.planner.changes import Change
+from stromboli.planner.changes import ObjectChange
 from stromboli.planner.plan import STARTED
-from stromboli.planner.virtual_cluster import World
+from stromboli.planner.virtual_cluster import PlannedCluster
 
-#: A job that holds a room waits for others to leave it; this many cycles more are granted for that.
+#: Additional cycles for a job with nominated capacity, until the terminating pods are gone.
 _CYCLES_TO_RELEASE = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What a trial should bring about: the job starts or, if it runs already, all its pods have a place."""
+    """The goal of a trial: the job starts or, if it runs already, all its pods are placed."""
 
     job: str
     all_pods: bool
 
-    def is_reached(self, world: World) -> bool:
+    def is_reached(self, world: PlannedCluster) -> bool:
         job = world.snapshot().jobs.get(self.job)
         if job is None or world.phase(job) not in STARTED:
             return False
@@ -36,7 +36,7 @@ class Goal:
 
 
 class Trials:
-    """Plans of variations of the same objects. The most work to do is fixed: objects times trials."""
+    """Plans of variations of the same objects. The total work, objects times trials, is limited."""
 
     def __init__(
         self,
@@ -60,12 +60,12 @@ class Trials:
 
     @property
     def affordable(self) -> int:
-        """How many more trials there may be."""
+        """The remaining number of trials."""
         return self._work_left // (max(len(self.objects), 1) * self._cycles)
 
-    def reaches(self, goal: Goal, change: Change | None = None) -> bool:
-        """Whether the goal is reached in as many cycles as were asked for, or soon after by a job that only
-        waits for its room to be released.
+    def reaches(self, goal: Goal, change: ObjectChange | None = None) -> bool:
+        """Report whether the goal is reached in the given number of cycles, or soon after by a job that only waits for
+        its nominated capacity.
         """
         self.count += 1
         self._work_left -= max(len(self.objects), 1) * self._cycles
@@ -84,7 +84,7 @@ class Trials:
         return False
 
     def order_of_jobs(self) -> dict[str, int]:
-        """Every waiting job's place in the order in which the last cycle began to serve them."""
+        """Return the position of every waiting job in the order at the start of the last cycle."""
         world = self._world(self.objects)
         for _ in range(self._cycles - 1):
             world.run_cycle()
@@ -92,5 +92,7 @@ class Trials:
         jobs = sorted((session.jobs[key] for key in session.snapshot.waiting), key=session.job_order_key)
         return {job.key: place for place, job in enumerate(jobs)}
 
-    def _world(self, objects: Sequence[KubeObject]) -> World:
-        return World(objects, self._program, scheduler_names=self.scheduler_names, seed=self._seed, shard=self._shard)
+    def _world(self, objects: Sequence[KubeObject]) -> PlannedCluster:
+        return PlannedCluster(
+            objects, self._program, scheduler_names=self.scheduler_names, seed=self._seed, shard=self._shard
+        )

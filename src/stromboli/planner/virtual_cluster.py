@@ -1,4 +1,4 @@
-"""A cluster made of manifests, in which decisions come true at once: bound pods run, evicted pods are gone."""
+"""A virtual cluster of manifests, in which decisions take effect at once: bound pods run, evicted pods are deleted."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.core.session.status import phase_of
 from stromboli.planner.claims import allocate_devices, release_devices, templates_in, with_claims
-from stromboli.planner.volumes import ephemeral_claims, fulfil
+from stromboli.planner.volumes import bind_claims, ephemeral_claims
 
 
-class World:
+class PlannedCluster:
     def __init__(
         self,
         objects: Iterable[kube.KubeObject],
@@ -42,14 +42,14 @@ class World:
             scheduler_names, program.class_labels, program.class_annotations, seed=seed, shard=shard
         )
         self._cycle = 0
-        #: Groups that no manifest has: made for pods that name none.
+        #: Groups that were created for pods without one.
         self._made_groups: dict[str, kube.PodGroup] = {}
-        given = list(objects)
-        self._now = max(map(_moment_of, given), default=0.0)
+        entries = list(objects)
+        self._now = max(map(_moment_of, entries), default=0.0)
         for queue in standard_queues():
             self._cluster.apply(queue)
-        templates = templates_in(given)
-        for entry in sorted(given, key=_place_in_line):
+        templates = templates_in(entries)
+        for entry in sorted(entries, key=_place_in_line):
             if isinstance(entry, kube.Pod):
                 self._apply_claims_of(entry)
                 entry = with_claims(entry, templates, self._cluster.claims)
@@ -59,8 +59,8 @@ class World:
                 self._cluster.apply(entry)
 
     @classmethod
-    def of_contents(cls, contents: Contents, program: Program, now: float) -> World:
-        """The world that a scheduler saw: its cluster as it was, with nothing made up for it."""
+    def of_contents(cls, contents: Contents, program: Program, now: float) -> PlannedCluster:
+        """Return the cluster of a dump, without additional objects."""
         world = cls((), program, scheduler_names=contents.scheduler_names, seed=contents.seed)
         world._cluster = cluster_with(contents, program.class_labels, program.class_annotations)
         world._now = now
@@ -79,13 +79,13 @@ class World:
                 self._cluster.apply(claim)
 
     def run_cycle(self, accounts: DecisionRecords | None = None) -> Session:
-        """One cycle; what it decides becomes true in this world, and is accounted for where that is wanted."""
+        """Run one cycle and apply its decisions, which are recorded in `accounts` if given."""
         session = self.decide(accounts)
         self.apply_decisions(session)
         return session
 
     def decide(self, accounts: DecisionRecords | None = None) -> Session:
-        """One cycle that has not changed anything yet."""
+        """Run one cycle without applying its decisions."""
         self._cycle += 1
         name = f"cycle-{self._cycle}"
         session = Session(self.snapshot(), self._program, uid=name, seed=self._seed, accounts=accounts)
@@ -93,7 +93,7 @@ class World:
         return session
 
     def apply_decisions(self, session: Session) -> None:
-        """Make true what a cycle decided."""
+        """Apply the decisions of a cycle."""
         for key, status in session.statuses.items():
             self._cluster.set_phase(key, status.phase)
         for statement in session.decisions.binds:
@@ -105,7 +105,7 @@ class World:
         self._release()
 
     def _release(self) -> None:
-        """Pods that were being released are gone, and with the last pod of a group that was made for it, the group."""
+        """Delete terminating pods, and groups that were created for pods when their last pod is gone."""
         for pod in self._cluster.pods():
             if pod.metadata.deletion_timestamp is not None:
                 self._remove(pod)
@@ -120,7 +120,7 @@ class World:
     def _run(self, placement: Placement) -> None:
         pod = self._cluster.pod(placement.uid)
         annotations = {**(pod.metadata.annotations or {}), **placement.annotations}
-        fulfil(placement, self._cluster.volumes, self._cluster.structure.nodes[placement.node].facts.labels)
+        bind_claims(placement, self._cluster.volumes, self._cluster.structure.nodes[placement.node].facts.labels)
         allocate_devices(placement, self._cluster.claims)
         running = msgspec.structs.replace(
             pod,
@@ -131,7 +131,7 @@ class World:
         self._cluster.apply(running)
 
     def _conditions_of(self, pod: kube.Pod) -> list[kube.KubeCondition]:
-        """Those of a pod that gets its node now."""
+        """Return the conditions of a pod that is bound now."""
         moment = date_of(self._now).isoformat()
         others = [condition for condition in pod.status.conditions or () if condition.type != "PodScheduled"]
         return [*others, kube.KubeCondition(type="PodScheduled", status="True", last_transition_time=moment)]
@@ -140,22 +140,22 @@ class World:
         return self._cluster.snapshot(self._now)
 
     def pods(self) -> list[kube.Pod]:
-        """All pods that count, whoever scheduled them."""
+        """Return all pods, of any scheduler."""
         return self._cluster.pods()
 
     def phase(self, job: Job) -> str:
-        """The phase of a job as its pods stand now."""
+        """Return the phase of a job for the current state of its pods."""
         return phase_of(job, unschedulable=self._cluster.phase(job.key) == "Unknown")
 
 
 def _moment_of(entry: kube.KubeObject) -> float:
-    """The latest time that an object tells of: when it was made, or when its figures were taken."""
+    """Return the latest time of an object: of its creation, or of its measurement."""
     measured = entry.timestamp if isinstance(entry, kube.NodeMetrics) else None
     return max(seconds_of(entry.metadata.creation_timestamp), seconds_of(measured))
 
 
 def _place_in_line(entry: kube.KubeObject) -> tuple[str, float, str]:
-    """Objects are taken by kind and age, so that nothing depends on the order in which they were written down: not the
-    numbers of resources and classes, nor which pod of an owner its group is made from.
+    """Order objects by kind and age, so that nothing depends on their order in the manifests: neither the numbers of
+    resources and classes, nor the pod from which the group of an owner is created.
     """
     return type(entry).kind_name, seconds_of(entry.metadata.creation_timestamp), entry.key

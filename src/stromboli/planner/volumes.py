@@ -1,4 +1,4 @@
-"""Volumes in a world of manifests: claims that controllers would make, and volumes that come true with a placement."""
+"""Volumes in the virtual cluster: claims of ephemeral volumes, and volumes that are bound with their pods."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from stromboli.kube.objects.storage import (
 
 
 def ephemeral_claims(pod: kube.Pod) -> Iterator[PersistentVolumeClaim]:
-    """The claims of volumes that live as long as the pod, as Kubernetes makes them."""
+    """Yield the claims of ephemeral volumes, as Kubernetes creates them."""
     metadata = pod.metadata
     for volume in pod.spec.volumes or ():
         if volume.ephemeral is None:
@@ -42,8 +42,8 @@ def ephemeral_claims(pod: kube.Pod) -> Iterator[PersistentVolumeClaim]:
         )
 
 
-def fulfil(placement: Placement, book: PersistentVolumes, labels: Mapping[str, str]) -> None:
-    """Give the claims of a pod what was chosen for them on its node."""
+def bind_claims(placement: Placement, book: PersistentVolumes, labels: Mapping[str, str]) -> None:
+    """Bind the claims of a pod to the volumes chosen on its node."""
     for choice in placement.volumes.choices if placement.volumes else ():
         claim = book.claim(f"{placement.namespace}/{choice.claim}")
         if claim is None or claim.is_bound:
@@ -70,7 +70,7 @@ def _bound(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Persistent
 def _made(
     claim: PersistentVolumeClaim, node: str, book: PersistentVolumes, labels: Mapping[str, str]
 ) -> PersistentVolume:
-    """A volume that is reached from wherever its driver says that the node is; from everywhere, if it says nothing."""
+    """Create a volume with the topology of the node for its driver; without topology keys it has no node affinity."""
     storage_class, name = book.storage_class(claim), f"pvc-{claim.metadata.namespace}-{claim.metadata.name}"
     driver = storage_class.provisioner if storage_class is not None else None
     keys = [key for key in book.topology_keys(node, driver or "") if key in labels]

@@ -1,4 +1,4 @@
-"""The agenda: what will happen, in order of time; what happens at the same time, in the order in which it was noted."""
+"""The queue of future events, in order of time; simultaneous events in the order of insertion."""
 
 from __future__ import annotations
 
@@ -12,48 +12,48 @@ from stromboli import kube
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Objects are created."""
+    """The creation of objects."""
 
     objects: Sequence[kube.KubeObject]
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
-    """A pod has done its work, if it still runs."""
+class PodCompletion:
+    """The completion of a pod, if it still runs."""
 
     uid: str
 
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """Nothing happens, but the scheduler looks again."""
+    """A further cycle without any change."""
 
 
-SimulationEvent = Arrival | Ending | Wake
+SimulationEvent = Arrival | PodCompletion | Wake
 
 
 class EventQueue:
     def __init__(self) -> None:
         self._line: list[tuple[float, int, SimulationEvent]] = []
         self._number = count()
-        #: How many of them are more than a look.
+        #: Number of events other than Wake.
         self.events = 0
 
     def __bool__(self) -> bool:
         return bool(self._line)
 
-    def note(self, moment: float, happening: SimulationEvent) -> None:
-        self.events += not isinstance(happening, Wake)
-        heapq.heappush(self._line, (moment, next(self._number), happening))
+    def note(self, moment: float, event: SimulationEvent) -> None:
+        self.events += not isinstance(event, Wake)
+        heapq.heappush(self._line, (moment, next(self._number), event))
 
     @property
     def next_moment(self) -> float:
         return self._line[0][0]
 
     def take(self) -> list[SimulationEvent]:
-        """Everything that happens at the next moment."""
-        moment, taken = self.next_moment, []
+        """Remove and return all events of the next moment."""
+        moment, due = self.next_moment, []
         while self._line and self._line[0][0] == moment:
-            taken.append(heapq.heappop(self._line)[2])
-        self.events -= sum(1 for happening in taken if not isinstance(happening, Wake))
-        return taken
+            due.append(heapq.heappop(self._line)[2])
+        self.events -= sum(1 for event in due if not isinstance(event, Wake))
+        return due

@@ -1,4 +1,4 @@
-"""What is measured while time goes by: the story of every job, and what was in use when."""
+"""Measurements of a simulation: the timeline of every job, and the usage over time."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.model.queues.queue import ROOT
 from stromboli.core.model.resources.resources import PODS
 from stromboli.core.session.session import Session
-from stromboli.simulator.virtual_cluster import Gone, Start
+from stromboli.simulator.virtual_cluster import PodRemoval, PodStart
 
 
 @dataclass(slots=True)
 class JobTimeline:
-    """Times are seconds since the epoch; None for what has not happened."""
+    """Times are seconds since the epoch; None for events that have not happened."""
 
     key: str
     queue: str
     minimum: int
     arrived: float
     pods: int = 0
-    #: When it had its minimum for the first time, and when its last pod was done.
+    #: When it reached its minimum for the first time, and when its last pod ended.
     started: float | None = None
     ended: float | None = None
-    #: When it was to start, by the first reservation that it had.
-    promised: float | None = None
+    #: The start time of its first reservation.
+    reserved: float | None = None
     running: int = 0
     evictions: int = 0
-    #: Pods that were evicted and that nobody made again.
+    #: Evicted pods that were not recreated.
     lost: int = 0
 
     @property
@@ -42,7 +42,7 @@ class JobTimeline:
 
 @dataclass(frozen=True, slots=True)
 class TimelineEntry:
-    """A line of the timeline."""
+    """An entry of the timeline."""
 
     moment: float
     what: str
@@ -51,8 +51,8 @@ class TimelineEntry:
 
 
 @dataclass(slots=True)
-class Usage:
-    """What was in use from some moment on, by the names of resources."""
+class UsageSample:
+    """Usage from some moment on, by resource name."""
 
     moment: float
     used: Mapping[str, int]
@@ -61,71 +61,71 @@ class Usage:
 
 
 @dataclass(slots=True)
-class Measurements:
+class SimulationMeasurements:
     start: float
     end: float = 0.0
     jobs: dict[str, JobTimeline] = field(default_factory=dict)
     timeline: list[TimelineEntry] = field(default_factory=list)
-    usage: list[Usage] = field(default_factory=list)
+    usage: list[UsageSample] = field(default_factory=list)
     cycles: int = 0
 
     # -- jobs ---------------------------------------------------------------------------------------------------
 
     def arrive(self, now: float, jobs: Sequence[str], cluster: Cluster) -> None:
-        """Pods of these jobs, one entry per pod, have come."""
-        known = cluster.cluster_state().jobs
+        """Record the arrival of pods; `jobs` has one entry per pod."""
+        entry = cluster.cluster_state().jobs
         for key, pods in Counter(jobs).items():
-            job = known.get(key)
+            job = entry.get(key)
             if job is None:
                 continue
-            story = self.jobs.get(key)
-            if story is None:
-                story = self.jobs[key] = JobTimeline(key, job.queue, job.min_available, now)
-            story.pods += pods
+            record = self.jobs.get(key)
+            if record is None:
+                record = self.jobs[key] = JobTimeline(key, job.queue, job.min_available, now)
+            record.pods += pods
             self.timeline.append(TimelineEntry(now, "arrives", key, pods))
 
-    def decided(self, now: float, session: Session, started: Sequence[Start], gone: Sequence[Gone]) -> None:
-        """What a cycle decided has come true."""
+    def decided(self, now: float, session: Session, started: Sequence[PodStart], gone: Sequence[PodRemoval]) -> None:
+        """Record the applied decisions of a cycle."""
         self.cycles += 1
         for key, reservation in session.decisions.reservations.items():
-            if key in self.jobs and self.jobs[key].promised is None:
-                self.jobs[key].promised = reservation.start
-                self.timeline.append(TimelineEntry(reservation.start, "is promised", key))
+            if key in self.jobs and self.jobs[key].reserved is None:
+                self.jobs[key].reserved = reservation.start
+                self.timeline.append(TimelineEntry(reservation.start, "reserved", key))
         for key, pods in Counter(start.job for start in started).items():
             self._start(now, key, pods)
         for each in gone:
             self._evict(now, each)
 
     def _start(self, now: float, key: str, pods: int) -> None:
-        story = self.jobs.get(key)
-        if story is None:
+        record = self.jobs.get(key)
+        if record is None:
             return
-        story.running += pods
-        first = story.started is None and story.running >= story.minimum
-        story.started = now if first else story.started
+        record.running += pods
+        first = record.started is None and record.running >= record.minimum
+        record.started = now if first else record.started
         self.timeline.append(TimelineEntry(now, "starts" if first else "grows", key, pods))
 
-    def _evict(self, now: float, gone: Gone) -> None:
-        story = self.jobs.get(gone.job)
-        if story is not None:
-            story.running -= 1
-            story.evictions += 1
-            story.lost += not gone.is_recreated
-            self.timeline.append(TimelineEntry(now, "is evicted", gone.job, 1))
+    def _evict(self, now: float, gone: PodRemoval) -> None:
+        record = self.jobs.get(gone.job)
+        if record is not None:
+            record.running -= 1
+            record.evictions += 1
+            record.lost += not gone.is_recreated
+            self.timeline.append(TimelineEntry(now, "evicted", gone.job, 1))
 
-    def finish(self, now: float, gone: Gone) -> None:
-        story = self.jobs.get(gone.job)
-        if story is None:
+    def finish(self, now: float, gone: PodRemoval) -> None:
+        record = self.jobs.get(gone.job)
+        if record is None:
             return
-        story.running -= 1
+        record.running -= 1
         if gone.is_last:
-            story.ended = now
-            self.timeline.append(TimelineEntry(now, "ends", gone.job, story.pods))
+            record.ended = now
+            self.timeline.append(TimelineEntry(now, "ends", gone.job, record.pods))
 
-    # -- use ----------------------------------------------------------------------------------------------------
+    # -- usage --------------------------------------------------------------------------------------------------
 
     def look(self, now: float, cluster: Cluster) -> None:
-        """Note what is in use from now on."""
+        """Record the current usage."""
         cluster_state = cluster.cluster_state()
         layout, names = cluster_state.layout, cluster.axis.names
         size = layout.resources
@@ -133,14 +133,14 @@ class Measurements:
         capacity = cluster_state.books[layout.allocatable :].sum(axis=1).tolist()
         shares = {name: _named(names, books.allocated) for name, books in cluster_state.sums.books.items()}
         queues = {name: share for name, share in shares.items() if share and name != ROOT}
-        seen = Usage(now, _named(names, used), _named(names, capacity), queues)
+        seen = UsageSample(now, _named(names, used), _named(names, capacity), queues)
         if self.usage and self.usage[-1].moment == now:
             self.usage[-1] = seen
         else:
             self.usage.append(seen)
 
     def mean_use(self, begin: float, end: float) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
-        """The part of each resource that was in use between two moments: of all, and by queue."""
+        """Return the mean fraction of each resource in use between two moments: in total, and by queue."""
         weights = self._weights(begin, end)
         capacity = self._sums([look.capacity for look in self.usage], weights)
         used = self._sums([look.used for look in self.usage], weights)
@@ -149,7 +149,7 @@ class Measurements:
         return _parts(used, capacity), {name: _parts(sums, capacity) for name, sums in by_queue.items()}
 
     def _weights(self, begin: float, end: float) -> NDArray[np.float64]:
-        """How long each look held within the time."""
+        """Return the duration of each sample within the interval."""
         moments = np.array([look.moment for look in self.usage] + [max(end, self.end)])
         return np.maximum(np.minimum(moments[1:], end) - np.maximum(moments[:-1], begin), 0.0)
 
@@ -163,7 +163,7 @@ class Measurements:
 
 
 def _named(names: Sequence[str], amounts: Sequence[int]) -> dict[str, int]:
-    """By name, without pods, which everybody has one of."""
+    """Return the amounts by name, without pods."""
     return {names[d]: amount for d, amount in enumerate(amounts) if amount and d != PODS}
 
 

@@ -1,4 +1,4 @@
-"""What came out of a simulation, as plain values: the keys are a contract, more may be added beside them."""
+"""The results of a simulation as plain values for JSON: the keys are stable, and keys may be added."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from datetime import UTC, datetime
 from math import ceil
 from typing import Any
 
-from stromboli.simulator.measurements import JobTimeline, Measurements, TimelineEntry
+from stromboli.simulator.measurements import JobTimeline, SimulationMeasurements, TimelineEntry
 
-#: Into so many parts the time is divided for what was in use when.
+#: Number of intervals of the utilisation over time.
 PARTS = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """How long jobs waited, in seconds, of those that started."""
+    """Waiting times of started jobs, in seconds."""
 
     jobs: int
     mean: float
@@ -28,8 +28,8 @@ class Waits:
         return {"jobs": self.jobs, "mean": self.mean, "median": self.median, "p95": self.p95, "max": self.longest}
 
 
-def waits_of(stories: Iterable[JobTimeline]) -> Waits:
-    waited = sorted(story.waited for story in stories if story.waited is not None)
+def waits_of(records: Iterable[JobTimeline]) -> Waits:
+    waited = sorted(record.waited for record in records if record.waited is not None)
     if not waited:
         return Waits(0, 0.0, 0.0, 0.0, 0.0)
     mean = sum(waited) / len(waited)
@@ -37,75 +37,75 @@ def waits_of(stories: Iterable[JobTimeline]) -> Waits:
 
 
 def _rank(ordered: Sequence[float], part: float) -> float:
-    """The value that so large a part of all values does not exceed."""
+    """Return the nearest-rank percentile."""
     return ordered[max(ceil(part * len(ordered)), 1) - 1]
 
 
-def by_queue(stories: Iterable[JobTimeline]) -> dict[str, list[JobTimeline]]:
+def by_queue(records: Iterable[JobTimeline]) -> dict[str, list[JobTimeline]]:
     grouped: dict[str, list[JobTimeline]] = {}
-    for story in stories:
-        grouped.setdefault(story.queue, []).append(story)
+    for record in records:
+        grouped.setdefault(record.queue, []).append(record)
     return dict(sorted(grouped.items()))
 
 
 def report_of(
-    measured: Measurements, why: Callable[[str], Sequence[str]] = lambda job: (), warnings: Sequence[str] = ()
+    measured: SimulationMeasurements, why: Callable[[str], Sequence[str]] = lambda job: (), warnings: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Everything that was measured; `why` says why a job waits."""
-    stories = list(measured.jobs.values())
+    """Return all measurements; `why` returns the reasons of a waiting job."""
+    records = list(measured.jobs.values())
     used, shares = measured.mean_use(measured.start, measured.end)
     return {
         "start": moment(measured.start),
         "end": moment(measured.end),
         "seconds": measured.end - measured.start,
         "cycles": measured.cycles,
-        "waits": waits_of(stories).as_plain(),
+        "waits": waits_of(records).as_plain(),
         "utilisation": {"mean": _rounded(used), "overTime": _over_time(measured)},
-        "queues": _queues(stories, shares),
-        "jobs": {story.key: _job(story, why) for story in stories},
-        "timeline": [_line(happened) for happened in in_order(measured.timeline)],
+        "queues": _queues(records, shares),
+        "jobs": {record.key: _job(record, why) for record in records},
+        "timeline": [_line(entry) for entry in in_order(measured.timeline)],
         "warnings": list(warnings),
     }
 
 
 def in_order(timeline: Iterable[TimelineEntry]) -> list[TimelineEntry]:
-    """By time; what happens at the same time as it was noted."""
-    return sorted(timeline, key=lambda happened: happened.moment)
+    """Sort by time; simultaneous entries keep their order."""
+    return sorted(timeline, key=lambda entry: entry.moment)
 
 
-def _queues(stories: Sequence[JobTimeline], shares: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
-    grouped = by_queue(stories)
+def _queues(records: Sequence[JobTimeline], shares: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
+    grouped = by_queue(records)
     return {
         name: {
             "waits": waits_of(grouped.get(name, ())).as_plain(),
-            "waiting": sum(1 for story in grouped.get(name, ()) if story.started is None),
+            "waiting": sum(1 for record in grouped.get(name, ()) if record.started is None),
             "share": _rounded(shares.get(name, {})),
         }
         for name in sorted({*grouped, *shares})
     }
 
 
-def _job(story: JobTimeline, why: Callable[[str], Sequence[str]]) -> dict[str, Any]:
+def _job(record: JobTimeline, why: Callable[[str], Sequence[str]]) -> dict[str, Any]:
     return {
-        "queue": story.queue,
-        "minMember": story.minimum,
-        "pods": story.pods,
-        "arrived": moment(story.arrived),
-        "started": moment(story.started),
-        "ended": moment(story.ended),
-        "promised": moment(story.promised),
-        "waited": story.waited,
-        "evictions": story.evictions,
-        "lost": story.lost,
-        "reasons": list(why(story.key)) if story.started is None else [],
+        "queue": record.queue,
+        "minMember": record.minimum,
+        "pods": record.pods,
+        "arrived": moment(record.arrived),
+        "started": moment(record.started),
+        "ended": moment(record.ended),
+        "reserved": moment(record.reserved),
+        "waited": record.waited,
+        "evictions": record.evictions,
+        "lost": record.lost,
+        "reasons": list(why(record.key)) if record.started is None else [],
     }
 
 
-def _line(happened: TimelineEntry) -> dict[str, Any]:
-    return {"time": moment(happened.moment), "what": happened.what, "job": happened.job, "pods": happened.pods}
+def _line(entry: TimelineEntry) -> dict[str, Any]:
+    return {"time": moment(entry.moment), "what": entry.what, "job": entry.job, "pods": entry.pods}
 
 
-def _over_time(measured: Measurements) -> list[dict[str, Any]]:
+def _over_time(measured: SimulationMeasurements) -> list[dict[str, Any]]:
     length = (measured.end - measured.start) / PARTS
     begins = [measured.start + number * length for number in range(PARTS if length > 0 else 0)]
     parts = []

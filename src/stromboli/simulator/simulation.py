@@ -1,4 +1,4 @@
-"""The loop of a simulation: what happens next happens, then a cycle runs if somebody waits."""
+"""The loop of a simulation: process the next events, then run a cycle if jobs are pending."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from stromboli.cluster.state.cluster import SCHEDULER_NAMES
 from stromboli.core.model.nodes.shards import ShardChoice
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
-from stromboli.simulator.event_queue import Arrival, Ending, EventQueue, SimulationEvent, Wake
-from stromboli.simulator.measurements import Measurements
-from stromboli.simulator.virtual_cluster import Start, VirtualCluster
+from stromboli.simulator.event_queue import Arrival, EventQueue, PodCompletion, SimulationEvent, Wake
+from stromboli.simulator.measurements import SimulationMeasurements
+from stromboli.simulator.virtual_cluster import PodStart, VirtualCluster
 from stromboli.simulator.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """How often the scheduler looks, in virtual seconds."""
+class CycleIntervals:
+    """The intervals of cycles, in virtual seconds."""
 
-    #: After a cycle that decided something.
+    #: After a cycle with decisions.
     again: float = 1.0
-    #: While somebody waits and nothing happens: policies may look at the clock.
+    #: While jobs are pending without events: policies may depend on time.
     idle: float = 300.0
 
 
-#: Told the time from time to time, with how many events are still to come.
+#: Called with the current time and the number of remaining events.
 Progress = Callable[[float, int], None]
 
 
@@ -40,55 +40,55 @@ class Simulation:
         *,
         scheduler_names: Sequence[str] = SCHEDULER_NAMES,
         seed: int = 0,
-        pace: Pace | None = None,
+        intervals: CycleIntervals | None = None,
         shard: ShardChoice | None = None,
     ) -> None:
-        self._pace = pace or Pace()
-        self._agenda = EventQueue()
+        self._pace = intervals or CycleIntervals()
+        self._events = EventQueue()
         self.world = VirtualCluster(
             program, scheduler_names=scheduler_names, seed=seed, now=workload.start, shard=shard
         )
-        self.measurements = Measurements(workload.start)
-        #: What cycles had to say about objects.
+        self.measurements = SimulationMeasurements(workload.start)
+        #: Warnings of all cycles, in order.
         self.warnings: dict[str, None] = dict.fromkeys(workload.warnings)
         self._last: Session | None = None
-        self._agenda.note(workload.start, Arrival(workload.present))
+        self._events.note(workload.start, Arrival(workload.present))
         for moment, objects in sorted(workload.arrivals.items()):
             self.world.expect(objects)
-            self._agenda.note(moment, Arrival(objects))
+            self._events.note(moment, Arrival(objects))
         self.world.expect(workload.present)
 
-    def run(self, until: float = inf, progress: Progress = lambda moment, left: None) -> Measurements:
-        """Let time go by until nothing more happens, or until some moment."""
-        agenda, world = self._agenda, self.world
-        while agenda and agenda.next_moment <= until:
-            world.now = agenda.next_moment
-            for happening in agenda.take():
-                self._happen(happening)
+    def run(self, until: float = inf, progress: Progress = lambda moment, left: None) -> SimulationMeasurements:
+        """Run until no events are left, or until some moment."""
+        events_queue, world = self._events, self.world
+        while events_queue and events_queue.next_moment <= until:
+            world.now = events_queue.next_moment
+            for event in events_queue.take():
+                self._happen(event)
             world.report()
             self.measurements.look(world.now, world.cluster)
             if world.has_pending_jobs:
                 self._cycle(until)
-            progress(world.now, agenda.events)
-        self.measurements.end = until if agenda else world.now
+            progress(world.now, events_queue.events)
+        self.measurements.end = until if events_queue else world.now
         return self.measurements
 
-    def _happen(self, happening: SimulationEvent) -> None:
+    def _happen(self, event: SimulationEvent) -> None:
         world = self.world
-        if isinstance(happening, Arrival):
-            running, waiting = world.create(happening.objects)
+        if isinstance(event, Arrival):
+            running, waiting = world.create(event.objects)
             world.report()
             self.measurements.arrive(world.now, waiting, world.cluster)
             self._note_ends(running)
-        elif isinstance(happening, Ending):
-            gone = world.finish(happening.uid)
+        elif isinstance(event, PodCompletion):
+            gone = world.finish(event.uid)
             if gone is not None:
                 self.measurements.finish(world.now, gone)
 
-    def _note_ends(self, started: Sequence[Start]) -> None:
+    def _note_ends(self, started: Sequence[PodStart]) -> None:
         for start in started:
             if start.end < inf:
-                self._agenda.note(start.end, Ending(start.uid))
+                self._events.note(start.end, PodCompletion(start.uid))
 
     def _cycle(self, until: float) -> None:
         world = self.world
@@ -103,15 +103,15 @@ class Simulation:
         self._look_again(bool(started or gone), until)
 
     def _look_again(self, decided: bool, until: float) -> None:
-        """Come back soon after a decision, and some time when policies may have changed their minds."""
+        """Schedule the next cycle: soon after a decision, and later because policies may depend on time."""
         if decided:
-            self._agenda.note(self.world.now + self._pace.again, Wake())
-        elif self.world.has_pending_jobs and (self._agenda.events or until < inf):
+            self._events.note(self.world.now + self._pace.again, Wake())
+        elif self.world.has_pending_jobs and (self._events.events or until < inf):
             next_look = self.world.now + self._pace.idle
-            if not self._agenda or next_look < self._agenda.next_moment:
-                self._agenda.note(next_look, Wake())
+            if not self._events or next_look < self._events.next_moment:
+                self._events.note(next_look, Wake())
 
     def why_waiting(self, job: str) -> list[str]:
-        """What the last cycle said about a job that waits."""
+        """Return the messages of the last cycle about a waiting job."""
         status = self._last.statuses.get(job) if self._last else None
         return list(status.sentences) if status else []

@@ -1,7 +1,7 @@
-"""A cluster in virtual time: the store of the embedded server, and the cache that is told of what changes in it.
+"""A cluster in virtual time: the store of the embedded server, and the cache that follows it.
 
-Pods run from the moment at which they are bound, for as long as they declared. A job is cleared away when all its pods
-have ended and none is still to come, as a controller with no time to live after finishing would do it.
+Pods run from the moment they are bound, for their declared run time. A job is deleted when all its pods have ended and
+none arrives later, like a Job with `ttlSecondsAfterFinished: 0`.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from stromboli.simulator.workload import arrival_annotation
 
 T = TypeVar("T", bound=TopLevel)
 
-#: So many seconds after the beginning pods are gone that were being deleted.
+#: Seconds from the start until terminating pods are gone.
 _GRACE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
-    """A pod has got its node, and when it will have done its work."""
+class PodStart:
+    """The start of a pod, with its end time."""
 
     uid: str
     job: str
@@ -47,14 +47,14 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
-    """A pod is no more: it has ended, or was evicted."""
+class PodRemoval:
+    """The end or eviction of a pod."""
 
     uid: str
     job: str
-    #: Whether its job is over, with it.
+    #: Whether its job ended with it.
     is_last: bool = False
-    #: Whether another one like it has come.
+    #: Whether its controller has recreated it.
     is_recreated: bool = False
 
 
@@ -79,11 +79,11 @@ class VirtualCluster:
         }
         self.cluster = Cluster(scheduler_names, program.class_labels, program.class_annotations, seed=seed, shard=shard)
         self._mirror = Mirror(self.cluster)
-        self._told = self._store.version
+        self._applied_version = self._store.version
         self._pods: dict[str, StoreEntry] = {}
-        #: Pods that were bound here, as they were before.
+        #: Pods that were bound here, before their binding.
         self._waiting: dict[str, StoreEntry] = {}
-        #: By job, how many of its pods are there and how many are still to come.
+        #: Number of present and of expected pods, by job.
         self._present: Counter[str] = Counter()
         self._awaited: Counter[str] = Counter()
         self._made: set[str] = set()
@@ -99,13 +99,13 @@ class VirtualCluster:
     # -- objects ------------------------------------------------------------------------------------------------
 
     def expect(self, objects: Iterable[kube.KubeObject]) -> None:
-        """These will be created: jobs of which more pods are to come are not over."""
+        """Announce objects that arrive later: a job with expected pods is not complete."""
         for entry in objects:
             if isinstance(entry, kube.Pod):
                 self._awaited[self._job_of(entry)] += 1
 
-    def create(self, objects: Iterable[kube.KubeObject]) -> tuple[list[Start], list[str]]:
-        """Create objects that were expected; which of them run already, and the jobs of the others that are pods."""
+    def create(self, objects: Iterable[kube.KubeObject]) -> tuple[list[PodStart], list[str]]:
+        """Create expected objects; return the running pods, and the jobs of the waiting ones."""
         running, waiting = [], []
         for entry in objects:
             if not isinstance(entry, kube.Pod):
@@ -118,24 +118,24 @@ class VirtualCluster:
                 began = self._began(pod)
                 self._put_pod(pod)
                 end = began + run_time_of(pod) if pod.metadata.deletion_timestamp is None else self.now + _GRACE
-                running.append(Start(pod.metadata.uid, job, max(end, self.now)))
+                running.append(PodStart(pod.metadata.uid, job, max(end, self.now)))
             else:
                 self._put_pod(self._dated(pod))
                 waiting.append(job)
         return running, waiting
 
     def _dated(self, entry: T) -> T:
-        """The object, created now if it is one that arrives."""
+        """Set the creation time of an arriving object."""
         if not isinstance(entry, kube.Pod | kube.PodGroup) or (isinstance(entry, kube.Pod) and entry.spec.node_name):
             return entry
-        told = seconds_of(entry.metadata.creation_timestamp)
-        created = told if told and told <= self.now and arrival_annotation(entry) is None else self.now
+        declared = seconds_of(entry.metadata.creation_timestamp)
+        created = declared if declared and declared <= self.now and arrival_annotation(entry) is None else self.now
         metadata = msgspec.structs.replace(entry.metadata, creation_timestamp=_stamp(created))
         return msgspec.structs.replace(entry, metadata=metadata)
 
     def _began(self, pod: kube.Pod) -> float:
-        told = (c for c in pod.status.conditions or () if c.type == "PodScheduled" and c.status == "True")
-        return max((seconds_of(c.last_transition_time) for c in told), default=0.0) or (
+        scheduled = (c for c in pod.status.conditions or () if c.type == "PodScheduled" and c.status == "True")
+        return max((seconds_of(c.last_transition_time) for c in scheduled), default=0.0) or (
             seconds_of(pod.metadata.creation_timestamp) or self.now
         )
 
@@ -145,7 +145,7 @@ class VirtualCluster:
         return job_key_of(pod) or ""
 
     def _with_group(self, pod: kube.Pod) -> kube.Pod:
-        """A pod that names no group gets one, as the controller would make it."""
+        """Create the group of a pod without one, as the controller does."""
         if not is_plain(pod, self._scheduler_names):
             return pod
         group = group_for(pod)
@@ -164,15 +164,15 @@ class VirtualCluster:
         self._pods[pod.metadata.uid] = self._put(pod)
 
     def report(self) -> None:
-        """Tell the cache what has changed in the store."""
+        """Apply the changes of the store to the cache."""
         for collection, kind in self._kinds.items():
-            for change in collection.changes_after(self._told):
+            for change in collection.changes_after(self._applied_version):
                 entry = msgspec.json.decode(change.entry.raw, type=kind)
                 if change.type == DELETED:
                     self._mirror.remove(entry)
                 else:
                     self._mirror.apply(entry)
-        self._told = self._store.version
+        self._applied_version = self._store.version
 
     # -- cycles -------------------------------------------------------------------------------------------------
 
@@ -181,14 +181,14 @@ class VirtualCluster:
         return bool(self.cluster.cluster_state().waiting)
 
     def decide(self) -> Session:
-        """One cycle over the cluster as it stands. Nothing has changed yet."""
+        """Run one cycle without applying its decisions."""
         self._cycle += 1
         session = Session(self.cluster.snapshot(self.now), self._program, uid=f"cycle-{self._cycle}", seed=self._seed)
         session.run()
         return session
 
-    def apply_decisions(self, session: Session) -> tuple[list[Start], list[Gone]]:
-        """Make true what a cycle decided: who starts, and who is gone."""
+    def apply_decisions(self, session: Session) -> tuple[list[PodStart], list[PodRemoval]]:
+        """Apply the decisions of a cycle; return started and removed pods."""
         for key, status in session.statuses.items():
             self._set_phase(key, status.phase)
         self.cluster.remember(session.carryover())
@@ -202,27 +202,27 @@ class VirtualCluster:
         collection = self._collections[kube.PodGroup]
         known = collection.get((namespace, name))
         if known is None:
-            self.cluster.set_phase(key, phase)  # a group of Kubernetes' own has no phase to be written
+            self.cluster.set_phase(key, phase)  # a native group has no phase field
             return
         status = {**known.body.get("status", {}), "phase": phase}
         self._store.put(collection, known.key, {**_copy(known), "status": status})
 
-    # -- the life of pods ---------------------------------------------------------------------------------------
+    # -- pods ---------------------------------------------------------------------------------------------------
 
-    def _bind(self, placement: Placement) -> Start:
+    def _bind(self, placement: Placement) -> PodStart:
         uid = placement.uid
         known = self._waiting[uid] = self._pods[uid]
-        told = {"type": "PodScheduled", "status": "True", "lastTransitionTime": _stamp(self.now)}
-        status = {**known.body.get("status", {}), "phase": "Running", "conditions": [told]}
+        condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": _stamp(self.now)}
+        status = {**known.body.get("status", {}), "phase": "Running", "conditions": [condition]}
         status.pop("nominatedNodeName", None)
         body = {**_copy(known), "spec": {**known.body["spec"], "nodeName": placement.node}, "status": status}
         body["metadata"]["annotations"] = {**body["metadata"].get("annotations", {}), **placement.annotations}
         entry = self._pods[uid] = self._store.put(self._collections[kube.Pod], known.key, body)
         pod = msgspec.json.decode(entry.raw, type=kube.Pod)
-        return Start(uid, self._job_of(pod), self.now + run_time_of(pod))
+        return PodStart(uid, self._job_of(pod), self.now + run_time_of(pod))
 
-    def finish(self, uid: str) -> Gone | None:
-        """A pod has done its work; None when it was gone before."""
+    def finish(self, uid: str) -> PodRemoval | None:
+        """Complete a pod; None if it is already gone."""
         known = self._pods.pop(uid, None)
         if known is None:
             return None
@@ -231,10 +231,10 @@ class VirtualCluster:
         self._store.put(self._collections[kube.Pod], known.key, body)
         job = self._job_of(msgspec.json.decode(known.raw, type=kube.Pod))
         self._present[job] -= 1
-        return Gone(uid, job, is_last=self._clear_away(job))
+        return PodRemoval(uid, job, is_last=self._clear_away(job))
 
     def _clear_away(self, job: str) -> bool:
-        """Whether a job is over. It is then gone, with its pods."""
+        """Delete a complete job with its pods, and report whether it is complete."""
         if not job or self._present[job] or self._awaited[job]:
             return False
         self.report()
@@ -251,8 +251,8 @@ class VirtualCluster:
         if known is not None:
             self._store.remove(collection, known)
 
-    def _evict(self, uid: str) -> Gone:
-        """A pod is gone at once. Who made it makes another like it; a pod that nobody looks after is lost."""
+    def _evict(self, uid: str) -> PodRemoval:
+        """Delete a pod at once. Its controller recreates it; a pod without a controller is lost."""
         known = self._pods.pop(uid)
         before = self._waiting.pop(uid, known)
         pod = msgspec.json.decode(known.raw, type=kube.Pod)
@@ -260,13 +260,13 @@ class VirtualCluster:
         self._store.remove(self._collections[kube.Pod], known)
         if controlling_owner(pod) is not None:
             self._put_pod(_like(msgspec.json.decode(before.raw, type=kube.Pod), self.now))
-            return Gone(uid, job, is_recreated=True)
+            return PodRemoval(uid, job, is_recreated=True)
         self._present[job] -= 1
-        return Gone(uid, job, is_last=not (self._present[job] or self._awaited[job]))
+        return PodRemoval(uid, job, is_last=not (self._present[job] or self._awaited[job]))
 
 
 def _like(pod: kube.Pod, now: float) -> kube.Pod:
-    """Another pod of the same name, with all its work before it."""
+    """Return a new pod with the same name and spec."""
     first, _, number = pod.metadata.uid.partition("#")
     uid = f"{first}#{int(number or 0) + 1}"
     metadata = msgspec.structs.replace(
@@ -280,7 +280,7 @@ def _like(pod: kube.Pod, now: float) -> kube.Pod:
 
 
 def _copy(entry: StoreEntry) -> Object:
-    """The body with metadata of its own, into which the store writes the version."""
+    """Copy the body and its metadata, in which the store sets the version."""
     return {**entry.body, "metadata": dict(entry.metadata)}
 
 

@@ -1,8 +1,8 @@
-"""A workload: which objects of some manifests are there from the beginning, and which arrive when.
+"""A workload: the objects that exist from the start, and those that arrive later.
 
-An annotation says how long after the beginning an object arrives. Without it, pods that have no node and PodGroups
-arrive when they were created; everything else is there from the beginning. A PodGroup that says nothing comes with the
-first of its pods, and a pod that says nothing with its PodGroup.
+An annotation has the time from the start to the arrival of an object. Without it, pods without a node and PodGroups
+arrive at their creation time; all other objects exist from the start. A PodGroup with neither arrives with the first of
+its pods, and a pod with neither with its PodGroup.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from stromboli.core.model.values.durations import parse_duration
 from stromboli.kube.objects import native
 
 ARRIVES_AFTER = "scheduling.stromboli.dev/arrives-after"
-#: When a workload begins that names no time.
+#: The start of a workload without any time.
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 
 _FINISHED = ("Succeeded", "Failed")
@@ -28,24 +28,24 @@ _FINISHED = ("Succeeded", "Failed")
 class Workload:
     #: Seconds since the epoch.
     start: float
-    #: What is there from the beginning, and what arrives later, by time.
+    #: Objects from the start, and later arrivals by time.
     present: list[kube.KubeObject] = field(default_factory=list)
     arrivals: dict[float, list[kube.KubeObject]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
 
 def workload_of(objects: Iterable[kube.KubeObject], start: float | None = None) -> Workload:
-    """Sort objects by when they arrive. Without a start, the first creation of anything that waits is the beginning."""
-    given = [entry for entry in objects if not (isinstance(entry, kube.Pod) and entry.status.phase in _FINISHED)]
-    waiting = [entry for entry in given if _waits(entry)]
+    """Sort objects by arrival. The default start is the earliest creation time of waiting objects."""
+    entries = [entry for entry in objects if not (isinstance(entry, kube.Pod) and entry.status.phase in _FINISHED)]
+    waiting = [entry for entry in entries if _waits(entry)]
     if start is None:
         created = (seconds_of(entry.metadata.creation_timestamp) for entry in waiting if not arrival_annotation(entry))
         start = min(filter(None, created), default=BEGINNING)
     workload = Workload(start)
-    moments = {id(entry): _moment(entry, workload) for entry in given}
-    groups = {entry.key: moments[id(entry)] for entry in given if isinstance(entry, kube.PodGroup)}
+    moments = {id(entry): _moment(entry, workload) for entry in entries}
+    groups = {entry.key: moments[id(entry)] for entry in entries if isinstance(entry, kube.PodGroup)}
     first = _first_pods(waiting, moments)
-    for entry in sorted(given, key=lambda entry: (type(entry).kind_name, entry.key)):
+    for entry in sorted(entries, key=lambda entry: (type(entry).kind_name, entry.key)):
         moment = moments[id(entry)]
         if moment is None and isinstance(entry, kube.PodGroup):
             moment = first.get(entry.key)
@@ -65,24 +65,24 @@ def _waits(entry: kube.KubeObject) -> bool:
 
 
 def arrival_annotation(entry: kube.KubeObject) -> str | None:
-    """How long after the beginning an object arrives, in its own words."""
+    """Return the annotated time from the start to the arrival of an object, as text."""
     return (entry.metadata.annotations or {}).get(ARRIVES_AFTER)
 
 
 def _moment(entry: kube.KubeObject, workload: Workload) -> float | None:
-    """When an object arrives; None when it does not say."""
-    told = arrival_annotation(entry)
-    if told is not None:
+    """Return the arrival time of an object; None if it has none."""
+    annotation = arrival_annotation(entry)
+    if annotation is not None:
         try:
-            return workload.start + parse_duration(told)
+            return workload.start + parse_duration(annotation)
         except ValueError as error:
             where = f"{type(entry).kind_name} {entry.key}: metadata.annotations[{ARRIVES_AFTER}]"
-            workload.warnings.append(f"{where}: {error}; it counts as not given")
+            workload.warnings.append(f"{where}: {error}; ignored")
     return (seconds_of(entry.metadata.creation_timestamp) or None) if _waits(entry) else None
 
 
 def _first_pods(waiting: Sequence[kube.KubeObject], moments: Mapping[int, float | None]) -> dict[str, float]:
-    """By job, when the first of its pods arrives."""
+    """Return the first arrival of a pod, by job."""
     first: dict[str, float] = {}
     for entry in waiting:
         moment = moments[id(entry)]

@@ -67,7 +67,7 @@ def test_a_dump_can_be_replayed(cluster: Cluster, tmp_path: Path) -> None:
     assert dump.stat().st_mode & 0o077 == 0
     done = subprocess.run([str(STROMBOLI), "replay", str(dump)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "The decisions are those of the dump." in done.stdout
+    assert "The decisions equal those of the dump." in done.stdout
 
 
 def test_endpoints_answer(cluster: Cluster) -> None:
@@ -91,7 +91,7 @@ def test_the_policy_is_read_again_when_its_file_changes(cluster: Cluster, tmp_pa
     policy = tmp_path / "policy.conf"
     policy.write_text('actions: "enqueue, allocate"\ntiers: [{plugins: [{name: gang}, {name: predicates}]}]\n')
     scheduler = cluster.start_scheduler(f"--scheduler-conf={policy}", "--leader-elect=false")
-    scheduler.says("the configuration is in force")
+    scheduler.says("configuration loaded")
     policy.write_text("actions: nonsense\ntiers: []\n")
     scheduler.says("the last good one stays")
     cluster.create_pod("one")

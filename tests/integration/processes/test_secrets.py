@@ -47,7 +47,7 @@ def test_secrets_stay_inside(form: str, cluster: Cluster, tmp_path: Path) -> Non
     scheduler, metrics = listening(
         cluster, f"--log-format={form}", f"--scheduler-conf={policy}", f"--cache-dump-dir={dumps}"
     )
-    scheduler.says("the configuration is in force")
+    scheduler.says("configuration loaded")
     cluster.kubectl("apply", "-f", "-", stdin=SECRETIVE.replace("NAME", "one"))
     cluster.wait_until_bound("one")
     policy.write_text(POLICY.replace("  type", "  type: [") % (OTHER, OTHER))

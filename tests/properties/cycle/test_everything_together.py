@@ -26,7 +26,7 @@ from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import Statement
 from stromboli.planner.plan import make_plan
-from stromboli.planner.virtual_cluster import World
+from stromboli.planner.virtual_cluster import PlannedCluster
 from tests.properties.cycle.auditor import Auditor
 from tests.testing.cases.case import BUILT_IN, SCHEDULER_NAMES, configuration, objects, plugin
 from tests.testing.manifests.builders import Manifest, budget, gang_of, node, pod, priority_class, queue
@@ -181,8 +181,8 @@ def program_of(conf: str) -> Program:
     return Program(parse_configuration(conf, BUILT_IN), BUILT_IN)
 
 
-def world_of(manifests: list[Manifest], program: Program) -> World:
-    return World(objects(manifests), program, scheduler_names=SCHEDULER_NAMES)
+def world_of(manifests: list[Manifest], program: Program) -> PlannedCluster:
+    return PlannedCluster(objects(manifests), program, scheduler_names=SCHEDULER_NAMES)
 
 
 @examples(20)
@@ -220,7 +220,7 @@ def check_decisions(before: Auditor, session: Session) -> None:
     assert len(bound) == len(set(bound))
 
 
-def check_cluster(world: World) -> None:
+def check_cluster(world: PlannedCluster) -> None:
     """What pods have, counted by hand."""
     assert audit(world._cluster) == []
     snapshot = world.snapshot()
@@ -239,7 +239,7 @@ def check_cluster(world: World) -> None:
     assert max(memory.values(), default=0) <= MEMORY
 
 
-def check_gpus(world: World) -> None:
+def check_gpus(world: PlannedCluster) -> None:
     """No GPU is shared beyond the whole of it, and shared ones are not given away whole."""
     parts, whole = Counter[tuple[str, str]](), Counter[str]()
     for each in world._cluster.pods():

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from stromboli import kube
 from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.kube import KubeObject
-from stromboli.planner.plan import Plan
+from stromboli.planner.plan import SchedulingPlan
 from stromboli.planner.report import report_of
 from tests.properties.cycle.recount import amounts_of, is_on_node, request_of, used_by_node
 from tests.testing.random_clusters import objects
@@ -89,7 +89,7 @@ def test_whoever_waits_is_told_why(world: SmallWorld, number: int) -> None:
 # -- the same world, the same plan ------------------------------------------------------------------------------------
 
 
-def as_json(plan: Plan) -> bytes:
+def as_json(plan: SchedulingPlan) -> bytes:
     return msgspec.json.encode(report_of(plan))
 
 

@@ -15,8 +15,8 @@ from stromboli.core.model.jobs.job import Job
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.core.topology.previous_domains import current_domains
-from stromboli.planner.plan import Plan
-from stromboli.planner.virtual_cluster import World
+from stromboli.planner.plan import SchedulingPlan
+from stromboli.planner.virtual_cluster import PlannedCluster
 from tests.properties.placement.test_levels import AWARE, networks
 from tests.testing.cases.case import BUILT_IN, Case, flattened, key_of, objects
 from tests.testing.manifests.builders import Manifest
@@ -25,7 +25,7 @@ from tests.testing.random_clusters.effort import examples
 
 def opened(world: list[Any]) -> Session:
     program = Program(parse_configuration(AWARE, BUILT_IN), BUILT_IN)
-    return Session(World(objects(flattened(world)), program).snapshot(), program)
+    return Session(PlannedCluster(objects(flattened(world)), program).snapshot(), program)
 
 
 def still_waiting(session: Session, job: Job) -> list[str]:
@@ -57,7 +57,7 @@ def test_domains_nodes_and_parts_may_come_in_any_order(
     )
 
 
-def decided(plan: Plan) -> object:
+def decided(plan: SchedulingPlan) -> object:
     homes = {key: current_domains(plan.session, job) for key, job in plan.session.jobs.items()}
     return plan.binds, plan.pipelined, homes
 
@@ -76,12 +76,12 @@ def test_who_has_lost_all_pods_gets_back_where_it_was(worlds: tuple[list[Any], l
         assert tree.index[homes[key][key]] in tree.around[tree.around_nodes(placed)]
 
 
-def returning(world: list[Manifest], plan: Plan, key: str, homes: Any) -> list[Manifest]:
+def returning(world: list[Manifest], plan: SchedulingPlan, key: str, homes: Any) -> list[Manifest]:
     """The world as it was planned, but for one job, whose pods wait again."""
     return [_as_planned(document, plan, key, homes) for document in world]
 
 
-def _as_planned(document: Manifest, plan: Plan, key: str, homes: Any) -> Manifest:
+def _as_planned(document: Manifest, plan: SchedulingPlan, key: str, homes: Any) -> Manifest:
     metadata = document["metadata"]
     if document["kind"] == "PodGroup" and key_of(document) == key:
         annotations = {**metadata.get("annotations", {}), **placement_record_of(homes, key)}

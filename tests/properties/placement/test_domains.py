@@ -22,7 +22,7 @@ from stromboli.core.session.statement import SavedStatement, Statement
 from stromboli.core.topology.domain_capacity import DomainCapacity
 from stromboli.core.topology.domain_search_records import DomainEvaluation, DomainSearchRecord
 from stromboli.core.topology.domain_sums import DomainSums, IdleAmounts
-from stromboli.planner.virtual_cluster import World
+from stromboli.planner.virtual_cluster import PlannedCluster
 from tests.testing.cases.case import BUILT_IN, Case, configuration, objects
 from tests.testing.manifests.builders import Manifest, gang, node, running
 from tests.testing.manifests.hypernodes import HARD_BLOCK, HARD_RACK, SOFT, block, racks
@@ -199,4 +199,4 @@ def test_sums_follow_what_a_cycle_does(world: list[Manifest], seed: int) -> None
 
 def _opened(case: Case) -> Session:
     program = Program(parse_configuration(case.conf, BUILT_IN), BUILT_IN)
-    return Session(World(objects(case.manifests), program).snapshot(), program)
+    return Session(PlannedCluster(objects(case.manifests), program).snapshot(), program)

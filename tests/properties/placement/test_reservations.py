@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stromboli.core.session.session import Session
-from stromboli.simulator.measurements import JobTimeline, Measurements
+from stromboli.simulator.measurements import JobTimeline, SimulationMeasurements
 from stromboli.simulator.simulation import Simulation
 from tests.testing.cases.case import configuration
 from tests.testing.manifests.builders import Manifest, gang_of, node, pod
@@ -31,9 +31,9 @@ def manifests(jobs: list[Shape], cpus: list[int]) -> list[Manifest]:
     return nodes + [each for n, shape in enumerate(jobs) for each in job(f"job-{n}", *shape)]
 
 
-def first_to_wait(measured: Measurements) -> JobTimeline | None:
+def first_to_wait(measured: SimulationMeasurements) -> JobTimeline | None:
     """The job that was the head of the line first. Nobody waited before it."""
-    waited = [story for story in measured.jobs.values() if story.promised is not None]
+    waited = [story for story in measured.jobs.values() if story.reserved is not None]
     return min(waited, key=lambda story: (story.arrived, story.key), default=None)
 
 
@@ -50,7 +50,7 @@ def test_the_head_of_the_line_starts_no_later_than_if_nobody_came_after_it(jobs:
     assert head.started is not None
     assert alone.started is not None
     assert head.started <= alone.started
-    assert head.started <= (head.promised or 0)
+    assert head.started <= (head.reserved or 0)
 
 
 @examples(60)
@@ -58,9 +58,9 @@ def test_the_head_of_the_line_starts_no_later_than_if_nobody_came_after_it(jobs:
 def test_nobody_starts_later_than_first_promised(jobs: list[Shape], cpus: list[int]) -> None:
     measured = simulate(manifests(in_order(jobs), cpus), conf=strategy("conservative"))
     late = {
-        key: (story.promised, story.started)
+        key: (story.reserved, story.started)
         for key, story in measured.jobs.items()
-        if story.promised is not None and (story.started is None or story.started > story.promised)
+        if story.reserved is not None and (story.started is None or story.started > story.reserved)
     }
     assert late == {}
 
@@ -95,9 +95,9 @@ def test_promises_are_kept_to_gangs_of_different_pods(jobs: list[Mixture], cpus:
     conf = configuration("gang", "predicates", scorer, actions="allocate, backfill", arguments=arguments)
     measured = simulate(nodes, [mixed(place, each) for place, each in enumerate(jobs)], conf=conf)
     for story in measured.jobs.values():
-        if story.promised is not None:
+        if story.reserved is not None:
             assert story.started is not None
-            assert story.started <= story.promised
+            assert story.started <= story.reserved
 
 
 @examples(40)

@@ -19,7 +19,7 @@ from stromboli.core.plugins.capacity.queue_limits import flat_limits, tree_limit
 from stromboli.core.plugins.capacity.queue_tree import QueueTree
 from stromboli.core.session.session import Session
 from stromboli.kube.objects.kinds import decode
-from stromboli.planner.plan import Plan
+from stromboli.planner.plan import SchedulingPlan
 from tests.testing.cases.case import Case, configuration, objects, plugin
 from tests.testing.manifests.builders import Manifest, gang, nodes, queue, running
 from tests.testing.random_clusters import engine
@@ -132,7 +132,7 @@ class Setting:
                 use[each]["memory"] += count
         return use
 
-    def use_after(self, plan: Plan) -> dict[str, dict[str, int]]:
+    def use_after(self, plan: SchedulingPlan) -> dict[str, dict[str, int]]:
         use = self.use_before()
         gone = {key.partition("/")[2] for key in plan.evictions}
         for place, (name, count) in enumerate(self.runs):
@@ -165,7 +165,7 @@ def setting(teams: Sequence[Team], waiting: Any, runs: Any) -> Setting:
 ORDERS = ("enqueue, allocate", "enqueue, allocate, reclaim", "enqueue, reclaim, allocate")
 
 
-def plan_of(world: Setting, *, tree: bool, actions: str = ORDERS[0], level: int = 0) -> Plan:
+def plan_of(world: Setting, *, tree: bool, actions: str = ORDERS[0], level: int = 0) -> SchedulingPlan:
     own = plugin("capacity", {"ancestorReclaimLevel": level}, enableHierarchy=tree)
     return Case("", world.manifests, binds="").plan(configuration("gang", own, "predicates", actions=actions))
 

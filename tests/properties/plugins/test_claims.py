@@ -32,7 +32,7 @@ from stromboli.core.model.devices.device_usage import DeviceUse
 from stromboli.core.model.nodes.table import Node, NodeTable
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.session.session import Session
-from stromboli.planner.virtual_cluster import World
+from stromboli.planner.virtual_cluster import PlannedCluster
 from tests.testing.cases.case import configuration, flattened, objects
 from tests.testing.manifests.builders import Manifest, gang_of, node, pod, running
 from tests.testing.manifests.resource_claims import (
@@ -230,8 +230,8 @@ class Cluster:
             told.append(gang_of(*pods, name=f"job{place}"))
         self.manifests = list(flattened(told))
 
-    def world(self) -> World:
-        return World(objects(self.manifests), PROGRAM, scheduler_names=SCHEDULER_NAMES)
+    def world(self) -> PlannedCluster:
+        return PlannedCluster(objects(self.manifests), PROGRAM, scheduler_names=SCHEDULER_NAMES)
 
 
 clusters = st.builds(

@@ -14,7 +14,7 @@ from stromboli.core.config.configuration import parse_configuration
 from stromboli.core.plugins.deviceshare import DeviceShare
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
-from stromboli.planner.virtual_cluster import World
+from stromboli.planner.virtual_cluster import PlannedCluster
 from tests.testing.cases.case import BUILT_IN, SCHEDULER_NAMES, flattened, objects, plugin
 from tests.testing.manifests.builders import Manifest, gang, gang_of, node, pod, priority_class
 from tests.testing.manifests.shared_devices import (
@@ -77,11 +77,11 @@ def program_of(policy: str, *, actions: str = "enqueue, allocate, preempt") -> P
     return Program(parse_configuration(conf, BUILT_IN), BUILT_IN)
 
 
-def world_of(program: Program, *manifests: Any) -> World:
-    return World(objects(flattened(manifests)), program, scheduler_names=SCHEDULER_NAMES)
+def world_of(program: Program, *manifests: Any) -> PlannedCluster:
+    return PlannedCluster(objects(flattened(manifests)), program, scheduler_names=SCHEDULER_NAMES)
 
 
-def check_devices(world: World) -> None:
+def check_devices(world: PlannedCluster) -> None:
     """Count by hand what pods on nodes say they have."""
     for place, claims in world.snapshot().device_claims.items():
         memory, cores, users = defaultdict[str, int](int), defaultdict[str, int](int), defaultdict[str, int](int)

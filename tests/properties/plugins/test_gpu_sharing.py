@@ -20,7 +20,7 @@ from stromboli.core.plugins.gpusharing import GpuSharing
 from stromboli.core.plugins.gpusharing.rules import Columns
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
-from stromboli.planner.virtual_cluster import World
+from stromboli.planner.virtual_cluster import PlannedCluster
 from tests.testing.cases.case import BUILT_IN, SCHEDULER_NAMES, flattened, objects, plugin
 from tests.testing.manifests.builders import Manifest, gang, gang_of, pod, priority_class
 from tests.testing.manifests.fractional_gpus import gpus, member, memory, part, reservation, sharing
@@ -67,11 +67,11 @@ def program_of(policy: str, *, actions: str = "enqueue, allocate, preempt") -> P
     return Program(parse_configuration(conf, BUILT_IN), BUILT_IN)
 
 
-def world_of(program: Program, *manifests: Any) -> World:
-    return World(objects(flattened(manifests)), program, scheduler_names=SCHEDULER_NAMES)
+def world_of(program: Program, *manifests: Any) -> PlannedCluster:
+    return PlannedCluster(objects(flattened(manifests)), program, scheduler_names=SCHEDULER_NAMES)
 
 
-def check_gpus(world: World, numbers: list[Any]) -> None:
+def check_gpus(world: PlannedCluster, numbers: list[Any]) -> None:
     """Count by hand what pods on nodes have."""
     sizes = {name: (each, size or 0) for name, (each, size, _) in zip("abc", numbers, strict=False)}
     used, whole = defaultdict[tuple[str, str], int](int), defaultdict[str, int](int)

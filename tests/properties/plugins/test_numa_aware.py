@@ -25,7 +25,7 @@ from stromboli.core.model.nodes.table import Node, NodeTable
 from stromboli.core.plugins.numa_aware.assignment import CpuAssigner
 from stromboli.core.plugins.numa_aware.states import NumaStates
 from stromboli.core.session.program import Program
-from stromboli.planner.virtual_cluster import World
+from stromboli.planner.virtual_cluster import PlannedCluster
 from tests.testing.cases.case import BUILT_IN, configuration, flattened, objects
 from tests.testing.manifests.builders import Manifest, gang_of, node, pod
 from tests.testing.manifests.numa_nodes import container, exact, topology
@@ -264,7 +264,7 @@ def worlds(draw: st.DrawFn) -> list[Manifest]:
 @given(manifests=worlds())
 def test_nobody_shares_processors(manifests: list[Manifest]) -> None:
     program = Program(parse_configuration(CONF, BUILT_IN), BUILT_IN)
-    world = World(objects(manifests), program)
+    world = PlannedCluster(objects(manifests), program)
     taken: dict[str, CpuSet] = defaultdict(int)
     facts = {known.name: known.processors for known in world.snapshot().nodes.nodes}
     for _ in range(3):

@@ -11,7 +11,7 @@ from stromboli.core.model.tasks.task import Task
 from stromboli.core.plugins.task_topology.buckets import buckets_of, size_of
 from stromboli.core.plugins.task_topology.rules import AFFINITY, ANTI_AFFINITY, TASK_ORDER, Rules, rules_of
 from stromboli.core.session.program import Program
-from stromboli.planner.virtual_cluster import World
+from stromboli.planner.virtual_cluster import PlannedCluster
 from tests.testing.cases.case import BUILT_IN, Case, configuration, flattened, objects
 from tests.testing.manifests.builders import Manifest, gang_of, node, pod
 from tests.testing.random_clusters.effort import examples
@@ -64,7 +64,7 @@ def by_the_book(tasks: list[Task], rules: Rules, ledger: Ledger) -> list[list[Ta
 @given(given_members=members, stated=notes)
 def test_buckets_are_filled_by_the_book(given_members: list[tuple[str, int, str]], stated: dict[str, str]) -> None:
     program = Program(parse_configuration(CONF, BUILT_IN), BUILT_IN)
-    world = World(objects(flattened([node("a", 40), node("b", 40), crew(given_members, stated)])), program)
+    world = PlannedCluster(objects(flattened([node("a", 40), node("b", 40), crew(given_members, stated)])), program)
     ledger = Ledger(world.snapshot())
     job, rules = ledger.jobs["default/gang"], rules_of(stated, ROLES)
     concerned = [task for task in job.tasks.values() if rules.are_about(task.role)]

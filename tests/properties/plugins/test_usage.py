@@ -11,7 +11,7 @@ from stromboli.core.config.configuration import parse_configuration
 from stromboli.core.model.resources.resources import CPU, MEMORY
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
-from stromboli.planner.virtual_cluster import World
+from stromboli.planner.virtual_cluster import PlannedCluster
 from tests.properties.placement.test_batching import chosen_rows, steps
 from tests.testing.cases.case import BUILT_IN, configuration, flattened, objects, plugin
 from tests.testing.manifests.builders import Manifest, gang, node, running
@@ -57,7 +57,7 @@ def measured_worlds(draw: st.DrawFn) -> list[Manifest]:
 def session_of(world: list[Manifest], estimator: dict[str, Any]) -> Session:
     conf = configuration("predicates", plugin("usage", {"estimator": estimator} if estimator else None))
     program = Program(parse_configuration(conf, BUILT_IN), BUILT_IN)
-    return Session(World(objects(world), program).snapshot(), program)
+    return Session(PlannedCluster(objects(world), program).snapshot(), program)
 
 
 @examples(40)

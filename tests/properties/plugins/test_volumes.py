@@ -15,7 +15,7 @@ from stromboli.cluster.audit.auditor import audit
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.volumes.volumes import NO_NEEDS
 from stromboli.core.session.session import Session
-from stromboli.planner.virtual_cluster import World
+from stromboli.planner.virtual_cluster import PlannedCluster
 from tests.testing.cases.case import configuration, flattened, objects
 from tests.testing.manifests.builders import Manifest, gang_of, node, pod
 from tests.testing.manifests.storage import (
@@ -79,8 +79,8 @@ class Drawn:
             told.append(gang_of(*pods, name=f"job{place}"))
         self.manifests = list(flattened(told))
 
-    def world(self) -> World:
-        return World(objects(self.manifests), PROGRAM, scheduler_names=SCHEDULER_NAMES)
+    def world(self) -> PlannedCluster:
+        return PlannedCluster(objects(self.manifests), PROGRAM, scheduler_names=SCHEDULER_NAMES)
 
 
 worlds = st.builds(Drawn, claims, volumes, stores, limits, jobs)
@@ -129,7 +129,7 @@ def _check_storage(drawn: Drawn, chosen: Sequence[tuple[str, str, str]]) -> None
     assert all(amount <= (drawn.stores[LETTERS.index(place)] or 0) for place, amount in spent.items())
 
 
-def _check_limits_and_exclusive_claims(drawn: Drawn, world: World) -> None:
+def _check_limits_and_exclusive_claims(drawn: Drawn, world: PlannedCluster) -> None:
     attached: dict[str, set[str]] = {letter: set() for letter in LETTERS}
     users: Counter[str] = Counter()
     for each in world._cluster.pods():

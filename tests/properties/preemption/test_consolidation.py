@@ -20,7 +20,7 @@ from stromboli.core.plugins import PLUGINS
 from stromboli.core.session.decision_records import DecisionRecords
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
-from stromboli.planner.virtual_cluster import World
+from stromboli.planner.virtual_cluster import PlannedCluster
 from tests.testing.cases.case import BUILT_IN, configuration, objects
 from tests.testing.cases.recreated_pods import cycle_with_recreated_pods
 from tests.testing.manifests.builders import Manifest, budget, gang_of, node, pod, priority_class, queue
@@ -83,8 +83,8 @@ def _job(draw: st.DrawFn, name: str, members: list[Manifest], minimum: int, *, p
     return gang_of(*members, name=name, minimum=minimum, queue=queue_name, priority=priority, phase=phase)
 
 
-def world_of(cluster: Cluster) -> World:
-    return World(objects(cluster.manifests), Program(parse_configuration(CONF, BUILT_IN), BUILT_IN))
+def world_of(cluster: Cluster) -> PlannedCluster:
+    return PlannedCluster(objects(cluster.manifests), Program(parse_configuration(CONF, BUILT_IN), BUILT_IN))
 
 
 def decided(cluster: Cluster) -> Session:

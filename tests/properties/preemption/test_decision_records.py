@@ -12,7 +12,7 @@ from stromboli.core.session.decision_records import DecisionRecords
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.planner.evictions import accounts_of
-from stromboli.planner.virtual_cluster import World
+from stromboli.planner.virtual_cluster import PlannedCluster
 from tests.properties.preemption.test_victims import Contest, contests
 from tests.testing.cases.case import BUILT_IN, configuration, flattened, objects, plugin
 from tests.testing.manifests.builders import gang, nodes, priority_class, running
@@ -47,7 +47,7 @@ def decided(session: Session) -> object:
 @given(CONTESTS)
 def test_asking_for_accounts_changes_no_decision(contest: Contest) -> None:
     program, given_objects = program_of(contest.conf), objects(contest.manifests)
-    silent, telling = World(given_objects, program), World(given_objects, program)
+    silent, telling = PlannedCluster(given_objects, program), PlannedCluster(given_objects, program)
     for _ in range(2):
         assert decided(telling.run_cycle(DecisionRecords())) == decided(silent.run_cycle())
 
@@ -55,7 +55,7 @@ def test_asking_for_accounts_changes_no_decision(contest: Contest) -> None:
 @examples(50)
 @given(CONTESTS)
 def test_every_eviction_has_a_claimant_a_right_and_nobody_twice(contest: Contest) -> None:
-    session = World(objects(contest.manifests), program_of(contest.conf)).run_cycle(DecisionRecords())
+    session = PlannedCluster(objects(contest.manifests), program_of(contest.conf)).run_cycle(DecisionRecords())
     evicted = {each.task.key for each in session.decisions.evictions}
     accounts = accounts_of(session)
     assert accounts.keys() == evicted
@@ -71,7 +71,7 @@ def test_every_eviction_has_a_claimant_a_right_and_nobody_twice(contest: Contest
 @examples(50)
 @given(CONTESTS)
 def test_every_refused_claim_names_a_rule(contest: Contest) -> None:
-    session = World(objects(contest.manifests), program_of(contest.conf)).run_cycle(DecisionRecords())
+    session = PlannedCluster(objects(contest.manifests), program_of(contest.conf)).run_cycle(DecisionRecords())
     assert session.accounts is not None
     for refusals in session.accounts.refusals.values():
         for refusal in refusals:
@@ -81,11 +81,11 @@ def test_every_refused_claim_names_a_rule(contest: Contest) -> None:
 
 def test_who_does_not_ask_is_told_nothing_and_keeps_nothing() -> None:
     program = program_of(PREEMPT)
-    session = World(objects(flattened(FULL)), program).run_cycle()
+    session = PlannedCluster(objects(flattened(FULL)), program).run_cycle()
     assert session.decisions.evictions
     assert (session.accounts, session.eviction_notes) == (None, {})
     gone = weakref.ref(session)
     del session
-    World(objects(flattened(nodes(1, 1))), program).run_cycle()
+    PlannedCluster(objects(flattened(nodes(1, 1))), program).run_cycle()
     gc.collect()
     assert gone() is None, "the next cycle leaves nothing of the last one"

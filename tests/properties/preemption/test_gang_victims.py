@@ -19,7 +19,7 @@ from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.plugins import PLUGINS
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
-from stromboli.planner.virtual_cluster import World
+from stromboli.planner.virtual_cluster import PlannedCluster
 from tests.properties.preemption.test_victims import Contest, contests
 from tests.testing.cases.case import configuration, objects, plugin
 from tests.testing.cases.probe_plugins import HalvesPlugin
@@ -57,7 +57,7 @@ def gang_contests(draw: st.DrawFn) -> Contest:
 def decided(contest: Contest) -> tuple[Snapshot, Session]:
     """A cycle, and how things stood before it."""
     program = Program(parse_configuration(contest.conf, REGISTRY), REGISTRY)
-    world = World(objects(contest.manifests), program)
+    world = PlannedCluster(objects(contest.manifests), program)
     return world.snapshot(), world.decide()
 
 
@@ -183,6 +183,6 @@ def _in_one_half(manifest: Manifest) -> Manifest:
 @given(gang_contests())
 def test_it_comes_to_rest(contest: Contest) -> None:
     """Whoever is evicted comes back and waits; after some cycles nobody is evicted any more."""
-    world = World(objects(contest.manifests), Program(parse_configuration(contest.conf, REGISTRY), REGISTRY))
+    world = PlannedCluster(objects(contest.manifests), Program(parse_configuration(contest.conf, REGISTRY), REGISTRY))
     evicted = [len(cycle_with_recreated_pods(world, cycle).decisions.evictions) for cycle in range(30)]
     assert not any(evicted[-10:]), f"evictions by cycle: {evicted}"

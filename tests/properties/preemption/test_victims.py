@@ -15,7 +15,7 @@ from stromboli.core.model.jobs.job import role_ready
 from stromboli.core.model.resources.resources import CPU
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
-from stromboli.planner.virtual_cluster import World
+from stromboli.planner.virtual_cluster import PlannedCluster
 from tests.testing.cases.case import BUILT_IN, configuration, objects, plugin
 from tests.testing.cases.recreated_pods import cycle_with_recreated_pods
 from tests.testing.manifests.builders import Manifest, gang_of, manifest, node, pod, priority_class, queue
@@ -116,8 +116,8 @@ def _budget(label: str, allowed: int) -> Manifest:
     )
 
 
-def world_of(contest: Contest) -> World:
-    return World(objects(contest.manifests), Program(parse_configuration(contest.conf, BUILT_IN), BUILT_IN))
+def world_of(contest: Contest) -> PlannedCluster:
+    return PlannedCluster(objects(contest.manifests), Program(parse_configuration(contest.conf, BUILT_IN), BUILT_IN))
 
 
 def decided(contest: Contest) -> tuple[Session, dict[str, int]]:

@@ -13,7 +13,7 @@ from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.kube.objects.shards import NodeShard, NodeShardSpec
 from stromboli.planner.plan import make_plan
-from stromboli.planner.virtual_cluster import World
+from stromboli.planner.virtual_cluster import PlannedCluster
 from tests.properties.placement.test_batching import chosen_rows, crowded, steps, weightings
 from tests.testing.random_clusters.effort import examples
 from tests.testing.random_clusters.engine import SCHEDULER_NAMES, program_of
@@ -39,7 +39,7 @@ def with_shard(objects: Sequence[kube.KubeObject], share: int) -> tuple[list[kub
 
 
 def session_in(objects: Sequence[kube.KubeObject], program: Program, mode: ShardMode) -> Session:
-    world = World(objects, program, scheduler_names=SCHEDULER_NAMES, shard=ShardChoice(mode, OURS))
+    world = PlannedCluster(objects, program, scheduler_names=SCHEDULER_NAMES, shard=ShardChoice(mode, OURS))
     return Session(world.snapshot(), program)
 
 

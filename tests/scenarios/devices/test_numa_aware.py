@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stromboli.planner.plan import Plan
+from stromboli.planner.plan import SchedulingPlan
 from tests.testing.cases.case import Case, configuration, plugin
 from tests.testing.manifests.builders import foreign, gang_of, node, pod, priority_class, running
 from tests.testing.manifests.numa_nodes import (
@@ -230,7 +230,7 @@ def test_numa_aware(case: Case) -> None:
     case.check()
 
 
-def carried(plan: Plan, key: str) -> list[str]:
+def carried(plan: SchedulingPlan, key: str) -> list[str]:
     """What travels with the bindings of the last cycle."""
     binds = [bind for statement in plan.session.decisions.binds for bind in statement]
     return [bind.annotations.get(key, "") for bind in sorted(binds, key=lambda bind: bind.key)]

@@ -9,7 +9,7 @@ from stromboli.core.plugins import PLUGINS
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.kube.objects.kinds import KubeObject, decode
-from stromboli.planner.virtual_cluster import World
+from stromboli.planner.virtual_cluster import PlannedCluster
 
 
 class Notebook(Action):
@@ -47,7 +47,7 @@ def _session(*documents: dict[str, Any]) -> Session:
     objects: list[KubeObject] = [decode(document) for document in documents]  # type: ignore[misc]
     registry = Registry(PLUGINS, (Notebook,))
     program = Program(parse_configuration("actions: notebook\ntiers:\n- plugins:\n  - name: gang", registry), registry)
-    return World(objects, program).decide()
+    return PlannedCluster(objects, program).decide()
 
 
 def test_totals_and_revocable_nodes() -> None:

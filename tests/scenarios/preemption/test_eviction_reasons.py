@@ -10,7 +10,7 @@ import pytest
 from stromboli.core.config.plugin import Plugin, Victims
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.session.decision_records import EvictionRecord, RuleObjection
-from stromboli.planner.plan import Plan
+from stromboli.planner.plan import SchedulingPlan
 from tests.testing.cases.case import Case, configuration, plugin
 from tests.testing.cases.probe_plugins import probe
 from tests.testing.manifests.builders import (
@@ -90,7 +90,7 @@ def short(key: str) -> str:
     return key.removeprefix("default/")
 
 
-def parts_of(plan: Plan) -> dict[str, Any]:
+def parts_of(plan: SchedulingPlan) -> dict[str, Any]:
     accounts = {short(account.pod): account for account in plan.accounts}
     first = next(iter(accounts.values()), None)
     refusals = [refusal for told in plan.refusals.values() for refusal in told]

@@ -16,7 +16,7 @@ from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.plugins import PLUGINS
 from stromboli.core.session.program import Program
-from stromboli.planner.virtual_cluster import World
+from stromboli.planner.virtual_cluster import PlannedCluster
 from tests.testing.cases.case import configuration, flattened, objects, plugin
 from tests.testing.cases.recreated_pods import cycle_with_recreated_pods
 from tests.testing.manifests.builders import Manifest, gang, nodes, priority_class, queue, running
@@ -125,7 +125,7 @@ STORIES = [
 
 
 def played(story: Story) -> list[str]:
-    world = World(objects(story.manifests()), story.program)
+    world = PlannedCluster(objects(story.manifests()), story.program)
     evicted = []
     for cycle in range(len(story.evicted)):
         session = cycle_with_recreated_pods(world, cycle)

@@ -16,7 +16,7 @@ from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.planner.domain_searches import search_as_plain
 from stromboli.planner.explanation import explain_job
-from stromboli.planner.virtual_cluster import World
+from stromboli.planner.virtual_cluster import PlannedCluster
 from tests.testing.cases.case import BUILT_IN, Case, configuration, objects
 from tests.testing.manifests.builders import gang, gang_of, nodes, pod, queue, running
 from tests.testing.manifests.hypernodes import (
@@ -244,7 +244,7 @@ def test_waiting_job_reports_reason_without_accounts(
     name: str, world: list[Any], conf: str, codes: list[str], detail: str | None
 ) -> None:
     program = Program(parse_configuration(conf, BUILT_IN), BUILT_IN)
-    session = Session(World(objects(Case(name, *world, binds="").manifests), program).snapshot(), program)
+    session = Session(PlannedCluster(objects(Case(name, *world, binds="").manifests), program).snapshot(), program)
     session.run()
     status = session.statuses["default/gang"]
     assert list(dict.fromkeys(reason.code.value for reason in status.reasons)) == codes

@@ -16,7 +16,7 @@ from stromboli.core.config.registry import Registry
 from stromboli.core.plugins import PLUGINS
 from stromboli.core.session.program import Program
 from stromboli.kube.objects.kinds import KubeObject, Unknown, decode
-from stromboli.planner.plan import Plan, make_plan
+from stromboli.planner.plan import SchedulingPlan, make_plan
 from tests.testing.manifests.builders import Manifest
 
 Extension = type[Plugin] | type[Action]
@@ -109,7 +109,7 @@ class Case:
     def __str__(self) -> str:
         return self.name
 
-    def plan(self, conf: str | None = None) -> Plan:
+    def plan(self, conf: str | None = None) -> SchedulingPlan:
         """The plan, as `stromboli plan` makes it; with another configuration, if one is given."""
         registry = Registry(PLUGINS, [*ACTIONS, *self.extensions]) if self.extensions else BUILT_IN
         program = Program(parse_configuration(conf or self.conf, registry), registry)
@@ -121,7 +121,7 @@ class Case:
         twin.manifests = self.manifests[::-1]
         return twin
 
-    def binds(self, plan: Plan) -> str:
+    def binds(self, plan: SchedulingPlan) -> str:
         return "".join(_letter(plan, key_of(pod)) for pod in self.manifests if _is_unbound_pod(pod))
 
     def check(self) -> None:
@@ -155,20 +155,20 @@ def _is_unbound_pod(document: Manifest) -> bool:
     return document["kind"] == "Pod" and "nodeName" not in document["spec"]
 
 
-def _letter(plan: Plan, key: str) -> str:
+def _letter(plan: SchedulingPlan, key: str) -> str:
     if key in plan.binds:
         return plan.binds[key]
     return plan.pipelined[key].upper() if key in plan.pipelined else "-"
 
 
-def _of_groups(plan: Plan, wanted: Mapping[str, Any] | None, fact: str) -> dict[str, Any]:
+def _of_groups(plan: SchedulingPlan, wanted: Mapping[str, Any] | None, fact: str) -> dict[str, Any]:
     """A fact of the named groups, by name; their namespace is `default` unless the name has one."""
     keys = {name: name if "/" in name else f"default/{name}" for name in wanted or ()}
     facts = {name: getattr(plan.groups[key], fact) if key in plan.groups else None for name, key in keys.items()}
     return {name: list(found) if isinstance(found, tuple) else found for name, found in facts.items()}
 
 
-def story(plan: Plan) -> str:
+def story(plan: SchedulingPlan) -> str:
     """The decisions and the reasons of waiting jobs, for the message of a failed assertion."""
     lines = ["", "What was decided:"]
     lines += [f"  cycle {number}: {cycle}" for number, cycle in enumerate(plan.cycles, start=1)]

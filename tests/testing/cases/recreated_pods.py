@@ -6,10 +6,10 @@ import msgspec
 
 from stromboli import kube
 from stromboli.core.session.session import Session
-from stromboli.planner.virtual_cluster import World
+from stromboli.planner.virtual_cluster import PlannedCluster
 
 
-def cycle_with_recreated_pods(world: World, number: int) -> Session:
+def cycle_with_recreated_pods(world: PlannedCluster, number: int) -> Session:
     """One cycle; its victims are recreated at once. The number distinguishes the new pods from the old ones."""
     session = world.decide()
     back = [world._cluster.pod(eviction.task.uid) for eviction in session.decisions.evictions]

@@ -9,7 +9,7 @@ from stromboli.cli.options.shards import parse_selector
 from stromboli.core.config.configuration import parse_configuration
 from stromboli.core.model.nodes.shards import ShardChoice, ShardMode
 from stromboli.core.session.program import Program
-from stromboli.planner.plan import Plan, make_plan
+from stromboli.planner.plan import SchedulingPlan, make_plan
 from tests.testing.cases.case import BUILT_IN, SCHEDULER_NAMES, Case, objects
 from tests.testing.manifests.builders import Manifest, given, manifest
 
@@ -30,7 +30,7 @@ class Sharded(Case):
         super().__init__(name, *world, **more)
         self.choice = ShardChoice(ShardMode(mode), shard, parse_selector(selector) if selector else None)
 
-    def plan(self, conf: str | None = None) -> Plan:
+    def plan(self, conf: str | None = None) -> SchedulingPlan:
         program = Program(parse_configuration(conf or self.conf, BUILT_IN), BUILT_IN)
         return make_plan(
             objects(self.manifests), program, cycles=self.cycles, scheduler_names=SCHEDULER_NAMES, shard=self.choice

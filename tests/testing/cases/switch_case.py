@@ -7,7 +7,7 @@ from typing import Any
 
 from stromboli.core.config.extension_points import BY_NAME
 from stromboli.core.config.plugin import Plugin
-from stromboli.planner.plan import Plan
+from stromboli.planner.plan import SchedulingPlan
 from tests.testing.cases.case import Case, configuration, plugin
 from tests.testing.cases.probe_actions import PROBE_ACTIONS
 
@@ -51,10 +51,10 @@ class Row:
         return self.case.binds(plan) + evicted(plan) + annotated(plan)
 
 
-def evicted(plan: Plan) -> str:
+def evicted(plan: SchedulingPlan) -> str:
     return "".join(f",evicts:{key.partition('/')[2]}" for key in plan.evictions)
 
 
-def annotated(plan: Plan) -> str:
+def annotated(plan: SchedulingPlan) -> str:
     binds = (bind for statement in plan.session.decisions.binds for bind in statement)
     return "".join(f",{key}:{value}" for bind in binds for key, value in bind.annotations.items())

@@ -8,7 +8,7 @@ from typing import Any
 
 from stromboli.core.config.configuration import parse_configuration
 from stromboli.core.session.program import Program
-from stromboli.planner.virtual_cluster import World
+from stromboli.planner.virtual_cluster import PlannedCluster
 from tests.testing.cases.case import BUILT_IN, SCHEDULER_NAMES, Case, configuration, objects, plugin
 from tests.testing.manifests.builders import Manifest, manifest, node
 
@@ -90,7 +90,7 @@ def device_config(text: str, name: str = "volcano-vgpu-device-config", namespace
 def bind_annotations_of(case: Case, conf: str | None = None) -> dict[str, Mapping[str, str]]:
     """By name of the pod, what travels with its binding, over all cycles of the case."""
     program = Program(parse_configuration(conf or case.conf, BUILT_IN), BUILT_IN)
-    world = World(objects(case.manifests), program, scheduler_names=SCHEDULER_NAMES)
+    world = PlannedCluster(objects(case.manifests), program, scheduler_names=SCHEDULER_NAMES)
     found: dict[str, Mapping[str, str]] = {}
     for _ in range(case.cycles):
         for statement in world.run_cycle().decisions.binds:

@@ -13,8 +13,8 @@ from stromboli.core.plugins import PLUGINS
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.kube import KubeObject
-from stromboli.planner.plan import Plan, make_plan
-from stromboli.planner.virtual_cluster import World
+from stromboli.planner.plan import SchedulingPlan, make_plan
+from stromboli.planner.virtual_cluster import PlannedCluster
 
 SCHEDULER_NAMES = ("stromboli", "volcano")
 
@@ -35,8 +35,8 @@ def default_program() -> Program:
     return program_of()
 
 
-def world_of(objects: Iterable[KubeObject], program: Program | None = None) -> World:
-    return World(objects, program or default_program(), scheduler_names=SCHEDULER_NAMES)
+def world_of(objects: Iterable[KubeObject], program: Program | None = None) -> PlannedCluster:
+    return PlannedCluster(objects, program or default_program(), scheduler_names=SCHEDULER_NAMES)
 
 
 def session_of(objects: Iterable[KubeObject], program: Program | None = None) -> Session:
@@ -45,5 +45,5 @@ def session_of(objects: Iterable[KubeObject], program: Program | None = None) ->
     return Session(world_of(objects, chosen).snapshot(), chosen)
 
 
-def plan_of(objects: Sequence[KubeObject], program: Program | None = None, cycles: int = 1) -> Plan:
+def plan_of(objects: Sequence[KubeObject], program: Program | None = None, cycles: int = 1) -> SchedulingPlan:
     return make_plan(objects, program or default_program(), cycles=cycles, scheduler_names=SCHEDULER_NAMES)

@@ -56,7 +56,7 @@ def test_a_certificate_is_for_the_service_and_the_hosts(tmp_path: Path) -> None:
 
 
 REFUSED: dict[str, tuple[list[str], int, str]] = {
-    "no certificate": ([], 2, "--tls-cert-file is missing; API servers ask over TLS only"),
+    "no certificate": ([], 2, "--tls-cert-file is missing; API servers require TLS"),
     "no key": (["--tls-cert-file=a"], 2, "--tls-private-key-file is missing"),
     "an address": (
         ["--tls-cert-file=a", "--tls-private-key-file=b", "--webhook-address=here"], 2,
@@ -65,7 +65,7 @@ REFUSED: dict[str, tuple[list[str], int, str]] = {
         ["--tls-cert-file=a", "--tls-private-key-file=b", "--webhook-address="], 2, "--webhook-address is empty"),
     "no TLS": (["configuration", "--url=http://hook.example.com"], 2, "begin it with https://"),
     "an authority that is not there": (["configuration", "--ca-file=/nowhere"], 1, "/nowhere: No such file"),
-    "an authority that is none": (["configuration", f"--ca-file={__file__}"], 1, "holds no certificate in PEM"),
+    "an authority that is none": (["configuration", f"--ca-file={__file__}"], 1, "contains no PEM certificate"),
     "a rule": (["--without=gravity"], 2, "'gravity' is not one of"),
     "a folder": (["certificates", "--folder=/dev/null/x"], 1, "Not a directory"),
     "a host": (["certificates", "--folder=/tmp", "--host=ä"], 2, "--host"),

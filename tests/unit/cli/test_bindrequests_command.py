@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from stromboli.cli import main
-from stromboli.cli.text.bindrequests import Changes, Chosen
+from stromboli.cli.text.bindrequests import BindRequestPrinter, Chosen
 from stromboli.kube.client.client import Client
 from stromboli.kube.crds.install import install_crds
 from stromboli.kube.objects.bind_requests import (
@@ -101,10 +101,10 @@ async def test_a_name_that_nobody_has_is_told(kubeconfig: Path) -> None:
     result = await run(kubeconfig, "second", "tenth", "ninth")
     assert result.exit_code == 1
     assert "second" in result.stdout
-    assert "there is no bind request ninth, tenth in any namespace" in result.stderr
+    assert "no bind request ninth, tenth in any namespace" in result.stderr
     elsewhere = await run(kubeconfig, "-n", "nowhere", "second")
     assert (elsewhere.exit_code, elsewhere.stdout) == (1, "")
-    assert "there is no bind request second in namespace nowhere" in elsewhere.stderr
+    assert "no bind request second in namespace nowhere" in elsewhere.stderr
 
 
 async def test_objects(kubeconfig: Path) -> None:
@@ -124,7 +124,7 @@ async def test_a_cluster_without_the_kind_is_told_what_to_install(tmp_path: Path
 
 
 def test_changes_line_up_under_their_header(capsys: pytest.CaptureFixture[str]) -> None:
-    changes = Changes(Chosen(pod_group="ring"), as_json=False)
+    changes = BindRequestPrinter(Chosen(pod_group="ring"), as_json=False)
     for each in REQUESTS:
         changes.apply(each)
     changes.remove(REQUESTS[0])
@@ -135,7 +135,7 @@ def test_changes_line_up_under_their_header(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_changes_as_lines_of_json(capsys: pytest.CaptureFixture[str]) -> None:
-    changes = Changes(Chosen(), as_json=True)
+    changes = BindRequestPrinter(Chosen(), as_json=True)
     changes.apply(REQUESTS[1])
     changes.remove(REQUESTS[1])
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

@@ -50,11 +50,11 @@ def test_a_plan_has_a_line_for_every_eviction_and_for_every_rule_that_stopped_a_
 def test_the_one_who_lost_is_told_who_took_its_room(run: Run) -> None:
     code, text = shown(run, "explain", WORLD, "old")
     assert code == 0
-    assert lines_after(text, "Who took its room") == [
-        "preempt: default/old-task-1 goes from a in favour of default/new; frees cpu 1; default/new-",
-        "task-0 gets its room on a",
+    assert lines_after(text, "Preempted by") == [
+        "preempt: default/old-task-1 is evicted from a for default/new; frees cpu 1; default/new-task-0",
+        "is nominated to a",
         "allowed by priority (priority 10 < 100), conformance",
-        "stays there: 1 (not-needed): default/old-task-0: there is enough capacity without it",
+        "protected: 1 (not-needed): default/old-task-0: there is enough capacity without it",
         "not on b: not cheaper: 1 pod of priority 100 at least",
     ]
 
@@ -62,14 +62,14 @@ def test_the_one_who_lost_is_told_who_took_its_room(run: Run) -> None:
 def test_the_one_who_gains_is_told_who_makes_room(run: Run) -> None:
     code, text = shown(run, "explain", WORLD, "new")
     assert code == 3
-    assert lines_after(text, "Who makes room for it")[0] == (
-        "preempt: default/old-task-1 goes from a for default/new-task-0 on a; frees cpu 1"
+    assert lines_after(text, "Preempts")[0] == (
+        "preempt: default/old-task-1 is evicted from a for default/new-task-0 on a; frees cpu 1"
     )
 
 
 def test_the_one_who_gets_nothing_is_told_what_stopped_it(run: Run) -> None:
     text = shown(run, "explain", WORLD, "huge")[1]
-    assert lines_after(text, "Why nobody makes room for it") == [
+    assert lines_after(text, "Why preemption failed") == [
         "preempt for default/huge-task-0: PreemptionInsufficient",
         "2 (priority): default/equal-task-0, default/equal-task-1: priority 100 is not below 100",
         "2 (no-node): a, b: 0/2 nodes are available: 2 Insufficient cpu.",
@@ -79,8 +79,8 @@ def test_the_one_who_gets_nothing_is_told_what_stopped_it(run: Run) -> None:
 def test_a_pod_that_is_gone_can_be_asked_about(run: Run) -> None:
     code, text = shown(run, "explain", PLAIN, "lonely")
     assert code == 0
-    assert text.splitlines()[0].endswith("is gone: 1 pod evicted.")
-    assert "preempt: default/lonely goes from a in favour of default/new" in text
+    assert text.splitlines()[0].endswith("was evicted: 1 pod.")
+    assert "preempt: default/lonely is evicted from a for default/new" in text
     report = json.loads(shown(run, "explain", PLAIN, "lonely", "-o", "json")[1])
     assert (report["phase"], report["waiting"], report["evictions"]["lost"][0]["pod"]) == (
         "Evicted", False, "default/lonely",
@@ -98,16 +98,16 @@ def test_programs_read_the_same(run: Run) -> None:
             "action": "preempt",
             "node": "a",
             "frees": {"cpu": "1"},
-            "claimant": "default/new",
-            "claimantQueue": "default",
-            "claimantPod": "default/new-task-0",
-            "claimantNode": "a",
+            "preemptor": "default/new",
+            "preemptorQueue": "default",
+            "preemptorPod": "default/new-task-0",
+            "preemptorNode": "a",
             "allowedBy": [
-                {"plugin": "priority", "right": "priority 10 < 100", "decisive": True},
-                {"plugin": "conformance", "right": "", "decisive": False},
+                {"plugin": "priority", "justification": "priority 10 < 100", "decisive": True},
+                {"plugin": "conformance", "justification": "", "decisive": False},
             ],
             "withGang": False,
-            "spared": [
+            "protected": [
                 {
                     "rule": "not-needed",
                     "why": "there is enough capacity without it",
@@ -119,9 +119,9 @@ def test_programs_read_the_same(run: Run) -> None:
             "note": "",
         }
     ]
-    assert report["refusedClaims"][0]["rules"][1]["rule"] == "no-node"
+    assert report["refusedPreemptions"][0]["rules"][1]["rule"] == "no-node"
     assert report["evictions"]["default/old-task-1"] == (
-        "preempt: default/new-task-0 gets its room on a; frees cpu 1; "
+        "preempt: default/new-task-0 is nominated to a; frees cpu 1; "
         "allowed by priority (priority 10 < 100), conformance"
     )
     explained = json.loads(shown(run, "explain", WORLD, "new", "-o", "json")[1])["evictions"]

@@ -23,7 +23,7 @@ CROWDED = [
 ]  # fmt: skip
 
 WHY = """\
-default/train waits: 0 of 3 pods have a place, and 3 must start together.
+default/train waits: 0 of 3 pods are scheduled, and 3 must start together.
 
   Why
     UntoleratedTaint (change the request): 1 node(s) had untolerated taint {gpu: true}
@@ -35,18 +35,18 @@ default/train waits: 0 of 3 pods have a place, and 3 must start together.
       May change when: a pod ends or is removed; a node is added; a node's labels, taints or
         allocatable change.
 
-  Pods that wait
-    3 pods, each asking for cpu 2
+  Waiting pods
+    3 pods, each requesting cpu 2
       default/train-task-0, default/train-task-1, default/train-task-2
       one could run on 0 of 3 nodes:
         2 Insufficient cpu: a, b (largest free: cpu 1 on a)
         1 node(s) had untolerated taint {gpu: true}: gpu
 
-  Queue research (Open, weight 3); the job has been let in
-    RESOURCE  JOB ASKS  ALLOCATED  DESERVED  CAPABILITY
-    cpu              6          4        10          40
+  Queue research (Open, weight 3); the job is admitted
+    RESOURCE  REQUESTED  ALLOCATED  DESERVED  CAPABILITY
+    cpu               6          4        10          40
 
-  Served before it in the same queue
+  Jobs ahead in the same queue
     JOB            PRIORITY  IN THIS CYCLE
     default/first      1000  2 pods placed
 
@@ -60,7 +60,7 @@ def test_why_a_job_waits(run: Run) -> None:
     shown = result.stdout.splitlines(keepends=True)
     assert (result.exit_code, result.stderr) == (3, "")
     assert "".join(shown[: len(WHY.splitlines())]) == WHY
-    assert [line.split()[:2] for line in shown[len(WHY.splitlines()) :]] == [["or", "ask"], ["or", "add"]]
+    assert [line.split()[:2] for line in shown[len(WHY.splitlines()) :]] == [["or", "request"], ["or", "add"]]
 
 
 def explained(run: Run, manifests: list[Any], job: str) -> dict[str, Any]:
@@ -107,7 +107,7 @@ AWARE = configuration("gang", "predicates", "network-topology-aware")
 PLACED = """\
 default/gang does not wait: it is Running on b ×1, c ×1, d ×1.
 
-  Domains of the network
+  Network domains
     3 pods placed in block-0 (tier 2), score 100.0; no domain of tier 1 had capacity for 3 pods
       rack-0 (tier 1): holds at most 1 of 3 pods
       rack-1, rack-2, rack-3 (tier 1): holds at most 2 of 3 pods
@@ -132,7 +132,9 @@ def test_a_job_that_no_rack_can_hold_may_give_way(run: Run, tmp_path: Path) -> N
     conf.write_text(AWARE)
     result = run("explain", [*network(2, "ab", "cd"), *gang(3, cpu=2, topology=HARD_RACK)], "gang", "--conf", str(conf))
     assert "    NoDomainFits (wait): no domain fits the 3 pods it needs" in result.stdout
-    assert "    or let PodGroup default/gang spread over the network (networkTopology.mode: soft)\n" in result.stdout
+    assert (
+        "    or make the network topology of PodGroup default/gang soft (networkTopology.mode: soft)\n" in result.stdout
+    )
 
 
 def test_a_job_that_runs_with_some_pods_waiting(run: Run) -> None:
@@ -146,7 +148,7 @@ def test_a_job_that_runs_with_some_pods_waiting(run: Run) -> None:
 def test_a_job_that_holds_its_room(run: Run) -> None:
     result = run("explain", [*nodes(4, 1), *running("a", 4, releasing=True), *gang(1, 2)], "gang")
     assert result.exit_code == 3
-    assert "none: it starts once the pods that are being released are gone\n" in result.stdout
+    assert "none: it starts once the terminating pods are gone\n" in result.stdout
 
 
 def test_a_group_of_kubernetes_own_is_found_by_its_name(run: Run) -> None:
@@ -166,7 +168,7 @@ def test_a_group_of_kubernetes_own_is_found_by_its_name(run: Run) -> None:
     ]
     result = run("explain", [*nodes(4, 1), native, *pods], "train")
     assert result.exit_code == 3
-    assert result.output.startswith("default/scheduling.k8s.io:train waits: 0 of 2 pods have a place")
+    assert result.output.startswith("default/scheduling.k8s.io:train waits: 0 of 2 pods are scheduled")
 
 
 def test_a_job_without_pods(run: Run) -> None:
@@ -222,15 +224,15 @@ def test_the_job_that_is_meant(name: str, given: str, job: str, run: Run) -> Non
 def test_a_plain_pod_is_its_own_job(run: Run) -> None:
     report = explained(run, [*nodes(1, 1), pod(4, name="lonely")], "lonely")
     assert (report["waiting"], report["pods"]) == (True, 1)
-    assert report["smallestChange"]["sentence"] == "ask for cpu 1 instead of 4 in pod default/lonely"
+    assert report["smallestChange"]["sentence"] == "request cpu 1 instead of 4 in pod default/lonely"
 
 
 UNKNOWN = [
     ("a slip", NAMED, "trian", "error: no job is called trian; did you mean default/train?\n"),
-    ("two of a name", NAMED, "tune", "error: several jobs are called tune: a/tune, b/tune; give the namespace, too\n"),
+    ("two of a name", NAMED, "tune", "error: several jobs are called tune: a/tune, b/tune; add the namespace\n"),
     ("nothing like it", NAMED, "xyz", "error: no job is called xyz; there are a/tune, b/tune, default/train\n"),
     ("no jobs", nodes(4, 1), "xyz",
-     "error: no job is called xyz: the manifests hold no PodGroup and no pod to schedule\n"),
+     "error: no job is called xyz: the manifests contain no PodGroup and no pod to schedule\n"),
 ]  # fmt: skip
 
 

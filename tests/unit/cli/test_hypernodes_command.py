@@ -58,8 +58,8 @@ def test_what_people_wrote_is_left_alone() -> None:
     result = discover([*NODES, *by_hand], "--keys", "zone")
     assert [document["metadata"]["name"] for document in yaml.safe_load_all(result.stdout)] == ["zone.eu-2"]
     assert result.stderr == (
-        "warning: HyperNodes that people wrote stay as they are: zone.eu-1\n"
-        "warning: HyperNode zone.eu-1 was written by somebody; it stands for the domain of that name\n"
+        "warning: manually created HyperNodes stay unchanged: zone.eu-1\n"
+        "warning: HyperNode zone.eu-1 was created manually; it is used for the domain of that name\n"
     )
 
 

@@ -79,12 +79,12 @@ def test_the_module_is_the_command() -> None:
 
 
 @pytest.mark.parametrize(
-    ("redirection", "problem"), [(">/dev/full", "No space left on device"), (">&-", "the standard output is closed")]
+    ("redirection", "problem"), [(">/dev/full", "No space left on device"), (">&-", "standard output is closed")]
 )
 def test_output_that_cannot_be_written_is_a_sentence(redirection: str, problem: str) -> None:
     line = f"{sys.executable} -m stromboli reasons {redirection}"
     done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (1, f"error: the output cannot be written: {problem}\n")
+    assert (done.returncode, done.stderr) == (1, f"error: cannot write the output: {problem}\n")
 
 
 # -- completion -------------------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ def test_a_terminal_gets_colours_and_lines_that_fit() -> None:
     assert "\x1b[32mRunning" in seen
     assert "\x1b" not in plain
     assert max(len(line) for line in plain.splitlines()) <= 100
-    assert "finetune waits: 0 of 3 pods have a place" in plain
+    assert "finetune waits: 0 of 3 pods are scheduled" in plain
 
 
 def test_a_period_without_end_is_refused() -> None:

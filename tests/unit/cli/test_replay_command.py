@@ -56,14 +56,14 @@ def test_the_same_is_decided_again(tmp_path: Path) -> None:
     result = run("replay", a_dump(tmp_path))
     assert result.exit_code == 0
     assert "team/early" in result.stdout
-    assert result.stdout.endswith("The decisions are those of the dump.\n")
+    assert result.stdout.endswith("The decisions equal those of the dump.\n")
 
 
 def test_another_configuration_decides_otherwise(tmp_path: Path) -> None:
     (tmp_path / "other.conf").write_text(TOGETHER)
     result = run("replay", a_dump(tmp_path), "--conf", str(tmp_path / "other.conf"))
     assert result.exit_code == 4
-    assert "Decided otherwise than in the dump:\n  Pod team/" in result.stdout
+    assert "Differences to the dump:\n  Pod team/" in result.stdout
     assert "recorded: is bound to" in result.stdout
 
 
@@ -81,7 +81,7 @@ def test_a_dump_without_decisions_has_nothing_to_compare(tmp_path: Path) -> None
     result = run("replay", a_dump(tmp_path, decided=False), "--explain")
     assert result.exit_code == 0
     assert "team/large waits" in result.stdout
-    assert result.stdout.endswith("The dump holds no decisions to compare with.\n")
+    assert result.stdout.endswith("The dump contains no decisions to compare.\n")
 
 
 def test_what_cannot_be_used_is_told(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_configuration_that_cannot_be_used_is_told_with_its_place(tmp_path: Pa
 def test_explain_takes_a_dump(tmp_path: Path) -> None:
     result = run("explain", "-f", a_dump(tmp_path), "large")
     assert result.exit_code == 3
-    assert "team/large waits: 0 of 3 pods have a place" in result.stdout
+    assert "team/large waits: 0 of 3 pods are scheduled" in result.stdout
 
 
 def test_plan_takes_a_dump(tmp_path: Path) -> None:

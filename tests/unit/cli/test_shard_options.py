@@ -28,7 +28,7 @@ BUSY = [*network(2, "ab", "cd"), node_shard("west", "bcd"), *running("c", name="
 
 def domains(result: Any) -> dict[str, tuple[int, int, str]]:
     found = json.loads(result.stdout)["domains"]
-    return {each["name"]: (each["ourNodes"], each["freeNodes"], each["free"].get("cpu", "0")) for each in found[1:]}
+    return {each["name"]: (each["shardNodes"], each["freeNodes"], each["free"].get("cpu", "0")) for each in found[1:]}
 
 
 def test_free_for_a_shard_is_what_its_own_nodes_have(run: Run) -> None:
@@ -41,8 +41,8 @@ def test_in_soft_mode_other_nodes_are_free_as_well(run: Run) -> None:
 
 
 def test_without_a_shard_nothing_is_said_about_one(run: Run) -> None:
-    assert "ourNodes" not in run("topology", BUSY, "-o", "json").stdout
-    assert "OUR NODES" in run("topology", BUSY, *WEST).stdout
+    assert "shardNodes" not in run("topology", BUSY, "-o", "json").stdout
+    assert "SHARD NODES" in run("topology", BUSY, *WEST).stdout
 
 
 @pytest.mark.parametrize(("mode", "started"), [("none", 2), ("hard", 1), ("soft", 2)])
@@ -73,4 +73,4 @@ def test_a_dump_knows_which_nodes_were_ours(tmp_path: Path, granted: str, used: 
 @pytest.mark.parametrize("command", ["plan", "topology"])
 def test_a_dump_is_of_its_own_shard(tmp_path: Path, command: str) -> None:
     result = CliRunner().invoke(main, [command, "-f", a_dump(tmp_path, "ab"), *WEST])
-    assert (result.exit_code, "A dump says itself" in result.stderr) == (2, True)
+    assert (result.exit_code, "A dump contains its own shard" in result.stderr) == (2, True)

@@ -64,7 +64,7 @@ def test_who_never_starts_says_why(run: Run) -> None:
 def test_only_those_that_waited_longest_are_shown_of_very_many(run: Run) -> None:
     many = world(*(job(f"job-{n:02}", 1, 4, 1) for n in range(50)))
     lines = run("simulate", many).stdout.splitlines()
-    assert "... those that waited longest; 10 more with -o json" in lines
+    assert "... longest waits only; 10 more with -o json" in lines
     assert [line.split()[0] for line in lines[1:41]] == [f"default/job-{n:02}" for n in range(10, 50)]
 
 

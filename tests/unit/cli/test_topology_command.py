@@ -77,14 +77,14 @@ def test_a_network_that_labels_tell(run: Run) -> None:
 def test_a_topology_whose_labels_nobody_has(run: Run) -> None:
     result = run("topology", [*nodes(2, 2), level_topology("net")], "--topology", "net")
     assert result.exit_code == 0
-    assert result.stdout.endswith("No node has all labels of Topology net.\n")
+    assert result.stdout.endswith("No node has all the labels of Topology net.\n")
     assert "Topology net: no node has all of its labels; nothing is placed by it" in result.stderr
 
 
 def test_a_topology_that_is_not_there(run: Run) -> None:
     result = run("topology", [*in_racks(2, "ab"), level_topology("net")], "--topology", "other")
     assert result.exit_code == 1
-    assert "there is no Topology 'other' that makes sense; there are: net" in result.stderr
+    assert "there is no valid Topology 'other'; valid ones: net" in result.stderr
 
 
 DAEMON = {"ownerReferences": [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "agent"}]}
@@ -139,9 +139,9 @@ def test_faults_are_warnings(run: Run) -> None:
 
 
 def test_a_cluster_of_which_nothing_is_known(run: Run) -> None:
-    assert "No HyperNode describes the network" in run("topology", nodes(1, 2)).stdout
+    assert "There are no HyperNodes" in run("topology", nodes(1, 2)).stdout
     result = run("topology", racks("a"))
-    assert (result.exit_code, "warning: no Node is given" in result.stderr) == (0, True)
+    assert (result.exit_code, "warning: the manifests contain no Node" in result.stderr) == (0, True)
 
 
 def test_what_cannot_be_read_is_a_sentence(run: Run) -> None:

@@ -19,7 +19,7 @@ from stromboli.core.config.registry import Registry
 from stromboli.core.plugins import PLUGINS
 from stromboli.core.session.program import Program
 from stromboli.external.extenders import HttpExtenders
-from stromboli.planner.plan import Plan, make_plan
+from stromboli.planner.plan import SchedulingPlan, make_plan
 from tests.testing.cases.case import SCHEDULER_NAMES, Case, configuration, flattened, objects, plugin
 from tests.testing.kube.certificate_authority import Authority
 from tests.testing.manifests.builders import gang, gang_of, node, nodes, pod, priority_class, queue, running
@@ -73,7 +73,9 @@ class Told:
     def __init__(self, text: str, *world: Any, outside: ExternalServices | None, cycles: int = 1) -> None:
         manifests = list(flattened(world))
         program = Program(parse_configuration(text, REGISTRY), REGISTRY, outside)
-        self.plan: Plan = make_plan(objects(manifests), program, cycles=cycles, scheduler_names=SCHEDULER_NAMES)
+        self.plan: SchedulingPlan = make_plan(
+            objects(manifests), program, cycles=cycles, scheduler_names=SCHEDULER_NAMES
+        )
         self.binds = _letters(self.plan, manifests)
         self.evicts = sorted(key.partition("/")[2] for key in self.plan.evictions)
         self.warnings = self.plan.warnings
@@ -82,7 +84,7 @@ class Told:
         return " ".join(self.plan.groups[f"default/{name}"].reasons)
 
 
-def _letters(plan: Plan, manifests: Any) -> str:
+def _letters(plan: SchedulingPlan, manifests: Any) -> str:
     story = Case("", binds="")
     story.manifests = manifests
     return story.binds(plan)

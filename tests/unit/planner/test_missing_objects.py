@@ -1,32 +1,32 @@
-"""What was left out of the manifests by mistake is told, and nothing else is."""
+"""Warnings about objects that are missing in the manifests."""
 
 from typing import Any
 
 import pytest
 
-from stromboli.planner.missing_objects import oversights
+from stromboli.planner.missing_objects import find_missing_objects
 from tests.testing.cases.case import flattened, objects
 from tests.testing.manifests.builders import foreign, gang, node, pod, priority_class
 
-OTHERS = "without a node {} for scheduler {} and took no part; use --scheduler-name to plan them"
-UNKNOWN = "PriorityClass high is not given, but {} it: its priority is not known; add it"
+OTHERS = "of scheduler {} {} without a node and ignored; schedule them with --scheduler-name"
+UNKNOWN = "PriorityClass high is missing, but {} it: its priority is unknown; add it"
 
 CASES = [
     ("nothing is missing", [gang(2), foreign("a")], []),
-    ("a pod of another scheduler", [pod(schedulerName="mine")], [f"1 pod {OTHERS.format('waits', 'mine')}"]),
-    ("the field was forgotten", [pod(name=name, schedulerName=None) for name in "xy"],
-     [f"2 pods {OTHERS.format('wait', 'default-scheduler')}"]),
-    ("a class that is not given", [gang(1, priority="high")], [UNKNOWN.format("1 object names")]),
-    ("a class that is given", [gang(1, priority="high"), priority_class("high", 5)], []),
-    ("a class that every cluster has", [gang(1, priority="system-node-critical")], []),
+    ("pod of another scheduler", [pod(schedulerName="mine")], [f"1 pod {OTHERS.format('mine', 'is')}"]),
+    ("pods without schedulerName", [pod(name=name, schedulerName=None) for name in "xy"],
+     [f"2 pods {OTHERS.format('default-scheduler', 'are')}"]),
+    ("missing priority class", [gang(1, priority="high")], [UNKNOWN.format("1 object names")]),
+    ("present priority class", [gang(1, priority="high"), priority_class("high", 5)], []),
+    ("priority class of every cluster", [gang(1, priority="system-node-critical")], []),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("world", "told"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_oversights(world: list[Any], told: list[str]) -> None:
-    assert oversights(objects(flattened([node("a"), *world])), ("stromboli", "volcano")) == told
+@pytest.mark.parametrize(("manifests", "warnings"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_missing_objects_are_reported(manifests: list[Any], warnings: list[str]) -> None:
+    assert find_missing_objects(objects(flattened([node("a"), *manifests])), ("stromboli", "volcano")) == warnings
 
 
-def test_a_cluster_without_nodes() -> None:
-    told = oversights(objects(flattened([gang(1)])), ("stromboli", "volcano"))
-    assert told == ["no Node is given, so nothing can be placed; add the nodes to the manifests"]
+def test_cluster_without_nodes_is_reported() -> None:
+    warnings = find_missing_objects(objects(flattened([gang(1)])), ("stromboli", "volcano"))
+    assert warnings == ["the manifests contain no Node, so nothing can be placed; add the nodes"]

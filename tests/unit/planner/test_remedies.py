@@ -10,8 +10,8 @@ from hypothesis import given
 from stromboli import kube
 from stromboli.planner.advice import Advice, advise
 from stromboli.planner.advice_report import advice_as_plain
-from stromboli.planner.changes import Change
-from stromboli.planner.plan import Plan
+from stromboli.planner.changes import ObjectChange
+from stromboli.planner.plan import SchedulingPlan
 from stromboli.planner.trials import Trials
 from tests.testing.cases.case import flattened, objects
 from tests.testing.manifests.builders import (
@@ -178,27 +178,27 @@ STORIES = [
     Story(
         "larger than any node",
         nodes(4, 2), gang(1, cpu=6),
-        smallest="ask for cpu 4 instead of 6 in pod default/gang-task-0",
+        smallest="request cpu 4 instead of 6 in pod default/gang-task-0",
     ),
     Story(
         "a limit stands for the request",
         nodes(4, 2), gang(1, **WITHOUT_REQUEST),
-        smallest="ask for cpu 4 instead of 6 in pod default/gang-task-0",
+        smallest="request cpu 4 instead of 6 in pod default/gang-task-0",
     ),
     Story(
         "what the pod costs besides is not up for discussion",
         nodes(4, 1), gang(1, cpu=4, overhead={"cpu": "1"}),
-        smallest="ask for cpu 3 instead of 4 in pod default/gang-task-0",
+        smallest="request cpu 3 instead of 4 in pod default/gang-task-0",
     ),
     Story(
         "strangers hold the room",
         nodes(4, 1), foreign("a", 3), gang(1, cpu=2),
-        smallest="ask for cpu 1 instead of 2 in pod default/gang-task-0", others=("add-nodes",),
+        smallest="request cpu 1 instead of 2 in pod default/gang-task-0", others=("add-nodes",),
     ),
     Story(
         "those that came after the minimum wait, and all of them ask for less",
         nodes(4, 1), gang(6, minimum=2),
-        smallest="ask for cpu 660m instead of 1 in 6 pods", others=("add-nodes",),
+        smallest="request cpu 660m instead of 1 in 6 pods", others=("add-nodes",),
     ),
     Story(
         "three things are wrong at once",
@@ -210,7 +210,7 @@ STORIES = [
     Story(
         "two things are wrong, and one of them by an amount",
         nodes(8, 2, **GPU_POOL), gang(3, cpu=10),
-        smallest="add a toleration for taint {gpu: true} to 3 pods; ask for cpu 4 instead of 10 in 3 pods",
+        smallest="add a toleration for taint {gpu: true} to 3 pods; request cpu 4 instead of 10 in 3 pods",
     ),
     Story("no pods at all", nodes(4, 1), group("gang", 3), smallest=None),
     Story("no nodes at all", gang(3), smallest=None),
@@ -218,7 +218,7 @@ STORIES = [
 ]  # fmt: skip
 
 
-def advice_on(given: list[kube.KubeObject], job: str, cycles: int = 1) -> tuple[Plan, Advice]:
+def advice_on(given: list[kube.KubeObject], job: str, cycles: int = 1) -> tuple[SchedulingPlan, Advice]:
     plan = plan_of(given, cycles=cycles)
     trials = Trials(given, default_program(), cycles=cycles, scheduler_names=SCHEDULER_NAMES)
     return plan, advise(plan, trials, [job])[0]
@@ -256,7 +256,7 @@ def test_a_search_that_ends_early_tells_the_smallest_that_it_has_seen() -> None:
         trials = Trials(given, default_program(), scheduler_names=SCHEDULER_NAMES, max_work=affordable * len(given))
         remedies = advise(plan_of(given), trials, [JOB])[0].remedies
         sentences.append((remedies.smallest.sentence if remedies.smallest else "", remedies.stopped_early))
-    asked = "ask for cpu {} instead of 9 in pod default/gang-task-0"
+    asked = "request cpu {} instead of 9 in pod default/gang-task-0"
     expected = [("100m", True), ("3", True), ("3700m", True), ("4", False)]
     assert sentences == [(asked.format(amount), early) for amount, early in expected]
 
@@ -271,12 +271,12 @@ def test_objects_are_not_touched() -> None:
 # -- properties -------------------------------------------------------------------------------------------------------
 
 
-def places(plan: Plan, job: str, all_pods: bool) -> bool:
+def places(plan: SchedulingPlan, job: str, all_pods: bool) -> bool:
     group = plan.groups[job]
     return group.has_started and not (all_pods and group.waiting)
 
 
-def proposals(advice: Advice) -> list[Change]:
+def proposals(advice: Advice) -> list[ObjectChange]:
     smallest = advice.remedies.smallest
     return [*([smallest] if smallest else []), *advice.remedies.alternatives]
 

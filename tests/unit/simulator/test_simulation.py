@@ -128,7 +128,7 @@ def test_an_arrival_that_cannot_be_read_is_told() -> None:
     run.run()
     assert list(run.warnings) == [
         "Pod default/a-task-0: metadata.annotations[scheduling.stromboli.dev/arrives-after]: 'noon' is not a duration; "
-        "write one such as 90s, 30m or 1h30m; it counts as not given"
+        "write one such as 90s, 30m or 1h30m; ignored"
     ]
 
 
@@ -162,7 +162,7 @@ def test_an_evicted_pod_that_nobody_looks_after_is_lost() -> None:
     measured = simulate(nodes(4, 1), job("low", 1, 4, 30), urgent(), conf=PREEMPTING)
     story = measured.jobs["default/low"]
     assert (story.evictions, story.lost, story.ended) == (1, 1, None)
-    assert [line.what for line in measured.timeline if line.job == "default/low"] == ["arrives", "starts", "is evicted"]
+    assert [line.what for line in measured.timeline if line.job == "default/low"] == ["arrives", "starts", "evicted"]
 
 
 def test_reclaim_gives_queues_back_what_they_deserve() -> None:
@@ -193,7 +193,7 @@ def test_a_report_says_it_all() -> None:
     assert (report["start"], report["end"]) == ("2026-01-01T00:00:00Z", "2026-01-01T00:20:00Z")
     assert report["jobs"]["default/b"] == {
         "queue": "default", "minMember": 1, "pods": 1, "arrived": "2026-01-01T00:04:00Z",
-        "started": "2026-01-01T00:10:00Z", "ended": "2026-01-01T00:20:00Z", "promised": None, "waited": 360.0,
+        "started": "2026-01-01T00:10:00Z", "ended": "2026-01-01T00:20:00Z", "reserved": None, "waited": 360.0,
         "evictions": 0, "lost": 0, "reasons": [],
     }  # fmt: skip
     assert len(report["utilisation"]["overTime"]) == 24

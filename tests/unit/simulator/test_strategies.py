@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stromboli.simulator.measurements import Measurements
+from stromboli.simulator.measurements import SimulationMeasurements
 from tests.testing.cases.case import configuration
 from tests.testing.manifests.builders import gang_of, node, nodes, pod, priority_class
 from tests.testing.simulations import ARRIVES_AFTER, RUN_TIME, job, minutes, simulate, starts, strategy
@@ -24,7 +24,7 @@ def small(after: int) -> list[Any]:
     return [job(f"small-{n:02}", 1, 1, 25, after=after + 5 * n) for n in range(36)]
 
 
-def used(measured: Measurements, until: int) -> float:
+def used(measured: SimulationMeasurements, until: int) -> float:
     return measured.mean_use(measured.start, measured.start + until * 60)[0]["cpu"]
 
 
@@ -39,15 +39,15 @@ def test_with_one_it_starts_as_if_nobody_had_passed_and_more_is_in_use_meanwhile
     alone = simulate(NODES, BEFORE, LARGE, conf=conf)
     beside = simulate(NODES, BEFORE, LARGE, small(2), conf=conf)
     assert starts(alone)["large"] == starts(beside)["large"] == 90
-    assert minutes(beside.jobs["default/large"].promised) == 90
+    assert minutes(beside.jobs["default/large"].reserved) == 90
     assert used(beside, 90) > used(alone, 90) + 0.15
 
 
 def test_the_time_that_was_promised_first_is_kept() -> None:
     measured = simulate(NODES, BEFORE, LARGE, job("second", 1, 4, 40, after=2), small(3), conf=CONSERVATIVE)
-    promised = {key: minutes(story.promised) for key, story in measured.jobs.items() if story.promised is not None}
-    assert promised["default/large"] == 90
-    assert promised["default/second"] == 120
+    reserved = {key: minutes(story.reserved) for key, story in measured.jobs.items() if story.reserved is not None}
+    assert reserved["default/large"] == 90
+    assert reserved["default/second"] == 120
     assert starts(measured)["second"] == 120
 
 
@@ -56,7 +56,7 @@ def test_a_job_starts_earlier_than_promised_when_others_are_done_early() -> None
     late_node = {**nodes(8, 3)[2]}
     late_node["metadata"] = {**late_node["metadata"], "annotations": {"scheduling.stromboli.dev/arrives-after": "10m"}}
     measured = simulate(NODES, late_node, BEFORE, LARGE, small(2), conf=EASY)
-    assert (minutes(measured.jobs["default/large"].promised), starts(measured)["large"]) == (90, 10)
+    assert (minutes(measured.jobs["default/large"].reserved), starts(measured)["large"]) == (90, 10)
 
 
 def test_the_promised_nodes_are_taken_where_the_usual_choice_leads_nowhere() -> None:

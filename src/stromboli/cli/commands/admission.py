@@ -1,4 +1,4 @@
-"""`stromboli admission`: a webhook that looks at objects before an API server stores them."""
+"""`stromboli admission`: the admission webhook."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Examples:
 \b
 Exit codes:
   0  stopped by a signal
-  1  something that was given cannot be used
+  1  invalid input
   2  wrong usage
 """
 _CONFIGURATION_EPILOG = """\b
@@ -49,73 +49,71 @@ Examples:
 @click.group(epilog=_EPILOG, invoke_without_command=True)
 @connection_options
 @setting(
-    "--tls-cert-file", default="", metavar="FILE", help="The certificate of the webhook; read again when it changes."
+    "--tls-cert-file", default="", metavar="FILE", help="The certificate of the webhook; reloaded when it changes."
 )
 @setting("--tls-private-key-file", default="", metavar="FILE", help="Its key.")
 @setting(
     "--client-ca-file", default="", metavar="FILE",
-    help="Answer only those whose certificate was signed by these. Without it: everybody.",
+    help="Accept only clients with a certificate signed by these authorities. Default: all clients.",
 )  # fmt: skip
-@address("--webhook-address", "127.0.0.1:8443", "Where API servers ask.")
+@address("--webhook-address", "127.0.0.1:8443", "The address of the webhook.")
 @setting(
     "--scheduler-name", "scheduler_names", multiple=True, default=("stromboli", "volcano"), metavar="NAME",
-    help="Look at pods that name this scheduler. May be given several times; the first is for pods that name none.",
+    help="Validate pods with this scheduler name. Repeatable; the first is the default for pods without one.",
 )  # fmt: skip
 @switch(
     "--assign-scheduler", default=True,
-    help="Give pods that name a group or a queue, and no scheduler, to the first of ours.",
+    help="Set the scheduler name of pods that name a group or a queue, and no scheduler.",
 )  # fmt: skip
-@setting("--default-queue", default="default", metavar="NAME", help="The queue of groups that name none.")
+@setting("--default-queue", default="default", metavar="NAME", help="The queue of groups without a queue.")
 @setting(
     "--public-queue", "public_queues", multiple=True, default=("default",), metavar="NAME",
-    help="Everybody may use this queue, and nobody is asked. May be given several times.",
+    help="All users may use this queue, without an access check. Repeatable.",
 )  # fmt: skip
 @setting(
     "--trusted-user", "trusted_users", multiple=True, metavar="NAME",
-    help="This user acts for others, as Kubernetes' own controllers do: no rule about tenants holds for it. May be "
-    "given several times.",
+    help="This user acts for others, as Kubernetes' controllers do, and is exempt from tenant rules. Repeatable.",
 )  # fmt: skip
 @setting(
     "--trusted-group", "trusted_groups", multiple=True, metavar="NAME",
-    help="The same of all users of a group, as it is of system:masters and system:serviceaccounts:kube-system. May be "
-    "given several times.",
+    help="The same for all users of a group, in addition to system:masters and system:serviceaccounts:kube-system. "
+    "Repeatable.",
 )  # fmt: skip
 @setting(
     "--without",
     multiple=True,
     type=click.Choice(CHECKS),
-    help="Leave out a rule about tenants. May be given several times.",
+    help="Disable a tenant rule. Repeatable.",
 )
 @setting(
     "--authorisation-failure", type=click.Choice(["deny", "allow"]), default="deny",
-    help="What holds while the API server does not say who may use a queue.",
+    help="The decision when the access check of a queue fails.",
 )  # fmt: skip
-@setting("--authorisation-ttl", type=DURATION, default="10s", help="How long its answers are remembered.")
+@setting("--authorisation-ttl", type=DURATION, default="10s", help="How long results of access checks are cached.")
 @click.option(
     "--plugin", "plugins", multiple=True, metavar="MODULE:CLASS",
-    help="A plugin of your own for the binder, which looks at pods, too. May be given several times.",
+    help="Your own binder plugin, which validates pods, too. Repeatable.",
 )  # fmt: skip
 @click.option(
     "--plugin-option", "plugin_options", multiple=True, metavar="PLUGIN.OPTION=VALUE",
-    help="An option of a plugin of the binder. May be given several times.",
+    help="An option of a binder plugin. Repeatable.",
 )  # fmt: skip
 @click.option(
     "--without-plugin", "left_out", multiple=True, metavar="PLUGIN",
-    help="Leave out a plugin of the binder. May be given several times.",
+    help="Disable a binder plugin. Repeatable.",
 )  # fmt: skip
-@setting("--concurrency", type=click.IntRange(1, 1024), default=32, help="Requests that are looked at at a time.")
+@setting("--concurrency", type=click.IntRange(1, 1024), default=32, help="Concurrent requests.")
 @setting(
     "--shutdown-delay", type=DURATION, default="5s",
-    help="How long to go on answering when told to stop: API servers hear of it a little later.",
+    help="How long to keep serving after a stop signal, until API servers notice.",
 )  # fmt: skip
-@address("--listen-address", "127.0.0.1:8084", "/metrics; empty for none.")
-@address("--healthz-address", "127.0.0.1:11254", "/healthz, /livez and /readyz; empty for none.")
+@address("--listen-address", "127.0.0.1:8084", "/metrics; empty to disable.")
+@address("--healthz-address", "127.0.0.1:11254", "/healthz, /livez and /readyz; empty to disable.")
 @log_options
 def admission(**options: Any) -> None:
-    """Look at objects before they are stored, as a webhook: refuse what cannot work or is not allowed, and fill in what
-    was not said.
+    """Validate and default objects, as an admission webhook: reject invalid objects and fill in defaults.
 
-    Alone, it answers the API server until stopped. The other commands make what it needs.
+    Without a sub-command it serves the API server until stopped. The sub-commands create its configuration.
     """
     if click.get_current_context().invoked_subcommand is None:
         _serve(options)
@@ -142,11 +140,9 @@ def _settings(options: dict[str, Any]) -> AdmissionSettings:
     for name in ("tls_cert_file", "tls_private_key_file"):
         if not options[name]:
             flag = f"--{name.replace('_', '-')}"
-            raise click.UsageError(
-                f"{flag} is missing; API servers ask over TLS only (see stromboli admission certificates)"
-            )
+            raise click.UsageError(f"{flag} is missing; API servers require TLS (see stromboli admission certificates)")
     if not options["webhook_address"]:
-        raise click.UsageError("--webhook-address is empty; write one like :8443")
+        raise click.UsageError("--webhook-address is empty; use an address such as :8443")
     return AdmissionSettings(
         connect=connector(options["kubeconfig"], options["context"], options["master"]),
         policy=_policy(options),
@@ -185,49 +181,49 @@ def _policy(options: dict[str, Any]) -> AdmissionPolicy:
     )
 
 
-# -- what it needs ----------------------------------------------------------------------------------------------------
+# -- configuration and certificates -----------------------------------------------------------------------------------
 
 
 @admission.command(epilog=_CONFIGURATION_EPILOG)
-@click.option("--url", default="", metavar="URL", help="Where the webhook is, if it is not a service of the cluster.")
+@click.option("--url", default="", metavar="URL", help="The URL of the webhook, if it is not a service of the cluster.")
 @click.option("--service", default="stromboli-admission", show_default=True, metavar="NAME", help="Its service.")
 @click.option(
     "-n", "--namespace", default="stromboli-system", show_default=True, metavar="NAME",
-    help="The namespace of the service; nothing is asked about objects in it.",
+    help="The namespace of the service; objects in it are not validated.",
 )  # fmt: skip
 @click.option("--port", type=click.IntRange(1, 65535), default=443, show_default=True, help="The port of the service.")
-@click.option("--ca-file", default="", metavar="FILE", help="Who signed the certificate of the webhook.")
+@click.option("--ca-file", default="", metavar="FILE", help="The authority that signed the certificate of the webhook.")
 @click.option(
     "--scheduler-name", "scheduler_names", multiple=True, default=("stromboli", "volcano"), metavar="NAME",
-    show_default=True, help="Ask about pods that name this scheduler. May be given several times.",
+    show_default=True, help="Validate pods with this scheduler name. Repeatable.",
 )  # fmt: skip
 @click.option(
     "--validating-failure", type=click.Choice(list(_POLICIES)), default="fail", show_default=True,
-    help="While the webhook does not answer, refuse what it would look at, or let it pass.",
+    help="Reject or allow objects while the webhook is unavailable.",
 )  # fmt: skip
 @click.option(
     "--mutating-failure", type=click.Choice(list(_POLICIES)), default="ignore", show_default=True,
-    help="The same of what it would fill in.",
+    help="The same for defaulting.",
 )  # fmt: skip
 @click.option(
-    "--timeout", type=click.IntRange(1, 30), default=10, show_default=True, help="Seconds that an API server waits."
+    "--timeout", type=click.IntRange(1, 30), default=10, show_default=True, help="Timeout of the API server in seconds."
 )
 @click.option(
     "--spare-namespace", "spared", multiple=True, default=("kube-system",), show_default=True, metavar="NAME",
-    help="Ask nothing about objects in this namespace. May be given several times.",
+    help="Do not validate objects in this namespace. Repeatable.",
 )  # fmt: skip
-@click.option("--name", default="stromboli", show_default=True, metavar="NAME", help="What both objects are called.")
+@click.option("--name", default="stromboli", show_default=True, metavar="NAME", help="The name of both objects.")
 @click.option(
     "-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True,
-    help="Documents one after the other, or one list.",
+    help="A stream of documents, or one list.",
 )  # fmt: skip
 def configuration(**options: Any) -> None:
-    """Print the webhook configurations that tell an API server to ask."""
+    """Print the webhook configurations for the API server."""
     from stromboli.admission.configuration import Webhooks, webhook_documents
     from stromboli.kube.manifests.yaml import dump_documents
 
     if options["url"] and not options["url"].startswith("https://"):
-        raise click.BadParameter("API servers ask over TLS only; begin it with https://", param_hint="--url")
+        raise click.BadParameter("API servers require TLS; begin it with https://", param_hint="--url")
     documents = webhook_documents(
         Webhooks(
             url=options["url"],
@@ -257,12 +253,12 @@ def _authority(file: str) -> bytes:
     except OSError as error:
         raise Failure(f"{file}: {error.strerror}") from error
     if b"-----BEGIN CERTIFICATE-----" not in found:
-        raise Failure(f"{file}: holds no certificate in PEM; name the file of the authority, such as ca.crt")
+        raise Failure(f"{file}: contains no PEM certificate; use the file of the authority, such as ca.crt")
     return found
 
 
 @admission.command(epilog=_CERTIFICATES_EPILOG)
-@click.option("--folder", required=True, metavar="FOLDER", help="Where ca.crt, tls.crt and tls.key are written.")
+@click.option("--folder", required=True, metavar="FOLDER", help="The folder for ca.crt, tls.crt and tls.key.")
 @click.option(
     "--service", default="stromboli-admission", show_default=True, metavar="NAME", help="The service of the webhook."
 )
@@ -272,13 +268,13 @@ def _authority(file: str) -> bytes:
     "hosts",
     multiple=True,
     metavar="HOST",
-    help="A further name or address of it. May be given several times.",
+    help="An additional host name or address. Repeatable.",
 )
-@click.option("--days", type=click.IntRange(1, 3650), default=365, show_default=True, help="How long they hold.")
+@click.option("--days", type=click.IntRange(1, 3650), default=365, show_default=True, help="Validity in days.")
 def certificates(folder: str, service: str, namespace: str, hosts: tuple[str, ...], days: int) -> None:
-    """Make a certificate for the webhook, and the authority that signed it.
+    """Create a certificate for the webhook, and the authority that signed it.
 
-    The key of the authority is thrown away: to renew the certificate, make both again.
+    The key of the authority is discarded: to renew the certificate, create both again.
     """
     from stromboli.local.http.certificates import make_certificates
 
@@ -296,4 +292,4 @@ def certificates(folder: str, service: str, namespace: str, hosts: tuple[str, ..
             path.write_bytes(content)
     except OSError as error:
         raise Failure(f"{error.filename or folder}: {error.strerror}") from error
-    click.echo(f"wrote ca.crt, tls.crt and tls.key to {folder}; they hold for {days} days")
+    click.echo(f"wrote ca.crt, tls.crt and tls.key to {folder}; valid for {days} days")

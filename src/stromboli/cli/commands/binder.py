@@ -1,4 +1,4 @@
-"""`stromboli binder`: carries out bind requests."""
+"""`stromboli binder`: executes bind requests."""
 
 from __future__ import annotations
 
@@ -28,46 +28,46 @@ Examples:
 
 \b
 Signals:
-  TERM, INT  finish the binds that are under way, give the lease back, end
+  TERM, INT  complete the binds in flight, release the lease, exit
 
 \b
 Exit codes:
   0  stopped by a signal
-  1  something that was given cannot be used, or the binder failed
+  1  invalid input, or the binder failed
   2  wrong usage
-  4  leadership was lost
+  4  leadership lost
 """
 
 
 @click.command(epilog=_EPILOG)
 @connection_options
-@setting("--kube-api-qps", type=click.FloatRange(min=0), default=2000.0, help="Requests per second; 0: no limit.")
-@setting("--kube-api-burst", type=click.IntRange(min=0), default=2000, help="Requests at once beyond that.")
-@setting("--request-workers", type=click.IntRange(1, 1024), default=16, help="Bind requests worked on at a time.")
-@setting("--bind-workers", type=click.IntRange(1, 1024), default=64, help="Bindings at a time.")
-@setting("--binds-per-node", type=click.IntRange(1, 1024), default=16, help="Bindings to one node at a time.")
-@setting("--shortest-pause", type=Duration(0.01), default="500ms", help="The pause after a first failed attempt.")
-@setting("--longest-pause", type=Duration(0.01), default="30s", help="Pauses double up to this.")
+@setting("--kube-api-qps", type=click.FloatRange(min=0), default=2000.0, help="API requests per second; 0: no limit.")
+@setting("--kube-api-burst", type=click.IntRange(min=0), default=2000, help="Burst of API requests above that.")
+@setting("--request-workers", type=click.IntRange(1, 1024), default=16, help="Concurrent bind requests.")
+@setting("--bind-workers", type=click.IntRange(1, 1024), default=64, help="Concurrent bindings.")
+@setting("--binds-per-node", type=click.IntRange(1, 1024), default=16, help="Concurrent bindings per node.")
+@setting("--shortest-pause", type=Duration(0.01), default="500ms", help="The backoff after the first failed attempt.")
+@setting("--longest-pause", type=Duration(0.01), default="30s", help="The maximum backoff.")
 @setting("--event-qps", type=click.FloatRange(min=0), default=50.0, help="Events per second; 0: no limit.")
-@setting("--grace-period", type=DURATION, default="10s", help="How long a stop waits for binds under way.")
+@setting("--grace-period", type=DURATION, default="10s", help="How long a stop waits for binds in flight.")
 @click.option(
     "--plugin", "plugins", multiple=True, metavar="MODULE:CLASS",
-    help="A plugin of your own, asked after the others. May be given several times.",
+    help="Your own plugin, called after the others. Repeatable.",
 )  # fmt: skip
 @click.option(
     "--plugin-option", "plugin_options", multiple=True, metavar="PLUGIN.OPTION=VALUE",
-    help="An option of a plugin. May be given several times.",
+    help="An option of a plugin. Repeatable.",
 )  # fmt: skip
 @click.option(
     "--without-plugin", "left_out", multiple=True, metavar="PLUGIN",
-    help="Leave out a plugin. May be given several times.",
+    help="Disable a plugin. Repeatable.",
 )  # fmt: skip
 @election_options("stromboli-binder")
-@address("--listen-address", "127.0.0.1:8082", "/metrics; empty for none.")
-@address("--healthz-address", "127.0.0.1:11253", "/healthz, /livez and /readyz; empty for none.")
+@address("--listen-address", "127.0.0.1:8082", "/metrics; empty to disable.")
+@address("--healthz-address", "127.0.0.1:11253", "/healthz, /livez and /readyz; empty to disable.")
 @log_options
 def binder(**options: Any) -> None:
-    """Carry out the bind requests of schedulers, until stopped. One binder serves all of a cluster."""
+    """Execute the bind requests of schedulers, until stopped. One binder serves the whole cluster."""
     from stromboli.binding.plugins.loading import UnusablePlugin
     from stromboli.binding.process.process import BinderProcess
     from stromboli.observability.endpoints import ListenError
@@ -81,31 +81,33 @@ def binder(**options: Any) -> None:
         raise Failure(error) from error
 
 
-def _settings(given: Mapping[str, Any]) -> BinderSettings:
+def _settings(options: Mapping[str, Any]) -> BinderSettings:
     from stromboli.binding.plugins.built_in import BUILT_IN
     from stromboli.binding.plugins.loading import load_plugins, read_options
     from stromboli.binding.process.process import BinderSettings
     from stromboli.binding.requests.options import BinderOptions
 
-    if given["longest_pause"] < given["shortest_pause"]:
+    if options["longest_pause"] < options["shortest_pause"]:
         raise click.UsageError("--longest-pause must not be shorter than --shortest-pause.")
-    plugins = load_plugins(BUILT_IN, given["plugins"], read_options(given["plugin_options"]), without=given["left_out"])
-    connect = connector(given["kubeconfig"], given["context"], given["master"])
+    plugins = load_plugins(
+        BUILT_IN, options["plugins"], read_options(options["plugin_options"]), without=options["left_out"]
+    )
+    connect = connector(options["kubeconfig"], options["context"], options["master"])
     return BinderSettings(
         connect=connect,
         plugins=plugins,
         options=BinderOptions(
-            request_workers=given["request_workers"],
-            bind_workers=given["bind_workers"],
-            binds_per_node=given["binds_per_node"],
-            shortest_pause=given["shortest_pause"],
-            longest_pause=given["longest_pause"],
-            event_rate=given["event_qps"],
-            grace=given["grace_period"],
+            request_workers=options["request_workers"],
+            bind_workers=options["bind_workers"],
+            binds_per_node=options["binds_per_node"],
+            shortest_pause=options["shortest_pause"],
+            longest_pause=options["longest_pause"],
+            event_rate=options["event_qps"],
+            grace=options["grace_period"],
         ),
-        election=election_of(given, connect().namespace),
-        metrics_address=given["listen_address"],
-        health_address=given["healthz_address"],
-        api_rate=given["kube_api_qps"],
-        api_burst=given["kube_api_burst"],
+        election=election_of(options, connect().namespace),
+        metrics_address=options["listen_address"],
+        health_address=options["healthz_address"],
+        api_rate=options["kube_api_qps"],
+        api_burst=options["kube_api_burst"],
     )

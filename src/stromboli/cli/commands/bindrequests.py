@@ -1,4 +1,4 @@
-"""`stromboli bindrequests`: which decisions are being carried out, how far they have come, and what keeps them."""
+"""`stromboli bindrequests`: the bind requests of a cluster with their progress."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ Examples:
 \b
 Exit codes:
   0  shown, also when there are none
-  1  a name is unknown, something that was given cannot be used, or the cluster does not answer
+  1  unknown name, invalid input, or the cluster is unreachable
   2  wrong usage
 """
 
 
 @click.command(epilog=_EPILOG)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("-n", "--namespace", default="", metavar="NAME", help="Of one namespace; without it of all.")
-@click.option("-l", "--selector", default="", metavar="SELECTOR", help="Only those whose labels match.")
-@click.option("--pod-group", default="", metavar="NAME", help="Only those of one group.")
-@click.option("--node", default="", metavar="NAME", help="Only those that have a pod for this node.")
+@click.option("-n", "--namespace", default="", metavar="NAME", help="One namespace; default: all.")
+@click.option("-l", "--selector", default="", metavar="SELECTOR", help="Only those with matching labels.")
+@click.option("--pod-group", default="", metavar="NAME", help="Only those of one pod group.")
+@click.option("--node", default="", metavar="NAME", help="Only those with a pod for this node.")
 @click.option(
     "--phase",
     "phases",
     multiple=True,
     type=click.Choice(_PHASES),
-    help="Only those in a phase. May be given several times.",
+    help="Only those in a phase. Repeatable.",
 )
-@click.option("--pods", "shows_pods", is_flag=True, help="A line for each pod, with its node and what became of it.")
+@click.option("--pods", "shows_pods", is_flag=True, help="A line for each pod, with its node and outcome.")
 @click.option(
     "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True,
-    help="For people, or the objects themselves.",
+    help="The output format.",
 )  # fmt: skip
-@click.option("-w", "--watch", is_flag=True, help="Go on, and show every change until stopped.")
+@click.option("-w", "--watch", is_flag=True, help="Keep running and show every change.")
 @connection_options
 def bindrequests(
     names: Sequence[str],
@@ -68,10 +68,10 @@ def bindrequests(
     context: str | None,
     master: str | None,
 ) -> None:
-    """Show bind requests: decisions that a binder carries out.
+    """Show bind requests: decisions that a binder executes.
 
-    In request mode the scheduler writes down which pods go to which nodes, one object for all that start together.
-    What is shown is read from the cluster; nothing is changed.
+    In request mode the scheduler writes one object for all pods that start together, with their nodes. The command is
+    read-only.
     """
     from stromboli.cli.text.bindrequests import Chosen
 
@@ -95,12 +95,12 @@ async def _list(connection: Connection, chosen: Chosen, output: str) -> None:
     (echo_objects if output == "json" else echo_requests)(requests, chosen)
     if unknown := chosen.names - {request.metadata.name for request in listing.items}:
         where = f"in namespace {chosen.namespace}" if chosen.namespace else "in any namespace"
-        raise Failure(f"there is no bind request {', '.join(sorted(unknown))} {where}")
+        raise Failure(f"no bind request {', '.join(sorted(unknown))} {where}")
 
 
 async def _watch(connection: Connection, chosen: Chosen, output: str) -> None:
-    """Until a signal; what cannot be listed at all is told at once, and what fails later is tried again."""
-    from stromboli.cli.text.bindrequests import Changes
+    """Watch until a signal. An error of the first list ends the command; later errors are retried."""
+    from stromboli.cli.text.bindrequests import BindRequestPrinter
     from stromboli.kube.client.client import Client
     from stromboli.kube.objects.catalogue import BIND_REQUESTS
     from stromboli.kube.watch.reflector import Reflector
@@ -109,7 +109,7 @@ async def _watch(connection: Connection, chosen: Chosen, output: str) -> None:
     async with Client(connection) as client:
         await _try(client, chosen)
         reflector: Reflector[Any] = Reflector(
-            client, BIND_REQUESTS, Changes(chosen, as_json=output == "json"),
+            client, BIND_REQUESTS, BindRequestPrinter(chosen, as_json=output == "json"),
             namespace=chosen.namespace, label_selector=chosen.selector,
         )  # fmt: skip
         watching = asyncio.ensure_future(reflector.run())
@@ -118,7 +118,7 @@ async def _watch(connection: Connection, chosen: Chosen, output: str) -> None:
 
 
 async def _try(client: Client, chosen: Chosen) -> None:
-    """Whether there is anything to watch."""
+    """Check that bind requests can be listed."""
     from stromboli.kube.client.api_errors import RequestFailed
     from stromboli.kube.objects.catalogue import BIND_REQUESTS
 
@@ -133,5 +133,5 @@ def _failure(error: Exception) -> Failure:
 
     if isinstance(error, ApiError) and error.is_missing:
         remedy = "stromboli manifests --only crds | kubectl apply --server-side -f -"
-        return Failure(f"the cluster does not know BindRequests; install the kinds first: {remedy}")
+        return Failure(f"the cluster has no BindRequests; install the CRDs first: {remedy}")
     return Failure(error)

@@ -1,4 +1,4 @@
-"""`stromboli completion`: the script that teaches a shell to complete the command."""
+"""`stromboli completion`: completion scripts for shells."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Examples:
 def completion(shell: str) -> None:
     """Print a completion script for your shell.
 
-    The script asks the command itself what may come next, so it stays right when stromboli is upgraded.
+    The script calls the command for completions, so it stays correct after upgrades.
     """
     from click.shell_completion import get_completion_class
 
     root = click.get_current_context().find_root()
     found = get_completion_class(shell)
     if found is None:
-        raise click.UsageError(f"The shell {shell} is not known.")
+        raise click.UsageError(f"Unknown shell {shell}.")
     click.echo(found(root.command, {}, "stromboli", "_STROMBOLI_COMPLETE").source())

@@ -1,4 +1,4 @@
-"""`stromboli config`: look at a configuration of the scheduler before a cluster has to live with it."""
+"""`stromboli config`: validate a configuration of the scheduler."""
 
 from __future__ import annotations
 
@@ -21,24 +21,23 @@ if TYPE_CHECKING:
 
 @click.group()
 def config() -> None:
-    """Look at the scheduler's configuration."""
+    """Validate the scheduler's configuration."""
 
 
 @config.command()
 @click.argument("file")
 @click.option(
     "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True,
-    help="For people, or for programs.",
+    help="The output format.",
 )  # fmt: skip
 @click.option(
     "--plugin", "plugins", multiple=True, metavar="MODULE:CLASS",
-    help="A plugin or action of your own that the file may name. May be given several times.",
+    help="Your own plugin or action that the file may name. Repeatable.",
 )  # fmt: skip
 def check(file: str, output: str, plugins: tuple[str, ...]) -> None:
-    """Read a volcano-scheduler.conf, or the ConfigMap that holds it, and say what it means.
+    """Validate a volcano-scheduler.conf, or the ConfigMap that contains it, and print the resulting configuration.
 
-    FILE may be - for the standard input. All mistakes are listed at once, each with its line; the exit
-    code is then 1.
+    FILE may be - for the standard input. All errors are listed at once, each with its line; the exit code is then 1.
     """
     from stromboli.core.config.configuration import ConfigurationError, parse_configuration
 
@@ -54,7 +53,7 @@ def check(file: str, output: str, plugins: tuple[str, ...]) -> None:
 
 
 def _report(error: ConfigurationError, output: str) -> None:
-    """People and logs read the standard error; a program gets the same as JSON besides."""
+    """Print the errors to the standard error and, with -o json, also as JSON to the standard output."""
     if output == "json":
         problems = [{"source": p.source, "line": p.line, "sentence": p.sentence} for p in error.problems]
         click.echo(json.dumps({"valid": False, "problems": problems}, indent=2))
@@ -78,7 +77,7 @@ def _as_json(configuration: Configuration, registry: Registry) -> str:
 
 
 def _metrics(source: MetricsSource | None) -> dict[str, object]:
-    """Who is asked for measurements; a password is nobody's business."""
+    """Return the metrics source, with a redacted password."""
     return {} if source is None else {**asdict(source), "password": "<redacted>" if source.password else ""}
 
 
@@ -98,7 +97,7 @@ def _as_text(configuration: Configuration, registry: Registry) -> str:
 
 
 def _rows(configuration: Configuration, registry: Registry) -> Iterator[tuple[str, ...]]:
-    """A row per plugin. Switches and arguments are shown where they differ from the default."""
+    """Yield a row per plugin, with the switches and arguments that differ from the default."""
     for number, tier in enumerate(configuration.tiers, start=1):
         for option in tier.plugins:
             changed = _changed(option.arguments)

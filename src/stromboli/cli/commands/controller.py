@@ -1,4 +1,4 @@
-"""`stromboli controller`: PodGroups for plain pods, and the state of queues."""
+"""`stromboli controller`: PodGroups for plain pods, and the status of queues."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ Examples:
 \b
 Exit codes:
   0  stopped by a signal
-  1  something that was given cannot be used
+  1  invalid input
   2  wrong usage
-  4  leadership was lost
+  4  leadership lost
 """
 
 LEADERSHIP_LOST = 4
@@ -36,18 +36,23 @@ LEADERSHIP_LOST = 4
 @connection_options
 @setting(
     "--scheduler-name", "scheduler_names", multiple=True, default=("stromboli", "volcano"), metavar="NAME",
-    help="Make groups for pods that name this scheduler. May be given several times.",
+    help="Create groups for pods with this scheduler name. Repeatable.",
 )  # fmt: skip
-@setting("--default-queue", default="default", metavar="NAME", help="The queue of groups that name none; it is made.")
-@address("--healthz-address", "127.0.0.1:11252", "/healthz, /livez and /readyz; empty for none.")
+@setting(
+    "--default-queue",
+    default="default",
+    metavar="NAME",
+    help="The queue of groups without a queue; created if missing.",
+)
+@address("--healthz-address", "127.0.0.1:11252", "/healthz, /livez and /readyz; empty to disable.")
 @setting(
     "--discover-hypernodes", default="", metavar="KEYS",
-    help="Keep HyperNodes up to date with these labels of nodes, as `stromboli hypernodes discover --keys` has them.",
+    help="Maintain HyperNodes from these node labels, as with `stromboli hypernodes discover --keys`.",
 )  # fmt: skip
 @election_options("stromboli-controller")
 @log_options
 def controller(**options: Any) -> None:
-    """Make PodGroups for plain pods and keep the state of queues, until stopped."""
+    """Create PodGroups for plain pods and maintain queue status, until stopped."""
     from stromboli.controllers.process import ControllerSettings, LeadershipLost, run_controllers
     from stromboli.observability.endpoints import ListenError
     from stromboli.observability.logs import set_up_logs

@@ -1,4 +1,4 @@
-"""`stromboli hypernodes`: a description of the network from what nodes say of themselves."""
+"""`stromboli hypernodes`: HyperNodes from node labels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Found: TypeAlias = tuple[list[kube.KubeNode], list[KubeHyperNode]]
 
-#: How often the cluster is looked at again when somebody else writes at the same time.
+#: Attempts after conflicts with concurrent writes.
 _ATTEMPTS = 5
 
 _EPILOG = """\b
@@ -34,7 +34,7 @@ Examples:
 \b
 Exit codes:
   0  proposed, or applied
-  1  something that was given cannot be used, or the cluster does not answer
+  1  invalid input, or the cluster does not answer
   2  wrong usage
 """
 
@@ -47,20 +47,20 @@ def hypernodes() -> None:
 @hypernodes.command(epilog=_EPILOG)
 @click.option(
     "-f", "--filename", "paths", multiple=True, metavar="PATH", type=click.Path(allow_dash=True),
-    help="Manifests with nodes: a file, a folder, or - for the standard input. May be given several times. Without it "
-    "the nodes of a cluster are read.",
+    help="Manifests with nodes: a file, a folder, or - for the standard input. Repeatable. Default: the nodes of the "
+    "cluster.",
 )  # fmt: skip
 @click.option(
     "--keys", default="zone,block,rack", show_default=True, metavar="KEYS",
-    help="Labels of nodes, the outermost first: region, zone, block, rack, host, or any label, as LABEL or TIER=LABEL.",
+    help="Node labels, the outermost first: region, zone, block, rack, host, or any label, as LABEL or TIER=LABEL.",
 )  # fmt: skip
 @click.option(
     "--apply", "applies", is_flag=True,
-    help="Make, change and remove HyperNodes of the cluster instead of printing them. Those that people wrote stay.",
+    help="Create, update and delete HyperNodes of the cluster instead of printing them. Manually created ones stay.",
 )  # fmt: skip
 @click.option(
     "-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True,
-    help="Documents one after the other, or one list.",
+    help="A stream of documents, or one list.",
 )  # fmt: skip
 @connection_options
 def discover(
@@ -72,11 +72,11 @@ def discover(
     context: str | None,
     master: str | None,
 ) -> None:
-    """Propose HyperNodes from labels of nodes, or apply them.
+    """Propose HyperNodes from node labels, or apply them.
 
-    Nodes that have a label in common are in one domain; the labels are given from the outermost on, and each domain
-    lies inside those of the labels before. HyperNodes that discovery made before and that are no more wanted are
-    removed when it is applied; those that people wrote are never touched.
+    Nodes with the same label value are in one domain; labels are listed from the outermost to the innermost, and each
+    domain is inside those of the labels before. With --apply, obsolete HyperNodes of an earlier discovery are deleted;
+    manually created ones are never changed.
     """
     if paths and applies:
         raise click.UsageError("--apply reads the nodes of the cluster itself; leave -f out.")
@@ -89,14 +89,14 @@ def discover(
     elif applies:
         found, changes = asyncio.run(_apply(connector(kubeconfig, context, master), read))
         _warn(found, read, changes)
-        _tell(changes)
+        _report(changes)
     else:
         found = asyncio.run(_ask(connector(kubeconfig, context, master)))
         _echo(found, read, output)
 
 
 def read_keys(text: str, option: str) -> tuple[Key, ...]:
-    """The keys that an option names; none where it is empty."""
+    """Parse the label keys of an option; the empty string has none."""
     from stromboli.controllers.discovery_keys import DiscoveryKeyError, parse_keys
 
     try:
@@ -134,7 +134,7 @@ async def _ask(connect: Callable[[], Connection]) -> Found:
 
 
 async def _apply(connect: Callable[[], Connection], keys: tuple[Key, ...]) -> tuple[Found, Changes]:
-    """What somebody else writes meanwhile is looked at again."""
+    """Apply the changes, and retry after conflicts with concurrent writes."""
     from stromboli.controllers.discovery_changes import write
     from stromboli.kube.client.api_errors import ApiError, RequestFailed
     from stromboli.kube.client.client import Client
@@ -150,7 +150,7 @@ async def _apply(connect: Callable[[], Connection], keys: tuple[Key, ...]) -> tu
                     raise Failure(error) from error
             else:
                 return found, changes
-    raise Failure("HyperNodes are being written all the time by somebody else; try again")
+    raise Failure("conflicts with concurrent writes of HyperNodes; try again")
 
 
 async def _list(client: Client) -> Found:
@@ -164,12 +164,12 @@ async def _list(client: Client) -> Found:
         if not error.is_missing:
             raise
         remedy = "stromboli manifests --only crds | kubectl apply --server-side -f -"
-        raise Failure(f"the cluster does not know HyperNodes; install the kinds first: {remedy}") from error
+        raise Failure(f"the cluster has no HyperNodes; install the CRDs first: {remedy}") from error
 
 
 def _changes(found: Found, keys: tuple[Key, ...]) -> Changes:
-    """What discovery leads to. Where nothing is found, nothing is proposed: nobody wants all domains removed because
-    of a label that was mistyped.
+    """Return the changes of a discovery. No match at all is an error, so that a misspelt label does not delete all
+    domains.
     """
     from stromboli.controllers.discovered_hypernodes import hyper_nodes_of
     from stromboli.controllers.discovery_changes import changes_to
@@ -178,7 +178,7 @@ def _changes(found: Found, keys: tuple[Key, ...]) -> Changes:
     wanted = hyper_nodes_of([node.metadata.labels or {} for node in nodes], keys)
     if not wanted:
         names = ", ".join(key.label for key in keys)
-        raise Failure(f"none of {len(nodes)} nodes has any of the labels {names}; name others with --keys")
+        raise Failure(f"none of {len(nodes)} nodes has any of the labels {names}; choose others with --keys")
     return changes_to(existing, wanted)
 
 
@@ -191,12 +191,12 @@ def _warn(found: Found, keys: tuple[Key, ...], changes: Changes) -> None:
             warn([f"no node has the label {key.label}, so there are no domains of tier {key.tier_name}"])
     others = sorted(each.key for each in existing if not is_discovered(each))
     if others:
-        warn([f"HyperNodes that people wrote stay as they are: {', '.join(others)}"])
-    warn(f"HyperNode {name} was written by somebody; it stands for the domain of that name" for name in changes.taken)
+        warn([f"manually created HyperNodes stay unchanged: {', '.join(others)}"])
+    warn(f"HyperNode {name} was created manually; it is used for the domain of that name" for name in changes.taken)
 
 
 def _echo(found: Found, keys: tuple[Key, ...], output: str) -> None:
-    """All that discovery wants, whether it is there already or not."""
+    """Print all discovered HyperNodes, existing ones included."""
     from stromboli.controllers.discovered_hypernodes import as_manifest
     from stromboli.kube.manifests.yaml import dump_documents
 
@@ -209,10 +209,10 @@ def _echo(found: Found, keys: tuple[Key, ...], output: str) -> None:
         click.echo(dump_documents(documents), nl=False)
 
 
-def _tell(changes: Changes) -> None:
-    told = {"made": changes.made, "changed": changes.changed, "removed": changes.removed}
-    for verb, those in told.items():
+def _report(changes: Changes) -> None:
+    groups = {"made": changes.made, "changed": changes.changed, "removed": changes.removed}
+    for verb, those in groups.items():
         for each in those:
             click.echo(f"HyperNode {each.key} {verb}")
-    counts = [f"{len(those)} {verb}" for verb, those in told.items()]
+    counts = [f"{len(those)} {verb}" for verb, those in groups.items()]
     click.echo(f"{', '.join(counts)}, {len(changes.same)} as they should be.")

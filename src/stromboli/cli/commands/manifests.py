@@ -1,4 +1,4 @@
-"""`stromboli manifests`: everything that belongs into a cluster, as YAML for kubectl."""
+"""`stromboli manifests`: the manifests of an installation, as YAML for kubectl."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Examples:
 \b
 Exit codes:
   0  written
-  1  the configuration cannot be used
+  1  invalid configuration
   2  wrong usage
 """
 
@@ -33,42 +33,42 @@ Exit codes:
 @click.command(epilog=_EPILOG)
 @click.option(
     "-n", "--namespace", default="stromboli-system", show_default=True, metavar="NAME",
-    help="Where the processes live.",
+    help="The namespace of the processes.",
 )  # fmt: skip
-@click.option("--image", default="", metavar="IMAGE", help="The image that they run; else stromboli, of this version.")
+@click.option("--image", default="", metavar="IMAGE", help="The image; default: stromboli with this version.")
 @click.option(
     "--replicas", type=click.IntRange(1, 9), default=2, show_default=True,
-    help="Of each process. One of them works; the others take over.",
+    help="Replicas of each process. One is active; the others are on standby.",
 )  # fmt: skip
 @click.option(
     "--scheduler-name", "scheduler_names", multiple=True, default=("stromboli", "volcano"), metavar="NAME",
-    show_default=True, help="Schedule pods that name this scheduler. May be given several times.",
+    show_default=True, help="Schedule pods with this scheduler name. Repeatable.",
 )  # fmt: skip
-@click.option("--conf", default="", metavar="FILE", help="The policy: a volcano-scheduler.conf, or - for the input.")
 @click.option(
-    "--evict-by-delete", is_flag=True, help="Evict by deleting pods, past disruption budgets, with the right to do so."
+    "--conf", default="", metavar="FILE", help="The policy: a volcano-scheduler.conf, or - for the standard input."
+)
+@click.option(
+    "--evict-by-delete", is_flag=True, help="Evict by deleting pods, ignoring disruption budgets; adds the permission."
 )
 @click.option(
     "--discover-hypernodes", default="", metavar="KEYS",
-    help="Keep HyperNodes up to date with these labels of nodes, with the right to do so.",
+    help="Maintain HyperNodes from these node labels; adds the permissions.",
 )  # fmt: skip
 @click.option(
-    "--with-binder", is_flag=True, help="Let a process of its own bind the pods, from bind requests of the scheduler."
+    "--with-binder", is_flag=True, help="Bind pods in a separate process, from bind requests of the scheduler."
 )
-@click.option("--share-gpus", is_flag=True, help="Let whoever binds pods hold GPUs that pods share.")
-@click.option("--without-crds", is_flag=True, help="For a cluster that has the kinds of Volcano already.")
-@click.option(
-    "--only", "parts", multiple=True, type=click.Choice(PARTS), help="Only this part. May be given several times."
-)
+@click.option("--share-gpus", is_flag=True, help="Enable GPU sharing; adds the permissions for reservation pods.")
+@click.option("--without-crds", is_flag=True, help="Omit the CRDs, for a cluster that has those of Volcano.")
+@click.option("--only", "parts", multiple=True, type=click.Choice(PARTS), help="Only this part. Repeatable.")
 @click.option(
     "-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True,
-    help="Documents one after the other, or one list.",
+    help="A stream of documents, or one list.",
 )  # fmt: skip
 def manifests(**options: Any) -> None:
     """Print the manifests of an installation, for kubectl.
 
-    They are all that a cluster needs: the namespace, the kinds (CRDs), accounts with the least rights that will do, the
-    configuration, and the processes. Nothing is sent anywhere.
+    They include the namespace, the CRDs, service accounts with minimal permissions, the configuration, and the
+    processes. The command does not connect to a cluster.
     """
     from stromboli.install.documents import installation_documents
     from stromboli.kube.manifests.yaml import dump_documents
@@ -92,7 +92,7 @@ def _installation(options: dict[str, Any]) -> Installation:
     from stromboli.install.installation import IMAGE, Installation, InvalidChoice
 
     read_keys(options["discover_hypernodes"], "--discover-hypernodes")
-    given = {"configuration": _configuration(options["conf"])} if options["conf"] else {}
+    configuration = {"configuration": _configuration(options["conf"])} if options["conf"] else {}
     try:
         return Installation(
             namespace=options["namespace"],
@@ -103,14 +103,14 @@ def _installation(options: dict[str, Any]) -> Installation:
             discover_hypernodes=options["discover_hypernodes"],
             binder=options["with_binder"],
             share_gpus=options["share_gpus"],
-            **given,
+            **configuration,
         )
     except InvalidChoice as error:
         raise click.BadParameter(str(error), param_hint=error.option) from error
 
 
 def _configuration(file: str) -> str:
-    """The text of the file. What the scheduler could not read is refused here, where somebody is looking."""
+    """Return the text of the file, after validating it."""
     from stromboli.core.config.configuration import ConfigurationError, parse_configuration
 
     text = read_configuration_text(file)

@@ -1,4 +1,4 @@
-"""`stromboli plan`: what the scheduler would do with these manifests, and why it would not do the rest."""
+"""`stromboli plan`: what the scheduler would do with some manifests, and why pods wait."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stromboli.cli.output import echo_json, echo_yaml, warn
 from stromboli.cli.scenario import WAITING, Scenario, read_scenario, scenario_options
 
 if TYPE_CHECKING:
-    from stromboli.planner.plan import Plan
+    from stromboli.planner.plan import SchedulingPlan
 
 _EPILOG = """\b
 Examples:
@@ -21,8 +21,8 @@ Examples:
 
 \b
 Exit codes:
-  0  every job has what it asked for
-  1  something that was given cannot be used
+  0  every pod is scheduled
+  1  invalid input
   2  wrong usage
   3  a job waits
 """
@@ -32,14 +32,14 @@ Exit codes:
 @scenario_options
 @click.option(
     "-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True,
-    help="For people, or for programs.",
+    help="The output format.",
 )  # fmt: skip
-@click.option("--explain", is_flag=True, help="Also explain every job that waits or looked for a domain.")
+@click.option("--explain", is_flag=True, help="Also explain every job that waits or searched for a domain.")
 def plan(output: str, explain: bool, **options: Any) -> None:
     """Show what the scheduler would do with some manifests.
 
-    Nodes, pods, PodGroups, queues, priority classes and so on are read from the given files, and the scheduler
-    decides on them as it would in a cluster. No cluster is needed, and none is touched.
+    Nodes, pods, PodGroups, queues, priority classes and so on are read from the files and scheduled as in a cluster.
+    The command does not connect to a cluster.
     """
     scenario = read_scenario(**options)
     made = scenario.plan()
@@ -51,25 +51,25 @@ def plan(output: str, explain: bool, **options: Any) -> None:
         click.get_current_context().exit(WAITING)
 
 
-def _echo_table(scenario: Scenario, made: Plan, explain: bool) -> None:
+def _echo_table(scenario: Scenario, made: SchedulingPlan, explain: bool) -> None:
     from stromboli.cli.text.advice import echo_advice
     from stromboli.cli.text.plan import echo_closing, echo_plan
 
     warn([*scenario.warnings, *made.warnings])
     echo_plan(made)
-    for advice in scenario.advise(made, made.told) if explain else ():
+    for advice in scenario.advise(made, made.explained_jobs) if explain else ():
         echo_advice(advice)
         click.echo()
     echo_closing(made)
 
 
-def _echo_report(scenario: Scenario, made: Plan, explain: bool, output: str) -> None:
+def _echo_report(scenario: Scenario, made: SchedulingPlan, explain: bool, output: str) -> None:
     from stromboli.planner.advice_report import advice_as_plain
     from stromboli.planner.report import report_of
 
     report = report_of(made, scenario.warnings)
     if explain:
-        advice = scenario.advise(made, made.told)
+        advice = scenario.advise(made, made.explained_jobs)
         report["explanations"] = {entry.explanation.job: advice_as_plain(entry) for entry in advice}
     if output == "json":
         echo_json(report)

@@ -1,4 +1,4 @@
-"""`stromboli replay`: the decisions of a dump, taken again on this machine."""
+"""`stromboli replay`: run the cycle of a dump again and compare the decisions."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from stromboli.cli.output import echo_json, echo_yaml, escape_controls, warn
 from stromboli.cli.scenario import Scenario, read_dumped
 
 if TYPE_CHECKING:
-    from stromboli.planner.plan import Plan
+    from stromboli.planner.plan import SchedulingPlan
 
-#: The exit code that tells a script that something was decided otherwise.
+#: The exit code if the decisions differ from those of the dump.
 DECISIONS_DIFFER = 4
 
 _MAX_LISTED = 100
@@ -25,10 +25,10 @@ Examples:
 
 \b
 Exit codes:
-  0  the decisions are those of the dump, or the dump holds none
-  1  something that was given cannot be used
+  0  the decisions equal those of the dump, or the dump has none
+  1  invalid input
   2  wrong usage
-  4  something was decided otherwise
+  4  the decisions differ
 """
 
 
@@ -36,22 +36,22 @@ Exit codes:
 @click.argument("file", type=click.Path())
 @click.option(
     "-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True,
-    help="For people, or for programs.",
+    help="The output format.",
 )  # fmt: skip
 @click.option(
     "--conf", metavar="FILE", type=click.Path(allow_dash=True),
-    help="Try another configuration than that of the dump.",
+    help="Use another configuration than that of the dump.",
 )  # fmt: skip
-@click.option("--explain", is_flag=True, help="Also explain every job that waits, and say what would let it start.")
+@click.option("--explain", is_flag=True, help="Also explain every job that waits.")
 @click.option(
     "--plugin", "plugins", multiple=True, metavar="MODULE:CLASS",
-    help="A plugin or action of your own that the configuration names. May be given several times.",
+    help="Your own plugin or action that the configuration names. Repeatable.",
 )  # fmt: skip
 def replay(file: str, output: str, conf: str | None, explain: bool, plugins: Sequence[str]) -> None:
-    """Take the decisions of a dump again, and compare them.
+    """Run the cycle of a dump again, and compare the decisions.
 
-    FILE is a dump that a scheduler wrote: everything one cycle depended on, and what it decided, if that was known.
-    The cycle is run once more, here and without a cluster. The same configuration decides the same.
+    FILE is a dump of a scheduler: the input of one cycle and, if recorded, its decisions. The cycle runs again without
+    a cluster. The same configuration gives the same decisions.
     """
     scenario = read_dumped(file, conf, 1, plugins)
     made = scenario.plan()
@@ -64,7 +64,7 @@ def replay(file: str, output: str, conf: str | None, explain: bool, plugins: Seq
         click.get_current_context().exit(DECISIONS_DIFFER)
 
 
-def _echo_table(scenario: Scenario, made: Plan, changed: Sequence[str] | None, explain: bool) -> None:
+def _echo_table(scenario: Scenario, made: SchedulingPlan, changed: Sequence[str] | None, explain: bool) -> None:
     from stromboli.cli.text.advice import echo_advice
     from stromboli.cli.text.plan import echo_closing, echo_plan
 
@@ -79,19 +79,21 @@ def _echo_table(scenario: Scenario, made: Plan, changed: Sequence[str] | None, e
 
 def _echo_comparison(changed: Sequence[str] | None) -> None:
     if changed is None:
-        click.echo("The dump holds no decisions to compare with.")
+        click.echo("The dump contains no decisions to compare.")
         return
     if not changed:
-        click.echo("The decisions are those of the dump.")
+        click.echo("The decisions equal those of the dump.")
         return
-    click.echo("Decided otherwise than in the dump:")
+    click.echo("Differences to the dump:")
     for line in changed[:_MAX_LISTED]:
         click.echo(f"  {escape_controls(line)}")
     if len(changed) > _MAX_LISTED:
         click.echo(f"  and {len(changed) - _MAX_LISTED} more")
 
 
-def _echo_report(scenario: Scenario, made: Plan, changed: Sequence[str] | None, explain: bool, output: str) -> None:
+def _echo_report(
+    scenario: Scenario, made: SchedulingPlan, changed: Sequence[str] | None, explain: bool, output: str
+) -> None:
     from stromboli.planner.advice_report import advice_as_plain
     from stromboli.planner.report import report_of
 

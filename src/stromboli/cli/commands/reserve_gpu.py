@@ -1,4 +1,4 @@
-"""`stromboli reserve-gpu`: what the pods run that hold GPUs for sharing."""
+"""`stromboli reserve-gpu`: the command of the reservation pods for shared GPUs."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _TERMINATION_LOG = Path("/dev/termination-log")
 
 
 @click.command("reserve-gpu", epilog=_EPILOG)
-@click.option("--hold", is_flag=True, help="Do nothing until asked to stop: the GPU is held meanwhile.")
-@click.option("--fake", is_flag=True, help="Make a GPU up, for clusters that have none.")
+@click.option("--hold", is_flag=True, help="Hold the GPU until stopped.")
+@click.option("--fake", is_flag=True, help="Report a made-up GPU, for clusters without GPUs.")
 @click.option(
     "--to", type=click.Path(path_type=Path, dir_okay=False), default=_TERMINATION_LOG, show_default=True,
-    help="The file that the name of the GPU is left in. Kubernetes shows the default one in the status of the pod.",
+    help="The file for the name of the GPU. The content of the default file appears in the pod status.",
 )  # fmt: skip
 def reserve_gpu(hold: bool, fake: bool, to: Path) -> None:
-    """Say which GPU this container was given, or hold it.
+    """Report the GPU of this container, or hold it.
 
-    The binder starts pods that do both, one for each GPU that pods share. People have no use for it.
+    The binder starts a reservation pod with both commands for each shared GPU. It is not intended for users.
     """
     if hold:
         _wait()
@@ -51,7 +51,7 @@ def _found() -> str:
 
 
 def _wait() -> None:
-    """Until somebody asks us to stop; then at once, as the GPU is wanted elsewhere."""
+    """Wait for a stop signal, and exit at once to release the GPU."""
     stops = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, stops)
     click.echo("holding")

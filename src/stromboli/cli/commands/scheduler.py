@@ -1,4 +1,4 @@
-"""`stromboli scheduler`: the scheduler of a living cluster."""
+"""`stromboli scheduler`: the scheduler process of a cluster."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ Examples:
 
 \b
 Signals:
-  TERM, INT  finish the binds that are under way, give the lease back, end
-  HUP        read the configuration file again
+  TERM, INT  complete the binds in flight, release the lease, exit
+  HUP        reload the configuration file
   USR1       write a dump for stromboli replay
   USR2       write a dump, and compare the cache with the API server
 
 \b
 Exit codes:
   0  stopped by a signal
-  1  something that was given cannot be used, or the scheduler failed
+  1  invalid input, or the scheduler failed
   2  wrong usage
-  4  leadership was lost
+  4  leadership lost
 """
 
 
@@ -51,12 +51,14 @@ Exit codes:
 @connection_options
 @setting(
     "--scheduler-name", "scheduler_names", multiple=True, default=("stromboli", "volcano"), metavar="NAME",
-    help="Schedule pods that name this scheduler. May be given several times.",
+    help="Schedule pods with this scheduler name. Repeatable.",
 )  # fmt: skip
-@setting("--scheduler-conf", default="", metavar="FILE", help="The policy; read again whenever it changes.")
-@switch("--disable-default-scheduler-config", help="End if the file cannot be used at the start.")
-@setting("--schedule-period", type=Duration(0.01), default="1s", help="A cycle at least this often, if there is news.")
-@setting("--default-queue", default="default", metavar="NAME", help="The queue of groups that name none.")
+@setting("--scheduler-conf", default="", metavar="FILE", help="The policy; reloaded when it changes.")
+@switch("--disable-default-scheduler-config", help="Exit if the file is invalid at start-up.")
+@setting(
+    "--schedule-period", type=Duration(0.01), default="1s", help="The maximum time from an event to the next cycle."
+)
+@setting("--default-queue", default="default", metavar="NAME", help="The queue of groups without a queue.")
 @setting(
     "--node-selector", "node_selector", multiple=True, metavar="KEY:VALUE",
     help="Use only nodes with this label. Several values of one key are alternatives.",
@@ -64,36 +66,38 @@ Exit codes:
 @shard_options(setting)
 @setting(
     "--shard-takeover", type=DURATION, default="30s",
-    help="Take over nodes of shards whose scheduler has been gone for so long; 0: never.",
+    help="Take over the nodes of shards whose scheduler has been gone for this time; 0: never.",
 )  # fmt: skip
-@setting("--kube-api-qps", type=click.FloatRange(min=0), default=2000.0, help="Requests per second; 0: no limit.")
-@setting("--kube-api-burst", type=click.IntRange(min=0), default=2000, help="Requests at once beyond that.")
+@setting("--kube-api-qps", type=click.FloatRange(min=0), default=2000.0, help="API requests per second; 0: no limit.")
+@setting("--kube-api-burst", type=click.IntRange(min=0), default=2000, help="Burst of API requests above that.")
 @setting(
     "--bind-mode", type=click.Choice(("direct", "request")),
-    help="Bind pods, or write bind requests for a binder. Without it: as the configuration says, else direct.",
+    help="Bind pods, or write bind requests for a binder. Default: that of the configuration, else direct.",
 )  # fmt: skip
-@setting("--bind-workers", type=click.IntRange(1, 1024), default=32, help="Binds at a time.")
+@setting("--bind-workers", type=click.IntRange(1, 1024), default=32, help="Concurrent binds.")
 @setting(
     "--bind-batch", type=click.IntRange(1, 1024), default=1,
-    help="Members of a gang that one worker binds one after the other.",
+    help="Gang members that one worker binds in sequence.",
 )  # fmt: skip
-@setting("--evict-workers", type=click.IntRange(1, 256), default=8, help="Evictions at a time.")
-@switch("--evict-by-delete", help="Evict by deleting pods, past disruption budgets.")
+@setting("--evict-workers", type=click.IntRange(1, 256), default=8, help="Concurrent evictions.")
+@switch("--evict-by-delete", help="Evict by deleting pods, ignoring disruption budgets.")
 @setting("--event-qps", type=click.FloatRange(min=0), default=50.0, help="Events per second; 0: no limit.")
-@setting("--status-workers", type=click.IntRange(1, 256), default=8, help="Status writes at a time.")
+@setting("--status-workers", type=click.IntRange(1, 256), default=8, help="Concurrent status writes.")
 @setting(
-    "--heal-period", type=DURATION, default="30s", help="How long a gang may stay half-bound before it is unwound."
+    "--heal-period", type=DURATION, default="30s", help="How long a gang may stay half-bound before it is evicted."
 )
-@setting("--audit-period", type=DURATION, default="1s", help="How often a part of the books is checked; 0: never.")
-@setting("--grace-period", type=DURATION, default="10s", help="How long a stop waits for binds under way.")
-@setting("--seed", type=int, default=0, metavar="N", help="Which of equally good nodes comes first.")
+@setting(
+    "--audit-period", type=DURATION, default="1s", help="How often a part of the cluster state is audited; 0: never."
+)
+@setting("--grace-period", type=DURATION, default="10s", help="How long a stop waits for binds in flight.")
+@setting("--seed", type=int, default=0, metavar="N", help="The order of nodes with equal scores.")
 @election_options("stromboli")
-@address("--listen-address", "127.0.0.1:8080", "/metrics; empty for none.")
-@address("--healthz-address", "127.0.0.1:11251", "/healthz, /livez and /readyz; empty for none.")
-@setting("--cache-dump-dir", default="", metavar="FOLDER", help="Where dumps go; else the temporary folder.")
+@address("--listen-address", "127.0.0.1:8080", "/metrics; empty to disable.")
+@address("--healthz-address", "127.0.0.1:11251", "/healthz, /livez and /readyz; empty to disable.")
+@setting("--cache-dump-dir", default="", metavar="FOLDER", help="The folder for dumps; default: the temporary folder.")
 @click.option(
     "--plugin", "plugins", multiple=True, metavar="MODULE:CLASS",
-    help="A plugin or action of your own that the policy may name. May be given several times.",
+    help="Your own plugin or action that the policy may name. Repeatable.",
 )  # fmt: skip
 @log_options
 @ignored_flags
@@ -163,15 +167,15 @@ def _policy(registry: Registry, given: Mapping[str, Any], metrics: SchedulerMetr
 
     log = logging.getLogger("stromboli.policy")
 
-    def told(problem: str) -> None:
+    def reported(problem: str) -> None:
         metrics.configuration_loaded("refused" if problem else "accepted")
         if problem:
-            log.error("the configuration cannot be used; the last good one stays: %s", problem)
+            log.error("configuration rejected; the last valid one stays active: %s", problem)
         else:
-            log.info("the configuration is in force", extra={"file": given["scheduler_conf"]})
+            log.info("configuration loaded", extra={"file": given["scheduler_conf"]})
 
     default = not given["disable_default_scheduler_config"]
-    return SchedulingPolicy(registry, given["scheduler_conf"], default=default, told=told, outside=HttpExtenders())
+    return SchedulingPolicy(registry, given["scheduler_conf"], default=default, told=reported, outside=HttpExtenders())
 
 
 def _node_selector(pairs: Sequence[str]) -> dict[str, frozenset[str]]:

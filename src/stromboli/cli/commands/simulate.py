@@ -1,4 +1,4 @@
-"""`stromboli simulate`: a day of a cluster in seconds, with jobs that arrive, wait, run and end."""
+"""`stromboli simulate`: run a workload in virtual time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stromboli.cli.output import Failure, echo_json, plugin_failure, warn
 from stromboli.cli.scenario import WAITING, Scenario, read_scenario, simulation_options
 
 if TYPE_CHECKING:
-    from stromboli.simulator.measurements import Measurements
+    from stromboli.simulator.measurements import SimulationMeasurements
     from stromboli.simulator.simulation import Simulation
 
 _EPILOG = """\b
@@ -26,23 +26,23 @@ Examples:
 
 \b
 On pods and PodGroups:
-  scheduling.stromboli.dev/arrives-after: 10m   arrives so long after the beginning
-  scheduling.stromboli.dev/run-time: 1h30m      runs so long; or spec.activeDeadlineSeconds
+  scheduling.stromboli.dev/arrives-after: 10m   time from the start to the arrival
+  scheduling.stromboli.dev/run-time: 1h30m      run time; or spec.activeDeadlineSeconds
 
 \b
 Exit codes:
   0  every job has started
-  1  something that was given cannot be used
+  1  invalid input
   2  wrong usage
   3  a job still waits at the end
 """
 
-#: Seconds between two looks at how far it is.
+#: Seconds between progress updates.
 _PROGRESS_INTERVAL = 0.2
 
 
 class _Until(click.ParamType[float | str]):
-    """A duration since the beginning, or a time."""
+    """A duration since the start, or a time."""
 
     name = "time"
 
@@ -58,18 +58,18 @@ class _Until(click.ParamType[float | str]):
 @simulation_options
 @click.option(
     "--until", type=_Until(), metavar="TIME",
-    help="End there: so long after the beginning (24h), or at a time (2026-01-02T00:00:00Z). Without it the simulation "
-    "ends when nothing more happens.",
+    help="The end, as a duration since the start (24h) or a time (2026-01-02T00:00:00Z). Default: when no events are "
+    "left.",
 )  # fmt: skip
 @click.option(
     "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True,
-    help="For people, or for programs.",
+    help="The output format.",
 )  # fmt: skip
 def simulate(until: float | str | None, output: str, **options: Any) -> None:
-    """Let time go by for some manifests: who waits how long, and what is in use.
+    """Run manifests in virtual time: waiting times and utilisation.
 
-    Jobs arrive when their annotations or creation timestamps say so, pods run for as long as they declare, and the
-    scheduler decides as it would in a cluster. A day takes seconds. No cluster is needed, and none is touched.
+    Jobs arrive by their annotations or creation timestamps, pods run for their declared run time, and the scheduler
+    decides as in a cluster. A day takes seconds. The command does not connect to a cluster.
     """
     scenario = read_scenario(cycles=1, **options)
     simulation = _simulation(scenario)
@@ -84,7 +84,7 @@ def simulate(until: float | str | None, output: str, **options: Any) -> None:
 
         warn(warnings)
         echo_measurements(measured, simulation.why_waiting)
-    if scenario.has_unread or any(story.started is None for story in measured.jobs.values()):
+    if scenario.has_unread or any(record.started is None for record in measured.jobs.values()):
         click.get_current_context().exit(WAITING)
 
 
@@ -109,11 +109,11 @@ def _moment(until: float | str | None, simulation: Simulation) -> float:
     start = simulation.measurements.start
     moment = seconds_of(until) if isinstance(until, str) else start + until
     if moment < start:
-        raise Failure("--until is before the first arrival; give a later time, or a duration such as 24h")
+        raise Failure("--until is before the first arrival; use a later time, or a duration such as 24h")
     return moment
 
 
-def _run(simulation: Simulation, until: float) -> Measurements:
+def _run(simulation: Simulation, until: float) -> SimulationMeasurements:
     from stromboli.core.config.plugin import PluginFailure
 
     try:
@@ -126,19 +126,19 @@ def _run(simulation: Simulation, until: float) -> Measurements:
 
 
 def _silence(moment: float, left: int) -> None:
-    """Nobody looks."""
+    """Report no progress."""
 
 
 def _progress(simulation: Simulation) -> Callable[[float, int], None]:
-    """Says on one line how far it is."""
-    told = 0.0
+    """Return a function that updates a progress line."""
+    reported = 0.0
 
-    def tell(moment: float, left: int) -> None:
-        nonlocal told
-        if time.monotonic() - told >= _PROGRESS_INTERVAL:
-            told = time.monotonic()
+    def report(moment: float, left: int) -> None:
+        nonlocal reported
+        if time.monotonic() - reported >= _PROGRESS_INTERVAL:
+            reported = time.monotonic()
             hours = (moment - simulation.measurements.start) / 3600
-            line = f"{hours:,.1f} h gone, {len(simulation.measurements.jobs):,} jobs, {left:,} events to come"
+            line = f"{hours:,.1f} h simulated, {len(simulation.measurements.jobs):,} jobs, {left:,} events left"
             click.echo(f"\r\033[K{line}", nl=False, err=True)
 
-    return tell
+    return report

@@ -1,4 +1,4 @@
-"""`stromboli topology`: the domains of the network, what is free in them, and who is there."""
+"""`stromboli topology`: the network domains with their free capacity and jobs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stromboli.cli.scenario import PATHS, read_registry
 
 if TYPE_CHECKING:
     from stromboli.core.model.nodes.shards import ShardChoice
-    from stromboli.planner.virtual_cluster import World
+    from stromboli.planner.virtual_cluster import PlannedCluster
 
 _EPILOG = """\b
 Examples:
@@ -27,7 +27,7 @@ Examples:
 \b
 Exit codes:
   0  shown
-  1  something that was given cannot be used
+  1  invalid input
   2  wrong usage
 """
 
@@ -39,18 +39,18 @@ Exit codes:
     "name",
     metavar="NAME",
     default="",
-    help="The network that labels of nodes tell by this Topology, instead of the one of HyperNodes.",
+    help="Show the domains of this Topology, from node labels, instead of those of HyperNodes.",
 )
 @click.option(
     "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True,
-    help="For people, or for programs.",
+    help="The output format.",
 )  # fmt: skip
 @shard_options(partial(click.option, show_default=True))
 def topology(paths: Sequence[str], name: str, output: str, **options: Any) -> None:
-    """Show the domains of the network, and what is free in them.
+    """Show the network domains and their free capacity.
 
-    HyperNodes, Topologies, nodes and pods are read from the given files and shown as they stand: nothing is decided
-    about pods that wait. What is wrong with a HyperNode or a Topology is told on the standard error.
+    HyperNodes, Topologies, nodes and pods are read from the files; waiting pods are not scheduled. Errors in HyperNodes
+    and Topologies are reported on the standard error.
     """
     from stromboli.cli.text.topology import echo_topology
     from stromboli.planner.topology_report import UnknownTopology, topology_as_plain, topology_of
@@ -69,13 +69,13 @@ def topology(paths: Sequence[str], name: str, output: str, **options: Any) -> No
         echo_topology(found)
 
 
-def _world(paths: Sequence[str], shard: ShardChoice | None) -> tuple[World, list[str]]:
-    """What the paths name, and what is wrong with it. Nothing is decided, so any configuration will do."""
+def _world(paths: Sequence[str], shard: ShardChoice | None) -> tuple[PlannedCluster, list[str]]:
+    """Read the paths into a cluster, with warnings. Nothing is scheduled, so any configuration works."""
     from stromboli.cluster.dump.dump import DumpError, is_dump, read_dump
     from stromboli.core.config.configuration import default_configuration
     from stromboli.core.session.program import Program
     from stromboli.kube.manifests.manifests import ManifestError, read_manifests
-    from stromboli.planner.virtual_cluster import World
+    from stromboli.planner.virtual_cluster import PlannedCluster
 
     registry = read_registry(())
     program = Program(default_configuration(registry), registry)
@@ -84,8 +84,8 @@ def _world(paths: Sequence[str], shard: ShardChoice | None) -> tuple[World, list
             if shard is not None:
                 raise click.UsageError(SHARD_WITH_DUMP)
             dump = read_dump(paths[0])
-            return World.of_contents(dump.contents, program, dump.now), []
+            return PlannedCluster.of_contents(dump.contents, program, dump.now), []
         manifests = read_manifests(paths, sys.stdin)
     except (DumpError, ManifestError) as error:
         raise Failure(error) from error
-    return World(manifests.objects, program, shard=shard), [*map(str, manifests.problems), *manifests.notes]
+    return PlannedCluster(manifests.objects, program, shard=shard), [*map(str, manifests.problems), *manifests.notes]

@@ -1,4 +1,4 @@
-"""`stromboli up`: a cluster to play with, in one command."""
+"""`stromboli up`: a local cluster in one command."""
 
 from __future__ import annotations
 
@@ -29,61 +29,60 @@ Examples:
   stromboli up -f examples/demo --watch --for 30s
 
 \b
-Annotations of pods tell how long they live here:
-  stromboli.dev/start-seconds  until a pod runs
-  stromboli.dev/run-seconds    until it ends; without it, it runs on
-  stromboli.dev/exit-code      with which it ends
-  stromboli.dev/stop-seconds   until it is gone when it is deleted
+Annotations of pods for the fake kubelets:
+  stromboli.dev/start-seconds  time until the pod runs
+  stromboli.dev/run-seconds    run time; unlimited without it
+  stromboli.dev/exit-code      exit code
+  stromboli.dev/stop-seconds   termination time after deletion
 
 \b
-An annotation of nodes makes them fail:
-  stromboli.dev/ready          "false": not ready; "unknown": silent
+Annotation of nodes to simulate failures:
+  stromboli.dev/ready          "false": not ready; "unknown": no heartbeats
 
 \b
 Exit codes:
   0  stopped
-  1  something that was given cannot be used
+  1  invalid input
   2  wrong usage
 """
 
 
 @click.command(epilog=_EPILOG)
-@click.option("--nodes", type=click.IntRange(0, 20_000), default=4, show_default=True, help="How many nodes.")
+@click.option("--nodes", type=click.IntRange(0, 20_000), default=4, show_default=True, help="Number of nodes.")
 @click.option("--cpu", default="16", show_default=True, metavar="AMOUNT", help="CPU of each node.")
 @click.option("--memory", default="64Gi", show_default=True, metavar="AMOUNT", help="Memory of each node.")
 @click.option("--gpu", type=click.IntRange(0, 64), default=0, show_default=True, help="GPUs of each node.")
 @click.option("--pods", type=click.IntRange(1, 10_000), default=110, show_default=True, help="Pods per node.")
-@click.option(
-    "--racks", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Racks to spread them over."
-)
+@click.option("--racks", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Number of racks.")
 @click.option(
     "--kubeconfig", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-    help="Where to write the kubeconfig. Without it: a folder of the command's own.",
+    help="The file for the kubeconfig. Default: in the state folder of the command.",
 )  # fmt: skip
 @click.option(
     "-f", "--filename", "paths", multiple=True, metavar="PATH", type=click.Path(allow_dash=True),
-    help="Manifests to apply when the cluster is up: a file, a folder, or - for the standard input.",
+    help="Manifests to apply after the start: a file, a folder, or - for the standard input.",
 )  # fmt: skip
-@click.option("--scheduler-conf", default="", metavar="FILE", help="The policy; read again whenever it changes.")
+@click.option("--scheduler-conf", default="", metavar="FILE", help="The policy; reloaded when it changes.")
 @click.option(
     "--bind-mode", type=click.Choice(("direct", "request")),
-    help="Let the scheduler bind pods, or a binder that is started, too. Without it: as the policy says, else direct.",
+    help="Bind pods in the scheduler, or with bind requests and a binder. Default: that of the policy, else direct.",
 )  # fmt: skip
 @click.option(
     "--plugin", "plugins", multiple=True, metavar="MODULE:CLASS",
-    help="A plugin or action of your own that the policy may name. May be given several times.",
+    help="Your own plugin or action that the policy may name. Repeatable.",
 )  # fmt: skip
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The API server's port; else any free one.")
-@click.option("--watch", is_flag=True, help="Show what happens to the groups of pods.")
-@click.option("--for", "duration", type=DURATION, metavar="DURATION", help="Stop by itself after so long.")
-@click.option("--seed", type=int, default=0, metavar="N", help="Which of equally good nodes comes first.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="The port of the API server; default: any free port."
+)
+@click.option("--watch", is_flag=True, help="Show the state of the pod groups.")
+@click.option("--for", "duration", type=DURATION, metavar="DURATION", help="Stop after this time.")
+@click.option("--seed", type=int, default=0, metavar="N", help="The order of nodes with equal scores.")
 @log_options
 def up(**options: Any) -> None:
-    """Start a cluster to play with, in this process.
+    """Start a local cluster with simulated nodes, in this process.
 
-    It has simulated nodes, and a kubeconfig for it is written. The API server is real enough for kubectl, the scheduler
-    is the one that runs in production; only the nodes do not exist, and their pods merely pass the time. Nothing is
-    written but the kubeconfig, and Ctrl-C ends it all.
+    The API server works with kubectl, and the scheduler is the production scheduler; the nodes and their pods are
+    simulated. The only file written is the kubeconfig. Ctrl-C stops the cluster.
     """
     from stromboli.observability.logs import set_up_logs
 
@@ -130,16 +129,16 @@ def _documents(paths: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _items(entry: object, source: str) -> list[dict[str, Any]]:
-    """The objects of a document, which may be a list of them. Raises ValueError for what is no object."""
+    """Return the objects of a document, which may be a List. Raises ValueError for anything else."""
     if entry is None:
         return []
     if not isinstance(entry, dict):
-        raise ValueError(f"{source}: a document is no object; write apiVersion, kind and metadata")
+        raise ValueError(f"{source}: a document is not an object; add apiVersion, kind and metadata")
     if entry.get("kind") != "List":
         return [entry]
     items = entry.get("items")
     if not isinstance(items, list):
-        raise ValueError(f"{source}: List: items: expected a list; write one object per dash")
+        raise ValueError(f"{source}: List: items: expected a list of objects")
     return [item for inner in items for item in _items(inner, source)]
 
 
@@ -158,11 +157,11 @@ def _policy(options: dict[str, Any]) -> SchedulingPolicy:
 
 
 def _report_policy(problem: str) -> None:
-    """The file was changed while the cluster runs."""
+    """Report a changed policy file."""
     if problem:
-        click.echo(f"The policy cannot be used; the last good one stays: {problem}", err=True)
+        click.echo(f"Invalid policy; the last valid one stays active: {problem}", err=True)
     else:
-        click.echo("The policy has changed.")
+        click.echo("Policy reloaded.")
 
 
 async def _run(
@@ -179,18 +178,18 @@ async def _run(
         behaviour = SchedulerOptions(seed=options["seed"], bind_mode=options["bind_mode"] or "")
         async with local_cluster(policy, pools=[pool], options=behaviour, server=server) as running:
             with temporary_kubeconfig(server, path):
-                _tell(path, pool)
+                _print_instructions(path, pool)
                 await _apply(running, documents)
                 await _play(running, stop, options["watch"], options["duration"])
             click.echo("Stopping.")
 
 
-def _tell(path: Path, pool: NodePool) -> None:
-    click.echo(f"A cluster of {pool.count} simulated nodes is up. Try, in another terminal:\n")
+def _print_instructions(path: Path, pool: NodePool) -> None:
+    click.echo(f"A local cluster with {pool.count} simulated nodes is running. In another terminal:\n")
     click.echo(f"  export KUBECONFIG={path}")
     click.echo("  kubectl get nodes")
     click.echo("  kubectl apply -f examples/demo && kubectl get podgroups,pods --watch\n")
-    click.echo("Ctrl-C ends it.")
+    click.echo("Ctrl-C stops it.")
 
 
 async def _apply(running: LocalCluster, documents: list[dict[str, Any]]) -> None:
@@ -207,7 +206,7 @@ async def _apply(running: LocalCluster, documents: list[dict[str, Any]]) -> None
 
 
 async def _play(running: LocalCluster, stop: asyncio.Event, watch: bool, duration: float | None) -> None:
-    """Until somebody stops it, time is up, or a part fails."""
+    """Run until stopped, until the time is up, or until a component fails."""
     from stromboli.cli.text.live import show_live
 
     shown = asyncio.Event()

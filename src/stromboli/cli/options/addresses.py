@@ -1,4 +1,4 @@
-"""Addresses to listen on, on the command line."""
+"""Options for listen addresses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stromboli.cli.options.settings import setting
 
 
 class ListenAddress(click.ParamType[str]):
-    """`:8080`, `127.0.0.1:8080`; nothing at all for nowhere. What is no address is refused where it is written."""
+    """A listen address such as `:8080` or `127.0.0.1:8080`; the empty string disables listening."""
 
     name = "address"
 
@@ -27,5 +27,5 @@ class ListenAddress(click.ParamType[str]):
 
 
 def address(name: str, default: str, about: str) -> Callable[[Any], Any]:
-    """A setting that says where to listen."""
+    """Define an option for a listen address."""
     return setting(name, type=ListenAddress(), default=default, metavar="HOST:PORT", help=about)

@@ -1,4 +1,4 @@
-"""Which cluster a command talks to, and how a process tells about itself: options that several commands share."""
+"""Options for the connection to a cluster and for logging, shared by several commands."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _CONNECTION = (
     click.option(
         "--kubeconfig", envvar="STROMBOLI_KUBECONFIG", metavar="FILE",
-        help="Where the cluster is and who you are. Without it: $KUBECONFIG, ~/.kube/config, or the pod's own account.",
+        help="The kubeconfig. Default: $KUBECONFIG, ~/.kube/config, or the service account of the pod.",
     ),
-    click.option("--context", envvar="STROMBOLI_CONTEXT", metavar="NAME", help="The context of the kubeconfig to use."),
-    click.option("--master", envvar="STROMBOLI_MASTER", metavar="URL", help="The API server's address, if another."),
+    click.option("--context", envvar="STROMBOLI_CONTEXT", metavar="NAME", help="The kubeconfig context."),
+    click.option("--master", envvar="STROMBOLI_MASTER", metavar="URL", help="Override the address of the API server."),
 )  # fmt: skip
 
 _LOGS = (
     click.option(
         "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True,
-        envvar="STROMBOLI_LOG_FORMAT", help="Lines for people or for programs.",
+        envvar="STROMBOLI_LOG_FORMAT", help="The log format.",
     ),
     click.option(
         "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True,
-        envvar="STROMBOLI_LOG_LEVEL", help="The least important lines that are written.",
+        envvar="STROMBOLI_LOG_LEVEL", help="The minimum log level.",
     ),
 )  # fmt: skip
 
@@ -48,7 +48,7 @@ def log_options(command: Command) -> Command:
 
 
 def connector(kubeconfig: str | None, context: str | None, master: str | None) -> Callable[[], Connection]:
-    """Makes connections. That it can be done at all is found out at once; whatever is wrong ends the command."""
+    """Return a factory of connections. An invalid configuration ends the command at once."""
     from stromboli.kube.client.config.connect import connect
     from stromboli.kube.client.config.connection import ConnectionProblem
 

@@ -1,4 +1,4 @@
-"""Durations on the command line, as Kubernetes tools write them."""
+"""Durations on the command line, in the format of Kubernetes tools."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class Duration(click.ParamType[float]):
-    """`1s`, `500ms`, `1m30s`; a bare number counts seconds. No duration is shorter than `shortest`."""
+    """`1s`, `500ms`, `1m30s`; a bare number is in seconds. Durations below `minimum` are rejected."""
 
     name = "duration"
 

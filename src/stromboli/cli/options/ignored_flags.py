@@ -1,4 +1,4 @@
-"""Flags of Volcano's scheduler that have no meaning here: accepted, so that a manifest works unchanged, with a word."""
+"""Flags of Volcano's scheduler without effect: accepted with a warning, so that a manifest works unchanged."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from stromboli.cli.output import warn
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_EVERY_NODE = "every node is looked at in every cycle"
-_PLAIN = "the endpoints speak plain HTTP"
-_ENDPOINT = "an endpoint is there when it has an address"
+_EVERY_NODE = "every cycle considers every node"
+_PLAIN = "the endpoints use plain HTTP"
+_ENDPOINT = "an endpoint is enabled by its address"
 
-#: By flag, why it changes nothing.
+#: By flag, why it has no effect.
 IGNORED: dict[str, str] = {
     "--minimum-feasible-nodes": _EVERY_NODE,
     "--minimum-percentage-nodes-to-find": _EVERY_NODE,
     "--percentage-nodes-to-find": _EVERY_NODE,
-    "--node-worker-threads": "nodes are not handled one by one",
-    "--resync-period": "watches are checked by themselves",
-    "--resource-sync-timeout": "the first lists are waited for, as long as it takes",
+    "--node-worker-threads": "nodes are not processed one by one",
+    "--resync-period": "watches are verified automatically",
+    "--resource-sync-timeout": "the initial lists have no timeout",
     "--plugins-dir": "plugins come from installed packages or --plugin",
-    "--csi-storage": "storage is counted where a CSIDriver says that it can be",
-    "--ignored-provisioners": "volumes are counted only against limits that a CSINode states",
+    "--csi-storage": "storage is counted if its CSIDriver declares it",
+    "--ignored-provisioners": "volumes are counted only against the limits of a CSINode",
     "--priority-class": "priority classes are always read",
     "--enable-healthz": _ENDPOINT,
     "--enable-metrics": _ENDPOINT,
     "--enable-pprof": "there is no profiler",
-    "--cache-dumper": "signals USR1 and USR2 always dump",
-    "--gate-removal-worker-num": "scheduling gates are left to whoever set them",
+    "--cache-dumper": "signals USR1 and USR2 always write a dump",
+    "--gate-removal-worker-num": "scheduling gates are left to their owners",
     "--lock-object-namespace": "use --leader-elect-resource-namespace",
-    "--feature-gates": "there are none",
-    "--log-flush-frequency": "lines are written at once",
+    "--feature-gates": "there are no feature gates",
+    "--log-flush-frequency": "log lines are written at once",
     "-v": "use --log-level",
     "--ca-cert-file": _PLAIN,
     "--tls-cert-file": _PLAIN,
     "--tls-private-key-file": _PLAIN,
-    "--leader-elect-resource-lock": "leases are the only kind of lock",
+    "--leader-elect-resource-lock": "leases are the only lock",
 }
 
 
 def ignored_flags(command: Command) -> Command:
-    """Let the command accept the flags. They stay out of the help, as nobody should begin to use them."""
+    """Accept the flags, hidden from the help."""
     for flag in IGNORED:
         command = click.option(flag, _variable(flag), default=None, hidden=True, is_flag=False, flag_value="true")(
             command
@@ -53,8 +53,8 @@ def ignored_flags(command: Command) -> Command:
 
 
 def warn_about_ignored(options: Mapping[str, Any]) -> None:
-    given = [flag for flag in IGNORED if options.get(_variable(flag)) is not None]
-    warn(f"{flag} changes nothing: {IGNORED[flag]}" for flag in given)
+    set_flags = [flag for flag in IGNORED if options.get(_variable(flag)) is not None]
+    warn(f"{flag} has no effect: {IGNORED[flag]}" for flag in set_flags)
 
 
 def _variable(flag: str) -> str:

@@ -1,4 +1,4 @@
-"""Options that say which nodes are a scheduler's own."""
+"""Options for the node shard of a scheduler."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _MODE, _NAME, _SELECTOR = "--scheduler-sharding-mode", "--scheduler-sharding-name", "--shard-selector"
-SHARD_WITH_DUMP = "A dump says itself which nodes are ours: leave out the options of shards."
+SHARD_WITH_DUMP = "A dump contains its own shard; remove the shard options."
 _KEY = r"[A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z0-9])?"
 _VALUE = r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?"
 _EQUALS = re.compile(rf"({_KEY})\s*(==|=|!=)\s*({_VALUE})")
@@ -29,18 +29,18 @@ _PRESENT = re.compile(rf"(!?)\s*({_KEY})")
 
 
 def shard_options(option: Callable[..., Callable[[Any], Any]]) -> Callable[[Command], Command]:
-    """The options, each made by `option`."""
+    """Define the options with `option`."""
     options = (
         option(
             _MODE, "shard_mode", type=click.Choice(["none", "hard", "soft"]), default="none",
-            help="Of several schedulers, each with a shard of the nodes: use only ours (hard), or ours first (soft).",
+            help="Use only the nodes of the shard of this scheduler (hard), or prefer them (soft).",
         ),
         option(
-            _NAME, "shard_name", default="", metavar="NAME", help="The NodeShard that is ours.",
+            _NAME, "shard_name", default="", metavar="NAME", help="The NodeShard of this scheduler.",
         ),
         option(
             _SELECTOR, "shard_selector", default="", metavar="SELECTOR",
-            help="The nodes of our shard by their labels, as kubectl selects; KEY= stands for nodes without the label.",
+            help="The nodes of the shard, by label selector as in kubectl; KEY= selects nodes without the label.",
         ),
     )  # fmt: skip
 
@@ -53,16 +53,14 @@ def shard_options(option: Callable[..., Callable[[Any], Any]]) -> Callable[[Comm
 
 
 def shard_of(mode: str, name: str, selector: str) -> ShardChoice | None:
-    """The shard that the options describe; None where there is none. A combination that makes no sense is a wrong use
-    of the command.
-    """
+    """Return the shard of these options, or None. An invalid combination is a usage error."""
     from stromboli.core.model.nodes.shards import ShardChoice, ShardMode
 
     if mode == "none":
         if selector:
             raise click.UsageError(f"{_SELECTOR} needs a mode: add {_MODE} hard or {_MODE} soft.")
         if name:
-            warn([f"{_NAME} changes nothing without {_MODE} hard or soft"])
+            warn([f"{_NAME} has no effect without {_MODE} hard or soft"])
         return None
     if not name and not selector:
         raise click.UsageError(
@@ -72,22 +70,23 @@ def shard_of(mode: str, name: str, selector: str) -> ShardChoice | None:
 
 
 def pop_shard(options: Mapping[str, Any]) -> ShardChoice | None:
-    """The same from the options of a command."""
+    """Return the shard from all options of a command."""
     return shard_of(options["shard_mode"], options["shard_name"], options["shard_selector"])
 
 
 def election_of_shard(shard: ShardChoice, election: Election | None, scheduler_names: Sequence[str]) -> Election:
-    """The election among the schedulers of one shard, which tells those of others which names they have."""
+    """Return the election of the schedulers of one shard; its lease carries their scheduler names."""
     from stromboli.scheduler.sharding.liveness import SCHEDULER_NAMES, lease_of
 
     if not shard.name:
         raise click.UsageError(
-            f"A scheduler tells others which nodes it uses in a NodeShard: add {_NAME}. With {_SELECTOR} it is made "
-            "where it does not exist."
+            f"A scheduler records the nodes it uses in a NodeShard: add {_NAME}. With {_SELECTOR} a missing one is "
+            "created."
         )
     if election is None:
         raise click.UsageError(
-            f"{_MODE} needs an election, by which others see that we live: drop --leader-elect=false."
+            f"{_MODE} needs leader election, which shows other schedulers that this one is alive: remove "
+            "--leader-elect=false."
         )
     lease = lease_of(shard.name) if election.name == "stromboli" else election.name
     return replace(election, name=lease, annotations={SCHEDULER_NAMES: ",".join(scheduler_names)})
@@ -103,14 +102,14 @@ def settings_of_shard(shard: ShardChoice, election: Election, takeover: float) -
 
 
 def parse_selector(text: str) -> LabelSelector:
-    """A selector as kubectl takes it: `zone=a,tier!=test,gpu,!spot,rack in (1,2)`."""
+    """Parse a selector in kubectl's format: `zone=a,tier!=test,gpu,!spot,rack in (1,2)`."""
     from stromboli.core.model.tasks.selectors import LabelSelector
 
     return LabelSelector(tuple(_requirement(part) for part in _parts(text)))
 
 
 def _parts(text: str) -> list[str]:
-    """Cut at commas that are in no parentheses."""
+    """Split at commas outside of parentheses."""
     return [part.strip() for part in re.split(r",(?![^(]*\))", text)]
 
 
@@ -119,14 +118,14 @@ def _requirement(part: str) -> Requirement:
 
     if match := _EQUALS.fullmatch(part):
         key, sign, value = match.groups()
-        if not value:  # as KAI has it: a partition without a value are the nodes without the label
+        if not value:  # as in KAI: a partition without a value is the nodes without the label
             return Requirement(key, "Exists" if sign == "!=" else "DoesNotExist")
         return Requirement(key, "NotIn" if sign == "!=" else "In", (value,))
     if match := _AMONG.fullmatch(part):
         key, word, values = match.groups()
-        given = tuple(value.strip() for value in values.split(","))
-        return Requirement(key, "In" if word == "in" else "NotIn", given)
+        accepted = tuple(value.strip() for value in values.split(","))
+        return Requirement(key, "In" if word == "in" else "NotIn", accepted)
     if match := _PRESENT.fullmatch(part):
         return Requirement(match[2], "DoesNotExist" if match[1] else "Exists")
     forms = "KEY=VALUE, KEY!=VALUE, KEY, !KEY, KEY in (A,B) or KEY notin (A,B)"
-    raise click.BadParameter(f"{part!r} is none of {forms}", param_hint=_SELECTOR)
+    raise click.BadParameter(f"{part!r} is not one of {forms}", param_hint=_SELECTOR)

@@ -1,4 +1,4 @@
-"""Why a job waits and what would help, for people."""
+"""An explanation with its remedies, as text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from stromboli.core.session.decision_records import EvictionRecord, PreemptionFailure, RuleObjection
     from stromboli.planner.advice import Advice
     from stromboli.planner.class_explanation import ClassExplanation, NodeRefusal
-    from stromboli.planner.explanation import Ahead, Explanation, Finding, QueueShareReport
+    from stromboli.planner.explanation import Explanation, Finding, JobAhead, QueueShareReport
     from stromboli.planner.plan import GroupPlan
     from stromboli.planner.remedies import Remedies
 
@@ -31,16 +31,16 @@ _MAX_EVICTIONS = 20
 def echo_advice(advice: Advice) -> None:
     explanation = advice.explanation
     _echo_headline(_headline(explanation))
-    _echo_section("Who took its room", _evictions(explanation.lost, _loss))
-    _echo_section("Who makes room for it", _evictions(explanation.gained, _gain))
-    _echo_section("Domains of the network", (line for each in explanation.searches for line in search_in_lines(each)))
+    _echo_section("Preempted by", _evictions(explanation.lost, _loss))
+    _echo_section("Preempts", _evictions(explanation.gained, _gain))
+    _echo_section("Network domains", (line for each in explanation.searches for line in search_in_lines(each)))
     if not explanation.group.waiting:
         return
     _echo_section("Why", _findings(explanation))
-    _echo_section("Why nobody makes room for it", _refusals(explanation.refused))
-    _echo_section("Pods that wait", _classes(explanation.classes))
+    _echo_section("Why preemption failed", _refusals(explanation.refused))
+    _echo_section("Waiting pods", _classes(explanation.classes))
     _echo_section(_queue_title(explanation.queue), _amounts(explanation.queue))
-    _echo_section("Served before it in the same queue", _ahead(explanation.ahead))
+    _echo_section("Jobs ahead in the same queue", _ahead(explanation.ahead))
     _echo_section(_remedy_title(explanation.group), _remedies(explanation.group, advice.remedies))
 
 
@@ -50,7 +50,7 @@ def _echo_headline(text: str) -> None:
 
 
 def _echo_section(title: str, lines: Iterator[str]) -> None:
-    """Lines that are too long go on below their own beginning, a little further in."""
+    """Print a section; long lines are wrapped with a hanging indent."""
     content = [escape_controls(line) for line in lines]
     if content:
         click.echo(f"\n  {bold(escape_controls(title))}")
@@ -63,20 +63,20 @@ def _echo_section(title: str, lines: Iterator[str]) -> None:
 def _headline(explanation: Explanation) -> str:
     group = explanation.group
     if group.phase == EVICTED:
-        return f"{explanation.job} is gone: {counted(len(explanation.lost), 'pod')} evicted."
+        return f"{explanation.job} was evicted: {counted(len(explanation.lost), 'pod')}."
     if not group.waiting:
-        places = f"on {format_nodes(group.nodes)}" if group.nodes else "and has no pod on a node"
+        places = f"on {format_nodes(group.nodes)}" if group.nodes else "without a pod on a node"
         return f"{explanation.job} does not wait: it is {group.phase} {places}."
     if group.has_started:
         left = group.pods - group.ready
         return f"{explanation.job} runs with {group.ready} of {counted(group.pods, 'pod')}; {left} more wait."
-    have = f"{group.ready} of {counted(group.pods, 'pod')} {'has' if group.ready == 1 else 'have'} a place"
-    return f"{explanation.job} waits: {have}, and {group.min_member} must start together."
+    ready = f"{group.ready} of {counted(group.pods, 'pod')} {'is' if group.ready == 1 else 'are'} scheduled"
+    return f"{explanation.job} waits: {ready}, and {group.min_member} must start together."
 
 
 def _findings(explanation: Explanation) -> Iterator[str]:
     if not explanation.findings:
-        yield "It was not served in this cycle."
+        yield "It was not considered in this cycle."
     for finding in explanation.findings:
         yield from _finding(finding)
 
@@ -88,31 +88,31 @@ def _finding(finding: Finding) -> Iterator[str]:
     yield f"  May change when: {'; '.join(cure.value for cure in facts.retry_events)}."
 
 
-def _evictions(accounts: Sequence[EvictionRecord], tell: Callable[[EvictionRecord], str]) -> Iterator[str]:
-    """Who, by which rule, who could stay instead, and why not on another node."""
+def _evictions(accounts: Sequence[EvictionRecord], describe: Callable[[EvictionRecord], str]) -> Iterator[str]:
+    """Describe evictions: victim, deciding rule, protected pods, and why other nodes were not chosen."""
     for account in accounts[:_MAX_EVICTIONS]:
-        yield f"{account.action}: {tell(account)}"
+        yield f"{account.action}: {describe(account)}"
         if account.with_gang:
-            yield "  its gang goes whole, as it cannot do without this pod"
+            yield "  its whole gang is evicted, because it needs this pod"
         if account.allowed_by:
             yield f"  allowed by {describe_consents(account)}"
         if account.note:
             yield f"  {account.note}"
-        yield from (f"  stays there: {_objection(each)}" for each in account.protected)
+        yield from (f"  protected: {_objection(each)}" for each in account.protected)
         yield from (f"  not on {other.node}: {other.why}" for other in account.considered)
     if len(accounts) > _MAX_EVICTIONS:
         yield f"and {counted(len(accounts) - _MAX_EVICTIONS, 'more pod')}"
 
 
 def _loss(account: EvictionRecord) -> str:
-    room = f"; {account.preemptor_pod} gets its room on {account.preemptor_node}" if account.preemptor_pod else ""
-    favour = f" in favour of {account.preemptor}" if account.preemptor else ""
-    return f"{account.pod} goes from {account.node}{favour}; frees {format_amounts(account.frees)}{room}"
+    placement = f"; {account.preemptor_pod} is nominated to {account.preemptor_node}" if account.preemptor_pod else ""
+    preemptor = f" for {account.preemptor}" if account.preemptor else ""
+    return f"{account.pod} is evicted from {account.node}{preemptor}; frees {format_amounts(account.frees)}{placement}"
 
 
 def _gain(account: EvictionRecord) -> str:
     place = f" for {account.preemptor_pod} on {account.preemptor_node}" if account.preemptor_pod else ""
-    return f"{account.pod} goes from {account.node}{place}; frees {format_amounts(account.frees)}"
+    return f"{account.pod} is evicted from {account.node}{place}; frees {format_amounts(account.frees)}"
 
 
 def _refusals(refusals: Sequence[PreemptionFailure]) -> Iterator[str]:
@@ -130,7 +130,7 @@ def _objection(objection: RuleObjection) -> str:
 def _classes(classes: Sequence[ClassExplanation]) -> Iterator[str]:
     for entry in classes:
         role = f" of role {entry.role}" if entry.role else ""
-        yield f"{counted(len(entry.pods), 'pod')}{role}, each asking for {format_amounts(entry.request)}"
+        yield f"{counted(len(entry.pods), 'pod')}{role}, each requesting {format_amounts(entry.request)}"
         yield f"  {_names(entry.pods)}"
         yield from (f"  {line}" for line in _attempt(entry))
         yield from (f"    {_refusal(refusal)}" for refusal in entry.refusals)
@@ -138,15 +138,15 @@ def _classes(classes: Sequence[ClassExplanation]) -> Iterator[str]:
 
 def _attempt(entry: ClassExplanation) -> Iterator[str]:
     if entry.gated:
-        yield f"{entry.gated} held back by scheduling gates"
+        yield f"{entry.gated} blocked by scheduling gates"
     if entry.placed:
-        yield f"{entry.placed} had a place in the attempt, which was given up because more must start together"
+        yield f"{entry.placed} could be placed, but more must start together"
     if entry.reason:
         yield f"not placed because {entry.reason}"
     if entry.found_no_node:
         yield f"{'the next one' if entry.placed else 'one'} could run on {entry.open_nodes} of {entry.nodes} nodes:"
     else:
-        yield f"{entry.open_nodes} of {entry.nodes} nodes could take one at the end of the cycle" + (
+        yield f"{entry.open_nodes} of {entry.nodes} nodes are feasible at the end of the cycle" + (
             ":" if entry.refusals else ""
         )
 
@@ -168,15 +168,15 @@ def _names(names: Sequence[str]) -> str:
 def _queue_title(queue: QueueShareReport) -> str:
     if not queue.exists:
         return f"Queue {queue.name}: does not exist"
-    admitted = "has been let in" if queue.admitted else "has not been let in yet"
+    admitted = "is admitted" if queue.admitted else "is not admitted yet"
     weight = "" if queue.by_weight is False else f", weight {queue.weight}"
     return f"Queue {queue.name} ({queue.state}{weight}); the job {admitted}"
 
 
 def _amounts(queue: QueueShareReport) -> Iterator[str]:
     table = Table(
-        ("RESOURCE", "JOB ASKS", "ALLOCATED", "DESERVED", "CAPABILITY"),
-        right=("JOB ASKS", "ALLOCATED", "DESERVED", "CAPABILITY"),
+        ("RESOURCE", "REQUESTED", "ALLOCATED", "DESERVED", "CAPABILITY"),
+        right=("REQUESTED", "ALLOCATED", "DESERVED", "CAPABILITY"),
     )
     for amount in queue.amounts:
         unlimited = amount.capability or "no limit"
@@ -184,10 +184,10 @@ def _amounts(queue: QueueShareReport) -> Iterator[str]:
     if table.rows:
         yield from aligned(table)
     elif not queue.exists:
-        yield "Jobs of a queue that does not exist are never served."
+        yield "Jobs of a queue that does not exist are never scheduled."
 
 
-def _ahead(ahead: Sequence[Ahead]) -> Iterator[str]:
+def _ahead(ahead: Sequence[JobAhead]) -> Iterator[str]:
     table = Table(("JOB", "PRIORITY", "IN THIS CYCLE"), right=("PRIORITY",))
     for entry in ahead[:_MAX_AHEAD]:
         outcome = [f"{counted(entry.bound, 'pod')} placed"] if entry.bound else []
@@ -206,17 +206,17 @@ def _remedy_title(group: GroupPlan) -> str:
 
 def _remedies(group: GroupPlan, remedies: Remedies) -> Iterator[str]:
     if remedies.starts_by_itself:
-        yield "none: it starts once the pods that are being released are gone"
+        yield "none: it starts once the terminating pods are gone"
     elif remedies.smallest is not None:
         yield remedies.smallest.sentence
     elif not group.pods:
         yield f"its pods: none exists, and {group.min_member} must start together"
     elif remedies.stopped_early and not remedies.trials:
-        yield "not searched, as this plan is large: ask `stromboli explain` about the job alone"
+        yield "not searched because of the size of this plan: use `stromboli explain` for this job"
     elif remedies.stopped_early:
-        yield f"none was found in {counted(remedies.trials, 'trial')}; the search ended there"
+        yield f"none found in {counted(remedies.trials, 'trial')}; the search stopped early"
     else:
-        yield f"nothing small was found in {counted(remedies.trials, 'trial')}"
+        yield f"no small change found in {counted(remedies.trials, 'trial')}"
     yield from (f"or {change.sentence}" for change in remedies.alternatives)
     if remedies.smallest is not None and remedies.stopped_early:
-        yield f"the search ended after {counted(remedies.trials, 'trial')}; a smaller change may do"
+        yield f"the search stopped after {counted(remedies.trials, 'trial')}; a smaller change may exist"

@@ -1,4 +1,4 @@
-"""Bind requests as people and programs see them."""
+"""Bind requests as tables and JSON."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GONE = "Deleted"
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Which requests are shown, and whether their pods are, too."""
+    """The filter of bind requests, and whether their pods are shown."""
 
     namespace: str = ""
     selector: str = ""
@@ -52,12 +52,12 @@ class Chosen:
 
 
 def phase_of(request: BindRequest) -> str:
-    """A request that says none is pending."""
+    """Return the phase; the default is Pending."""
     return request.status.phase or PENDING
 
 
 def echo_requests(requests: Sequence[BindRequest], chosen: Chosen) -> None:
-    """The oldest first; a line for each, or for each pod."""
+    """Print a line per request, or per pod, the oldest first."""
     if not requests:
         click.echo("No bind requests.", err=True)
         return
@@ -90,15 +90,15 @@ def _add(table: Table, request: BindRequest, phase: str) -> None:
 
 
 def _add_pod(table: Table, request: BindRequest, member: BoundPod, phase: str) -> None:
-    told = {each.pod_uid: each for each in request.status.pods}.get(member.pod_uid, MemberStatus())
+    status = {each.pod_uid: each for each in request.status.pods}.get(member.pod_uid, MemberStatus())
     table.add(
         request.metadata.namespace, request.metadata.name, member.pod_name, member.selected_node,
-        phase or told.phase or PENDING, note=told.reason,
+        phase or status.phase or PENDING, note=status.reason,
     )  # fmt: skip
 
 
 def _age(request: BindRequest) -> str:
-    """As kubectl says it, in its largest unit."""
+    """Return the age in its largest unit, as in kubectl."""
     seconds = max(int(time.time() - seconds_of(request.metadata.creation_timestamp)), 0)
     for unit, length in (("d", 86_400), ("h", 3_600), ("m", 60)):
         if seconds >= 2 * length:
@@ -114,27 +114,27 @@ def echo_objects(requests: Sequence[BindRequest], chosen: Chosen) -> None:
     echo_json({"apiVersion": "v1", "kind": "List", "items": [document_of(request) for request in requests]})
 
 
-class Changes:
-    """Prints every change of a request that is chosen: a line for people, or one of JSON."""
+class BindRequestPrinter:
+    """Prints every change of a selected request, as a table line or as JSON."""
 
     def __init__(self, chosen: Chosen, *, as_json: bool) -> None:
         self._chosen = chosen
         self._as_json = as_json
-        #: How wide the columns are so far; any phase fits from the beginning.
+        #: The column widths so far; the phase column fits every phase from the start.
         self._widths: list[int] = []
 
     def apply(self, entry: BindRequest) -> None:
         if self._chosen.includes(entry):
-            self._tell(entry, "")
+            self._print(entry, "")
 
     def remove(self, entry: BindRequest) -> None:
         if self._chosen.includes(entry):
-            self._tell(entry, GONE)
+            self._print(entry, GONE)
 
     def unreadable(self, resource: Resource[Any], key: str, uid: str, problem: str) -> None:
-        warn([f"BindRequest {key} cannot be read: {problem}"])
+        warn([f"BindRequest {key} cannot be decoded: {problem}"])
 
-    def _tell(self, request: BindRequest, phase: str) -> None:
+    def _print(self, request: BindRequest, phase: str) -> None:
         if self._as_json:
             kind = "DELETED" if phase else "CHANGED"
             click.echo(msgspec.json.encode({"type": kind, "object": document_of(request)}).decode())

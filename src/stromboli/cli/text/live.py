@@ -1,4 +1,4 @@
-"""What happens in a cluster, as it happens: a table that keeps itself up to date, or a line per change."""
+"""The live state of a cluster: a table that is updated in place, or a line per change."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PAUSE = 0.2
 
 @dataclass(frozen=True, slots=True)
 class GroupLine:
-    """What a person wants to know about a group at a glance."""
+    """The summary of a group."""
 
     key: str
     queue: str
@@ -36,13 +36,13 @@ class GroupLine:
     reason: str
 
     @property
-    def in_words(self) -> str:
+    def text(self) -> str:
         pods = ", ".join(f"{number} {phase}" for phase, number in self.pods)
         return f"{self.key}: {self.phase} ({pods or 'no pods'})" + (f": {self.reason}" if self.reason else "")
 
 
 def lines_of(cluster: Cluster) -> list[GroupLine]:
-    """One line per group, in the order of their names."""
+    """Return one line per group, ordered by name."""
     return [_line(group, cluster.members(key)) for key, group in sorted(cluster.groups.items())]
 
 
@@ -68,7 +68,7 @@ def _phase(pod: kube.Pod) -> str:
 
 
 async def show_live(cluster: Cluster, until: asyncio.Event) -> None:
-    """Show the groups until told to stop."""
+    """Show the groups until stopped."""
     with _shown() as show:
         while not until.is_set():
             show(lines_of(cluster))
@@ -80,27 +80,27 @@ async def show_live(cluster: Cluster, until: asyncio.Event) -> None:
 
 @contextmanager
 def _shown() -> Iterator[Callable[[list[GroupLine]], None]]:
-    """A table for a terminal; for anything else, every change of a group as a line."""
+    """Show a live table on a terminal, and one line per change otherwise."""
     from rich.console import Console
     from rich.live import Live
 
     console = Console()
     if not console.is_terminal:
-        yield _Changes().show
+        yield _GroupPrinter().show
         return
     with Live(console=console, refresh_per_second=5) as live:
         yield lambda lines: live.update(_table(lines))
 
 
-class _Changes:
+class _GroupPrinter:
     def __init__(self) -> None:
-        self._told: dict[str, str] = {}
+        self._printed: dict[str, str] = {}
 
     def show(self, lines: list[GroupLine]) -> None:
         for line in lines:
-            if self._told.get(line.key) != line.in_words:
-                self._told[line.key] = line.in_words
-                click.echo(escape_controls(line.in_words))
+            if self._printed.get(line.key) != line.text:
+                self._printed[line.key] = line.text
+                click.echo(escape_controls(line.text))
 
 
 def _table(lines: list[GroupLine]) -> RenderableType:

@@ -1,4 +1,4 @@
-"""A plan for people: groups, queues, evictions, and one closing sentence."""
+"""A plan as text: groups, queues, evictions, and a summary."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from stromboli.cli.text.tables import Table, echo_table
 
 if TYPE_CHECKING:
     from stromboli.core.session.decision_records import EvictionRecord, PreemptionFailure
-    from stromboli.planner.plan import GroupPlan, Plan
+    from stromboli.planner.plan import GroupPlan, SchedulingPlan
 
-#: Queues that exist everywhere; shown when somebody uses them.
+#: Queues that always exist; shown when a job uses them.
 _STANDARD_QUEUES = ("default", "root")
 _MAX_NODES = 4
 _PHASE_COLOURS = {
@@ -26,7 +26,7 @@ _PHASE_COLOURS = {
 }
 
 
-def echo_plan(plan: Plan) -> None:
+def echo_plan(plan: SchedulingPlan) -> None:
     if plan.groups:
         echo_table(_groups(plan.groups))
         click.echo()
@@ -39,7 +39,7 @@ def echo_plan(plan: Plan) -> None:
             click.echo()
 
 
-def echo_closing(plan: Plan) -> None:
+def echo_closing(plan: SchedulingPlan) -> None:
     click.echo(_closing(plan))
 
 
@@ -58,8 +58,8 @@ def _groups(groups: Mapping[str, GroupPlan]) -> Table:
 
 
 def _networks(groups: Mapping[str, GroupPlan]) -> Table:
-    """How far apart those are that want to be close together."""
-    table = Table(("GROUP", "WHERE IN THE NETWORK"), flexible=("WHERE IN THE NETWORK",))
+    """The network domains of jobs with a network topology."""
+    table = Table(("GROUP", "NETWORK DOMAIN"), flexible=("NETWORK DOMAIN",))
     for key, group in groups.items():
         for condition in group.conditions:
             if condition.type == "Scheduled" and condition.message:
@@ -68,10 +68,10 @@ def _networks(groups: Mapping[str, GroupPlan]) -> Table:
 
 
 def _devices(devices: Mapping[str, Sequence[str]]) -> Table:
-    """What the claims of pods got with them."""
-    table = Table(("POD", "CLAIMED DEVICES"), flexible=("CLAIMED DEVICES",))
-    for pod, given in devices.items():
-        table.add(pod, ", ".join(given))
+    """The devices of resource claims."""
+    table = Table(("POD", "DEVICES"), flexible=("DEVICES",))
+    for pod, names in devices.items():
+        table.add(pod, ", ".join(names))
     return table
 
 
@@ -79,25 +79,25 @@ def _evictions(accounts: Iterable[EvictionRecord]) -> Table:
     from stromboli.planner.evictions import describe_consents, describe_protected
 
     table = Table(
-        ("EVICTED POD", "NODE", "BY", "FREES", "IN FAVOUR OF", "ALLOWED BY"),
+        ("EVICTED POD", "NODE", "BY", "FREES", "PREEMPTOR", "ALLOWED BY"),
         flexible=("FREES", "ALLOWED BY"),
-        note_header="WHO STAYS, AND WHY",
+        note_header="PROTECTED",
     )
     for account in accounts:
-        favour = account.preemptor_pod or account.preemptor or "-"
+        preemptor = account.preemptor_pod or account.preemptor or "-"
         allowed = describe_consents(account) or account.note or "-"
-        where = (account.pod, account.node, account.action, format_amounts(account.frees), favour)
-        gang = "its gang goes whole; " if account.with_gang else ""
+        where = (account.pod, account.node, account.action, format_amounts(account.frees), preemptor)
+        gang = "whole gang; " if account.with_gang else ""
         table.add(*where, f"{gang}{allowed}", note=describe_protected(account))
     return table
 
 
 def _refusals(refusals: Mapping[str, Sequence[PreemptionFailure]]) -> Table:
-    """What stopped claims: a line for every rule."""
+    """The rules that prevented preemptions, one per line."""
     table = Table(
-        ("REFUSED CLAIM", "BY", "RULE", "KEEPS", "FOR EXAMPLE"), flexible=("FOR EXAMPLE",), right=("KEEPS",)
+        ("FAILED PREEMPTION", "BY", "RULE", "COUNT", "EXAMPLE"), flexible=("EXAMPLE",), right=("COUNT",)
     )  # fmt: skip
-    for refusal in (refusal for told in refusals.values() for refusal in told):
+    for refusal in (refusal for failures in refusals.values() for refusal in failures):
         for each in refusal.objections:
             example = f"{each.objects[0]}: {each.why}"
             table.add(refusal.pod, refusal.action, each.rule, str(len(each.objects)), example)
@@ -110,7 +110,7 @@ def _refusals(refusals: Mapping[str, Sequence[PreemptionFailure]]) -> Table:
 def _why(group: GroupPlan) -> str:
     if not group.waiting:
         return ""
-    return "; ".join(group.reasons) or "not served in this cycle"
+    return "; ".join(group.reasons) or "not considered in this cycle"
 
 
 def format_nodes(nodes: Mapping[str, int]) -> str:
@@ -118,12 +118,12 @@ def format_nodes(nodes: Mapping[str, int]) -> str:
     if not nodes:
         return "-"
     fullest = sorted(nodes.items(), key=lambda entry: (-entry[1], entry[0]))
-    words = ", ".join(f"{name} ×{count}" for name, count in islice(fullest, _MAX_NODES))
+    listed = ", ".join(f"{name} ×{count}" for name, count in islice(fullest, _MAX_NODES))
     left = len(nodes) - _MAX_NODES
-    return words if left <= 0 else f"{words} and {counted(left, 'more node')}"
+    return listed if left <= 0 else f"{listed} and {counted(left, 'more node')}"
 
 
-def _queues(plan: Plan) -> Table:
+def _queues(plan: SchedulingPlan) -> Table:
     used = {group.queue for group in plan.groups.values()}
     table = Table(
         ("QUEUE", "ALLOCATED", "DESERVED", "SHARE"), flexible=("ALLOCATED", "DESERVED"), right=("SHARE",)
@@ -136,11 +136,11 @@ def _queues(plan: Plan) -> Table:
 
 
 def format_amounts(amounts: Mapping[str, str]) -> str:
-    """`cpu 4, memory 8Gi`; pods are left out, everybody asks for one."""
+    """`cpu 4, memory 8Gi`; pods are omitted, because every pod requests one."""
     return ", ".join(f"{name} {amount}" for name, amount in amounts.items() if name != "pods") or "-"
 
 
-def _closing(plan: Plan) -> str:
+def _closing(plan: SchedulingPlan) -> str:
     cycles = counted(len(plan.cycles), "cycle")
     parts = [f"{counted(len(plan.binds), 'pod')} bound in {cycles}"]
     if plan.evictions:
@@ -152,7 +152,7 @@ def _closing(plan: Plan) -> str:
     if partly := len(waiting) - stuck:
         parts.append(f"{counted(partly, 'job')} {'runs' if partly == 1 else 'run'} with some pods waiting")
     if not waiting:
-        parts.append("every job has what it asked for" if plan.groups else "there are no jobs")
+        parts.append("every pod is scheduled" if plan.groups else "there are no jobs")
     return "; ".join(parts) + "."
 
 

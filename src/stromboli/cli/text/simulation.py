@@ -1,4 +1,4 @@
-"""A simulation for people: jobs, waits, what was in use, and one closing sentence."""
+"""A simulation as text: jobs, waiting times, utilisation, and a summary."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import click
 from stromboli.cli.text.tables import Table, bold, echo_table
 
 if TYPE_CHECKING:
-    from stromboli.simulator.measurements import JobTimeline, Measurements
+    from stromboli.simulator.measurements import JobTimeline, SimulationMeasurements
     from stromboli.simulator.report import Waits
 
-#: Beyond this many rows nobody reads a table; programs have all of them.
+#: Larger simulations show only the longest waits; JSON has all jobs.
 _MAX_JOBS = 40
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
-def echo_measurements(measured: Measurements, why: Callable[[str], Sequence[str]]) -> None:
-    stories = sorted(measured.jobs.values(), key=lambda story: (story.arrived, story.key))
-    if stories:
-        echo_table(_jobs(stories, measured.start, why))
-        if len(stories) > _MAX_JOBS:
-            click.echo(f"... those that waited longest; {len(stories) - _MAX_JOBS} more with -o json")
+def echo_measurements(measured: SimulationMeasurements, why: Callable[[str], Sequence[str]]) -> None:
+    records = sorted(measured.jobs.values(), key=lambda record: (record.arrived, record.key))
+    if records:
+        echo_table(_jobs(records, measured.start, why))
+        if len(records) > _MAX_JOBS:
+            click.echo(f"... longest waits only; {len(records) - _MAX_JOBS} more with -o json")
         click.echo()
-        echo_table(_waits(stories, measured))
+        echo_table(_waits(records, measured))
         click.echo()
     if used := _use(measured):
         click.echo(bold("IN USE"))
@@ -35,54 +35,54 @@ def echo_measurements(measured: Measurements, why: Callable[[str], Sequence[str]
     click.echo(_closing(measured))
 
 
-def _jobs(stories: Sequence[JobTimeline], start: float, why: Callable[[str], Sequence[str]]) -> Table:
+def _jobs(records: Sequence[JobTimeline], start: float, why: Callable[[str], Sequence[str]]) -> Table:
     table = Table(
         ("JOB", "QUEUE", "PODS", "ARRIVED", "STARTED", "ENDED", "WAITED"),
         right=("PODS", "ARRIVED", "STARTED", "ENDED", "WAITED"),
         note_header="WHY IT WAITS",
     )
-    for story in _shown(stories):
-        times = [_clock(moment, start) for moment in (story.arrived, story.started, story.ended)]
-        waited = "-" if story.waited is None else _length(story.waited)
-        note = "" if story.started is not None else "; ".join(why(story.key)) or "no room until the end"
-        table.add(story.key, story.queue, str(story.pods), *times, waited, note=note)
+    for record in _shown(records):
+        times = [_clock(moment, start) for moment in (record.arrived, record.started, record.ended)]
+        waited = "-" if record.waited is None else _length(record.waited)
+        note = "" if record.started is not None else "; ".join(why(record.key)) or "not scheduled until the end"
+        table.add(record.key, record.queue, str(record.pods), *times, waited, note=note)
     return table
 
 
-def _shown(stories: Sequence[JobTimeline]) -> Sequence[JobTimeline]:
-    """All of them, or those that never started and those that waited longest, in order of arrival."""
-    if len(stories) <= _MAX_JOBS:
-        return stories
-    patient = sorted(stories, key=lambda story: float("inf") if story.waited is None else story.waited, reverse=True)
-    chosen = {story.key for story in patient[:_MAX_JOBS]}
-    return [story for story in stories if story.key in chosen]
+def _shown(records: Sequence[JobTimeline]) -> Sequence[JobTimeline]:
+    """Select all jobs, or those that never started and those with the longest waits, in order of arrival."""
+    if len(records) <= _MAX_JOBS:
+        return records
+    patient = sorted(records, key=lambda record: float("inf") if record.waited is None else record.waited, reverse=True)
+    chosen = {record.key for record in patient[:_MAX_JOBS]}
+    return [record for record in records if record.key in chosen]
 
 
-def _waits(stories: Sequence[JobTimeline], measured: Measurements) -> Table:
+def _waits(records: Sequence[JobTimeline], measured: SimulationMeasurements) -> Table:
     from stromboli.simulator.report import by_queue, waits_of
 
     names = ("QUEUE", "JOBS", "WAITING", "MEAN WAIT", "MEDIAN", "P95", "MAX")
     table = Table((*names, "SHARE"), right=names[1:])
     _, shares = measured.mean_use(measured.start, measured.end)
-    for name, own in by_queue(stories).items():
-        table.add(name, *_numbers(own, waits_of(own)), _parts_in_words(shares.get(name, {})))
-    if len({story.queue for story in stories}) > 1:
-        table.add("all", *_numbers(stories, waits_of(stories)), "")
+    for name, own in by_queue(records).items():
+        table.add(name, *_numbers(own, waits_of(own)), _format_fractions(shares.get(name, {})))
+    if len({record.queue for record in records}) > 1:
+        table.add("all", *_numbers(records, waits_of(records)), "")
     return table
 
 
-def _numbers(stories: Sequence[JobTimeline], waits: Waits) -> list[str]:
-    waiting = sum(1 for story in stories if story.started is None)
+def _numbers(records: Sequence[JobTimeline], waits: Waits) -> list[str]:
+    waiting = sum(1 for record in records if record.started is None)
     lengths = (waits.mean, waits.median, waits.p95, waits.longest)
-    return [str(len(stories)), str(waiting), *(_length(length) if waits.jobs else "-" for length in lengths)]
+    return [str(len(records)), str(waiting), *(_length(length) if waits.jobs else "-" for length in lengths)]
 
 
-def _parts_in_words(parts: Mapping[str, float]) -> str:
+def _format_fractions(parts: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {part:.0%}" for name, part in parts.items() if part >= 0.005) or "-"
 
 
-def _use(measured: Measurements) -> list[str]:
-    """A line per resource: its mean, and a bar for each part of the time."""
+def _use(measured: SimulationMeasurements) -> list[str]:
+    """Return a line per resource: its mean, and a bar per interval."""
     from stromboli.simulator.report import PARTS
 
     mean, _ = measured.mean_use(measured.start, measured.end)
@@ -103,16 +103,16 @@ def _bar(part: float) -> str:
     return _BARS[min(round(part * (len(_BARS) - 1)), len(_BARS) - 1)]
 
 
-def _closing(measured: Measurements) -> str:
+def _closing(measured: SimulationMeasurements) -> str:
     from stromboli.simulator.report import moment
 
-    stories = measured.jobs.values()
-    started = sum(1 for story in stories if story.started is not None)
+    records = measured.jobs.values()
+    started = sum(1 for record in records if record.started is not None)
     parts = [
         f"{_length(measured.end - measured.start)} from {moment(measured.start)} in {measured.cycles} cycles",
-        f"{started} of {len(stories)} jobs started",
+        f"{started} of {len(records)} jobs started",
     ]
-    if evicted := sum(story.evictions for story in stories):
+    if evicted := sum(record.evictions for record in records):
         parts.append(f"{evicted} pods evicted")
     return "; ".join(parts) + "."
 

@@ -1,4 +1,4 @@
-"""Tables for people: coloured and fitted to the width on a terminal, plain aligned columns everywhere else."""
+"""Tables: coloured and fitted to the width on a terminal, plain aligned columns elsewhere."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stromboli.cli.output import escape_controls
 if TYPE_CHECKING:
     from rich.console import Console
 
-#: Fitting a table to a terminal looks at every word of it. Beyond this many rows nobody reads a fitted table.
+#: Fitting a table to a terminal is slow; larger tables are printed as plain columns.
 _MAX_FITTED_ROWS = 500
 _GAP = "  "
 _MIN_FLEXIBLE_WIDTH = 16
@@ -25,14 +25,14 @@ _DEFAULT_WIDTH = 100
 
 @dataclass(slots=True)
 class Table:
-    """Rows of text under a header. Text from manifests may be given as it is.
+    """Rows of text under a header. Cells are sanitised.
 
-    A row's note is prose: its last cell where lines may be long, a line of its own on a terminal.
+    A row's note is its last cell in plain output, and a separate line on a terminal.
     """
 
     header: Sequence[str]
     rows: list[Sequence[str]] = field(default_factory=list)
-    #: Columns that give way when the line is too long; the others keep their words together.
+    #: Columns that are wrapped when the line is too long.
     flexible: Sequence[str] = ()
     #: Columns of numbers.
     right: Sequence[str] = ()
@@ -51,7 +51,7 @@ def on_terminal() -> bool:
 
 
 def is_styled() -> bool:
-    """Whether colours and the like are welcome."""
+    """Report whether the output may have colours."""
     return on_terminal() and not os.environ.get("NO_COLOR")
 
 
@@ -60,7 +60,7 @@ def bold(text: str) -> str:
 
 
 def line_width() -> int:
-    """Where lines of prose are to end."""
+    """Return the width of wrapped text."""
     return shutil.get_terminal_size((_DEFAULT_WIDTH, 0)).columns
 
 
@@ -72,7 +72,7 @@ def echo_table(table: Table) -> None:
 
 
 def _can_be_fitted(table: Table) -> bool:
-    """Whether the columns that do not give way leave room for those that do."""
+    """Report whether the fixed columns leave enough width for the flexible ones."""
     least = [
         min(width, _MIN_FLEXIBLE_WIDTH) if name in table.flexible else width
         for name, width in zip(table.header, _widths(table), strict=True)
@@ -85,7 +85,7 @@ def _widths(table: Table) -> list[int]:
 
 
 def aligned(table: Table) -> list[str]:
-    """The table as plain lines."""
+    """Return the table as plain lines."""
     lines = [list(table.header), *table.rows]
     if any(table.notes):
         lines = [[*line, note] for line, note in zip(lines, [table.note_header, *table.notes], strict=True)]
@@ -98,7 +98,7 @@ def aligned(table: Table) -> list[str]:
 
 
 def _echo_fitted(table: Table) -> None:
-    """`rich` is slow to import, so only those who look at a terminal wait for it."""
+    """Print to a terminal. `rich` is slow to import, so it is imported only here."""
     from rich.console import Console
     from rich.padding import Padding
     from rich.text import Text
@@ -114,7 +114,7 @@ def _echo_fitted(table: Table) -> None:
 
 
 def _print_rows(console: Console, table: Table, begin: int, end: int) -> None:
-    """Some rows, with columns as wide as the whole table needs them, so that parts stand under each other."""
+    """Print some rows with the column widths of the whole table, so that all parts are aligned."""
     from rich.table import Table as RichTable
     from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""The domains of the network for people: a tree on a terminal, indented text everywhere else."""
+"""The network domains as text: a tree on a terminal, indented text elsewhere."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from stromboli.cli.text.plan import counted, format_amounts
 from stromboli.cli.text.tables import Table, echo_table, on_terminal
 
 if TYPE_CHECKING:
-    from stromboli.planner.topology_report import Domain, Topology
+    from stromboli.planner.topology_report import DomainReport, TopologyReport
 
 _MAX_JOBS = 3
 
 
-def echo_topology(topology: Topology) -> None:
+def echo_topology(topology: TopologyReport) -> None:
     echo_table(_table(topology))
     click.echo()
     click.echo(_closing(topology))
 
 
-def _table(topology: Topology) -> Table:
+def _table(topology: TopologyReport) -> Table:
     used = [f"{name.upper()} USED" for name in topology.resources]
-    ours = ("OUR NODES",) if topology.domains[0].our_nodes is not None else ()
+    ours = ("SHARD NODES",) if topology.domains[0].our_nodes is not None else ()
     table = Table(
         ("DOMAIN", "TIER", "NODES", *ours, "FREE NODES", *used, "FREE", "JOBS"),
         flexible=("FREE", "JOBS"),
@@ -41,8 +41,8 @@ def _table(topology: Topology) -> Table:
     return table
 
 
-def _branches(domains: Sequence[Domain]) -> Iterator[str]:
-    """What stands before the name of every domain: the branch that it hangs on, and the trunks beside it."""
+def _branches(domains: Sequence[DomainReport]) -> Iterator[str]:
+    """Yield the tree prefix of every domain."""
     last = {domain.parent: domain.name for domain in domains}
     trunks: dict[str, str] = {}
     for domain in domains:
@@ -57,7 +57,7 @@ def _branches(domains: Sequence[Domain]) -> Iterator[str]:
         yield beside + branch
 
 
-def _tier(domain: Domain) -> str:
+def _tier(domain: DomainReport) -> str:
     if not domain.parent:
         return "-"
     return f"{domain.tier} ({domain.tier_name})" if domain.tier_name else str(domain.tier)
@@ -65,17 +65,17 @@ def _tier(domain: Domain) -> str:
 
 def _jobs(jobs: Mapping[str, int]) -> str:
     """`default/train ×4, default/sweep ×2 and 3 more jobs`, the largest first."""
-    words = ", ".join(f"{key} ×{count}" for key, count in islice(jobs.items(), _MAX_JOBS))
+    listed = ", ".join(f"{key} ×{count}" for key, count in islice(jobs.items(), _MAX_JOBS))
     left = len(jobs) - _MAX_JOBS
-    return (words or "-") if left <= 0 else f"{words} and {counted(left, 'more job')}"
+    return (listed or "-") if left <= 0 else f"{listed} and {counted(left, 'more job')}"
 
 
-def _closing(topology: Topology) -> str:
+def _closing(topology: TopologyReport) -> str:
     cluster = topology.domains[0]
     if len(topology.domains) == 1 and topology.name:
-        return f"No node has all labels of Topology {topology.name}."
+        return f"No node has all the labels of Topology {topology.name}."
     if len(topology.domains) == 1:
-        return "No HyperNode describes the network; stromboli hypernodes discover proposes some from labels of nodes."
+        return "There are no HyperNodes; stromboli hypernodes discover proposes some from node labels."
     outside = len(cluster.own_nodes)
     parts = [f"{counted(len(topology.domains) - 1, 'domain')} of {counted(cluster.nodes, 'node')}"]
     if outside:

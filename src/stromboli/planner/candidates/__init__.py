@@ -1,6 +1,6 @@
-"""Changes that might let a waiting job start, from the smallest to the largest kind.
+"""Candidate changes that may let a waiting job start, from the smallest to the largest kind.
 
-They are guesses: each is proposed only after it has been tried.
+Each is proposed only after a successful trial.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from stromboli.planner.candidates.admission import (
     missing_queue,
     opened_queue,
 )
-from stromboli.planner.candidates.candidate import Candidate
+from stromboli.planner.candidates.candidate import RemedyCandidate
 from stromboli.planner.candidates.capacity import more_nodes, uncordoned_nodes
 from stromboli.planner.candidates.members import (
     missing_group,
@@ -35,7 +35,7 @@ from stromboli.planner.candidates.queue_shares import larger_deserved, larger_gu
 from stromboli.planner.candidates.requests import smaller_requests
 from stromboli.planner.job_context import JobContext
 
-__all__ = ["Candidate", "candidates_for"]
+__all__ = ["RemedyCandidate", "candidates_for"]
 
 _FAMILIES = (
     opened_queue,
@@ -65,6 +65,6 @@ _FAMILIES = (
 )
 
 
-def candidates_for(situation: JobContext) -> Iterator[Candidate]:
+def candidates_for(context: JobContext) -> Iterator[RemedyCandidate]:
     for family in _FAMILIES:
-        yield from family(situation)
+        yield from family(context)

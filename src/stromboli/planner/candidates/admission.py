@@ -8,24 +8,24 @@ from functools import partial
 from stromboli import kube
 from stromboli.core.model.resources.resources import PODS
 from stromboli.planner.candidates.amounts import step_of
-from stromboli.planner.candidates.candidate import Candidate, creation, edit, single
-from stromboli.planner.changes import Change
+from stromboli.planner.candidates.candidate import RemedyCandidate, creation, edit, single
+from stromboli.planner.changes import ObjectChange
 from stromboli.planner.job_context import JobContext
 
 _SIXTEENTHS = 16
 _MAX_WEIGHT_FACTOR = 16
 
 
-def opened_queue(situation: JobContext) -> Iterator[Candidate]:
-    queue, given = situation.queue, situation.queue_object
-    if queue is not None and given is not None and not queue.is_open:
-        state = edit(given, ("status", "state"), given.status.state, "Open")
+def opened_queue(context: JobContext) -> Iterator[RemedyCandidate]:
+    queue, queue_object = context.queue, context.queue_object
+    if queue is not None and queue_object is not None and not queue.is_open:
+        state = edit(queue_object, ("status", "state"), queue_object.status.state, "Open")
         yield single("open-queue", f"open queue {queue.name}, which is {queue.state}", state)
 
 
-def missing_queue(situation: JobContext) -> Iterator[Candidate]:
-    if situation.queue is None and situation.queue_object is None and not situation.job.spec.fault:
-        name = situation.queue_name
+def missing_queue(context: JobContext) -> Iterator[RemedyCandidate]:
+    if context.queue is None and context.queue_object is None and not context.job.spec.fault:
+        name = context.queue_name
         queue = kube.KubeQueue(
             "scheduling.volcano.sh/v1beta1", "Queue", kube.ObjectMeta(name=name, uid=f"Queue/{name}")
         )
@@ -33,45 +33,51 @@ def missing_queue(situation: JobContext) -> Iterator[Candidate]:
         yield single("create-queue", f"create queue {name}", creation(queue))
 
 
-def larger_capability(situation: JobContext) -> Iterator[Candidate]:
-    """Every ceiling that the job would hit, raised by a part or all of what is missing."""
-    queue, given = situation.queue, situation.queue_object
-    if queue is None or given is None:
+def larger_capability(context: JobContext) -> Iterator[RemedyCandidate]:
+    """Raise every capability that the job exceeds, by a fraction or all of the missing amount."""
+    queue, queue_object = context.queue, context.queue_object
+    if queue is None or queue_object is None:
         return
     ceiling = dict(queue.capability)
-    needed, minimum = situation.needed(), dict(situation.job.min_resources or ())
+    needed, minimum = context.needed(), dict(context.job.min_resources or ())
     missing = {
-        d: situation.queue_allocated[d] + max(needed[d], minimum.get(d, 0)) - limit
+        d: context.queue_allocated[d] + max(needed[d], minimum.get(d, 0)) - limit
         for d, limit in ceiling.items()
         if d != PODS
     }
     missing = {d: amount for d, amount in missing.items() if amount > 0}
     if missing:
-        yield Candidate("raise-capability", _SIXTEENTHS, partial(_raise_capability, situation, given, missing))
+        yield RemedyCandidate(
+            "raise-capability", _SIXTEENTHS, partial(_raise_capability, context, queue_object, missing)
+        )
 
 
-def _raise_capability(situation: JobContext, given: kube.KubeQueue, missing: dict[int, int], size: int) -> Change:
-    axis, ceiling = situation.axis, dict(situation.queue.capability if situation.queue else ())
-    edits, words = [], []
+def _raise_capability(
+    context: JobContext, queue_object: kube.KubeQueue, missing: dict[int, int], size: int
+) -> ObjectChange:
+    axis, ceiling = context.axis, dict(context.queue.capability if context.queue else ())
+    edits, parts = [], []
     for dimension, amount in missing.items():
         name, old = axis.names[dimension], ceiling[dimension]
         step = step_of(name, amount)
         new = old + -(-amount * size // _SIXTEENTHS // step) * step
-        before = (given.spec.capability or {}).get(name)
-        edits.append(edit(given, ("spec", "capability", name), before, axis.format(dimension, new)))
-        words.append(f"{name} from {axis.format(dimension, old)} to {axis.format(dimension, new)}")
-    sentence = f"raise the capability of queue {given.key}: {', '.join(words)}"
-    return Change("raise-capability", sentence, tuple(edits))
+        before = (queue_object.spec.capability or {}).get(name)
+        edits.append(edit(queue_object, ("spec", "capability", name), before, axis.format(dimension, new)))
+        parts.append(f"{name} from {axis.format(dimension, old)} to {axis.format(dimension, new)}")
+    sentence = f"raise the capability of queue {queue_object.key}: {', '.join(parts)}"
+    return ObjectChange("raise-capability", sentence, tuple(edits))
 
 
-def larger_weight(situation: JobContext) -> Iterator[Candidate]:
-    given = situation.queue_object
-    if situation.queue is not None and given is not None and situation.is_by_weight:
-        weight = situation.queue.weight
-        yield Candidate("raise-weight", weight * (_MAX_WEIGHT_FACTOR - 1), partial(_raise_weight, given, weight))
+def larger_weight(context: JobContext) -> Iterator[RemedyCandidate]:
+    queue_object = context.queue_object
+    if context.queue is not None and queue_object is not None and context.is_by_weight:
+        weight = context.queue.weight
+        yield RemedyCandidate(
+            "raise-weight", weight * (_MAX_WEIGHT_FACTOR - 1), partial(_raise_weight, queue_object, weight)
+        )
 
 
-def _raise_weight(given: kube.KubeQueue, weight: int, size: int) -> Change:
-    raised = edit(given, ("spec", "weight"), given.spec.weight, weight + size)
-    sentence = f"raise the weight of queue {given.key} from {weight} to {weight + size}"
-    return Change("raise-weight", sentence, (raised,))
+def _raise_weight(queue_object: kube.KubeQueue, weight: int, size: int) -> ObjectChange:
+    raised = edit(queue_object, ("spec", "weight"), queue_object.spec.weight, weight + size)
+    sentence = f"raise the weight of queue {queue_object.key} from {weight} to {weight + size}"
+    return ObjectChange("raise-weight", sentence, (raised,))

@@ -1,4 +1,4 @@
-"""Steps in which amounts are changed: fine enough to matter, coarse enough to be written by a person."""
+"""Step sizes for changed amounts: round numbers."""
 
 from stromboli.core.model.resources.resources import is_bytes
 
@@ -6,7 +6,7 @@ _MEBIBYTE = 1 << 20
 
 
 def step_of(name: str, amount: int) -> int:
-    """About a hundredth of the amount, as a round number in the resource's own unit."""
+    """Return about a hundredth of the amount, as a round number in the unit of the resource."""
     if is_bytes(name):
         return _step_of_bytes(amount)
     if name == "cpu":
@@ -22,6 +22,6 @@ def _step_of_bytes(amount: int) -> int:
 
 
 def below(name: str, amount: int) -> tuple[int, int]:
-    """The step for an amount, and how many round amounts lie between nothing and it."""
+    """Return the step for an amount, and the number of round amounts between zero and it."""
     step = step_of(name, amount)
     return step, -(-amount // step) - 1

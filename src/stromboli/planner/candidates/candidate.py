@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from stromboli import kube
-from stromboli.planner.changes import Change, Edit, Path
+from stromboli.planner.changes import Edit, ObjectChange, Path
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """`make` gives the change of a size from 1 to `sizes`; what a size achieves, every larger one should too."""
+class RemedyCandidate:
+    """`make` returns the change of a size from 1 to `sizes`; larger sizes should achieve at least as much."""
 
     kind: str
     sizes: int
-    make: Callable[[int], Change]
+    make: Callable[[int], ObjectChange]
 
 
-def single(kind: str, sentence: str, *edits: Edit) -> Candidate:
-    """A change that comes in one size."""
-    change = Change(kind, sentence, edits)
-    return Candidate(kind, 1, lambda _: change)
+def single(kind: str, sentence: str, *edits: Edit) -> RemedyCandidate:
+    """Return a candidate with a single size."""
+    change = ObjectChange(kind, sentence, edits)
+    return RemedyCandidate(kind, 1, lambda _: change)
 
 
 def edit(entry: kube.KubeObject, path: Path, before: Any, after: Any) -> Edit:

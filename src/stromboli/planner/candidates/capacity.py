@@ -1,4 +1,4 @@
-"""Changes to the cluster itself: nodes that are opened again, and more nodes like those that exist."""
+"""Changes to the cluster: uncordoned and additional nodes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import msgspec
 
 from stromboli import kube
 from stromboli.core.model.resources.resources import PODS, Request
-from stromboli.planner.candidates.candidate import Candidate, creation, edit, single
-from stromboli.planner.changes import Change, Edit
+from stromboli.planner.candidates.candidate import RemedyCandidate, creation, edit, single
+from stromboli.planner.changes import Edit, ObjectChange
 from stromboli.planner.job_context import JobContext
 
 _MAX_CORDONED = 5
@@ -20,8 +20,8 @@ _CORDON_TAINT = "node.kubernetes.io/unschedulable"
 _HOSTNAME = "kubernetes.io/hostname"
 
 
-def uncordoned_nodes(situation: JobContext) -> Iterator[Candidate]:
-    cordoned = [node for node in situation.nodes if node.spec.unschedulable]
+def uncordoned_nodes(context: JobContext) -> Iterator[RemedyCandidate]:
+    cordoned = [node for node in context.nodes if node.spec.unschedulable]
     for node in cordoned[:_MAX_CORDONED]:
         edits: list[Edit] = [edit(node, ("spec", "unschedulable"), True, None)]
         taints = [taint for taint in node.spec.taints or () if taint.key != _CORDON_TAINT]
@@ -30,50 +30,50 @@ def uncordoned_nodes(situation: JobContext) -> Iterator[Candidate]:
         yield single("uncordon-node", f"uncordon node {node.key}", *edits)
 
 
-def more_nodes(situation: JobContext) -> Iterator[Candidate]:
-    """Nodes like the one that would hold most of the job's pods if it were empty."""
-    limit = min(situation.pods_needed, _MAX_NEW_NODES)
+def more_nodes(context: JobContext) -> Iterator[RemedyCandidate]:
+    """Add nodes like the one that holds most of the job's pods when empty."""
+    limit = min(context.pods_needed, _MAX_NEW_NODES)
     if limit > 0:
-        for pattern in _patterns(situation)[:_MAX_TEMPLATES]:
-            yield Candidate("add-nodes", limit, partial(_add_nodes, situation, pattern))
+        for pattern in _patterns(context)[:_MAX_TEMPLATES]:
+            yield RemedyCandidate("add-nodes", limit, partial(_add_nodes, context, pattern))
 
 
-def _patterns(situation: JobContext) -> list[kube.KubeNode]:
-    """One node of every shape that could hold a waiting pod, the roomiest first."""
-    request = situation.waiting[0].task.task_class.request
+def _patterns(context: JobContext) -> list[kube.KubeNode]:
+    """Return one node of every shape that can hold a waiting pod, the largest first."""
+    request = context.waiting[0].task.task_class.request
     shapes: dict[bytes, tuple[int, kube.KubeNode]] = {}
-    for node in sorted(situation.nodes, key=lambda node: node.key):
-        copies = _copies(situation, node, request)
+    for node in sorted(context.nodes, key=lambda node: node.key):
+        copies = _copies(context, node, request)
         if copies and not node.spec.unschedulable:
             shapes.setdefault(_shape(node), (copies, node))
     return [node for _, node in sorted(shapes.values(), key=lambda entry: (-entry[0], entry[1].key))]
 
 
-def _copies(situation: JobContext, node: kube.KubeNode, request: Request) -> int:
-    """How many such pods an empty node holds."""
+def _copies(context: JobContext, node: kube.KubeNode, request: Request) -> int:
+    """Return the number of such pods that fit on an empty node."""
     try:
-        offered = situation.axis.parse(node.status.allocatable)
+        offered = context.axis.parse(node.status.allocatable)
     except ValueError:
         return 0
     return min((offered.get(dimension, 0) // amount for dimension, amount in request if dimension != PODS), default=1)
 
 
 def _shape(node: kube.KubeNode) -> bytes:
-    """What makes nodes different to a scheduler, their names aside."""
+    """Return the scheduling-relevant properties of a node, without its name."""
     labels = {key: value for key, value in (node.metadata.labels or {}).items() if key != _HOSTNAME}
     return msgspec.json.encode((labels, node.spec.taints, node.status.allocatable), order="deterministic")
 
 
-def _add_nodes(situation: JobContext, pattern: kube.KubeNode, size: int) -> Change:
-    taken = {node.key for node in situation.nodes}
+def _add_nodes(context: JobContext, pattern: kube.KubeNode, size: int) -> ObjectChange:
+    taken = {node.key for node in context.nodes}
     names = (name for number in range(1, size + len(taken) + 1) if (name := f"{pattern.key}-new-{number}") not in taken)
     edits = tuple(creation(_like(pattern, next(names))) for _ in range(size))
     number = "1 node" if size == 1 else f"{size} nodes"
-    return Change("add-nodes", f"add {number} like {pattern.key}", edits)
+    return ObjectChange("add-nodes", f"add {number} like {pattern.key}", edits)
 
 
 def _like(pattern: kube.KubeNode, name: str) -> kube.KubeNode:
-    """A fresh node of the same shape; that the pattern has troubles of its own does not matter."""
+    """Return a new, healthy node of the same shape."""
     labels = dict(pattern.metadata.labels or {})
     if _HOSTNAME in labels:
         labels[_HOSTNAME] = name

@@ -1,4 +1,4 @@
-"""Changes to what a job must be promised before it is let in."""
+"""Changes to `minResources`, which a job needs to be admitted."""
 
 from __future__ import annotations
 
@@ -8,50 +8,50 @@ from functools import partial
 from stromboli import kube
 from stromboli.core.model.resources.resources import PODS, add_request
 from stromboli.planner.candidates.amounts import step_of
-from stromboli.planner.candidates.candidate import Candidate, edit
-from stromboli.planner.changes import Change
+from stromboli.planner.candidates.candidate import RemedyCandidate, edit
+from stromboli.planner.changes import ObjectChange
 from stromboli.planner.job_context import JobContext
 
 _SIXTEENTHS = 16
 
 
-def overstated_minimum_resources(situation: JobContext) -> Iterator[Candidate]:
-    """A group that wants more promised than the pods that must start ask for."""
-    group, minimum = situation.group, dict(situation.job.min_resources or ())
-    if group is None or not minimum or not situation.waiting:
+def overstated_minimum_resources(context: JobContext) -> Iterator[RemedyCandidate]:
+    """Lower a `minResources` above the requests of the minimum of pods."""
+    group, minimum = context.group, dict(context.job.min_resources or ())
+    if group is None or not minimum or not context.waiting:
         return
-    asked = list(situation.job.allocated)
-    for member in situation.waiting[: situation.pods_needed]:
+    asked = list(context.job.allocated)
+    for member in context.waiting[: context.pods_needed]:
         add_request(asked, member.task.task_class.request)
     lowered = {d: asked[d] for d, amount in minimum.items() if asked[d] < amount and d != PODS}
     if lowered:
-        change = lower_minimum_resources(situation, group, lowered)
-        yield Candidate(change.kind, 1, lambda _: change)
+        change = lower_minimum_resources(context, group, lowered)
+        yield RemedyCandidate(change.kind, 1, lambda _: change)
 
 
-def smaller_minimum_resources(situation: JobContext) -> Iterator[Candidate]:
-    """Less promised than the pods ask for: the job is let in sooner, and may then wait for room."""
-    group, minimum = situation.group, dict(situation.job.min_resources or ())
+def smaller_minimum_resources(context: JobContext) -> Iterator[RemedyCandidate]:
+    """Lower `minResources` below the requests of the pods."""
+    group, minimum = context.group, dict(context.job.min_resources or ())
     if group is not None and any(minimum.values()):
-        yield Candidate(
-            "lower-min-resources", _SIXTEENTHS, partial(_lower_by_sixteenths, situation, group, minimum)
+        yield RemedyCandidate(
+            "lower-min-resources", _SIXTEENTHS, partial(_lower_by_sixteenths, context, group, minimum)
         )  # fmt: skip
 
 
-def _lower_by_sixteenths(situation: JobContext, group: kube.PodGroup, minimum: dict[int, int], size: int) -> Change:
+def _lower_by_sixteenths(context: JobContext, group: kube.PodGroup, minimum: dict[int, int], size: int) -> ObjectChange:
     lowered = {}
     for dimension, amount in minimum.items():
-        step = step_of(situation.axis.names[dimension], amount)
+        step = step_of(context.axis.names[dimension], amount)
         lowered[dimension] = amount * (_SIXTEENTHS - size) // _SIXTEENTHS // step * step
-    return lower_minimum_resources(situation, group, lowered)
+    return lower_minimum_resources(context, group, lowered)
 
 
-def lower_minimum_resources(situation: JobContext, group: kube.PodGroup, lowered: Mapping[int, int]) -> Change:
-    axis, given = situation.axis, group.spec.min_resources or {}
-    edits, words = [], []
+def lower_minimum_resources(context: JobContext, group: kube.PodGroup, lowered: Mapping[int, int]) -> ObjectChange:
+    axis, current = context.axis, group.spec.min_resources or {}
+    edits, parts = [], []
     for dimension, amount in lowered.items():
         name, text = axis.names[dimension], axis.format(dimension, amount)
-        edits.append(edit(group, ("spec", "minResources", name), given[name], text))
-        words.append(f"{name} from {given[name]} to {text}")
-    sentence = f"lower minResources of PodGroup {group.key}: {', '.join(words)}"
-    return Change("lower-min-resources", sentence, tuple(edits))
+        edits.append(edit(group, ("spec", "minResources", name), current[name], text))
+        parts.append(f"{name} from {current[name]} to {text}")
+    sentence = f"lower minResources of PodGroup {group.key}: {', '.join(parts)}"
+    return ObjectChange("lower-min-resources", sentence, tuple(edits))

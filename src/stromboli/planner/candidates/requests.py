@@ -1,4 +1,4 @@
-"""Changes to how much a pod asks for."""
+"""Changes to the requests of pods."""
 
 from __future__ import annotations
 
@@ -10,67 +10,67 @@ from stromboli import kube
 from stromboli.core.model.resources.quantity import parse_quantity
 from stromboli.core.model.resources.resources import PODS, counts_in_milli
 from stromboli.planner.candidates.amounts import below
-from stromboli.planner.candidates.candidate import Candidate, describe_pods, edit
-from stromboli.planner.changes import Change, Edit, Path
-from stromboli.planner.job_context import JobContext, Member
+from stromboli.planner.candidates.candidate import RemedyCandidate, describe_pods, edit
+from stromboli.planner.changes import Edit, ObjectChange, Path
+from stromboli.planner.job_context import JobContext, MemberPod
 
 _MAX_CLASSES = 3
 
 
-def smaller_requests(situation: JobContext) -> Iterator[Candidate]:
-    """One resource less per pod, class by class: for those that wait and, if that is no help, for all that do not
-    run yet.
+def smaller_requests(context: JobContext) -> Iterator[RemedyCandidate]:
+    """Lower the request of one resource, class by class: for waiting pods and, if that is not enough, for all pods that
+    do not run yet.
     """
-    waiting, unplaced = _by_class(situation.waiting), _by_class(situation.unplaced)
+    waiting, unplaced = _by_class(context.waiting), _by_class(context.unplaced)
     for number, members in list(waiting.items())[:_MAX_CLASSES]:
         for dimension, _ in members[0].task.task_class.request:
             if dimension != PODS:
-                yield from _smaller(situation, members, dimension)
+                yield from _smaller(context, members, dimension)
                 if len(unplaced[number]) > len(members):
-                    yield from _smaller(situation, unplaced[number], dimension)
+                    yield from _smaller(context, unplaced[number], dimension)
 
 
-def _by_class(members: Iterable[Member]) -> dict[int, list[Member]]:
-    classes: dict[int, list[Member]] = {}
+def _by_class(members: Iterable[MemberPod]) -> dict[int, list[MemberPod]]:
+    classes: dict[int, list[MemberPod]] = {}
     for member in members:
         classes.setdefault(member.task.task_class.number, []).append(member)
     return classes
 
 
-def _smaller(situation: JobContext, members: Sequence[Member], dimension: int) -> Iterator[Candidate]:
-    """Size 1 is the largest round amount below what the first pod asks for."""
-    name = situation.axis.names[dimension]
+def _smaller(context: JobContext, members: Sequence[MemberPod], dimension: int) -> Iterator[RemedyCandidate]:
+    """Yield lower requests; size 1 is the largest round amount below the request of the first pod."""
+    name = context.axis.names[dimension]
     largest = _largest_request(members[0].pod, name)
     step, sizes = below(name, largest.amount) if largest else (1, 0)
     if largest is not None and sizes > 0:
-        make = partial(_ask_for_less, situation, [m.pod for m in members], dimension, largest.amount, step)
-        yield Candidate("lower-request", sizes, make)
+        make = partial(_ask_for_less, context, [m.pod for m in members], dimension, largest.amount, step)
+        yield RemedyCandidate("lower-request", sizes, make)
 
 
 def _ask_for_less(
-    situation: JobContext, pods: Sequence[kube.Pod], dimension: int, amount: int, step: int, size: int
-) -> Change:
-    axis, target = situation.axis, (-(-amount // step) - size) * step
-    edits = [_lowered(situation, pod, dimension, amount - target) for pod in pods]
-    edits.append(_lowered_min_resources(situation, dimension, amount - target))
+    context: JobContext, pods: Sequence[kube.Pod], dimension: int, amount: int, step: int, size: int
+) -> ObjectChange:
+    axis, target = context.axis, (-(-amount // step) - size) * step
+    edits = [_lowered(context, pod, dimension, amount - target) for pod in pods]
+    edits.append(_lowered_min_resources(context, dimension, amount - target))
     name, old, new = axis.names[dimension], axis.format(dimension, amount), axis.format(dimension, target)
-    sentence = f"ask for {name} {new} instead of {old} in {describe_pods(pods)}"
-    return Change("lower-request", sentence, tuple(entry for entry in edits if entry))
+    sentence = f"request {name} {new} instead of {old} in {describe_pods(pods)}"
+    return ObjectChange("lower-request", sentence, tuple(entry for entry in edits if entry))
 
 
-def _lowered(situation: JobContext, pod: kube.Pod, dimension: int, difference: int) -> Edit | None:
-    """The pod asks for so much less: in the request for the whole pod, or in the container that asks for most."""
-    name = situation.axis.names[dimension]
+def _lowered(context: JobContext, pod: kube.Pod, dimension: int, difference: int) -> Edit | None:
+    """Lower the request: of the whole pod, or of the container with the largest request."""
+    name = context.axis.names[dimension]
     largest = _largest_request(pod, name)
     if largest is None or largest.amount < difference:
         return None
-    after = situation.axis.format(dimension, largest.amount - difference)
+    after = context.axis.format(dimension, largest.amount - difference)
     return edit(pod, (*largest.place, "requests", name), largest.written, after)
 
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """Where a pod asks for a resource: `written` is None where a limit stands for the request."""
+    """The request of a resource in a pod; `written` is None if a limit implies the request."""
 
     place: Path
     amount: int
@@ -91,17 +91,17 @@ def _largest_request(pod: kube.Pod, name: str) -> _Request | None:
 def _request(place: Path, resources: kube.ResourceRequirements | None, name: str) -> _Request | None:
     written = ((resources and resources.requests) or {}).get(name)
     limit = ((resources and resources.limits) or {}).get(name)
-    given = limit if written is None else written
-    return None if given is None else _Request(place, parse_quantity(given, milli=counts_in_milli(name)), written)
+    quantity = limit if written is None else written
+    return None if quantity is None else _Request(place, parse_quantity(quantity, milli=counts_in_milli(name)), written)
 
 
-def _lowered_min_resources(situation: JobContext, dimension: int, difference: int) -> Edit | None:
-    """What the group wants promised shrinks with what its pods ask for."""
-    group, axis = situation.group, situation.axis
-    minimum = dict(situation.job.min_resources or ())
+def _lowered_min_resources(context: JobContext, dimension: int, difference: int) -> Edit | None:
+    """Lower `minResources` of the group with the requests of its pods."""
+    group, axis = context.group, context.axis
+    minimum = dict(context.job.min_resources or ())
     if group is None or dimension not in minimum:
         return None
     name = axis.names[dimension]
-    left = max(minimum[dimension] - difference * situation.pods_needed, 0)
+    left = max(minimum[dimension] - difference * context.pods_needed, 0)
     before = (group.spec.min_resources or {})[name]
     return edit(group, ("spec", "minResources", name), before, axis.format(dimension, left))

@@ -14,7 +14,7 @@ from stromboli.core.plugins.deviceshare.mind_cluster import part_for
 from stromboli.core.plugins.deviceshare.node_devices import Device, Share, Use
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
-from stromboli.planner.virtual_cluster import World
+from stromboli.planner.virtual_cluster import PlannedCluster
 from tests.testing.cases.case import BUILT_IN, SCHEDULER_NAMES, flattened, objects
 from tests.testing.manifests.builders import gang, gang_of, pod
 from tests.testing.manifests.shared_devices import A100, gpu_node, having, sharing, vgpu
@@ -166,7 +166,7 @@ def test_what_a_configuration_does_not_say_is_as_everybody_knows_it() -> None:
 def opened(*manifests: object) -> tuple[Session, DeviceShare]:
     conf = sharing(VGPUEnable=True, SchedulePolicy="binpack")
     program = Program(parse_configuration(conf, BUILT_IN), BUILT_IN)
-    world = World(objects(flattened(manifests)), program, scheduler_names=SCHEDULER_NAMES)
+    world = PlannedCluster(objects(flattened(manifests)), program, scheduler_names=SCHEDULER_NAMES)
     session = Session(world.snapshot(), program)
     found = program.plugins["deviceshare"]
     assert isinstance(found, DeviceShare)

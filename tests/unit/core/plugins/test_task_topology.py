@@ -10,7 +10,7 @@ from stromboli.core.plugins.task_topology.buckets import buckets_of
 from stromboli.core.plugins.task_topology.rules import AFFINITY, ANTI_AFFINITY, TASK_ORDER, Rules, rules_of
 from stromboli.core.plugins.task_topology.task_buckets import TaskBuckets
 from stromboli.core.session.program import Program
-from stromboli.planner.virtual_cluster import World
+from stromboli.planner.virtual_cluster import PlannedCluster
 from tests.testing.cases.case import BUILT_IN, PLAIN, flattened, objects
 from tests.testing.manifests.builders import Manifest, gang_of, node, nodes, pod
 
@@ -70,7 +70,7 @@ def test_what_makes_no_sense_is_named(key: str, text: str) -> None:
 
 def ledger_of(*world: Manifest | list[Manifest]) -> Ledger:
     program = Program(parse_configuration(PLAIN, BUILT_IN), BUILT_IN)
-    return Ledger(World(objects(flattened(world)), program).snapshot())
+    return Ledger(PlannedCluster(objects(flattened(world)), program).snapshot())
 
 
 def crew(members: str) -> list[Manifest]:

@@ -12,7 +12,7 @@ from stromboli.core.config.registry import Registry
 from stromboli.core.plugins import PLUGINS
 from stromboli.core.plugins.tdm.zones import hours_of
 from stromboli.core.session.program import Program
-from stromboli.planner.virtual_cluster import World
+from stromboli.planner.virtual_cluster import PlannedCluster
 from tests.testing.cases.case import configuration, flattened, objects, plugin
 from tests.testing.cases.probe_actions import PROBE_ACTIONS
 from tests.testing.manifests.builders import gang, node, queue, running
@@ -63,5 +63,5 @@ def test_a_round_of_evictions_waits_for_the_period(period: str, later: float, ro
     soft = running("aa", notes={"volcano.sh/preemptable": "true"})
     contents = Contents(objects(flattened([zone, queue("default"), soft, gang(1, cpu=9, name="waits")])))
     moments = (EVENING, EVENING + later)
-    decided = [World.of_contents(contents, program, now).decide().decisions.evictions for now in moments]
+    decided = [PlannedCluster.of_contents(contents, program, now).decide().decisions.evictions for now in moments]
     assert sum(bool(evictions) for evictions in decided) == rounds
