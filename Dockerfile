@@ -1,5 +1,5 @@
 # The image of all processes: docker build -t stromboli:VERSION .
-# For builds that can be repeated, name the base by digest: --build-arg BASE=python:3.11-slim-bookworm@sha256:...
+# For reproducible builds, name the base by digest: --build-arg BASE=python:3.11-slim-bookworm@sha256:...
 ARG BASE=python:3.11-slim-bookworm
 
 # The package, built with locked tools.
@@ -19,7 +19,7 @@ COPY requirements/runtime.lock requirements/runtime.lock
 RUN /opt/stromboli/bin/python -m pip install --no-cache-dir --require-hashes --only-binary :all: --requirement requirements/runtime.lock
 COPY --from=package /packages /packages
 RUN /opt/stromboli/bin/python -m pip install --no-cache-dir --no-index --no-deps /packages/*.whl
-# The bill of materials tells what is in here, while the packages can still be asked.
+# The bill of materials is written while the package metadata is still available.
 COPY tools/sbom.py tools/sbom.py
 RUN /opt/stromboli/bin/python tools/sbom.py > /opt/stromboli/sbom.cdx.json
 RUN /opt/stromboli/bin/python -m pip uninstall --yes pip setuptools

@@ -1,7 +1,7 @@
-"""Writes the parts of the chart that are said elsewhere already: python charts/refresh.py
+"""Update the generated parts of the chart: python charts/refresh.py
 
-The chart is handed out without the rest of the repository, so it carries copies: the definitions of kinds, the rules of
-roles, the default configuration, and what an API server asks the webhook about. The tests fail when a copy is old.
+The chart is distributed without the rest of the repository, so it contains copies: CRDs, rules of roles, the default
+configuration and the webhook configurations. A test fails if a copy is outdated.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CHART = Path(__file__).parent / "stromboli"
 
 
 def copies() -> dict[str, str]:
-    """By path inside the chart, what must stand there."""
+    """The content of the generated files, by path inside the chart."""
     webhooks = dump_documents([webhook_documents(Webhooks())])
     found = {"files/volcano-scheduler.conf": DEFAULT_TEXT, "files/webhooks.yaml": webhooks}
     for file in (files("stromboli.kube") / "crds").iterdir():

@@ -1,1 +1,1 @@
-"""API servers to test and measure against: the embedded one in a process of its own, and a real one with its store."""
+"""API servers for tests and benchmarks: the local one in a process of its own, and a real one with etcd."""

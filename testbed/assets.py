@@ -1,7 +1,7 @@
-"""The binaries of a real control plane: found where the ecosystem keeps them, or built once and kept.
+"""The binaries of a real control plane: found at the usual places, or built once and cached.
 
-The order is that of other projects: a variable per binary, the folder of KUBEBUILDER_ASSETS, and then our own cache,
-which is filled by Go from the pinned modules beside this file. Building takes about ten minutes on two cores.
+The order is that of other projects: a variable per binary, the folder of KUBEBUILDER_ASSETS, and then a cache, which is
+filled by Go from the pinned modules beside this file. Building takes about ten minutes on two cores.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PACKAGES = {
 
 
 class NoAssets(RuntimeError):
-    """There is no real control plane here; the message says what would help."""
+    """No real control plane is available; the message names a remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def assets() -> Assets:
 
 
 def find(name: str) -> Path:
-    """One binary, built if it must be. Raises NoAssets."""
+    """Return one binary, built if necessary. Raises NoAssets."""
     variable = f"TEST_ASSET_{name.upper().replace('-', '_')}"
     if named := os.environ.get(variable):
         return Path(named)
@@ -57,21 +57,23 @@ def _cache() -> Path:
 
 
 def _version(name: str) -> str:
-    """What the binary is built from and how, in a few letters."""
+    """A short hash of the sources and the build flags."""
     module = MODULES / PACKAGES[name][0]
     sources = (module / "go.mod").read_bytes() + (module / "go.sum").read_bytes()
     return hashlib.sha256(sources + _link_flags(name).encode()).hexdigest()[:16]
 
 
 def _link_flags(name: str) -> str:
-    """Nothing for debuggers; and Kubernetes is told its version, which it cannot find out by itself."""
+    """Strip debug information, and set the version of Kubernetes, which it cannot determine by itself."""
     stripped = "-s -w"
     pinned = re.search(r"k8s.io/kubernetes v((\d+)\.(\d+)\.\d+)", (MODULES / PACKAGES[name][0] / "go.mod").read_text())
     if pinned is None:
         return stripped
     version, major, minor = pinned.groups()
-    told = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor}
-    return " ".join([stripped, *(f"-X k8s.io/component-base/version.{key}={value}" for key, value in told.items())])
+    version_flags = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor}
+    return " ".join(
+        [stripped, *(f"-X k8s.io/component-base/version.{key}={value}" for key, value in version_flags.items())]
+    )
 
 
 def _build(name: str, place: Path) -> None:
@@ -90,7 +92,7 @@ def _build(name: str, place: Path) -> None:
 
 
 def main() -> None:
-    """Have the binaries ready before the stories begin; where they cannot be had, the stories say so."""
+    """Prepare the binaries before the tests; if they are unavailable, the tests report it."""
     try:
         assets()
     except NoAssets as missing:

@@ -1,4 +1,4 @@
-"""The embedded API server in a process of its own, as a control plane."""
+"""The local API server in a process of its own, as a control plane."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 
 @contextlib.contextmanager
 def embedded_plane(*, bare: bool = False, native_groups: bool = False) -> Iterator[ControlPlane]:
-    """Start it; it is gone when this ends. A bare one does not know Volcano's kinds."""
+    """Start the server; it ends with the context. A bare one has no CRDs of Volcano."""
     flags = {"--bare": bare, "--native-groups": native_groups}
     command = [sys.executable, "-m", "testbed.embedded_server", *(flag for flag, given in flags.items() if given)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as server:

@@ -1,7 +1,7 @@
-"""An embedded API server with Volcano's kinds and the standard queues, in a process of its own.
+"""A local API server with Volcano's kinds and the standard queues, in a process of its own.
 
-It prints where its kubeconfig is. With --bare it has neither kinds nor queues, with --native-groups it also has the
-groups of Kubernetes' own.
+It prints the path of its kubeconfig. With --bare it has neither kinds nor queues, with --native-groups it also serves
+native PodGroups.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""A proxy between our processes and an API server, on which networks, gateways and busy servers can be had on demand.
+"""A proxy between the processes and an API server that injects faults of networks, gateways and overloaded servers.
 
-It has a thread and an event loop of its own: a story may block, kill processes and look at what was asked, while
-watches and renewals go on. Everything passes unchanged, streams and compressed answers as well, unless a fault says
-otherwise.
+It has a thread and an event loop of its own: a test may block, kill processes and inspect requests, while watches and
+renewals continue. Requests, streams and compressed responses pass unchanged, unless a fault applies.
 """
 
 from __future__ import annotations
@@ -26,19 +25,19 @@ T = TypeVar("T")
 
 BINDINGS = Match("POST", r"/pods/[^/]+/binding")
 EVICTIONS = Match("POST", r"/pods/[^/]+/eviction")
-#: What a scheduler writes about its decisions; renewals of leases are no part of that.
+#: Writes of scheduling decisions; renewals of leases are excluded.
 WRITES = Match("POST|PUT|PATCH|DELETE", r"^(?!.*/leases)")
 _STARTS_WITHIN = 30.0
-#: How long encrypted connections take to say goodbye, in seconds, before their loop may be closed.
+#: Seconds that TLS connections need to shut down before their loop may be closed.
 _GOODBYE = 0.05
 
 
 class FaultProxy:
-    """`with FaultProxy(url) as proxy`: then `proxy.url` is the server, and `proxy.faults` what happens on the way."""
+    """`with FaultProxy(url) as proxy`: `proxy.url` is the address to use, and `proxy.faults` are the injected faults."""
 
     def __init__(self, server: str, *, seed: int = 0) -> None:
         self.faults = Faults(seed)
-        #: Every request that ever came, in its order.
+        #: All requests so far, in order.
         self.calls: list[Call] = []
         self._server = server.rstrip("/")
         self._open: set[Call] = set()
@@ -66,18 +65,18 @@ class FaultProxy:
         self._thread.join(_STARTS_WITHIN)
         self._loop.close()
 
-    # -- what a story asks for ----------------------------------------------------------------------------------
+    # -- operations of a test -----------------------------------------------------------------------------------
 
     def go_down(self) -> None:
-        """Nobody is at home: connections end, and new ones are refused."""
+        """Simulate an outage: connections end, and new ones are refused."""
         self._do(self._close())
 
     def come_back(self) -> None:
-        """At the same address as before."""
+        """Listen again at the same address."""
         self._do(self._listen())
 
     def cut_streams(self, match: Match) -> int:
-        """End the requests that are being answered just now, such as watches; answers how many."""
+        """End the requests in progress, such as watches; return their number."""
 
         async def cut() -> int:
             hit = [call for call in self._open if match.hits(call)]
@@ -87,18 +86,18 @@ class FaultProxy:
 
         return self._do(cut())
 
-    # -- what a story wants to know -----------------------------------------------------------------------------
+    # -- observations of a test ---------------------------------------------------------------------------------
 
     def sent(self, match: Match) -> int:
-        """Requests that the server has, and has not answered yet."""
+        """Requests that the server has received and not answered yet."""
         return sum(call.stage is Stage.SENT and match.hits(call) for call in list(self._open))
 
     def seen(self, match: Match) -> list[Call]:
-        """Every such request so far."""
+        """All requests of this kind so far."""
         return [call for call in list(self.calls) if match.hits(call)]
 
     def binds(self) -> Counter[str]:
-        """How often the server bound every uid, as it says."""
+        """The number of successful bindings by uid, according to the server."""
         confirmed = [call for call in self.seen(BINDINGS) if 200 <= call.status < 300]
         return Counter(msgspec.json.decode(call.body)["metadata"]["uid"] for call in confirmed)
 
@@ -151,7 +150,7 @@ class FaultProxy:
         self.calls.append(call)
         self._open.add(call)
         try:
-            # What was handed to the server is followed to its end, also when the client has left.
+            # A request that was sent to the server is awaited, even if the client has left.
             work = asyncio.ensure_future(self._carry_out(call))
             await _followed(work, lambda: call.stage is Stage.SENT and call.method != "GET")
         finally:
@@ -159,7 +158,7 @@ class FaultProxy:
         return call.response or web.Response()
 
     async def _carry_out(self, call: Call) -> None:
-        # A client or a server that leaves in the middle is what this is for.
+        # Clients and servers that disconnect are the purpose of this proxy.
         try:
             if not await self.faults.happen(call):
                 await call.pass_on()

@@ -1,8 +1,8 @@
-"""The fields of the built-in kinds that the embedded server serves, as a real server describes them.
+"""Fields of the built-in kinds, as a real server describes them.
 
-    python -m testbed.field_table
+`python -m testbed.field_table`
 
-writes them to the file from which the embedded server learns them.
+writes them to the file that the local API server reads.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from testbed.plane import ADMINISTRATOR, ControlPlane
 from testbed.real import TOKENS, real_plane
 
 _HEAD = """\
-# The fields of the built-in kinds, made by `python -m testbed.field_table`; known_fields.py says how to read it.
+# The fields of the built-in kinds, made by `python -m testbed.field_table`; known_fields.py documents the format.
 """
 _FURTHER = ("io.k8s.api.core.v1.Binding",)
 _WIDTH = 120
@@ -79,7 +79,7 @@ def _reachable(schemas: dict[str, Any]) -> set[str]:
 
 
 def _short_names(schemas: dict[str, Any], wanted: set[str]) -> dict[str, str]:
-    """The last part alone, unless another type has it too."""
+    """The last part of the name, unless it is ambiguous."""
     taken = [name.rpartition(".")[2] for name in wanted]
     return {
         name: last if taken.count(last := name.rpartition(".")[2]) == 1 else ".".join(name.split(".")[-3:])
@@ -101,7 +101,7 @@ def _form(part: dict[str, Any]) -> str:
 
 
 def _target(part: dict[str, Any]) -> str:
-    """The full name of the type of a field, of its items or of its values; empty for plain values."""
+    """The full name of the type of a field, of its items or of its values; empty for scalars."""
     below = part.get("items") or part.get("additionalProperties") or part
     reference = below.get("$ref") or next((each["$ref"] for each in below.get("allOf") or () if "$ref" in each), "")
     return str(reference).rpartition("/")[2]

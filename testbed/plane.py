@@ -1,4 +1,4 @@
-"""A control plane as stories and benchmarks see it: who may enter with which kubeconfig, and what was asked of it."""
+"""A control plane for tests and benchmarks: its kubeconfigs, and its audit log."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ import yaml
 
 ADMINISTRATOR = "administrator"
 NAMESPACE = "stromboli-system"
-#: A requester is a scheduler that leaves binding to a binder.
+#: A requester is a scheduler that writes bind requests.
 REQUESTER = "requester"
 _PROCESSES = ("scheduler", "controller", "binder", "admission", REQUESTER)
-#: The accounts of our processes, by their short names.
+#: The service accounts of the processes, by their short names.
 ACCOUNTS = {name: f"system:serviceaccount:{NAMESPACE}:stromboli-{name}" for name in _PROCESSES}
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request of one of our accounts, from the audit log."""
+    """A request of one of these accounts, from the audit log."""
 
     account: str
     verb: str
     group: str
-    #: With the part of it behind a slash, as roles name it.
+    #: With the subresource after a slash, as in roles.
     resource: str
     status: int
 
 
-#: What our accounts have asked of servers that are gone.
+#: Requests to servers that have ended.
 ASKED_BEFORE: set[Asked] = set()
 
 
 @dataclass(frozen=True, slots=True)
 class ControlPlane:
-    """Where the server is, and the kubeconfigs of those who may use it."""
+    """The address of the server, and the kubeconfigs of its users."""
 
     kind: Literal["real", "embedded"]
     kubeconfigs: Mapping[str, Path]
@@ -46,7 +46,7 @@ class ControlPlane:
 
     @property
     def kubeconfig(self) -> Path:
-        """The administrator's."""
+        """The administrator's kubeconfig."""
         return self.kubeconfigs[ADMINISTRATOR]
 
     @property
@@ -54,11 +54,11 @@ class ControlPlane:
         return str(yaml.safe_load(self.kubeconfig.read_text())["clusters"][0]["cluster"]["server"])
 
     def kubeconfig_of(self, account: str) -> Path:
-        """What a process of ours uses; a server without rights of its own lets everybody in as the administrator."""
+        """The kubeconfig of a process; a server without authorization uses the administrator's for all."""
         return self.kubeconfigs.get(account, self.kubeconfig)
 
     def asked(self) -> Counter[Asked]:
-        """What our accounts have asked for so far, and how often; nothing where nobody writes it down."""
+        """The requests of the accounts so far, and their numbers; empty without an audit log."""
         if self.audit_log is None or not self.audit_log.exists():
             return Counter()
         accounts = {user: name for name, user in ACCOUNTS.items()}
@@ -79,8 +79,8 @@ def _asked(record: dict[str, Any], accounts: Mapping[str, str]) -> Asked:
 
 
 def _answer(record: dict[str, Any]) -> int:
-    """The status code. What a right allows may still be refused, as every new object of a namespace that is going away
-    is; that is told as a conflict, because no right would help.
+    """The status code. An authorized request may still get a 403, as every creation in a terminating namespace does; it
+    is reported as a conflict, because no right would help.
     """
     code: int = record.get("responseStatus", {}).get("code", 0)
     is_allowed = record.get("annotations", {}).get("authorization.k8s.io/decision") == "allow"
@@ -88,7 +88,7 @@ def _answer(record: dict[str, Any]) -> int:
 
 
 def write_kubeconfig(path: Path, url: str, token: str) -> Path:
-    """A kubeconfig for a server on the loopback device, whose certificate nobody has signed."""
+    """A kubeconfig for a server on the loopback device with a self-signed certificate."""
     document = {
         "apiVersion": "v1",
         "kind": "Config",

@@ -1,4 +1,4 @@
-"""One request on its way through the fault proxy: what was asked, how far it has come, and how it can be answered."""
+"""One request on its way through the fault proxy: its content, progress and response."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import aiohttp
 from aiohttp import web
 from yarl import URL
 
-#: Headers that concern one connection and not the message.
+#: Hop-by-hop headers.
 _OF_THE_CONNECTION = {"connection", "keep-alive", "transfer-encoding", "upgrade", "te", "trailer", "host"}
-#: Sent with a close, this makes the other side see a reset and not an end.
+#: Sent with a close, this makes the other side see a reset instead of an end.
 _NO_LINGER = struct.pack("ii", 1, 0)
 
 
 class Stage(enum.Enum):
-    """How far a request has come."""
+    """Progress of a request."""
 
     ARRIVED = enum.auto()
-    #: The server has it, and nobody knows what it has done with it.
+    #: The server has received it; its outcome is unknown.
     SENT = enum.auto()
     #: The server has answered.
     ANSWERED = enum.auto()
@@ -30,7 +30,7 @@ class Stage(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A whole answer, as the server sent it."""
+    """A complete response of the server."""
 
     status: int
     headers: Mapping[str, str]
@@ -39,7 +39,7 @@ class Answered:
 
 @dataclass(eq=False, slots=True)
 class Call:
-    """`status` is what the server said, whatever the client was told; 0 as long as it has said nothing."""
+    """`status` is that of the server's response, whatever the client received; 0 before the response."""
 
     request: web.BaseRequest
     upstream: aiohttp.ClientSession
@@ -55,7 +55,7 @@ class Call:
 
     @property
     def path(self) -> str:
-        """With the query."""
+        """The path with the query."""
         return self.request.raw_path
 
     @property
@@ -65,7 +65,7 @@ class Call:
     # -- to the server ------------------------------------------------------------------------------------------
 
     def send(self, **headers: str) -> aiohttp.client._RequestContextManager:
-        """Hand the request to the server, as it came but for these headers."""
+        """Forward the request to the server, with these headers changed."""
         self.stage = Stage.SENT
         return self.upstream.request(
             self.method,
@@ -76,14 +76,14 @@ class Call:
         )
 
     async def fetch(self) -> Answered:
-        """What the server says, to the end, and not compressed, so that it can be changed."""
+        """Read the whole response, uncompressed, so that it can be changed."""
         async with self.send(**{"Accept-Encoding": "identity"}) as answer:
             body = await answer.read()
             self._answered(answer.status)
             return Answered(answer.status, _passed_on(answer.headers), body)
 
     async def pass_on(self) -> None:
-        """Let the server answer, piece by piece, for as long as it likes."""
+        """Forward the response in chunks until it ends."""
         async with self.send() as answer:
             self._answered(answer.status)
             await self._begin(answer.status, _passed_on(answer.headers))
@@ -97,13 +97,13 @@ class Call:
     # -- to the client ------------------------------------------------------------------------------------------
 
     async def answer(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
-        """Say this, and nothing else."""
+        """Send this response."""
         await self._begin(status, {**headers, "Content-Length": str(len(body))})
         await self.write(body)
         await self.end()
 
     async def begin(self, answered: Answered, length: int) -> None:
-        """Promise an answer of this length."""
+        """Send headers that announce a body of this length."""
         await self._begin(answered.status, {**answered.headers, "Content-Length": str(length)})
 
     async def _begin(self, status: int, headers: Mapping[str, str]) -> None:
@@ -121,7 +121,7 @@ class Call:
         await self.response.write_eof()
 
     def cut(self, *, reset: bool = False) -> None:
-        """Close the connection without another word; a reset also throws away what is still on its way."""
+        """Close the connection; a reset also discards data in transit."""
         transport = self.request.transport
         if transport is None:
             return

@@ -1,9 +1,9 @@
-"""What can happen to requests on their way, where and as often as a story wants.
+"""Faults that are injected into requests.
 
-    proxy.faults.add(BINDINGS, LoseAnswer(), times=2, after=10)
+`proxy.faults.add(BINDINGS, LoseAnswer(), times=2, after=10)`
 
-lets ten bindings pass, has the next two carried out without an answer, and passes all later ones. The first fault that
-fires and ends the request decides; delays and gates let the next one decide as well.
+passes ten bindings, has the next two carried out without a response, and passes all later ones. The first fault that
+ends the request decides; after delays and gates, the next one applies as well.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from typing import Protocol
 from testbed.proxy_call import Answered, Call
 
 _JSON = {"Content-Type": "application/json"}
-#: How often somebody who waits for another thread looks, in seconds.
+#: Interval in seconds of checks by threads that wait for each other.
 _LOOK = 0.002
 
 
 class Action(Protocol):
-    """What a fault does."""
+    """The effect of a fault."""
 
     async def happen(self, call: Call) -> bool:
-        """Do it; whether the request is over."""
+        """Apply the fault; return whether the request is over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """Serve the request, later."""
+    """Delay the request."""
 
     seconds: float
 
@@ -44,7 +44,7 @@ class Delay:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Refuse the request in a server's words, without asking the server."""
+    """Reject the request with an error response, without the server."""
 
     status: int
     reason: str = ""
@@ -61,7 +61,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class LoseRequest:
-    """The server never hears of it, and the connection ends."""
+    """Close the connection before the server receives the request."""
 
     reset: bool = False
 
@@ -72,7 +72,7 @@ class LoseRequest:
 
 @dataclass(frozen=True, slots=True)
 class LoseAnswer:
-    """The server does what it was asked, and the connection ends instead of an answer."""
+    """The server carries out the request, and the connection is closed instead of a response."""
 
     reset: bool = False
 
@@ -84,7 +84,7 @@ class LoseAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """Nothing is ever said: to the server nothing at all, to the client at most that it will be answered."""
+    """The request hangs: the server receives nothing, the client at most the headers of a response."""
 
     begins: bool = False
 
@@ -97,7 +97,7 @@ class Hang:
 
 @dataclass(frozen=True, slots=True)
 class CutBody:
-    """The server does what it was asked; the connection ends in the middle of the answer."""
+    """The server carries out the request; the connection is closed in the middle of the response."""
 
     reset: bool = False
 
@@ -111,7 +111,7 @@ class CutBody:
 
 @dataclass(frozen=True, slots=True)
 class Truncate:
-    """The server does what it was asked; the answer looks complete and is half of the JSON."""
+    """The server carries out the request; the response looks complete and is half of the JSON."""
 
     async def happen(self, call: Call) -> bool:
         answered = await call.fetch()
@@ -121,7 +121,7 @@ class Truncate:
 
 @dataclass(frozen=True, slots=True)
 class WrongType:
-    """The server does what it was asked; a page for people comes instead of the answer, as gateways have them."""
+    """The server carries out the request; the response is an HTML page, as gateways send them."""
 
     async def happen(self, call: Call) -> bool:
         await call.fetch()
@@ -131,7 +131,7 @@ class WrongType:
 
 @dataclass(frozen=True, slots=True)
 class Oversize:
-    """The server does what it was asked; the answer is followed by this many blanks, packed small if `packed`."""
+    """The server carries out the request; the response is followed by this many blanks, compressed if `packed`."""
 
     bytes: int
     packed: bool = False
@@ -148,7 +148,7 @@ class Oversize:
 
 @dataclass(slots=True)
 class Replay:
-    """Answer with what the server said the first time, as a replica does that has fallen behind."""
+    """Replay the first response of the server, as an outdated replica would."""
 
     _old: dict[str, Answered] = field(default_factory=dict)
 
@@ -163,9 +163,9 @@ class Replay:
 
 @dataclass(slots=True)
 class Gate:
-    """Requests stop here until somebody, in any thread, opens the gate or sends them away."""
+    """Requests wait here until a test, in any thread, opens the gate or rejects them."""
 
-    #: Those that have stopped here, in their order.
+    #: The requests that wait here, in order.
     waiting: list[Call] = field(default_factory=list)
     _opened: threading.Event = field(default_factory=threading.Event)
     _refused: threading.Event = field(default_factory=threading.Event)
@@ -175,11 +175,11 @@ class Gate:
         return bool(self.waiting)
 
     def open(self) -> None:
-        """Everybody may pass, now and later."""
+        """Pass all requests, now and later."""
         self._opened.set()
 
     def refuse(self) -> None:
-        """Nobody passes: connections end, and the server never hears of it."""
+        """Reject all requests: connections are closed, and the server does not receive them."""
         self._refused.set()
 
     async def happen(self, call: Call) -> bool:
@@ -194,8 +194,8 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Which requests, by regular expressions: the method, something in the path with its query, something in the user
-    agent. What is left empty matches everything.
+    """Which requests, by regular expressions on the method, the path with its query, and the user agent. Empty
+    expressions match everything.
     """
 
     method: str = ""
@@ -212,14 +212,14 @@ class Match:
 
 @dataclass(slots=True)
 class Fault:
-    """A fault in place: how often it may still happen, how many requests pass before, how often it has happened."""
+    """An active fault: how often it may still occur, how many requests pass before, how often it has occurred."""
 
     match: Match
     action: Action
-    #: None for as long as it is in place.
+    #: None for no limit.
     times: int | None = 1
     after: int = 0
-    #: How likely it is that a request is hit when its turn has come.
+    #: The probability that a request is affected when its turn has come.
     chance: float = 1.0
     fired: int = field(default=0, init=False)
 
@@ -236,7 +236,7 @@ class Fault:
 
 
 class Faults:
-    """The faults that are in place. Chance is that of the seed."""
+    """The active faults. Randomness follows the seed."""
 
     def __init__(self, seed: int = 0) -> None:
         self._faults: list[Fault] = []
@@ -248,11 +248,11 @@ class Faults:
         return fault
 
     def clear(self) -> None:
-        """Nothing happens to requests that come from now on."""
+        """Remove all faults; they do not affect later requests."""
         self._faults.clear()
 
     async def happen(self, call: Call) -> bool:
-        """Let everything happen that is to happen to a request; whether it is over."""
+        """Apply all faults of a request; return whether it is over."""
         for fault in list(self._faults):
             if fault.fires(call, self._chance) and await fault.action.happen(call):
                 return True

@@ -1,4 +1,4 @@
-"""A real API server with its store, on the loopback device, as other projects start theirs in tests."""
+"""A real API server with etcd, on the loopback device."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STARTS_WITHIN = 60.0
 
 @contextlib.contextmanager
 def real_plane(assets: Assets, *flags: str) -> Iterator[ControlPlane]:
-    """Start a store and a server with these further flags; both are gone when it ends."""
+    """Start etcd and an API server with these additional flags; both end with the context."""
     with tempfile.TemporaryDirectory(prefix="stromboli-e2e-") as name, contextlib.ExitStack() as stack:
         folder = Path(name)
         peer, client, secure = _free_ports(3)
@@ -84,7 +84,7 @@ def _write_tokens(path: Path) -> None:
 
 
 def _write_audit_policy(path: Path) -> None:
-    """Who asked for what; of ours alone, and without what was said."""
+    """Audit policy: requests of the test accounts, without bodies."""
     ours = {"level": "Metadata", "users": list(ACCOUNTS.values()), "omitStages": ["RequestReceived"]}
     rules = [ours, {"level": "None"}]
     path.write_text(yaml.safe_dump({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": rules}))
@@ -101,7 +101,7 @@ def _write_keys(folder: Path) -> None:
 
 
 def _free_ports(number: int) -> list[int]:
-    """Ports that nobody uses, found by using them all at once for a moment."""
+    """Unused ports, found by opening all of them at once."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(number)]
         for each in sockets:

@@ -2,7 +2,7 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* The name of the release, unless it says nothing about what was installed. */}}
+{{/* The full name: the release name, with the chart name unless it contains it. */}}
 {{- define "stromboli.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
@@ -13,7 +13,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* What the pods of a component are selected by: (dict "root" . "component" "scheduler"). Selectors cannot change. */}}
+{{/* The pod selector of a component: (dict "root" . "component" "scheduler"). Selectors are immutable. */}}
 {{- define "stromboli.selected" -}}
 app.kubernetes.io/name: {{ include "stromboli.name" .root }}
 app.kubernetes.io/instance: {{ .root.Release.Name }}

@@ -1,7 +1,7 @@
 {{/*
-The settings of a component as YAML, with Volcano's own values laid over them: (dict "root" . "component" "scheduler").
-Where a value of Volcano is given, it wins; those of one component win over those of all. Volcano's webhook does other things
-than ours, so that what is said about it alone means nothing here.
+The settings of a component as YAML, overridden by Volcano's values: (dict "root" . "component" "scheduler").
+Volcano's values have precedence; those of one component over those of all. Values of Volcano's webhook are ignored,
+because it has another purpose.
 */}}
 {{- define "stromboli.settings" -}}
 {{- $given := .root.Values.custom | default dict -}}
@@ -23,13 +23,13 @@ than ours, so that what is said about it alone means nothing here.
 {{- with (.Values.custom | default dict).scheduler_name -}}{{- list . | toYaml -}}{{- else -}}{{- toYaml .Values.schedulerNames -}}{{- end -}}
 {{- end -}}
 
-{{/* "true", or nothing. */}}
+{{/* "true", or empty. */}}
 {{- define "stromboli.elects" -}}
 {{- $given := get (.Values.custom | default dict) "leader_elect_enable" -}}
 {{- if kindIs "bool" $given -}}{{- if $given -}}true{{- end -}}{{- else if .Values.leaderElection.enabled -}}true{{- end -}}
 {{- end -}}
 
-{{/* "true", or nothing. */}}
+{{/* "true", or empty. */}}
 {{- define "stromboli.measures" -}}
 {{- $given := get (.Values.custom | default dict) "scheduler_metrics_enable" -}}
 {{- if kindIs "bool" $given -}}{{- if $given -}}true{{- end -}}{{- else if .Values.metrics.enabled -}}true{{- end -}}
@@ -40,7 +40,7 @@ than ours, so that what is said about it alone means nothing here.
 {{- (.Values.custom | default dict).scheduler_config_override | default .Values.config | default (.Files.Get "files/volcano-scheduler.conf") -}}
 {{- end -}}
 
-{{/* Values of Volcano that were given and change nothing here, one per line. */}}
+{{/* Values of Volcano's chart that are ignored, one per line. */}}
 {{- define "stromboli.ignored" -}}
 {{- $known := list "image_registry" "image_pull_secret" "image_pull_policy" -}}
 {{- range $key, $value := .Values.basic | default dict -}}

@@ -1,7 +1,7 @@
 {{/*
 A process as a Deployment with its disruption budget:
 (dict "root" . "component" "scheduler" "arguments" list "ports" list "mounts" list "volumes" list). With "together" true, all
-replicas work at the same time, and none is elected; with "everybody" true, it works for all schedulers.
+replicas are active without leader election; with "allSchedulers" true, it serves all schedulers.
 */}}
 {{- define "stromboli.workload" -}}
 {{- $settings := include "stromboli.settings" . | fromYaml -}}
@@ -81,7 +81,7 @@ spec:
         imagePullPolicy: {{ (.root.Values.basic | default dict).image_pull_policy | default .root.Values.image.pullPolicy }}
         args:
         - {{ .component }}
-        {{- range ternary list $names (default false .everybody) }}
+        {{- range ternary list $names (default false .allSchedulers) }}
         - {{ printf "--scheduler-name=%s" . | quote }}
         {{- end }}
         {{- with .arguments }}

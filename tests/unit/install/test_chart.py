@@ -458,7 +458,7 @@ IMPOSSIBLE: list[tuple[str, Values, str]] = [
     (
         "a webhook that nobody trusts",
         {"admission": {"enabled": True}},
-        "admission.caBundle: name the authority of the certificate (ca.crt), or let somebody fill it in by",
+        "admission.caBundle: name the authority of the certificate (ca.crt), or have it injected by",
     ),
 ]
 
