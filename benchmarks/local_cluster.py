@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks import clusters
 from benchmarks.measurement import Result, finished
-from stromboli.cli.garbage_collection import tune_garbage_collection
+from stromboli.cli import tune_garbage_collection
 from stromboli.cli.registry import built_in_registry
 from stromboli.cluster.ingest.ingest import Mirror
 from stromboli.cluster.state.cluster import Cluster

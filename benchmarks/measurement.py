@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 
-from stromboli.cli.garbage_collection import tune_garbage_collection
+from stromboli.cli import tune_garbage_collection
 from stromboli.cli.registry import built_in_registry
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.config.configuration import default_configuration

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from benchmarks import clusters
 from benchmarks.measurement import Result, finished
 from stromboli import kube
-from stromboli.cli.garbage_collection import tune_garbage_collection
+from stromboli.cli import tune_garbage_collection
 from stromboli.cli.registry import built_in_registry
 from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.cluster.objects.pods.run_times import RUN_TIME

@@ -4,14 +4,64 @@ Help must not wait for the import of the scheduler, so a sub-command is loaded w
 the list of commands is read from the table below.
 """
 
+from __future__ import annotations
+
+import gc
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
 from typing import Any, NoReturn
 
 import click
 
 from stromboli import __version__
-from stromboli.cli.garbage_collection import tune_garbage_collection
-from stromboli.cli.lazy import LazyCommand, LazyGroup
+
+_GC_THRESHOLD = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class LazyCommand:
+    """The import reference of a command, and its line in the list of commands."""
+
+    reference: str
+    short_help: str
+
+    def load(self) -> click.Command:
+        module, _, name = self.reference.partition(":")
+        command = getattr(import_module(module), name)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{self.reference} is not a command")
+        return command
+
+
+class LazyGroup(click.Group):
+    def __init__(self, *arguments: Any, lazy_commands: Mapping[str, LazyCommand], **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self._lazy = dict(lazy_commands)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """List commands in the order of the table."""
+        return list(self._lazy)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        known = self._lazy.get(cmd_name)
+        return known.load() if known else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.short_help) for name, command in self._lazy.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Resolve as any group does; for an unknown name suggest the most similar one."""
+        near = get_close_matches(args[0], self._lazy, n=1)
+        if near and args[0] not in self._lazy:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
+
 
 COMMANDS = {
     "up": LazyCommand("stromboli.cli.commands.up:up", "Start a local cluster with simulated nodes."),
@@ -78,3 +128,8 @@ class _Command(LazyGroup):
 def main() -> None:
     """A batch scheduler for Kubernetes: gangs, fair queues, and a reason for every pod that waits."""
     tune_garbage_collection()
+
+
+def tune_garbage_collection() -> None:
+    """Collect garbage less often: a scheduling cycle creates many objects that reference counting frees."""
+    gc.set_threshold(_GC_THRESHOLD, 20, 100)

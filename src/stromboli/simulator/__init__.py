@@ -5,9 +5,8 @@ the embedded server, changes are applied to the cache, cycles run over its snaps
 to the store.
 
     workload         arrival times of objects
-    event_queue      future events in order of time
     virtual_cluster  store, cache, and pods that start, end and are evicted
-    simulation       the loop: events, then a cycle while jobs are pending
+    simulation       the event queue and the loop: events, then a cycle while jobs are pending
     measurements     waiting times and utilisation
     report           the results as plain values
 """

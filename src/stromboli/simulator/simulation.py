@@ -2,18 +2,69 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from math import inf
 
+from stromboli import kube
 from stromboli.cluster.state.cluster import SCHEDULER_NAMES
 from stromboli.core.model.nodes.shards import ShardChoice
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
-from stromboli.simulator.event_queue import Arrival, EventQueue, PodCompletion, SimulationEvent, Wake
 from stromboli.simulator.measurements import SimulationMeasurements
 from stromboli.simulator.virtual_cluster import PodStart, VirtualCluster
 from stromboli.simulator.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """The creation of objects."""
+
+    objects: Sequence[kube.KubeObject]
+
+
+@dataclass(frozen=True, slots=True)
+class PodCompletion:
+    """The completion of a pod, if it still runs."""
+
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """A further cycle without any change."""
+
+
+SimulationEvent = Arrival | PodCompletion | Wake
+
+
+class EventQueue:
+    def __init__(self) -> None:
+        self._line: list[tuple[float, int, SimulationEvent]] = []
+        self._number = count()
+        #: Number of events other than Wake.
+        self.events = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._line)
+
+    def note(self, moment: float, event: SimulationEvent) -> None:
+        self.events += not isinstance(event, Wake)
+        heapq.heappush(self._line, (moment, next(self._number), event))
+
+    @property
+    def next_moment(self) -> float:
+        return self._line[0][0]
+
+    def take(self) -> list[SimulationEvent]:
+        """Remove and return all events of the next moment."""
+        moment, due = self.next_moment, []
+        while self._line and self._line[0][0] == moment:
+            due.append(heapq.heappop(self._line)[2])
+        self.events -= sum(1 for event in due if not isinstance(event, Wake))
+        return due
 
 
 @dataclass(frozen=True, slots=True)

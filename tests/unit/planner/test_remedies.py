@@ -9,9 +9,9 @@ from hypothesis import given
 
 from stromboli import kube
 from stromboli.planner.advice import Advice, advise
-from stromboli.planner.advice_report import advice_as_plain
 from stromboli.planner.changes import ObjectChange
 from stromboli.planner.plan import SchedulingPlan
+from stromboli.planner.report import advice_as_plain
 from stromboli.planner.trials import Trials
 from tests.testing.cases.case import flattened, objects
 from tests.testing.manifests.builders import (

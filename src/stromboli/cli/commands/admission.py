@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from stromboli.cli.options.addresses import address
 from stromboli.cli.options.connection import connection_options, connector, log_options
-from stromboli.cli.options.durations import DURATION
-from stromboli.cli.options.settings import setting, switch
+from stromboli.cli.options.settings import DURATION, address, setting, switch
 from stromboli.cli.output import Failure, echo_json
 
 if TYPE_CHECKING:

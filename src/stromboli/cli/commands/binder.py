@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from stromboli.cli.options.addresses import address
 from stromboli.cli.options.connection import connection_options, connector, log_options
-from stromboli.cli.options.durations import DURATION, Duration
 from stromboli.cli.options.election import election_of, election_options
-from stromboli.cli.options.settings import setting
+from stromboli.cli.options.settings import DURATION, Duration, address, setting
 from stromboli.cli.output import Failure
 
 if TYPE_CHECKING:

@@ -9,10 +9,9 @@ from typing import Any
 import click
 
 from stromboli.cli.commands.hypernodes import read_keys
-from stromboli.cli.options.addresses import address
 from stromboli.cli.options.connection import connection_options, connector, log_options
 from stromboli.cli.options.election import election_of, election_options
-from stromboli.cli.options.settings import setting
+from stromboli.cli.options.settings import address, setting
 from stromboli.cli.output import Failure
 
 _EPILOG = """\b

@@ -57,7 +57,7 @@ def explain(output: str, job: str, **options: Any) -> None:
 
 def _echo(scenario: Scenario, plan: SchedulingPlan, key: str, output: str) -> None:
     from stromboli.cli.text.advice import echo_advice
-    from stromboli.planner.advice_report import advice_as_plain
+    from stromboli.planner.report import advice_as_plain
 
     advice = scenario.advise(plan, [key])[0]
     if output == "json":

@@ -64,8 +64,7 @@ def _echo_table(scenario: Scenario, made: SchedulingPlan, explain: bool) -> None
 
 
 def _echo_report(scenario: Scenario, made: SchedulingPlan, explain: bool, output: str) -> None:
-    from stromboli.planner.advice_report import advice_as_plain
-    from stromboli.planner.report import report_of
+    from stromboli.planner.report import advice_as_plain, report_of
 
     report = report_of(made, scenario.warnings)
     if explain:

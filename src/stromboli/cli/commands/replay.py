@@ -94,8 +94,7 @@ def _echo_comparison(changed: Sequence[str] | None) -> None:
 def _echo_report(
     scenario: Scenario, made: SchedulingPlan, changed: Sequence[str] | None, explain: bool, output: str
 ) -> None:
-    from stromboli.planner.advice_report import advice_as_plain
-    from stromboli.planner.report import report_of
+    from stromboli.planner.report import advice_as_plain, report_of
 
     report = report_of(made)
     report["replay"] = {"compared": changed is not None, "differences": list(changed or ())}

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from stromboli.cli.options.addresses import address
 from stromboli.cli.options.connection import connection_options, connector, log_options
-from stromboli.cli.options.durations import DURATION, Duration
 from stromboli.cli.options.election import election_of, election_options
 from stromboli.cli.options.ignored_flags import ignored_flags, warn_about_ignored
-from stromboli.cli.options.settings import setting, switch
+from stromboli.cli.options.settings import DURATION, Duration, address, setting, switch
 from stromboli.cli.options.shards import election_of_shard, pop_shard, settings_of_shard, shard_options
 from stromboli.cli.output import Failure
 from stromboli.cli.scenario import read_registry

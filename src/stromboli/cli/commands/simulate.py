@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from stromboli.cli.options.durations import DURATION
+from stromboli.cli.options.settings import DURATION
 from stromboli.cli.output import Failure, echo_json, plugin_failure, warn
 from stromboli.cli.scenario import WAITING, Scenario, read_scenario, simulation_options
 

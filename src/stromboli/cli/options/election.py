@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from stromboli.cli.options.durations import DURATION
-from stromboli.cli.options.settings import setting, switch
+from stromboli.cli.options.settings import DURATION, setting, switch
 
 if TYPE_CHECKING:
     from stromboli.kube.election.leadership import Election

@@ -1,11 +1,15 @@
-"""Options of processes, which can also be set by environment variables."""
+"""Options of processes, which can also be set by environment variables; listen addresses and durations."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import click
+
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def setting(*names: str, **keywords: Any) -> Callable[[Any], Any]:
@@ -18,3 +22,53 @@ def setting(*names: str, **keywords: Any) -> Callable[[Any], Any]:
 def switch(name: str, *, default: bool = False, help: str) -> Callable[[Any], Any]:  # noqa: A002 - as click calls it
     """Define a boolean option in the format of Volcano's flags: --leader-elect, --leader-elect=false."""
     return setting(name, type=click.BOOL, is_flag=False, flag_value=True, default=default, metavar="[=BOOL]", help=help)
+
+
+class ListenAddress(click.ParamType[str]):
+    """A listen address such as `:8080` or `127.0.0.1:8080`; the empty string disables listening."""
+
+    name = "address"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from stromboli.observability.addresses import parse_address
+
+        if value:
+            try:
+                parse_address(value)
+            except ValueError as error:
+                self.fail(str(error), param, ctx)
+        return str(value)
+
+
+def address(name: str, default: str, about: str) -> Callable[[Any], Any]:
+    """Define an option for a listen address."""
+    return setting(name, type=ListenAddress(), default=default, metavar="HOST:PORT", help=about)
+
+
+class Duration(click.ParamType[float]):
+    """`1s`, `500ms`, `1m30s`; a bare number is in seconds. Durations below `minimum` are rejected."""
+
+    name = "duration"
+
+    def __init__(self, shortest: float = 0.0) -> None:
+        self._shortest = shortest
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        seconds = self._seconds(value, param, ctx)
+        if seconds < self._shortest:
+            return self.fail(f"{value} is too short; at least {self._shortest:g}s", param, ctx)
+        return seconds
+
+    def _seconds(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, int | float):
+            return float(value)
+        text = str(value).strip()
+        parts = _PART.findall(text)
+        if parts and "".join(number + unit for number, unit in parts) == text:
+            return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+        if re.fullmatch(r"\d+(\.\d+)?", text):
+            return float(text)
+        return self.fail(f"{value!r} is not a duration such as 1s, 500ms or 1m30s", param, ctx)
+
+
+DURATION = Duration()
