@@ -152,14 +152,14 @@ def _other_names() -> str:
 
 def _row(name: str, value: Any) -> str:
     if inspect.isroutine(value):
-        name += str(inspect.signature(value)).replace("'", "")
+        name += str(inspect.signature(value)).replace("''", '""').replace("'", "")
     return f"| `{_cell(name)}` | {_cell(_summary(value))} |"
 
 
 def _summary(value: Any) -> str:
     """Return the first paragraph of a docstring; of a value or a type alias, what it stands for."""
     if inspect.isclass(value) or inspect.isroutine(value) or inspect.ismodule(value):
-        return _plain((inspect.getdoc(value) or "").split("\n\n")[0])
+        return _plain(inspect.cleandoc(value.__doc__ or "").split("\n\n")[0]) if value is not Any else "any value"
     if isinstance(value, int | str) or type(value).__module__ in ("typing", "types"):
         return f"`{value!r}`"
     return type(value).__name__

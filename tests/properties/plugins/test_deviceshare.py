@@ -118,7 +118,7 @@ def test_no_device_is_given_away_twice(numbers: list[int], jobs: list[Any], poli
 def books_in(program: Program) -> list[str]:
     found = program.plugins["deviceshare"]
     assert isinstance(found, DeviceShare)
-    return [books.fingerprint() for books in found.books]
+    return [books.fingerprint() for books in found.states]
 
 
 @examples(20)

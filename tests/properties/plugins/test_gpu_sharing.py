@@ -17,7 +17,7 @@ from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.config.configuration import parse_configuration
 from stromboli.core.model.devices.gpu_fractions import GROUPS
 from stromboli.core.plugins.gpusharing import GpuSharing
-from stromboli.core.plugins.gpusharing.rules import Columns
+from stromboli.core.plugins.gpusharing.rules import GpuColumns
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.planner.virtual_cluster import PlannedCluster
@@ -107,7 +107,7 @@ def test_no_gpu_is_given_beyond_the_whole_of_it(numbers: list[Any], jobs: list[A
 def books_in(program: Program) -> str:
     found = program.plugins["gpusharing"]
     assert isinstance(found, GpuSharing)
-    return found.books.fingerprint()
+    return found.state.fingerprint()
 
 
 @examples(20)
@@ -137,10 +137,10 @@ def test_all_nodes_at_once_are_one_after_the_other(
     found = program.plugins["gpusharing"]
     assert isinstance(found, GpuSharing)
     for task in session.jobs["default/late"].tasks.values():
-        asked = found.books.wish_of(task.task_class)
+        asked = found.state.request_of(task.task_class)
         assert asked is not None
-        column = Columns(found.books).column(task.task_class, session.ledger, later=later)
-        picks = [found.books.pick(asked, row, later=later) for row in range(len(session.nodes))]
+        column = GpuColumns(found.state).column(task.task_class, session.ledger, later=later)
+        picks = [found.state.pick(asked, row, later=later) for row in range(len(session.nodes))]
         assert column.fits.tolist() == [pick is not None for pick in picks]
         assert column.joins.tolist() == [pick is not None and not pick.fresh for pick in picks]
 

@@ -6,7 +6,7 @@ from stromboli.core.config.argument_values import read_arguments
 from stromboli.core.config.arguments import Arguments
 from stromboli.core.config.configuration_errors import Findings
 from stromboli.core.config.registry import Registry
-from stromboli.core.config.yaml_lines import Node
+from stromboli.core.config.yaml_lines import YamlNode
 
 _KEYS = ("name", "arguments")
 _WANTED = "actions must be a text such as 'enqueue, allocate, backfill' or a list of names"
@@ -19,11 +19,11 @@ class ActionReader:
         self._registry = registry
         self._findings = findings
 
-    def actions(self, node: Node) -> tuple[str, ...]:
+    def actions(self, node: YamlNode) -> tuple[str, ...]:
         """Return the known names. The same action may run several times in a cycle."""
         return tuple(name for line, name in self._names(node) if self._is_known(name, line))
 
-    def _names(self, node: Node) -> Iterator[tuple[int, str]]:
+    def _names(self, node: YamlNode) -> Iterator[tuple[int, str]]:
         """Return each name with its line: from a text with commas, as in Volcano, or from a list."""
         if node.value in (None, ()) or (isinstance(node.value, str) and not node.value.strip()):
             self._findings.add(node.line, "actions is empty; name at least one, such as 'allocate'")
@@ -34,7 +34,7 @@ class ActionReader:
         else:
             self._findings.add(node.line, f"{_WANTED}, not {node.described}")
 
-    def _listed_names(self, nodes: Sequence[Node]) -> Iterator[tuple[int, str]]:
+    def _listed_names(self, nodes: Sequence[YamlNode]) -> Iterator[tuple[int, str]]:
         for node in nodes:
             if isinstance(node.value, str):
                 yield node.line, node.value.strip()
@@ -48,7 +48,7 @@ class ActionReader:
             self._findings.add_unknown(line, "action", name, self._registry.actions)
         return name in self._registry.actions
 
-    def arguments(self, node: Node | None, actions: Sequence[str]) -> dict[str, Arguments]:
+    def arguments(self, node: YamlNode | None, actions: Sequence[str]) -> dict[str, Arguments]:
         """The arguments of every registered action; `actions` are those that are carried out."""
         configured = {} if node is None else self._configured(node, actions)
         return {
@@ -56,13 +56,13 @@ class ActionReader:
             for name, action in self._registry.actions.items()
         }
 
-    def _configured(self, node: Node, actions: Sequence[str]) -> dict[str, Node]:
+    def _configured(self, node: YamlNode, actions: Sequence[str]) -> dict[str, YamlNode]:
         """The node of arguments by action, of the configurations that can be used."""
         if not isinstance(node.value, tuple):
             if node.value is not None:
                 self._findings.add(node.line, f"configurations must be a list, not {node.described}")
             return {}
-        configured: dict[str, Node] = {}
+        configured: dict[str, YamlNode] = {}
         for child in node.value:
             if isinstance(child.value, dict):
                 self._take(child.line, child.value, configured, actions)
@@ -70,11 +70,13 @@ class ActionReader:
                 self._findings.add(child.line, f"a configuration must be a mapping, not {child.described}")
         return configured
 
-    def _take(self, line: int, fields: Mapping[str, Node], configured: dict[str, Node], actions: Sequence[str]) -> None:
+    def _take(
+        self, line: int, fields: Mapping[str, YamlNode], configured: dict[str, YamlNode], actions: Sequence[str]
+    ) -> None:
         for key, child in fields.items():
             if key not in _KEYS:
                 self._findings.add_unknown(child.line, "key", key, _KEYS, "a configuration")
-        name = fields.get("name", Node(line, None))
+        name = fields.get("name", YamlNode(line, None))
         if not isinstance(name.value, str) or not name.value:
             self._findings.add(name.line, f"a configuration must name an action, not {name.described}")
         elif name.value not in self._registry.actions:
@@ -82,6 +84,6 @@ class ActionReader:
         elif name.value in configured:
             self._findings.add(name.line, f"action {name.value!r} is configured twice; remove one")
         else:
-            configured[name.value] = fields.get("arguments", Node(line, None))
+            configured[name.value] = fields.get("arguments", YamlNode(line, None))
             if name.value not in actions:
                 self._findings.warn(name.line, f"action {name.value!r} is configured but not among the actions")

@@ -6,12 +6,12 @@ from typing import TypeVar
 from stromboli.core.config.arguments import Arguments
 from stromboli.core.config.configuration_errors import Findings
 from stromboli.core.config.extension_points import SWITCHES
-from stromboli.core.config.yaml_lines import Node
+from stromboli.core.config.yaml_lines import YamlNode
 
 Declared = TypeVar("Declared", bound=Arguments)
 
 
-def read_arguments(node: Node | None, declared: type[Declared], owner: str, findings: Findings) -> Declared:
+def read_arguments(node: YamlNode | None, declared: type[Declared], owner: str, findings: Findings) -> Declared:
     """Return the arguments with defaults filled in. `owner` names their owner, as in "plugin 'binpack'"."""
     if node is None or node.value is None:
         return declared()
@@ -24,7 +24,7 @@ def read_arguments(node: Node | None, declared: type[Declared], owner: str, find
     return declared(accepted)
 
 
-def reject_infinite(node: Node, owner: str, findings: Findings) -> bool:
+def reject_infinite(node: YamlNode, owner: str, findings: Findings) -> bool:
     """Record every number inside that is not finite: it would win or lose every comparison. True if there is any."""
     found = [n for n in node.walk() if isinstance(n.value, float) and not math.isfinite(n.value)]
     for child in found:
@@ -32,7 +32,7 @@ def reject_infinite(node: Node, owner: str, findings: Findings) -> bool:
     return bool(found)
 
 
-def _is_sound(key: str, node: Node, declared: type[Arguments], owner: str, findings: Findings) -> bool:
+def _is_sound(key: str, node: YamlNode, declared: type[Arguments], owner: str, findings: Findings) -> bool:
     """Report whether one argument is valid. Records what is wrong with it, or that it has no effect."""
     argument = declared.declaration_of(key)
     if argument is None:
@@ -48,7 +48,7 @@ def _is_sound(key: str, node: Node, declared: type[Arguments], owner: str, findi
     return not reject_infinite(node, title, findings)
 
 
-def _reject_unknown(key: str, node: Node, declared: type[Arguments], owner: str, findings: Findings) -> None:
+def _reject_unknown(key: str, node: YamlNode, declared: type[Arguments], owner: str, findings: Findings) -> None:
     if key in SWITCHES:
         findings.add(node.line, f"{key!r} is a switch of {owner}, not an argument; put it beside 'name'")
     elif not declared.declared:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from stromboli.core.config.argument_values import read_arguments
 from stromboli.core.config.arguments import Argument, Arguments
 from stromboli.core.config.configuration_errors import Findings
-from stromboli.core.config.yaml_lines import Node
+from stromboli.core.config.yaml_lines import YamlNode
 
 #: The scheduler binds pods itself, or writes bind requests for a binder.
 DIRECT, REQUEST = "direct", "request"
@@ -29,7 +29,7 @@ class BindOptions:
     backoff_limit: int = 6
 
 
-def read_bind(node: Node | None, findings: Findings) -> BindOptions:
+def read_bind(node: YamlNode | None, findings: Findings) -> BindOptions:
     if node is None or node.value is None:
         return BindOptions()
     if not isinstance(node.value, dict):

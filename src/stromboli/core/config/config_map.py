@@ -4,23 +4,23 @@ Reading the manifest itself avoids extracting the text and its indentation by ha
 """
 
 from stromboli.core.config.configuration_errors import Findings
-from stromboli.core.config.yaml_lines import Node
+from stromboli.core.config.yaml_lines import YamlNode
 
 PREFERRED_KEY = "volcano-scheduler.conf"
 _ENDING = ".conf"
 
 
-def is_config_map(root: Node) -> bool:
+def is_config_map(root: YamlNode) -> bool:
     kind = root.value.get("kind") if isinstance(root.value, dict) else None
     return kind is not None and kind.value == "ConfigMap"
 
 
-def embedded_text(root: Node, findings: Findings) -> tuple[str, str]:
+def embedded_text(root: YamlNode, findings: Findings) -> tuple[str, str]:
     """Return the key that holds the configuration, and its text. Raises ConfigurationError if it is ambiguous or
     missing.
     """
     fields = root.value if isinstance(root.value, dict) else {}
-    data = fields.get("data", Node(root.line, None))
+    data = fields.get("data", YamlNode(root.line, None))
     entries = data.value if isinstance(data.value, dict) else {}
     keys = [key for key in entries if key.endswith(_ENDING)]
     if PREFERRED_KEY in keys:

@@ -17,7 +17,7 @@ from stromboli.core.config.configuration_errors import ConfigurationError, Findi
 from stromboli.core.config.metrics_options import MetricsSource, read_metrics
 from stromboli.core.config.plugin_options import PluginOption, Tier, TierReader
 from stromboli.core.config.registry import Registry
-from stromboli.core.config.yaml_lines import Node, read_tree
+from stromboli.core.config.yaml_lines import YamlNode, read_tree
 
 __all__ = [
     "DEFAULT_TEXT",
@@ -95,7 +95,7 @@ def default_configuration(registry: Registry) -> Configuration:
     return parse_configuration(DEFAULT_TEXT, registry, "default configuration")
 
 
-def _read(root: Node, registry: Registry, findings: Findings) -> Configuration:
+def _read(root: YamlNode, registry: Registry, findings: Findings) -> Configuration:
     if not isinstance(root.value, dict):
         findings.stop(root.line, f"expected a mapping with actions and tiers, not {root.described}")
     fields = root.value
@@ -113,7 +113,7 @@ def _read(root: Node, registry: Registry, findings: Findings) -> Configuration:
     )
 
 
-def _check_keys(line: int, fields: Mapping[str, Node], findings: Findings) -> None:
+def _check_keys(line: int, fields: Mapping[str, YamlNode], findings: Findings) -> None:
     for key, child in fields.items():
         if key not in _KEYS:
             findings.add_unknown(child.line, "key", key, _KEYS)

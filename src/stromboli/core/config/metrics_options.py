@@ -13,7 +13,7 @@ from stromboli.core.config.argument_values import read_arguments
 from stromboli.core.config.arguments import Argument, Arguments
 from stromboli.core.config.configuration_errors import Findings
 from stromboli.core.config.external_services import checked_url
-from stromboli.core.config.yaml_lines import Node
+from stromboli.core.config.yaml_lines import YamlNode
 from stromboli.core.model.values.durations import parse_duration
 
 PROMETHEUS, ADAPTOR, METRICS_SERVER = "prometheus", "prometheus_adaptor", "metrics-server"
@@ -67,21 +67,21 @@ class MetricsSource:
     hostname_field: str
 
 
-def read_metrics(node: Node | None, findings: Findings) -> MetricsSource | None:
+def read_metrics(node: YamlNode | None, findings: Findings) -> MetricsSource | None:
     """Return the source; None if none is configured."""
     if node is None or node.value is None:
         return None
     if not isinstance(node.value, dict):
         findings.add(node.line, f"metrics must be a mapping, not {node.described}")
         return None
-    arguments = read_arguments(Node(node.line, _flat(node.value)), MetricsArguments, "metrics", findings)
+    arguments = read_arguments(YamlNode(node.line, _flat(node.value)), MetricsArguments, "metrics", findings)
     _check(arguments, node.line, findings)
     return _source(arguments)
 
 
-def _flat(fields: Mapping[str, Node]) -> dict[str, Node]:
+def _flat(fields: Mapping[str, YamlNode]) -> dict[str, YamlNode]:
     """Return keys nested under `tls` or `elasticsearch` by their names with a dot."""
-    flat: dict[str, Node] = {}
+    flat: dict[str, YamlNode] = {}
     for key, child in fields.items():
         if isinstance(child.value, dict):
             flat.update((f"{key}.{inner}", grandchild) for inner, grandchild in child.value.items())

@@ -17,7 +17,7 @@ from stromboli.core.config.extension_points import (
 )
 from stromboli.core.config.registry import Registry
 from stromboli.core.config.spelling import quoted
-from stromboli.core.config.yaml_lines import Node
+from stromboli.core.config.yaml_lines import YamlNode
 
 _OTHER_KEYS = ("name", "arguments")
 #: Both divide the cluster between queues, by different definitions of what a queue deserves.
@@ -58,7 +58,7 @@ class TierReader:
         self._findings = findings
         self._first_lines: dict[str, int] = {}
 
-    def read(self, node: Node) -> tuple[Tier, ...]:
+    def read(self, node: YamlNode) -> tuple[Tier, ...]:
         if not isinstance(node.value, tuple):
             self._findings.add(node.line, f"tiers must be a list, not {node.described}")
             return ()
@@ -78,20 +78,20 @@ class TierReader:
             )
         return tuple(Tier(tuple(option for option in tier.plugins if option.name not in left_out)) for tier in tiers)
 
-    def _tier(self, node: Node) -> Tier:
+    def _tier(self, node: YamlNode) -> Tier:
         if not isinstance(node.value, dict):
             self._findings.add(node.line, f"a tier must be a mapping with 'plugins', not {node.described}")
             return Tier(())
         for key, child in node.value.items():
             if key != "plugins":
                 self._findings.add_unknown(child.line, "key", key, ["plugins"], "a tier")
-        plugins = node.value.get("plugins", Node(node.line, None))
+        plugins = node.value.get("plugins", YamlNode(node.line, None))
         if plugins.value in (None, ()):
             self._findings.warn(plugins.line, "the tier lists no plugins and has no effect")
             return Tier(())
         return self._plugins(plugins)
 
-    def _plugins(self, node: Node) -> Tier:
+    def _plugins(self, node: YamlNode) -> Tier:
         if not isinstance(node.value, tuple):
             self._findings.add(node.line, f"plugins must be a list, not {node.described}")
             return Tier(())
@@ -111,7 +111,7 @@ class TierReader:
                 f"(line {lines['proportion']}): the first of them orders the queues; put them into different tiers",
             )
 
-    def _option(self, node: Node) -> PluginOption | None:
+    def _option(self, node: YamlNode) -> PluginOption | None:
         """Read one entry. The switches of an unknown plugin are checked as well; its arguments cannot be."""
         name = self._name(node)
         if name is None or not isinstance(node.value, dict):
@@ -125,14 +125,14 @@ class TierReader:
         arguments = read_arguments(node.value.get("arguments"), declared, f"plugin {name!r}", self._findings)
         return PluginOption(name, switches, arguments)
 
-    def _name(self, node: Node) -> str | None:
+    def _name(self, node: YamlNode) -> str | None:
         if isinstance(node.value, str):
             self._findings.add(node.line, f"a plugin must be a mapping; write 'name: ' before {node.described}")
             return None
         if not isinstance(node.value, dict):
             self._findings.add(node.line, f"a plugin must be a mapping with a name, not {node.described}")
             return None
-        name = node.value.get("name", Node(node.line, None))
+        name = node.value.get("name", YamlNode(node.line, None))
         if not isinstance(name.value, str) or not name.value:
             self._findings.add(name.line, f"the name of a plugin must be a text, not {name.described}")
             return None
@@ -148,7 +148,7 @@ class TierReader:
             )
         self._first_lines.setdefault(name, line)
 
-    def _switches(self, owner: str, fields: Mapping[str, Node], declared: type[Arguments]) -> dict[str, bool]:
+    def _switches(self, owner: str, fields: Mapping[str, YamlNode], declared: type[Arguments]) -> dict[str, bool]:
         switches: dict[str, bool] = {}
         for key, node in fields.items():
             if key in SWITCHES:
@@ -159,7 +159,7 @@ class TierReader:
                 self._reject_key(owner, key, node, declared)
         return switches
 
-    def _switch(self, owner: str, key: str, node: Node, switches: dict[str, bool]) -> None:
+    def _switch(self, owner: str, key: str, node: YamlNode, switches: dict[str, bool]) -> None:
         if not isinstance(node.value, bool):
             self._findings.add(node.line, f"{key!r} of {owner} must be true or false, not {node.described}")
         elif switches.setdefault(SWITCHES[key], node.value) != node.value:
@@ -167,7 +167,7 @@ class TierReader:
                 node.line, f"{key!r} of {owner} is given in two spellings with different values; remove one"
             )
 
-    def _reject_key(self, owner: str, key: str, node: Node, declared: type[Arguments]) -> None:
+    def _reject_key(self, owner: str, key: str, node: YamlNode, declared: type[Arguments]) -> None:
         if declared.declaration_of(key) is not None:
             self._findings.add(node.line, f"{key!r} is an argument of {owner}; put it under 'arguments'")
         else:

@@ -47,11 +47,11 @@ for _tag, _pattern in _PLAIN_WORDS:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class YamlNode:
     """A value and its line: of the key, for a value in a mapping, otherwise of its start."""
 
     line: int
-    value: bool | int | float | str | tuple[Node, ...] | dict[str, Node] | None
+    value: bool | int | float | str | tuple[YamlNode, ...] | dict[str, YamlNode] | None
 
     @property
     def described(self) -> str:
@@ -66,7 +66,7 @@ class Node:
             return {key: child.plain() for key, child in self.value.items()}
         return [child.plain() for child in self.value] if isinstance(self.value, tuple) else self.value
 
-    def walk(self) -> Iterator[Node]:
+    def walk(self) -> Iterator[YamlNode]:
         """This node and all below it."""
         yield self
         if isinstance(self.value, (dict, tuple)):
@@ -74,7 +74,7 @@ class Node:
                 yield from child.walk()
 
 
-def read_tree(text: str, findings: Findings) -> Node:
+def read_tree(text: str, findings: Findings) -> YamlNode:
     """Return the tree of a text; ConfigurationError if there is none. A duplicate key is recorded, and reading
     continues.
     """
@@ -131,16 +131,16 @@ def _reject_anchor_and_tag(event: yaml.NodeEvent, line: int, findings: Findings)
         findings.add(line, f"tags ({quoted(tag)}) are not supported; remove it")
 
 
-def _convert(node: yaml.Node, findings: Findings, line: int) -> Node:
+def _convert(node: yaml.Node, findings: Findings, line: int) -> YamlNode:
     if isinstance(node, yaml.MappingNode):
-        return Node(line, _convert_mapping(node, findings))
+        return YamlNode(line, _convert_mapping(node, findings))
     if isinstance(node, yaml.SequenceNode):
-        return Node(line, tuple(_convert(child, findings, child.start_mark.line + 1) for child in node.value))
-    return Node(line, _scalar(node.tag, node.value))
+        return YamlNode(line, tuple(_convert(child, findings, child.start_mark.line + 1) for child in node.value))
+    return YamlNode(line, _scalar(node.tag, node.value))
 
 
-def _convert_mapping(node: yaml.MappingNode, findings: Findings) -> dict[str, Node]:
-    fields: dict[str, Node] = {}
+def _convert_mapping(node: yaml.MappingNode, findings: Findings) -> dict[str, YamlNode]:
+    fields: dict[str, YamlNode] = {}
     for key, value in node.value:
         line = key.start_mark.line + 1
         if not isinstance(key, yaml.ScalarNode):

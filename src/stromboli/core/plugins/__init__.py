@@ -21,7 +21,7 @@ from stromboli.core.plugins.priority import Priority
 from stromboli.core.plugins.proportion import Proportion
 from stromboli.core.plugins.rescheduling import Rescheduling
 from stromboli.core.plugins.resource_strategy_fit import ResourceStrategyFit
-from stromboli.core.plugins.resourcequota import ResourceQuota
+from stromboli.core.plugins.resourcequota import ResourceQuotaPlugin
 from stromboli.core.plugins.sla import Sla
 from stromboli.core.plugins.task_topology import TaskTopology
 from stromboli.core.plugins.tdm import Tdm
@@ -48,7 +48,7 @@ PLUGINS = (
     Priority,
     Proportion,
     Rescheduling,
-    ResourceQuota,
+    ResourceQuotaPlugin,
     ResourceStrategyFit,
     Sla,
     TaskTopology,

@@ -64,7 +64,7 @@ def _not_negative(weight: int) -> int:
     return weight if weight >= 0 else 1
 
 
-class _Part(NamedTuple):
+class _PackingPart(NamedTuple):
     """One resource that a class asks for and that counts."""
 
     dimension: int
@@ -100,10 +100,10 @@ class Packing(NodeScorer):
             total = fraction if total is None else np.add(total, fraction, out=total)
         return np.zeros(len(rows)) if total is None else total
 
-    def _parts_of(self, task_class: TaskClass, ledger: Ledger) -> tuple[_Part, ...]:
+    def _parts_of(self, task_class: TaskClass, ledger: Ledger) -> tuple[_PackingPart, ...]:
         counting = [(d, amount, self._weights[d]) for d, amount in task_class.request if d in self._weights]
         whole = sum(weight for _, _, weight in counting)
         return tuple(
-            _Part(d, np.array(amount, dtype=np.int64), np.array(self._top * weight / whole))
+            _PackingPart(d, np.array(amount, dtype=np.int64), np.array(self._top * weight / whole))
             for d, amount, weight in counting
         )

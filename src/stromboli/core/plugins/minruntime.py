@@ -19,7 +19,7 @@ from stromboli.core.session.session import Session
 
 PREEMPT_ANNOTATION = "scheduling.stromboli.dev/preempt-min-runtime"
 RECLAIM_ANNOTATION = "scheduling.stromboli.dev/reclaim-min-runtime"
-_STANDING = frozenset((TaskStatus.BOUND.value, TaskStatus.RUNNING.value))
+_PLACED = frozenset((TaskStatus.BOUND.value, TaskStatus.RUNNING.value))
 _BY_COMMON_ANCESTOR, _BY_OWN_QUEUE = "lca", "queue"
 
 
@@ -47,7 +47,7 @@ class MinRuntime(Plugin):
         self._session = session
         self._began: dict[str, float] = {}
         self._runtimes: dict[tuple[str, str], float] = {}
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     # -- questions ----------------------------------------------------------------------------------------------
 
@@ -91,8 +91,8 @@ class MinRuntime(Plugin):
         known = self._began.get(job.key)
         if known is None:
             codes = self._session.ledger.codes
-            standing = (task for task in job.tasks.values() if codes[task.row] in _STANDING)
-            known = min((task.placed_at or task.created for task in standing), default=0.0)
+            placed = (task for task in job.tasks.values() if codes[task.row] in _PLACED)
+            known = min((task.placed_at or task.created for task in placed), default=0.0)
             self._began[job.key] = known
         return known
 
@@ -111,7 +111,7 @@ class MinRuntime(Plugin):
         if annotation is RECLAIM_ANNOTATION and self.arguments.resolve_method == _BY_COMMON_ANCESTOR:
             line = _from_divergence(line, self._line(preemptor))
         for queue in line:
-            runtime = self._said(queue, annotation)
+            runtime = self._own_runtime(queue, annotation)
             if runtime is not None:
                 return runtime
         arguments = self.arguments
@@ -127,7 +127,7 @@ class MinRuntime(Plugin):
             line.setdefault(ROOT, queues[ROOT])
         return list(line.values())
 
-    def _said(self, queue: Queue, annotation: str) -> float | None:
+    def _own_runtime(self, queue: Queue, annotation: str) -> float | None:
         """Return the time that the queue itself sets; None if it is missing or invalid."""
         text = queue.annotations.get(annotation)
         if text is None:
@@ -136,8 +136,8 @@ class MinRuntime(Plugin):
             return duration_or_nothing(text)
         except ValueError as error:
             warning = f"Queue {queue.name}: annotation {annotation}: {error}; it is left out"
-            if warning not in self._told:
-                self._told.add(warning)
+            if warning not in self._reported:
+                self._reported.add(warning)
                 self._session.warnings.append(warning)
             return None
 

@@ -17,7 +17,7 @@ from stromboli.core.model.resources.resources import PODS
 from stromboli.core.session.session import Session
 
 
-class ResourceQuota(Plugin):
+class ResourceQuotaPlugin(Plugin):
     name = "resourcequota"
 
     def open(self, session: Session) -> None:
@@ -41,13 +41,13 @@ class ResourceQuota(Plugin):
 
     def _refusal(self, job: Job, quota: Quota) -> Reason | None:
         promised = self._promised[job.spec.namespace]
-        wanted = {name: amount for name in quota.hard if (amount := self._wanted(job, name))}
+        wanted = {name: amount for name in quota.hard if (amount := self._missing_request(job, name))}
         taken = {name: quota.used.get(name, 0) + promised[name] for name in wanted}
         short = [name for name, amount in wanted.items() if taken[name] + amount > quota.hard[name]]
         if not short:
             return None
-        told = (in_words({name: amounts[name] for name in short}) for amounts in (wanted, taken, quota.hard))
-        detail = "resource quota insufficient, requested: {}, used: {}, limited: {}".format(*told)
+        described = (in_words({name: amounts[name] for name in short}) for amounts in (wanted, taken, quota.hard))
+        detail = "resource quota insufficient, requested: {}, used: {}, limited: {}".format(*described)
         return Reason(Code.NAMESPACE_QUOTA, f"{detail} (ResourceQuota {quota.name})")
 
     def _promise(self, job: Job) -> None:
@@ -57,9 +57,9 @@ class ResourceQuota(Plugin):
         promised = self._promised[job.spec.namespace]
         names = {name for quota in self._quotas.get(job.spec.namespace, ()) for name in quota.hard}
         for name in names:
-            promised[name] += self._wanted(job, name)
+            promised[name] += self._missing_request(job, name)
 
-    def _wanted(self, job: Job, name: str) -> int:
+    def _missing_request(self, job: Job, name: str) -> int:
         """Return what the missing pods of a job's minimum will request; quotas already count the existing ones."""
         stated, existing = job.spec.min_quotas.get(name, 0), job.requested[PODS]
         if name.startswith(LIMITS):

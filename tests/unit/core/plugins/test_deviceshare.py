@@ -6,12 +6,12 @@ import pytest
 
 from stromboli.core.config.configuration import parse_configuration
 from stromboli.core.plugins.deviceshare import DeviceShare
-from stromboli.core.plugins.deviceshare.assignments import assigned, written_form
+from stromboli.core.plugins.deviceshare.assignments import assigned, formatted
 from stromboli.core.plugins.deviceshare.backend import Policy
 from stromboli.core.plugins.deviceshare.catalog import FILE, STANDARD, read_catalog
 from stromboli.core.plugins.deviceshare.instances import instance_for, named
 from stromboli.core.plugins.deviceshare.mind_cluster import part_for
-from stromboli.core.plugins.deviceshare.node_devices import Device, Share, Use
+from stromboli.core.plugins.deviceshare.node_devices import Share, SharedDevice, Use
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.planner.virtual_cluster import PlannedCluster
@@ -101,7 +101,7 @@ def test_a_chip_is_cut_after_the_smallest_template(memory: int, part: tuple[str,
     assert ((found.name, found.memory) if found else None) == part
 
 
-DEVICES = [Device("g0", "V100"), Device("g1", "V100")]
+DEVICES = [SharedDevice("g0", "V100"), SharedDevice("g1", "V100")]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_an_annotation_says(text: str, shares: tuple[tuple[Share, ...], ...]) ->
     "text", ["g0,NVIDIA,100,30:", "g0,NVIDIA,100,0:;;g1,NVIDIA,50,0:", "g1[group2-0],NVIDIA,10240,0:g0,NVIDIA,1,2:"]
 )
 def test_what_is_written_is_what_is_read(text: str) -> None:
-    assert written_form(assigned(text, DEVICES, "key"), DEVICES, lambda _: "NVIDIA") == text
+    assert formatted(assigned(text, DEVICES, "key"), DEVICES, lambda _: "NVIDIA") == text
 
 
 @pytest.mark.parametrize("text", ["g0", "g0,NVIDIA,-1,0:", "g0,NVIDIA,1:", "g0,NVIDIA,1,2,3:", "g0,NVIDIA,x,0:"])
@@ -182,34 +182,34 @@ def test_a_room_that_was_given_up_and_is_taken_again_has_the_same_devices() -> N
     tasks, statement = list(session.jobs["default/gang"].tasks.values()), session.statement()
     for task in tasks:
         statement.pipeline(task, 0)
-    before = share.books[0].fingerprint()
+    before = share.states[0].fingerprint()
     statement.unpipeline(tasks[0])
-    assert share.books[0].fingerprint() != before
+    assert share.states[0].fingerprint() != before
     statement.rollback(3)
-    assert share.books[0].fingerprint() == before
+    assert share.states[0].fingerprint() == before
 
 
 def test_room_for_a_successor_is_held_beside_what_the_one_that_leaves_has() -> None:
     old = gang_of(pod(1, nodeName="a", more=vgpu(memory=60), annotations=having("g0:60")), name="old", minimum=0)
     session, share = opened(gpu_node("a", "g0", memory=100), gpu_node("b", "g1", memory=100), old)
-    [task], statement, books = session.jobs["default/old"].tasks.values(), session.statement(), share.books[0]
-    said = [books.fingerprint()]
+    [task], statement, states = session.jobs["default/old"].tasks.values(), session.statement(), share.states[0]
+    said = [states.fingerprint()]
     statement.evict(task, "moved")
-    said.append(books.fingerprint())
+    said.append(states.fingerprint())
     for row in (1, 0):
         statement.relocate(task, row)
-        uses = [node.uses(later=True)[0].memory for node in books.rows if node is not None]
+        uses = [node.uses(later=True)[0].memory for node in states.rows if node is not None]
         assert uses == [60, 0] if row == 0 else [0, 60]
         statement.rollback(1)
-        assert books.fingerprint() == said[1]
+        assert states.fingerprint() == said[1]
     statement.rollback(0)
-    assert books.fingerprint() == said[0]
+    assert states.fingerprint() == said[0]
 
 
 def test_books_of_nodes_that_did_not_change_are_kept() -> None:
     nodes = [gpu_node(name, f"g{name}") for name in "ab"]
     old = gang_of(pod(1, nodeName="a", more=vgpu(memory=5), annotations=having("ga:5")), name="old", minimum=0)
     session, share = opened(nodes, old, gang(1, more=vgpu(memory=5)))
-    before = list(share.books[0].rows)
+    before = list(share.states[0].rows)
     share.open(Session(session.snapshot, session.program))
-    assert [one is other for one, other in zip(share.books[0].rows, before, strict=True)] == [True, True]
+    assert [one is other for one, other in zip(share.states[0].rows, before, strict=True)] == [True, True]

@@ -16,10 +16,10 @@ from stromboli.core.plugins.nodeorder.balanced_resource import BalancedResource
 from stromboli.core.plugins.nodeorder.image_locality import ImageLocality
 from stromboli.core.plugins.nodeorder.least_requested import LeastRequested
 from stromboli.core.plugins.nodeorder.most_requested import MostRequested
-from stromboli.core.plugins.nodeorder.node_affinity import NodeAffinity
-from stromboli.core.plugins.nodeorder.pod_affinity import PodAffinity
+from stromboli.core.plugins.nodeorder.node_affinity import PreferredNodeAffinity
+from stromboli.core.plugins.nodeorder.pod_affinity import PreferredPodAffinity
 from stromboli.core.plugins.nodeorder.taint_toleration import TaintToleration
-from stromboli.core.plugins.nodeorder.topology_spread import TopologySpread
+from stromboli.core.plugins.nodeorder.topology_spread import SoftTopologySpread
 from stromboli.core.search.node_rules import NodeScorer
 from tests.unit.core.plugins import reference_rules
 from tests.unit.core.plugins.random_clusters import worlds
@@ -162,11 +162,11 @@ RULES: dict[str, type[NodeScorer]] = {
     "leastrequested": LeastRequested,
     "mostrequested": MostRequested,
     "balancedresource": BalancedResource,
-    "nodeaffinity": NodeAffinity,
+    "nodeaffinity": PreferredNodeAffinity,
     "tainttoleration": TaintToleration,
     "imagelocality": ImageLocality,
-    "podaffinity": PodAffinity,
-    "podtopologyspread": TopologySpread,
+    "podaffinity": PreferredPodAffinity,
+    "podtopologyspread": SoftTopologySpread,
 }
 
 
@@ -189,7 +189,7 @@ def test_scores(case: Case, weight: int) -> None:
 def test_required_terms_of_others_are_no_preference() -> None:
     hates_web = kind("app=cache", anti_affinity=(near("app=web"),))
     world = World(ZONES, [WEB], [(hates_web, "a")])
-    assert not PodAffinity(1).applies_to(world.classes[WEB], world.ledger)
+    assert not PreferredPodAffinity(1).applies_to(world.classes[WEB], world.ledger)
 
 
 def test_scorers_with_weight_zero_are_left_out() -> None:

@@ -14,7 +14,7 @@ from stromboli.core.model.queues.queue import Queue
 from stromboli.core.model.resources.quantity import format_quantity
 from stromboli.core.model.tasks.task import ALLOCATED_STATUSES, Task, TaskStatus
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.plugins.capacity.queue_share import Standing
+from stromboli.core.plugins.capacity.queue_share import QueueShare
 from stromboli.core.session.session import Session
 
 DEVICE_CLASS = "deviceclass/"
@@ -26,10 +26,10 @@ _UNLIMITED = 1 << 62
 class _Account:
     """The limit and the use of one queue."""
 
-    def __init__(self, standing: Standing, session: Session, *, counts_parts: bool) -> None:
+    def __init__(self, queue_share: QueueShare, session: Session, *, counts_parts: bool) -> None:
         names = session.axis.names
-        limits = {names[d]: amount for d, amount in standing.queue.capability if DEVICE_CLASS in names[d]}
-        self.title = standing.title
+        limits = {names[d]: amount for d, amount in queue_share.queue.capability if DEVICE_CLASS in names[d]}
+        self.title = queue_share.title
         self.limits = {name: limit for name, limit in limits.items() if counts_parts or _class_of(name) == name}
         self._limited_classes = {_class_of(name) for name in self.limits}
         self._counts_parts = counts_parts
@@ -60,7 +60,7 @@ class _Account:
     def promised(self, name: str) -> int:
         return self.used.get(name, 0) + self._promised.get(name, 0)
 
-    def room(self, task_class: TaskClass, wanted: int) -> tuple[int, str]:
+    def headroom(self, task_class: TaskClass, wanted: int) -> tuple[int, str]:
         """Return how many more tasks of a class fit, and the resource that is exhausted after them."""
         once, often = self._added(task_class)
         number, tightest = wanted, ""
@@ -93,14 +93,15 @@ def _class_of(name: str) -> str:
 class DeviceQuota:
     """The accounts of all queues that limit devices, and of those above them."""
 
-    def __init__(self, session: Session, queue_shares: Iterable[Standing], *, counts_parts: bool) -> None:
+    def __init__(self, session: Session, queue_shares: Iterable[QueueShare], *, counts_parts: bool) -> None:
         self._session = session
         self._accounts = {
-            standing.name: [_Account(standing, session, counts_parts=counts_parts)] for standing in queue_shares
+            queue_share.name: [_Account(queue_share, session, counts_parts=counts_parts)]
+            for queue_share in queue_shares
         }
 
     @classmethod
-    def of(cls, session: Session, queue_shares: dict[str, Standing], *, counts_parts: bool) -> DeviceQuota | None:
+    def of(cls, session: Session, queue_shares: dict[str, QueueShare], *, counts_parts: bool) -> DeviceQuota | None:
         """Build the quota; None if no queue limits devices."""
         names = session.axis.names
         dimensions = {d for d, name in enumerate(names) if DEVICE_CLASS in name}
@@ -110,11 +111,11 @@ class DeviceQuota:
         return cls._counted(session, queue_shares, counts_parts=counts_parts)
 
     @classmethod
-    def _counted(cls, session: Session, queue_shares: dict[str, Standing], *, counts_parts: bool) -> DeviceQuota:
+    def _counted(cls, session: Session, queue_shares: dict[str, QueueShare], *, counts_parts: bool) -> DeviceQuota:
         quota = cls(session, queue_shares.values(), counts_parts=counts_parts)
         single = {name: accounts[0] for name, accounts in quota._accounts.items()}
-        for name, standing in queue_shares.items():
-            above = [single[holder.name] for _, holder in standing.steps if holder.name in single]
+        for name, queue_share in queue_shares.items():
+            above = [single[holder.name] for _, holder in queue_share.steps if holder.name in single]
             quota._accounts[name] = list(dict.fromkeys([single[name], *above]))
         for job in session.jobs.values():
             quota._count_job(job)
@@ -166,11 +167,11 @@ class DeviceQuota:
             if short:
                 yield account.title, short
 
-    def room(self, queue: Queue, task_class: TaskClass, wanted: int) -> tuple[int, str]:
+    def headroom(self, queue: Queue, task_class: TaskClass, wanted: int) -> tuple[int, str]:
         """Return how many more tasks of a class a queue may hold, and the reason for the limit."""
         number, words = wanted, ""
         for account in self._accounts.get(queue.name, ()):
-            most, name = account.room(task_class, number)
+            most, name = account.headroom(task_class, number)
             if most < number:
                 limit, has = (format_quantity(each, milli=True) for each in
                               (account.limit(name), account.used.get(name, 0)))  # fmt: skip

@@ -14,7 +14,7 @@ from stromboli.core.model.resources.resources import PODS, add_request
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.plugins.capacity.device_quota import DEVICE_CLASS, DeviceQuota
-from stromboli.core.plugins.capacity.queue_share import Standing
+from stromboli.core.plugins.capacity.queue_share import QueueShare
 from stromboli.core.plugins.capacity.queue_shares import flat_queue_shares, tree_queue_shares
 from stromboli.core.plugins.capacity.reclaim import ReclaimRules
 from stromboli.core.session.session import Session
@@ -66,10 +66,10 @@ class Capacity(Plugin):
                     session.warnings.append(f"Queue {queue.name}: {name} has no effect: {why}")
 
     def queue_facts(self, queue: Queue) -> QueueFacts | None:
-        standing = self._queue_shares[queue.name]
-        return QueueFacts(standing.deserved, standing.share, by_weight=False)
+        queue_share = self._queue_shares[queue.name]
+        return QueueFacts(queue_share.deserved, queue_share.share, by_weight=False)
 
-    def _queue_share_of(self, job: Job) -> Standing:
+    def _queue_share_of(self, job: Job) -> QueueShare:
         return self._queue_shares[job.queue]
 
     # -- what happened ------------------------------------------------------------------------------------------
@@ -93,9 +93,9 @@ class Capacity(Plugin):
 
     def _warn_of_reserves(self, job: str) -> None:
         """Guarantees may be used more or less than before."""
-        standing = self._queue_shares.get(self._jobs[job].queue)
-        if standing is not None:
-            for member, holder in standing.steps:
+        queue_share = self._queue_shares.get(self._jobs[job].queue)
+        if queue_share is not None:
+            for member, holder in queue_share.steps:
                 if holder.reserve is not None:
                     holder.reserve.changed(member)
 
@@ -103,11 +103,11 @@ class Capacity(Plugin):
 
     def queue_order(self, queue: Queue) -> Key:
         """Where paths diverge, the subtree with the smaller share comes first; one that deserves nothing comes last."""
-        standing = self._queue_shares[queue.name]
-        if len(standing.chain) == 1:
-            return -queue.priority, (standing.share, not standing.parts)
-        path = [(each.share, not each.parts, each.queue.created, each.name) for each in reversed(standing.chain[1:])]
-        return -queue.priority, *path, (standing.share, not standing.parts)
+        queue_share = self._queue_shares[queue.name]
+        if len(queue_share.chain) == 1:
+            return -queue.priority, (queue_share.share, not queue_share.parts)
+        path = [(each.share, not each.parts, each.queue.created, each.name) for each in reversed(queue_share.chain[1:])]
+        return -queue.priority, *path, (queue_share.share, not queue_share.parts)
 
     def victim_queue_order(self, queue: Queue, preemptor: Queue) -> Key:
         """Queues nearest to the preemptor in the tree lose first."""
@@ -120,10 +120,10 @@ class Capacity(Plugin):
         """Permit what fits below every limit. A queue within its deserved resources may reclaim them, however full its
         ancestors are.
         """
-        standing = self._queue_share_of(job)
-        if standing.refusal is not None:
-            return standing.refusal
-        for _, each in standing.steps:
+        queue_share = self._queue_share_of(job)
+        if queue_share.refusal is not None:
+            return queue_share.refusal
+        for _, each in queue_share.steps:
             after = each.promised(job.min_resources or ())
             short = [self._axis.names[d] for d, amount in after if amount > each.ceiling[d]]
             if short:
@@ -139,19 +139,19 @@ class Capacity(Plugin):
     # -- use ----------------------------------------------------------------------------------------------------
 
     def allocatable(self, queue: Queue, task_class: TaskClass, wanted: int) -> Allowance | None:
-        standing = self._queue_shares[queue.name]
-        if standing.refusal is not None:
-            return Allowance(0, standing.refusal)
+        queue_share = self._queue_shares[queue.name]
+        if queue_share.refusal is not None:
+            return Allowance(0, queue_share.refusal)
         number, tightest = wanted, None
         for dimension, amount in task_class.request:
             if dimension == PODS:
                 continue
-            for member, holder in standing.steps:
+            for member, holder in queue_share.steps:
                 free = holder.free(dimension, member)
                 if free < number * amount:
                     number, tightest = max(free // amount, 0), (dimension, holder, member)
         if self._devices is not None and task_class.claims is not None:
-            most, words = self._devices.room(queue, task_class, number)
+            most, words = self._devices.headroom(queue, task_class, number)
             if most < number:
                 words += f": room for {most} of {wanted} pods" if most else ""
                 return Allowance(most, Reason(Code.QUEUE_CAPABILITY, words))
@@ -159,7 +159,7 @@ class Capacity(Plugin):
             return None
         return Allowance(number, self._no_more(*tightest, number, wanted))
 
-    def _no_more(self, dimension: int, holder: Standing, member: Standing, number: int, wanted: int) -> Reason:
+    def _no_more(self, dimension: int, holder: QueueShare, member: QueueShare, number: int, wanted: int) -> Reason:
         kept = holder.kept_from(dimension, member)
         limit, has = (
             self._axis.format(dimension, amount)
@@ -175,17 +175,17 @@ class Capacity(Plugin):
         """Report whether the queue stays below its limit, and it or one of its nearest ancestors within its deserved
         resources.
         """
-        standing = self._queue_shares[queue.name]
-        if standing.refusal is not None:
-            return standing.refusal
+        queue_share = self._queue_shares[queue.name]
+        if queue_share.refusal is not None:
+            return queue_share.refusal
         request = [0] * self._session.snapshot.size
         for task in tasks:
             add_request(request, task.task_class.request)
         wanted = tuple((d, amount) for d, amount in enumerate(request) if amount and d != PODS)
         for dimension, amount in wanted:
-            if amount + standing.books.allocated[dimension] > standing.limit[dimension]:
-                return self._no_more(dimension, standing, standing, 0, len(tasks))
-        if any(each.still_deserves(wanted) for each in standing.chain[: self._level + 1]):
+            if amount + queue_share.books.allocated[dimension] > queue_share.limit[dimension]:
+                return self._no_more(dimension, queue_share, queue_share, 0, len(tasks))
+        if any(each.still_deserves(wanted) for each in queue_share.chain[: self._level + 1]):
             return None
         detail = f"queue {queue.name} does not deserve {self._axis.describe(wanted)} more"
         return Reason(Code.QUEUE_SHARE, detail)
@@ -209,24 +209,24 @@ class Capacity(Plugin):
     def _accepted(self, reclaiming: ReclaimRules, candidates: Sequence[Task]) -> list[Task]:
         victims = []
         for task in candidates:
-            standing = self._queue_shares.get(self._jobs[task.job].queue)
-            if standing is not None and not standing.is_detached and reclaiming.accepts(task, standing):
+            queue_share = self._queue_shares.get(self._jobs[task.job].queue)
+            if queue_share is not None and not queue_share.is_detached and reclaiming.accepts(task, queue_share):
                 victims.append(task)
         return victims
 
     def justification(self, preemptor: Task, victim: Task) -> str:
-        standing, request = self._queue_shares[self._jobs[victim.job].queue], victim.task_class.request
-        allocated, deserved = standing.books.allocated, standing.deserved
+        queue_share, request = self._queue_shares[self._jobs[victim.job].queue], victim.task_class.request
+        allocated, deserved = queue_share.books.allocated, queue_share.deserved
         above = [d for d, _ in request if d != PODS and allocated[d] > deserved[d]]
-        return self._compared(standing, above[0]) if above else ""
+        return self._compared(queue_share, above[0]) if above else ""
 
     def veto(self, preemptor: Task, victim: Task) -> str:
-        standing = self._queue_shares.get(self._jobs[victim.job].queue)
-        if standing is None or standing.is_detached:
+        queue_share = self._queue_shares.get(self._jobs[victim.job].queue)
+        if queue_share is None or queue_share.is_detached:
             return f"queue {self._jobs[victim.job].queue} has no place in the tree of queues"
         mine = self._queue_share_of(self._jobs[preemptor.job])
-        objection = ReclaimRules(mine, preemptor.task_class.request, self._level).veto(victim, standing)
-        compared = self._compared(standing, self._dimension_of(victim))
+        objection = ReclaimRules(mine, preemptor.task_class.request, self._level).veto(victim, queue_share)
+        compared = self._compared(queue_share, self._dimension_of(victim))
         if objection is None:
             return f"{compared}: others of the queue go first, and then it has no more than that"
         return f"{objection.value}: {compared}"
@@ -235,7 +235,7 @@ class Capacity(Plugin):
     def _dimension_of(task: Task) -> int:
         return next((dimension for dimension, _ in task.task_class.request if dimension != PODS), PODS)
 
-    def _compared(self, standing: Standing, dimension: int) -> str:
+    def _compared(self, queue_share: QueueShare, dimension: int) -> str:
         name, amount = self._axis.names[dimension], self._axis.format
-        has, deserved = standing.books.allocated[dimension], standing.deserved[dimension]
-        return f"{standing.title} has {name} {amount(dimension, has)}, deserves {amount(dimension, deserved)}"
+        has, deserved = queue_share.books.allocated[dimension], queue_share.deserved[dimension]
+        return f"{queue_share.title} has {name} {amount(dimension, has)}, deserves {amount(dimension, deserved)}"

@@ -35,11 +35,11 @@ class QueueLimits:
 
 def flat_limits(queues: Sequence[Queue], total: Sequence[int], axis: ResourceAxis) -> QueueLimits:
     """Compute the limits without a hierarchy: all queues share the cluster, less the guarantees of others."""
-    size, room = len(total), np.array(total, dtype=np.int64)
+    size, headroom = len(total), np.array(total, dtype=np.int64)
     capability = _table([queue.capability for queue in queues], size, UNLIMITED)
     promised = _table([queue.guarantee for queue in queues], size)
     guarantee = np.minimum(promised, capability)
-    limit = np.minimum(np.maximum(room - guarantee.sum(axis=0), 0) + guarantee, capability)
+    limit = np.minimum(np.maximum(headroom - guarantee.sum(axis=0), 0) + guarantee, capability)
     wanted = _table([queue.deserved for queue in queues], size)
     deserved = np.maximum(np.minimum(wanted, limit), guarantee)
     corrections = _unkept_guarantees(queues, promised, capability, axis)
@@ -133,9 +133,9 @@ class _QueueLimitTree:
         for level in tree.levels:
             parents = tree.parents[level]
             above = limit[parents]
-            room = np.maximum(above - sums[parents], 0) + guarantee[level]
-            room = np.where(above < UNLIMITED, np.minimum(room, above), above)
-            limit[level] = np.minimum(limit[level], room)
+            headroom = np.maximum(above - sums[parents], 0) + guarantee[level]
+            headroom = np.where(above < UNLIMITED, np.minimum(headroom, above), above)
+            limit[level] = np.minimum(limit[level], headroom)
 
 
 def _unkept_guarantees(queues: Sequence[Queue], promised: Table, most: Table, axis: ResourceAxis) -> list[str]:

@@ -11,7 +11,7 @@ from stromboli.core.model.resources.resources import PODS, Amounts, Request, add
 
 
 @dataclass(slots=True, eq=False)
-class Standing:
+class QueueShare:
     """The use of a queue, including its descendants, is read from the ledger."""
 
     queue: Queue
@@ -26,9 +26,9 @@ class Standing:
     #: Whether it has no place in the tree, so that its share is undefined.
     is_detached: bool = False
     #: This queue and those above it, without the root.
-    chain: tuple[Standing, ...] = ()
+    chain: tuple[QueueShare, ...] = ()
     #: The queues whose limits apply, each with its child on the path to this queue.
-    steps: tuple[tuple[Standing, Standing], ...] = ()
+    steps: tuple[tuple[QueueShare, QueueShare], ...] = ()
     #: The capacity reserved for the guarantees of its members; None if they have none.
     reserve: Reserve | None = None
     #: What it deserves, without the resources of which it deserves nothing.
@@ -71,12 +71,12 @@ class Standing:
             0 < deserved[d] < allocated[d] + amount for d, amount in wanted if d != PODS
         )
 
-    def free(self, dimension: int, member: Standing) -> int:
+    def free(self, dimension: int, member: QueueShare) -> int:
         """How much more of a resource may go to a member."""
         free = self.limit[dimension] - self.books.allocated[dimension]
         return free if self.reserve is None else free - self.kept_from(dimension, member)
 
-    def kept_from(self, dimension: int, member: Standing) -> int:
+    def kept_from(self, dimension: int, member: QueueShare) -> int:
         """Return the amount reserved for guarantees of other members."""
         return 0 if self.reserve is None or member is self else self.reserve.kept_from(member, dimension)
 
@@ -94,27 +94,27 @@ class Reserve:
     Only queues that changed are evaluated again.
     """
 
-    def __init__(self, queue_shares: Iterable[Standing], size: int) -> None:
+    def __init__(self, queue_shares: Iterable[QueueShare], size: int) -> None:
         self._parts: dict[str, Amounts] = {}
         self._sums = [0] * size
-        self._changed = {standing.name: standing for standing in queue_shares}
+        self._changed = {queue_share.name: queue_share for queue_share in queue_shares}
 
-    def changed(self, standing: Standing) -> None:
+    def changed(self, queue_share: QueueShare) -> None:
         """Record that the use of a queue changed."""
-        if standing.guaranteed:
-            self._changed[standing.name] = standing
+        if queue_share.guaranteed:
+            self._changed[queue_share.name] = queue_share
 
-    def kept_from(self, standing: Standing, dimension: int) -> int:
+    def kept_from(self, queue_share: QueueShare, dimension: int) -> int:
         """Return the amount reserved for the other queues."""
         if self._changed:
             self._catch_up()
-        own = self._parts.get(standing.name)
+        own = self._parts.get(queue_share.name)
         return self._sums[dimension] - (own[dimension] if own else 0)
 
     def _catch_up(self) -> None:
-        for standing in self._changed.values():
-            part = exceeding(standing.guarantee, standing.books.allocated)
-            subtract_amounts(self._sums, self._parts.get(standing.name, ()))
+        for queue_share in self._changed.values():
+            part = exceeding(queue_share.guarantee, queue_share.books.allocated)
+            subtract_amounts(self._sums, self._parts.get(queue_share.name, ()))
             add_amounts(self._sums, part)
-            self._parts[standing.name] = part
+            self._parts[queue_share.name] = part
         self._changed.clear()

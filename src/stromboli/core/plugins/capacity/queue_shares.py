@@ -8,11 +8,11 @@ from stromboli.core.model.queues.queue import ROOT, Queue
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.resources.resources import UNLIMITED
 from stromboli.core.plugins.capacity.queue_limits import QueueLimits, flat_limits, tree_limits
-from stromboli.core.plugins.capacity.queue_share import Reserve, Standing
+from stromboli.core.plugins.capacity.queue_share import QueueShare, Reserve
 from stromboli.core.plugins.capacity.queue_tree import QueueTree
 from stromboli.core.session.session import Session
 
-QueueShares = dict[str, Standing]
+QueueShares = dict[str, QueueShare]
 
 
 def flat_queue_shares(session: Session) -> QueueShares:
@@ -24,10 +24,10 @@ def flat_queue_shares(session: Session) -> QueueShares:
     cluster = _plain(session, Queue(ROOT, ROOT), session.total, "the queues of the cluster")
     cluster.ceiling = [UNLIMITED] * size
     cluster.reserve = _reserve(queue_shares.values(), size)
-    for standing in queue_shares.values():
-        standing.chain = (standing,)
-        standing.refusal = _not_open(standing.queue)
-        standing.steps = _steps(standing, cluster)
+    for queue_share in queue_shares.values():
+        queue_share.chain = (queue_share,)
+        queue_share.refusal = _not_open(queue_share.queue)
+        queue_share.steps = _steps(queue_share, cluster)
     return queue_shares
 
 
@@ -42,17 +42,17 @@ def tree_queue_shares(session: Session) -> QueueShares:
         queue_shares[name].is_detached = True
         queue_shares[name].refusal = Reason(Code.QUEUE_MISPLACED, f"queue {name} takes nothing: {fault}")
         session.warnings.append(f"Queue {name}: it takes nothing: {fault}")
-    below: dict[str, list[Standing]] = {}
+    below: dict[str, list[QueueShare]] = {}
     for row in range(1, len(tree.queues)):
         parent = tree.queues[tree.parents[row]].name
         below.setdefault(parent, []).append(queue_shares[tree.queues[row].name])
     for parent, children in below.items():
         queue_shares[parent].reserve = _reserve(children, size)
     for row, queue in enumerate(tree.queues):
-        standing = queue_shares[queue.name]
-        standing.chain = tuple(queue_shares[tree.queues[each].name] for each in tree.chain(row) if each)
-        standing.refusal = _reason_not_admitted(tree, standing)
-        standing.steps = _steps(standing, queue_shares[ROOT])
+        queue_share = queue_shares[queue.name]
+        queue_share.chain = tuple(queue_shares[tree.queues[each].name] for each in tree.chain(row) if each)
+        queue_share.refusal = _reason_not_admitted(tree, queue_share)
+        queue_share.steps = _steps(queue_share, queue_shares[ROOT])
     return queue_shares
 
 
@@ -60,23 +60,23 @@ def _queue_shares_of(session: Session, queues: Sequence[Queue], promises: QueueL
     tables = (promises.guarantee, promises.deserved, promises.limit, promises.ceiling)
     amounts = zip(*(table.tolist() for table in tables), strict=True)
     books = session.ledger.queues
-    return {queue.name: Standing(queue, books[queue.name], *own) for queue, own in zip(queues, amounts, strict=True)}
+    return {queue.name: QueueShare(queue, books[queue.name], *own) for queue, own in zip(queues, amounts, strict=True)}
 
 
-def _plain(session: Session, queue: Queue, limit: Sequence[int], title: str = "") -> Standing:
+def _plain(session: Session, queue: Queue, limit: Sequence[int], title: str = "") -> QueueShare:
     """Return a share without deserved or guaranteed resources."""
     nothing, most = [0] * session.snapshot.size, list(limit)
-    return Standing(queue, session.ledger.queues[queue.name], nothing, nothing, most, most, title)
+    return QueueShare(queue, session.ledger.queues[queue.name], nothing, nothing, most, most, title)
 
 
-def _reserve(queue_shares: Iterable[Standing], size: int) -> Reserve | None:
-    guaranteed = [standing for standing in queue_shares if standing.guaranteed]
+def _reserve(queue_shares: Iterable[QueueShare], size: int) -> Reserve | None:
+    guaranteed = [queue_share for queue_share in queue_shares if queue_share.guaranteed]
     return Reserve(guaranteed, size) if guaranteed else None
 
 
-def _steps(standing: Standing, top: Standing) -> tuple[tuple[Standing, Standing], ...]:
+def _steps(queue_share: QueueShare, top: QueueShare) -> tuple[tuple[QueueShare, QueueShare], ...]:
     """Return the queues whose limits apply, each with its child on the path; the root where it has limits."""
-    chain = standing.chain
+    chain = queue_share.chain
     steps = [(chain[max(place - 1, 0)], holder) for place, holder in enumerate(chain)]
     if top.reserve is not None or top.queue.capability:
         steps.append((chain[-1] if chain else top, top))
@@ -89,8 +89,8 @@ def _not_open(queue: Queue) -> Reason | None:
     return Reason(Code.QUEUE_CLOSED, f"queue {queue.name} is {queue.state}, not Open")
 
 
-def _reason_not_admitted(tree: QueueTree, standing: Standing) -> Reason | None:
-    if standing.name in tree.inner or standing.name == ROOT:
-        detail = f"queue {standing.name} is for the queues below it; name one of those in spec.queue"
+def _reason_not_admitted(tree: QueueTree, queue_share: QueueShare) -> Reason | None:
+    if queue_share.name in tree.inner or queue_share.name == ROOT:
+        detail = f"queue {queue_share.name} is for the queues below it; name one of those in spec.queue"
         return Reason(Code.QUEUE_MISPLACED, detail)
-    return next((reason for each in standing.chain if (reason := _not_open(each.queue))), None)
+    return next((reason for each in queue_share.chain if (reason := _not_open(each.queue))), None)

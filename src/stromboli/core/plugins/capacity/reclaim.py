@@ -8,10 +8,10 @@ from enum import Enum
 from stromboli.core.model.queues.queue import QueueUsage
 from stromboli.core.model.resources.resources import PODS, Amounts, Request, add_request
 from stromboli.core.model.tasks.task import Task
-from stromboli.core.plugins.capacity.queue_share import Standing
+from stromboli.core.plugins.capacity.queue_share import QueueShare
 
 
-class Objection(Enum):
+class ReclaimObjection(Enum):
     """Why a victim stays; the value is for people."""
 
     NO_SHARED_RESOURCE = "it holds nothing that the claimant asks for"
@@ -23,13 +23,13 @@ class Objection(Enum):
 class ReclaimRules:
     """Evaluates candidates in order; accepted ones count as evicted for those after them."""
 
-    def __init__(self, preemptor: Standing, request: Request | None, level: int) -> None:
+    def __init__(self, preemptor: QueueShare, request: Request | None, level: int) -> None:
         self._preemptor = preemptor
         #: The request of the preemptor; None for a whole job.
         self._request = request
         self._level = level
-        self._above = frozenset(standing.name for standing in preemptor.chain[1:])
-        self._near = frozenset(standing.name for standing in preemptor.chain[1 : level + 1])
+        self._above = frozenset(queue_share.name for queue_share in preemptor.chain[1:])
+        self._near = frozenset(queue_share.name for queue_share in preemptor.chain[1 : level + 1])
         #: Queues without capacity for the preemptor: only evictions inside them help.
         self._full = frozenset(
             holder.name
@@ -39,24 +39,24 @@ class ReclaimRules:
         )
         self._left: dict[str, Amounts] = {}
 
-    def accepts(self, victim: Task, standing: Standing) -> bool:
+    def accepts(self, victim: Task, queue_share: QueueShare) -> bool:
         request = victim.task_class.request
-        if self.veto(victim, standing) is not None:
+        if self.veto(victim, queue_share) is not None:
             return False
-        for books in standing.books.chain:
+        for books in queue_share.books.chain:
             add_request(self._holding(books), request, -1)
         return True
 
-    def veto(self, victim: Task, standing: Standing) -> Objection | None:
+    def veto(self, victim: Task, queue_share: QueueShare) -> ReclaimObjection | None:
         """Return why a victim may not be evicted; None if it may."""
         request = victim.task_class.request
         if self._request is not None and not _share_a_resource(request, self._request):
-            return Objection.NO_SHARED_RESOURCE
-        if not self._full.issubset(each.name for each in standing.chain):
-            return Objection.ELSEWHERE
-        if not self._keeps_guarantees(standing, request):
-            return Objection.GUARANTEED
-        return None if self._may_lose(standing, request) else Objection.DESERVED
+            return ReclaimObjection.NO_SHARED_RESOURCE
+        if not self._full.issubset(each.name for each in queue_share.chain):
+            return ReclaimObjection.ELSEWHERE
+        if not self._keeps_guarantees(queue_share, request):
+            return ReclaimObjection.GUARANTEED
+        return None if self._may_lose(queue_share, request) else ReclaimObjection.DESERVED
 
     def _holding(self, books: QueueUsage) -> Amounts:
         """Return what a queue holds without the candidates accepted so far."""
@@ -65,33 +65,33 @@ class ReclaimRules:
             known = self._left[books.name] = books.allocated[:]
         return known
 
-    def _keeps_guarantees(self, standing: Standing, request: Request) -> bool:
+    def _keeps_guarantees(self, queue_share: QueueShare, request: Request) -> bool:
         """Report whether the queue, and each ancestor that the preemptor is not below, keeps its guarantee."""
         lost = dict(request)
         return all(
             amount <= self._holding(each.books)[dimension] - lost.get(dimension, 0)
-            for each in standing.chain
+            for each in queue_share.chain
             if each.name not in self._above
             for dimension, amount in each.guaranteed
         )
 
-    def _may_lose(self, standing: Standing, request: Request) -> bool:
-        if not standing.deserves_any(request):
-            if self._is_as_poor(standing):
+    def _may_lose(self, queue_share: QueueShare, request: Request) -> bool:
+        if not queue_share.deserves_any(request):
+            if self._is_as_poor(queue_share):
                 return False
-        elif not standing.exceeds(self._holding(standing.books), request):
+        elif not queue_share.exceeds(self._holding(queue_share.books), request):
             return False
         return all(
             not above.deserves_any(request) or above.exceeds(self._holding(above.books), request)
-            for above in standing.chain[1 : self._level + 1]
+            for above in queue_share.chain[1 : self._level + 1]
             if above.name not in self._above
         )
 
-    def _is_as_poor(self, standing: Standing) -> bool:
+    def _is_as_poor(self, queue_share: QueueShare) -> bool:
         """Report whether the preemptor's queue is near and deserves as little, so that neither has precedence."""
         if self._request is None or self._preemptor.deserves_any(self._request):
             return False
-        return any(above.name in self._near for above in standing.chain[1 : self._level + 1])
+        return any(above.name in self._near for above in queue_share.chain[1 : self._level + 1])
 
 
 def _share_a_resource(one: Request, other: Request) -> bool:

@@ -16,25 +16,25 @@ from stromboli.core.model.nodes.table import Node, NodeTable
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.plugins.deviceshare.backend import DeviceBackend, Wanted
-from stromboli.core.plugins.deviceshare.node_devices import Device, Holding, NodeDevices, Pick
+from stromboli.core.plugins.deviceshare.node_devices import DeviceHolding, DevicePick, NodeDevices, SharedDevice
 from stromboli.core.plugins.deviceshare.vgpu import VirtualGpu
 
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session
 
-_NOBODY: Mapping[str, DeviceUser] = {}
+_NO_PODS: Mapping[str, DeviceUser] = {}
 
 
-class _Read(NamedTuple):
+class _CachedDevices(NamedTuple):
     """The state of a node as last read, and the inputs it was read from."""
 
     registered: Hashable
     claims: Mapping[str, DeviceUser]
-    books: NodeDevices | None
+    states: NodeDevices | None
     warnings: tuple[str, ...]
 
 
-class _Step(NamedTuple):
+class _DeviceStep(NamedTuple):
     """The change that one task made on its node, and whether it was nominated there."""
 
     before: NodeDevices | None
@@ -49,13 +49,13 @@ class DeviceState:
         self.backend = backend
         self.rows: list[NodeDevices | None] = []
         #: By name of the node.
-        self._read: dict[str, _Read] = {}
+        self._read: dict[str, _CachedDevices] = {}
         #: The nodes and claims that were last read.
         self._nodes = NodeTable(())
         self._claims: DeviceUsers = {}
         self._wanted: dict[int, Wanted | None] = {}
         #: By uid, the last step of a pod in this cycle.
-        self._steps: dict[str, _Step] = {}
+        self._steps: dict[str, _DeviceStep] = {}
 
     # -- opening ------------------------------------------------------------------------------------------------
 
@@ -67,23 +67,23 @@ class DeviceState:
             self._read = self._read_nodes(session)
         self._ledger = session.ledger
         self._wanted, self._steps = {}, {}
-        self.rows = [read.books if read is not None else None for read in self._by_row]
+        self.rows = [read.states if read is not None else None for read in self._by_row]
         for read in self._read.values():
             session.warnings.extend(read.warnings)
 
     @property
-    def _by_row(self) -> Iterator[_Read | None]:
+    def _by_row(self) -> Iterator[_CachedDevices | None]:
         return (self._read.get(name) for name in self._nodes.names)
 
-    def _read_nodes(self, session: Session) -> dict[str, _Read]:
+    def _read_nodes(self, session: Session) -> dict[str, _CachedDevices]:
         """Return, by name, what nodes with devices report; an unchanged node keeps its state."""
-        offers, found = _Offers(session), dict[str, _Read]()
+        offers, found = _Offers(session), dict[str, _CachedDevices]()
         for row, node in enumerate(session.nodes.nodes):
             offers.row = row
             registered = self.backend.registered(node, offers.offered)
             if registered is None:
                 continue
-            known, present = self._read.get(node.name), self._claims.get(node.name, _NOBODY)
+            known, present = self._read.get(node.name), self._claims.get(node.name, _NO_PODS)
             if known is None or known.registered != registered or known.claims is not present:
                 known = self._read_node(node, registered, present)
             found[node.name] = known
@@ -93,11 +93,11 @@ class DeviceState:
         """Drop all states: the partitioning of devices has changed, and with it the allocations of pods."""
         self._read, self._nodes = {}, NodeTable(())
 
-    def _read_node(self, node: Node, registered: Hashable, claims: Mapping[str, DeviceUser]) -> _Read:
+    def _read_node(self, node: Node, registered: Hashable, claims: Mapping[str, DeviceUser]) -> _CachedDevices:
         try:
             devices = self.backend.devices(registered)
         except ValueError as error:
-            return _Read(registered, claims, None, (f"Node {node.name}: {error}; its devices are not used",))
+            return _CachedDevices(registered, claims, None, (f"Node {node.name}: {error}; its devices are not used",))
         holdings, warnings = {}, []
         for uid, claim in sorted(claims.items()):
             try:
@@ -107,15 +107,15 @@ class DeviceState:
                 continue
             if holding is not None:
                 holdings[uid] = holding
-        return _Read(registered, claims, NodeDevices(devices, holdings), tuple(warnings))
+        return _CachedDevices(registered, claims, NodeDevices(devices, holdings), tuple(warnings))
 
-    def _holding_of(self, claim: DeviceUser, devices: Sequence[Device]) -> Holding | None:
+    def _holding_of(self, claim: DeviceUser, devices: Sequence[SharedDevice]) -> DeviceHolding | None:
         shares = self.backend.shares_of(claim, devices)
         if shares is None:
             return None
         backend = self.backend
         is_exclusive = isinstance(backend, VirtualGpu) and backend.is_exclusive(claim.labels)
-        return Holding(shares, claim.job, is_exclusive, claim.leaving)
+        return DeviceHolding(shares, claim.job, is_exclusive, claim.leaving)
 
     # -- asking -------------------------------------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ class DeviceState:
             self._wanted[number] = self.backend.wanted(task_class)
         return self._wanted[number]
 
-    def pick(self, task_class: TaskClass, row: int, *, later: bool) -> Pick | None:
+    def pick(self, task_class: TaskClass, row: int, *, later: bool) -> DevicePick | None:
         """Return what a pod of the class would get on a node; None if it does not fit."""
         node, wanted = self.rows[row], self.wanted(task_class)
         if node is None or wanted is None:
@@ -173,15 +173,15 @@ class DeviceState:
                 known = self._steps.get(task.uid)
                 self._step(task, row, node.without(task.uid), later=known.later if known else False)
 
-    def _step(self, task: Task, row: int, books: NodeDevices, *, later: bool = False) -> None:
+    def _step(self, task: Task, row: int, states: NodeDevices, *, later: bool = False) -> None:
         """Replace the state of a node. A step that undoes the last one of the task restores the previous state itself,
         so that the devices are the same again.
         """
         before, known = self.rows[row], self._steps.get(task.uid)
         if known is not None and known.after is before and known.later == later and known.before is not None:
-            books = known.before
-        self._steps[task.uid] = _Step(before, books, later)
-        self.rows[row] = books
+            states = known.before
+        self._steps[task.uid] = _DeviceStep(before, states, later)
+        self.rows[row] = states
 
     def _placed(self, task: Task, row: int, *, later: bool) -> NodeDevices:
         node, wanted = self.rows[row], self.wanted(task.task_class)
@@ -189,7 +189,7 @@ class DeviceState:
         if pick is None or node is None or wanted is None:
             name = self._nodes.names[row]
             raise LedgerInconsistency(f"{task.key} was placed on node {name}, which has no devices left for it")
-        return node.with_holding(task.uid, Holding(pick.containers, task.job, wanted.is_exclusive))
+        return node.with_holding(task.uid, DeviceHolding(pick.containers, task.job, wanted.is_exclusive))
 
     # -- proofs -------------------------------------------------------------------------------------------------
 

@@ -14,9 +14,9 @@ from itertools import groupby
 from stromboli.core.config.spelling import quoted
 from stromboli.core.model.devices.shared_devices import ASCEND_CHIPS, Backend, DeviceUser, SharedDeviceRequest
 from stromboli.core.model.nodes.table import Node
-from stromboli.core.plugins.deviceshare.assignments import assigned, words_of, written_form
+from stromboli.core.plugins.deviceshare.assignments import assigned, formatted, split_list
 from stromboli.core.plugins.deviceshare.backend import DeviceBackend, Offered, Policy, Wanted, moment
-from stromboli.core.plugins.deviceshare.node_devices import Device, Holding, Share, Shares, Use
+from stromboli.core.plugins.deviceshare.node_devices import DeviceHolding, Share, SharedDevice, Shares, Use
 
 MODE = "huawei.com/vnpu-mode"
 SOFTWARE = "hami-core"
@@ -76,11 +76,11 @@ class HamiAscend(DeviceBackend):
         keys = (_REGISTER.format(chip) for chip in ASCEND_CHIPS)
         return tuple((key, node.annotations[key]) for key in keys if node.annotations.get(key)) or None
 
-    def devices(self, registered: Hashable) -> list[Device]:
+    def devices(self, registered: Hashable) -> list[SharedDevice]:
         assert isinstance(registered, tuple)  # noqa: S101 - what `registered` gave
         return [device for key, text in registered for device in _devices_in(key, text)]
 
-    def shares_of(self, claim: DeviceUser, devices: Sequence[Device]) -> Shares | None:
+    def shares_of(self, claim: DeviceUser, devices: Sequence[SharedDevice]) -> Shares | None:
         found: list[list[Share]] = []
         for chip in ASCEND_CHIPS:
             key = _ALLOCATED.format(chip)
@@ -90,14 +90,16 @@ class HamiAscend(DeviceBackend):
                     found[place] += [self._completed(share, devices[share.place]) for share in shares]
         return tuple(tuple(shares) for shares in found) or None
 
-    def _completed(self, share: Share, device: Device) -> Share:
+    def _completed(self, share: Share, device: SharedDevice) -> Share:
         """Add what the template of a share implies: the annotation has only memory and cores."""
         model = self.models.get(device.kind)
         parts = (*model.templates, model.whole) if model else ()
         part = next((part for part in parts if (part.memory, part.cores) == (share.memory, share.cores)), None)
         return share if part is None else Share(share.place, share.memory, share.cores, part.name, part.helpers)
 
-    def annotations(self, pick: Holding, node: str, devices: Sequence[Device], now: float) -> dict[str, str]:
+    def annotations(
+        self, pick: DeviceHolding, node: str, devices: Sequence[SharedDevice], now: float
+    ) -> dict[str, str]:
         written = {
             "hami.io/vgpu-node": node,
             "hami.io/vgpu-time": moment(now),
@@ -111,40 +113,48 @@ class HamiAscend(DeviceBackend):
                 tuple(replace(share, part="") for share in each if devices[share.place].kind == chip)
                 for each in pick.containers
             )
-            text = written_form(own, devices, lambda device: device.kind)
+            text = formatted(own, devices, lambda device: device.kind)
             written |= {_TO_ALLOCATE.format(chip): text, _ALLOCATED.format(chip): text}
             written[f"huawei.com/{chip}"] = json.dumps([_runtime(share, devices) for share in shares])
         return written
 
     # -- what a pod gets ----------------------------------------------------------------------------------------
 
-    def offer(self, place: int, device: Device, use: Use, wish: SharedDeviceRequest, wanted: Wanted) -> Share | None:
-        if device.kind != wish.chip or not device.is_healthy or use.users >= device.slots:
+    def offer(
+        self, place: int, device: SharedDevice, use: Use, request: SharedDeviceRequest, wanted: Wanted
+    ) -> Share | None:
+        if device.kind != request.chip or not device.is_healthy or use.users >= device.slots:
             return None
-        used, avoided = (words_of(wanted.says(key.format(wish.chip))) for key in (_USE, _AVOID))
+        used, avoided = (split_list(wanted.annotation(key.format(request.chip))) for key in (_USE, _AVOID))
         if (used and device.id not in used) or device.id in avoided:
             return None
-        if wanted.says(MODE) == SOFTWARE:
-            return self._cut_by_software(place, device, use, wish)
-        return self._cut_after_template(place, device, use, wish)
+        if wanted.annotation(MODE) == SOFTWARE:
+            return self._cut_by_software(place, device, use, request)
+        return self._cut_after_template(place, device, use, request)
 
-    def _cut_by_software(self, place: int, device: Device, use: Use, wish: SharedDeviceRequest) -> Share | None:
+    def _cut_by_software(
+        self, place: int, device: SharedDevice, use: Use, request: SharedDeviceRequest
+    ) -> Share | None:
         """Allocate memory and a percentage of the cores; a request for all cores is exclusive."""
-        memory = wish.memory or device.memory
-        if device.mode != SOFTWARE or use.memory + memory > device.memory or use.cores + wish.cores > device.cores:
+        memory = request.memory or device.memory
+        if device.mode != SOFTWARE or use.memory + memory > device.memory or use.cores + request.cores > device.cores:
             return None
         is_exclusive_chip = use.users == 1 and use.cores >= 100
-        return None if is_exclusive_chip or (wish.cores >= 100 and use.users) else Share(place, memory, wish.cores)
+        return (
+            None if is_exclusive_chip or (request.cores >= 100 and use.users) else Share(place, memory, request.cores)
+        )
 
-    def _cut_after_template(self, place: int, device: Device, use: Use, wish: SharedDeviceRequest) -> Share | None:
+    def _cut_after_template(
+        self, place: int, device: SharedDevice, use: Use, request: SharedDeviceRequest
+    ) -> Share | None:
         """Allocate by template; a request for several chips gets whole ones."""
         model = self.models.get(device.kind)
         if model is None:
             return None
-        part = model.part_for(wish.memory)
-        if part is None or (wish.number > 1 and part.name):
+        part = model.part_for(request.memory)
+        if part is None or (request.number > 1 and part.name):
             return None
-        cores = max(part.cores, wish.cores)
+        cores = max(part.cores, request.cores)
         if part.name == "" and use.users:
             return None
         if use.memory + part.memory > device.memory or use.cores + cores > device.cores:
@@ -154,12 +164,12 @@ class HamiAscend(DeviceBackend):
         return Share(place, part.memory, cores, part.name, part.helpers)
 
 
-def _runtime(share: Share, devices: Sequence[Device]) -> dict[str, str]:
+def _runtime(share: Share, devices: Sequence[SharedDevice]) -> dict[str, str]:
     told = {"UUID": devices[share.place].id}
     return {**told, "temp": share.part} if share.part else told
 
 
-def _devices_in(key: str, text: str) -> list[Device]:
+def _devices_in(key: str, text: str) -> list[SharedDevice]:
     try:
         entries = json.loads(text)
     except (ValueError, RecursionError):
@@ -169,7 +179,7 @@ def _devices_in(key: str, text: str) -> list[Device]:
     return [_device(key, entry) for entry in entries]
 
 
-def _device(key: str, entry: Mapping[str, object]) -> Device:
+def _device(key: str, entry: Mapping[str, object]) -> SharedDevice:
     numbers = [entry.get(field, 0) for field in ("devmem", "count", "devcore")]
     identity, healthy = entry.get("id"), entry.get("health", True)
     if not isinstance(identity, str) or not identity or not isinstance(healthy, bool):
@@ -179,4 +189,4 @@ def _device(key: str, entry: Mapping[str, object]) -> Device:
         raise ValueError(f"annotation {key}: devmem, count and devcore of device {identity[:64]} must be whole numbers")
     mode = entry.get("mode")
     chip = key.removeprefix(_REGISTER.format(""))
-    return Device(identity, chip, memory, slots, cores, healthy, mode if isinstance(mode, str) else "")
+    return SharedDevice(identity, chip, memory, slots, cores, healthy, mode if isinstance(mode, str) else "")

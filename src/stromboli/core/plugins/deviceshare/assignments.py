@@ -10,12 +10,12 @@ import re
 from collections.abc import Callable, Sequence
 
 from stromboli.core.config.spelling import quoted
-from stromboli.core.plugins.deviceshare.node_devices import Device, Share, Shares
+from stromboli.core.plugins.deviceshare.node_devices import Share, SharedDevice, Shares
 
 _ENTRY = re.compile(r"([^,\[\]]+)(?:\[([^\[\],]*)\])?,([^,]*),(\d{1,15}),(\d{1,9})", re.ASCII)
 
 
-def assigned(text: str, devices: Sequence[Device], key: str) -> Shares:
+def assigned(text: str, devices: Sequence[SharedDevice], key: str) -> Shares:
     """Parse an annotation. Devices that the node no longer has are left out.
 
     Raises ValueError for an unreadable text.
@@ -39,16 +39,16 @@ def _shares_in(text: str, places: dict[str, int], key: str) -> list[Share]:
     return shares
 
 
-def written_form(containers: Shares, devices: Sequence[Device], kind: Callable[[Device], str]) -> str:
+def formatted(containers: Shares, devices: Sequence[SharedDevice], kind: Callable[[SharedDevice], str]) -> str:
     """The same the other way round."""
     return ";".join("".join(_written(share, devices[share.place], kind) for share in each) for each in containers)
 
 
-def _written(share: Share, device: Device, kind: Callable[[Device], str]) -> str:
+def _written(share: Share, device: SharedDevice, kind: Callable[[SharedDevice], str]) -> str:
     instance = f"[{share.part}]" if share.part else ""
     return f"{device.id}{instance},{kind(device)},{share.memory},{share.cores}:"
 
 
-def words_of(text: str) -> list[str]:
+def split_list(text: str) -> list[str]:
     """Split a text at commas."""
     return [word.strip() for word in text.split(",") if word.strip()]

@@ -10,7 +10,15 @@ from typing import NamedTuple
 from stromboli.core.model.devices.shared_devices import Backend, DeviceUser, SharedDeviceRequest
 from stromboli.core.model.nodes.table import Node
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.plugins.deviceshare.node_devices import Device, Holding, NodeDevices, Pick, Share, Shares, Use
+from stromboli.core.plugins.deviceshare.node_devices import (
+    DeviceHolding,
+    DevicePick,
+    NodeDevices,
+    Share,
+    SharedDevice,
+    Shares,
+    Use,
+)
 
 #: How much of a resource a node offers, in whole units.
 Offered = Callable[[str], int]
@@ -50,7 +58,7 @@ class Wanted:
     annotations: Mapping[str, str] | None = None
     labels: Mapping[str, str] | None = None
 
-    def says(self, key: str) -> str:
+    def annotation(self, key: str) -> str:
         return (self.annotations or {}).get(key, "")
 
     def is_labelled(self, key: str) -> str:
@@ -77,35 +85,39 @@ class DeviceBackend(ABC):
         """Return what the node reports about its devices; an equal value means equal devices. None for no devices."""
 
     @abstractmethod
-    def devices(self, registered: Hashable) -> list[Device]:
+    def devices(self, registered: Hashable) -> list[SharedDevice]:
         """Parse the devices that a node registered. Raises ValueError with the place and the problem."""
 
     @abstractmethod
-    def shares_of(self, claim: DeviceUser, devices: Sequence[Device]) -> Shares | None:
+    def shares_of(self, claim: DeviceUser, devices: Sequence[SharedDevice]) -> Shares | None:
         """Parse the allocation of a pod on the node; None for nothing. Raises ValueError if it is invalid."""
 
     @abstractmethod
-    def annotations(self, pick: Holding, node: str, devices: Sequence[Device], now: float) -> dict[str, str]:
+    def annotations(
+        self, pick: DeviceHolding, node: str, devices: Sequence[SharedDevice], now: float
+    ) -> dict[str, str]:
         """Return the annotations that the device plugin of the node reads on the pod."""
 
     def wanted(self, task_class: TaskClass) -> Wanted | None:
         """Return what pods of a class request; None for nothing."""
-        wishes = task_class.devices
-        if wishes is None:
+        requests = task_class.devices
+        if requests is None:
             return None
-        own = tuple(tuple(wish for wish in container if wish.backend is self.name) for container in wishes.containers)
+        own = tuple(
+            tuple(request for request in container if request.backend is self.name) for container in requests.containers
+        )
         if not any(own):
             return None
-        return Wanted(own, wishes.apart_from, False, task_class.annotations, task_class.labels)
+        return Wanted(own, requests.apart_from, False, task_class.annotations, task_class.labels)
 
-    def pick(self, node: NodeDevices, wanted: Wanted, *, later: bool) -> Pick | None:
+    def pick(self, node: NodeDevices, wanted: Wanted, *, later: bool) -> DevicePick | None:
         """Devices for a pod, chosen container by container; None when there are not enough."""
         uses, score = node.uses(later=later), 0.0
         containers: list[tuple[Share, ...]] = []
-        for wishes in wanted.containers:
+        for requests in wanted.containers:
             chosen: list[Share] = []
-            for wish in wishes:
-                found = self._choose(node.devices, uses, wish, wanted)
+            for request in requests:
+                found = self._choose(node.devices, uses, request, wanted)
                 if found is None:
                     return None
                 chosen += found
@@ -115,18 +127,18 @@ class DeviceBackend(ABC):
                     use.add(share)
                     score += self.policy.score(before, use.memory, node.devices[share.place].memory)
             containers.append(tuple(chosen))
-        return Pick(tuple(containers), score)
+        return DevicePick(tuple(containers), score)
 
     def _choose(
-        self, devices: Sequence[Device], uses: Sequence[Use], wish: SharedDeviceRequest, wanted: Wanted
+        self, devices: Sequence[SharedDevice], uses: Sequence[Use], request: SharedDeviceRequest, wanted: Wanted
     ) -> list[Share] | None:
         """As many different devices as one container asks for."""
         found: list[Share] = []
         for place in self.order(uses):
-            share = self.offer(place, devices[place], uses[place], wish, wanted)
+            share = self.offer(place, devices[place], uses[place], request, wanted)
             if share is not None:
                 found.append(share)
-                if len(found) == wish.number:
+                if len(found) == request.number:
                     return found
         return None
 
@@ -135,7 +147,9 @@ class DeviceBackend(ABC):
         return self.policy.places(uses)
 
     @abstractmethod
-    def offer(self, place: int, device: Device, use: Use, wish: SharedDeviceRequest, wanted: Wanted) -> Share | None:
+    def offer(
+        self, place: int, device: SharedDevice, use: Use, request: SharedDeviceRequest, wanted: Wanted
+    ) -> Share | None:
         """Return what a container would get of one device at its present use; None for nothing."""
 
 

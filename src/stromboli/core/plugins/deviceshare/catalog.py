@@ -19,13 +19,13 @@ FILE = "device-config.yaml"
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class DeviceCatalog:
     geometries: Geometries
     #: By the common part of the names of a chip.
     chips: Mapping[str, ChipModel]
 
 
-def read_catalog(data: Mapping[str, str]) -> Known:
+def read_catalog(data: Mapping[str, str]) -> DeviceCatalog:
     """Parse a ConfigMap; missing sections have the built-in defaults.
 
     Raises ValueError that describes the problem.
@@ -44,7 +44,7 @@ def read_catalog(data: Mapping[str, str]) -> Known:
     maker = _mapping(tree.get("nvidia") or {}, "nvidia")
     geometries, chips = maker.get("knownMigGeometries"), tree.get("vnpus")
     chips = chips.get("configs") if isinstance(chips, dict) else chips
-    return Known(
+    return DeviceCatalog(
         STANDARD.geometries if geometries is None else tuple(_models(geometries, "nvidia.knownMigGeometries")),
         STANDARD.chips if chips is None else {chip.word: chip for chip in _chips(chips, "vnpus")},
     )
@@ -160,7 +160,7 @@ def _chip(
     return ChipModel(word, memory, capacity, cores, helpers, tuple(ChipTemplate(*part) for part in parts))
 
 
-STANDARD = Known(
+STANDARD = DeviceCatalog(
     (
         (
             ("A30",),

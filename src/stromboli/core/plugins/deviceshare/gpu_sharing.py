@@ -21,7 +21,7 @@ from stromboli.core.model.devices.shared_devices import (
 from stromboli.core.model.nodes.table import Node
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.plugins.deviceshare.backend import DeviceBackend, Offered, Policy, Wanted, precise_moment
-from stromboli.core.plugins.deviceshare.node_devices import Device, Holding, Share, Shares, Use
+from stromboli.core.plugins.deviceshare.node_devices import DeviceHolding, Share, SharedDevice, Shares, Use
 
 UNHEALTHY = "volcano.sh/gpu-unhealthy-ids"
 _PREDICATE_TIME = "volcano.sh/predicate-time"
@@ -31,7 +31,7 @@ _MANY = 1 << 20
 _MAX_DEVICES = 1024
 
 
-class GpuSharing(DeviceBackend):
+class GpuMemory(DeviceBackend):
     """A pod gets part of the memory of one GPU."""
 
     name = Backend.GPU_SHARING
@@ -43,7 +43,7 @@ class GpuSharing(DeviceBackend):
         number = offered(GPU_NUMBER)
         return (number, offered(GPU_MEMORY), node.annotations.get(UNHEALTHY, "")) if number else None
 
-    def devices(self, registered: Hashable) -> list[Device]:
+    def devices(self, registered: Hashable) -> list[SharedDevice]:
         assert isinstance(registered, tuple)  # noqa: S101 - what `registered` gave
         number, memory, unhealthy = registered
         if number > _MAX_DEVICES:
@@ -51,21 +51,23 @@ class GpuSharing(DeviceBackend):
         broken = set(_indices(unhealthy, f"annotation {UNHEALTHY}"))
         return [self._device(place, memory // number, place not in broken) for place in range(number)]
 
-    def _device(self, place: int, memory: int, is_healthy: bool) -> Device:
-        return Device(str(place), memory=memory, slots=_MANY, is_healthy=is_healthy)
+    def _device(self, place: int, memory: int, is_healthy: bool) -> SharedDevice:
+        return SharedDevice(str(place), memory=memory, slots=_MANY, is_healthy=is_healthy)
 
-    def shares_of(self, claim: DeviceUser, devices: Sequence[Device]) -> Shares | None:
+    def shares_of(self, claim: DeviceUser, devices: Sequence[SharedDevice]) -> Shares | None:
         text = claim.annotations.get(GPU_INDEX)
         if text is None:
             return None
         places = _indices(text, f"annotation {GPU_INDEX}")
         if any(place >= len(devices) for place in places):
             raise ValueError(f"annotation {GPU_INDEX}: {quoted(text)} names a GPU that the node does not have")
-        wishes = claim.wishes.containers if claim.wishes else ()
-        memory = sum(wish.memory for container in wishes for wish in container if wish.backend is self.name)
+        requests = claim.wishes.containers if claim.wishes else ()
+        memory = sum(request.memory for container in requests for request in container if request.backend is self.name)
         return (tuple(Share(place, memory) for place in places),)
 
-    def annotations(self, pick: Holding, node: str, devices: Sequence[Device], now: float) -> dict[str, str]:
+    def annotations(
+        self, pick: DeviceHolding, node: str, devices: Sequence[SharedDevice], now: float
+    ) -> dict[str, str]:
         places = sorted({share.place for share in pick.shares()})
         return {GPU_INDEX: ",".join(map(str, places)), _PREDICATE_TIME: precise_moment(now)}
 
@@ -74,31 +76,35 @@ class GpuSharing(DeviceBackend):
         wanted = super().wanted(task_class)
         if wanted is None:
             return None
-        wishes = [wish for container in wanted.containers for wish in container]
-        together = SharedDeviceRequest(self.name, self.number_of(wishes), sum(wish.memory for wish in wishes))
+        requests = [request for container in wanted.containers for request in container]
+        together = SharedDeviceRequest(self.name, self.number_of(requests), sum(request.memory for request in requests))
         return replace(wanted, containers=((together,),))
 
-    def number_of(self, wishes: Sequence[SharedDeviceRequest]) -> int:
+    def number_of(self, requests: Sequence[SharedDeviceRequest]) -> int:
         return 1
 
     def order(self, uses: Sequence[Use]) -> Iterable[int]:
         return range(len(uses))
 
-    def offer(self, place: int, device: Device, use: Use, wish: SharedDeviceRequest, wanted: Wanted) -> Share | None:
-        if not device.is_healthy or use.memory + wish.memory > device.memory:
+    def offer(
+        self, place: int, device: SharedDevice, use: Use, request: SharedDeviceRequest, wanted: Wanted
+    ) -> Share | None:
+        if not device.is_healthy or use.memory + request.memory > device.memory:
             return None
-        return Share(place, wish.memory)
+        return Share(place, request.memory)
 
 
-class GpuNumber(GpuSharing):
+class GpuNumber(GpuMemory):
     """A pod gets whole GPUs exclusively."""
 
     name = Backend.GPU_NUMBER
 
-    def number_of(self, wishes: Sequence[SharedDeviceRequest]) -> int:
-        return sum(wish.number for wish in wishes)
+    def number_of(self, requests: Sequence[SharedDeviceRequest]) -> int:
+        return sum(request.number for request in requests)
 
-    def offer(self, place: int, device: Device, use: Use, wish: SharedDeviceRequest, wanted: Wanted) -> Share | None:
+    def offer(
+        self, place: int, device: SharedDevice, use: Use, request: SharedDeviceRequest, wanted: Wanted
+    ) -> Share | None:
         return Share(place) if device.is_healthy and not use.users else None
 
 

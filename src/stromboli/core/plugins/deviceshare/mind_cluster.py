@@ -14,9 +14,17 @@ from stromboli.core.config.spelling import quoted
 from stromboli.core.model.devices.shared_devices import NPU_CORE, Backend, DeviceUser, SharedDeviceRequest
 from stromboli.core.model.nodes.table import Node
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.plugins.deviceshare.assignments import words_of
+from stromboli.core.plugins.deviceshare.assignments import split_list
 from stromboli.core.plugins.deviceshare.backend import DeviceBackend, Offered, Wanted, precise_moment
-from stromboli.core.plugins.deviceshare.node_devices import Device, Holding, NodeDevices, Pick, Share, Shares, Use
+from stromboli.core.plugins.deviceshare.node_devices import (
+    DeviceHolding,
+    DevicePick,
+    NodeDevices,
+    Share,
+    SharedDevice,
+    Shares,
+    Use,
+)
 
 KIND_LABEL, KIND = "ring-controller.atlas", "ascend-310P"
 LEVEL_LABEL, IMAGE_UNITS_LABEL = "vnpu-level", "vnpu-dvpp"
@@ -80,7 +88,7 @@ class MindCluster(DeviceBackend):
         cores = offered(NPU_CORE)
         return (cores, node.labels.get(SERVER_TYPE, ""), node.annotations.get(UNHEALTHY, "")) if cores else None
 
-    def devices(self, registered: Hashable) -> list[Device]:
+    def devices(self, registered: Hashable) -> list[SharedDevice]:
         assert isinstance(registered, tuple)  # noqa: S101 - what `registered` gave
         cores, server, unhealthy = registered
         found = _SERVER.fullmatch(server)
@@ -89,13 +97,13 @@ class MindCluster(DeviceBackend):
         each = int(found.group(1)) if found else _CORES_PER_CHIP
         if not each or cores // each > _MAX_CHIPS:
             raise ValueError(f"{cores} {NPU_CORE} are no number of chips with {each} cores")
-        broken = {word.removeprefix(_CHIP) for word in words_of(unhealthy)}
+        broken = {word.removeprefix(_CHIP) for word in split_list(unhealthy)}
         return [
-            Device(str(place), KIND, slots=_HELPERS_PER_CHIP, cores=each, is_healthy=str(place) not in broken)
+            SharedDevice(str(place), KIND, slots=_HELPERS_PER_CHIP, cores=each, is_healthy=str(place) not in broken)
             for place in range(cores // each)
         ]
 
-    def shares_of(self, claim: DeviceUser, devices: Sequence[Device]) -> Shares | None:
+    def shares_of(self, claim: DeviceUser, devices: Sequence[SharedDevice]) -> Shares | None:
         text = claim.annotations.get(NPU_CORE)
         if text is None:
             return None
@@ -104,17 +112,19 @@ class MindCluster(DeviceBackend):
             part, place = _PARTS[shared.group(2)], int(shared.group(1))
             shares = [Share(place, part.image_units, part.cores, part.name, part.helpers)]
         else:
-            words = [word.removeprefix(_CHIP) for word in words_of(text)]
+            words = [word.removeprefix(_CHIP) for word in split_list(text)]
             if not words or not all(word.isdecimal() and len(word) < 7 for word in words):
                 raise ValueError(f"annotation {NPU_CORE}: expected chips such as 0,1 or 0-vir02, got {quoted(text)}")
             shares = [self._whole(int(word), devices) for word in words if int(word) < len(devices)]
         return (tuple(share for share in shares if share.place < len(devices)),)
 
     @staticmethod
-    def _whole(place: int, devices: Sequence[Device]) -> Share:
+    def _whole(place: int, devices: Sequence[SharedDevice]) -> Share:
         return Share(place, 1, devices[place].cores, helpers=_HELPERS_PER_CHIP)
 
-    def annotations(self, pick: Holding, node: str, devices: Sequence[Device], now: float) -> dict[str, str]:
+    def annotations(
+        self, pick: DeviceHolding, node: str, devices: Sequence[SharedDevice], now: float
+    ) -> dict[str, str]:
         shares = pick.shares()
         text = ",".join(devices[share.place].id for share in shares)
         if shares[0].part:
@@ -126,22 +136,22 @@ class MindCluster(DeviceBackend):
         wanted = super().wanted(task_class)
         if wanted is None:
             return None
-        cores = sum(wish.cores for container in wanted.containers for wish in container)
+        cores = sum(request.cores for container in wanted.containers for request in container)
         return replace(wanted, containers=((SharedDeviceRequest(self.name, 1, cores=cores),),))
 
     # -- what a pod gets ----------------------------------------------------------------------------------------
 
-    def pick(self, node: NodeDevices, wanted: Wanted, *, later: bool) -> Pick | None:
-        wish = wanted.containers[0][0]
+    def pick(self, node: NodeDevices, wanted: Wanted, *, later: bool) -> DevicePick | None:
+        request = wanted.containers[0][0]
         if wanted.is_labelled(KIND_LABEL) != KIND or not node.devices:
             return None
         each = node.devices[0].cores
-        if wish.cores % each == 0:
-            chips = SharedDeviceRequest(self.name, wish.cores // each, cores=each)
+        if request.cores % each == 0:
+            chips = SharedDeviceRequest(self.name, request.cores // each, cores=each)
             return super().pick(node, replace(wanted, containers=((chips,),)), later=later)
         for is_upper_half_free in (True, False):
             part = part_for(
-                wish.cores, wanted.is_labelled(LEVEL_LABEL), wanted.is_labelled(IMAGE_UNITS_LABEL),
+                request.cores, wanted.is_labelled(LEVEL_LABEL), wanted.is_labelled(IMAGE_UNITS_LABEL),
                 is_upper_half_free=is_upper_half_free,
             )  # fmt: skip
             found = self._cut(node, part, later=later) if part is not None else None
@@ -149,21 +159,23 @@ class MindCluster(DeviceBackend):
                 return found
         return None
 
-    def _cut(self, node: NodeDevices, part: ChipPart, *, later: bool) -> Pick | None:
+    def _cut(self, node: NodeDevices, part: ChipPart, *, later: bool) -> DevicePick | None:
         """Allocate part of the chip with the least left, so that others stay whole."""
         uses = node.uses(later=later)
         fitting = [
             place
             for place, (device, use) in enumerate(zip(node.devices, uses, strict=True))
-            if device.is_healthy and _has_room(device, use, part)
+            if device.is_healthy and _has_capacity(device, use, part)
         ]
         if not fitting:
             return None
         place = min(fitting, key=lambda place: (node.devices[place].cores - uses[place].cores, place))
         share = Share(place, part.image_units, part.cores, part.name, part.helpers)
-        return Pick(((share,),), 100.0 * (uses[place].cores + part.cores) / node.devices[place].cores)
+        return DevicePick(((share,),), 100.0 * (uses[place].cores + part.cores) / node.devices[place].cores)
 
-    def offer(self, place: int, device: Device, use: Use, wish: SharedDeviceRequest, wanted: Wanted) -> Share | None:
+    def offer(
+        self, place: int, device: SharedDevice, use: Use, request: SharedDeviceRequest, wanted: Wanted
+    ) -> Share | None:
         """A whole chip."""
         return Share(place, 1, device.cores, helpers=_HELPERS_PER_CHIP) if device.is_healthy and not use.users else None
 
@@ -171,7 +183,7 @@ class MindCluster(DeviceBackend):
         return range(len(uses))
 
 
-def _has_room(device: Device, use: Use, part: ChipPart) -> bool:
+def _has_capacity(device: SharedDevice, use: Use, part: ChipPart) -> bool:
     """Report whether the image units of a chip suffice: a request for all of them needs them exclusively."""
     return (
         use.cores + part.cores <= device.cores

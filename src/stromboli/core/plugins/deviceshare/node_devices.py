@@ -13,7 +13,7 @@ from stromboli.core.model.tasks.task_class import TaskClass
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
+class SharedDevice:
     """One device as its node registered it."""
 
     id: str
@@ -47,7 +47,7 @@ Shares = tuple[tuple[Share, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class DeviceHolding:
     """The allocation of a pod on its node, container by container."""
 
     containers: Shares
@@ -82,7 +82,7 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Pick:
+class DevicePick:
     """Devices for a pod, and how good they are."""
 
     containers: Shares
@@ -94,11 +94,11 @@ class NodeDevices:
 
     __slots__ = ("_picks", "devices", "holdings")
 
-    def __init__(self, devices: Sequence[Device], holdings: Mapping[str, Holding] | None = None) -> None:
+    def __init__(self, devices: Sequence[SharedDevice], holdings: Mapping[str, DeviceHolding] | None = None) -> None:
         self.devices = tuple(devices)
-        self.holdings: Mapping[str, Holding] = holdings or {}
+        self.holdings: Mapping[str, DeviceHolding] = holdings or {}
         #: By class and time, what a pod of the class would get.
-        self._picks: dict[tuple[TaskClass, bool], Pick | None] = {}
+        self._picks: dict[tuple[TaskClass, bool], DevicePick | None] = {}
 
     def uses(self, *, later: bool) -> list[Use]:
         """Return the use of each device; later means after all terminating pods are gone."""
@@ -114,7 +114,7 @@ class NodeDevices:
                     use.jobs.add(holding.job)
         return uses
 
-    def with_holding(self, uid: str, holding: Holding) -> NodeDevices:
+    def with_holding(self, uid: str, holding: DeviceHolding) -> NodeDevices:
         return NodeDevices(self.devices, {**self.holdings, uid: holding})
 
     def without(self, uid: str) -> NodeDevices:
@@ -123,12 +123,12 @@ class NodeDevices:
     def with_leaving(self, uid: str, *, is_leaving: bool) -> NodeDevices:
         return self.with_holding(uid, replace(self.holdings[uid], is_leaving=is_leaving))
 
-    def known_pick(self, task_class: TaskClass, *, later: bool) -> tuple[bool, Pick | None]:
+    def known_pick(self, task_class: TaskClass, *, later: bool) -> tuple[bool, DevicePick | None]:
         """Return whether the result for a class is cached, and the result."""
         key = task_class, later
         return key in self._picks, self._picks.get(key)
 
-    def keep_pick(self, task_class: TaskClass, pick: Pick | None, *, later: bool) -> None:
+    def keep_pick(self, task_class: TaskClass, pick: DevicePick | None, *, later: bool) -> None:
         if len(self._picks) >= _MAX_CACHED_PICKS:
             self._picks.clear()
         self._picks[task_class, later] = pick

@@ -13,10 +13,10 @@ from stromboli.core.model.tasks.task import Task
 from stromboli.core.plugins.deviceshare.accounting import DeviceState
 from stromboli.core.plugins.deviceshare.ascend import HamiAscend
 from stromboli.core.plugins.deviceshare.backend import DeviceBackend, Policy
-from stromboli.core.plugins.deviceshare.catalog import STANDARD, Known, read_catalog
-from stromboli.core.plugins.deviceshare.gpu_sharing import GpuNumber, GpuSharing
+from stromboli.core.plugins.deviceshare.catalog import STANDARD, DeviceCatalog, read_catalog
+from stromboli.core.plugins.deviceshare.gpu_sharing import GpuMemory, GpuNumber
 from stromboli.core.plugins.deviceshare.mind_cluster import MindCluster
-from stromboli.core.plugins.deviceshare.rules import Columns, DeviceFilter, DeviceScorer
+from stromboli.core.plugins.deviceshare.rules import DeviceColumns, DeviceFilter, DeviceScorer
 from stromboli.core.plugins.deviceshare.vgpu import VirtualGpu
 from stromboli.core.search.node_rules import NodeFilter, NodeScorer
 
@@ -64,8 +64,8 @@ class DeviceShare(Plugin):
     def __init__(self, arguments: DeviceShareArguments, hierarchy: bool = False) -> None:
         super().__init__(arguments, hierarchy)
         self._backends = _backends(arguments)
-        self.books = [DeviceState(backend) for backend in self._backends]
-        self._columns = Columns(self.books)
+        self.states = [DeviceState(backend) for backend in self._backends]
+        self._columns = DeviceColumns(self.states)
         self._locks = arguments.node_lock
         self._map = f"{arguments.map_namespace}/{arguments.map_name}"
         self._data: Mapping[str, str] | None = {}
@@ -81,15 +81,15 @@ class DeviceShare(Plugin):
         self._chooses = False
 
     def unused_extension_points(self) -> frozenset[str]:
-        return frozenset() if self.books else frozenset({"on_allocate", "on_deallocate", "bind_context"})
+        return frozenset() if self.states else frozenset({"on_allocate", "on_deallocate", "bind_context"})
 
     def open(self, session: Session) -> None:
         self._now = session.now
         self._read_map(session.snapshot.config_maps.get(self._map))
         if self._warning:
             session.warnings.append(self._warning)
-        for books in self.books:
-            books.open(session)
+        for states in self.states:
+            states.open(session)
         self._columns.open()
 
     def _read_map(self, data: Mapping[str, str] | None) -> None:
@@ -104,30 +104,30 @@ class DeviceShare(Plugin):
                 self._warning = f"ConfigMap {self._map}: {error}; the usual geometries are assumed"
         self._know(known)
 
-    def _know(self, known: Known) -> None:
-        for books in self.books:
-            if isinstance(books.backend, VirtualGpu):
-                books.backend.geometries = known.geometries
-            elif isinstance(books.backend, HamiAscend):
-                books.backend.models = known.chips
-            books.forget()
+    def _know(self, known: DeviceCatalog) -> None:
+        for states in self.states:
+            if isinstance(states.backend, VirtualGpu):
+                states.backend.geometries = known.geometries
+            elif isinstance(states.backend, HamiAscend):
+                states.backend.models = known.chips
+            states.forget()
 
     def node_filters(self) -> Sequence[NodeFilter]:
         """Return the filters. Without them no devices are allocated: a pod could be placed where none is free."""
-        self._chooses = bool(self.books)
-        return [DeviceFilter(self._columns)] if self.books else []
+        self._chooses = bool(self.states)
+        return [DeviceFilter(self._columns)] if self.states else []
 
     def node_scorers(self) -> Sequence[NodeScorer]:
         weight = self.arguments.weight
-        return [DeviceScorer(self._columns, weight)] if self.books and weight else []
+        return [DeviceScorer(self._columns, weight)] if self.states and weight else []
 
     def on_allocate(self, event: Event) -> None:
-        for books in self.books if self._chooses else ():
-            books.follow_placement(event)
+        for states in self.states if self._chooses else ():
+            states.follow_placement(event)
 
     def on_deallocate(self, event: Event) -> None:
-        for books in self.books if self._chooses else ():
-            books.follow_removal(event)
+        for states in self.states if self._chooses else ():
+            states.follow_removal(event)
 
     def on_reserve(self, task: Task, node: str) -> None:
         self.on_allocate(Event([task], [node]))
@@ -136,12 +136,12 @@ class DeviceShare(Plugin):
         self.on_deallocate(Event([task], [node]))
 
     def bind_context(self, task: Task, context: dict[str, str]) -> None:
-        for books in self.books if self._chooses else ():
-            if books.wanted(task.task_class) is None:
+        for states in self.states if self._chooses else ():
+            if states.wanted(task.task_class) is None:
                 continue
-            context.update(books.written(task, self._now))
-            if self._locks and books.backend.lock:
-                context[NODE_LOCK] = books.backend.lock
+            context.update(states.written(task, self._now))
+            if self._locks and states.backend.lock:
+                context[NODE_LOCK] = states.backend.lock
 
 
 def _backends(arguments: DeviceShareArguments) -> list[DeviceBackend]:
@@ -152,7 +152,7 @@ def _backends(arguments: DeviceShareArguments) -> list[DeviceBackend]:
         raise ValueError(f"{' and '.join(on)} cannot be true together: they would count the same GPUs twice")
     policy = Policy(arguments.policy)
     backends: tuple[tuple[bool, DeviceBackend], ...] = (
-        (arguments.gpu_sharing, GpuSharing(policy)),
+        (arguments.gpu_sharing, GpuMemory(policy)),
         (arguments.gpu_number, GpuNumber(policy)),
         (arguments.vgpu, VirtualGpu(policy, _exclusive_rules(arguments.exclusive_rules))),
         (arguments.hami_ascend, HamiAscend(policy)),

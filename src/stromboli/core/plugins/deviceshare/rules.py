@@ -15,7 +15,7 @@ from stromboli.core.plugins.deviceshare.accounting import DeviceState
 from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer
 
 
-class _Column:
+class _DeviceColumn:
     """The answers for one class, now or later."""
 
     __slots__ = ("fits", "fresh", "points")
@@ -27,12 +27,12 @@ class _Column:
         self.fresh = -1
 
 
-class Columns:
+class DeviceColumns:
     """The combined results of all back-ends about nodes."""
 
-    def __init__(self, books: Sequence[DeviceState]) -> None:
-        self._books = books
-        self._columns: dict[tuple[int, bool], _Column] = {}
+    def __init__(self, states: Sequence[DeviceState]) -> None:
+        self._books = states
+        self._columns: dict[tuple[int, bool], _DeviceColumn] = {}
 
     def open(self) -> None:
         """A cycle begins."""
@@ -43,21 +43,21 @@ class Columns:
             return []
         return [each for each in self._books if each.wanted(task_class) is not None]
 
-    def column(self, task_class: TaskClass, ledger: Ledger, *, later: bool) -> _Column:
+    def column(self, task_class: TaskClass, ledger: Ledger, *, later: bool) -> _DeviceColumn:
         key, log = (task_class.number, later), ledger.log
         column = self._columns.get(key)
         if column is None:
-            column = self._columns[key] = _Column(len(ledger.nodes))
+            column = self._columns[key] = _DeviceColumn(len(ledger.nodes))
         if column.fresh != log.position:
             rows = range(len(ledger.nodes)) if column.fresh < 0 else set(log.since(column.fresh).tolist())
             self._answer(column, task_class, rows, later=later)
             column.fresh = log.position
         return column
 
-    def _answer(self, column: _Column, task_class: TaskClass, rows: Iterable[int], *, later: bool) -> None:
-        books = self.concerned(task_class)
+    def _answer(self, column: _DeviceColumn, task_class: TaskClass, rows: Iterable[int], *, later: bool) -> None:
+        states = self.concerned(task_class)
         for row in rows:
-            picks = [each.pick(task_class, row, later=later) for each in books]
+            picks = [each.pick(task_class, row, later=later) for each in states]
             column.fits[row] = None not in picks
             column.points[row] = round(sum(pick.score for pick in picks if pick is not None))
 
@@ -67,7 +67,7 @@ class DeviceFilter(NodeFilter):
 
     locality = Locality.CLUSTER
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: DeviceColumns) -> None:
         self._columns = columns
 
     def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
@@ -95,7 +95,7 @@ class DeviceScorer(NodeScorer):
 
     locality = Locality.CLUSTER
 
-    def __init__(self, columns: Columns, weight: float) -> None:
+    def __init__(self, columns: DeviceColumns, weight: float) -> None:
         self._columns = columns
         self._weight = weight
 

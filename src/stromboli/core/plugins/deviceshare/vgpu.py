@@ -12,10 +12,10 @@ from stromboli.core.config.spelling import quoted
 from stromboli.core.model.devices.shared_devices import VGPU_IDS, Backend, DeviceUser, SharedDeviceRequest
 from stromboli.core.model.nodes.table import Node
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.plugins.deviceshare.assignments import assigned, words_of, written_form
+from stromboli.core.plugins.deviceshare.assignments import assigned, formatted, split_list
 from stromboli.core.plugins.deviceshare.backend import DeviceBackend, Offered, Policy, Wanted, moment
 from stromboli.core.plugins.deviceshare.instances import Geometries, instance_for, named
-from stromboli.core.plugins.deviceshare.node_devices import Device, Holding, Share, Shares, Use
+from stromboli.core.plugins.deviceshare.node_devices import DeviceHolding, Share, SharedDevice, Shares, Use
 
 REGISTER = "volcano.sh/node-vgpu-register"
 USE_TYPE, AVOID_TYPE = "nvidia.com/use-gputype", "nvidia.com/nouse-gputype"
@@ -47,16 +47,18 @@ class VirtualGpu(DeviceBackend):
     def registered(self, node: Node, offered: Offered) -> Hashable | None:
         return node.annotations.get(REGISTER) or None
 
-    def devices(self, registered: Hashable) -> list[Device]:
+    def devices(self, registered: Hashable) -> list[SharedDevice]:
         entries = [entry for entry in str(registered).split(":") if entry.strip()]
         return [_device(entry) for entry in entries]
 
-    def shares_of(self, claim: DeviceUser, devices: Sequence[Device]) -> Shares | None:
+    def shares_of(self, claim: DeviceUser, devices: Sequence[SharedDevice]) -> Shares | None:
         text = claim.annotations.get(VGPU_IDS)
         return assigned(text, devices, VGPU_IDS) if text is not None else None
 
-    def annotations(self, pick: Holding, node: str, devices: Sequence[Device], now: float) -> dict[str, str]:
-        text = written_form(pick.containers, devices, lambda _: _MAKER)
+    def annotations(
+        self, pick: DeviceHolding, node: str, devices: Sequence[SharedDevice], now: float
+    ) -> dict[str, str]:
+        text = formatted(pick.containers, devices, lambda _: _MAKER)
         return {
             VGPU_IDS: text,
             "volcano.sh/devices-to-allocate": text,
@@ -80,44 +82,46 @@ class VirtualGpu(DeviceBackend):
 
     # -- what a pod gets ----------------------------------------------------------------------------------------
 
-    def offer(self, place: int, device: Device, use: Use, wish: SharedDeviceRequest, wanted: Wanted) -> Share | None:
+    def offer(
+        self, place: int, device: SharedDevice, use: Use, request: SharedDeviceRequest, wanted: Wanted
+    ) -> Share | None:
         if not device.is_healthy or use.users >= device.slots or not _is_allowed_type(device, wanted):
             return None
         if wanted.apart_from and wanted.apart_from in use.jobs:
             return None
         if device.mode == INSTANCES:
-            return self._instance(place, device, use, wish)
+            return self._instance(place, device, use, request)
         if wanted.is_exclusive and use.has_exclusive:
             return None
-        memory = _memory_requested(device, wish)
-        if use.memory + memory > device.memory or not _has_cores(device, use, wish.cores):
+        memory = _memory_requested(device, request)
+        if use.memory + memory > device.memory or not _has_cores(device, use, request.cores):
             return None
-        return Share(place, memory, wish.cores)
+        return Share(place, memory, request.cores)
 
-    def _instance(self, place: int, device: Device, use: Use, wish: SharedDeviceRequest) -> Share | None:
-        found = instance_for(self.geometries, device.kind, use.parts, _memory_requested(device, wish), device.memory)
+    def _instance(self, place: int, device: SharedDevice, use: Use, request: SharedDeviceRequest) -> Share | None:
+        found = instance_for(self.geometries, device.kind, use.parts, _memory_requested(device, request), device.memory)
         return Share(place, found.memory, part=named(found)) if found is not None else None
 
 
-def _memory_requested(device: Device, wish: SharedDeviceRequest) -> int:
+def _memory_requested(device: SharedDevice, request: SharedDeviceRequest) -> int:
     """Return the requested memory; a container without a value gets all of it."""
-    if wish.memory:
-        return wish.memory
-    return device.memory * (wish.percentage or _WHOLE) // _WHOLE
+    if request.memory:
+        return request.memory
+    return device.memory * (request.percentage or _WHOLE) // _WHOLE
 
 
-def _has_cores(device: Device, use: Use, cores: int) -> bool:
+def _has_cores(device: SharedDevice, use: Use, cores: int) -> bool:
     """Report whether enough cores are left: all cores are exclusive, and a request for none may share any but those."""
     if cores >= device.cores:
         return not use.users
     return use.cores < device.cores if not cores else use.cores + cores <= device.cores
 
 
-def _is_allowed_type(device: Device, wanted: Wanted) -> bool:
+def _is_allowed_type(device: SharedDevice, wanted: Wanted) -> bool:
     """Report whether the annotations of the pod allow the GPU."""
-    kind, mode = device.kind.lower(), wanted.says(MODE)
-    used, avoided = words_of(wanted.says(USE_TYPE).lower()), words_of(wanted.says(AVOID_TYPE).lower())
-    named_ids, avoided_ids = words_of(wanted.says(USE_ID)), words_of(wanted.says(AVOID_ID))
+    kind, mode = device.kind.lower(), wanted.annotation(MODE)
+    used, avoided = split_list(wanted.annotation(USE_TYPE).lower()), split_list(wanted.annotation(AVOID_TYPE).lower())
+    named_ids, avoided_ids = split_list(wanted.annotation(USE_ID)), split_list(wanted.annotation(AVOID_ID))
     return (
         (not mode or mode == device.mode)
         and (not used or any(word in kind for word in used))
@@ -127,7 +131,7 @@ def _is_allowed_type(device: Device, wanted: Wanted) -> bool:
     )
 
 
-def _device(entry: str) -> Device:
+def _device(entry: str) -> SharedDevice:
     fields = [field.strip() for field in entry.split(",")]
     if len(fields) not in (_FIELDS - 1, _FIELDS):
         raise ValueError(f"annotation {REGISTER}: expected {_FORM} for each GPU, got {quoted(entry)}")
@@ -136,6 +140,6 @@ def _device(entry: str) -> Device:
         raise ValueError(
             f"annotation {REGISTER}: expected {_FORM} with numbers as count and memory, got {quoted(entry)}"
         )
-    return Device(
+    return SharedDevice(
         identity, kind, int(memory), int(count), is_healthy=health.lower() == "true", mode=mode[0] if mode else SOFTWARE
     )

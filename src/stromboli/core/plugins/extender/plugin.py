@@ -18,7 +18,7 @@ from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.model.values.durations import parse_duration
 from stromboli.core.plugins.extender import responses
 from stromboli.core.plugins.extender.payloads import Documents
-from stromboli.core.plugins.extender.rules import Refusals, Scores, Verdict
+from stromboli.core.plugins.extender.rules import ExtenderVerdict, Refusals, Scores
 from stromboli.core.search.node_rules import NodeFilter, NodeScorer
 from stromboli.core.session.session import Session
 
@@ -111,11 +111,11 @@ class Extender(Plugin):
 
     # -- nodes --------------------------------------------------------------------------------------------------
 
-    def _verdict(self, task_class: TaskClass) -> Verdict:
+    def _verdict(self, task_class: TaskClass) -> ExtenderVerdict:
         try:
-            return Verdict(self._asked("predicate", self._about_nodes(task_class), responses.reasons, {}))
+            return ExtenderVerdict(self._asked("predicate", self._about_nodes(task_class), responses.reasons, {}))
         except ServiceError as error:
-            return Verdict({}, str(error))
+            return ExtenderVerdict({}, str(error))
 
     def _scores(self, task_class: TaskClass) -> Mapping[str, float]:
         return self._asked("node_order", self._about_nodes(task_class), responses.scores, {})

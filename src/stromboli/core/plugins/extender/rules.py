@@ -17,7 +17,7 @@ from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ExtenderVerdict:
     """The nodes that the extender rejects, with reasons; or the failure of the call, which rejects all nodes."""
 
     refused: Mapping[str, str]
@@ -30,9 +30,9 @@ Concerned = Callable[[TaskClass], bool]
 class Refusals(NodeFilter):
     locality = Locality.ROW  # it does not change during a cycle, but may in the next one
 
-    def __init__(self, concerned: Concerned, ask: Callable[[TaskClass], Verdict]) -> None:
+    def __init__(self, concerned: Concerned, ask: Callable[[TaskClass], ExtenderVerdict]) -> None:
         self._applicable = concerned
-        self._verdicts: ClassCache[Verdict] = ClassCache(lambda task_class, _: ask(task_class))
+        self._verdicts: ClassCache[ExtenderVerdict] = ClassCache(lambda task_class, _: ask(task_class))
         self._masks: ClassCache[Mask] = ClassCache(self._mask)
 
     def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:

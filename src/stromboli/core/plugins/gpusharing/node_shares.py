@@ -22,7 +22,7 @@ class Stay(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class GpuHolding:
     """The allocation of a pod: an amount of each of these groups."""
 
     groups: tuple[str, ...]
@@ -44,14 +44,14 @@ class NodeShares:
     def __init__(
         self,
         memory: int = 0,
-        holdings: Mapping[str, Holding] | None = None,
+        holdings: Mapping[str, GpuHolding] | None = None,
         reservations: Mapping[str, bool] | None = None,
     ) -> None:
         #: Memory of each GPU in MiB; 0 if the node does not report it.
         self.memory = memory
         #: A whole device in the unit of shares: thousandths of a device, or of a MiB if the memory is known.
         self.size = WHOLE * memory or WHOLE
-        self.holdings: Mapping[str, Holding] = holdings or {}
+        self.holdings: Mapping[str, GpuHolding] = holdings or {}
         #: By group, whether the pod that holds its device is leaving.
         self.reservations: Mapping[str, bool] = reservations or {}
         present = [each for each in self.holdings.values() if each.stay is not Stay.WAITING]
@@ -67,7 +67,7 @@ class NodeShares:
         #: How many groups have a reservation pod that needs a place on the node, too, and is not there; now and later.
         self.unreserved = tuple(len(each - self.reservations.keys()) for each in (self.now_groups, self.later_groups))
 
-    def with_holding(self, uid: str, holding: Holding) -> NodeShares:
+    def with_holding(self, uid: str, holding: GpuHolding) -> NodeShares:
         return NodeShares(self.memory, {**self.holdings, uid: holding}, self.reservations)
 
     def without(self, uid: str) -> NodeShares:
@@ -81,19 +81,19 @@ class NodeShares:
         """Return the groups with this much capacity left, and the use of each."""
         used = self.used[later]
         groups = self.later_groups if later else self.now_groups
-        room = self.size - need
+        headroom = self.size - need
         return {
             group: taken
             for group in groups
-            if (taken := used.get(group, 0)) <= room and (later or not self.reservations.get(group, False))
+            if (taken := used.get(group, 0)) <= headroom and (later or not self.reservations.get(group, False))
         }
 
 
-def _groups(holdings: Iterable[Holding]) -> set[str]:
+def _groups(holdings: Iterable[GpuHolding]) -> set[str]:
     return {group for holding in holdings for group in holding.groups}
 
 
-def _uses(holdings: Iterable[Holding]) -> dict[str, int]:
+def _uses(holdings: Iterable[GpuHolding]) -> dict[str, int]:
     uses: dict[str, int] = {}
     for holding in holdings:
         for group in holding.groups:

@@ -13,7 +13,7 @@ from stromboli.core.model.devices.gpu_fractions import DEFAULT_NAMESPACE, RECEIV
 from stromboli.core.model.devices.shared_devices import DEVICES, Backend
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.plugins.gpusharing.accounting import SharedGpuState
-from stromboli.core.plugins.gpusharing.rules import Columns, GpuShareFilter, GpuShareScorer, WholeGpuFilter
+from stromboli.core.plugins.gpusharing.rules import GpuColumns, GpuShareFilter, GpuShareScorer, WholeGpuFilter
 from stromboli.core.plugins.gpusharing.selection import PACK, SPREAD
 from stromboli.core.search.node_rules import NodeFilter, NodeScorer
 
@@ -58,8 +58,8 @@ class GpuSharing(Plugin):
         super().__init__(arguments, hierarchy)
         if arguments.seconds > _MAX_SECONDS:
             raise ValueError(f"{_SECONDS}: expected at most {_MAX_SECONDS:g} seconds, got {arguments.seconds:g}")
-        self.books = SharedGpuState(arguments.policy, arguments.namespace)
-        self._columns = Columns(self.books)
+        self.state = SharedGpuState(arguments.policy, arguments.namespace)
+        self._columns = GpuColumns(self.state)
         self.reads_annotations = (DEVICES + Backend.GPU_FRACTIONS, RESERVATIONS_IN + arguments.namespace)
         self.binding_options = {
             "namespace": arguments.namespace,
@@ -72,13 +72,13 @@ class GpuSharing(Plugin):
         self._chooses = False
 
     def open(self, session: Session) -> None:
-        self.books.open(session)
+        self.state.open(session)
         self._columns.open()
 
     def node_filters(self) -> Sequence[NodeFilter]:
         """Return the filters. Without them no GPUs are assigned, because a pod could be placed where none is free."""
         self._chooses = True
-        return [GpuShareFilter(self._columns), WholeGpuFilter(self.books)]
+        return [GpuShareFilter(self._columns), WholeGpuFilter(self.state)]
 
     def node_scorers(self) -> Sequence[NodeScorer]:
         weight = self.arguments.weight
@@ -86,11 +86,11 @@ class GpuSharing(Plugin):
 
     def on_allocate(self, event: Event) -> None:
         if self._chooses:
-            self.books.follow_placement(event)
+            self.state.follow_placement(event)
 
     def on_deallocate(self, event: Event) -> None:
         if self._chooses:
-            self.books.follow_removal(event)
+            self.state.follow_removal(event)
 
     def on_reserve(self, task: Task, node: str) -> None:
         self.on_allocate(Event([task], [node]))
@@ -101,7 +101,7 @@ class GpuSharing(Plugin):
     def bind_context(self, task: Task, context: dict[str, str]) -> None:
         if not self._chooses:
             return
-        if self.books.wish_of(task.task_class) is not None:
-            context.update(self.books.received(task).annotations())
-        elif self.books.wants_whole_gpus(task.task_class):
+        if self.state.request_of(task.task_class) is not None:
+            context.update(self.state.received(task).annotations())
+        elif self.state.wants_whole_gpus(task.task_class):
             context[RECEIVED] = REGULAR_RECEIVED

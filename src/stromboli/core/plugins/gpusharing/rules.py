@@ -13,13 +13,13 @@ from stromboli.core.model.nodes.table import Index, Mask, Vector
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.plugins.gpusharing.accounting import SharedGpuState
-from stromboli.core.plugins.gpusharing.selection import Pick
+from stromboli.core.plugins.gpusharing.selection import GpuPick
 from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer
 
 _POINTS = 100.0
 
 
-class _Column:
+class _GpuColumn:
     """The answers for one class, now or later."""
 
     __slots__ = ("fits", "fresh", "joins")
@@ -32,31 +32,31 @@ class _Column:
         self.fresh = -1
 
 
-class Columns:
-    def __init__(self, books: SharedGpuState) -> None:
-        self.books = books
-        self._columns: dict[tuple[int, bool], _Column] = {}
+class GpuColumns:
+    def __init__(self, state: SharedGpuState) -> None:
+        self.state = state
+        self._columns: dict[tuple[int, bool], _GpuColumn] = {}
 
     def open(self) -> None:
         """A cycle begins."""
         self._columns = {}
 
-    def column(self, task_class: TaskClass, ledger: Ledger, *, later: bool) -> _Column:
-        key, log, wish = (task_class.number, later), ledger.log, self.books.wish_of(task_class)
+    def column(self, task_class: TaskClass, ledger: Ledger, *, later: bool) -> _GpuColumn:
+        key, log, request = (task_class.number, later), ledger.log, self.state.request_of(task_class)
         column = self._columns.get(key)
         if column is None:
-            column = self._columns[key] = _Column(len(ledger.nodes))
-        if column.fresh != log.position and wish is not None:
+            column = self._columns[key] = _GpuColumn(len(ledger.nodes))
+        if column.fresh != log.position and request is not None:
             rows: Iterable[int] = set(log.since(column.fresh).tolist()) if column.fresh >= 0 else ()
             if column.fresh < 0:
-                column.fits, rows = self.books.takes_unshared(wish, later=later), self.books.shared_rows()
-            self._answer(column, wish, rows, later=later)
+                column.fits, rows = self.state.takes_unshared(request, later=later), self.state.shared_rows()
+            self._answer(column, request, rows, later=later)
             column.fresh = log.position
         return column
 
-    def _answer(self, column: _Column, wish: SharedDeviceRequest, rows: Iterable[int], *, later: bool) -> None:
+    def _answer(self, column: _GpuColumn, request: SharedDeviceRequest, rows: Iterable[int], *, later: bool) -> None:
         for row in rows:
-            found: Pick | None = self.books.pick(wish, row, later=later)
+            found: GpuPick | None = self.state.pick(request, row, later=later)
             column.fits[row] = found is not None
             column.joins[row] = found is not None and not found.fresh
 
@@ -66,25 +66,25 @@ class GpuShareFilter(NodeFilter):
 
     locality = Locality.CLUSTER
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: GpuColumns) -> None:
         self._columns = columns
 
     def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
-        return self._columns.books.wish_of(task_class) is not None
+        return self._columns.state.request_of(task_class) is not None
 
     def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
         fits = self._columns.column(task_class, ledger, later=rows.later).fits
         return fits.copy() if rows.index is None else fits[rows.index]
 
     def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
-        books, wish, left = self._columns.books, self._columns.books.wish_of(task_class), refused.copy()
-        if wish is not None and wish.memory:
-            silent = left & np.array([not node.memory for node in books.rows], dtype=np.bool_)
+        state, request, left = self._columns.state, self._columns.state.request_of(task_class), refused.copy()
+        if request is not None and request.memory:
+            silent = left & np.array([not node.memory for node in state.rows], dtype=np.bool_)
             if silent.any():
                 words = "node(s) do not say how much memory their GPUs have"
                 yield Reason(Code.NO_DEVICES, words), np.flatnonzero(silent)
             left &= ~silent
-            small = left & np.array([node.memory < wish.memory for node in books.rows], dtype=np.bool_)
+            small = left & np.array([node.memory < request.memory for node in state.rows], dtype=np.bool_)
             if small.any():
                 yield Reason(Code.NO_DEVICES, "node(s) had no GPUs with so much memory"), np.flatnonzero(small)
             left &= ~small
@@ -97,19 +97,19 @@ class WholeGpuFilter(NodeFilter):
 
     locality = Locality.ROW
 
-    def __init__(self, books: SharedGpuState) -> None:
-        self._books = books
+    def __init__(self, state: SharedGpuState) -> None:
+        self._state = state
 
     def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
-        return self._books.wants_whole_gpus(task_class) > 0
+        return self._state.wants_whole_gpus(task_class) > 0
 
     def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
-        dimension, wanted = self._books.dimension, self._books.wants_whole_gpus(task_class)
+        dimension, wanted = self._state.dimension, self._state.wants_whole_gpus(task_class)
         admitted: Mask = np.ones(len(rows), dtype=np.bool_)
         if not rows.later:
-            admitted &= rows.idle(dimension) - self._of(self._books.slack, rows) >= wanted
+            admitted &= rows.idle(dimension) - self._of(self._state.slack, rows) >= wanted
         if rows.later or ledger.holds_nominated:
-            admitted &= rows.future_idle(dimension) - self._of(self._books.later_slack, rows) >= wanted
+            admitted &= rows.future_idle(dimension) - self._of(self._state.later_slack, rows) >= wanted
         return admitted
 
     @staticmethod
@@ -125,12 +125,12 @@ class GpuShareScorer(NodeScorer):
 
     locality = Locality.CLUSTER
 
-    def __init__(self, columns: Columns, weight: float) -> None:
+    def __init__(self, columns: GpuColumns, weight: float) -> None:
         self._columns = columns
         self._weight = weight
 
     def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
-        return self._columns.books.wish_of(task_class) is not None
+        return self._columns.state.request_of(task_class) is not None
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
         joins = self._columns.column(task_class, ledger, later=rows.later).joins

@@ -12,7 +12,7 @@ from stromboli.core.plugins.gpusharing.node_shares import NodeShares
 PACK, SPREAD = "gpupack", "gpuspread"
 
 
-class Room(NamedTuple):
+class GpuHeadroom(NamedTuple):
     """What a node has besides its groups: whole GPUs and slots for reservation pods, now or later."""
 
     gpus: int
@@ -22,34 +22,36 @@ class Room(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Pick:
+class GpuPick:
     """Groups to join, and how many GPUs are shared from now on that were not before."""
 
     joined: tuple[str, ...]
     fresh: int = 0
 
 
-def need_of(wish: SharedDeviceRequest, node: NodeShares) -> int | None:
+def need_of(request: SharedDeviceRequest, node: NodeShares) -> int | None:
     """Return the share of each device that a pod needs in the unit of the node; None if it cannot be computed."""
-    if wish.portion:
-        return wish.portion * node.size // WHOLE
-    return wish.memory * WHOLE if node.memory else None
+    if request.portion:
+        return request.portion * node.size // WHOLE
+    return request.memory * WHOLE if node.memory else None
 
 
-def pick(node: NodeShares, wish: SharedDeviceRequest, room: Room, policy: str, *, later: bool) -> Pick | None:
+def pick(
+    node: NodeShares, request: SharedDeviceRequest, headroom: GpuHeadroom, policy: str, *, later: bool
+) -> GpuPick | None:
     """Return as many different devices as a pod requests, fuller or emptier ones first; None if there are too few."""
-    need = need_of(wish, node)
+    need = need_of(request, node)
     if need is None or need > node.size:
         return None
     joinable = node.joinable(need, later=later)
-    if room.is_promised and not later:
+    if headroom.is_promised and not later:
         joinable = {group: used for group, used in joinable.items() if group in node.later_groups}
     sign = -1 if policy == PACK else 1
     #: An unshared GPU is the emptiest, and comes after one that is already reserved.
-    fresh = max(min(room.gpus, room.places, wish.number), 0)
+    fresh = max(min(headroom.gpus, headroom.places, request.number), 0)
     order = [(sign * used, False, group) for group, used in joinable.items()] + [(0, True, "")] * fresh
-    chosen = sorted(order)[: wish.number]
-    if len(chosen) < wish.number:
+    chosen = sorted(order)[: request.number]
+    if len(chosen) < request.number:
         return None
     joined = tuple(group for _, is_fresh, group in chosen if not is_fresh)
-    return Pick(joined, wish.number - len(joined))
+    return GpuPick(joined, request.number - len(joined))

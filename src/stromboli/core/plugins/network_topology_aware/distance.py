@@ -45,15 +45,15 @@ class DomainDistance(NodeScorer):
         return np.zeros(len(rows)) if opinion is None else opinion * self._top
 
 
-def near_previous_domain(tree: HyperNodeTree, home: int, mates: Vector, candidates: int) -> Vector:
+def near_previous_domain(tree: HyperNodeTree, own_domain: int, members: Vector, candidates: int) -> Vector:
     """Return 1 for nodes in the domain of the job, less with the tier of the smallest domain around both. The best
     nodes get more for job members in their closest domain.
     """
     lowest, highest = min(tree.tiers), tree.tiers[tree.top]
     by_domain = np.ones(tree.top + 1)
     for place in range(tree.top + 1):
-        if place != home and highest > lowest:
-            by_domain[place] = (highest - tree.tiers[tree.common((place, home))]) / (highest - lowest)
+        if place != own_domain and highest > lowest:
+            by_domain[place] = (highest - tree.tiers[tree.common((place, own_domain))]) / (highest - lowest)
     scores: Vector = by_domain[tree.lowest]
     best = scores == scores.max(initial=0.0)
-    return np.where(best, scores + mates[tree.lowest] / max(candidates, 1), scores)
+    return np.where(best, scores + members[tree.lowest] / max(candidates, 1), scores)

@@ -41,25 +41,27 @@ class Gradients:
     def places_of(self, domains: Iterable[Domain]) -> Index:
         return np.array([self.place_of(domain) for domain in domains], dtype=np.int64)
 
-    def groups(self, root: Domain, reach: Reach, home: int | None, minimum: Request | None) -> Sequence[DomainGroup]:
+    def groups(
+        self, root: Domain, reach: Reach, own_domain: int | None, minimum: Request | None
+    ) -> Sequence[DomainGroup]:
         """Return the domains inside `root` within reach. A job with running tasks stays as near to them as allowed;
         others get domains with at least the requested amounts.
         """
-        start = self._start(self.place_of(root), reach.highest, home)
+        start = self._start(self.place_of(root), reach.highest, own_domain)
         if start is None:
             return []
         groups = self._by_tier(start, min(reach.first, self._tree.tiers[start]), reach.highest)
-        if home is not None or not minimum or root.evictions_allowed_inside:
+        if own_domain is not None or not minimum or root.evictions_allowed_inside:
             return groups
         enough = self._have(minimum)
         return groups if enough.all() else [left for group in groups if (left := group.where(enough))]
 
-    def _start(self, root: int, allowed: int, home: int | None) -> int | None:
+    def _start(self, root: int, allowed: int, own_domain: int | None) -> int | None:
         """Return the domain to start at: the root, or the highest allowed domain around the job's own inside it."""
-        if home is None:
+        if own_domain is None:
             return root
         tree = self._tree
-        permitted = [place for place in tree.around[home] if tree.tiers[place] <= allowed]
+        permitted = [place for place in tree.around[own_domain] if tree.tiers[place] <= allowed]
         if not permitted:
             return None
         highest = permitted[-1]

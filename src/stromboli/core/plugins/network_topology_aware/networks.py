@@ -19,7 +19,7 @@ class Network:
 
     def __init__(self, tree: HyperNodeTree, session: Session, weights: Mapping[str, int], name: str = "") -> None:
         self.tree = tree
-        self.wishes = TopologyConstraints(tree, name)
+        self.constraints = TopologyConstraints(tree, name)
         amounts = DomainAmounts(tree, session.ledger)
         self.gradients = Gradients(tree, amounts)
         self.staying = PreviousDomainFirst(tree, session.ledger, self.gradients, session.nodes.index)

@@ -51,7 +51,7 @@ class NetworkTopologyAware(Plugin):
         super().__init__(arguments, hierarchy)
         self._top = _HIGHEST * arguments.weight
         self._weights = weights_of(arguments)
-        self._near = DomainDistance(self._top, self._score_of_mates)
+        self._near = DomainDistance(self._top, self._score_near_members)
         self._normal = DomainDistance(self._top, self._score_of_normal)
         wanted = [self._near, *([self._normal] if arguments.normal_pods else [])]
         self._scorers: Sequence[NodeScorer] = wanted if self._top else ()
@@ -59,7 +59,7 @@ class NetworkTopologyAware(Plugin):
     def open(self, session: Session) -> None:
         self._session = session
         self._networks = Networks(session, self._weights)
-        self._homes: dict[str, int | None] = {}
+        self._own_domains: dict[str, int | None] = {}
         near, normal = self._classes() if self._networks and self._scorers else (set(), set())
         self._near.open(session, near)
         self._normal.open(session, normal if self._networks.of_hyper_nodes.tree else set())
@@ -70,10 +70,10 @@ class NetworkTopologyAware(Plugin):
         normal: set[int] = set()
         for key in self._session.snapshot.waiting:
             job = self._session.jobs[key]
-            wishes = job.spec.topology or any(policy.topology for policy in job.spec.policies)
-            if not job.pending_count or (wishes and not job.ready_count):
+            constraints = job.spec.topology or any(policy.topology for policy in job.spec.policies)
+            if not job.pending_count or (constraints and not job.ready_count):
                 continue
-            classes = near if wishes else normal
+            classes = near if constraints else normal
             classes.update(task.task_class.number for task in job.tasks.values())
         return near, normal
 
@@ -82,7 +82,7 @@ class NetworkTopologyAware(Plugin):
 
     def job_valid(self, job: Job) -> Reason | None:
         try:
-            self._networks.of_job(job).wishes.check(job)
+            self._networks.of_job(job).constraints.check(job)
         except UnknownTier as error:
             return Reason(Code.UNKNOWN_TIER, str(error))
         return None
@@ -91,7 +91,7 @@ class NetworkTopologyAware(Plugin):
 
     def hyper_node_gradient_for_job(self, job: Job, root: Domain) -> Sequence[Sequence[Domain]] | None:
         network = self._networks.of_job(job)
-        reach = network.wishes.of_job(job)
+        reach = network.constraints.of_job(job)
         if reach is None:
             return None
         tasks, last = job.tasks.values(), job.spec.homes.get(job.key, "")
@@ -100,7 +100,7 @@ class NetworkTopologyAware(Plugin):
     def hyper_node_gradient_for_sub_job(self, sub_job: SubJob, root: Domain) -> Sequence[Sequence[Domain]] | None:
         job = self._session.jobs[sub_job.job]
         network = self._networks.of_job(job)
-        reach = network.wishes.of_sub_job(job, sub_job)
+        reach = network.constraints.of_sub_job(job, sub_job)
         if reach is None:
             return None
         return network.staying.groups(root, reach, sub_job.tasks, job.spec.homes.get(sub_job.key, ""))
@@ -115,33 +115,33 @@ class NetworkTopologyAware(Plugin):
         places = domains.places if isinstance(domains, DomainGroup) else network.gradients.places_of(domains)
         points = scores[places]
         if len(waiting) < len(tasks):
-            mates = self._mates(tasks)
+            members = self._members_on_nodes(tasks)
             best = points.max(initial=0.0)
             for number, place in enumerate(places.tolist()):
                 if points[number] == best:
-                    points[number] += float(mates[network.tree.rows(place)].sum()) / len(tasks)
+                    points[number] += float(members[network.tree.rows(place)].sum()) / len(tasks)
         return DomainScores(domains, points * self._top)
 
-    def _mates(self, tasks: Sequence[Task]) -> Vector:
+    def _members_on_nodes(self, tasks: Sequence[Task]) -> Vector:
         """Return how many of these tasks are on each node."""
         rows = [row for task in tasks if (row := self._session.ledger.row_of(task)) >= 0]
         return np.bincount(rows, minlength=len(self._session.nodes)).astype(np.float64)
 
     # -- nodes --------------------------------------------------------------------------------------------------
 
-    def _score_of_mates(self, task: Task) -> Vector | None:
+    def _score_near_members(self, task: Task) -> Vector | None:
         """Score nodes by their distance to the domain of the job at the start of the cycle."""
         job = self._session.jobs[task.job]
         network = self._networks.of_job(job)
-        if job.key not in self._homes:
-            self._homes[job.key] = enclosing_domain(network.tree, self._session.ledger, job.tasks.values())
-        home = self._homes[job.key]
-        if home is None or not (job.spec.topology or any(policy.topology for policy in job.spec.policies)):
+        if job.key not in self._own_domains:
+            self._own_domains[job.key] = enclosing_domain(network.tree, self._session.ledger, job.tasks.values())
+        own_domain = self._own_domains[job.key]
+        if own_domain is None or not (job.spec.topology or any(policy.topology for policy in job.spec.policies)):
             return None
-        mates = job.sub_jobs[task.sub_job].tasks if task.sub_job in job.sub_jobs else list(job.tasks.values())
+        members = job.sub_jobs[task.sub_job].tasks if task.sub_job in job.sub_jobs else list(job.tasks.values())
         by_domain = np.zeros(network.tree.top + 1)
-        np.add.at(by_domain, network.tree.lowest, self._mates(mates))
-        return near_previous_domain(network.tree, home, by_domain, len(mates))
+        np.add.at(by_domain, network.tree.lowest, self._members_on_nodes(members))
+        return near_previous_domain(network.tree, own_domain, by_domain, len(members))
 
     def _score_of_normal(self, task: Task) -> Vector | None:
         """In domains that are filling up, the closer ones first of all."""

@@ -34,18 +34,18 @@ class PreviousDomainFirst:
         self, root: Domain, reach: Reach, tasks: Collection[Task], last: str, minimum: Request | None = None
     ) -> Sequence[DomainGroup]:
         """Domains within reach; `last` is the name of the one in which the tasks were."""
-        home = enclosing_domain(self._tree, self._ledger, tasks)
-        groups = self._gradients.groups(root, reach, home, minimum)
-        if home is not None:
-            return self._around(home, groups)
+        own_domain = enclosing_domain(self._tree, self._ledger, tasks)
+        groups = self._gradients.groups(root, reach, own_domain, minimum)
+        if own_domain is not None:
+            return self._around(own_domain, groups)
         return groups if root.evictions_allowed_inside else self._beginning_with(self._last(tasks, last), groups)
 
-    def _around(self, home: int, groups: Sequence[DomainGroup]) -> Sequence[DomainGroup]:
+    def _around(self, own_domain: int, groups: Sequence[DomainGroup]) -> Sequence[DomainGroup]:
         """Return the domain of the job and its ancestors: any other domain is as far away as the smallest domain around
         both, in which the used parts come first anyway.
         """
         marked = np.zeros(len(self._tree.hyper_nodes), dtype=np.bool_)
-        marked[list(self._tree.around[home])] = True
+        marked[list(self._tree.around[own_domain])] = True
         return [near for group in groups if (near := group.where(marked))] or groups
 
     def _last(self, tasks: Collection[Task], last: str) -> int | None:

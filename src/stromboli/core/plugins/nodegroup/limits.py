@@ -81,7 +81,7 @@ class QueueGroupLimits:
     def limits_of(self, queue: str) -> GroupLimits:
         return self._limits.get(queue, {})
 
-    def has_room(self, queue: str, group: str, task_class: TaskClass) -> bool:
+    def has_capacity(self, queue: str, group: str, task_class: TaskClass) -> bool:
         """Whether one more pod of the class stays within the limits of a group."""
         limits = self._limits[queue].get(group)
         if limits is None:
@@ -93,7 +93,7 @@ class QueueGroupLimits:
         )
 
 
-class Limits(NodeFilter):
+class GroupLimitFilter(NodeFilter):
     """Whatever one pod takes of a group counts for all nodes of the group."""
 
     locality = Locality.CLUSTER
@@ -109,7 +109,7 @@ class Limits(NodeFilter):
 
     def _with_headroom(self, task_class: TaskClass, nodes: NodeTable) -> Mask:
         queue, column = task_class.annotations[QUEUE], nodes.column(GROUP_NAME)
-        verdicts = [self._limits.has_room(queue, group, task_class) for group in column.values]
+        verdicts = [self._limits.has_capacity(queue, group, task_class) for group in column.values]
         return np.array([*verdicts, True], dtype=np.bool_)[column.codes]  # code -1 reads the last
 
     def refusal(self, task_class: TaskClass) -> Reason:

@@ -10,7 +10,7 @@ from stromboli.core.config.plugin import Event, Plugin
 from stromboli.core.model.queues.queue import NO_NODE_GROUPS, ROOT, NodeGroups, Queue
 from stromboli.core.model.tasks.task_class import QUEUE
 from stromboli.core.plugins.nodegroup.affinity import Belonging, Preference
-from stromboli.core.plugins.nodegroup.limits import Limits, QueueGroupLimits
+from stromboli.core.plugins.nodegroup.limits import GroupLimitFilter, QueueGroupLimits
 from stromboli.core.search.node_rules import NodeFilter, NodeScorer
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class NodeGroup(Plugin):
         self._limits = QueueGroupLimits()
         self._belonging = Belonging(self._limits, strict=arguments.strict)
         self._preference = Preference(in_order=arguments.preferred_order)
-        self._filters = (self._belonging, Limits(self._limits))
+        self._filters = (self._belonging, GroupLimitFilter(self._limits))
 
     def open(self, session: Session) -> None:
         self._limits.open(session)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 GPU = "nvidia.com/gpu"
 
 
-class _Part(NamedTuple):
+class _BalancePart(NamedTuple):
     """One of the compared resources, and the request of the class."""
 
     dimension: int
@@ -65,23 +65,23 @@ class BalancedResource(WeightedScorer):
             loss *= self._top
         return np.subtract(self._top, loss, out=loss)
 
-    def _parts_of(self, task_class: TaskClass, ledger: Ledger) -> tuple[_Part, ...]:
+    def _parts_of(self, task_class: TaskClass, ledger: Ledger) -> tuple[_BalancePart, ...]:
         """By the real request: a pod that asks for no memory leaves the fraction of memory as it is."""
         amounts = dict(task_class.request)
         compared = [CPU, MEMORY]
         if self._gpu is not None and self._gpu in amounts:
             compared.append(self._gpu)
-        return tuple(_Part(d, np.array(amounts.get(d, 0), dtype=np.int64), d in amounts) for d in compared)
+        return tuple(_BalancePart(d, np.array(amounts.get(d, 0), dtype=np.int64), d in amounts) for d in compared)
 
 
-def _distance(rows: Rows, one: _Part, other: _Part) -> Vector:
+def _distance(rows: Rows, one: _BalancePart, other: _BalancePart) -> Vector:
     """How far two fractions are apart; 0 where the node has only one of the resources."""
     distance = _fraction(rows, one) - _fraction(rows, other)
     np.abs(distance, out=distance)
     return _where_present(rows, distance, one, other)
 
 
-def _deviation(rows: Rows, one: _Part, two: _Part, three: _Part) -> Vector:
+def _deviation(rows: Rows, one: _BalancePart, two: _BalancePart, three: _BalancePart) -> Vector:
     """The standard deviation of three fractions, or of those of the resources that the node has."""
     first, second, third = _fraction(rows, one), _fraction(rows, two), _fraction(rows, three)
     total = _where_present(rows, _square(first, second), one, two)
@@ -92,7 +92,7 @@ def _deviation(rows: Rows, one: _Part, two: _Part, three: _Part) -> Vector:
     return total
 
 
-def _fraction(rows: Rows, part: _Part) -> Vector:
+def _fraction(rows: Rows, part: _BalancePart) -> Vector:
     return rows.fraction_with(part.dimension, part.amount)
 
 
@@ -102,14 +102,14 @@ def _square(one: Vector, other: Vector) -> Vector:
     return distance
 
 
-def _where_present(rows: Rows, distance: Vector, *parts: _Part) -> Vector:
+def _where_present(rows: Rows, distance: Vector, *parts: _BalancePart) -> Vector:
     for part in parts:
         if not part.is_requested:
             distance *= rows.allocatable(part.dimension) > 0
     return distance
 
 
-def _count(rows: Rows, *parts: _Part) -> Vector | float:
+def _count(rows: Rows, *parts: _BalancePart) -> Vector | float:
     """How many of the resources each node has."""
     count: Vector | float = float(len(parts))
     for part in parts:

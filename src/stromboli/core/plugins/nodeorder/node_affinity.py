@@ -12,7 +12,7 @@ from stromboli.core.plugins.nodeorder.weighted import WeightedScorer
 from stromboli.core.search.node_rules import Locality
 
 
-class NodeAffinity(WeightedScorer):
+class PreferredNodeAffinity(WeightedScorer):
     """The weights of the preferred terms that a node matches, relative to the best candidate."""
 
     locality = Locality.STATIC

@@ -11,10 +11,10 @@ from stromboli.core.plugins.nodeorder.balanced_resource import BalancedResource
 from stromboli.core.plugins.nodeorder.image_locality import ImageLocality
 from stromboli.core.plugins.nodeorder.least_requested import LeastRequested
 from stromboli.core.plugins.nodeorder.most_requested import MostRequested
-from stromboli.core.plugins.nodeorder.node_affinity import NodeAffinity
-from stromboli.core.plugins.nodeorder.pod_affinity import PodAffinity
+from stromboli.core.plugins.nodeorder.node_affinity import PreferredNodeAffinity
+from stromboli.core.plugins.nodeorder.pod_affinity import PreferredPodAffinity
 from stromboli.core.plugins.nodeorder.taint_toleration import TaintToleration
-from stromboli.core.plugins.nodeorder.topology_spread import TopologySpread
+from stromboli.core.plugins.nodeorder.topology_spread import SoftTopologySpread
 from stromboli.core.plugins.nodeorder.weighted import WeightedScorer
 from stromboli.core.search.node_rules import NodeScorer
 
@@ -42,11 +42,11 @@ def _scorers(weights: NodeOrderArguments) -> tuple[WeightedScorer, ...]:
         (weights.least_requested, LeastRequested),
         (weights.most_requested, MostRequested),
         (weights.balanced_resource, BalancedResource),
-        (weights.node_affinity, NodeAffinity),
+        (weights.node_affinity, PreferredNodeAffinity),
         (weights.taint_toleration, TaintToleration),
         (weights.image_locality, ImageLocality),
-        (weights.pod_affinity, PodAffinity),
-        (weights.topology_spread, TopologySpread),
+        (weights.pod_affinity, PreferredPodAffinity),
+        (weights.topology_spread, SoftTopologySpread),
     )
     return tuple(scorer(weight) for weight, scorer in scorers if weight)
 

@@ -21,7 +21,7 @@ from stromboli.core.search.class_cache import ClassCache
 from stromboli.core.search.node_rules import Locality
 
 
-class PodAffinity(WeightedScorer):
+class PreferredPodAffinity(WeightedScorer):
     """The weights of preferences about pods in the node's domains: 0 for the worst candidate, 100 for the best."""
 
     locality = Locality.CLUSTER

@@ -23,7 +23,7 @@ from stromboli.core.search.node_rules import Locality
 _HOSTNAME = "kubernetes.io/hostname"
 
 
-class TopologySpread(WeightedScorer):
+class SoftTopologySpread(WeightedScorer):
     """100 for the candidates with the fewest matching pods around them; 0 for nodes that lack a label."""
 
     locality = Locality.CLUSTER

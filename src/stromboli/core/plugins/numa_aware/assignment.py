@@ -16,7 +16,7 @@ from stromboli.core.plugins.numa_aware.states import NOTHING, NumaStates
 
 
 @dataclass(slots=True)
-class _Room:
+class _NodeCpus:
     """The processors of one node."""
 
     free: CpuSet
@@ -50,7 +50,7 @@ class CpuAssigner:
         self._holdings = holdings
         #: The states of all nodes: now, and after all terminating pods are gone.
         self.now, self.later = states.begin(holdings)
-        self._rooms: dict[int, _Room] = {}
+        self._node_cpus: dict[int, _NodeCpus] = {}
         self._assignments: dict[str, CpuAssignment] = {}
         #: By task, node and whether it was nominated: the undone assignments. A task that returns gets the same one.
         self._former: dict[tuple[str, int, bool], CpuAllocation] = {}
@@ -68,7 +68,7 @@ class CpuAssigner:
             return
         if uid in self._evicted:
             self._evicted.discard(uid)
-            self._room(row).leaving &= ~self._held(uid, row)
+            self._cpus_of(row).leaving &= ~self._held(uid, row)
             self._note(row)
         elif demand:
             allotment = self._former_of(uid, row, waits) or self._states.allotment(self._state(row, waits), demand)
@@ -78,25 +78,25 @@ class CpuAssigner:
 
     def take_back(self, uid: str) -> None:
         """A placement was undone."""
-        gift = self._assignments.pop(uid, None)
-        if gift is not None:
-            self._former[uid, gift.row, gift.is_promise] = gift.allotment
-            self._change(gift, taken=False)
+        assignment = self._assignments.pop(uid, None)
+        if assignment is not None:
+            self._former[uid, assignment.row, assignment.is_promise] = assignment.allotment
+            self._change(assignment, taken=False)
 
     def evict(self, uid: str, row: int) -> None:
         """A task is leaving its node."""
         if row in self._states:
             self._evicted.add(uid)
-            self._room(row).leaving |= self._held(uid, row)
+            self._cpus_of(row).leaving |= self._held(uid, row)
             self._note(row)
 
     # -- books --------------------------------------------------------------------------------------------------
 
-    def _room(self, row: int) -> _Room:
-        if row not in self._rooms:
+    def _cpus_of(self, row: int) -> _NodeCpus:
+        if row not in self._node_cpus:
             known = self._holdings.get(self._names[row], NOTHING)
-            self._rooms[row] = _Room(known.free, known.leaving)
-        return self._rooms[row]
+            self._node_cpus[row] = _NodeCpus(known.free, known.leaving)
+        return self._node_cpus[row]
 
     def _held(self, uid: str, row: int) -> CpuSet:
         """Return the CPUs that a task had at the start of the cycle."""
@@ -107,20 +107,20 @@ class CpuAssigner:
 
     def _former_of(self, uid: str, row: int, waits: bool) -> CpuAllocation | None:
         """Return the previous assignment of the task here, if it is still free."""
-        former, room = self._former.get((uid, row, waits)), self._room(row)
-        if former is None or former.cpus & ~(room.later if waits else room.now):
+        former, node_cpus = self._former.get((uid, row, waits)), self._cpus_of(row)
+        if former is None or former.cpus & ~(node_cpus.later if waits else node_cpus.now):
             return None
         return former
 
-    def _change(self, gift: CpuAssignment, *, taken: bool) -> None:
-        room, cpus = self._room(gift.row), gift.allotment.cpus
-        if gift.is_promise:
-            room.promised = room.promised | cpus if taken else room.promised & ~cpus
+    def _change(self, assignment: CpuAssignment, *, taken: bool) -> None:
+        node_cpus, cpus = self._cpus_of(assignment.row), assignment.allotment.cpus
+        if assignment.is_promise:
+            node_cpus.promised = node_cpus.promised | cpus if taken else node_cpus.promised & ~cpus
         else:
-            room.free = room.free & ~cpus if taken else room.free | cpus
-        self._note(gift.row)
+            node_cpus.free = node_cpus.free & ~cpus if taken else node_cpus.free | cpus
+        self._note(assignment.row)
 
     def _note(self, row: int) -> None:
-        room = self._rooms[row]
-        self.now[row] = self._states.number(row, room.now)
-        self.later[row] = self._states.number(row, room.later)
+        node_cpus = self._node_cpus[row]
+        self.now[row] = self._states.number(row, node_cpus.now)
+        self.later[row] = self._states.number(row, node_cpus.later)

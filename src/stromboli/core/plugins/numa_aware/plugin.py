@@ -13,7 +13,7 @@ from stromboli.core.model.reasons import Reason
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.plugins.numa_aware.assignment import CpuAssigner
-from stromboli.core.plugins.numa_aware.preferences import Wish, wish_of
+from stromboli.core.plugins.numa_aware.preferences import NumaPreference, preference_of
 from stromboli.core.plugins.numa_aware.rules import Alignment, FewNumaNodes, SamePolicy
 from stromboli.core.plugins.numa_aware.states import NumaStates
 from stromboli.core.search.class_cache import ClassCache
@@ -34,28 +34,28 @@ class NumaAware(Plugin):
 
     def __init__(self, arguments: NumaAwareArguments, hierarchy: bool = False) -> None:
         super().__init__(arguments, hierarchy)
-        self._wishes = ClassCache(_preference_of)
-        self._alignment = Alignment(self._wish)
-        self._filters = (SamePolicy(self._wish), self._alignment)
-        self._scorers = (FewNumaNodes(self._wish, arguments.weight),) if arguments.weight else ()
+        self._preferences = ClassCache(_cached_preference)
+        self._alignment = Alignment(self._preference)
+        self._filters = (SamePolicy(self._preference), self._alignment)
+        self._scorers = (FewNumaNodes(self._preference, arguments.weight),) if arguments.weight else ()
 
     def open(self, session: Session) -> None:
         self._ledger, self._nodes = session.ledger, session.nodes
         states: NumaStates = session.nodes.remember(_KEPT, NumaStates)
         if states.has_too_many_shapes:
             states = session.nodes.answers[_KEPT] = NumaStates(session.nodes)
-        self._giving = CpuAssigner(states, session.nodes, session.snapshot.processors)
+        self._assigner = CpuAssigner(states, session.nodes, session.snapshot.processors)
         for rule in (self._alignment, *self._scorers):
-            rule.open(states, self._giving)
+            rule.open(states, self._assigner)
         self._states = states
 
-    def _wish(self, task_class: TaskClass) -> Wish:
-        return self._wishes.of(task_class, self._ledger)
+    def _preference(self, task_class: TaskClass) -> NumaPreference:
+        return self._preferences.of(task_class, self._ledger)
 
     # -- nodes --------------------------------------------------------------------------------------------------
 
     def pre_predicate(self, task_class: TaskClass) -> Reason | None:
-        return self._wish(task_class).fault
+        return self._preference(task_class).fault
 
     def node_filters(self) -> Sequence[NodeFilter]:
         return self._filters
@@ -66,39 +66,39 @@ class NumaAware(Plugin):
     # -- what happened ------------------------------------------------------------------------------------------
 
     def on_allocate(self, event: Event) -> None:
-        demand = self._wish(event.tasks[0].task_class).demand
+        demand = self._preference(event.tasks[0].task_class).demand
         for task, node in zip(event.tasks, event.nodes, strict=True):
             waits = self._ledger.status_of(task) is not TaskStatus.ALLOCATED
-            self._giving.place(task.uid, self._nodes.index[node], demand, waits=waits)
+            self._assigner.place(task.uid, self._nodes.index[node], demand, waits=waits)
 
     def on_deallocate(self, event: Event) -> None:
         for task, node in zip(event.tasks, event.nodes, strict=True):
             if self._ledger.status_of(task) is TaskStatus.RELEASING:
-                self._giving.evict(task.uid, self._nodes.index[node])
+                self._assigner.evict(task.uid, self._nodes.index[node])
             else:
-                self._giving.take_back(task.uid)
+                self._assigner.take_back(task.uid)
 
     def on_reserve(self, task: Task, node: str) -> None:
         """Reserve the CPUs that a nominated task will need."""
-        demand = self._wish(task.task_class).demand
-        self._giving.place(task.uid, self._nodes.index[node], demand, waits=True)
+        demand = self._preference(task.task_class).demand
+        self._assigner.place(task.uid, self._nodes.index[node], demand, waits=True)
 
     def on_release(self, task: Task, node: str) -> None:
-        self._giving.take_back(task.uid)
+        self._assigner.take_back(task.uid)
 
     def bind_context(self, task: Task, context: dict[str, str]) -> None:
         """Add the assigned CPUs to the binding: they are reserved until the node reports its own assignment."""
-        gift = self._giving.of(task.uid)
-        if gift is not None and gift.allotment.cpus:
-            given = {name: format_cpus(cpus) for name, cpus in gift.allotment.containers if cpus}
-            context[PROCESSORS] = json.dumps(given)
-            context[DECISION] = json.dumps({"numa": self._by_numa_node(gift.row, gift.allotment.cpus)})
+        assignment = self._assigner.of(task.uid)
+        if assignment is not None and assignment.allotment.cpus:
+            containers = {name: format_cpus(cpus) for name, cpus in assignment.allotment.containers if cpus}
+            context[PROCESSORS] = json.dumps(containers)
+            context[DECISION] = json.dumps({"numa": self._by_numa_node(assignment.row, assignment.allotment.cpus)})
 
     def _by_numa_node(self, row: int, cpus: int) -> Mapping[str, Mapping[str, str]]:
         """Return the number of CPUs per NUMA node, in Volcano's format."""
-        cells = self._states.processors_of(row).cells.items()
-        return {str(cell): {"cpu": str((own & cpus).bit_count())} for cell, own in cells if own & cpus}
+        numa_nodes = self._states.processors_of(row).cells.items()
+        return {str(numa_node): {"cpu": str((own & cpus).bit_count())} for numa_node, own in numa_nodes if own & cpus}
 
 
-def _preference_of(task_class: TaskClass, _: Ledger) -> Wish:
-    return wish_of(task_class)
+def _cached_preference(task_class: TaskClass, _: Ledger) -> NumaPreference:
+    return preference_of(task_class)

@@ -12,7 +12,7 @@ from stromboli.core.model.tasks.task_class import TaskClass
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class NumaPreference:
     """The policy that the pod names, empty for none, and the exclusive CPUs of its containers."""
 
     policy: str = ""
@@ -21,10 +21,10 @@ class Wish:
     fault: Reason | None = None
 
 
-_NO_PREFERENCE = Wish()
+_NO_PREFERENCE = NumaPreference()
 
 
-def wish_of(task_class: TaskClass) -> Wish:
+def preference_of(task_class: TaskClass) -> NumaPreference:
     """Only guaranteed pods get processors of their own."""
     wanted, policy = task_class.annotations.get(WANTED), task_class.annotations.get(POLICY, "")
     if wanted is None:
@@ -33,5 +33,5 @@ def wish_of(task_class: TaskClass) -> Wish:
     demand = tuple((container, int(number)) for container, _, number in pairs)
     if policy and policy not in POLICIES:
         detail = f"annotation {POLICY}: {quoted(policy)} is not known; write {' or '.join(POLICIES)}"
-        return Wish(demand=demand, fault=Reason(Code.INVALID_OBJECT, detail))
-    return Wish("" if policy == NONE else policy, demand)
+        return NumaPreference(demand=demand, fault=Reason(Code.INVALID_OBJECT, detail))
+    return NumaPreference("" if policy == NONE else policy, demand)

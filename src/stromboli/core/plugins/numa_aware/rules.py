@@ -14,11 +14,11 @@ from stromboli.core.model.nodes.table import Index, Mask, NodeTable, Vector
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.plugins.numa_aware.assignment import CpuAssigner
-from stromboli.core.plugins.numa_aware.preferences import Wish
+from stromboli.core.plugins.numa_aware.preferences import NumaPreference
 from stromboli.core.plugins.numa_aware.states import NumaStates
 from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer
 
-TopologyConstraints = Callable[[TaskClass], Wish]
+Preferences = Callable[[TaskClass], NumaPreference]
 
 
 class _Offer(IntEnum):
@@ -42,17 +42,17 @@ class SamePolicy(NodeFilter):
 
     locality = Locality.STATIC
 
-    def __init__(self, wishes: TopologyConstraints) -> None:
-        self._wishes = wishes
+    def __init__(self, preferences: Preferences) -> None:
+        self._preferences = preferences
 
     def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
-        return bool(self._wishes(task_class).policy)
+        return bool(self._preferences(task_class).policy)
 
     def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
-        return _offers_of(ledger.nodes) == _Offer.POLICY + POLICIES.index(self._wishes(task_class).policy)
+        return _offers_of(ledger.nodes) == _Offer.POLICY + POLICIES.index(self._preferences(task_class).policy)
 
     def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
-        policy, offers = self._wishes(task_class).policy, _offers_of(ledger.nodes)
+        policy, offers = self._preferences(task_class).policy, _offers_of(ledger.nodes)
         words = dict(_REFUSALS)
         for place, other in enumerate(POLICIES):
             words[_Offer.POLICY + place] = f"task topology policy[{policy}] is different with node[{other}]"
@@ -86,14 +86,14 @@ class _OverStates:
 
     locality = Locality.CLUSTER
 
-    def __init__(self, wishes: TopologyConstraints) -> None:
-        self._wishes = wishes
+    def __init__(self, preferences: Preferences) -> None:
+        self._preferences = preferences
 
-    def open(self, states: NumaStates, giving: CpuAssigner) -> None:
-        self._states, self._giving = states, giving
+    def open(self, states: NumaStates, assigner: CpuAssigner) -> None:
+        self._states, self._assigner = states, assigner
 
     def _states_of(self, rows: Rows) -> Index:
-        states = self._giving.later if rows.later else self._giving.now
+        states = self._assigner.later if rows.later else self._assigner.now
         return states if rows.index is None else states[rows.index]
 
 
@@ -104,14 +104,14 @@ class Alignment(_OverStates, NodeFilter):
     """
 
     def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
-        return bool(self._wishes(task_class).demand and self._states)
+        return bool(self._preferences(task_class).demand and self._states)
 
     def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
-        return self._states.fits(self._wishes(task_class).demand).filter(self._states_of(rows))
+        return self._states.fits(self._preferences(task_class).demand).filter(self._states_of(rows))
 
     def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
-        demand, giving = self._wishes(task_class).demand, self._giving
-        states = np.where(self._states.fits(demand).filter(giving.now), giving.later, giving.now)
+        demand, assigner = self._preferences(task_class).demand, self._assigner
+        states = np.where(self._states.fits(demand).filter(assigner.now), assigner.later, assigner.now)
         by_message: dict[str, list[int]] = {}
         for row in np.flatnonzero(refused).tolist():
             number = int(states[row])
@@ -126,15 +126,15 @@ class Alignment(_OverStates, NodeFilter):
 class FewNumaNodes(_OverStates, NodeScorer):
     """The fewer NUMA nodes the CPUs of a pod come from, the better; the worst candidate gets 0."""
 
-    def __init__(self, wishes: TopologyConstraints, weight: int) -> None:
-        super().__init__(wishes)
+    def __init__(self, preferences: Preferences, weight: int) -> None:
+        super().__init__(preferences)
         self._top = 100.0 * weight
 
     def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
-        wish = self._wishes(task_class)
-        return bool(wish.policy and wish.demand)
+        preference = self._preferences(task_class)
+        return bool(preference.policy and preference.demand)
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
-        cells = self._states.fits(self._wishes(task_class).demand).cells(self._states_of(rows))
-        most = cells[candidates].max(initial=0)
-        return (1 - cells / most) * self._top if most else np.zeros(len(cells))
+        numa_nodes = self._states.fits(self._preferences(task_class).demand).numa_nodes(self._states_of(rows))
+        most = numa_nodes[candidates].max(initial=0)
+        return (1 - numa_nodes / most) * self._top if most else np.zeros(len(numa_nodes))

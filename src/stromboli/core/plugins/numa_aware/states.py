@@ -42,7 +42,7 @@ class Fits:
     def filter(self, states: Index) -> Mask:
         return (self._cells[states] > 0) | (states == NO_CONSTRAINT)
 
-    def cells(self, states: Index) -> Index:
+    def numa_nodes(self, states: Index) -> Index:
         """Return the number of NUMA nodes that the CPUs would span."""
         return self._cells[states]
 

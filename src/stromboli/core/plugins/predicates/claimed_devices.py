@@ -49,17 +49,17 @@ class ClaimedDevices(NodeFilter):
         needs, claims = task_class.claims or NO_CLAIMS, ledger.claims
         left = refused.copy()
         for demand in needs.waiting:
-            for wishes in demand.requests:
+            for alternatives in demand.requests:
                 there = np.zeros(len(left), dtype=np.bool_)
                 free = np.zeros(len(left), dtype=np.bool_)
-                for wish in wishes:
-                    there |= claims.present(wish) >= claims.least(wish)
-                    free |= claims.free(wish) >= claims.least(wish)
+                for alternative in alternatives:
+                    there |= claims.present(alternative) >= claims.least(alternative)
+                    free |= claims.free(alternative) >= claims.least(alternative)
                 missing, taken = left & ~there, left & there & ~free
                 left &= there & free
                 for code, mask in ((Code.NO_CLAIMED_DEVICE, missing), (Code.CLAIMED_DEVICES_IN_USE, taken)):
                     if mask.any():
-                        yield _short_of(code, demand, wishes), np.flatnonzero(mask)
+                        yield _short_of(code, demand, alternatives), np.flatnonzero(mask)
         grouped: dict[str, list[int]] = {}
         for row in np.flatnonzero(left).tolist():
             grouped.setdefault(claims.problem(needs, row), []).append(row)
@@ -68,15 +68,21 @@ class ClaimedDevices(NodeFilter):
             yield Reason(code, f"cannot allocate all claims: {problem or _TOGETHER}"), np.array(rows, dtype=np.int64)
 
 
-def _short_of(code: Code, demand: ClaimDemand, wishes: tuple[DeviceAlternative, ...]) -> Reason:
-    ways = " or ".join(_described(wish) for wish in wishes)
+def _short_of(code: Code, demand: ClaimDemand, alternatives: tuple[DeviceAlternative, ...]) -> Reason:
+    ways = " or ".join(_described(alternative) for alternative in alternatives)
     state = "too few there" if code is Code.NO_CLAIMED_DEVICE else "too few free"
-    name = wishes[0].name.partition("/")[0]
+    name = alternatives[0].name.partition("/")[0]
     return Reason(code, f'cannot allocate all claims: claim "{demand.name}", request "{name}": {ways}: {state}')
 
 
-def _described(wish: DeviceAlternative) -> str:
+def _described(alternative: DeviceAlternative) -> str:
     """Describe the request: count, class and selectors."""
-    number = "all devices" if wish.takes_all else "1 device" if wish.count == 1 else f"{wish.count} devices"
-    own = wish.suit.selectors[len(wish.suit.selectors) - wish.own_selectors :]
-    return f"{number} of class {wish.device_class}" + "".join(f" with {expression}" for expression in own)
+    number = (
+        "all devices"
+        if alternative.takes_all
+        else "1 device"
+        if alternative.count == 1
+        else f"{alternative.count} devices"
+    )
+    own = alternative.suit.selectors[len(alternative.suit.selectors) - alternative.own_selectors :]
+    return f"{number} of class {alternative.device_class}" + "".join(f" with {expression}" for expression in own)

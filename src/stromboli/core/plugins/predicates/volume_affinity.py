@@ -52,7 +52,7 @@ class VolumeZone(NodeFilter):
         mask = np.ones(len(nodes), dtype=np.bool_)
         for label, values in {zone for volume in _bound(task_class) for zone in volume.zones}:
             mask &= nodes.holding(Requirement(label, "In", values)) | _by_old_label(nodes, label, values)
-        return mask | ~_says_where(nodes)
+        return mask | ~_has_zone_label(nodes)
 
     def refusal(self, task_class: TaskClass) -> Reason:
         return _ZONE_REASON
@@ -68,7 +68,7 @@ def _bound(task_class: TaskClass) -> tuple[BoundVolume, ...]:
     return (task_class.volumes or NO_NEEDS).bound
 
 
-def _says_where(nodes: NodeTable) -> Mask:
+def _has_zone_label(nodes: NodeTable) -> Mask:
     labels = (*ZONE_LABELS, *ZONE_LABELS.values())
     known: Mask = nodes.remember(
         "nodes with zones", lambda table: table.where(lambda node: any(label in node.labels for label in labels))

@@ -18,7 +18,7 @@ from stromboli.core.session.session import Session
 
 
 @dataclass(slots=True)
-class Standing:
+class ProportionShare:
     """The share of a queue in this cycle. Its use is read from the ledger."""
 
     books: QueueUsage
@@ -53,7 +53,7 @@ class Proportion(Plugin):
         queues = [queue for queue in session.queues.values() if books[queue.name].jobs]
         limits = [self._limit(session, queue) for queue in queues]
         self._queue_shares = {
-            queue.name: Standing(books[queue.name], deserved, limit)
+            queue.name: ProportionShare(books[queue.name], deserved, limit)
             for queue, deserved, limit in zip(queues, self._deserved(session, queues, limits), limits, strict=True)
         }
 
@@ -72,76 +72,76 @@ class Proportion(Plugin):
     def _limit(self, session: Session, queue: Queue) -> Amounts:
         size = session.snapshot.size
         unclaimed = exceeding(session.total, session.total_guarantee)
-        room = [a + b for a, b in zip(unclaimed, dense(queue.guarantee, size), strict=True)]
+        headroom = [a + b for a, b in zip(unclaimed, dense(queue.guarantee, size), strict=True)]
         capability = dict(queue.capability)
-        return [min(room[d], capability.get(d, UNLIMITED)) for d in range(size)]
+        return [min(headroom[d], capability.get(d, UNLIMITED)) for d in range(size)]
 
     def queue_facts(self, queue: Queue) -> QueueFacts | None:
-        standing = self._queue_shares.get(queue.name)
-        return QueueFacts(standing.deserved, standing.share) if standing else None
+        queue_share = self._queue_shares.get(queue.name)
+        return QueueFacts(queue_share.deserved, queue_share.share) if queue_share else None
 
     # -- order --------------------------------------------------------------------------------------------------
 
     def queue_order(self, queue: Queue) -> Key:
-        standing = self._queue_shares.get(queue.name)
-        return -queue.priority, standing.share if standing else 0.0
+        queue_share = self._queue_shares.get(queue.name)
+        return -queue.priority, queue_share.share if queue_share else 0.0
 
     # -- admission ----------------------------------------------------------------------------------------------
 
     def job_enqueueable(self, job: Job) -> Vote | Reason:
-        standing, queue = self._queue_shares.get(job.queue), self._queues[job.queue]
+        queue_share, queue = self._queue_shares.get(job.queue), self._queues[job.queue]
         if not queue.is_open:
             return Reason(Code.QUEUE_CLOSED, f"queue {queue.name} is {queue.state}, not Open")
-        if standing is None or job.min_resources is None:
+        if queue_share is None or job.min_resources is None:
             return Vote.PERMIT
-        short = self._beyond(standing, job.min_resources)
+        short = self._beyond(queue_share, job.min_resources)
         if not short:
             return Vote.PERMIT
         words = ", ".join(f"insufficient {self._axis.names[d]}" for d in short)
         return Reason(Code.QUEUE_CAPABILITY, f"queue resource quota insufficient: {words}")
 
     @staticmethod
-    def _beyond(standing: Standing, minimum: Request) -> list[int]:
+    def _beyond(queue_share: ProportionShare, minimum: Request) -> list[int]:
         """Dimensions in which letting in so much more would go over the queue's limit."""
-        books = standing.books
+        books = queue_share.books
         return [
             d
             for d, amount in minimum
-            if d != PODS and amount + books.allocated[d] + books.inqueue[d] - books.elastic[d] > standing.limit[d]
+            if d != PODS and amount + books.allocated[d] + books.inqueue[d] - books.elastic[d] > queue_share.limit[d]
         ]
 
     # -- use ----------------------------------------------------------------------------------------------------
 
     def overused(self, queue: Queue) -> Reason | None:
-        standing = self._queue_shares.get(queue.name)
-        if standing is None:
+        queue_share = self._queue_shares.get(queue.name)
+        if queue_share is None:
             return None
-        allocated = standing.books.allocated
-        for dimension, amount in standing.parts:
+        allocated = queue_share.books.allocated
+        for dimension, amount in queue_share.parts:
             if amount > allocated[dimension]:
                 return None
-        have = self._axis.describe(standing.parts)
+        have = self._axis.describe(queue_share.parts)
         return Reason(Code.QUEUE_OVERUSED, f"queue {queue.name} already has all it deserves ({have})")
 
     def allocatable(self, queue: Queue, task_class: TaskClass, wanted: int) -> Allowance | None:
-        standing = self._queue_shares.get(queue.name)
+        queue_share = self._queue_shares.get(queue.name)
         if not queue.is_open:
             return Allowance(0, Reason(Code.QUEUE_CLOSED, f"queue {queue.name} is {queue.state}, not Open"))
-        if standing is None:
+        if queue_share is None:
             return None
-        allocated, deserved, number, tightest = standing.books.allocated, standing.deserved, wanted, PODS
+        allocated, deserved, number, tightest = queue_share.books.allocated, queue_share.deserved, wanted, PODS
         for dimension, amount in task_class.request:
             if dimension != PODS:
-                room = (deserved[dimension] - allocated[dimension]) // amount
-                if room < number:
-                    number, tightest = max(room, 0), dimension
+                headroom = (deserved[dimension] - allocated[dimension]) // amount
+                if headroom < number:
+                    number, tightest = max(headroom, 0), dimension
         if number >= wanted:
             return None
-        return Allowance(number, self._no_more(queue, standing, tightest, number, wanted))
+        return Allowance(number, self._no_more(queue, queue_share, tightest, number, wanted))
 
-    def _no_more(self, queue: Queue, standing: Standing, dimension: int, number: int, wanted: int) -> Reason:
+    def _no_more(self, queue: Queue, queue_share: ProportionShare, dimension: int, number: int, wanted: int) -> Reason:
         name, amount = self._axis.names[dimension], self._axis.format
-        deserved, has = amount(dimension, standing.deserved[dimension]), standing.books.allocated[dimension]
+        deserved, has = amount(dimension, queue_share.deserved[dimension]), queue_share.books.allocated[dimension]
         detail = f"queue {queue.name} deserves {name} {deserved} and has {amount(dimension, has)}"
         return Reason(Code.QUEUE_SHARE, f"{detail}: room for {number} of {wanted} pods" if number else detail)
 
@@ -166,35 +166,34 @@ class Proportion(Plugin):
         left: dict[str, Amounts] = {}
         victims = []
         for task in candidates:
-            standing = self._queue_shares.get(self._jobs[task.job].queue)
-            if standing is None:
+            queue_share = self._queue_shares.get(self._jobs[task.job].queue)
+            if queue_share is None:
                 continue
-            allocated = left.setdefault(standing.books.name, standing.books.allocated[:])
-            if any(allocated[d] > deserved for d, deserved in enumerate(standing.deserved)):
+            allocated = left.setdefault(queue_share.books.name, queue_share.books.allocated[:])
+            if any(allocated[d] > deserved for d, deserved in enumerate(queue_share.deserved)):
                 victims.append(task)
                 for dimension, amount in task.task_class.request:
                     allocated[dimension] -= amount
         return victims
 
     def justification(self, preemptor: Task, victim: Task) -> str:
-        standing = self._queue_shares[self._jobs[victim.job].queue]
-        allocated = standing.books.allocated
-        above = [d for d, deserved in enumerate(standing.deserved) if allocated[d] > deserved]
+        queue_share = self._queue_shares[self._jobs[victim.job].queue]
+        allocated = queue_share.books.allocated
+        above = [d for d, deserved in enumerate(queue_share.deserved) if allocated[d] > deserved]
         asked = {dimension for dimension, _ in preemptor.task_class.request if dimension != PODS}
-        return self._compared(standing, next((d for d in above if d in asked), above[0])) if above else ""
+        return self._compared(queue_share, next((d for d in above if d in asked), above[0])) if above else ""
 
     def veto(self, preemptor: Task, victim: Task) -> str:
-        standing = self._queue_shares.get(self._jobs[victim.job].queue)
-        if standing is None:
+        queue_share = self._queue_shares.get(self._jobs[victim.job].queue)
+        if queue_share is None:
             return f"what queue {self._jobs[victim.job].queue} deserves is not known"
         right = self.justification(preemptor, victim)
         if right:
             return f"{right}: others of the queue go first, and then it has no more than that"
-        return self._compared(standing, victim.task_class.request[0][0])
+        return self._compared(queue_share, victim.task_class.request[0][0])
 
-    def _compared(self, standing: Standing, dimension: int) -> str:
+    def _compared(self, queue_share: ProportionShare, dimension: int) -> str:
         name, amount = self._axis.names[dimension], self._axis.format
-        has, deserved = standing.books.allocated[dimension], standing.deserved[dimension]
-        return (
-            f"queue {standing.books.name} has {name} {amount(dimension, has)}, deserves {amount(dimension, deserved)}"
-        )
+        has, deserved = queue_share.books.allocated[dimension], queue_share.deserved[dimension]
+        compared = f"has {name} {amount(dimension, has)}, deserves {amount(dimension, deserved)}"
+        return f"queue {queue_share.books.name} {compared}"

@@ -67,17 +67,17 @@ class Thresholds:
 class Balance:
     """The nodes as they were measured, and the moves between them."""
 
-    def __init__(self, marks: Thresholds, usage: UsageTable, rows: Rows, known: Mask, open_to_pods: Mask) -> None:
-        self._thresholds = marks
+    def __init__(self, thresholds: Thresholds, usage: UsageTable, rows: Rows, known: Mask, open_to_pods: Mask) -> None:
+        self._thresholds = thresholds
         self._whole = np.array([rows.allocatable(dimension) for dimension in MEASURED], dtype=np.float64)
         #: A column per node: how much it uses, in the units of the resources.
         self._used = np.array([usage.cpu * self._whole[0], usage.memory * self._whole[1], rows.used(PODS)])
         percent = self.percent
         with np.errstate(invalid="ignore"):
-            self.low: Mask = known & open_to_pods & (percent < np.array([marks.low]).T).all(axis=0)
-            self.high: Mask = known & (percent > np.array([marks.high]).T).any(axis=0)
+            self.low: Mask = known & open_to_pods & (percent < np.array([thresholds.low]).T).all(axis=0)
+            self.high: Mask = known & (percent > np.array([thresholds.high]).T).any(axis=0)
         self.high &= ~self.low
-        self._room = self._headroom_below_thresholds()
+        self._headroom = self._headroom_below_thresholds()
 
     @property
     def percent(self) -> Percent:
@@ -85,9 +85,9 @@ class Balance:
 
     def _headroom_below_thresholds(self) -> list[float]:
         """How much the nodes with little to do may take before one of them would be busy."""
-        mark = np.array([self._thresholds.high]).T / 100.0
-        room = np.maximum(mark * self._whole - self._used, 0.0)[:, self.low]
-        return [float(amount) for amount in room.sum(axis=1)]
+        threshold = np.array([self._thresholds.high]).T / 100.0
+        headroom = np.maximum(threshold * self._whole - self._used, 0.0)[:, self.low]
+        return [float(amount) for amount in headroom.sum(axis=1)]
 
     @property
     def is_uneven(self) -> bool:
@@ -102,18 +102,22 @@ class Balance:
         return bool((self.percent[:, row] > self._thresholds.high).any())
 
     def fits_on(self, task_class: TaskClass) -> bool:
-        return all(amount <= room for amount, room in zip(_assumed_use(task_class), self._room, strict=True))
+        return all(
+            amount <= headroom for amount, headroom in zip(_assumed_use(task_class), self._headroom, strict=True)
+        )
 
     def move(self, task_class: TaskClass, row: int) -> None:
         """A pod leaves a node."""
         for place, amount in enumerate(_assumed_use(task_class)):
             self._used[place, row] -= amount
-            self._room[place] -= amount
+            self._headroom[place] -= amount
 
     def why(self, row: int) -> str:
         """Describe why a node is busy."""
         over = zip(NAMES, self.percent[:, row], self._thresholds.high, strict=True)
-        return ", ".join(f"{used:.0f}% of its {name} (above {mark:g}%)" for name, used, mark in over if used > mark)
+        return ", ".join(
+            f"{used:.0f}% of its {name} (above {threshold:g}%)" for name, used, threshold in over if used > threshold
+        )
 
 
 def _assumed_use(task_class: TaskClass) -> tuple[int, int, int]:

@@ -68,8 +68,8 @@ class Rescheduling(Plugin):
             return ()
         self._looked_at = session.now
         named: dict[str, Task] = {}
-        for marks in self._thresholds:
-            balance = Balance(marks, usage, session.ledger.all_rows, known, _open_to_pods(session.nodes))
+        for thresholds in self._thresholds:
+            balance = Balance(thresholds, usage, session.ledger.all_rows, known, _open_to_pods(session.nodes))
             if balance.is_uneven:
                 named.update((task.uid, task) for task in self._leaving(balance, candidates))
         return list(named.values())

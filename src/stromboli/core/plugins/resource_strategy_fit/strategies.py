@@ -59,7 +59,7 @@ class Strategies:
         return next((strategy for beginning, strategy in self._beginnings if name.startswith(beginning)), None)
 
 
-class Wish(NamedTuple):
+class PodStrategy(NamedTuple):
     """The annotations of a pod; None for what it leaves to the configuration."""
 
     packs: bool | None
@@ -77,7 +77,7 @@ class Wish(NamedTuple):
         return configured
 
 
-def wish_of(task_class: TaskClass) -> Wish:
+def pod_strategy(task_class: TaskClass) -> PodStrategy:
     faults = []
     kind, text = task_class.annotations.get(SCORING_TYPE), task_class.annotations.get(WEIGHTS)
     if kind is not None and kind not in TYPES:
@@ -87,7 +87,7 @@ def wish_of(task_class: TaskClass) -> Wish:
     if text is not None and weights is None:
         example = '{"cpu": 2, "memory": 1}'
         faults.append(f"annotation {WEIGHTS}: write weights like {example}, not {quoted(text)}; it is left out")
-    return Wish(None if kind is None else kind == MOST, weights, tuple(faults))
+    return PodStrategy(None if kind is None else kind == MOST, weights, tuple(faults))
 
 
 def _weights(text: str) -> Mapping[str, int] | None:

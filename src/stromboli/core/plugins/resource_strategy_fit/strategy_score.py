@@ -10,7 +10,7 @@ from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.nodes.amounts import Amount, Rows
 from stromboli.core.model.nodes.table import Mask, Vector
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.plugins.resource_strategy_fit.strategies import Strategies, wish_of
+from stromboli.core.plugins.resource_strategy_fit.strategies import Strategies, pod_strategy
 from stromboli.core.search.class_cache import ClassCache
 from stromboli.core.search.node_rules import Locality, NodeScorer
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _HIGHEST = 100.0
 
 
-class _Part(NamedTuple):
+class _StrategyPart(NamedTuple):
     """One resource that a class asks for and that counts."""
 
     dimension: int
@@ -57,17 +57,19 @@ class StrategyScorer(NodeScorer):
             total = value if total is None else np.add(total, value, out=total)
         return np.zeros(len(rows)) if total is None else total
 
-    def _parts_of(self, task_class: TaskClass, ledger: Ledger) -> tuple[_Part, ...]:
-        wish = wish_of(task_class)
-        self._warnings += [fault for fault in wish.faults if fault not in self._warnings]
+    def _parts_of(self, task_class: TaskClass, ledger: Ledger) -> tuple[_StrategyPart, ...]:
+        own = pod_strategy(task_class)
+        self._warnings += [fault for fault in own.faults if fault not in self._warnings]
         counting = []
         for dimension, amount in task_class.request:
             name = self._names[dimension]
-            strategy = wish.applied(name, self._strategies.of(name))
+            strategy = own.applied(name, self._strategies.of(name))
             if strategy is not None and strategy.weight:
                 counting.append((dimension, amount, strategy))
         whole = sum(strategy.weight for _, _, strategy in counting)
         return tuple(
-            _Part(d, np.array(amount, dtype=np.int64), strategy.packs, np.array(self._top * strategy.weight / whole))
+            _StrategyPart(
+                d, np.array(amount, dtype=np.int64), strategy.packs, np.array(self._top * strategy.weight / whole)
+            )
             for d, amount, strategy in counting
         )

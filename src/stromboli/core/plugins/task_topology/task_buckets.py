@@ -88,7 +88,7 @@ class TaskBuckets:
             return None
         load = self._load(number)
         fitting = self._fitting(load, task, rows)
-        points = self._standing(load.rows) - self._standing(self._repelling(task.role)) + fitting
+        points = self._members_on_nodes(load.rows) - self._members_on_nodes(self._repelling(task.role)) + fitting
         return np.where(fitting > 0, points, 0) * (100.0 / self._largest)
 
     def _load(self, number: int) -> _Load:
@@ -101,7 +101,7 @@ class TaskBuckets:
         apart = self._rules.apart.get(role, ())
         return self._rows[[task.role in apart for task in self._members]] if apart else self._rows[:0]
 
-    def _standing(self, task_rows: Index) -> Index:
+    def _members_on_nodes(self, task_rows: Index) -> Index:
         """Return how many of these tasks are or will be on each node."""
         ledger = self._ledger
         nodes = ledger.node_of[task_rows[PLACED[ledger.status[task_rows]]]]

@@ -23,7 +23,7 @@ _MEMORY_LOAD = Reason(Code.NODE_LOAD, "the memory load of the node exceeds the u
 _POINTS = 100.0
 
 
-class Limits(NodeFilter):
+class LoadLimits(NodeFilter):
     """A node measured above a limit takes no pods."""
 
     locality = Locality.ROW  # not static: measurements change from cycle to cycle

@@ -12,7 +12,7 @@ from stromboli.core.model.nodes.table import Mask, Vector
 from stromboli.core.model.tasks.task_class import LIMITS
 from stromboli.core.model.values.durations import parse_duration
 from stromboli.core.plugins.usage.estimate import Estimator, EstimatorArguments
-from stromboli.core.plugins.usage.load import Limits, Load
+from stromboli.core.plugins.usage.load import Load, LoadLimits
 from stromboli.core.plugins.usage.unmeasured import UnmeasuredLoad
 from stromboli.core.search.node_rules import NodeFilter, NodeScorer
 from stromboli.core.session.session import Session
@@ -57,7 +57,7 @@ class UsagePlugin(Plugin):
         periods = map(parse_duration, (*thresholds.cpu_over, *thresholds.memory_over))
         self.usage_window = max(periods, default=_WINDOW)
         self._estimator = Estimator(arguments.estimator)
-        self._rules = (Limits(self),), (Load(self),)
+        self._rules = (LoadLimits(self),), (Load(self),)
         self._unmeasured: UnmeasuredLoad | None = None
 
     @property
