@@ -6,7 +6,7 @@ validated: a new rule must never block a deletion.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -16,7 +16,6 @@ from stromboli.admission.pod_groups import validate_pod_group, validate_pod_grou
 from stromboli.admission.pods import validate_pod, validate_pod_change
 from stromboli.admission.queues import review_deletion, review_queue
 from stromboli.admission.requests import Document, Request
-from stromboli.admission.topology import review_hyper_node, review_topology
 from stromboli.admission.verdict import GOOD, AdmissionVerdict, Violation, refused
 from stromboli.admission.workloads import (
     VOLCANO_JOB,
@@ -26,6 +25,8 @@ from stromboli.admission.workloads import (
     validate_workload_change,
 )
 from stromboli.cluster.objects.pod_groups.native_pod_groups import as_group
+from stromboli.cluster.objects.topology.hypernodes import chosen_by, fault_of
+from stromboli.cluster.objects.topology.topologies import levels_of
 from stromboli.kube.manifests.errors import ObjectError
 from stromboli.kube.objects import native, volcano
 from stromboli.kube.objects.kinds import as_type
@@ -180,3 +181,24 @@ _RULES: dict[tuple[str, str], Callable[[Request, Facts, AdmissionPolicy], Admiss
     VOLCANO_JOB: _workload,
     **dict.fromkeys(WORKLOADS, _workload),
 }
+
+
+def review_hyper_node(hyper_node: KubeHyperNode) -> AdmissionVerdict:
+    violations = [violation for violation in (fault_of(hyper_node), *_member_faults(hyper_node)) if violation]
+    return refused(*(Violation(violation) for violation in violations)) if violations else GOOD
+
+
+def review_topology(topology: KubeTopology) -> AdmissionVerdict:
+    try:
+        levels_of(topology)
+    except ValueError as error:
+        return refused(Violation(str(error)))
+    return GOOD
+
+
+def _member_faults(hyper_node: KubeHyperNode) -> Iterator[str]:
+    for place, member in enumerate(hyper_node.spec.members or ()):
+        try:
+            chosen_by(member)
+        except ValueError as error:
+            yield f"spec.members[{place}]{error}"

@@ -7,8 +7,7 @@ from typing import Any
 
 from stromboli.core.config.config_map import PREFERRED_KEY
 from stromboli.install.gpu_sharing import gpu_sharing_documents
-from stromboli.install.installation import Installation
-from stromboli.install.labels import NAME, labels
+from stromboli.install.installation import NAME, Installation, labels
 from stromboli.install.processes import configuration_name, processes
 from stromboli.install.roles import PROCESSES, role_documents, user_role_documents
 from stromboli.install.workloads import workload_documents

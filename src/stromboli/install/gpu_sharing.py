@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from stromboli.install.labels import NAME, labels
+from stromboli.install.installation import NAME, labels
 from stromboli.install.rights import Right
 from stromboli.install.roles import RBAC, Document, rules
 from stromboli.kube.objects.catalogue import CONFIG_MAPS, PODS

@@ -1,4 +1,4 @@
-"""Settings of an installation."""
+"""Settings of an installation, and the labels of its objects."""
 
 from __future__ import annotations
 
@@ -7,7 +7,28 @@ from dataclasses import dataclass
 
 from stromboli import __version__
 from stromboli.core.config.configuration import DEFAULT_TEXT
-from stromboli.install.labels import NAME
+
+NAME = "stromboli"
+"""The name of an installation, and prefix of its objects."""
+
+
+def selected(component: str) -> dict[str, str]:
+    """The pod selector of a component. Selectors are immutable, so nothing else belongs here."""
+    return {
+        "app.kubernetes.io/name": NAME,
+        "app.kubernetes.io/instance": NAME,
+        "app.kubernetes.io/component": component,
+    }
+
+
+def labels(component: str) -> dict[str, str]:
+    """Labels of a component's objects."""
+    return {
+        **selected(component),
+        "app.kubernetes.io/part-of": NAME,
+        "app.kubernetes.io/version": __version__,
+    }
+
 
 NAMESPACE = f"{NAME}-system"
 IMAGE = f"{NAME}:{__version__}"

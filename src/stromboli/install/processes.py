@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 from stromboli.core.config.config_map import PREFERRED_KEY
 from stromboli.install.gpu_sharing import RESERVATIONS
-from stromboli.install.installation import Installation
-from stromboli.install.labels import NAME
+from stromboli.install.installation import NAME, Installation
 from stromboli.install.roles import LEASES
 
 CONFIGURATION_FOLDER = "/volcano.scheduler"

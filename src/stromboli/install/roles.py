@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from stromboli.install.labels import NAME, labels
+from stromboli.install.installation import NAME, labels
 from stromboli.install.rights import (
     USER_RIGHTS,
     Right,

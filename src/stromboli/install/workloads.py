@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stromboli.install.installation import Installation
-from stromboli.install.labels import labels, selected
+from stromboli.install.installation import Installation, labels, selected
 from stromboli.install.processes import InstalledProcess
 
 USER = 65532

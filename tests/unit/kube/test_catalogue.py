@@ -9,7 +9,7 @@ import pytest
 from stromboli.kube import KINDS
 from stromboli.kube.manifests.yaml import load_documents
 from stromboli.kube.objects import catalogue
-from stromboli.kube.objects.definitions import CustomResourceDefinition
+from stromboli.kube.objects.cluster import CustomResourceDefinition
 from stromboli.kube.objects.resources import Resource
 
 FURTHER: list[Any] = load_documents(Path(__file__).with_name("further_kinds.yaml").read_text(), "further_kinds.yaml")

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stromboli.local.api_server.registry import ServedResource
-from stromboli.local.discovery.printers.catalogue import BUILT_IN_COLUMNS
-from stromboli.local.discovery.tables import table
+from stromboli.local.discovery.tables import BUILT_IN_COLUMNS, table
 from stromboli.local.patching.apply import ApplyConflict, ApplyRejected, apply
 from stromboli.local.patching.managed_fields import record_update
 from stromboli.local.patching.patches import MalformedPatch, PatchFailed, json_patch

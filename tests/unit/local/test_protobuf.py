@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stromboli.local.protobuf.decoding import decode_body
+from stromboli.local.protobuf.decoding import Malformed, decode_body, fields
 from stromboli.local.protobuf.messages import messages
-from stromboli.local.protobuf.wire import Malformed, fields
 
 
 def number(field: int, value: int) -> bytes:

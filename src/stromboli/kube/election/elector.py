@@ -23,7 +23,7 @@ from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects import timestamps
 from stromboli.kube.objects.catalogue import LEASES
-from stromboli.kube.objects.lease import Lease
+from stromboli.kube.objects.cluster import Lease
 
 JITTER = 1.2
 

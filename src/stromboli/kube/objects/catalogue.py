@@ -5,16 +5,16 @@ from stromboli.kube.objects.bind_requests import BindRequest
 from stromboli.kube.objects.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from stromboli.kube.objects.cluster import (
     ConfigMap,
+    CustomResourceDefinition,
     KubeNode,
+    Lease,
     Namespace,
     NodeMetrics,
     PodDisruptionBudget,
     PriorityClass,
     ResourceQuota,
 )
-from stromboli.kube.objects.definitions import CustomResourceDefinition
 from stromboli.kube.objects.event import KubeEvent
-from stromboli.kube.objects.lease import Lease
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.resources import Resource
 from stromboli.kube.objects.shards import NodeShard

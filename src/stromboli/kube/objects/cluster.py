@@ -1,4 +1,4 @@
-"""Objects that describe the cluster: nodes, namespaces, budgets, quotas, configuration."""
+"""Objects that describe the cluster: nodes, namespaces, budgets, quotas, configuration, leases and CRDs."""
 
 from typing import ClassVar
 
@@ -155,3 +155,43 @@ class ResourceQuota(TopLevel):
 
     spec: ResourceQuotaSpec = msgspec.field(default_factory=ResourceQuotaSpec)
     status: ResourceQuotaStatus = msgspec.field(default_factory=ResourceQuotaStatus)
+
+
+class LeaseSpec(Wire):
+    """Holder, times and transitions of the lease."""
+
+    holder_identity: str | None = None
+    lease_duration_seconds: Int32 | None = None
+    acquire_time: str | None = None
+    renew_time: str | None = None
+    lease_transitions: Int32 | None = None
+
+
+class Lease(TopLevel):
+    """A lease, valid as long as it is renewed."""
+
+    kind_name: ClassVar[str] = "Lease"
+    group: ClassVar[str] = "coordination.k8s.io"
+    namespaced: ClassVar[bool] = True
+
+    spec: LeaseSpec = msgspec.field(default_factory=LeaseSpec)
+
+
+class CustomResourceDefinitionStatus(Wire):
+    """Conditions: whether the names are accepted and the resource is served."""
+
+    conditions: list[KubeCondition] | None = None
+
+
+class CustomResourceDefinition(TopLevel):
+    """A definition of a custom resource."""
+
+    kind_name: ClassVar[str] = "CustomResourceDefinition"
+    group: ClassVar[str] = "apiextensions.k8s.io"
+
+    status: CustomResourceDefinitionStatus = msgspec.field(default_factory=CustomResourceDefinitionStatus)
+
+    @property
+    def is_established(self) -> bool:
+        conditions = self.status.conditions or ()
+        return any(condition.type == "Established" and condition.status == "True" for condition in conditions)

@@ -7,9 +7,8 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from stromboli.kube.client.api_errors import Unreachable
+from stromboli.kube.client.api_errors import Unreachable, error_from
 from stromboli.kube.client.decoding import Unreadable, decode_object, unreadable
-from stromboli.kube.client.status_errors import error_from
 from stromboli.kube.manifests.errors import ObjectError
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.resources import Resource

@@ -13,7 +13,7 @@ from stromboli.local.api_server.writes import Writes
 from stromboli.local.kinds.builtin_kinds import builtin_resources
 from stromboli.local.kinds.config_data import DataStrategy, SecretStrategy
 from stromboli.local.kinds.custom_resources.strategies import CRD_GROUP, CustomStrategy, DefinitionStrategy
-from stromboli.local.kinds.events_api import EVENTS_GROUP
+from stromboli.local.kinds.events import EVENTS_GROUP
 from stromboli.local.kinds.native_pod_groups import NATIVE_GROUPS, NativeGroupStrategy
 from stromboli.local.kinds.nodes import NodeStrategy
 from stromboli.local.kinds.plain_kinds import (

@@ -13,9 +13,8 @@ from stromboli.local.api_server.store import Object, StoreEntry
 from stromboli.local.api_server.write_options import WriteOptions
 from stromboli.local.api_server.writes import Writes
 from stromboli.local.kinds.strategies import Strategies
-from stromboli.local.kinds.validation.action_types import DeleteOptionsTypes
 from stromboli.local.kinds.validation.field_errors import one_of, wrong
-from stromboli.local.kinds.validation.types import check_type
+from stromboli.local.kinds.validation.types import DeleteOptionsTypes, check_type
 
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 _FINALIZERS = {"Orphan": ORPHAN, "Foreground": FOREGROUND}

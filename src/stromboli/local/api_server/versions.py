@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stromboli.local.api_server.registry import ServedResource
 from stromboli.local.api_server.store import Collection, Object, Store, StoreEntry, encode
-from stromboli.local.kinds.events_api import EVENTS_GROUP, from_core_event, to_core_event
+from stromboli.local.kinds.events import EVENTS_GROUP, from_core_event, to_core_event
 
 
 def collection_of(store: Store, resource: ServedResource) -> Collection:

@@ -7,7 +7,8 @@ that no disruption is granted twice.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stromboli.kube.client.api_errors import ApiError
@@ -16,12 +17,81 @@ from stromboli.kube.objects.cluster import PodDisruptionBudget
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.watch.informer import Informer
 from stromboli.kube.work.work_queue import WorkQueue
-from stromboli.local.fakes.budgets import Count, count, expires_in
 from stromboli.local.fakes.matching import matches
-from stromboli.local.fakes.timestamps import stamp
+from stromboli.local.fakes.timestamps import seconds_of, stamp
 
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
+
+
+DELETED_WITHIN = 120.0
+"""Time limit in seconds until a granted eviction must be observed; after that it is ignored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Counts of a budget. `disrupted` are granted evictions that are not observed yet."""
+
+    expected: int
+    desired: int
+    healthy: int
+    disrupted: Mapping[str, str]
+
+    @property
+    def allowed(self) -> int:
+        return max(0, self.healthy - self.desired) if self.expected else 0
+
+
+def count(budget: PodDisruptionBudget, pods: Iterable[Pod], now: float) -> Count:
+    """Count the pods that the budget selects. Finished pods are ignored."""
+    present = {pod.metadata.name: pod for pod in pods if pod.status.phase not in ("Succeeded", "Failed")}
+    disrupted = {
+        name: moment
+        for name, moment in (budget.status.disrupted_pods or {}).items()
+        if moment and _is_still_to_go(present.get(name), moment, now)
+    }
+    healthy = sum(1 for name, pod in present.items() if name not in disrupted and _is_healthy(pod))
+    return Count(len(present), desired_healthy(budget, len(present)), healthy, disrupted)
+
+
+def desired_healthy(budget: PodDisruptionBudget, expected: int) -> int:
+    """The number of pods that must stay available; percentages are rounded up."""
+    spec = budget.spec
+    if spec.max_unavailable is not None:
+        return max(0, expected - _share(spec.max_unavailable, expected))
+    return 0 if spec.min_available is None else _share(spec.min_available, expected)
+
+
+def expires_in(disrupted: Mapping[str, str], now: float) -> float | None:
+    """Seconds until the next granted eviction expires; None without any."""
+    ends = [(seconds_of(moment) or now) + DELETED_WITHIN - now for moment in disrupted.values()]
+    return max(0.0, min(ends)) if ends else None
+
+
+def _share(amount: int | str, of: int) -> int:
+    """A number, or a percentage as text; other text counts as 0."""
+    if isinstance(amount, int):
+        return max(0, amount)
+    text = amount.removesuffix("%")
+    if not (text.isascii() and text.isdecimal() and len(text) < 9):
+        return 0
+    return -(-int(text) * of // 100) if amount.endswith("%") else int(text)
+
+
+def _is_healthy(pod: Pod) -> bool:
+    if pod.metadata.deletion_timestamp is not None:
+        return False
+    return any(condition.type == "Ready" and condition.status == "True" for condition in pod.status.conditions or ())
+
+
+def _is_still_to_go(pod: Pod | None, moment: str, now: float) -> bool:
+    """Whether a granted eviction is still pending: the pod exists, is not being deleted, and the time limit has not
+    passed.
+    """
+    if pod is None or pod.metadata.deletion_timestamp is not None:
+        return False
+    return now < (seconds_of(moment) or now) + DELETED_WITHIN
+
 
 COUNTED_WITHIN = 0.05
 """Delay of a count in seconds, so that pods that change together are counted together."""

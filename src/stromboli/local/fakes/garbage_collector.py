@@ -15,7 +15,7 @@ import msgspec
 
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.objects.catalogue import CRDS
-from stromboli.kube.objects.definitions import CustomResourceDefinition
+from stromboli.kube.objects.cluster import CustomResourceDefinition
 from stromboli.kube.objects.meta import OwnerReference, TopLevel
 from stromboli.kube.objects.resources import Resource
 from stromboli.kube.watch.informer import Informer

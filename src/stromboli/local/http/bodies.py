@@ -13,7 +13,7 @@ from stromboli.local.api_server.store import Object
 from stromboli.local.patching.patches import MalformedPatch, PatchFailed, json_patch, merge_patch
 from stromboli.local.patching.strategic_merge import strategic_merge
 from stromboli.local.protobuf import decoding as protobuf
-from stromboli.local.protobuf.wire import Malformed
+from stromboli.local.protobuf.decoding import Malformed
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"

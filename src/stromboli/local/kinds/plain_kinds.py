@@ -10,8 +10,7 @@ from stromboli.local.api_server.clock import seconds_from_now
 from stromboli.local.api_server.errors import Cause, bad_request, forbidden
 from stromboli.local.api_server.registry import ServedResource
 from stromboli.local.api_server.store import Object, Store, StoreEntry
-from stromboli.local.kinds.event_validation import changed_causes, event_causes, namespace_causes, series_causes
-from stromboli.local.kinds.events_api import to_core_event
+from stromboli.local.kinds.events import changed_causes, event_causes, namespace_causes, series_causes, to_core_event
 from stromboli.local.kinds.strategies import KindStrategy
 from stromboli.local.kinds.validation.field_errors import one_of, wrong
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from stromboli.kube.objects.lease import Lease
+from stromboli.kube.objects.cluster import Lease
 from stromboli.kube.objects.shards import NodeShard
 
 LEASE_PREFIX = "stromboli-shard-"

@@ -15,7 +15,7 @@ from stromboli.kube.client.client import Client
 from stromboli.kube.election.elector import LeaderElector
 from stromboli.kube.objects import timestamps
 from stromboli.kube.objects.catalogue import NODE_SHARDS
-from stromboli.kube.objects.lease import Lease
+from stromboli.kube.objects.cluster import Lease
 from stromboli.scheduler.sharding.liveness import RECLAIMER_PREFIX, cleared, lease_of
 from stromboli.scheduler.sharding.settings import ShardSettings
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stromboli import kube
-from stromboli.kube.objects.lease import Lease, LeaseSpec
+from stromboli.kube.objects.cluster import Lease, LeaseSpec
 from stromboli.kube.objects.shards import NodeShard, NodeShardSpec, NodeShardStatus
 from stromboli.scheduler.sharding.liveness import (
     RECLAIMER_PREFIX,

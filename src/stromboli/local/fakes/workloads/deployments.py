@@ -14,7 +14,6 @@ from stromboli.kube.objects.workloads import Deployment, ReplicaSet
 from stromboli.kube.watch.informer import Informer
 from stromboli.kube.work.work_queue import WorkQueue
 from stromboli.local.fakes.matching import matches
-from stromboli.local.fakes.workloads.adoption import OwnerReferences
 from stromboli.local.fakes.workloads.owned_pods import OwnedPods
 from stromboli.local.fakes.workloads.pod_states import is_finished
 from stromboli.local.fakes.workloads.pod_templates import controller_of, controller_reference
@@ -40,7 +39,7 @@ from stromboli.local.fakes.workloads.rollout_statuses import (
     progress_deadline,
     status_changes,
 )
-from stromboli.local.fakes.workloads.status_writes import write_status
+from stromboli.local.fakes.workloads.writes import OwnerReferences, write_status
 
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client

@@ -1,14 +1,17 @@
-"""Rules of Jobs: completion, missing pods and excess pods."""
+"""Rules of Jobs: completion, missing pods, excess pods and status."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
+
+import msgspec
 
 from stromboli.kube.objects.meta import KubeCondition
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.workloads import BatchJob
-from stromboli.local.fakes.timestamps import seconds_of
+from stromboli.local.fakes.timestamps import seconds_of, stamp
 from stromboli.local.fakes.workloads.pod_states import first_to_go
 
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
@@ -160,3 +163,53 @@ def index_set(text: str | None) -> frozenset[int]:
         if first.isdecimal() and (last or first).isdecimal():
             found.update(range(int(first), int(last or first) + 1))
     return frozenset(found)
+
+
+def status_changes(job: BatchJob, counts: Counts, end: JobEnding | None, now: float) -> dict[str, Any]:
+    """The status fields that change; None removes a field."""
+    status, moment = job.status, stamp(now)
+    is_over = end is not None and not counts.active and not counts.terminating
+    wanted: dict[str, tuple[Any, Any]] = {
+        "active": (status.active or 0, counts.active),
+        "ready": (status.ready, counts.ready),
+        "terminating": (status.terminating, counts.terminating),
+        "succeeded": (status.succeeded or 0, max(counts.succeeded, status.succeeded or 0)),
+        "failed": (status.failed or 0, max(counts.failed, status.failed or 0)),
+        "startTime": (status.start_time, _start(job, end, moment)),
+    }
+    if is_indexed(job):
+        wanted["completedIndexes"] = (status.completed_indexes or "", index_text(counts.indexes))
+    if is_over and end is not None and end.type == COMPLETE:
+        wanted["completionTime"] = (status.completion_time, status.completion_time or moment)
+    changes = {field: new for field, (old, new) in wanted.items() if old != new}
+    if (conditions := _conditions(job, end, is_over, moment)) is not None:
+        changes["conditions"] = conditions
+    return changes
+
+
+def _start(job: BatchJob, end: JobEnding | None, moment: str) -> str | None:
+    """The start time; a suspended Job starts when it is resumed."""
+    if job.spec.suspend and end is None:
+        return None
+    return job.status.start_time or moment
+
+
+def _conditions(job: BatchJob, end: JobEnding | None, is_over: bool, moment: str) -> list[dict[str, Any]] | None:
+    """All conditions, if one of them has changed."""
+    present: dict[str, dict[str, Any]] = {
+        each.type or "": msgspec.to_builtins(each) for each in job.status.conditions or ()
+    }
+    wanted: list[tuple[str, str, str, str]] = []
+    if end is not None:
+        wanted.append((CRITERIA[end.type], "True", end.reason, end.message))
+        if is_over:
+            wanted.append((end.type, "True", end.reason, end.message))
+    elif job.spec.suspend:
+        wanted.append((SUSPENDED, "True", "JobSuspended", "Job suspended"))
+    elif SUSPENDED in present:
+        wanted.append((SUSPENDED, "False", "JobResumed", "Job resumed"))
+    news = [each for each in wanted if present.get(each[0], {}).get("status") != each[1]]
+    for kind, status, reason, message in news:
+        facts = {"type": kind, "status": status, "reason": reason, "message": message}
+        present[kind] = {**facts, "lastProbeTime": moment, "lastTransitionTime": moment}
+    return list(present.values()) if news else None

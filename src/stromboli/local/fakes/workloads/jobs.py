@@ -23,13 +23,12 @@ from stromboli.local.fakes.workloads.job_rules import (
     expires_at,
     finished,
     plan,
+    status_changes,
 )
-from stromboli.local.fakes.workloads.job_statuses import status_changes
 from stromboli.local.fakes.workloads.owned_pods import OwnedPods
 from stromboli.local.fakes.workloads.pod_states import is_active
 from stromboli.local.fakes.workloads.pod_templates import controller_reference, free_names, pod_document
-from stromboli.local.fakes.workloads.pod_writes import PodWrites
-from stromboli.local.fakes.workloads.status_writes import write_status
+from stromboli.local.fakes.workloads.writes import PodWrites, write_status
 
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client

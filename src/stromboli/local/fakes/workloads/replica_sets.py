@@ -13,12 +13,11 @@ from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.workloads import ReplicaSet
 from stromboli.kube.watch.informer import Informer
 from stromboli.kube.work.work_queue import WorkQueue
-from stromboli.local.fakes.workloads.adoption import OwnerReferences
 from stromboli.local.fakes.workloads.owned_pods import OwnedPods
 from stromboli.local.fakes.workloads.pod_states import is_active
 from stromboli.local.fakes.workloads.pod_templates import controller_reference, free_names, pod_document
-from stromboli.local.fakes.workloads.pod_writes import PodWrites
 from stromboli.local.fakes.workloads.replica_rules import Census, belongs, census, is_adoptable, shortage
+from stromboli.local.fakes.workloads.writes import OwnerReferences, PodWrites
 
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client

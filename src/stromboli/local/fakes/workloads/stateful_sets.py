@@ -15,7 +15,6 @@ from stromboli.kube.work.work_queue import WorkQueue
 from stromboli.local.fakes.workloads.owned_pods import OwnedPods
 from stromboli.local.fakes.workloads.pod_states import is_finished, is_ready
 from stromboli.local.fakes.workloads.pod_templates import controller_reference, pod_document
-from stromboli.local.fakes.workloads.pod_writes import PodWrites
 from stromboli.local.fakes.workloads.stateful_rules import (
     POD_INDEX,
     POD_NAME,
@@ -24,7 +23,7 @@ from stromboli.local.fakes.workloads.stateful_rules import (
     plan,
     revision,
 )
-from stromboli.local.fakes.workloads.status_writes import write_status
+from stromboli.local.fakes.workloads.writes import PodWrites, write_status
 
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client

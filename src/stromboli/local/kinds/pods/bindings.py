@@ -9,10 +9,9 @@ from stromboli.local.api_server.registry import ServedResource
 from stromboli.local.api_server.store import Object, Store, StoreEntry
 from stromboli.local.api_server.write_options import WriteOptions
 from stromboli.local.api_server.writes import Writes
+from stromboli.local.kinds.pods.defaults import topology_labels, with_labels
 from stromboli.local.kinds.pods.pods import with_condition
-from stromboli.local.kinds.pods.topology_labels import topology_labels, with_labels
-from stromboli.local.kinds.validation.action_types import BindingTypes
-from stromboli.local.kinds.validation.types import check_type
+from stromboli.local.kinds.validation.types import BindingTypes, check_type
 
 _SCHEDULED = {"type": "PodScheduled", "status": "True", "lastProbeTime": None}
 

@@ -1,9 +1,9 @@
-"""Defaults of pods. Inputs are not changed."""
+"""Defaults and topology labels of pods. Inputs are not changed."""
 
 from __future__ import annotations
 
 from stromboli.local.api_server.quantities import amount_of
-from stromboli.local.api_server.store import Object
+from stromboli.local.api_server.store import Object, Store
 
 _SPEC = {
     "restartPolicy": "Always",
@@ -91,3 +91,18 @@ def _compute(resources: Object, name: str) -> dict[str, int]:
     amounts = resources.get(name) or {}
     existing = {key: str(amounts[key]) for key in _COMPUTE if key in amounts}
     return {key: number for key, text in existing.items() if (number := amount_of(text.lstrip("-")))}
+
+
+_COPIED = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
+
+
+def topology_labels(store: Store, node: str) -> dict[str, str]:
+    """The labels that a pod on this node gets; none if the node is unknown."""
+    entry = store.collection("", "nodes").get(("", node))
+    labels = (entry.metadata.get("labels") or {}) if entry is not None else {}
+    return {name: labels[name] for name in _COPIED if name in labels}
+
+
+def with_labels(metadata: Object, labels: dict[str, str]) -> Object:
+    """The metadata with these labels added."""
+    return {**metadata, "labels": {**(metadata.get("labels") or {}), **labels}} if labels else metadata

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from stromboli.local.api_server.clock import now
 from stromboli.local.api_server.deletion import DeleteOptions, Deletion, check_preconditions
 from stromboli.local.api_server.errors import Cause, StatusError, bad_request, forbidden, too_many_requests
-from stromboli.local.api_server.label_selectors import selects
 from stromboli.local.api_server.registry import ServedResource
 from stromboli.local.api_server.store import Object, Store, StoreEntry
 from stromboli.local.api_server.write_options import WriteOptions
 from stromboli.local.api_server.writes import Writes
 from stromboli.local.kinds.pods.pods import FINISHED, with_condition
-from stromboli.local.kinds.validation.action_types import EvictionTypes
-from stromboli.local.kinds.validation.types import check_type
+from stromboli.local.kinds.validation.types import EvictionTypes, check_type
 
 _BEING_PROCESSED_SECONDS = 10
 _DISRUPTED_PODS = 2000
@@ -122,3 +120,27 @@ def _exhausted(name: str, status: Object) -> StatusError:
     why = f"The disruption budget {name} needs {needs} healthy pods and has {has} currently"
     message = "Cannot evict pod as it would violate the pod's disruption budget."
     return too_many_requests(message, causes=[Cause("DisruptionBudget", why)])
+
+
+def selects(selector: Any, labels: Mapping[str, str]) -> bool:
+    """Match labels. No selector selects nothing; an empty one selects everything."""
+    if not isinstance(selector, dict):
+        return False
+    wanted = selector.get("matchLabels") or {}
+    if any(labels.get(key) != value for key, value in wanted.items()):
+        return False
+    return all(_holds(clause, labels) for clause in selector.get("matchExpressions") or ())
+
+
+def _holds(clause: dict[str, Any], labels: Mapping[str, str]) -> bool:
+    key, values = clause.get("key", ""), clause.get("values") or ()
+    match clause.get("operator"):
+        case "In":
+            return labels.get(key) in values
+        case "NotIn":
+            return labels.get(key) not in values
+        case "Exists":
+            return key in labels
+        case "DoesNotExist":
+            return key not in labels
+    return False

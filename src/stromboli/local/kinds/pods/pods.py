@@ -10,8 +10,13 @@ from stromboli.local.api_server.errors import Cause, bad_request
 from stromboli.local.api_server.registry import ServedResource
 from stromboli.local.api_server.store import Object, Store
 from stromboli.local.kinds.pods.container_validation import CONTAINER_LISTS
-from stromboli.local.kinds.pods.defaults import defaulted_spec, quality_of_service, with_default_tolerations
-from stromboli.local.kinds.pods.topology_labels import topology_labels, with_labels
+from stromboli.local.kinds.pods.defaults import (
+    defaulted_spec,
+    quality_of_service,
+    topology_labels,
+    with_default_tolerations,
+    with_labels,
+)
 from stromboli.local.kinds.pods.validation import pod_spec_causes
 from stromboli.local.kinds.priority_classes import PodPriorities
 from stromboli.local.kinds.strategies import KindStrategy

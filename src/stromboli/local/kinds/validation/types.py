@@ -10,11 +10,45 @@ from typing import Any
 import msgspec
 
 from stromboli.kube.objects import catalogue
+from stromboli.kube.objects.meta import Int64, ObjectMeta
 from stromboli.kube.objects.resources import Resource
 from stromboli.local.api_server.errors import bad_request
 from stromboli.local.api_server.registry import ServedResource
 from stromboli.local.api_server.store import Object
 from stromboli.local.kinds.custom_resources.definition_types import DefinitionTypes
+
+
+class _ActionPart(msgspec.Struct, rename="camel"):
+    """Any field may be absent or null."""
+
+
+class _Target(_ActionPart):
+    kind: str | None = None
+    name: str | None = None
+
+
+class BindingTypes(_ActionPart):
+    metadata: ObjectMeta | None = None
+    target: _Target | None = None
+
+
+class _Preconditions(_ActionPart):
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class DeleteOptionsTypes(_ActionPart):
+    grace_period_seconds: Int64 | None = None
+    preconditions: _Preconditions | None = None
+    orphan_dependents: bool | None = None
+    propagation_policy: str | None = None
+    dry_run: list[str] | None = None
+
+
+class EvictionTypes(_ActionPart):
+    metadata: ObjectMeta | None = None
+    delete_options: DeleteOptionsTypes | None = None
+
 
 _TYPES: dict[tuple[str, str, str], type[msgspec.Struct]] = {
     (each.group, each.version, each.plural): each.type

@@ -20,8 +20,8 @@ from stromboli.local.fakes.workloads.job_rules import (
     index_set,
     index_text,
     plan,
+    status_changes,
 )
-from stromboli.local.fakes.workloads.job_statuses import status_changes
 from stromboli.local.fakes.workloads.jobs import indexed
 
 NOW = 1_800_000_000.0

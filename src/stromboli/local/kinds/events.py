@@ -1,13 +1,44 @@
-"""Validation of events, in the field names of the core group, in which they are stored."""
+"""Events: validation, and the two groups `v1` and `events.k8s.io/v1`, which serve the same objects."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from stromboli.local.api_server.errors import Cause
 from stromboli.local.api_server.store import Object
 from stromboli.local.kinds.validation.field_errors import required, wrong
 from stromboli.local.kinds.validation.names import qualified_problem
+
+EVENTS_GROUP = "events.k8s.io"
+_API_VERSION = f"{EVENTS_GROUP}/v1"
+
+#: Names of a field in the newer group, and in the stored form.
+_NAMES = {
+    "regarding": "involvedObject",
+    "note": "message",
+    "reportingController": "reportingComponent",
+    "deprecatedSource": "source",
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+    "deprecatedCount": "count",
+}
+_NEWER = {older: newer for newer, older in _NAMES.items()}
+
+
+def to_core_event(body: Object) -> Object:
+    """Convert an event of the newer group to the stored form."""
+    return {**_renamed(body, _NAMES), "apiVersion": "v1"}
+
+
+def from_core_event(body: Object) -> Object:
+    """Convert a stored event to the newer group."""
+    return {**_renamed(body, _NEWER), "apiVersion": _API_VERSION}
+
+
+def _renamed(body: Object, names: dict[str, str]) -> dict[str, Any]:
+    return {names.get(name, name): value for name, value in body.items()}
+
 
 _LIMITS = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
 _NEEDED = ("reportingInstance", "action", "reason")
