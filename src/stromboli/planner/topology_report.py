@@ -88,7 +88,7 @@ class _Look:
     def __init__(self, snapshot: Snapshot, pods: Iterable[kube.Pod], tree: HyperNodeTree, *, is_sharded: bool) -> None:
         self._snapshot = snapshot
         self._tree = tree
-        layout, amounts, size = snapshot.layout, snapshot.books, snapshot.layout.resources
+        layout, amounts, size = snapshot.layout, snapshot.amounts, snapshot.layout.resources
         excluded_nodes = ShardMembership.EXCLUDED
         takes_pods = snapshot.nodes.where(
             lambda node: node.ready and not node.unschedulable and node.belonging is not excluded_nodes

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from stromboli.binding.recovery import left_behind
 from stromboli.core.config.bind_options import DIRECT
 from stromboli.core.config.plugin import PluginFailure
-from stromboli.core.model.ledger.ledger import LedgerInconsistency
+from stromboli.core.model.ledger.entry import LedgerInconsistency
 from stromboli.scheduler.cycle import CycleResult
 from stromboli.scheduler.wiring import Components
 

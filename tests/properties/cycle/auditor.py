@@ -33,7 +33,7 @@ class Auditor:
     def audit(self, session: Session) -> None:
         """Every book must be what counting says."""
         self._check_columns(session)
-        assert session.ledger.books.tolist() == self._expected_books(session)
+        assert session.ledger.amounts.tolist() == self._expected_books(session)
         assert self._tallies(session) == self._expected_tallies(session)
         for key, job in session.jobs.items():
             self._check_job(session, key, job)
@@ -64,7 +64,7 @@ class Auditor:
     # -- nodes ----------------------------------------------------------------------------------------------------
 
     def _expected_books(self, session: Session) -> list[list[int]]:
-        books = self._before.books.tolist()
+        books = self._before.amounts.tolist()
         for task, (then, row_then), (now, row_now) in self.moved(session):
             for fact, amount in _effect(self._layout, task, then, evicted=False):
                 books[fact][row_then] -= amount
@@ -90,7 +90,7 @@ class Auditor:
         """Where a session placed something, nothing is promised that is not there: now for tasks that start, and for
         held rooms once what is being released is gone.
         """
-        books, layout = session.ledger.books.tolist(), self._layout
+        books, layout = session.ledger.amounts.tolist(), self._layout
         for task, _, (status, row) in self.moved(session):
             for dimension, _ in task.task_class.request if status in HELD else ():
                 idle = books[layout.idle + dimension][row]

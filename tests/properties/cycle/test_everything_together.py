@@ -210,7 +210,7 @@ def test_the_books_add_up_and_it_comes_to_rest(manifests: list[Manifest], conf: 
 
 def check_decisions(before: Auditor, session: Session) -> None:
     assert not [warning for warning in session.warnings if "failed" in warning or "judged" in warning]
-    if not session.eviction_notes and not session.ledger.held.any():
+    if not session.eviction_notes and not session.ledger.nominated.any():
         before.audit(session)
     rows = session.ledger.all_rows
     assert all((rows.future_idle(dimension) >= 0).all() for dimension in range(rows.resources))
@@ -224,7 +224,7 @@ def check_cluster(world: PlannedCluster) -> None:
     """What pods have, counted by hand."""
     assert audit(world._cluster) == []
     snapshot = world.snapshot()
-    assert (snapshot.books[snapshot.layout.idle :][: snapshot.layout.resources] >= 0).all()
+    assert (snapshot.amounts[snapshot.layout.idle :][: snapshot.layout.resources] >= 0).all()
     memory, cpus = Counter[str](), defaultdict[str, int](int)
     check_gpus(world)
     for each in world._cluster.pods():

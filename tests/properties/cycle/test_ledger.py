@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from stromboli.core.config.plugin import Event, Plugin
-from stromboli.core.model.ledger.ledger import LedgerInconsistency
+from stromboli.core.model.ledger.entry import LedgerInconsistency
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import SavedStatement, Statement
@@ -77,7 +77,7 @@ class Books(RuleBasedStateMachine):
 
     def room(self, task: Task, row: int, *, later: bool, taken: int = 0) -> bool:
         """Whether a node has room for a task beside `taken` of its like, and leaves every held room in peace."""
-        books, layout = self.ledger.books, self.ledger.layout
+        books, layout = self.ledger.amounts, self.ledger.layout
         for dimension, amount in task.task_class.request:
             idle = books[layout.idle + dimension, row] - taken * amount
             future = idle + books[layout.releasing + dimension, row] - books[layout.pipelined + dimension, row]

@@ -177,7 +177,7 @@ def test_sums_follow_what_a_cycle_does(world: list[Manifest], seed: int) -> None
     room, search = session.domain_capacity, session.search
 
     def check(task: Task) -> None:
-        assert sums.now().tolist() == tree.sums(ledger.books[0]).tolist()
+        assert sums.now().tolist() == tree.sums(ledger.amounts[0]).tolist()
         assert later.now().tolist() == tree.sums(ledger.all_rows.future_idle(0)).tolist()
         counted_anew = DomainCapacity(search, ledger)
         assert room.idle(tree, task.task_class).tolist() == counted_anew.idle(tree, task.task_class).tolist()

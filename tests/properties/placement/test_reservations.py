@@ -127,10 +127,10 @@ def _check_books(run: Simulation) -> None:
         ledger = session.ledger
         layout, size = ledger.layout, ledger.layout.resources
         placed = sum(len(statement) for statement in session.decisions.binds)
-        assert not ledger.held.any()
-        assert not ledger.books[layout.releasing : layout.allocatable].any()
-        whole = ledger.books[:size] + ledger.books[layout.used : layout.used + size]
-        assert (whole == ledger.books[layout.allocatable :]).all()
+        assert not ledger.nominated.any()
+        assert not ledger.amounts[layout.releasing : layout.allocatable].any()
+        whole = ledger.amounts[:size] + ledger.amounts[layout.used : layout.used + size]
+        assert (whole == ledger.amounts[layout.allocatable :]).all()
         assert placed == sum(
             1 for job in session.jobs.values() for task in job.tasks.values() if _is_new(session, task)
         )

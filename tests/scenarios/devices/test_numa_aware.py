@@ -219,7 +219,7 @@ BROKEN = [
     ),
     Case(
         "and its node is there for all others", machine("a", cpuDetail={"x": {}}), crew(1, policy=""), conf=CONF,
-        binds="a", warnings=[broken("spec.cpuDetail.x: is no processor; write numbers below 4096")],
+        binds="a", warnings=[broken("spec.cpuDetail.x: is not a processor; write numbers below 4096")],
     ),
     Case("a topology without a node", topology("a"), machine("b"), crew(1), conf=CONF, binds="b"),
 ]  # fmt: skip

@@ -19,7 +19,7 @@ from stromboli.cli.commands.simulate import simulate as simulate_command
 from stromboli.core.config.action import Action
 from stromboli.core.config.combining import Vote
 from stromboli.core.config.plugin import Event, Plugin
-from stromboli.core.model.ledger.ledger import LedgerInconsistency
+from stromboli.core.model.ledger.entry import LedgerInconsistency
 from stromboli.core.session.session import PluginFailure, Session
 from tests.testing.cases.case import Case, configuration
 from tests.testing.cases.probe_plugins import probe

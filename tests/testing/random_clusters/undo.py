@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from hypothesis import strategies as st
 
-from stromboli.core.model.ledger.ledger import LedgerInconsistency
+from stromboli.core.model.ledger.entry import LedgerInconsistency
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import Statement

@@ -114,7 +114,7 @@ def view_of(cluster: Cluster) -> Snapshot:
         axis=cluster.axis,
         nodes=cluster_state.table,
         layout=cluster_state.layout,
-        books=cluster_state.books,
+        amounts=cluster_state.books,
         terms=cluster.reading.terms,
         tallies=cluster_state.tallies,
         status=status,

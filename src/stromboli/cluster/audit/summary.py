@@ -55,7 +55,7 @@ def _named(snapshot: Snapshot, amounts: Sequence[int]) -> dict[str, int]:
 
 
 def _books(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
-    layout, books = snapshot.layout, snapshot.books
+    layout, books = snapshot.layout, snapshot.amounts
     sections = ("idle", "used", "releasing", "pipelined", "allocatable")
     found: dict[str, dict[str, Any]] = {}
     for column, name in enumerate(snapshot.nodes.names):

@@ -511,7 +511,7 @@ class Cluster:
             axis=self.axis,
             nodes=cluster_state.table,
             layout=cluster_state.layout,
-            books=cluster_state.books.copy(),
+            amounts=cluster_state.books.copy(),
             terms=self.reading.terms,
             tallies=dict(cluster_state.tallies),
             status=status,

@@ -34,7 +34,7 @@ class Snapshot:
     axis: ResourceAxis
     nodes: NodeTable
     layout: AmountLayout
-    books: Block
+    amounts: Block
     terms: TermRegistry
     #: Term number -> pods counted per node. Copied by the ledger when a cycle first changes one.
     tallies: dict[int, NDArray[np.int32]]

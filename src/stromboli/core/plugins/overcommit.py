@@ -30,7 +30,7 @@ class Overcommit(Plugin):
 
     def open(self, session: Session) -> None:
         factor = self.arguments.factor if self.arguments.factor >= 1 else _DEFAULT_FACTOR
-        layout, books = session.ledger.layout, session.ledger.books
+        layout, books = session.ledger.layout, session.ledger.amounts
         used = books[layout.used : layout.used + layout.resources].sum(axis=1).tolist()
         #: What may still be admitted, after the minimum resources of admitted jobs.
         self._idle = [

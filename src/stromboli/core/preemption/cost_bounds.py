@@ -74,7 +74,7 @@ def min_costs(candidates: CandidateColumns, missing: Sequence[Amounts]) -> MinCo
 
 def shortage(ledger: Ledger, request: Request, row: int) -> Request:
     """What the node lacks for the request after everything that is being released is gone."""
-    books, layout = ledger.books, ledger.layout
+    books, layout = ledger.amounts, ledger.layout
     short = []
     for dimension, amount in request:
         idle = books.item(dimension, row) + books.item(layout.releasing + dimension, row)

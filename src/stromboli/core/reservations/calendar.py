@@ -111,8 +111,8 @@ class Calendar:
     def idle_now(self) -> Block:
         """Return what is idle once all releasing pods are gone and all pipelined tasks are placed."""
         ledger, size = self._session.ledger, self._session.ledger.layout.resources
-        books, layout = ledger.books, ledger.layout
-        return books[:size] + books[layout.releasing :][:size] - books[layout.pipelined :][:size]
+        amounts, layout = ledger.amounts, ledger.layout
+        return amounts[:size] + amounts[layout.releasing :][:size] - amounts[layout.pipelined :][:size]
 
     def change(self, start: float, end: float) -> Block:
         """Return the minimum change of free capacity, relative to now, during this period."""

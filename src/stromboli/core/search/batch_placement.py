@@ -63,11 +63,11 @@ def _order_of_taking(table: Vector, wanted: int) -> Index:
 
 def _most_that_fit(view: ClassView, rows: Index) -> int:
     """Return the maximum number of copies that one of the rows can hold by its idle amounts."""
-    books, request = view.ledger.books, view.task_class.request
+    amounts, request = view.ledger.amounts, view.task_class.request
     dimension, amount = request[0]
-    capacity = books[dimension][rows] // amount
+    capacity = amounts[dimension][rows] // amount
     for dimension, amount in request[1:]:
-        np.minimum(capacity, books[dimension][rows] // amount, out=capacity)
+        np.minimum(capacity, amounts[dimension][rows] // amount, out=capacity)
     return int(capacity.max())
 
 

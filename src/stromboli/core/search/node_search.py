@@ -191,7 +191,7 @@ class NodeSearch:
 
     def _kept_from(self, task_class: TaskClass, admitted: Mask) -> Mask:
         """Return the nodes that lack only the capacity nominated for other tasks."""
-        rows, held = self._ledger.all_rows, self._ledger.held
+        rows, held = self._ledger.all_rows, self._ledger.nominated
         lacks, would_do = np.zeros(len(rows), dtype=np.bool_), admitted.copy()
         for dimension, amount in task_class.request:
             free = rows.future_idle(dimension)

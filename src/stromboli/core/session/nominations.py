@@ -67,7 +67,7 @@ class NominatedCapacity:
         session, task_class = self._session, room.task.task_class
         queue = session.queue_of(session.jobs[room.task.job])
         if session.allocatable(queue, task_class, 1) is None and session.search.filter(room.task, room.row):
-            session.ledger.hold(room.task, room.row)
+            session.ledger.nominate(room.task, room.row)
             for plugin in session.program.plugins.values():
                 plugin.on_reserve(room.task, session.nodes.names[room.row])
             self._held.setdefault(room.task.job, []).append(room)
@@ -75,7 +75,7 @@ class NominatedCapacity:
     def _let_go(self, key: str) -> list[Nomination]:
         rooms = self._held.pop(key, [])
         for room in rooms:
-            self._session.ledger.let_go(room.task, room.row)
+            self._session.ledger.release_nomination(room.task, room.row)
             for plugin in self._session.program.plugins.values():
                 plugin.on_release(room.task, self._session.nodes.names[room.row])
         return rooms

@@ -18,7 +18,8 @@ from stromboli.core.model.jobs.carryover import CycleCarryover
 from stromboli.core.model.jobs.eviction_history import PastEviction
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.jobs.reservation import Reservation
-from stromboli.core.model.ledger.ledger import Ledger, LedgerEntry, LedgerInconsistency
+from stromboli.core.model.ledger.entry import LedgerEntry, LedgerInconsistency
+from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.nodes.table import Node
 from stromboli.core.model.queues.queue import Queue
 from stromboli.core.model.reasons import Code, Reason
@@ -101,7 +102,7 @@ class Session(questions.Questions):
         self._on_allocate = program.flat["on_allocate"]
         self._on_deallocate = program.flat["on_deallocate"]
         self._bind_context = program.flat["bind_context"]
-        self.total: Amounts = snapshot.books[self.ledger.layout.allocatable :].sum(axis=1).tolist()
+        self.total: Amounts = snapshot.amounts[self.ledger.layout.allocatable :].sum(axis=1).tolist()
         self.total_guarantee = self._sum_over_queues(queue.guarantee for queue in self.queues.values())
         self.total_deserved = self._sum_over_queues(queue.deserved for queue in self.queues.values())
         #: Message about gangs below their minimum, by job key; empty for gangs that have recovered.

@@ -12,7 +12,7 @@ from enum import Enum
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from stromboli.core.model.ledger.ledger import LedgerEntry, LedgerInconsistency
+from stromboli.core.model.ledger.entry import LedgerEntry, LedgerInconsistency
 from stromboli.core.model.tasks.task import Task, TaskStatus
 
 if TYPE_CHECKING:

@@ -72,11 +72,11 @@ class _Copies:
 
     def __init__(self, ledger: Ledger, task_class: TaskClass, admitted: Mask, at_best: bool) -> None:
         """With `at_best`, use the larger of idle and future idle amounts; otherwise the smaller."""
-        books, layout = ledger.books, ledger.layout
+        amounts, layout = ledger.amounts, ledger.layout
         self._admitted = admitted
         self._at_best = at_best
         self._asked = [
-            (amount, books[d], books[layout.releasing + d], books[layout.pipelined + d])
+            (amount, amounts[d], amounts[layout.releasing + d], amounts[layout.pipelined + d])
             for d, amount in task_class.request
         ]
         #: Fast access to single entries of the same memory.

@@ -28,10 +28,10 @@ class IdleAmounts:
     """Idle amounts of a resource: now, or once all releasing pods are gone."""
 
     def __init__(self, ledger: Ledger, dimension: int, *, later: bool = False) -> None:
-        books, layout = ledger.books, ledger.layout
-        self._facts = [books[dimension]]
+        amounts, layout = ledger.amounts, ledger.layout
+        self._facts = [amounts[dimension]]
         if later:
-            self._facts += [books[layout.releasing + dimension], books[layout.pipelined + dimension]]
+            self._facts += [amounts[layout.releasing + dimension], amounts[layout.pipelined + dimension]]
         #: Fast access to single entries of the same memory.
         self._entries: list[Any] = [memoryview(fact) for fact in self._facts]
 

@@ -57,7 +57,7 @@ def decoded(*manifests: Any) -> list[TopLevel]:
 def used(cluster: Cluster) -> str:
     """Used CPUs by node: `a4 b0`."""
     snapshot = cluster.snapshot()
-    rows = snapshot.books[snapshot.layout.used + CPU]
+    rows = snapshot.amounts[snapshot.layout.used + CPU]
     return " ".join(f"{name}{rows[place] // 1000}" for name, place in sorted(snapshot.nodes.index.items()))
 
 

@@ -39,7 +39,7 @@ def row_worlds(draw: st.DrawFn) -> World:
 
 
 def copies_that_fit(world: World, each: Kind, row: int) -> int:
-    books = world.ledger.books
+    books = world.ledger.amounts
     return max(0, min(int(books[d, row]) // amount for d, amount in world.classes[each].request))
 
 

@@ -120,7 +120,7 @@ def test_scores_stay_within_their_weight(world: World, chosen: dict[str, Any]) -
 def test_whoever_is_admitted_leaves_what_belongs_to_idle_devices(world: World, cpu: float, memory: float) -> None:
     rates = {f"{GPU}.cpu": cpu, f"{GPU}.memory": memory}
     [rule] = opened(world, proportional={"enable": True, "resources": GPU, "resourceProportion": rates}).node_filters()
-    books, layout = world.ledger.books, world.ledger.layout
+    books, layout = world.ledger.amounts, world.ledger.layout
     gpu = world.axis.dimension(GPU)
     for each in world.kinds:
         task_class = world.classes[each]

@@ -10,7 +10,7 @@ from stromboli.core.actions.allocate.reservations import ReservationPlacer, rese
 from stromboli.core.config.action import Action
 from stromboli.core.config.arguments import PredicateCacheArguments
 from stromboli.core.model.jobs.job import Job
-from stromboli.core.model.ledger.ledger import LedgerInconsistency
+from stromboli.core.model.ledger.entry import LedgerInconsistency
 from stromboli.core.model.queues.queue import Queue
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.session.job_order import JobOrder

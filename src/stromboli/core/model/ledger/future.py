@@ -25,7 +25,7 @@ def projected(
     block must be undone inside it.
     """
     layout, freed = ledger.layout, ledger.freed
-    changing = ledger.books[: layout.changing]
+    changing = ledger.amounts[: layout.changing]
     saved = changing.copy()
     columns: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []
     sums = [(queue.allocated, queue.allocated[:]) for queue in ledger.queues.values()]
@@ -40,7 +40,7 @@ def projected(
         _give_back(ledger, name, amounts)
     changing[: len(idle)] = idle
     changing[layout.releasing :] = 0
-    ledger.start_over()
+    ledger.invalidate()
     try:
         yield
     finally:
@@ -49,12 +49,12 @@ def projected(
             column[:] = before
         for allocated, earlier in sums:
             allocated[:] = earlier
-        ledger.start_over()
+        ledger.invalidate()
         ledger.freed = freed
 
 
 def _give_back(ledger: Ledger, name: str, amounts: Amounts) -> None:
-    books = ledger.queues.get(name)
-    for queue in books.chain if books else ():
+    usage = ledger.queues.get(name)
+    for queue in usage.chain if usage else ():
         for dimension, amount in enumerate(amounts):
             queue.allocated[dimension] -= amount

@@ -88,12 +88,12 @@ class Rows:
     """
 
     __slots__ = (
-        "_block", "_books", "_capacities", "_fractions", "_layout", "_whole", "certain", "index", "later", "nodes",
+        "_amounts", "_block", "_capacities", "_fractions", "_layout", "_whole", "certain", "index", "later", "nodes",
     )  # fmt: skip
 
     def __init__(
         self,
-        books: Block,
+        amounts: Block,
         layout: AmountLayout,
         nodes: NodeTable,
         index: Index | None = None,
@@ -103,8 +103,8 @@ class Rows:
         certain: bool = False,
         later: bool = False,
     ) -> None:
-        self._books = books
-        self._block = books if block is None else block
+        self._amounts = amounts
+        self._block = amounts if block is None else block
         self._layout = layout
         #: The rows of all nodes, if these are a subset.
         self._whole = whole
@@ -145,7 +145,7 @@ class Rows:
         return self._layout.ports
 
     def _look_up(self, row: int) -> Amount:
-        return self._books[row] if self.index is None else self._books[row][self.index]
+        return self._amounts[row] if self.index is None else self._amounts[row][self.index]
 
     def allocatable(self, dimension: int) -> Amount:
         return self._look_up(self._layout.allocatable + dimension)

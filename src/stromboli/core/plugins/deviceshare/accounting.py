@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from stromboli.core.config.plugin import Event
 from stromboli.core.model.devices.shared_devices import DeviceUser, DeviceUsers
-from stromboli.core.model.ledger.ledger import LedgerInconsistency
+from stromboli.core.model.ledger.entry import LedgerInconsistency
 from stromboli.core.model.nodes.table import Node, NodeTable
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.model.tasks.task_class import TaskClass
@@ -204,7 +204,7 @@ class _Offers:
 
     def __init__(self, session: Session) -> None:
         ledger = session.ledger
-        self._books, self._start = ledger.books, ledger.layout.allocatable
+        self._books, self._start = ledger.amounts, ledger.layout.allocatable
         self._axis = session.axis
         self._size = session.snapshot.size
         self.row = 0

@@ -182,7 +182,7 @@ class SharedGpuState:
         return able
 
     def _left(self, dimension: int, row: int, *, later: bool) -> int:
-        state, layout = self._ledger.books, self._ledger.layout
+        state, layout = self._ledger.amounts, self._ledger.layout
         left = state.item(dimension, row)
         if later:
             left += state.item(layout.releasing + dimension, row) - state.item(layout.pipelined + dimension, row)

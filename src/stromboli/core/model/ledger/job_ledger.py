@@ -1,0 +1,92 @@
+"""Counters of jobs, sub-jobs and roles, and sums of queues with their ancestors, as a cycle changes them."""
+
+from collections.abc import Iterable, Sequence
+
+from stromboli.core.model.jobs.job import PENDING_BEST_EFFORT, Counts, Job
+from stromboli.core.model.queues.queue import QueueUsage
+from stromboli.core.model.resources.resources import Amounts, Request, add_request
+from stromboli.core.model.tasks.task import Task, TaskStatus
+from stromboli.core.model.tasks.task_class import TaskClass
+
+_ALLOCATED, _BINDING = TaskStatus.ALLOCATED.value, TaskStatus.BINDING.value
+
+
+class JobLedger:
+    """Copies the counters of a job when the cycle first changes them; waiting jobs are copied by the snapshot."""
+
+    def __init__(self, jobs: dict[str, Job], queues: dict[str, QueueUsage], waiting: Iterable[str]) -> None:
+        self.jobs = jobs
+        self.queues = queues
+        self._own = set(waiting)
+
+    def own(self, key: str) -> Job:
+        """Return the job with counters owned by this cycle."""
+        if key not in self._own:
+            self._own.add(key)
+            self.jobs[key] = self.jobs[key].copy()
+        return self.jobs[key]
+
+    def move(
+        self, job: Job, tasks: Sequence[Task], before: TaskStatus, after: TaskStatus
+    ) -> list[tuple[Counts, Counts]]:
+        """Move tasks of one class between statuses in every counter; return the counters with their previous values."""
+        number, first = len(tasks), tasks[0]
+        saved = []
+        leaving, code, best_effort = before.value, after.value, first.task_class.best_effort
+        for counts in _counts_of(job, first):
+            saved.append((counts, counts[:]))
+            counts[leaving] -= number
+            counts[code] += number
+            if best_effort:
+                counts[PENDING_BEST_EFFORT] += number * ((code == 0) - (leaving == 0))
+        return saved
+
+    def bind(self, tasks: Sequence[Task]) -> None:
+        """Count allocated tasks of one job and class as binding."""
+        for counts in _counts_of(self.own(tasks[0].job), tasks[0]):
+            counts[_ALLOCATED] -= len(tasks)
+            counts[_BINDING] += len(tasks)
+
+    def add(self, job: Job, task_class: TaskClass, copies: int) -> list[tuple[Amounts, Amounts]]:
+        """Add the requests of tasks to their job and to their queue with its ancestors; return the previous sums.
+
+        Pipelined tasks count as allocated.
+        """
+        usage = self.queues.get(job.spec.queue)
+        sums = [job.allocated]
+        if usage is not None:
+            sums += [queue.allocated for queue in usage.chain]
+        saved, request = [], task_class.request
+        for amounts in sums:
+            saved.append((amounts, amounts[:]))
+            for dimension, amount in request:
+                amounts[dimension] += amount * copies
+        return saved
+
+    def enqueue(self, job: Job, minimum: Request) -> None:
+        """Admit a job: add its minimum to the inqueue amounts of its queue and every ancestor."""
+        job.phase = "Inqueue"
+        usage = self.queues.get(job.queue)
+        for queue in usage.chain if usage else ():
+            add_request(queue.inqueue, minimum)
+
+    def fingerprint(self) -> list[bytes]:
+        """Return all counters and sums, to prove that an undo restored them."""
+        parts = []
+        for key in sorted(self.jobs):
+            job = self.jobs[key]
+            sub_jobs = {name: sub_job.counts for name, sub_job in sorted(job.sub_jobs.items())}
+            parts.append(repr((key, job.phase, job.counts, job.role_counts, job.allocated, sub_jobs)).encode())
+        for name in sorted(self.queues):
+            usage = self.queues[name]
+            parts.append(repr((name, usage.allocated, usage.request, usage.inqueue, usage.elastic)).encode())
+        return parts
+
+
+def _counts_of(job: Job, task: Task) -> list[Counts]:
+    every = [job.counts]
+    if job.role_counts:
+        every.append(job.role_counts[task.role])
+    if task.sub_job:
+        every.append(job.sub_jobs[task.sub_job].counts)
+    return every
