@@ -50,7 +50,8 @@ from stromboli.core.model.jobs.job import (
     role_ready,
     valid_in,
 )
-from stromboli.core.model.ledger.ledger import Ledger, LedgerInconsistency
+from stromboli.core.model.ledger.entry import LedgerInconsistency
+from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.nodes.amounts import Amount, Rows
 from stromboli.core.model.nodes.table import Index, Mask, Node, NodeTable, Taint
 from stromboli.core.model.nodes.taints import first_untolerated, tolerates

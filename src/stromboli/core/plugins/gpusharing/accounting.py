@@ -32,7 +32,7 @@ from stromboli.core.model.devices.shared_devices import (
     SharedDeviceRequest,
     SharedDeviceRequests,
 )
-from stromboli.core.model.ledger.ledger import LedgerInconsistency
+from stromboli.core.model.ledger.entry import LedgerInconsistency
 from stromboli.core.model.nodes.table import Mask, NodeTable
 from stromboli.core.model.resources.resources import PODS
 from stromboli.core.model.tasks.task import Task, TaskStatus
