@@ -1,4 +1,4 @@
-"""A cluster for every story, on the server that they share (see tests/conftest.py)."""
+"""A cluster for every test, on the server that they share (see tests/conftest.py)."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ async def running_cluster(
         await install_crds(ours)
         await admit(plane, ours)
         runs = Scheduler(scheduler, policy, SchedulerOptions(period=0.1, heal=2.0))
-        namespace = f"story-{next(_NUMBERS)}"
+        namespace = f"test-{next(_NUMBERS)}"
         await ours.create(NAMESPACES, {"metadata": {"name": namespace}})
         stack.push_async_callback(_empty, ours, namespace)
         await stack.enter_async_context(

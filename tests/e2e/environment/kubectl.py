@@ -10,7 +10,7 @@ from pathlib import Path
 from testbed.plane import ControlPlane
 
 _BINARY = Path(sysconfig.get_path("scripts")) / "kubectl"
-_PATIENCE = 60.0
+_TIMEOUT = 60.0
 
 
 async def kubectl(plane: ControlPlane, *words: str, stdin: str = "") -> str:
@@ -24,7 +24,7 @@ async def kubectl(plane: ControlPlane, *words: str, stdin: str = "") -> str:
     running = await asyncio.create_subprocess_exec(
         _BINARY, *words, stdin=pipe, stdout=pipe, stderr=pipe, env=environment
     )
-    async with asyncio.timeout(_PATIENCE):
+    async with asyncio.timeout(_TIMEOUT):
         said, complaints = await running.communicate(stdin.encode())
     assert running.returncode == 0, f"kubectl {' '.join(words)}: {complaints.decode()}"
     return said.decode()

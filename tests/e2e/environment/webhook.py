@@ -16,7 +16,7 @@ from testbed.plane import ACCOUNTS, ControlPlane
 from tests.integration.processes.conftest import DEADLINE, KUBECTL, STROMBOLI, Command
 
 Document = dict[str, Any]
-CONFIGURATION = "stromboli-story"
+CONFIGURATION = "stromboli-test"
 
 
 class Webhook:
@@ -92,7 +92,7 @@ class Webhook:
         )  # fmt: skip
         assert self.kubectl("apply", "-f", "-", stdin=text).returncode == 0
         probe = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "probe"}}
-        probe["spec"] = {"parent": "nobody"}
+        probe["spec"] = {"parent": "missing"}
         self.wait(lambda: "denied the request" in self.error_of(probe), "the server calls the webhook")
 
     def unregister(self) -> None:

@@ -45,7 +45,7 @@ class Server:
         """Create a pod that no scheduler is responsible for."""
         pod = {
             "metadata": {"name": name, "labels": {"app": label}, "annotations": {"example.com/before": "yes"}},
-            "spec": {"schedulerName": "nobody", "containers": [{"name": "main", "image": "example/main"}], **spec},
+            "spec": {"schedulerName": "none", "containers": [{"name": "main", "image": "example/main"}], **spec},
         }
         await self.client.create(PODS, pod, namespace=self.namespace)
         return await self.pod(name)
@@ -270,7 +270,7 @@ async def test_an_event_about_an_object_is_shown_by_describe(kind: str, server: 
 
 def event(namespace: str, version: str, kind: str, uid: str) -> Document:
     return {
-        "metadata": {"generateName": "told-"},
+        "metadata": {"generateName": "pending-"},
         "eventTime": timestamps.now(),
         "reportingController": "stromboli",
         "reportingInstance": "stromboli-0",

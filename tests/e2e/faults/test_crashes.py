@@ -34,7 +34,7 @@ class Death:
 
     @property
     def scenario(self) -> str:
-        return list(STORIES)[self.seed % len(STORIES)]
+        return list(SCENARIOS)[self.seed % len(SCENARIOS)]
 
     @property
     def position(self) -> int:
@@ -112,7 +112,7 @@ async def capacity_is_lost(ground: Ground, death: Death) -> None:
     """A foreign pod takes capacity of an unbound member: the bound members are evicted, unless all were bound."""
     await ground.create_nodes(20, 10)
     await killed(ground, death)
-    free = next((node for node, room in (await ground.free()).items() if room), None)
+    free = next((node for node, cpus in (await ground.free()).items() if cpus), None)
     if free is not None:
         await ground.occupy({free: 1})
     ground.start()
@@ -121,17 +121,17 @@ async def capacity_is_lost(ground: Ground, death: Death) -> None:
     await ground.until_bound("gang", 0 if free else SIZE)
 
 
-STORIES = {
+SCENARIOS = {
     "restarted": restarted,
     "taken-over": taken_over,
     "elastic": elastic,
     "others-wait": others_wait,
-    "room-is-lost": capacity_is_lost,
+    "capacity-is-lost": capacity_is_lost,
 }
 
 
 @pytest.mark.parametrize("death", [Death(seed) for seed in range(RUNS)], ids=str)
 async def test_a_scheduler_dies_between_two_writes(death: Death, plane: ControlPlane, tmp_path: Path) -> None:
     async with ground(plane, tmp_path) as place:
-        await STORIES[death.scenario](place, death)
+        await SCENARIOS[death.scenario](place, death)
         assert await place.faults() == [], f"{death}\n{place.logs}"

@@ -1,6 +1,6 @@
-"""The catalogue of faults, row by row, between a scheduler and a server: what goes wrong, and what comes of it.
+"""The fault catalogue, row by row, between a scheduler and a server: the fault and its outcome.
 
-Every row has a story here, or a reason why a proxy cannot tell it and where it is told instead.
+Every row has a case here, or a reason why a proxy cannot cover it and the place of its test.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from testbed.proxy_faults import (
 from tests.e2e.environment.faulty_cluster import PODS_WATCH, STREAMED_LISTS, FaultyCluster, disturbed
 from tests.testing.priority_classes import until_usable
 
-Story = Callable[[FaultyCluster], Awaitable[None]]
+FaultCase = Callable[[FaultyCluster], Awaitable[None]]
 
 GROUP_WRITES = Match("PATCH", "/podgroups/")
 POD_LISTS = Match("GET", r"^/api/v1/pods\?(?!.*watch=true)")
@@ -53,7 +53,7 @@ NOT_STREAMED = Answer(400, "BadRequest", "sendInitialEvents is forbidden")
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever failed is tried again soon: the pauses of production are too long for a story."""
+    """Retry failures quickly: production delays are too long for a test."""
     monkeypatch.setattr(bind_tracker, "MIN_REST", 0.05)
     monkeypatch.setattr(bind_tracker, "MAX_REST", 0.2)
     monkeypatch.setattr(reflector, "RETRY", RetryPolicy(min_delay=0.02, max_delay=0.1))
@@ -62,10 +62,10 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 # -- 5.1 answers --------------------------------------------------------------------------------------------------
 
 
-def binds_are(action: Action, times: int, *, least: int = 1, **limits: Any) -> Story:
-    """A gang is bound whole although this happens to its bindings."""
+def binds_are(action: Action, times: int, *, least: int = 1, **limits: Any) -> FaultCase:
+    """A gang is bound completely although its bindings meet this fault."""
 
-    async def story(world: FaultyCluster) -> None:
+    async def case(world: FaultyCluster) -> None:
         await world.create_nodes(1, 4)
         fault = world.fault(BINDINGS, action, times=times)
         await world.create_gang("gang", 3)
@@ -74,7 +74,7 @@ def binds_are(action: Action, times: int, *, least: int = 1, **limits: Any) -> S
         await world.check()
         assert fault.fired >= least
 
-    return story
+    return case
 
 
 async def already_bound_by_us(world: FaultyCluster) -> None:
@@ -82,8 +82,8 @@ async def already_bound_by_us(world: FaultyCluster) -> None:
     assert sum(call.status == 409 for call in world.proxy.seen(BINDINGS)) >= 2, "the repetition is refused, and no loss"
 
 
-async def bound_by_somebody_else(world: FaultyCluster) -> None:
-    """The truth counts: our room is free again, and theirs is taken."""
+async def bound_by_another_scheduler(world: FaultyCluster) -> None:
+    """The server's state wins: the capacity of the assumed placement is released, and the real one is counted."""
     await world.create_nodes(2, 2)
     gate = world.gate()
     await world.create_gang("gang", 1)
@@ -102,7 +102,7 @@ async def bound_by_somebody_else(world: FaultyCluster) -> None:
 
 
 async def replaced_while_it_was_bound(world: FaultyCluster) -> None:
-    """A pod of the same name is another pod, and is scheduled as what it is: new."""
+    """A pod of the same name is another pod, and is scheduled as a new one."""
     await world.create_nodes(1, 4)
     gate = world.gate()
     await world.create_gang("gang", 1)
@@ -119,7 +119,7 @@ async def replaced_while_it_was_bound(world: FaultyCluster) -> None:
 
 
 async def deleted_while_it_was_bound(world: FaultyCluster) -> None:
-    """Somebody holds it back with a finalizer: the server refuses the bind, and it is not tried again."""
+    """A finalizer delays the deletion: the server rejects the binding, and it is not retried."""
     await world.create_nodes(1, 4)
     gate = world.gate()
     await world.create_gang("gang", 1)
@@ -138,8 +138,8 @@ async def deleted_while_it_was_bound(world: FaultyCluster) -> None:
     await world.client.patch(PODS, pod.metadata.name, lets_go, namespace=world.name)
 
 
-async def somebody_else_wrote_the_status(world: FaultyCluster) -> None:
-    """What they wrote stays, and ours is added to it."""
+async def another_client_wrote_the_status(world: FaultyCluster) -> None:
+    """The foreign write is kept, and the scheduler's conditions are added."""
     await world.create_nodes(1, 4)
     gate = world.gate(GROUP_WRITES)
     await world.create_gang("gang", 5)
@@ -172,7 +172,7 @@ async def history_is_forgotten(world: FaultyCluster) -> None:
 
 
 async def a_status_is_refused_for_good(world: FaultyCluster) -> None:
-    """It is no storm, and holds nobody up."""
+    """The write is not retried in a tight loop, and does not delay others."""
     await world.create_nodes(1, 4)
     fault = world.fault(GROUP_WRITES, Answer(422, "Invalid"), times=None)
     await world.create_gang("refused", 5)
@@ -188,7 +188,7 @@ async def a_status_is_refused_for_good(world: FaultyCluster) -> None:
 
 
 async def a_member_is_refused_for_good(world: FaultyCluster) -> None:
-    """It is tried again before the others are bound, in vain: the others do not stay without it."""
+    """It is retried before the others are bound, without success: the others do not stay bound without it."""
     await world.create_nodes(1, 4)
     others = world.gate(Match("POST", "/pods/gang-00[01]/binding"), times=2)
     third = Match("POST", "/pods/gang-002/binding")
@@ -207,7 +207,7 @@ async def a_member_is_refused_for_good(world: FaultyCluster) -> None:
 
 
 async def gone_when_it_is_bound(world: FaultyCluster) -> None:
-    """Its room is for the next."""
+    """Its capacity is available to the next pod."""
     await world.create_nodes(1, 1)
     gate = world.gate()
     await world.create_gang("gang", 1)
@@ -221,12 +221,12 @@ async def gone_when_it_is_bound(world: FaultyCluster) -> None:
 
 
 async def a_kind_is_not_served(world: FaultyCluster) -> None:
-    """It is not ready, and keeps asking."""
+    """The scheduler is not ready, and retries."""
     await world.create_nodes(1, 4)
     groups = Match("GET", "scheduling.volcano.sh/v1beta1/podgroups")
     world.fault(groups, Answer(404, "NotFound"), times=None)
     await world.begin()
-    await world.until(lambda: "podgroups" in (world.scheduler.watches.problem() or ""), "it says what is missing")
+    await world.until(lambda: "podgroups" in (world.scheduler.watches.problem() or ""), "the missing kind is reported")
     await world.create_gang("gang", 1)
     await world.iterate()
     assert (world.scheduler.cycles.number, await world.bound()) == (0, 0)
@@ -236,7 +236,7 @@ async def a_kind_is_not_served(world: FaultyCluster) -> None:
 
 
 async def looking_is_denied(world: FaultyCluster, status: int) -> None:
-    """It decides nothing, says so, asks again ever more rarely, and goes on when it may."""
+    """The scheduler makes no decision, reports why, retries with growing delays, and continues when it is allowed."""
     await world.create_nodes(1, 4)
     await world.create_gang("before", 1)
     await world.begin()
@@ -249,7 +249,7 @@ async def looking_is_denied(world: FaultyCluster, status: int) -> None:
     await world.create_gang("after", 1)
     await world.iterate()
     assert world.scheduler.cycles.number == number
-    assert fault.fired < 200, "it does not storm the server"
+    assert fault.fired < 200, "retries do not overload the server"
     world.proxy.faults.clear()
     await world.until_bound("after", 1)
     await world.check()
@@ -257,7 +257,7 @@ async def looking_is_denied(world: FaultyCluster, status: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """Whoever shows this token is not known."""
+    """Reject requests with this token."""
 
     token: str
 
@@ -268,7 +268,7 @@ class Refuse:
 
 
 async def a_token_is_replaced(world: FaultyCluster) -> None:
-    """The old one is not good any more: the file is read again, and nothing is missed."""
+    """The old token expires: the file is read again, and no event is lost."""
     headers = await load_kubeconfig(str(world.plane.kubeconfig_of("scheduler"))).credentials.headers()
     good = headers.get("Authorization", "Bearer any").removeprefix("Bearer ")
     path = world.folder / "token"
@@ -284,30 +284,30 @@ async def a_token_is_replaced(world: FaultyCluster) -> None:
 
 
 async def a_process_is_not_let_in(world: FaultyCluster) -> None:
-    """It lives, says that it is not ready and why, and goes on when it is let in."""
+    """The process is alive, reports that it is not ready and why, and continues when it is authenticated."""
     await world.create_nodes(1, 4)
     world.fault(Match(), Answer(401, "Unauthorized", "who are you?"), times=None)
     process = world.start("--healthz-address=127.0.0.1:0")
-    await world.until(lambda: "/readyz" in process.output, "it says where its health can be asked for")
+    await world.until(lambda: "/readyz" in process.output, "the address of the health endpoints is logged")
     (url,) = re.findall(r"http://\S+/readyz", process.output)
-    await world.until_requested(lambda: says(url, 500, "who are you?"), lambda: f"not ready: {process.output}")
-    assert await says(url.replace("readyz", "livez"), 200, "ok")
+    await world.until_requested(lambda: responds(url, 500, "who are you?"), lambda: f"not ready: {process.output}")
+    assert await responds(url.replace("readyz", "livez"), 200, "ok")
     await world.create_gang("gang", 1)
     world.proxy.faults.clear()
     await world.until_bound("gang", 1)
-    await world.until_requested(lambda: says(url, 200, "ok"), lambda: f"ready: {process.output}")
+    await world.until_requested(lambda: responds(url, 200, "ok"), lambda: f"ready: {process.output}")
     assert not process.has_ended
 
 
-async def says(url: str, status: int, words: str) -> bool:
+async def responds(url: str, status: int, words: str) -> bool:
     async with aiohttp.ClientSession() as session, session.get(url) as answer:
         return answer.status == status and words in await answer.text()
 
 
-def budgets(*names: str, words: str) -> Story:
-    """The members of a gang that cannot be completed are protected: they stay until they are not."""
+def budgets(*names: str, words: str) -> FaultCase:
+    """Members of a gang that cannot be completed are protected by budgets: they stay until the budgets allow it."""
 
-    async def story(world: FaultyCluster) -> None:
+    async def case(world: FaultyCluster) -> None:
         path = BUDGETS_PATH.format(world.name)
         for name in names:
             spec = {"minAvailable": 3, "selector": {"matchLabels": {"app": "gang"}}}
@@ -334,11 +334,11 @@ def budgets(*names: str, words: str) -> Story:
         await world.until_bound("gang", 0)
         await world.check()
 
-    return story
+    return case
 
 
 async def never_complete(world: FaultyCluster) -> None:
-    """Two of three are bound, and the third never will be: the two have to go."""
+    """Two of three are bound, and the third cannot be: the two are evicted."""
     await world.create_nodes(1, 4)
     world.fault(Match("POST", "/pods/gang-002/binding"), Answer(422, "Invalid", "never"), times=None)
     await world.create_gang("gang", 3)
@@ -349,8 +349,8 @@ async def never_complete(world: FaultyCluster) -> None:
     await world.until_event("2 of 3 pods were bound")
 
 
-def evictions_are(action: Action, times: int) -> Story:
-    async def story(world: FaultyCluster) -> None:
+def evictions_are(action: Action, times: int) -> FaultCase:
+    async def case(world: FaultyCluster) -> None:
         fault = world.fault(EVICTIONS, action, times=times)
         await never_complete(world)
         await world.until_bound("gang", 0)
@@ -358,13 +358,13 @@ def evictions_are(action: Action, times: int) -> Story:
         await world.check()
         assert fault.fired
 
-    return story
+    return case
 
 
-def lists_are(action: Action) -> Story:
-    """They are asked for again, and what came instead fills no memory."""
+def lists_are(action: Action) -> FaultCase:
+    """Lists are requested again, and the wrong responses fill no memory."""
 
-    async def story(world: FaultyCluster) -> None:
+    async def case(world: FaultyCluster) -> None:
         await world.create_nodes(1, 4)
         world.fault(STREAMED_LISTS, NOT_STREAMED, times=None)
         fault = world.fault(Match("GET", r"\?(?!.*watch=true)"), action, times=10)
@@ -375,11 +375,11 @@ def lists_are(action: Action) -> Story:
         await world.until_bound("gang", 1)
         await world.check()
 
-    return story
+    return case
 
 
 async def the_past_is_read_back(world: FaultyCluster) -> None:
-    """The answer to a bind is lost, and reading shows the pod as it was before: its room stays taken all the same."""
+    """The response to a binding is lost, and a read returns the old pod: its capacity stays taken."""
     await world.create_nodes(1, 1)
     await world.create_gang("gang", 1)
     replay = Replay()
@@ -397,7 +397,7 @@ async def the_past_is_read_back(world: FaultyCluster) -> None:
 
 
 async def the_server_is_slow(world: FaultyCluster) -> None:
-    """It is asked many things at a time: a gang takes about as long as one of its members."""
+    """Requests run concurrently: a gang takes about as long as one of its members."""
     await world.create_nodes(4, 4)
     world.fault(BINDINGS, Delay(1.0), times=None)
     await world.create_gang("gang", 16)
@@ -409,7 +409,7 @@ async def the_server_is_slow(world: FaultyCluster) -> None:
 
 
 async def the_server_is_away(world: FaultyCluster) -> None:
-    """Nothing is decided on what may be wrong by now, and everything goes on when it is back."""
+    """No decision is made on stale data, and everything continues when the server is back."""
     await world.create_nodes(1, 4)
     await world.create_gang("before", 1)
     await world.begin()
@@ -444,14 +444,14 @@ async def a_watch_falls_silent(world: FaultyCluster) -> None:
 
 
 async def blind(world: FaultyCluster) -> None:
-    """The scheduler hears nothing of pods until the faults are cleared."""
+    """The scheduler receives no events of pods until the faults are cleared."""
     world.fault(PODS_WATCH, Answer(503, "ServiceUnavailable"), times=None)
     world.proxy.cut_streams(PODS_WATCH)
     await world.until_watch_fails()
 
 
 async def see_again(world: FaultyCluster) -> None:
-    """History is gone by then."""
+    """The watch history has expired by then."""
     world.proxy.faults.clear()
     world.fault(PODS_WATCH, Answer(410, "Expired"))
     await world.until_synced()
@@ -475,7 +475,7 @@ async def a_delete_is_missed(world: FaultyCluster) -> None:
 
 
 async def a_list_comes_from_the_past(world: FaultyCluster) -> None:
-    """A server that has fallen behind answers: its list is refused, and nobody loses the node they have."""
+    """A server that has fallen behind responds: its list is rejected, and no pod loses its node."""
     await world.create_nodes(1, 1)
     await world.create_gang("gang", 1)
     world.fault(STREAMED_LISTS, NOT_STREAMED, times=None)
@@ -538,10 +538,10 @@ async def stranger(world: FaultyCluster, node: str) -> None:
     await world.until(lambda: all(map(world.scheduler.cluster.find_pod, uids)), "both strangers are seen")
 
 
-def a_node_is_lost(change: Callable[[FaultyCluster, str], Awaitable[None]]) -> Story:
-    """The only worker is busy with another pod while the node changes: none of the gang is bound."""
+def a_node_is_lost(change: Callable[[FaultyCluster, str], Awaitable[None]]) -> FaultCase:
+    """The only worker is busy with another pod while the node changes: no member of the gang is bound."""
 
-    async def story(world: FaultyCluster) -> None:
+    async def case(world: FaultyCluster) -> None:
         await world.create_nodes(2, 3)
         gate = world.gate()
         await world.create_gang("first", 1)
@@ -564,11 +564,11 @@ def a_node_is_lost(change: Callable[[FaultyCluster, str], Awaitable[None]]) -> S
         await world.until_event("another member of the gang cannot be bound")
         await world.check()
 
-    return story
+    return case
 
 
 async def a_node_shrinks(world: FaultyCluster) -> None:
-    """What runs there stays, nothing new comes, and nothing breaks."""
+    """Running pods stay, no new ones are placed, and nothing breaks."""
     await world.create_nodes(1, 4)
     await world.create_gang("gang", 3)
     await world.begin()
@@ -585,7 +585,7 @@ async def a_node_shrinks(world: FaultyCluster) -> None:
 
 
 async def a_member_is_deleted(world: FaultyCluster) -> None:
-    """The others are enough."""
+    """The remaining members satisfy the minimum."""
     await world.create_nodes(1, 4)
     gate = world.gate()
     await world.create_gang("gang", 3, minimum=2)
@@ -598,10 +598,10 @@ async def a_member_is_deleted(world: FaultyCluster) -> None:
     await world.check()
 
 
-def in_the_middle(change: Callable[[FaultyCluster], Awaitable[None]], *, size: int = 2, bound: int = 2) -> Story:
-    """A gang of which one member is bound when something changes gets what it was promised."""
+def in_the_middle(change: Callable[[FaultyCluster], Awaitable[None]], *, size: int = 2, bound: int = 2) -> FaultCase:
+    """A gang with one bound member when something changes is bound as decided."""
 
-    async def story(world: FaultyCluster) -> None:
+    async def case(world: FaultyCluster) -> None:
         await world.create_nodes(1, 3)
         queue = {"metadata": {"name": world.name}, "spec": {"weight": 1}}
         await world.client.create(QUEUES, queue)
@@ -622,11 +622,11 @@ def in_the_middle(change: Callable[[FaultyCluster], Awaitable[None]], *, size: i
             for resource in (QUEUES, PRIORITY_CLASSES):
                 await remove(world, resource)
 
-    return story
+    return case
 
 
 async def remove(world: FaultyCluster, resource: Any) -> None:
-    """As good as one can: a story may have done it before."""
+    """Delete an object unless the test has deleted it before."""
     listing = await world.client.list(resource)
     if any(entry.metadata.name == world.name for entry in listing.items):
         await world.client.delete(resource, world.name)
@@ -653,14 +653,14 @@ async def delete_priority_class(world: FaultyCluster) -> None:
 
 
 async def a_victim_goes_by_itself(world: FaultyCluster) -> None:
-    """There is nothing to complain about, and nobody else has to go."""
+    """No warning is reported, and no other pod is evicted."""
     gate = world.gate(EVICTIONS, times=2)
     await never_complete(world)
     await world.blocked_at(gate, 2)
     for name in ("gang-000", "gang-001"):
         await world.client.delete(PODS, name, namespace=world.name, grace_period=0)
     gate.open()
-    await world.until(lambda: not world.scheduler.cluster.leaving, "nobody is leaving any more")
+    await world.until(lambda: not world.scheduler.cluster.leaving, "no eviction is in progress")
     await world.iterate()
     assert len(world.proxy.seen(EVICTIONS)) == 2
     world.proxy.faults.clear()
@@ -669,13 +669,13 @@ async def a_victim_goes_by_itself(world: FaultyCluster) -> None:
 
 # -- the table ----------------------------------------------------------------------------------------------------
 
-STORIES: dict[str, Story] = {
+CASES: dict[str, FaultCase] = {
     "A1 bound already, to the same node": already_bound_by_us,
-    "A2 bound by somebody else": bound_by_somebody_else,
+    "A2 bound by another scheduler": bound_by_another_scheduler,
     "A3 refused, because the pod is going": deleted_while_it_was_bound,
     "A3 refused, because it is another pod": replaced_while_it_was_bound,
     "A3 refused, because of a gate": binds_are(Answer(409, "Conflict", "pod has scheduling gates"), 2, least=2),
-    "A5 somebody else wrote the status": somebody_else_wrote_the_status,
+    "A5 another client wrote the status": another_client_wrote_the_status,
     "A6 history is forgotten": history_is_forgotten,
     "A7 a bind is found invalid": binds_are(Answer(422, "Invalid"), 2, least=2),
     "A7 a member is refused for good": a_member_is_refused_for_good,
@@ -729,7 +729,7 @@ STORIES: dict[str, Story] = {
     "C6 the queue is deleted": in_the_middle(delete_queue),
     "C7 the priority class is deleted": in_the_middle(delete_priority_class),
     "C8 a victim goes by itself": a_victim_goes_by_itself,
-    "C11 another scheduler takes the room": a_node_is_lost(stranger),
+    "C11 another scheduler takes the capacity": a_node_is_lost(stranger),
 }
 
 WATCH_FAULTS = "tests/integration/scheduler/faults/test_watch_faults.py"
@@ -745,7 +745,7 @@ ELSEWHERE = {
     "W10": "as W9",
     "P1": "about processes: tests/e2e/faults/test_crashes.py",
     "P2": "about processes: tests/e2e/faults/test_leadership.py",
-    "P3": "nobody but themselves keeps two leaders apart: tests/unit/scheduler/test_fencing.py",
+    "P3": "two leaders are kept apart by their own checks: tests/unit/scheduler/test_fencing.py",
     "P4": "as P2",
     "P5": "there is one process, which binds itself: no two versions work together on a decision",
     "P6": f"about clocks: tests/unit/kube/election/test_elector.py, {PROCESS_FAULTS}",
@@ -761,14 +761,14 @@ ELSEWHERE = {
 LENGTHS = {"A": 19, "W": 10, "P": 11, "C": 12}
 
 
-@pytest.mark.parametrize("name", STORIES)
+@pytest.mark.parametrize("name", CASES)
 async def test_a_fault_has_the_outcome_it_should_have(name: str, plane: ControlPlane, tmp_path: Path) -> None:
     async with disturbed(plane, tmp_path) as world:
-        await STORIES[name](world)
+        await CASES[name](world)
 
 
-def test_every_row_of_the_catalogue_has_a_story_or_a_reason() -> None:
-    told = {name.partition(" ")[0] for name in STORIES}
+def test_every_row_of_the_catalogue_has_a_case_or_a_reason() -> None:
+    covered = {name.partition(" ")[0] for name in CASES}
     rows = {f"{letter}{number}" for letter, length in LENGTHS.items() for number in range(1, length + 1)}
-    assert told | ELSEWHERE.keys() == rows
-    assert not told & ELSEWHERE.keys()
+    assert covered | ELSEWHERE.keys() == rows
+    assert not covered & ELSEWHERE.keys()

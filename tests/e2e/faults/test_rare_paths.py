@@ -76,9 +76,9 @@ async def test_what_happens_again_is_counted_on_one_event(cluster: Cluster) -> N
             recorder.record(regarding, type="Warning", reason="Repeated", note="again and again")
             assert await recorder.flush(30.0)
     events = (await cluster.client.list(EVENTS, namespace=cluster.namespace)).items
-    (told,) = [event for event in events if event.reason == "Repeated"]
-    assert told.series is not None
-    assert told.series.count == 3
+    (repeated,) = [event for event in events if event.reason == "Repeated"]
+    assert repeated.series is not None
+    assert repeated.series.count == 3
 
 
 async def test_the_pods_of_a_daemon_set_share_a_group(cluster: Cluster) -> None:
@@ -117,8 +117,8 @@ async def test_queues_close_and_open_with_the_queue_above_them(cluster: Cluster)
 
     try:
         await until("Open")
-        for told, becomes in (("Closing", "Closed"), ("Open", "Open")):
-            await cluster.client.patch(QUEUES, "upper", {"status": {"state": told}}, subresource="status")
+        for state, becomes in (("Closing", "Closed"), ("Open", "Open")):
+            await cluster.client.patch(QUEUES, "upper", {"status": {"state": state}}, subresource="status")
             await until(becomes)
     finally:
         for name in ("lower", "upper"):

@@ -1,4 +1,4 @@
-"""A real API server asks the webhook: what people read when something is refused, and what if nobody answers."""
+"""A real API server calls the webhook: the errors that users read, and the result when the webhook is down."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.e2e.environment.webhook import CONFIGURATION, Document, Webhook, runn
 
 pytestmark = pytest.mark.only("real", because="the embedded server asks no webhooks")
 
-NAMESPACE = "admission-story"
+NAMESPACE = "admission-test"
 VOLCANO = "scheduling.volcano.sh/v1beta1"
 QUEUE_NAME = "scheduling.volcano.sh/queue-name"
 GROUP_NAME = "scheduling.k8s.io/group-name"
@@ -32,22 +32,22 @@ CLASSES = "scheduling.stromboli.dev/priority-classes"
 DENIED = "denied the request: "
 
 
-def named(kind: str, version: str, name: str = "story", **facts: Any) -> Document:
+def named(kind: str, version: str, name: str = "sample", **facts: Any) -> Document:
     metadata = {"name": name, **facts.pop("metadata", {})}
     if kind not in ("Queue", "HyperNode", "Namespace", "ClusterRole", "ClusterRoleBinding", "PriorityClass"):
         metadata["namespace"] = NAMESPACE
     return {"apiVersion": version, "kind": kind, "metadata": metadata, **facts}
 
 
-def queue(name: str = "story", annotations: dict[str, str] | None = None, **spec: Any) -> Document:
+def queue(name: str = "sample", annotations: dict[str, str] | None = None, **spec: Any) -> Document:
     return named("Queue", VOLCANO, name, metadata={"annotations": annotations or {}}, spec=spec)
 
 
-def group(name: str = "story", **spec: Any) -> Document:
+def group(name: str = "sample", **spec: Any) -> Document:
     return named("PodGroup", VOLCANO, name, spec={"minMember": 1, **spec})
 
 
-def pod(name: str = "story", *, scheduler: str = "volcano", priority: str = "", **annotations: str) -> Document:
+def pod(name: str = "sample", *, scheduler: str = "volcano", priority: str = "", **annotations: str) -> Document:
     spec: Document = {"schedulerName": scheduler, "containers": [{"name": "main", "image": "example/main"}]}
     if priority:
         spec["priorityClassName"] = priority
@@ -66,21 +66,21 @@ def hyper_node(pattern: str) -> Document:
 
 RBAC = "rbac.authorization.k8s.io"
 WORKERS = [
-    named("ClusterRole", f"{RBAC}/v1", "story-workers", rules=[
+    named("ClusterRole", f"{RBAC}/v1", "test-workers", rules=[
         {"apiGroups": ["", "batch", "scheduling.volcano.sh"], "resources": ["pods", "jobs", "podgroups"],
          "verbs": ["create", "get", "list", "patch", "update", "delete"]}]),
-    named("ClusterRoleBinding", f"{RBAC}/v1", "story-workers",
-          roleRef={"apiGroup": RBAC, "kind": "ClusterRole", "name": "story-workers"},
+    named("ClusterRoleBinding", f"{RBAC}/v1", "test-workers",
+          roleRef={"apiGroup": RBAC, "kind": "ClusterRole", "name": "test-workers"},
           subjects=[{"apiGroup": RBAC, "kind": "User", "name": name} for name in ("alice", "bob")]),
-    named("ClusterRole", f"{RBAC}/v1", "story-users-of-science", rules=[
+    named("ClusterRole", f"{RBAC}/v1", "test-users-of-science", rules=[
         {"apiGroups": ["scheduling.volcano.sh"], "resources": ["queues"], "verbs": ["use"],
          "resourceNames": ["science"]}]),
-    named("ClusterRoleBinding", f"{RBAC}/v1", "story-users-of-science",
-          roleRef={"apiGroup": RBAC, "kind": "ClusterRole", "name": "story-users-of-science"},
+    named("ClusterRoleBinding", f"{RBAC}/v1", "test-users-of-science",
+          roleRef={"apiGroup": RBAC, "kind": "ClusterRole", "name": "test-users-of-science"},
           subjects=[{"apiGroup": RBAC, "kind": "User", "name": "alice"}]),
     named("Namespace", "v1", NAMESPACE),
-    named("PriorityClass", "scheduling.k8s.io/v1", "story-high", value=1000),
-    queue("default"), queue("science", {CLASSES: "story-low"}), queue("physics", parent="science"),
+    named("PriorityClass", "scheduling.k8s.io/v1", "test-high", value=1000),
+    queue("default"), queue("science", {CLASSES: "test-low"}), queue("physics", parent="science"),
 ]  # fmt: skip
 
 
@@ -112,31 +112,31 @@ def webhook(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> It
 REFUSED: dict[str, tuple[Document, str]] = {
     "sub-groups that need more": (
         group(minMember=2, subGroupPolicy=[{"name": "a", "minSubGroups": 3, "matchLabelKeys": ["part"]}]),
-        f"PodGroup {NAMESPACE}/story: spec.minMember: is 2, but the sub-groups need 3 members; write 3, or ask for"),
+        f"PodGroup {NAMESPACE}/sample: spec.minMember: is 2, but the sub-groups need 3 members; write 3, or ask for"),
     "a group in no queue": (
         group(queue="nowhere"),
-        f"PodGroup {NAMESPACE}/story: spec.queue: queue 'nowhere' does not exist; create it, or name another"),
+        f"PodGroup {NAMESPACE}/sample: spec.queue: queue 'nowhere' does not exist; create it, or name another"),
     "a queue without a parent": (
-        queue(parent="nobody"),
-        "Queue story: spec.parent: queue 'nobody' does not exist; name another, or leave it empty"),
+        queue(parent="missing"),
+        "Queue sample: spec.parent: queue 'missing' does not exist; name another, or leave it empty"),
     "a tree of weights": (
         queue(annotations={"volcano.sh/hierarchy": "root/a", "volcano.sh/hierarchy-weights": "1"}),
-        "Queue story: metadata.annotations[volcano.sh/hierarchy-weights]: '1' has not one weight per level"),
-    "a pattern that is none": (hyper_node("a("), "HyperNode story: spec.members[0].selector.regexMatch.pattern: "),
+        "Queue sample: metadata.annotations[volcano.sh/hierarchy-weights]: '1' has not one weight per level"),
+    "a pattern that is none": (hyper_node("a("), "HyperNode sample: spec.members[0].selector.regexMatch.pattern: "),
     "a member of another namespace": (
         pod(**{GROUP_NAME: "else/where"}),
-        f"Pod {NAMESPACE}/story: metadata.annotations[{GROUP_NAME}]: 'else/where' would be in another namespace"),
+        f"Pod {NAMESPACE}/sample: metadata.annotations[{GROUP_NAME}]: 'else/where' would be in another namespace"),
     "a share of a GPU that is none": (
-        pod(**{"gpu-fraction": "1.5"}), f"Pod {NAMESPACE}/story: metadata.annotations[gpu-fraction]: "),
+        pod(**{"gpu-fraction": "1.5"}), f"Pod {NAMESPACE}/sample: metadata.annotations[gpu-fraction]: "),
     "a job in no queue": (
         job(**{QUEUE_NAME: "nowhere"}),
-        f"Job {NAMESPACE}/story: spec.template.metadata.annotations[{QUEUE_NAME}]: queue 'nowhere' does not exist"),
+        f"Job {NAMESPACE}/sample: spec.template.metadata.annotations[{QUEUE_NAME}]: queue 'nowhere' does not exist"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("story", REFUSED)
-def test_what_makes_no_sense_is_refused(webhook: Webhook, story: str) -> None:
-    document, words = REFUSED[story]
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_makes_no_sense_is_refused(webhook: Webhook, case: str) -> None:
+    document, words = REFUSED[case]
     assert f"{DENIED}{words}" in webhook.error_of(document)
 
 
@@ -170,27 +170,25 @@ FIELDS = {
 }
 
 
-@pytest.mark.parametrize("story", TENANTS)
-def test_tenants_use_the_queues_that_they_may_use(webhook: Webhook, story: str) -> None:
-    document = TENANTS[story]
+@pytest.mark.parametrize("case", TENANTS)
+def test_tenants_use_the_queues_that_they_may_use(webhook: Webhook, case: str) -> None:
+    document = TENANTS[case]
     assert webhook.error_of(document, user="alice") == ""
     refusal = webhook.error_of(document, user="bob")
     assert (
-        f"{DENIED}{document['kind']} {NAMESPACE}/story: {FIELDS[story]}: queue 'science': 'bob' may not use" in refusal
+        f"{DENIED}{document['kind']} {NAMESPACE}/sample: {FIELDS[case]}: queue 'science': 'bob' may not use" in refusal
     )
     assert "name another queue, or request the verb use on queues.scheduling.volcano.sh science" in refusal
     elsewhere = json.loads(json.dumps(document).replace('"science"', '"default"'))
-    assert webhook.error_of(elsewhere, user="bob") == "", "this queue is everybody's"
+    assert webhook.error_of(elsewhere, user="bob") == "", "every user may use this queue"
 
 
-def test_a_queue_says_which_priorities_it_takes(webhook: Webhook) -> None:
-    document = group(queue="science", priorityClassName="story-high")
-    words = (
-        "spec.priorityClassName: priority class 'story-high' is not allowed in queue 'science'; use one of story-low"
-    )
-    assert f"{DENIED}PodGroup {NAMESPACE}/story: {words}" in webhook.error_of(document, user="alice")
-    plain = pod(priority="story-high", **{QUEUE_NAME: "science"})
-    assert f"{DENIED}Pod {NAMESPACE}/story: {words}" in webhook.error_of(plain, user="alice")
+def test_queue_restricts_the_priority_classes_of_its_jobs(webhook: Webhook) -> None:
+    document = group(queue="science", priorityClassName="test-high")
+    words = "spec.priorityClassName: priority class 'test-high' is not allowed in queue 'science'; use one of test-low"
+    assert f"{DENIED}PodGroup {NAMESPACE}/sample: {words}" in webhook.error_of(document, user="alice")
+    plain = pod(priority="test-high", **{QUEUE_NAME: "science"})
+    assert f"{DENIED}Pod {NAMESPACE}/sample: {words}" in webhook.error_of(plain, user="alice")
     assert webhook.error_of(document) == "", "administrators do as they like"
 
 
@@ -231,7 +229,7 @@ def test_what_was_not_said_is_filled_in(webhook: Webhook) -> None:
 
 
 async def test_a_cluster_goes_on_with_it(webhook: Webhook, cluster: Cluster) -> None:
-    """Groups are made for plain pods, gangs are placed, and everybody says how far they have come."""
+    """Groups are created for plain pods, gangs are placed, and statuses are written."""
     await cluster.create_gang("gang", 2, "1")
     await cluster.create_pod("plain", "1")
     await cluster.until_phase("gang", "Running")
@@ -257,19 +255,19 @@ def test_a_certificate_is_exchanged_while_the_process_runs(webhook: Webhook) -> 
     webhook.renew()
     webhook.wait(lambda: served(webhook.port) != before, "the new certificate")
     webhook.register()
-    assert DENIED in webhook.error_of(queue(parent="nobody"))
+    assert DENIED in webhook.error_of(queue(parent="missing"))
 
 
 def served(port: int) -> str:
     return ssl.get_server_certificate(("127.0.0.1", port))
 
 
-def test_a_process_that_is_told_to_stop_answers_until_nobody_asks_it(webhook: Webhook) -> None:
+def test_terminating_process_answers_until_the_server_stops_calling_it(webhook: Webhook) -> None:
     port = webhook.port
     webhook.stop()
     webhook.start("--shutdown-delay=10m", port=port)
     webhook.ask_to_stop()
-    assert DENIED in webhook.error_of(queue(parent="nobody"))
+    assert DENIED in webhook.error_of(queue(parent="missing"))
 
 
 def test_a_server_that_cannot_stream_lists_is_asked_for_pages(webhook: Webhook) -> None:
@@ -278,7 +276,7 @@ def test_a_server_that_cannot_stream_lists_is_asked_for_pages(webhook: Webhook) 
     with FaultProxy(webhook.plane.url) as proxy:
         proxy.faults.add(STREAMED_LISTS, Answer(422, "Invalid", "sendInitialEvents is forbidden"), times=None)
         webhook.start(f"--master={proxy.url}", "--shutdown-delay=0", port=port)
-        assert DENIED in webhook.error_of(queue(parent="nobody"))
+        assert DENIED in webhook.error_of(queue(parent="missing"))
         assert proxy.seen(Match("GET", "/queues.*limit="))
         webhook.ask_to_stop()
         assert webhook.ends() == 0
@@ -288,11 +286,11 @@ OURS = f"system:serviceaccount:{OUR_NAMESPACE}:stromboli-scheduler"
 OUR_GROUPS = (f"system:serviceaccounts:{OUR_NAMESPACE}", "system:masters")
 
 
-def test_when_nobody_answers_it_fails_as_was_chosen(webhook: Webhook) -> None:
-    """Authorisation fails closed, defaults fail open, unless somebody chose otherwise."""
+def test_unavailable_webhook_fails_by_its_configured_failure_policy(webhook: Webhook) -> None:
+    """Authorisation fails closed and defaults fail open, unless configured otherwise."""
     webhook.stop()
     assert 'failed calling webhook "queues.admission.stromboli.dev"' in webhook.error_of(queue())
-    assert webhook.error_of(pod(scheduler="other")) == "", "pods of others need nobody's answer"
+    assert webhook.error_of(pod(scheduler="other")) == "", "pods of other schedulers are not reviewed"
     change = json.dumps({"metadata": {"annotations": {"note": "x"}}, "status": {"phase": "Running"}})
     made = webhook.kubectl("create", "-f", "-", stdin=json.dumps(group("running")), user=OURS, groups=OUR_GROUPS)
     assert made.returncode == 0, "our controllers go on"

@@ -1,7 +1,7 @@
-"""What the definitions of kinds let in and what they refuse, with words that name the field and the remedy.
+"""What the definitions of kinds accept and reject, with messages that name the field and the remedy.
 
-Whatever Volcano's own clients send must come in; what its webhooks refuse is refused where a definition can. Nothing is
-stored here: every question is a dry run.
+Everything that Volcano's clients send must be accepted; what its webhooks reject is rejected where a definition can.
+Nothing is stored here: every request is a dry run.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ async def client(plane: ControlPlane) -> AsyncIterator[Client]:
 async def create(client: Client, kind: str, document: Document) -> Document:
     """What the server would store. Raises ApiError."""
     version, place = _PLACES[kind]
-    body = {"apiVersion": version, "kind": kind, "metadata": {"name": "story"}, **document}
+    body = {"apiVersion": version, "kind": kind, "metadata": {"name": "sample"}, **document}
     params = {"dryRun": "All", "fieldValidation": "Strict"}
     answer = await client.request("POST", f"/apis/{version}/{place}", params=params, body=msgspec.json.encode(body))
     stored: Document = msgspec.json.decode(answer)
@@ -70,7 +70,7 @@ def hypernode(*members: Document, tier: int = 1) -> Document:
 # -- what comes in ----------------------------------------------------------------------------------------------------
 
 ACCEPTED: list[tuple[str, str, Document]] = [
-    ("a group that says nothing", "PodGroup", {}),
+    ("a group without fields", "PodGroup", {}),
     ("a group with an empty spec", "PodGroup", {"spec": {}}),
     ("a group of any size", "PodGroup", {"spec": {"minMember": 0, "minResources": {}}}),
     ("a group without a queue", "PodGroup", {"spec": {"minMember": 1, "queue": ""}}),
@@ -117,12 +117,12 @@ ACCEPTED: list[tuple[str, str, Document]] = [
             }
         },
     ),
-    ("a queue that says nothing", "Queue", {}),
+    ("a queue without fields", "Queue", {}),
     (
         "a queue as a program in Go writes it",
         "Queue",
         {
-            "metadata": {"name": "story", "creationTimestamp": None},
+            "metadata": {"name": "sample", "creationTimestamp": None},
             "spec": {"weight": 1, "guarantee": {}},
             "status": {},
         },
@@ -242,7 +242,7 @@ def group(**spec: Any) -> Document:
 
 REFUSED: list[tuple[str, str, Document, str]] = [
     ("fewer than no members", "PodGroup", group(minMember=-1), "spec.minMember in body should be greater than or"),
-    ("members in words", "PodGroup", group(minMember="two"), "spec.minMember in body must be of type integer"),
+    ("a minimum as a word", "PodGroup", group(minMember="two"), "spec.minMember in body must be of type integer"),
     (
         "a role with fewer than none",
         "PodGroup",
@@ -253,7 +253,7 @@ REFUSED: list[tuple[str, str, Document, str]] = [
     ("a queue with a blank", "PodGroup", group(queue="my queue"), "spec.queue in body should match"),
     ("a queue of endless name", "PodGroup", group(queue="q" * 254), "spec.queue: Too long: may not be more than 253"),
     (
-        "an amount in words",
+        "an amount as a word",
         "PodGroup",
         group(minResources={"cpu": "many"}),
         "spec.minResources.cpu in body should match",
@@ -277,7 +277,7 @@ REFUSED: list[tuple[str, str, Document, str]] = [
         "spec.subGroupPolicy[0].name: Required value",
     ),
     (
-        "sub-groups of nobody",
+        "sub-groups of size zero",
         "PodGroup",
         group(subGroupPolicy=[{"name": "a", "subGroupSize": 0}]),
         "subGroupSize in body should",
@@ -292,10 +292,10 @@ REFUSED: list[tuple[str, str, Document, str]] = [
         "spec.weight in body should be less than or equal to 65535",
     ),
     ("a parent in capitals", "Queue", group(parent="Root"), "spec.parent in body should match"),
-    ("a capability in words", "Queue", group(capability={"cpu": "all"}), "spec.capability.cpu in body should match"),
+    ("a capability as a word", "Queue", group(capability={"cpu": "all"}), "spec.capability.cpu in body should match"),
     ("a strategy that does not exist", "Queue", group(dequeueStrategy="lifo"), 'supported values: "fifo", "traverse"'),
-    ("a decision about nobody", "BindRequest", bind_request(), "spec.pods in body should have at least 1"),
-    ("a decision by nobody", "BindRequest", bind_request(bound(), scheduler=""), "spec.scheduler in body should be"),
+    ("a bind request without pods", "BindRequest", bind_request(), "spec.pods in body should have at least 1"),
+    ("a bind request by no scheduler", "BindRequest", bind_request(bound(), scheduler=""), "spec.scheduler in body"),
     (
         "a decision about any pod of that name",
         "BindRequest",
@@ -310,7 +310,7 @@ REFUSED: list[tuple[str, str, Document, str]] = [
     ),
     ("a hypernode without a tier", "HyperNode", {"spec": {}}, "spec.tier: Required value"),
     (
-        "a hypernode of nobody",
+        "a hypernode without members",
         "HyperNode",
         {"spec": {"tier": 1, "members": []}},
         "spec.members in body should have at least 1",
@@ -357,7 +357,7 @@ REFUSED_BY_RULES: list[tuple[str, str, Document, str]] = [
     (
         "a queue below itself",
         "Queue",
-        group(parent="story"),
+        group(parent="sample"),
         "spec.parent: Invalid value: a queue cannot be its own ancestor; name another queue, or none",
     ),
     (
@@ -387,7 +387,7 @@ REFUSED_BY_RULES: list[tuple[str, str, Document, str]] = [
     (
         "a hypernode inside itself",
         "HyperNode",
-        hypernode(member("HyperNode", exactMatch={"name": "story"})),
+        hypernode(member("HyperNode", exactMatch={"name": "sample"})),
         "spec.members: Invalid value: a hypernode cannot be a member of itself; name a hypernode of a lower tier",
     ),
     (

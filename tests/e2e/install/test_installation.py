@@ -1,6 +1,6 @@
-"""An installation on a server of its own: what is printed and what Helm renders is taken without a word.
+"""An installation on a server of its own: the printed manifests and the rendered chart are accepted without warnings.
 
-The servers have nobody who would start pods, so the containers are started here, as processes with the tokens of their
+No kubelet runs on these servers, so the containers are started here, as processes with the tokens of their
 accounts.
 """
 
@@ -33,8 +33,8 @@ from tests.testing.planes import fresh_plane
 from tests.unit.install.containers import Running, running
 from tests.unit.install.image import Builder, stages
 
-PATIENCE = 90
-RIGHTS = pytest.mark.only("real", because="the embedded server lets everybody do everything")
+TIMEOUT = 90
+RIGHTS = pytest.mark.only("real", because="the embedded server has no RBAC")
 SECURITY = pytest.mark.only("real", because="the embedded server knows no Pod Security Standards")
 
 Document = dict[str, Any]
@@ -51,11 +51,11 @@ class Kubectl:
         kubeconfig = self.plane.kubeconfig
         environment = {"PATH": os.environ["PATH"], "HOME": str(kubeconfig.parent), "KUBECONFIG": str(kubeconfig)}
         return subprocess.run(
-            command, input=stdin, capture_output=True, text=True, timeout=PATIENCE, env=environment, check=False
+            command, input=stdin, capture_output=True, text=True, timeout=TIMEOUT, env=environment, check=False
         )
 
     def __call__(self, *words: str, stdin: str = "") -> str:
-        """What it says on both outputs; a warning is part of it."""
+        """Both outputs; warnings are part of them."""
         done = self.run(*words, stdin=stdin)
         assert done.returncode == 0, f"kubectl {' '.join(words)}: {done.stderr}"
         return done.stdout + done.stderr
@@ -79,9 +79,9 @@ def installed() -> Iterator[Kubectl]:
     """A server on which the manifests were applied."""
     with fresh_plane() as plane:
         kubectl = Kubectl(plane)
-        told = kubectl(*APPLY, stdin=manifests()).splitlines()
-        assert [line for line in told if not line.endswith(" serverside-applied")] == []
-        assert len(told) == len(list(yaml.safe_load_all(manifests())))
+        output = kubectl(*APPLY, stdin=manifests()).splitlines()
+        assert [line for line in output if not line.endswith(" serverside-applied")] == []
+        assert len(output) == len(list(yaml.safe_load_all(manifests())))
         yield kubectl
 
 
@@ -89,7 +89,7 @@ def installed() -> Iterator[Kubectl]:
 
 
 def versions(kubectl: Kubectl) -> dict[str, str]:
-    """By object, its version: whoever writes changes it."""
+    """resourceVersion by object: every write changes it."""
     answer = msgspec.json.decode(kubectl("get", "-f", "-", "-o", "json", stdin=manifests()))
     return {
         f"{each['kind']} {each['metadata']['name']}": each["metadata"]["resourceVersion"] for each in answer["items"]
@@ -104,24 +104,24 @@ def test_applying_again_changes_nothing(installed: Kubectl) -> None:
 
 
 def test_applying_in_the_old_way_works_as_well(installed: Kubectl) -> None:
-    told = installed(
+    output = installed(
         "apply", "--dry-run=server", "-f", "-", stdin=manifests("--namespace", "default", "--only", "workloads")
     )
-    assert "Warning" not in told
-    assert "deployment.apps/stromboli-scheduler created (server dry run)" in told
+    assert "Warning" not in output
+    assert "deployment.apps/stromboli-scheduler created (server dry run)" in output
 
 
 def test_every_choice_is_accepted(installed: Kubectl) -> None:
     chosen = ("--replicas", "1", "--scheduler-name", "night", "--evict-by-delete", "--image", "example.com/stromboli:1",
               "--discover-hypernodes", "zone,rack")  # fmt: skip
-    told = installed(*APPLY, "--dry-run=server", "--force-conflicts", stdin=manifests(*chosen))
-    assert "Warning" not in told
+    output = installed(*APPLY, "--dry-run=server", "--force-conflicts", stdin=manifests(*chosen))
+    assert "Warning" not in output
 
 
 def test_what_is_installed_can_be_taken_away_and_the_kinds_stay(installed: Kubectl) -> None:
-    told = installed("delete", "--dry-run=server", "-f", "-", stdin=manifests("--without-crds"))
-    assert "customresourcedefinition" not in told
-    assert told.count("(server dry run)") == len(list(yaml.safe_load_all(manifests("--without-crds"))))
+    output = installed("delete", "--dry-run=server", "-f", "-", stdin=manifests("--without-crds"))
+    assert "customresourcedefinition" not in output
+    assert output.count("(server dry run)") == len(list(yaml.safe_load_all(manifests("--without-crds"))))
 
 
 # -- pods -------------------------------------------------------------------------------------------------------------
@@ -184,8 +184,8 @@ CAN: list[tuple[str, str, bool]] = [
 @RIGHTS
 @pytest.mark.parametrize(("account", "question", "answer"), CAN, ids=[f"{a.rpartition('-')[2]} {q}" for a, q, _ in CAN])
 def test_accounts_can_do_their_work_and_no_more(installed: Kubectl, account: str, question: str, answer: bool) -> None:
-    told = installed.run("auth", "can-i", *question.split(), f"--as={account}")
-    assert told.stdout.strip() == ("yes" if answer else "no"), told.stderr
+    output = installed.run("auth", "can-i", *question.split(), f"--as={account}")
+    assert output.stdout.strip() == ("yes" if answer else "no"), output.stderr
 
 
 @RIGHTS
@@ -213,7 +213,7 @@ def kubeconfig_of(kubectl: Kubectl, account: str, folder: Path) -> Path:
 
 
 def holder(kubectl: Kubectl, lease: str) -> str:
-    """Who holds a lease, if anybody does."""
+    """Holder of a lease, if there is one."""
     words = ("get", "lease", lease, "--namespace", "stromboli-system", "--ignore-not-found", "-o", "json")
     found = kubectl(*words)
     return str(msgspec.json.decode(found)["spec"].get("holderIdentity", "")) if found else ""
@@ -238,10 +238,10 @@ def container_of(kubectl: Kubectl, process: str, folder: Path) -> Iterator[Runni
 
 @pytest.mark.parametrize("process", PROCESSES)
 def test_processes_start_as_their_containers_do(installed: Kubectl, process: str, tmp_path: Path) -> None:
-    """They become well, they lead, and the controllers make the queues that everybody expects."""
+    """They become healthy, they lead, and the controllers create the built-in queues."""
     with container_of(installed, process, tmp_path) as started:
         started.until(started.is_well, "the probes are answered")
-        started.until(lambda: bool(holder(installed, LEASES[process])), "somebody leads")
+        started.until(lambda: bool(holder(installed, LEASES[process])), "the process leads")
         if process == "controller":
             started.until(lambda: queues(installed) == {"root", "default"}, "the queues are made")
 
@@ -251,7 +251,7 @@ OWNERS = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement"
 
 @pytest.mark.only("real", because="the embedded server protects no owners")
 def test_groups_are_made_where_owners_are_protected(tmp_path: Path) -> None:
-    """Some clusters let nobody hold up the deletion of an owner who may not change that owner."""
+    """With OwnerReferencesPermissionEnforcement a client may block an owner's deletion only if it may update it."""
     with fresh_plane(OWNERS) as plane:
         _make_a_group(Kubectl(plane), tmp_path)
 
@@ -279,7 +279,7 @@ GROUPS = "podgroups.scheduling.volcano.sh"
 
 
 def foreign_definition() -> Document:
-    """The kind of groups as somebody else defines it."""
+    """The definition of PodGroups as another project installs it."""
     (ours,) = [each for each in crd_documents() if each["metadata"]["name"] == GROUPS]
     schema = {"type": "object", "description": "Not ours.", "x-kubernetes-preserve-unknown-fields": True}
     version = {"name": "v1beta1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
@@ -331,13 +331,13 @@ def test_a_release_comes_is_upgraded_and_goes(beside_volcano: Kubectl, chart: he
     """Kinds that are missing come with it, those of others stay as they are, and all stay when it goes."""
     wanted = {each["metadata"]["name"] for each in crd_documents()}
     with helm_python.Config(kubeconfig_path=beside_volcano.plane.kubeconfig, namespace="batch") as helm:
-        helm.install(chart, "night", {}, namespace="batch", create_namespace=True, timeout=PATIENCE)
+        helm.install(chart, "night", {}, namespace="batch", create_namespace=True, timeout=TIMEOUT)
         assert (kinds(beside_volcano), description(beside_volcano)) == (wanted, "Not ours.")
-        helm.upgrade(chart, "night", {"scheduler": {"replicaCount": 3}}, namespace="batch", timeout=PATIENCE)
+        helm.upgrade(chart, "night", {"scheduler": {"replicaCount": 3}}, namespace="batch", timeout=TIMEOUT)
         deployment = beside_volcano.get("deployment", "night-stromboli-scheduler", "--namespace", "batch")
         assert deployment["spec"]["replicas"] == 3
         assert (kinds(beside_volcano), description(beside_volcano)) == (wanted, "Not ours.")
-        helm.uninstall("night", timeout=PATIENCE)
+        helm.uninstall("night", timeout=TIMEOUT)
     left = beside_volcano("get", "deployments,services,roles,configmaps", "--namespace", "batch", "-o", "name")
     assert "night" not in left
     assert kinds(beside_volcano) == wanted
@@ -351,8 +351,8 @@ def test_what_helm_renders_is_taken_without_a_word(installed: Kubectl, chart: he
     }
     templates = chart.render(values, name="night", namespace="default")
     text = "\n---\n".join(text for path, text in templates.items() if path.endswith(".yaml"))
-    told = installed(*APPLY, "--dry-run=server", "--force-conflicts", stdin=text)
-    assert [line for line in told.splitlines() if not line.endswith("serverside-applied (server dry run)")] == []
+    output = installed(*APPLY, "--dry-run=server", "--force-conflicts", stdin=text)
+    assert [line for line in output.splitlines() if not line.endswith("serverside-applied (server dry run)")] == []
 
 
 # -- the image --------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What all other stories have asked for is what we install: nothing was forbidden, and no right is there in vain."""
+"""The requests of all other tests match the installed permissions: nothing was forbidden, and no right is unused."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Use = tuple[str, str, str, str]
 #: What is asked for and granted by people alone: shared devices are described in a ConfigMap that may be read, or not.
 FOR_PEOPLE_TO_GRANT = {("scheduler", "watch", "", "configmaps"), ("scheduler", "list", "", "configmaps")}
 #: What is used only where a server for measurements stands beside the API server, as it does nowhere here; the calls
-#: themselves are told in tests/outside.
+#: themselves are tested in tests/unit/external.
 OF_OTHER_SERVERS = ("metrics.k8s.io", "custom.metrics.k8s.io")
-#: What the server asks for when something else is written; nobody calls it.
+#: Checked by the server when another object is written; no process sends it.
 ASKED_ALONG = {"resourceclaims/binding": "resourceclaims/status"}
 
 pytestmark = [
     pytest.mark.last,
-    pytest.mark.only("real", because="the embedded server lets everybody do everything"),
+    pytest.mark.only("real", because="the embedded server has no RBAC"),
 ]
 
 
@@ -40,7 +40,7 @@ def granted() -> Iterator[tuple[str, Right]]:
 
 
 def test_nothing_was_forbidden(asked: set[Asked]) -> None:
-    assert asked, "nobody has asked for anything"
+    assert asked, "no request was recorded"
     refused = {(each.account, each.verb, each.group, each.resource) for each in asked if each.status == 403}
     assert sorted(refused - FOR_PEOPLE_TO_GRANT) == []
 

@@ -1,4 +1,4 @@
-"""What a controller of others does, step by step, as a file says it."""
+"""What a controller of another project does, step by step, as a case file describes it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Phases(_Part):
 
 
 class Waiting(_Part):
-    """A group that says why it waits, and none of whose pods has a node."""
+    """A group that reports why it is pending, and none of whose pods is bound."""
 
     name: str
     because: str
@@ -72,7 +72,7 @@ class Expected(_Part):
 
 
 class Held(_Part):
-    """What a queue says that its jobs hold."""
+    """The allocated amounts in the status of a queue."""
 
     name: str
     cpu: str
@@ -109,8 +109,8 @@ class Step(_Part):
     each: list[str] = msgspec.field(default_factory=list)
 
 
-class Story(_Part):
-    """A controller, in the version whose doings are told, and who it is to the server."""
+class OperatorCase(_Part):
+    """A controller in one version, its user, and its steps."""
 
     controller: str
     version: str
@@ -122,9 +122,9 @@ class Story(_Part):
 
 
 def case_names() -> list[str]:
-    return sorted(path.parent.name for path in FOLDER.glob("*/story.yaml"))
+    return sorted(path.parent.name for path in FOLDER.glob("*/case.yaml"))
 
 
-def load_case(name: str) -> Story:
-    document = yaml.safe_load((FOLDER / name / "story.yaml").read_text())
-    return msgspec.convert(document, Story)
+def load_case(name: str) -> OperatorCase:
+    document = yaml.safe_load((FOLDER / name / "case.yaml").read_text())
+    return msgspec.convert(document, OperatorCase)

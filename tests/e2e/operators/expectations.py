@@ -1,4 +1,4 @@
-"""What a controller and its users see of a cluster while a story goes on: all of it is waited for."""
+"""What a controller and its users observe in the cluster while a case runs; every observation is waited for."""
 
 from __future__ import annotations
 
@@ -58,19 +58,19 @@ class Expectations:
         """To be asked when the scheduler has looked at them: when they, or their group, have said why they wait."""
 
         async def reached() -> bool:
-            return sum(_is_told(pod) for pod in await self._pods(wanted.prefix)) == wanted.count
+            return sum(_is_reported(pod) for pod in await self._pods(wanted.prefix)) == wanted.count
 
-        await self._cluster.until(reached, f"{wanted.count} pods {wanted.prefix}* are told that they wait")
+        await self._cluster.until(reached, f"{wanted.count} pods {wanted.prefix}* report that they are pending")
 
     async def _until_status(self, wanted: Expected) -> None:
         async def reached() -> bool:
             status = (await self._cluster.group(wanted.name)).status
-            told = [c.type for c in status.conditions or () if c.status == "True"]
+            reported = [c.type for c in status.conditions or () if c.status == "True"]
             found = msgspec.to_builtins(status)
             fits = all(found.get(field, 0) == value for field, value in wanted.status.items())
-            return fits and (not wanted.condition or wanted.condition in told)
+            return fits and (not wanted.condition or wanted.condition in reported)
 
-        await self._cluster.until(reached, f"{wanted.name} says {wanted.status} and {wanted.condition}")
+        await self._cluster.until(reached, f"status of {wanted.name} is {wanted.status} with {wanted.condition}")
 
     async def _until_held(self, wanted: Held) -> None:
         async def reached() -> bool:
@@ -113,7 +113,7 @@ class Expectations:
         return [pod for pod in pods if (pod.metadata.annotations or {}).get(GROUP_NAME) == group]
 
 
-def _is_told(pod: Pod) -> bool:
-    """Whether a pod without a node says that it waits."""
+def _is_reported(pod: Pod) -> bool:
+    """Report whether a pod without a node has the condition Unschedulable."""
     conditions = pod.status.conditions or ()
     return not pod.spec.node_name and any(c.type == "PodScheduled" and c.status == "False" for c in conditions)

@@ -1,4 +1,4 @@
-"""Whether others' objects are as they left them: our writes add what is ours and take nothing."""
+"""Whether foreign objects are as their owners wrote them: the scheduler adds its own fields and removes none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PLACE = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 
 
 def losses(written: Document, found: Document) -> list[str]:
-    """What is no longer as the controller wrote it, in words."""
+    """Fields that differ from what the controller wrote."""
     kind, before, after = written["kind"], written["metadata"], found["metadata"]
     parts = [
         ("finalizers", before.get("finalizers"), after.get("finalizers")),

@@ -1,6 +1,6 @@
-"""Plays a controller of others against a living cluster, over the wire and as the user that it is.
+"""Runs a controller of another project against a cluster, over HTTP and as its own user.
 
-After every step all that the controller wrote must still stand as it wrote it.
+After every step all fields that the controller wrote must be unchanged.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.client.client import Client, PatchKind
 from stromboli.kube.objects.catalogue import NODES, PODS
 from tests.e2e.environment.cluster import Cluster
-from tests.e2e.operators.cases import GROUP_VERSION, Change, Named, Step, Story
+from tests.e2e.operators.cases import GROUP_VERSION, Change, Named, OperatorCase, Step
 from tests.e2e.operators.expectations import Expectations
 from tests.e2e.operators.foreign_objects import Document, losses
 
@@ -29,18 +29,18 @@ _PLURALS = {
     ("batch/v1", "Job"): "jobs",
     (GROUP_VERSION, "PodGroup"): "podgroups",
 }
-#: Stand-ins for Kubernetes' own controllers write upon these, too.
+#: The fake Kubernetes controllers write to these as well.
 _WATCHED_BY_OTHERS = ("apps/v1", "batch/v1")
 _UID = re.compile(r"\$\(uid ([^)]+)\)")
 
 
 class CaseRunner:
-    def __init__(self, cluster: Cluster, story: Story, controller: Client) -> None:
+    def __init__(self, cluster: Cluster, case: OperatorCase, controller: Client) -> None:
         self._cluster = cluster
-        self._story = story
+        self._case = case
         self._controller = controller
-        self._plurals = _PLURALS | {(f"{k.group}/{k.version}", k.kind): k.plural for k in story.kinds}
-        self._manager = story.user.rpartition(":")[2]
+        self._plurals = _PLURALS | {(f"{k.group}/{k.version}", k.kind): k.plural for k in case.kinds}
+        self._manager = case.user.rpartition(":")[2]
         #: What the controller wrote last, by path, and the uids by kind and name.
         self._written: dict[str, Document] = {}
         self._uids: dict[str, str] = {}
@@ -48,16 +48,16 @@ class CaseRunner:
         self._sights = Expectations(cluster)
 
     async def play(self) -> None:
-        for number, step in enumerate(self._story.steps, 1):
+        for number, step in enumerate(self._case.steps, 1):
             try:
                 for word in step.each or [""]:
                     await self._do(await self._resolved(step, word))
             except (AssertionError, ApiError) as error:
-                raise AssertionError(f"step {number} of {self._story.controller}: {error}") from error
+                raise AssertionError(f"step {number} of {self._case.controller}: {error}") from error
             await self._check_traces()
 
     async def clear(self) -> None:
-        """Remove what the controller made and nobody else removes: it would make pods in the next story."""
+        """Remove what the controller created and no other controller removes: it would create pods in the next test."""
         for path, written in self._written.items():
             if written["kind"] not in ("Pod", "PodGroup"):
                 with contextlib.suppress(ApiError):
@@ -75,7 +75,7 @@ class CaseRunner:
         """Of an object that the controller made, or of a pod that others made for it."""
         if name not in self._uids:
             kind, _, pod = name.partition("/")
-            assert kind == "Pod", f"nobody made {name}"
+            assert kind == "Pod", f"{name} was not created by any step"
             await self._cluster.until(lambda: self._exists(pod), f"there is a pod {pod}")
             self._uids[name] = (await self._cluster.pods())[pod].metadata.uid
         return self._uids[name]
@@ -109,7 +109,7 @@ class CaseRunner:
         self._keep(await self._send("PATCH", path, document, PatchKind.APPLY.value, force="true"))
 
     async def _update(self, change: Change) -> None:
-        """As a client with a lock of hope: what somebody else wrote meanwhile is read again."""
+        """Update with optimistic locking: after a conflict the object is read again."""
         path = self._path(change.api_version, change.kind, change.name)
         while True:
             found = msgspec.json.decode(await self._controller.request("GET", path))
@@ -148,7 +148,7 @@ class CaseRunner:
     # -- what else happens --------------------------------------------------------------------------------------
 
     async def _occupy(self, nodes: int) -> None:
-        """Somebody else's pods take all room of so many nodes."""
+        """Fill this number of nodes with pods of another scheduler."""
         for node in (await self._cluster.client.list(NODES)).items[:nodes]:
             name = f"occupier-{node.metadata.name}"
             container = {"name": "main", "image": "example/main", "resources": {"requests": {"cpu": "4"}}}
@@ -162,7 +162,7 @@ class CaseRunner:
         self._occupiers.clear()
 
     async def _check_traces(self) -> None:
-        """Nothing that the controller wrote is lost, in any moment of the story."""
+        """No field that the controller wrote is lost at any time."""
         for path, written in self._written.items():
             if written["apiVersion"] not in _WATCHED_BY_OTHERS:
                 found = msgspec.json.decode(await self._cluster.client.request("GET", path))

@@ -1,4 +1,4 @@
-"""What a controller of others finds in a cluster: its kinds, its rights, and the queues and priorities of its users."""
+"""What a controller of another project finds in a cluster: its kinds, its permissions, queues and priority classes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from stromboli.kube.client.config.credentials import Credentials
 from stromboli.kube.client.config.kubeconfig import load_kubeconfig
 from stromboli.kube.objects.catalogue import CRDS, PRIORITY_CLASSES, QUEUES
 from tests.e2e.environment.cluster import Cluster
-from tests.e2e.operators.cases import GROUP_VERSION, Kind, Story
+from tests.e2e.operators.cases import GROUP_VERSION, Kind, OperatorCase
 from tests.e2e.operators.foreign_objects import Document
 from tests.e2e.operators.runner import CaseRunner
 from tests.testing.priority_classes import until_usable
 
 
 class _As:
-    """Somebody's credentials, used in another one's name."""
+    """The credentials of one user with the impersonation of another."""
 
     def __init__(self, user: str, own: Credentials) -> None:
         self._user = user
@@ -40,20 +40,20 @@ class _As:
 
 
 @contextlib.asynccontextmanager
-async def running_case(cluster: Cluster, story: Story) -> AsyncIterator[CaseRunner]:
+async def running_case(cluster: Cluster, case: OperatorCase) -> AsyncIterator[CaseRunner]:
     """The controller with its kinds, its rights, and the queues and priorities of its users; what it made goes."""
     own = load_kubeconfig(str(cluster.plane.kubeconfig))
-    async with Client(replace(own, credentials=_As(story.user, own.credentials))) as controller:
-        for kind in story.kinds:
+    async with Client(replace(own, credentials=_As(case.user, own.credentials))) as controller:
+        for kind in case.kinds:
             await _teach(cluster.client, kind)
-        await _admit(cluster.client, story)
-        for queue in story.queues:
+        await _admit(cluster.client, case)
+        for queue in case.queues:
             await _ensure(cluster.client, QUEUES.path(), {"apiVersion": GROUP_VERSION, "kind": "Queue"}, queue)
-        for name, value in story.priorities.items():
+        for name, value in case.priorities.items():
             priority_class = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": value}
             await _ensure(cluster.client, PRIORITY_CLASSES.path(), priority_class, name)
             await until_usable(cluster.client, name)
-        player = CaseRunner(cluster, story, controller)
+        player = CaseRunner(cluster, case, controller)
         try:
             yield player
         finally:
@@ -66,8 +66,8 @@ async def _teach(client: Client, kind: Kind) -> None:
     names = {"kind": kind.kind, "plural": kind.plural, "singular": kind.kind.lower(), "listKind": f"{kind.kind}List"}
     spec = {"group": kind.group, "scope": "Namespaced", "names": names, "versions": [version]}
     name = f"{kind.plural}.{kind.group}"
-    # Groups that belong to Kubernetes are for kinds that it has approved of, unless somebody says that they are not.
-    metadata = {"name": name, "annotations": {"api-approved.kubernetes.io": "unapproved, for a story"}}
+    # API groups of Kubernetes need an approval annotation.
+    metadata = {"name": name, "annotations": {"api-approved.kubernetes.io": "unapproved, for a test"}}
     body = {"apiVersion": CRDS.api_version, "kind": "CustomResourceDefinition", "metadata": metadata}
     await client.patch(CRDS, name, {**body, "spec": spec}, kind=PatchKind.APPLY)
     path = f"/apis/{kind.group}/{kind.version}/{kind.plural}"
@@ -86,16 +86,16 @@ async def _is_served(client: Client, path: str) -> bool:
     return True
 
 
-async def _admit(client: Client, story: Story) -> None:
+async def _admit(client: Client, case: OperatorCase) -> None:
     """What such a controller may do, and nothing about queues, nodes or bindings."""
     everything = ["get", "list", "watch", "create", "update", "patch", "delete"]
     rules = [
         {"apiGroups": [""], "resources": ["pods", "configmaps", "services"], "verbs": everything},
         {"apiGroups": ["apps", "batch"], "resources": ["*"], "verbs": everything},
         {"apiGroups": ["scheduling.volcano.sh"], "resources": ["podgroups"], "verbs": everything},
-        *({"apiGroups": [kind.group], "resources": [kind.plural], "verbs": everything} for kind in story.kinds),
+        *({"apiGroups": [kind.group], "resources": [kind.plural], "verbs": everything} for kind in case.kinds),
     ]
-    name = "-".join([story.user.replace(":", "-"), *(kind.plural for kind in story.kinds)])
+    name = "-".join([case.user.replace(":", "-"), *(kind.plural for kind in case.kinds)])
     group = "rbac.authorization.k8s.io"
     path = f"/apis/{group}/v1"
     kind = {"apiVersion": f"{group}/v1"}
@@ -103,7 +103,7 @@ async def _admit(client: Client, story: Story) -> None:
     binding = {
         **kind,
         "kind": "ClusterRoleBinding",
-        "subjects": [{"kind": "User", "apiGroup": group, "name": story.user}],
+        "subjects": [{"kind": "User", "apiGroup": group, "name": case.user}],
         "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name},
     }
     await _ensure(client, f"{path}/clusterrolebindings", binding, name)

@@ -43,11 +43,11 @@ async def test_a_queue_may_be_named_in_many_places(cluster: Cluster) -> None:
             metadata = {"annotations": {GROUP_NAME: name}}
         await cluster.client.create(PODS, _pod(name, metadata), namespace=cluster.namespace)
 
-    async def is_told() -> bool:
+    async def is_counted() -> bool:
         status = (await cluster.client.get(QUEUES, "sources")).status
         return ((status.allocated or {}).get("cpu"), status.running) == (str(len(NAMED)), len(NAMED))
 
-    await cluster.until(is_told, "the queue holds what every one of them asks for")
+    await cluster.until(is_counted, "the queue holds what every one of them asks for")
 
 
 @pytest.mark.parametrize("is_plain", [False, True], ids=["by the class of the group", "by the class of a plain pod"])
@@ -69,7 +69,7 @@ async def test_the_more_important_comes_first(cluster: Cluster, is_plain: bool) 
     for name, metadata in urgent.items():
         facts = {"priorityClassName": "above-others"} if is_plain else {}
         await cluster.client.create(PODS, _pod(name, metadata, cpu="3", **facts), **place)
-    await cluster.until(lambda: _are_told(cluster, 2 * len(nodes)), "all of them wait")
+    await cluster.until(lambda: _are_pending(cluster, 2 * len(nodes)), "all of them wait")
     for name in nodes:
         await cluster.client.delete(PODS, f"occupier-{name}", **place, grace_period=0)
 
@@ -80,15 +80,15 @@ async def test_the_more_important_comes_first(cluster: Cluster, is_plain: bool) 
     assert not any(await cluster.nodes_of("modest"))
 
 
-async def _are_told(cluster: Cluster, count: int) -> bool:
+async def _are_pending(cluster: Cluster, count: int) -> bool:
     """Whether so many pods say that they wait."""
-    told = [
+    reported = [
         condition
         for pod in (await cluster.pods()).values()
         for condition in pod.status.conditions or ()
         if condition.type == "PodScheduled" and condition.status == "False"
     ]
-    return len(told) == count
+    return len(reported) == count
 
 
 def _pod(name: str, metadata: dict[str, Any], *, cpu: str = "1", **spec: Any) -> dict[str, Any]:

@@ -17,10 +17,10 @@ CONF = configuration(
 
 async def until_condition(cluster: Cluster, group: str, kind: str, status: str, reason: str) -> None:
     async def said() -> bool:
-        told = (await cluster.group(group)).status.conditions or ()
-        return (kind, status, reason) in [(each.type, each.status, each.reason) for each in told]
+        conditions = (await cluster.group(group)).status.conditions or ()
+        return (kind, status, reason) in [(each.type, each.status, each.reason) for each in conditions]
 
-    await cluster.until(said, f"{group} says {kind}={status}, {reason}")
+    await cluster.until(said, f"condition of {group}: {kind}={status}, {reason}")
 
 
 async def until_running(cluster: Cluster, *names: str) -> None:
@@ -31,7 +31,7 @@ async def until_running(cluster: Cluster, *names: str) -> None:
     await cluster.until(run, f"{names} run")
 
 
-async def test_a_gang_that_lost_a_member_says_so_and_is_released_in_time(plane: ControlPlane) -> None:
+async def test_gang_that_lost_a_member_reports_it_and_is_released_in_time(plane: ControlPlane) -> None:
     async with running_cluster(plane, policy=policy_of(CONF)) as cluster:
         await cluster.create_gang("torn", 2, "1")
         await until_running(cluster, "torn-0", "torn-1")
@@ -77,7 +77,7 @@ async def test_a_pod_moves_so_that_a_large_one_fits(plane: ControlPlane) -> None
             moved[:] = [name for name in small if f"{name}-0" not in pods]
             return bool(moved)
 
-        await cluster.until(one_has_gone, "one of them makes room")
+        await cluster.until(one_has_gone, "one of them is evicted")
         assert len(moved) == 1
         await cluster.create_pod(f"{moved[0]}-0", "2", group=moved[0])
         await until_running(cluster, "large-0", *(f"{name}-0" for name in small))

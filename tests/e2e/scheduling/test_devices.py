@@ -23,10 +23,10 @@ async def give_gpus(cluster: Cluster, *ids: str) -> str:
     return name
 
 
-async def create_gang(cluster: Cluster, name: str, size: int, wish: dict[str, int]) -> None:
+async def create_gang(cluster: Cluster, name: str, size: int, devices: dict[str, int]) -> None:
     group = {"metadata": {"name": name}, "spec": {"minMember": size}}
     await cluster.client.create(POD_GROUPS, group, namespace=cluster.namespace)
-    limits = {key: str(amount) for key, amount in wish.items()}
+    limits = {key: str(amount) for key, amount in devices.items()}
     container = {"name": "main", "image": "example/main", "resources": {"limits": limits}}
     for place in range(size):
         metadata: dict[str, Any] = {"name": f"{name}-{place}", "annotations": {GROUP_NAME: name}}

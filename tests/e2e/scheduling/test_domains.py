@@ -1,4 +1,4 @@
-"""Jobs that want their nodes close together, in a living cluster: what they are told, and what helps them."""
+"""Jobs with a network topology constraint: the reported reason, and the change that resolves it."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def rack(name: str, *nodes: str) -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": made["spec"]}
 
 
-async def test_a_job_is_told_that_no_rack_will_do_until_one_does(cluster: Cluster) -> None:
+async def test_job_reports_that_no_rack_fits_until_one_does(cluster: Cluster) -> None:
     first, second, third = sorted(node.metadata.name for node in (await cluster.client.list(NODES)).items)
-    await cluster.client.create(HYPER_NODES, rack("story-rack-0", first))
-    await cluster.client.create(HYPER_NODES, rack("story-rack-1", second))
+    await cluster.client.create(HYPER_NODES, rack("test-rack-0", first))
+    await cluster.client.create(HYPER_NODES, rack("test-rack-1", second))
     spec = {"minMember": 2, "networkTopology": HARD_RACK}
     await cluster.client.create(POD_GROUPS, {"metadata": {"name": "close"}, "spec": spec}, namespace=cluster.namespace)
     for place in range(2):
         await cluster.create_pod(f"close-{place}", "3", group="close")
-    told = "no domain fits the 2 pods it needs: the 2 domains of tier 1 hold 1 of them at most"
-    await cluster.until_message("close", told)
-    wider = rack("story-rack-1", second, third)
-    await cluster.client.patch(HYPER_NODES, "story-rack-1", {"spec": wider["spec"]})
+    message = "no domain fits the 2 pods it needs: the 2 domains of tier 1 hold 1 of them at most"
+    await cluster.until_message("close", message)
+    wider = rack("test-rack-1", second, third)
+    await cluster.client.patch(HYPER_NODES, "test-rack-1", {"spec": wider["spec"]})
     await cluster.until_phase("close", "Running")
     assert sorted(await cluster.nodes_of("close")) == [second, third]

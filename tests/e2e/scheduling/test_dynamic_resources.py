@@ -26,7 +26,7 @@ from tests.testing.manifests.resource_claims import claim_spec, claiming, device
 
 
 class Devices:
-    """A cluster in which the story plays a driver; classes and slices have names of this story alone."""
+    """A cluster in which the test acts as the driver; classes and slices have names of this test alone."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -104,12 +104,12 @@ def users(claim: ResourceClaim) -> list[str | None]:
 @pytest.fixture
 async def devices(plane: ControlPlane) -> AsyncIterator[Devices]:
     async with running_cluster(plane) as cluster:
-        story = Devices(cluster)
-        await story.create_class()
+        devices = Devices(cluster)
+        await devices.create_class()
         try:
-            yield story
+            yield devices
         finally:
-            await story.clear()
+            await devices.clear()
 
 
 async def test_every_member_of_a_gang_gets_a_device_of_its_own_and_it_is_written_down(devices: Devices) -> None:
@@ -130,7 +130,7 @@ async def test_every_member_of_a_gang_gets_a_device_of_its_own_and_it_is_written
         assert PROTECTION in (claim.metadata.finalizers or ())
 
 
-async def test_who_finds_no_device_waits_until_somebody_goes(devices: Devices) -> None:
+async def test_pod_without_a_free_device_waits_until_another_pod_ends(devices: Devices) -> None:
     first, *_ = await devices.nodes()
     await devices.offer(first, 1)
     await devices.create_template()

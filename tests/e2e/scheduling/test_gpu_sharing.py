@@ -1,4 +1,4 @@
-"""Pods share GPUs on a living cluster: held before they are bound, told to them, and given up after the last."""
+"""Pods share GPUs: reserved before they are bound, written on the pods, and released after the last pod."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MODES = {"direct": FAKE, "request": f"{FAKE}bind:\n  mode: request\n"}
 
 @contextlib.asynccontextmanager
 async def sharing_cluster(plane: ControlPlane, mode: str = "direct") -> AsyncIterator[Cluster]:
-    """Whoever binds pods may hold GPUs, which are made up."""
+    """Permissions of a process that binds pods and reserves GPUs, which are simulated."""
     async with running_cluster(plane, policy=policy_of(MODES[mode])) as cluster:
         documents = gpu_sharing_documents("scheduler" if mode == "direct" else "binder", NAMESPACE)
         await Applier(cluster.client).apply(
@@ -46,9 +46,9 @@ def writing_requests() -> list[dict[str, Any]]:
     verbs = ["get", "list", "watch", "create", "delete"]
     rule = {"apiGroups": ["scheduling.stromboli.dev"], "resources": ["bindrequests"], "verbs": verbs}
     rbac = "rbac.authorization.k8s.io"
-    kind = {"apiVersion": f"{rbac}/v1", "metadata": {"name": "story-bind-requests"}}
+    kind = {"apiVersion": f"{rbac}/v1", "metadata": {"name": "test-bind-requests"}}
     subject = {"kind": "ServiceAccount", "name": "stromboli-scheduler", "namespace": NAMESPACE}
-    reference = {"apiGroup": rbac, "kind": "ClusterRole", "name": "story-bind-requests"}
+    reference = {"apiGroup": rbac, "kind": "ClusterRole", "name": "test-bind-requests"}
     return [
         {**kind, "kind": "ClusterRole", "rules": [rule]},
         {**kind, "kind": "ClusterRoleBinding", "roleRef": reference, "subjects": [subject]},
@@ -103,7 +103,7 @@ async def create(cluster: Cluster, name: str, fraction: str = "", *, gpu: str = 
     await cluster.client.create(PODS, {"metadata": metadata, "spec": spec}, namespace=cluster.namespace)
 
 
-async def told(cluster: Cluster, name: str) -> str:
+async def visible_gpu(cluster: Cluster, name: str) -> str:
     found = await cluster.client.get(CONFIG_MAPS, f"{name}-gpu", namespace=cluster.namespace)
     assert [owner.name for owner in found.metadata.owner_references or ()] == [f"{name}-0"]
     return (found.data or {})[VISIBLE]
@@ -123,7 +123,11 @@ async def test_two_pods_share_a_gpu_until_both_end(plane: ControlPlane, mode: st
         await cluster.until_phase("two", "Running")
         assert await cluster.nodes_of("one") == await cluster.nodes_of("two") == [node]
         [holder] = await holders(cluster)
-        assert await told(cluster, "one") == await told(cluster, "two") == f"GPU-fake-{holder.rpartition('-')[2]}"
+        assert (
+            await visible_gpu(cluster, "one")
+            == await visible_gpu(cluster, "two")
+            == f"GPU-fake-{holder.rpartition('-')[2]}"
+        )
         await create(cluster, "three", "0.5")
         await cluster.until_message("three", "nvidia.com/gpu")
         await create(cluster, "whole", gpu="1")
@@ -146,6 +150,6 @@ async def test_pod_without_config_map_is_not_bound(plane: ControlPlane) -> None:
             events = await cluster.client.list(EVENTS, namespace=cluster.namespace)
             return any("does not belong to pod" in (each.note or "") for each in events.items)
 
-        await cluster.until(failed, "it is told that the ConfigMap is in the way")
+        await cluster.until(failed, "the pod reports the foreign ConfigMap")
         await cluster.client.delete(CONFIG_MAPS, "one-gpu", namespace=cluster.namespace)
         await cluster.until_phase("one", "Running")

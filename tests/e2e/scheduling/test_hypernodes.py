@@ -1,4 +1,4 @@
-"""How the network is described: discovered from labels of nodes, and told what is wrong with it."""
+"""HyperNodes: discovered from node labels, and validated."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from testbed.plane import ADMINISTRATOR, NAMESPACE
 from tests.e2e.environment.cluster import NAMES, Cluster
 from tests.unit.local.fakes.running import running
 
-LEAF, SPINE = "story.example.com/leaf", "story.example.com/spine"
+LEAF, SPINE = "test.example.com/leaf", "story.example.com/spine"
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ async def discover(cluster: Cluster) -> str:
 
 
 async def test_the_network_is_discovered_and_followed(cluster: Cluster) -> None:
-    by_hand = {"type": "Node", "selector": {"exactMatch": {"name": "somebody"}}}
+    by_hand = {"type": "Node", "selector": {"exactMatch": {"name": "unknown"}}}
     body = {"metadata": {"name": "mine"}, "spec": {"tier": 1, "members": [by_hand]}}
     await cluster.client.create(HYPER_NODES, body)
     await label(cluster, {SPINE: "s0", LEAF: "l0"}, {SPINE: "s0", LEAF: "L_1"}, {LEAF: "l0"})
@@ -80,9 +80,9 @@ async def until_message(cluster: Cluster, name: str, status: str, nodes: int) ->
 
     async def reached() -> bool:
         nonlocal message
-        told = (await cluster.client.get(HYPER_NODES, name)).status
-        conditions = {each.type: each for each in told.conditions or ()}
-        if "Valid" not in conditions or (conditions["Valid"].status, told.node_count) != (status, nodes):
+        found = (await cluster.client.get(HYPER_NODES, name)).status
+        conditions = {each.type: each for each in found.conditions or ()}
+        if "Valid" not in conditions or (conditions["Valid"].status, found.node_count) != (status, nodes):
             return False
         message = conditions["Valid"].message or ""
         return True
@@ -91,8 +91,8 @@ async def until_message(cluster: Cluster, name: str, status: str, nodes: int) ->
     return message
 
 
-async def test_a_hypernode_says_what_is_wrong_with_it(cluster: Cluster) -> None:
-    """It names a HyperNode that is not there; somebody makes that, removes it, and is told again."""
+async def test_invalid_hypernode_reports_its_error(cluster: Cluster) -> None:
+    """It names a missing HyperNode; that one is created and deleted, and the error is reported again."""
     leaf = {"type": "Node", "selector": {"labelMatch": {"matchLabels": {LEAF: "l0"}}}}
     spine = {"type": "HyperNode", "selector": {"exactMatch": {"name": "leaf"}}}
     await label(cluster, {LEAF: "l0"}, {LEAF: "l0"})
@@ -105,12 +105,12 @@ async def test_a_hypernode_says_what_is_wrong_with_it(cluster: Cluster) -> None:
         assert await until_message(cluster, "spine", "True", 2) == ""
         await cluster.client.delete(HYPER_NODES, "leaf")
 
-    async def told_twice() -> bool:
+    async def reported_twice() -> bool:
         events = [each for each in (await cluster.client.list(EVENTS)).items if each.regarding.uid == made.metadata.uid]
         counts = {each.reason: each.series.count if each.series else 1 for each in events}
         return counts.keys() == {"Faulty", "Understood"} and counts["Faulty"] != 1
 
-    await cluster.until(told_twice, "what is wrong again is counted")
+    await cluster.until(reported_twice, "the repeated error is counted")
 
 
 @pytest.fixture

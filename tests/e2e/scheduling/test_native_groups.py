@@ -80,7 +80,7 @@ async def create_gang(cluster: Cluster, name: str, count: int, cpu: str, **furth
 
 
 async def occupy(cluster: Cluster, nodes: int) -> None:
-    """Somebody else's pods take all room of so many nodes."""
+    """Fill this number of nodes with pods of another scheduler."""
     container = {"name": "main", "image": "example/main", "resources": {"requests": {"cpu": "4"}}}
     for node in (await cluster.client.list(NODES)).items[:nodes]:
         name = node.metadata.name
@@ -95,7 +95,7 @@ async def release(cluster: Cluster) -> None:
 
 
 async def until_message(cluster: Cluster, name: str, status: str, reason: str, words: str = "") -> None:
-    """Wait until the group says whether it was scheduled, as its API wants it said."""
+    """Wait until the condition of the group has this status, reason and text."""
 
     async def reached() -> bool:
         group = await cluster.client.get(groups_of(cluster), name, namespace=cluster.namespace)
@@ -104,7 +104,7 @@ async def until_message(cluster: Cluster, name: str, status: str, reason: str, w
             for c in group.status.conditions or ()
         )
 
-    await cluster.until(reached, f"{name} says {status}, {reason}, {words!r}")
+    await cluster.until(reached, f"{name} has {status}, {reason}, {words!r}")
 
 
 async def until_bound(cluster: Cluster, gang: str, count: int) -> None:
@@ -144,11 +144,11 @@ async def test_groups_of_both_kinds_may_have_one_name(cluster: Cluster) -> None:
 async def test_pods_may_come_before_their_group(cluster: Cluster) -> None:
     await create_pods(cluster, "late", 2, "1")
 
-    async def says_so() -> bool:
+    async def is_reported() -> bool:
         conditions = (await cluster.pods())["late-0"].status.conditions or ()
-        return any("does not exist, but pods name it; create it" in (told.message or "") for told in conditions)
+        return any("does not exist, but pods name it; create it" in (each.message or "") for each in conditions)
 
-    await cluster.until(says_so, "a pod that waits long for its group says what is missing")
+    await cluster.until(is_reported, "a pod that waits long for its group reports what is missing")
     assert await cluster.nodes_of("late") == ["", ""]
     await create_group(cluster, "late", {"gang": {"minCount": 2}})
     await until_bound(cluster, "late", 2)
@@ -172,11 +172,11 @@ async def test_the_queue_is_named_by_annotation_and_knows_the_group(cluster: Clu
     annotations = {"scheduling.volcano.sh/queue-name": "native"}
     await create_gang(cluster, "paid", 2, "2", metadata={"annotations": annotations})
 
-    async def is_told() -> bool:
+    async def is_counted() -> bool:
         status = (await cluster.client.get(QUEUES, "native")).status
         return ((status.allocated or {}).get("cpu"), status.running) == ("4", 1)
 
-    await cluster.until(is_told, "the queue says what it holds")
+    await cluster.until(is_counted, "the queue status has its allocated amounts")
 
 
 async def test_the_more_important_group_comes_first(cluster: Cluster) -> None:
@@ -203,13 +203,13 @@ async def test_how_many_belong_together_may_change(cluster: Cluster) -> None:
     await until_message(cluster, "elastic", "True", "Scheduled")
 
 
-NEAR = {"schedulingConstraints": {"topology": [{"key": "story.example.com/rack"}]}}
+NEAR = {"schedulingConstraints": {"topology": [{"key": "test.example.com/rack"}]}}
 
 
 async def test_what_cannot_be_promised_is_held_and_said(cluster: Cluster) -> None:
-    """The policy that holds when nobody configures anything does not know domains."""
+    """The default policy does not support domains."""
     await create_gang(cluster, "near", 2, "1", **NEAR)
-    words = "pods cannot be kept within one story.example.com/rack: no configured plugin supports network domains"
+    words = "pods cannot be kept within one test.example.com/rack: no configured plugin supports network domains"
     await until_message(cluster, "near", "False", "Unschedulable", words)
     assert await cluster.nodes_of("near") == ["", ""]
 
@@ -221,7 +221,7 @@ async def test_a_gang_waits_until_enough_nodes_have_one_label_in_common(plane: C
 
         async def label(*racks: str | None) -> None:
             for name, rack in zip(names, racks, strict=True):
-                labels = {"story.example.com/rack": rack}
+                labels = {"test.example.com/rack": rack}
                 await cluster.client.patch(NODES, name, {"metadata": {"labels": labels}})
 
         await label("r0", "r1", None)
@@ -232,15 +232,15 @@ async def test_a_gang_waits_until_enough_nodes_have_one_label_in_common(plane: C
         await until_bound(cluster, "near", 2)
         assert sorted(await cluster.nodes_of("near")) == names[1:]
         await until_message(cluster, "near", "True", "Scheduled", "placed in r1 (tier 1)")
-        await cluster.until(partial(says_where, cluster, "True", "r1"), "near says where it is")
+        await cluster.until(partial(is_placed_in, cluster, "True", "r1"), "the group reports its domain")
         await label(None, None, None)
-        await cluster.until(partial(says_where, cluster, "False", ""), "near says that its place is gone")
+        await cluster.until(partial(is_placed_in, cluster, "False", ""), "the group reports the lost domain")
 
 
-async def says_where(cluster: Cluster, status: str, domain: str) -> bool:
+async def is_placed_in(cluster: Cluster, status: str, domain: str) -> bool:
     group = await cluster.client.get(groups_of(cluster), "near", namespace=cluster.namespace)
-    told = [(each.status, each.message or "") for each in group.status.conditions or () if each.type == PLACED]
-    return told == [(status, domain)]
+    placed = [(each.status, each.message or "") for each in group.status.conditions or () if each.type == PLACED]
+    return placed == [(status, domain)]
 
 
 async def test_our_writes_touch_nothing_of_others(cluster: Cluster) -> None:
@@ -265,7 +265,7 @@ async def test_our_writes_touch_nothing_of_others(cluster: Cluster) -> None:
     await cluster.client.patch(resource, "shared", {"metadata": {"finalizers": None}}, namespace=place)
 
 
-async def test_what_somebody_else_wrote_meanwhile_is_read_again(plane: ControlPlane) -> None:
+async def test_conflicting_write_is_resolved_by_reading_the_group_again(plane: ControlPlane) -> None:
     with FaultProxy(plane.url) as proxy:
         conflict = Answer(409, "Conflict", "the object has been modified")
         proxy.faults.add(Match("PATCH", "/podgroups/contested/status"), conflict, times=2)
@@ -281,7 +281,7 @@ async def test_events_name_the_native_group(cluster: Cluster) -> None:
     async def is_announced() -> bool:
         events = (await cluster.client.list(EVENTS, namespace=cluster.namespace)).items
         wanted = (groups_of(cluster).api_version, "PodGroup", "giant", "Unschedulable")
-        told = [(e.regarding.api_version, e.regarding.kind, e.regarding.name, e.reason) for e in events]
-        return wanted in told
+        recorded = [(e.regarding.api_version, e.regarding.kind, e.regarding.name, e.reason) for e in events]
+        return wanted in recorded
 
     await cluster.until(is_announced, "an event about the native group")

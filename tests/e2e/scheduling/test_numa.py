@@ -1,4 +1,4 @@
-"""Nodes tell about their processors while the scheduler lives, and pods are told which ones they were given."""
+"""Nodes publish their NUMA topology while the scheduler runs, and pods are annotated with their CPUs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DETAIL = {str(n): {"numa": n // 2, "socket": n // 2, "core": n} for n in range(4
 
 
 class Machines:
-    """A cluster of which one node tells about its processors."""
+    """A cluster in which one node publishes its NUMA topology."""
 
     def __init__(self, cluster: Cluster, node: str) -> None:
         self.cluster = cluster
@@ -35,11 +35,11 @@ class Machines:
         policies = {"CPUManagerPolicy": "static", "TopologyManagerPolicy": "single-numa-node"}
         return {"policies": policies, "numares": {"cpu": {"allocatable": allocatable}}, "cpuDetail": DETAIL, **more}
 
-    async def tell(self, spec: dict[str, Any]) -> None:
+    async def publish(self, spec: dict[str, Any]) -> None:
         """The exporter of the node writes what it knows for the first time."""
         await self.client.create(NUMA_TOPOLOGIES, {"metadata": {"name": self.node}, "spec": spec})
 
-    async def tell_again(self, spec: dict[str, Any]) -> None:
+    async def publish_again(self, spec: dict[str, Any]) -> None:
         await self.client.patch(NUMA_TOPOLOGIES, self.node, {"spec": spec})
 
     async def until_known(self, what: str, test: Callable[[SchedulerCache], bool]) -> None:
@@ -65,7 +65,7 @@ class Machines:
             await self.client.create(PODS, pod, **where)
 
     async def given(self, gang: str, key: str = PROCESSORS) -> list[Any]:
-        """What was written on the members of a gang, whoever got it."""
+        """CPU annotations of the members of a gang."""
         pods = await self.cluster.pods()
         notes = [pod.metadata.annotations or {} for name, pod in sorted(pods.items()) if name.startswith(f"{gang}-")]
         return sorted((json.loads(each.get(key, "null")) for each in notes), key=str)
@@ -83,10 +83,10 @@ async def machines(plane: ControlPlane) -> AsyncIterator[Machines]:
                     await cluster.client.delete(NUMA_TOPOLOGIES, entry.metadata.name)
 
 
-async def test_a_gang_starts_when_a_node_tells_what_it_has(machines: Machines) -> None:
+async def test_gang_starts_when_a_node_publishes_its_topology(machines: Machines) -> None:
     await machines.create_gang("solver", 2, cpu=2)
     await machines.cluster.until_message("solver", "numa info is empty")
-    await machines.tell(machines.spec())
+    await machines.publish(machines.spec())
     await machines.cluster.until_phase("solver", "Running")
     assert await machines.cluster.nodes_of("solver") == [machines.node] * 2
     assert await machines.given("solver") == [{"main": "0-1"}, {"main": "2-3"}]
@@ -94,24 +94,24 @@ async def test_a_gang_starts_when_a_node_tells_what_it_has(machines: Machines) -
 
 
 async def test_what_the_kubelet_did_counts_more_than_what_was_meant(machines: Machines) -> None:
-    await machines.tell(machines.spec())
+    await machines.publish(machines.spec())
     await machines.create_gang("first", 1, cpu=1)
     await machines.cluster.until_phase("first", "Running")
     assert await machines.given("first") == [{"main": "0"}]
     first = (await machines.cluster.pods())["first-0"]
     allocation = {"uid": first.metadata.uid, "containerAllocations": [{"name": "main", "allocations": {"cpu": "2"}}]}
-    await machines.tell_again(machines.spec("0-1,3", podAllocations=[allocation]))
+    await machines.publish_again(machines.spec("0-1,3", podAllocations=[allocation]))
     await machines.until_known("what the pod has", lambda cache: cache.holdings()[machines.node].free == 0b1011)
     await machines.create_gang("large", 1, cpu=2)
     await machines.cluster.until_phase("large", "Running")
     assert await machines.given("large") == [{"main": "0-1"}]
 
 
-async def test_a_broken_topology_is_told_and_cured(machines: Machines) -> None:
-    await machines.tell(machines.spec("0-99"))
+async def test_invalid_topology_is_reported_and_corrected(machines: Machines) -> None:
+    await machines.publish(machines.spec("0-99"))
     await machines.until_known("a complaint", lambda cache: bool(cache.processors.warnings()))
     await machines.create_gang("solver", 1, cpu=2)
     await machines.cluster.until_message("solver", "numa info is empty")
-    await machines.tell_again(machines.spec())
+    await machines.publish_again(machines.spec())
     await machines.cluster.until_phase("solver", "Running")
     assert await machines.given("solver") == [{"main": "0-1"}]

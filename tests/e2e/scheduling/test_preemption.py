@@ -1,4 +1,4 @@
-"""When the cluster is full, the right work runs; who goes, who stays and why is told where people look."""
+"""In a full cluster the right work runs; victims, protected pods and the reasons are reported on objects."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ CONF = configuration(
     actions="enqueue, allocate, preempt, reclaim",
 )
 HIGH, LOW, POLITE = "contention-high", "contention-low", "contention-polite"
-#: What keeps a victim in sight until the story lets it go, as a long grace period would.
-FINALIZER = "stories.example.com/seen"
+#: Keeps a victim visible until the test releases it, as a long grace period would.
+FINALIZER = "tests.example.com/seen"
 
 
 class Contention:
@@ -127,51 +127,51 @@ class Contention:
                 for event in events
             )
 
-        await self.cluster.until(reached, f"{kind} {name} is told {reason} with {words}")
+        await self.cluster.until(reached, f"{kind} {name} has {reason} with {words}")
 
 
 @pytest.fixture
 async def contention(plane: ControlPlane) -> AsyncIterator[Contention]:
     async with running_cluster(plane, policy=policy_of(CONF)) as cluster:
-        story = Contention(cluster)
-        async with _priority_classes(story), _queues(story):
+        contention = Contention(cluster)
+        async with _priority_classes(contention), _queues(contention):
             try:
-                yield story
+                yield contention
             finally:
-                await story.let_go(list(await cluster.pods()))
+                await contention.let_go(list(await cluster.pods()))
 
 
 @contextlib.asynccontextmanager
-async def _priority_classes(story: Contention) -> AsyncIterator[None]:
+async def _priority_classes(contention: Contention) -> AsyncIterator[None]:
     classes: dict[str, dict[str, object]] = {
         HIGH: {"value": 1000},
         LOW: {"value": 10},
         POLITE: {"value": 500, "preemptionPolicy": "Never"},
     }
     for name, facts in classes.items():
-        await story.client.create(PRIORITY_CLASSES, {"metadata": {"name": name}, **facts})
+        await contention.client.create(PRIORITY_CLASSES, {"metadata": {"name": name}, **facts})
     try:
         for name in classes:
-            await until_usable(story.client, name)
+            await until_usable(contention.client, name)
         yield
     finally:
         for name in classes:
-            await story.client.delete(PRIORITY_CLASSES, name)
+            await contention.client.delete(PRIORITY_CLASSES, name)
 
 
 @contextlib.asynccontextmanager
-async def _queues(story: Contention) -> AsyncIterator[None]:
+async def _queues(contention: Contention) -> AsyncIterator[None]:
     names = ("contention-left", "contention-right")
     for name in names:
-        await story.client.create(QUEUES, {"metadata": {"name": name}, "spec": {"weight": 1, "reclaimable": True}})
+        await contention.client.create(QUEUES, {"metadata": {"name": name}, "spec": {"weight": 1, "reclaimable": True}})
     try:
         yield
     finally:
         for name in names:
-            await story.client.delete(QUEUES, name)
+            await contention.client.delete(QUEUES, name)
 
 
-async def test_an_urgent_gang_takes_the_room_of_less_important_pods(contention: Contention) -> None:
+async def test_urgent_gang_takes_the_capacity_of_less_important_pods(contention: Contention) -> None:
     cluster, namespace = contention.cluster, contention.namespace
     await contention.create_gang("batch", 4, 2, minimum=1, priority=LOW, lingers=True)
     await contention.create_gang("equal", 2, 2, minimum=1, priority=HIGH)
@@ -197,7 +197,7 @@ async def test_an_urgent_gang_takes_the_room_of_less_important_pods(contention: 
         await contention.until_condition(
             f"urgent-{place}", "PodScheduled", "Unschedulable", "once resource is released"
         )
-    assert await cluster.nodes_of("urgent") == ["", ""], "nobody is bound to a room that is not free yet"
+    assert await cluster.nodes_of("urgent") == ["", ""], "no pod is bound to capacity that is not free yet"
 
     await contention.let_go(victims)
     await contention.until_all_run("urgent", 2)
@@ -254,7 +254,7 @@ async def _until_allowed(contention: Contention, number: int) -> None:
     await contention.cluster.until(reached, f"the budget allows {number}")
 
 
-async def test_room_is_given_to_others_when_the_claimant_goes_away(contention: Contention) -> None:
+async def test_nominated_capacity_is_released_when_the_preemptor_is_deleted(contention: Contention) -> None:
     cluster = contention.cluster
     await contention.create_gang("batch", 3, 4, minimum=1, priority=LOW, lingers=True)
     await contention.until_all_run("batch", 3)
@@ -267,10 +267,10 @@ async def test_room_is_given_to_others_when_the_claimant_goes_away(contention: C
     await contention.let_go([victim.metadata.name])
     await contention.until_all_run("next", 1)
     assert await cluster.nodes_of("next") == [victim.spec.node_name]
-    assert len(await contention.uids("batch")) == 2, "nobody else had to go"
+    assert len(await contention.uids("batch")) == 2, "no other pod was evicted"
 
 
-async def test_who_never_preempts_waits_for_room(contention: Contention) -> None:
+async def test_job_with_preemption_policy_never_waits_for_capacity(contention: Contention) -> None:
     cluster, namespace = contention.cluster, contention.namespace
     await contention.create_gang("batch", 3, 4, minimum=1, priority=LOW)
     await contention.until_all_run("batch", 3)

@@ -31,7 +31,7 @@ GROUPS = "podgroups.scheduling.volcano.sh"
 
 
 class Racks:
-    """Two racks of nodes with room for one pod each, and what kubectl says about them."""
+    """Two racks of nodes that fit one pod each, and what kubectl prints about them."""
 
     def __init__(self, place: Ground) -> None:
         self.place = place
@@ -82,13 +82,13 @@ class Racks:
         return await self.kubectl("get", GROUPS, "train", "-o", f"jsonpath={{.metadata.annotations.{path}}}")
 
     async def until_recorded(self, domain: str) -> None:
-        await self._until(self.record, lambda found: found == domain, f"train says that it is in {domain!r}")
+        await self._until(self.record, lambda found: found == domain, f"train records the domain {domain!r}")
 
     async def until_message(self, words: str) -> None:
         async def events() -> str:
             return await self.kubectl("get", "events", "--field-selector=reason=DomainLost", "-o", "yaml")
 
-        await self._until(events, lambda found: words in found, f"an event says {words!r}")
+        await self._until(events, lambda found: words in found, f"an event contains {words!r}")
 
     async def _until(self, ask: Callable[[], Awaitable[str]], holds: Callable[[str], bool], what: str) -> None:
         deadline = time.monotonic() + DEADLINE
@@ -134,14 +134,14 @@ async def test_a_job_keeps_its_rack(racks: Racks) -> None:
     await racks.until_recorded(racks.names[1])
     kill(second)
 
-    # Nothing of it has a node any more, and nobody remembers it but the group itself.
+    # None of its pods has a node any more: only the record on the group is left.
     await racks.kubectl("delete", "pods", *(f"train-{number}" for number in range(SIZE)))
     third = racks.start()
     await racks.submit()
     await place.until_bound("train", SIZE)
     assert await racks.in_use() == [1], place.logs
 
-    # Whoever takes the record away, or writes another, does not succeed.
+    # A record that is deleted or changed by another client is written again.
     for record in (f"{HOME}-", f"{HOME}={racks.names[0]}"):
         await racks.kubectl("annotate", GROUPS, "train", "--overwrite", record)
         await racks.until_recorded(racks.names[1])

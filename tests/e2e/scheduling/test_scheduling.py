@@ -17,15 +17,15 @@ async def test_a_gang_starts_whole_and_another_waits_whole(cluster: Cluster) -> 
     assert await cluster.nodes_of("second") == ["", ""]
 
 
-async def test_what_waits_says_why_where_people_look(cluster: Cluster) -> None:
+async def test_pending_group_and_its_pods_report_the_reason(cluster: Cluster) -> None:
     await cluster.create_gang("giant", 2, "64")
     await cluster.until_message("giant", "0/3 nodes are available: 3 Insufficient cpu.")
 
-    async def pod_says_so() -> bool:
+    async def pod_reports_it() -> bool:
         conditions = (await cluster.pods())["giant-0"].status.conditions or ()
         return ("PodScheduled", "False", "Unschedulable") in [(c.type, c.status, c.reason) for c in conditions]
 
-    await cluster.until(pod_says_so, "a pod of the group says so, too")
+    await cluster.until(pod_reports_it, "a pod of the group reports it, too")
 
     async def is_announced() -> bool:
         events = (await cluster.client.list(EVENTS, namespace=cluster.namespace)).items
@@ -36,7 +36,7 @@ async def test_what_waits_says_why_where_people_look(cluster: Cluster) -> None:
     await cluster.until(is_announced, "events on the group and on its pods")
 
 
-async def test_a_waiting_gang_starts_when_there_is_room(cluster: Cluster) -> None:
+async def test_pending_gang_starts_when_capacity_is_free(cluster: Cluster) -> None:
     await cluster.create_gang("early", 3, "3")
     await cluster.until_phase("early", "Running")
     await cluster.create_gang("late", 3, "3")
@@ -58,7 +58,7 @@ async def test_plain_pods_get_a_group(cluster: Cluster) -> None:
     assert (await cluster.group(f"podgroup-{pod.metadata.uid}")).spec.min_member == 1
 
 
-async def test_a_cordoned_node_takes_nobody(cluster: Cluster) -> None:
+async def test_cordoned_node_gets_no_pods(cluster: Cluster) -> None:
     nodes = [node.metadata.name for node in (await cluster.client.list(NODES)).items]
     try:
         await asyncio.gather(*(cluster.client.patch(NODES, name, {"spec": {"unschedulable": True}}) for name in nodes))
@@ -74,8 +74,8 @@ async def test_queues_say_what_they_hold(cluster: Cluster) -> None:
     await cluster.create_gang("held", 2, "2")
     await cluster.until_phase("held", "Running")
 
-    async def is_told() -> bool:
+    async def is_counted() -> bool:
         queue = await cluster.client.get(QUEUES, "default")
         return (queue.status.allocated or {}).get("cpu") == "4" and queue.status.running == 1
 
-    await cluster.until(is_told, "the queue says what it holds")
+    await cluster.until(is_counted, "the queue status has its allocated amounts")

@@ -29,7 +29,7 @@ SIZE = 8
 
 
 class Shards:
-    """Two shards of the nodes of a ground, east and west, with names that no other story has."""
+    """Two shards of the nodes of a test, east and west, with names that no other test uses."""
 
     def __init__(self, ground: Ground) -> None:
         self.ground = ground
@@ -63,11 +63,11 @@ class Shards:
         if self.ground.plane.kind != "real":
             return
         rights = "rbac.authorization.k8s.io"
-        head = {"apiVersion": f"{rights}/v1", "metadata": {"name": "stromboli-story-requests"}}
+        head = {"apiVersion": f"{rights}/v1", "metadata": {"name": "stromboli-test-requests"}}
         verbs = ["create", "delete", "get", "list", "patch", "watch"]
         rule = {"apiGroups": [BIND_REQUESTS.group], "resources": [BIND_REQUESTS.plural], "verbs": verbs}
         account = {"kind": "ServiceAccount", "name": "stromboli-scheduler", "namespace": NAMESPACE}
-        role = {"apiGroup": rights, "kind": "ClusterRole", "name": "stromboli-story-requests"}
+        role = {"apiGroup": rights, "kind": "ClusterRole", "name": "stromboli-test-requests"}
         documents = [
             {**head, "kind": "ClusterRole", "rules": [rule]},
             {**head, "kind": "ClusterRoleBinding", "roleRef": role, "subjects": [account]},
@@ -125,7 +125,7 @@ class Shards:
 
 @pytest.fixture
 async def shards(plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Shards]:
-    """Six nodes, and the rights that the page tells."""
+    """Six nodes, and the permissions that the page documents."""
     async with ground(plane, tmp_path) as place:
         if plane.kind == "real":
             page = (ROOT / "docs/shards.md").read_text().partition("### Rights")[2]
@@ -171,14 +171,15 @@ async def test_nodes_change_hands_under_load_and_after_a_crash(shards: Shards) -
     shards.start("east")
     await shards.until_used("east", 0, 1)
     await shards.until_used("west", 2, 3, 4, 5)
-    ours = [pod for pod in await shards.ground.pods() if pod.spec.node_name in (shards.node(0), shards.node(1))]
-    await shards.client.delete(PODS, ours[0].metadata.name, namespace=shards.ground.name, grace_period=0)
+    nodes = {shards.node(0), shards.node(1)}
+    replaced = next(pod for pod in await shards.ground.pods("first-") if pod.spec.node_name in nodes)
+    await shards.client.delete(PODS, replaced.metadata.name, namespace=shards.ground.name, grace_period=0)
     await shards.ground.create_pod("late", scheduler=shards.name("east"), group="first")
     await shards.until_bound(6)
     assert await shards.ground.faults() == []
 
 
-async def test_a_shard_by_labels_is_made_and_told(shards: Shards) -> None:
+async def test_shard_by_labels_is_created_and_reported(shards: Shards) -> None:
     selector = f"--shard-selector=kubernetes.io/hostname in ({shards.node(1)},{shards.node(4)})"
     shards.start("east", selector)
 
@@ -233,7 +234,7 @@ async def test_soft_goes_outside_where_a_binder_checks(shards: Shards) -> None:
     assert await shards.ground.faults() == []
 
 
-async def test_soft_needs_somebody_who_checks_decisions(shards: Shards) -> None:
+async def test_soft_sharding_needs_a_binder_that_checks_decisions(shards: Shards) -> None:
     await shards.desire("east", 0)
     command = shards.start("east", mode="soft")
     assert command.ends() == 1

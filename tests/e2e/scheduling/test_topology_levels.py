@@ -18,7 +18,7 @@ from tests.testing.cases.case import configuration
 from tests.testing.world import policy_of
 
 CONF = configuration("gang", "predicates", "network-topology-aware", actions="enqueue, allocate")
-RACK = "story.example.com/rack"
+RACK = "test.example.com/rack"
 DEFINITION_NAME = f"topologies.{TOPOLOGIES.group}"
 DEFINITION = {
     "apiVersion": CRDS.api_version,
@@ -79,12 +79,12 @@ async def test_a_gang_waits_for_its_network_and_stays_in_one_rack(cluster: Clust
     names = sorted(node.key for node in (await client.list(NODES)).items)
     for name, rack in zip(names, ("r0", "r1", "r1"), strict=True):
         await client.patch(NODES, name, {"metadata": {"labels": {RACK: rack}}})
-    notes = {"kai.scheduler/topology": "story", "kai.scheduler/topology-required-placement": RACK}
+    notes = {"kai.scheduler/topology": "test", "kai.scheduler/topology-required-placement": RACK}
     body = {"metadata": {"name": "train", "annotations": notes}, "spec": {"minMember": 2}}
     await client.create(POD_GROUPS, body, namespace=cluster.namespace)
     for place in range(2):
         await cluster.create_pod(f"train-{place}", "3", group="train")
-    await cluster.until_message("train", "there is no Topology 'story'")
-    await client.create(TOPOLOGIES, {"metadata": {"name": "story"}, "spec": {"levels": [{"nodeLabel": RACK}]}})
+    await cluster.until_message("train", "there is no Topology 'test'")
+    await client.create(TOPOLOGIES, {"metadata": {"name": "test"}, "spec": {"levels": [{"nodeLabel": RACK}]}})
     await cluster.until_phase("train", "Running")
     assert sorted(await cluster.nodes_of("train")) == names[1:]

@@ -31,7 +31,7 @@ IMPATIENT = configuration(
 class Provisioner:
     """Plays those who make volumes and those who bring them together with claims, which a bare API server lacks.
 
-    Claims that it is told to `ignore` get nothing, and a claim that it is to `refuse` is told so, once.
+    It leaves claims in `ignore` alone, and rejects claims in `refuse` once.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -42,7 +42,7 @@ class Provisioner:
 
     async def run(self) -> None:
         while True:
-            with contextlib.suppress(ApiError):  # somebody else was faster: the next look sees what is there
+            with contextlib.suppress(ApiError):  # another client was faster: the next look sees the result
                 await self._look()
             await asyncio.sleep(0.05)
 
@@ -95,14 +95,14 @@ def local_volume(name: str, node: str, of: str, claim: dict[str, str] | None = N
 
 
 class Storage:
-    """A cluster with a storage class of its own, whose volumes the story makes."""
+    """A cluster with a storage class of its own, whose volumes the test creates."""
 
     def __init__(self, cluster: Cluster, provisioner: Provisioner) -> None:
         self.cluster = cluster
         self.client = cluster.client
         self.namespace = cluster.namespace
         self.provisioner = provisioner
-        #: Names of the whole cluster are this story's own.
+        #: Names of cluster-scoped objects are unique to this test.
         self.of = cluster.namespace
 
     async def create_class(self, made_by: str = "disks.example.com") -> None:
@@ -110,8 +110,8 @@ class Storage:
         await self.client.create(STORAGE_CLASSES, body)
 
     async def create_claim(self, name: str) -> None:
-        wish = {"accessModes": ONCE, "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": self.of}
-        await self.client.create(CLAIMS, {"metadata": {"name": name}, "spec": wish}, namespace=self.namespace)
+        claim = {"accessModes": ONCE, "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": self.of}
+        await self.client.create(CLAIMS, {"metadata": {"name": name}, "spec": claim}, namespace=self.namespace)
 
     async def create_gang(self, name: str, size: int, *, claims: bool = True, ephemeral: bool = False) -> None:
         """Pods of one cpu, each with a claim that is called as the pod, or made for it."""
@@ -121,8 +121,12 @@ class Storage:
             pod = f"{name}-{place}"
             source: dict[str, Any] = {"persistentVolumeClaim": {"claimName": pod}}
             if ephemeral:
-                wish = {"accessModes": ONCE, "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": self.of}
-                source = {"ephemeral": {"volumeClaimTemplate": {"spec": wish}}}
+                claim = {
+                    "accessModes": ONCE,
+                    "resources": {"requests": {"storage": "1Gi"}},
+                    "storageClassName": self.of,
+                }
+                source = {"ephemeral": {"volumeClaimTemplate": {"spec": claim}}}
             elif claims:
                 await self.create_claim(pod)
             container = {"name": "main", "image": "example/main", "resources": {"requests": {"cpu": "1"}}}
@@ -149,7 +153,7 @@ class Storage:
             events = (await self.client.list(EVENTS, namespace=self.namespace)).items
             return any(event.regarding.name == name and words in (event.note or "") for event in events)
 
-        await self.cluster.until(reached, f"{name} is told {words!r}")
+        await self.cluster.until(reached, f"{name} reports {words!r}")
 
     async def clear(self) -> None:
         for claim in (await self.client.list(CLAIMS, namespace=self.namespace)).items:
@@ -169,19 +173,19 @@ class Storage:
 async def storing(plane: ControlPlane, conf: str) -> AsyncIterator[Storage]:
     async with running_cluster(plane, policy=policy_of(conf)) as cluster:
         provisioner = Provisioner(cluster)
-        story = Storage(cluster, provisioner)
+        storage = Storage(cluster, provisioner)
         plays = asyncio.ensure_future(provisioner.run())
         try:
-            yield story
+            yield storage
         finally:
             plays.cancel()
             await asyncio.gather(plays, return_exceptions=True)
-            await story.clear()
+            await storage.clear()
 
 
 @pytest.fixture(autouse=True)
-def nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The stand-in that would bring claims and volumes together looks away: the story does it."""
+def no_other_provisioner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fake volume controller is off: the test binds claims and volumes itself."""
 
     async def look_away(self: VolumeController, key: str) -> None:
         return
@@ -191,8 +195,8 @@ def nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def storage(plane: ControlPlane) -> AsyncIterator[Storage]:
-    async with storing(plane, PATIENT) as story:
-        yield story
+    async with storing(plane, PATIENT) as storage:
+        yield storage
 
 
 async def test_volumes_are_made_where_the_pods_of_a_gang_go(storage: Storage) -> None:
@@ -208,7 +212,7 @@ async def test_volumes_are_made_where_the_pods_of_a_gang_go(storage: Storage) ->
         assert (claim.is_bound, claim.selected_node) == (True, pods[pod].spec.node_name)
 
 
-async def test_a_gang_waits_for_its_last_volume_and_nobody_waits_for_the_gang(storage: Storage) -> None:
+async def test_gang_waits_for_its_last_volume_without_delaying_others(storage: Storage) -> None:
     storage.provisioner.ignored.add("slow-1")
     await storage.create_class()
     await storage.create_gang("slow", 2)
