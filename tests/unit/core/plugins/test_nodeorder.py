@@ -12,14 +12,9 @@ from hypothesis import strategies as st
 
 from stromboli.core.model.tasks.task_class import Toleration
 from stromboli.core.plugins.nodeorder import NodeOrder
-from stromboli.core.plugins.nodeorder.balanced_resource import BalancedResource
-from stromboli.core.plugins.nodeorder.image_locality import ImageLocality
-from stromboli.core.plugins.nodeorder.least_requested import LeastRequested
-from stromboli.core.plugins.nodeorder.most_requested import MostRequested
-from stromboli.core.plugins.nodeorder.node_affinity import PreferredNodeAffinity
-from stromboli.core.plugins.nodeorder.pod_affinity import PreferredPodAffinity
-from stromboli.core.plugins.nodeorder.taint_toleration import TaintToleration
-from stromboli.core.plugins.nodeorder.topology_spread import SoftTopologySpread
+from stromboli.core.plugins.nodeorder.nodes import ImageLocality, PreferredNodeAffinity, TaintToleration
+from stromboli.core.plugins.nodeorder.pods import PreferredPodAffinity, SoftTopologySpread
+from stromboli.core.plugins.nodeorder.resources import BalancedResource, LeastRequested, MostRequested
 from stromboli.core.search.node_rules import NodeScorer
 from tests.unit.core.plugins import reference_rules
 from tests.unit.core.plugins.random_clusters import worlds

@@ -15,18 +15,10 @@ from stromboli.core.model.tasks.selectors import NodeTerm, Requirement
 from stromboli.core.model.tasks.task import TaskStatus
 from stromboli.core.model.tasks.task_class import HostPort, Toleration
 from stromboli.core.plugins.predicates import Predicates
-from stromboli.core.plugins.predicates.availability import Availability
 from stromboli.core.plugins.predicates.claimed_devices import ClaimedDevices, ClaimReach
-from stromboli.core.plugins.predicates.existing_anti_affinity import ExistingAntiAffinity
-from stromboli.core.plugins.predicates.host_ports import HostPorts
-from stromboli.core.plugins.predicates.node_affinity import NodeAffinity
-from stromboli.core.plugins.predicates.pod_affinity import PodAffinity
-from stromboli.core.plugins.predicates.pod_anti_affinity import PodAntiAffinity
-from stromboli.core.plugins.predicates.taints import Taints
-from stromboli.core.plugins.predicates.topology_spread import TopologySpread
-from stromboli.core.plugins.predicates.volume_affinity import VolumeAffinity, VolumeZone
-from stromboli.core.plugins.predicates.volume_binding import VolumeBinding
-from stromboli.core.plugins.predicates.volume_limits import VolumeLimits
+from stromboli.core.plugins.predicates.nodes import Availability, HostPorts, NodeAffinity, Taints
+from stromboli.core.plugins.predicates.pods import ExistingAntiAffinity, PodAffinity, PodAntiAffinity, TopologySpread
+from stromboli.core.plugins.predicates.volumes import VolumeAffinity, VolumeBinding, VolumeLimits, VolumeZone
 from stromboli.core.search.node_rules import Locality, NodeFilter
 from tests.unit.core.plugins import reference_rules
 from tests.unit.core.plugins.random_clusters import worlds

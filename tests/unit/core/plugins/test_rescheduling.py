@@ -12,7 +12,7 @@ from stromboli.core.model.nodes.table import Node, NodeTable
 from stromboli.core.model.nodes.usage import UsageTable
 from stromboli.core.model.resources.resources import CPU, MEMORY, PODS
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.plugins.rescheduling.balance import Balance, ParameterArguments, Thresholds
+from stromboli.core.plugins.rescheduling import Balance, ParameterArguments, Thresholds
 
 
 def balance(cpu: list[float], memory: list[float], pods: list[int], **marks: Any) -> Balance:

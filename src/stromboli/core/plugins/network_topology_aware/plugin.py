@@ -1,8 +1,8 @@
-"""The plugin: domains for jobs with a network topology, and a score for nodes."""
+"""The network-topology-aware plugin: domains for jobs with a network topology, and scores of nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,19 +10,108 @@ import numpy as np
 from stromboli.core.config.arguments import Argument
 from stromboli.core.config.plugin import Domain, Plugin
 from stromboli.core.model.jobs.job import Job, SubJob
-from stromboli.core.model.nodes.table import Vector
+from stromboli.core.model.ledger.ledger import Ledger
+from stromboli.core.model.nodes.amounts import Rows
+from stromboli.core.model.nodes.table import Mask, Vector
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import Task
-from stromboli.core.plugins.network_topology_aware.constraints import UnknownTier
-from stromboli.core.plugins.network_topology_aware.distance import DomainDistance, near_previous_domain
-from stromboli.core.plugins.network_topology_aware.networks import Networks
-from stromboli.core.plugins.network_topology_aware.packing import PackingArguments, sum_of, weights_of
-from stromboli.core.search.node_rules import NodeScorer
+from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.model.topology.hypernodes import HyperNodeTree
+from stromboli.core.plugins.network_topology_aware.constraints import TopologyConstraints, UnknownTier
+from stromboli.core.plugins.network_topology_aware.domain_amounts import DomainAmounts
+from stromboli.core.plugins.network_topology_aware.gradients import Gradients
+from stromboli.core.plugins.network_topology_aware.packing import DomainPacking, PackingArguments, sum_of, weights_of
+from stromboli.core.plugins.network_topology_aware.previous_domains import PreviousDomainFirst
+from stromboli.core.search.node_rules import Locality, NodeScorer
+from stromboli.core.session.session import Session
 from stromboli.core.topology.domain_group import DomainGroup, DomainScores
 from stromboli.core.topology.previous_domains import enclosing_domain
 
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session
+
+#: The score of each node for a task, between 0 and 1; None without an opinion.
+DistanceScore = Callable[[Task], Vector | None]
+
+
+class DomainDistance(NodeScorer):
+    """Asks about the task at hand, for classes that have such tasks."""
+
+    locality = Locality.CLUSTER
+
+    def __init__(self, top: float, opinion: DistanceScore) -> None:
+        self._top = top
+        self._opinion = opinion
+        self._session: Session | None = None
+        self._classes: Set[int] = frozenset()
+
+    def open(self, session: Session, classes: Set[int]) -> None:
+        self._session, self._classes = session, classes
+
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return task_class.number in self._classes
+
+    def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
+        task = self._session.search.asking if self._session else None
+        opinion = self._opinion(task) if task is not None else None
+        return np.zeros(len(rows)) if opinion is None else opinion * self._top
+
+
+def near_previous_domain(tree: HyperNodeTree, own_domain: int, members: Vector, candidates: int) -> Vector:
+    """Return 1 for nodes in the domain of the job, less with the tier of the smallest domain around both. The best
+    nodes get more for job members in their closest domain.
+    """
+    lowest, highest = min(tree.tiers), tree.tiers[tree.top]
+    by_domain = np.ones(tree.top + 1)
+    for place in range(tree.top + 1):
+        if place != own_domain and highest > lowest:
+            by_domain[place] = (highest - tree.tiers[tree.common((place, own_domain))]) / (highest - lowest)
+    scores: Vector = by_domain[tree.lowest]
+    best = scores == scores.max(initial=0.0)
+    return np.where(best, scores + members[tree.lowest] / max(candidates, 1), scores)
+
+
+class Network:
+    """One tree of domains, with the state of a cycle."""
+
+    def __init__(self, tree: HyperNodeTree, session: Session, weights: Mapping[str, int], name: str = "") -> None:
+        self.tree = tree
+        self.constraints = TopologyConstraints(tree, name)
+        amounts = DomainAmounts(tree, session.ledger)
+        self.gradients = Gradients(tree, amounts)
+        self.staying = PreviousDomainFirst(tree, session.ledger, self.gradients, session.nodes.index)
+        self.packing = DomainPacking(tree, session.ledger, session.axis, weights, amounts)
+
+
+class Networks:
+    """Each is made when the first job asks for it."""
+
+    def __init__(self, session: Session, weights: Mapping[str, int]) -> None:
+        self._session = session
+        self._weights = weights
+        self._topologies = session.snapshot.topologies
+        self.of_hyper_nodes = Network(session.snapshot.hyper_nodes, session, weights)
+        self._by_name: dict[str, Network] = {"": self.of_hyper_nodes}
+
+    def __bool__(self) -> bool:
+        """Report whether any domain is known beyond the cluster itself."""
+        return bool(self.of_hyper_nodes.tree) or any(self._topologies.values())
+
+    def of_job(self, job: Job) -> Network:
+        """Return the network that the constraints of a job refer to. Raises UnknownTier."""
+        name = job.spec.network
+        known = self._by_name.get(name)
+        if known is None:
+            known = self._by_name[name] = Network(self._tree(name), self._session, self._weights, name)
+        return known
+
+    def _tree(self, name: str) -> HyperNodeTree:
+        tree = self._topologies.get(name)
+        if tree is None:
+            known = ", ".join(sorted(self._topologies)) or "none"
+            raise UnknownTier(f"there is no Topology {name!r} that makes sense; there are: {known}")
+        return tree
+
 
 _HIGHEST = 100.0
 

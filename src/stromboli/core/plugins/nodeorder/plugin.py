@@ -7,14 +7,9 @@ from typing import TYPE_CHECKING
 
 from stromboli.core.config.arguments import Argument, Arguments
 from stromboli.core.config.plugin import Plugin
-from stromboli.core.plugins.nodeorder.balanced_resource import BalancedResource
-from stromboli.core.plugins.nodeorder.image_locality import ImageLocality
-from stromboli.core.plugins.nodeorder.least_requested import LeastRequested
-from stromboli.core.plugins.nodeorder.most_requested import MostRequested
-from stromboli.core.plugins.nodeorder.node_affinity import PreferredNodeAffinity
-from stromboli.core.plugins.nodeorder.pod_affinity import PreferredPodAffinity
-from stromboli.core.plugins.nodeorder.taint_toleration import TaintToleration
-from stromboli.core.plugins.nodeorder.topology_spread import SoftTopologySpread
+from stromboli.core.plugins.nodeorder.nodes import ImageLocality, PreferredNodeAffinity, TaintToleration
+from stromboli.core.plugins.nodeorder.pods import PreferredPodAffinity, SoftTopologySpread
+from stromboli.core.plugins.nodeorder.resources import BalancedResource, LeastRequested, MostRequested
 from stromboli.core.plugins.nodeorder.weighted import WeightedScorer
 from stromboli.core.search.node_rules import NodeScorer
 

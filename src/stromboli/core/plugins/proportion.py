@@ -1,9 +1,16 @@
-"""The proportion plugin: what a queue deserves, and the order, admission and limits that follow."""
+"""proportion: queues share the cluster by weight, and no queue gets more than it requests.
+
+The cluster is divided by water-filling: each round divides the remainder by weight among the queues that are not
+satisfied; each takes no more than it may hold and requests, and at least its guarantee.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stromboli.core.config.combining import Vote
 from stromboli.core.config.plugin import Allowance, EvictionContext, Key, Plugin, QueueFacts, Victims
@@ -13,8 +20,32 @@ from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.resources.resources import PODS, UNLIMITED, Amounts, Request, dense, exceeding
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.plugins.proportion.division import divide
 from stromboli.core.session.session import Session
+
+Table = NDArray[np.float64]
+
+#: A share that is off a whole number by less than this is that number: division leaves such crumbs.
+_CRUMB = 1e-3
+
+
+def divide(total: Table, weights: Table, requests: Table, limits: Table, guarantees: Table) -> NDArray[np.int64]:
+    """Return what each queue deserves, in whole units. All tables have a row per queue and a column per resource."""
+    deserved = np.zeros_like(requests)
+    remaining = total.astype(np.float64)
+    content = np.zeros(len(weights), dtype=np.bool_)
+    while True:
+        open_weight = weights[~content].sum()
+        if open_weight == 0:
+            break
+        before, remaining_before = deserved.copy(), remaining.copy()
+        portion = (weights * ~content / open_weight)[:, None] * remaining
+        deserved = np.minimum(np.minimum(deserved + portion, limits), requests)
+        deserved = np.where(content[:, None], before, np.maximum(deserved, guarantees))
+        content |= (requests <= deserved + _CRUMB).all(axis=1) | (deserved == before).all(axis=1)
+        remaining = np.maximum(remaining - (deserved - before).sum(axis=0), 0)
+        if (remaining < _CRUMB).all() or (remaining == remaining_before).all():
+            break
+    return np.floor(deserved + _CRUMB).astype(np.int64)
 
 
 @dataclass(slots=True)

@@ -1,11 +1,9 @@
-"""Prefer nodes whose resources would be used evenly: memory without any cpu left is wasted.
+"""Scores by requested cpu and memory: least requested, most requested, and balanced.
 
-The deviation is that of the used fractions of cpu, memory and, for classes that request one, GPUs. With two fractions
-it is half their distance. With three it is computed from the distances of all pairs, without a mean: their squares sum
-up to n² times the variance.
-
-A resource that a node does not have is left out. Only resources that the class does not request need this: a node
-without a requested resource is filtered out, whatever its score.
+The balance is the deviation of the used fractions of cpu, memory and, for classes that request one, GPUs. With two
+fractions it is half their distance. With three it is computed from the distances of all pairs, without a mean: their
+squares sum up to n² times the variance. A resource that a node does not have is left out; only resources that the class
+does not request need this, because a node without a requested resource is filtered out.
 """
 
 from __future__ import annotations
@@ -25,6 +23,68 @@ from stromboli.core.search.node_rules import Locality
 
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session
+
+#: An array without dimensions: NumPy takes it faster than a Python number.
+NOTHING: Amount = np.array(0, dtype=np.int64)
+ALL: Vector = np.array(1.0)
+
+
+def scored_request(task_class: TaskClass, ledger: Ledger) -> tuple[Amount, Amount]:
+    """Return the request, with defaults for pods that request nothing."""
+    cpu, memory = task_class.scored_request[CPU], task_class.scored_request[MEMORY]
+    return np.array(cpu, dtype=np.int64), np.array(memory, dtype=np.int64)
+
+
+class LeastRequested(WeightedScorer):
+    """The mean of the shares of cpu and memory that are left with the pod on the node; 0 where it is too much."""
+
+    locality = Locality.ROW
+
+    def __init__(self, weight: int) -> None:
+        super().__init__(weight)
+        self._top = np.array(self.top)
+        self._half = np.array(self.top / 2)
+        self._requests = ClassCache(scored_request)
+
+    def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
+        cpu, memory = self._requests.of(task_class, ledger)
+        if rows.certain and ledger.is_scored_as_used and not task_class.is_scored_higher:
+            used = rows.fraction_with(CPU, cpu) + rows.fraction_with(MEMORY, memory)
+        else:
+            used = _share_capped(rows, CPU, cpu)
+            used += _share_capped(rows, MEMORY, memory)
+        used *= self._half
+        return np.subtract(self._top, used, out=used)
+
+
+def _share_capped(rows: Rows, dimension: int, request: Amount) -> Vector:
+    share = (rows.scored_use(dimension) + request) / rows.capacity(dimension)
+    return np.minimum(share, ALL, out=share)
+
+
+class MostRequested(WeightedScorer):
+    """The mean of the shares of cpu and memory in use with the pod on the node; 0 where it is too much."""
+
+    locality = Locality.ROW
+
+    def __init__(self, weight: int) -> None:
+        super().__init__(weight)
+        self._half = np.array(self.top / 2)
+        self._requests = ClassCache(scored_request)
+
+    def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
+        cpu, memory = self._requests.of(task_class, ledger)
+        shares = _share_used(rows, CPU, cpu)
+        shares += _share_used(rows, MEMORY, memory)
+        shares *= self._half
+        return shares
+
+
+def _share_used(rows: Rows, dimension: int, request: Amount) -> Vector:
+    used = rows.scored_use(dimension) + request
+    np.putmask(used, used > rows.allocatable(dimension), NOTHING)
+    return used / rows.capacity(dimension)
+
 
 GPU = "nvidia.com/gpu"
 
