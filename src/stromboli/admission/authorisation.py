@@ -83,7 +83,7 @@ class Authorisation:
             answer = await self._client.request("POST", _PATH, body=body, timeout=_SECONDS_TO_ANSWER)
             allowed = msgspec.json.decode(answer, type=_AccessReview).status.allowed
         except (RequestFailed, msgspec.DecodeError) as error:
-            self._on_result("unanswered")
+            self._on_result("error")
             _log.warning("access review failed: user=%s queue=%s error=%s", user.username, queue, error)
             raise AuthorisationUnavailable(str(error)) from error
         self._on_result("allowed" if allowed else "denied")

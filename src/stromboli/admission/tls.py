@@ -59,7 +59,7 @@ class Certificate:
             self._latest = self._load()
         except InvalidCertificate as error:
             _log.error("certificate rejected; keeping the last valid one: %s", error)
-            self._on_reload("refused")
+            self._on_reload("rejected")
         else:
             _log.info("certificate reloaded", extra={"file": self._certificate})
             self._on_reload("accepted")

@@ -30,7 +30,7 @@ MIN_REST, MAX_REST = 1.0, 60.0
 #: What metrics call the outcomes.
 _WORDS = {
     Outcome.DONE: "bound",
-    Outcome.IMPOSSIBLE: "refused",
+    Outcome.IMPOSSIBLE: "rejected",
     Outcome.UNKNOWN: "unknown",
     Outcome.DROPPED: "dropped",
 }

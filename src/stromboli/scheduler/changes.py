@@ -66,7 +66,7 @@ class ChangeHandler:
     def object_rejected(self, quarantined: Quarantined) -> None:
         """Report an object that cannot be used."""
         kind, key, problem = quarantined.kind, quarantined.key, quarantined.problem
-        self._components.metrics.unreadable(kind)
+        self._components.metrics.invalid_object(kind)
         log.warning("invalid object ignored", extra={"kind": kind, "key": key, "problem": problem})
         if self._components.is_leader():
             self._components.announcer.object_invalid(quarantined)

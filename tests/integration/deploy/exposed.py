@@ -21,7 +21,7 @@ CAPABILITY = {"cpu": "8", "memory": "64Gi", "example.com/gpu": "4"}
 async def exposed() -> Exposed:
     """A gang starts, another one waits, and the metrics are read as a Prometheus server reads them."""
     metrics = SchedulerMetrics()
-    metrics.unreadable("Pod")  # a server that is in order sends nothing that cannot be read
+    metrics.invalid_object("Pod")  # a correct server sends no invalid objects
     async with living(cpus(2), starts=False, policy=policy_of(STANDARD)) as world:
         await world.start(metrics=metrics)
         await world.create(queue("gold", capability=CAPABILITY), gang(2, 1, name="starts", queue="gold"))
@@ -33,9 +33,9 @@ async def exposed() -> Exposed:
 
 
 def webhook_metrics() -> AdmissionMetrics:
-    """Of a webhook that has answered something."""
+    """Return the metrics of a webhook that has reviewed something."""
     metrics = AdmissionMetrics()
-    metrics.judged("Pod", "CREATE", allowed=True)
+    metrics.reviewed("Pod", "CREATE", allowed=True)
     metrics.answered("validate", 0.01)
     return metrics
 

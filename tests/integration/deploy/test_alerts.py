@@ -66,7 +66,7 @@ def test_the_page_about_monitoring_lists_it(rule: Rule) -> None:
     assert row in (DOCS / "monitoring.md").read_text(encoding="utf-8")
 
 
-OF_SCHEDULERS = ["StromboliAbsent", "StromboliCyclesStopped", "StromboliBindRequestsStand"]
+OF_SCHEDULERS = ["StromboliAbsent", "StromboliCyclesStopped", "StromboliBindRequestsStalled"]
 
 
 @pytest.mark.parametrize("name", OF_SCHEDULERS)

@@ -53,7 +53,7 @@ WRONG = {
     "a metric that nobody has": ("sum(stromboli_dreams_total)", "no metric stromboli_dreams_total"),
     "a label of another metric": ('stromboli_leader{result="bound"}', "stromboli_leader has no label result"),
     "a value that never occurs": ('stromboli_binds_total{result="failed"}', "stromboli_binds_total never has"),
-    "one of several values": ('stromboli_binds_total{result=~"refused|lost"}', "never has result=['lost']"),
+    "one of several values": ('stromboli_binds_total{result=~"rejected|lost"}', "never has result=['lost']"),
     "a grouping by nothing": ("sum by (colour) (stromboli_leader)", "no metric here has a label colour"),
     "a join by nothing": ("stromboli_leader * on (colour) stromboli_leader", "no metric here has a label colour"),
     "inside of functions": ("max(increase(stromboli_dreams_total[5m])) or vector(0)", "no metric stromboli_dreams"),

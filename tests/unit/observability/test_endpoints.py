@@ -90,7 +90,7 @@ def test_metrics_are_told_at_one_address_only(endpoints: Endpoints) -> None:
     response, text = ask(endpoints.addresses["metrics"], "/metrics")
     assert response.status == 200
     assert response.headers["Content-Type"].startswith("text/plain")
-    assert "stromboli_build{" in text
+    assert "stromboli_build_info{" in text
     assert ask(endpoints.addresses["health"], "/metrics")[0].status == 404
 
 

@@ -64,7 +64,7 @@ CYCLE = {
     "action": ("volcano_action_scheduling_latency_milliseconds_count", {"action": "allocate"}, 1),
     "plugin": ("volcano_plugin_scheduling_latency_milliseconds_count", OPENED, 1),
     "phase": ("stromboli_cycle_phase_duration_seconds_sum", {"phase": "commit"}, 0.003),
-    "all phases": ("stromboli_cycle_phase_duration_seconds_sum", {"phase": "cycle"}, 0.05),
+    "all phases": ("stromboli_cycle_duration_seconds_sum", {}, 0.05),
     "result": ("stromboli_cycles_total", {"result": "completed"}, 1),
     "scheduled": ("volcano_schedule_attempts_total", {"result": "scheduled"}, 3),
     "unschedulable": ("volcano_schedule_attempts_total", {"result": "unschedulable"}, 5),
@@ -75,7 +75,7 @@ CYCLE = {
     "job": ("volcano_e2e_job_scheduling_duration", FITS, 10_000),
     "waiting tasks": ("volcano_unschedule_task_count", {"job_id": "team/waits"}, 5),
     "waiting jobs": ("volcano_unschedule_job_count", {}, 1),
-    "why they wait": ("stromboli_waiting_jobs", {"queue": "gold", "reason": "QueueShareExhausted"}, 1),
+    "why they wait": ("stromboli_pending_jobs", {"queue": "gold", "reason": "QueueShareExhausted"}, 1),
     "queue": ("volcano_queue_allocated_milli_cpu", {"queue_name": "gold"}, 3000),
     "queue's memory": ("volcano_queue_allocated_memory_bytes", {"queue_name": "gold"}, 3 << 30),
     "queue's others": ("volcano_queue_allocated_scalar_resources", {"queue_name": "gold", "resource": "pods"}, 3),
@@ -137,7 +137,7 @@ WAITS = {
 def test_what_keeps_a_job_waiting_is_told_by_its_code(job: list[KubeObject], reason: str) -> None:
     metrics = SchedulerMetrics()
     metrics.observe_cycle(session_of([*NODES, *job]), SPENT)
-    found = {labels: value for (name, labels), value in told(metrics).items() if name == "stromboli_waiting_jobs"}
+    found = {labels: value for (name, labels), value in told(metrics).items() if name == "stromboli_pending_jobs"}
     assert [(dict(labels)["reason"], value) for labels, value in found.items()] == [(reason, 1)]
 
 
@@ -147,9 +147,9 @@ def test_a_wait_is_counted_from_the_oldest_pod_without_a_node() -> None:
     waiting += [objects.pod("old", THREE_CPUS, group="waits", created="1970-01-01T00:00:30Z")]
     waiting += [objects.pod("new", THREE_CPUS, group="waits", created="1970-01-01T00:01:30Z")]
     metrics.observe_cycle(session_of([*NODES, *waiting]), SPENT)
-    assert value(metrics, "stromboli_longest_wait_seconds", queue="default") == 60
+    assert value(metrics, "stromboli_longest_pending_seconds", queue="default") == 60
     metrics.observe_cycle(session_of(list(NODES)), SPENT)
-    assert value(metrics, "stromboli_longest_wait_seconds", queue="default") is None
+    assert value(metrics, "stromboli_longest_pending_seconds", queue="default") is None
 
 
 def test_the_number_of_series_has_a_limit() -> None:
@@ -157,7 +157,7 @@ def test_the_number_of_series_has_a_limit() -> None:
     jobs = [entry for number in range(4) for entry in objects.gang(f"job-{number}", 5, ONE_CPU)]
     metrics.observe_cycle(session_of([*NODES, *jobs]), SPENT)
     assert len([name for name, _ in told(metrics) if name == "volcano_unschedule_task_count"]) == 2
-    left_out = value(metrics, "stromboli_metric_series_left_out")
+    left_out = value(metrics, "stromboli_metric_series_omitted")
     assert left_out is not None
     assert left_out >= 2
 
@@ -165,47 +165,48 @@ def test_the_number_of_series_has_a_limit() -> None:
 def test_what_the_process_does_is_told() -> None:
     metrics = SchedulerMetrics()
     metrics.bind_finished("bound", 0.02, waited=1.5, pods=4)
-    metrics.bind_finished("refused", 0.01, waited=-3.0)
+    metrics.bind_finished("rejected", 0.01, waited=-3.0)
     metrics.eviction_finished("evicted")
     metrics.events_dropped(2)
     metrics.watch_events("pods", 7)
     metrics.relisted("pods", 1)
     metrics.watch_failed("pods", 3)
-    metrics.set_watch("pods", is_up=False, silence=12.5)
-    metrics.requested("POST", "429", 2)
-    metrics.unreadable("pods")
+    metrics.set_watch_up("pods", False)
+    metrics.set_watch_staleness("pods", 12.5)
+    metrics.api_requested("POST", "429", 2)
+    metrics.invalid_object("Pod")
     metrics.resynced("bind-failed")
     metrics.cleaned_up("podgroup")
     metrics.audited("sample", 0.002, 1)
     metrics.set_cache_objects({"Pod": 12})
     metrics.set_pending_work("bind", 3)
     metrics.set_leader(True)
-    metrics.configuration_loaded("refused")
+    metrics.configuration_loaded("rejected")
     metrics.cycle_failed("plugin")
     expected = {
         ("stromboli_binds_total", (("result", "bound"),)): 4,
-        ("stromboli_binds_total", (("result", "refused"),)): 1,
+        ("stromboli_binds_total", (("result", "rejected"),)): 1,
         ("stromboli_bind_duration_seconds_count", (("result", "bound"),)): 4,
         ("volcano_task_scheduling_latency_milliseconds_count", (("stage", "Bound"),)): 4,
         ("volcano_scheduling_stage_duration_milliseconds_count", (("stage", "Bind"),)): 4,
         ("stromboli_evictions_total", (("result", "evicted"),)): 1,
         ("stromboli_events_dropped_total", ()): 2,
         ("stromboli_watch_events_total", (("resource", "pods"),)): 7,
-        ("stromboli_relists_total", (("resource", "pods"),)): 1,
+        ("stromboli_watch_relists_total", (("resource", "pods"),)): 1,
         ("stromboli_watch_errors_total", (("resource", "pods"),)): 3,
         ("stromboli_watch_up", (("resource", "pods"),)): 0,
-        ("stromboli_watch_silence_seconds", (("resource", "pods"),)): 12.5,
+        ("stromboli_watch_staleness_seconds", (("resource", "pods"),)): 12.5,
         ("stromboli_api_requests_total", (("code", "429"), ("method", "POST"))): 2,
-        ("stromboli_configuration_refused", ()): 1,
-        ("stromboli_unreadable_objects_total", (("resource", "pods"),)): 1,
-        ("stromboli_resyncs_total", (("reason", "bind-failed"),)): 1,
-        ("stromboli_clean_ups_total", (("kind", "podgroup"),)): 1,
-        ("stromboli_audits_total", (("kind", "sample"),)): 1,
-        ("stromboli_audit_differences_total", (("kind", "sample"),)): 1,
+        ("stromboli_configuration_invalid", ()): 1,
+        ("stromboli_invalid_objects_total", (("kind", "Pod"),)): 1,
+        ("stromboli_pod_resyncs_total", (("reason", "bind-failed"),)): 1,
+        ("stromboli_cache_cleanups_total", (("kind", "podgroup"),)): 1,
+        ("stromboli_cache_audits_total", (("kind", "sample"),)): 1,
+        ("stromboli_cache_audit_differences_total", (("kind", "sample"),)): 1,
         ("stromboli_cache_objects", (("kind", "Pod"),)): 12,
         ("stromboli_work_pending", (("work", "bind"),)): 3,
         ("stromboli_leader", ()): 1,
-        ("stromboli_configuration_reloads_total", (("result", "refused"),)): 1,
+        ("stromboli_configuration_reloads_total", (("result", "rejected"),)): 1,
         ("stromboli_cycles_total", (("result", "plugin"),)): 1,
     }
     found = told(metrics)
@@ -218,8 +219,8 @@ def test_domains_of_the_network_that_were_passed_over_and_tried() -> None:
     for job in (gang(3, cpu=2, topology=SOFT), gang(2, cpu=2, topology=HARD_RACK), gang(9, cpu=2, topology=SOFT)):
         plan = Case("", TREE, job, binds="", conf=conf).plan()
         metrics.observe_cycle(plan.session, SPENT)
-    assert value(metrics, "stromboli_domains_total", outcome="passed-over") == 4 + 0 + 7
-    assert value(metrics, "stromboli_domains_total", outcome="tried") == 1 + 1 + 0
+    assert value(metrics, "stromboli_topology_domains_total", outcome="skipped") == 4 + 0 + 7
+    assert value(metrics, "stromboli_topology_domains_total", outcome="tried") == 1 + 1 + 0
 
 
 def test_the_newer_text_is_spoken_too() -> None:

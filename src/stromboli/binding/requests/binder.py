@@ -185,7 +185,7 @@ class Binder:
         self.metrics.set_pending_work("status", self.conditions.waiting)
         for reflector in self.watches.reflectors:
             up = reflector.synced.is_set() and not reflector.problem
-            self.metrics.set_watch(reflector.resource.name, is_up=up)
+            self.metrics.set_watch_up(reflector.resource.name, up)
 
     # -- news ---------------------------------------------------------------------------------------------------
 
@@ -229,7 +229,7 @@ class Binder:
         return self._parallel_binds.under_way > 0
 
     def _refused(self, quarantined: Quarantined) -> None:
-        self.metrics.unreadable(quarantined.kind)
+        self.metrics.invalid_object(quarantined.kind)
         log.warning("%s %s cannot be used: %s", quarantined.kind, quarantined.key, quarantined.problem)
 
 

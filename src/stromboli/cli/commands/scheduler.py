@@ -166,7 +166,7 @@ def _policy(registry: Registry, given: Mapping[str, Any], metrics: SchedulerMetr
     log = logging.getLogger("stromboli.policy")
 
     def reported(problem: str) -> None:
-        metrics.configuration_loaded("refused" if problem else "accepted")
+        metrics.configuration_loaded("rejected" if problem else "accepted")
         if problem:
             log.error("configuration rejected; the last valid one stays active: %s", problem)
         else:

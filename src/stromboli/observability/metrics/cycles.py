@@ -1,4 +1,4 @@
-"""How long the parts of a cycle take, twice: under Volcano's names in milliseconds, under ours in seconds."""
+"""Durations of a cycle and its phases, under Volcano's names in milliseconds and under Stromboli's in seconds."""
 
 from __future__ import annotations
 
@@ -10,15 +10,12 @@ from stromboli.core.session.session import Session
 from stromboli.observability.metrics.histograms import MILLISECONDS, SECONDS
 
 _PLUGIN_PHASES = {"open": "OnSessionOpen", "close": "OnSessionClose"}
-_SKIPPED, _TRIED = "passed-over", "tried"
+_SKIPPED, _TRIED = "skipped", "tried"
 
 
 @dataclass(frozen=True, slots=True)
 class CycleSeconds:
-    """What the loop measures around a session: taking the snapshot, opening the session, handing out what it decided.
-
-    `total` is all of the cycle, from the snapshot until the decisions are handed out.
-    """
+    """Durations around a session: snapshot, opening, and passing decisions on. `total` is the whole cycle."""
 
     snapshot: float
     opening: float
@@ -34,29 +31,37 @@ class CycleMetrics:
         def seconds(name: str, documentation: str, *labels: str) -> Histogram:
             return Histogram(f"stromboli_{name}", documentation, labels, buckets=SECONDS, registry=registry)
 
-        self._whole_ms = milliseconds("e2e_scheduling_latency_milliseconds", "a whole session")
-        self._opening_ms = milliseconds("open_session_duration_milliseconds", "snapshot and opening of a session")
-        self._action_ms = milliseconds("action_scheduling_latency_milliseconds", "an action", "action")
-        self._plugin_ms = milliseconds(
-            "plugin_scheduling_latency_milliseconds", "a plugin's part in opening or closing", "plugin", "OnSession"
+        self._whole_ms = milliseconds("e2e_scheduling_latency_milliseconds", "Time of a scheduling cycle.")
+        self._opening_ms = milliseconds(
+            "open_session_duration_milliseconds", "Time to take a snapshot and open a session."
         )
-        self._phase = seconds("cycle_phase_duration_seconds", "a phase of the cycle, or all of it (cycle)", "phase")
-        self._action = seconds("action_duration_seconds", "an action", "action")
-        self._plugin = seconds("plugin_duration_seconds", "a plugin's part in opening or closing", "plugin", "moment")
-        self._cycles = Counter("stromboli_cycles", "cycles by how they ended", ("result",), registry=registry)
-        for result in ("completed", "plugin", "books", "error"):
+        self._action_ms = milliseconds("action_scheduling_latency_milliseconds", "Time of an action.", "action")
+        self._plugin_ms = milliseconds(
+            "plugin_scheduling_latency_milliseconds",
+            "Time of a plugin to open or close a session.",
+            "plugin",
+            "OnSession",
+        )
+        self._cycle = seconds("cycle_duration_seconds", "Time of a scheduling cycle.")
+        self._phase = seconds("cycle_phase_duration_seconds", "Time of a phase of a cycle.", "phase")
+        self._action = seconds("action_duration_seconds", "Time of an action.", "action")
+        self._plugin = seconds(
+            "plugin_duration_seconds", "Time of a plugin to open or close a session.", "plugin", "phase"
+        )
+        self._cycles = Counter("stromboli_cycles", "Scheduling cycles, by result.", ("result",), registry=registry)
+        for result in ("completed", "plugin", "accounting", "error"):
             self._cycles.labels(result)
         self._domains = Counter(
-            "stromboli_domains",
-            "domains of the network, by what the search did with them",
+            "stromboli_topology_domains",
+            "Topology domains that the search skipped or tried.",
             ("outcome",),
             registry=registry,
         )
         for outcome in (_SKIPPED, _TRIED):
             self._domains.labels(outcome)
-        self._victims = Gauge("volcano_pod_preemption_victims", "evicted in the last cycle", registry=registry)
+        self._victims = Gauge("volcano_pod_preemption_victims", "Pods evicted by the last cycle.", registry=registry)
         self._preemptions = Gauge(
-            "volcano_total_preemption_attempts", "cycles that evicted somebody; only grows", registry=registry
+            "volcano_total_preemption_attempts", "Cycles that evicted pods; only grows.", registry=registry
         )
 
     def observe(self, session: Session, spent: CycleSeconds) -> None:
@@ -82,10 +87,10 @@ class CycleMetrics:
             "actions": sum(seconds for what, seconds in measured.items() if what[0] == "action"),
             "close": sum(seconds for what, seconds in measured.items() if what[0] == "plugin" and what[2] == "close"),
             "commit": spent.commit,
-            "cycle": spent.total,
         }
         for phase, seconds in phases.items():
             self._phase.labels(phase).observe(seconds)
+        self._cycle.observe(spent.total)
         self._whole_ms.observe(spent.total * 1000)
         self._opening_ms.observe((spent.snapshot + spent.opening) * 1000)
 

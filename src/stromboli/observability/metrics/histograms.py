@@ -1,6 +1,4 @@
-"""A histogram that takes many equal observations at once: the tasks of a gang wait equally long, and there may be
-thirty thousand of them.
-"""
+"""A histogram that records many equal observations at once, such as the waits of all tasks of a gang."""
 
 from __future__ import annotations
 

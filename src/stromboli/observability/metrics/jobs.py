@@ -1,4 +1,4 @@
-"""How long jobs and tasks wait, and how many of them, under the names that Volcano's dashboards ask for."""
+"""Latencies and counts of jobs and tasks, under the names that Volcano's dashboards use."""
 
 from __future__ import annotations
 
@@ -16,37 +16,45 @@ _OF_JOB = ("job_name", "queue", "job_namespace")
 
 
 class JobMetrics:
-    def __init__(self, registry: CollectorRegistry, most: int) -> None:
+    def __init__(self, registry: CollectorRegistry, max_series: int) -> None:
         def gauge(name: str, documentation: str, *labels: str) -> Gauge:
             return Gauge(f"volcano_{name}", documentation, labels, registry=registry)
 
         self.task_latency = TallyHistogram(
             "volcano_task_scheduling_latency_milliseconds",
-            "from the creation of a pod until it was decided on (Assumed) and until its binding was written (Bound)",
+            "Time from the creation of a pod to its decision (Assumed) and to its binding (Bound).",
             "stage", MILLISECONDS, registry,
         )  # fmt: skip
         self._job_latency = TallyHistogram(
             "volcano_e2e_job_scheduling_latency_milliseconds",
-            "from the creation of a PodGroup until tasks of it were decided on",
+            "Time from the creation of a PodGroup to a decision on its tasks.",
             "queue", MILLISECONDS, registry,
         )  # fmt: skip
-        self._duration = PrunedGauge(gauge("e2e_job_scheduling_duration", "milliseconds a job took", *_OF_JOB), most)
-        self._start = PrunedGauge(gauge("e2e_job_scheduling_start_time", "created, seconds", *_OF_JOB), most)
-        self._last = PrunedGauge(gauge("e2e_job_scheduling_last_time", "last decision, seconds", *_OF_JOB), most)
-        self._unscheduled = PrunedGauge(gauge("unschedule_task_count", "tasks of a job that wait", "job_id"), most)
-        self._retries = PrunedGauge(gauge("job_retry_counts", "cycles in which a job had to wait", "job_id"), most)
-        self._unscheduled_jobs = gauge("unschedule_job_count", "jobs of which tasks wait")
+        self._duration = PrunedGauge(
+            gauge("e2e_job_scheduling_duration", "Scheduling time of a job in milliseconds.", *_OF_JOB), max_series
+        )
+        self._start = PrunedGauge(
+            gauge("e2e_job_scheduling_start_time", "Creation of a job in seconds.", *_OF_JOB), max_series
+        )
+        self._last = PrunedGauge(
+            gauge("e2e_job_scheduling_last_time", "Last decision on a job in seconds.", *_OF_JOB), max_series
+        )
+        self._unscheduled = PrunedGauge(gauge("unschedule_task_count", "Pending tasks of a job.", "job_id"), max_series)
+        self._retries = PrunedGauge(
+            gauge("job_retry_counts", "Cycles in a row that left a job pending.", "job_id"), max_series
+        )
+        self._unscheduled_jobs = gauge("unschedule_job_count", "Jobs with pending tasks.")
         self._attempts = PrometheusCounter(
-            "volcano_schedule_attempts", "pods that a cycle decided on, or could not place",
+            "volcano_schedule_attempts", "Pods that a cycle placed or left pending.",
             ("result",), registry=registry,
         )  # fmt: skip
-        #: By key, of the jobs that were decided on last: labels, when created, when decided on.
+        #: By key, the jobs with the latest decisions: labels, creation, decision.
         self._decided: dict[str, tuple[Labels, float, float]] = {}
         self._waited: Counter[str] = Counter()
-        self._most = most
+        self._max_series = max_series
 
-    def show(self, session: Session) -> int:
-        """Tell the jobs of a cycle. The answer is how many series there was no room for."""
+    def update(self, session: Session) -> int:
+        """Expose the jobs of a cycle; return the number of omitted series."""
         self._record_decisions(session)
         return self._update_decided(session) + self._update_waiting(session)
 
@@ -63,13 +71,13 @@ class JobMetrics:
             self._attempts.labels("scheduled").inc(len(statement))
 
     def _update_decided(self, session: Session) -> int:
-        """Jobs that are still there; of too many, those that were decided on last."""
+        """Expose the decided jobs that still exist; beyond the limit, the latest ones."""
         there = [(key, entry) for key, entry in self._decided.items() if key in session.jobs]
-        self._decided = dict(there[-self._most :])
+        self._decided = dict(there[-self._max_series :])
         entries = self._decided.values()
-        self._duration.show({labels: _milliseconds(last - start) for labels, start, last in entries})
-        self._start.show({labels: start for labels, start, _ in entries})
-        self._last.show({labels: last for labels, _, last in entries})
+        self._duration.update({labels: _milliseconds(last - start) for labels, start, last in entries})
+        self._start.update({labels: start for labels, start, _ in entries})
+        self._last.update({labels: last for labels, _, last in entries})
         return len(there) - len(self._decided)
 
     def _update_waiting(self, session: Session) -> int:
@@ -78,9 +86,9 @@ class JobMetrics:
         self._attempts.labels("unschedulable").inc(sum(waiting.values()))
         self._unscheduled_jobs.set(len(waiting))
         self._waited = Counter({key: self._waited[key] + 1 for key in waiting})
-        left_out = self._unscheduled.show({(key,): count for key, count in waiting.items()})
-        self._retries.show({(key,): count for key, count in self._waited.items()})
-        return left_out
+        omitted = self._unscheduled.update({(key,): count for key, count in waiting.items()})
+        self._retries.update({(key,): count for key, count in self._waited.items()})
+        return omitted
 
 
 def _labels(job: Job) -> Labels:
@@ -88,5 +96,5 @@ def _labels(job: Job) -> Labels:
 
 
 def _milliseconds(seconds: float) -> float:
-    """Never below nothing: clocks of two machines need not agree."""
+    """Convert to milliseconds; never negative, since clocks of machines differ."""
     return max(seconds, 0.0) * 1000

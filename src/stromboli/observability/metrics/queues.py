@@ -1,4 +1,4 @@
-"""What queues have, want and deserve, under the names that Volcano's dashboards ask for."""
+"""Resources of queues, under the names that Volcano's dashboards use."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ from stromboli.core.model.resources.resources import CPU, MEMORY, UNLIMITED
 from stromboli.core.session.session import Session
 from stromboli.observability.metrics.series import Labels, PrunedGauge
 
-#: What is told of a queue in amounts.
+#: Metrics of a queue per resource.
 _AMOUNTS = {
-    "allocated": "held by the tasks of the queue and of those below it",
-    "request": "held and asked for",
-    "deserved": "the queue's fair part",
-    "capacity": "the most that the queue may have; no series for what is not limited",
-    "inqueue": "promised to admitted jobs that do not hold it yet",
+    "allocated": "Allocated to the tasks of the queue and its children.",
+    "request": "Allocated and requested.",
+    "deserved": "The queue's fair share.",
+    "capacity": "The limit of the queue; no series without a limit.",
+    "inqueue": "Reserved for admitted jobs that are not allocated yet.",
 }
 _SINGLE = {
-    "share": "the largest part of what the queue deserves that it has, over its resources",
-    "weight": "the queue's weight",
-    "overused": "whether the queue has all that it deserves: 1 or 0",
+    "share": "The largest ratio of allocated to deserved over the queue's resources.",
+    "weight": "The queue's weight.",
+    "overused": "1 while the queue has all that it deserves, else 0.",
 }
 
 Amounts = Iterable[tuple[int, int]]
 
 
 class QueueMetrics:
-    def __init__(self, registry: CollectorRegistry, most: int) -> None:
-        def passing(name: str, documentation: str, *labels: str) -> PrunedGauge:
-            return PrunedGauge(Gauge(f"volcano_queue_{name}", documentation, labels, registry=registry), most)
+    def __init__(self, registry: CollectorRegistry, max_series: int) -> None:
+        def pruned(name: str, documentation: str, *labels: str) -> PrunedGauge:
+            return PrunedGauge(Gauge(f"volcano_queue_{name}", documentation, labels, registry=registry), max_series)
 
-        self._cpu = {kind: passing(f"{kind}_milli_cpu", text, "queue_name") for kind, text in _AMOUNTS.items()}
-        self._memory = {kind: passing(f"{kind}_memory_bytes", text, "queue_name") for kind, text in _AMOUNTS.items()}
+        self._cpu = {kind: pruned(f"{kind}_milli_cpu", text, "queue_name") for kind, text in _AMOUNTS.items()}
+        self._memory = {kind: pruned(f"{kind}_memory_bytes", text, "queue_name") for kind, text in _AMOUNTS.items()}
         self._scalars = {
-            kind: passing(f"{kind}_scalar_resources", text, "queue_name", "resource") for kind, text in _AMOUNTS.items()
+            kind: pruned(f"{kind}_scalar_resources", text, "queue_name", "resource") for kind, text in _AMOUNTS.items()
         }
-        self._single = {kind: passing(kind, text, "queue_name") for kind, text in _SINGLE.items()}
+        self._single = {kind: pruned(kind, text, "queue_name") for kind, text in _SINGLE.items()}
 
-    def show(self, session: Session) -> int:
-        """Tell the queues of a cycle. The answer is how many series there was no room for."""
+    def update(self, session: Session) -> int:
+        """Expose the queues of a cycle; return the number of omitted series."""
         facts = {name: _facts(session, queue) for name, queue in session.queues.items()}
-        left_out = self._update_scalars(session, facts)
+        omitted = self._update_scalars(session, facts)
         for kind in _AMOUNTS:
             amounts = {name: _amounts(session, name, kind, facts[name]) for name in session.queues}
-            left_out += self._update_amounts(session.axis.names, kind, amounts)
-        return left_out
+            omitted += self._update_amounts(session.axis.names, kind, amounts)
+        return omitted
 
     def _update_scalars(self, session: Session, facts: Mapping[str, QueueFacts | None]) -> int:
         values: dict[str, dict[Labels, float]] = {
@@ -56,7 +56,7 @@ class QueueMetrics:
             "weight": {(name,): queue.weight for name, queue in session.queues.items()},
             "overused": {(name,): _is_overused(session, queue, facts[name]) for name, queue in session.queues.items()},
         }
-        return sum(self._single[kind].show(series) for kind, series in values.items())
+        return sum(self._single[kind].update(series) for kind, series in values.items())
 
     def _update_amounts(self, names: Sequence[str], kind: str, amounts: Mapping[str, Amounts]) -> int:
         by_kind: tuple[dict[Labels, float], ...] = ({}, {}, {})
@@ -69,7 +69,7 @@ class QueueMetrics:
                 else:
                     by_kind[2][queue, names[dimension]] = amount
         gauges = (self._cpu[kind], self._memory[kind], self._scalars[kind])
-        return sum(gauge.show(series) for gauge, series in zip(gauges, by_kind, strict=True))
+        return sum(gauge.update(series) for gauge, series in zip(gauges, by_kind, strict=True))
 
 
 def _amounts(session: Session, name: str, kind: str, facts: QueueFacts | None) -> Amounts:
@@ -84,7 +84,7 @@ def _amounts(session: Session, name: str, kind: str, facts: QueueFacts | None) -
 
 
 def _facts(session: Session, queue: Queue) -> QueueFacts | None:
-    """A policy that cannot tell about a queue has been blamed for it in the cycle; here the queue is passed over."""
+    """Return a queue's facts; a plugin failure was reported by the cycle and omits the queue here."""
     try:
         return session.queue_facts(queue)
     except PluginFailure:
@@ -92,7 +92,7 @@ def _facts(session: Session, queue: Queue) -> QueueFacts | None:
 
 
 def _is_overused(session: Session, queue: Queue, facts: QueueFacts | None) -> bool:
-    """Whether a policy calls it overused or, as not every policy does, whether it has all that it deserves."""
+    """Report whether a plugin calls the queue overused, or its allocation reaches what it deserves."""
     try:
         if session.overused(queue) is not None:
             return True

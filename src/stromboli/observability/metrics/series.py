@@ -1,8 +1,7 @@
 """Series whose subjects come and go: queues, jobs.
 
-What is gone must not be told for ever, and a cluster with a million jobs must not make a million series. So each
-round names all subjects that exist, the others are dropped, and beyond a limit nothing new is told but how much
-was left out.
+Each update names all subjects that exist: series of others are removed, and those beyond a limit are omitted and
+counted.
 """
 
 from __future__ import annotations
@@ -20,23 +19,23 @@ _MAX_LABEL = 256
 class PrunedGauge:
     """A gauge with one series per subject that exists now."""
 
-    def __init__(self, gauge: Gauge, most: int) -> None:
+    def __init__(self, gauge: Gauge, max_series: int) -> None:
         self._gauge = gauge
-        self._most = most
-        self._shown: dict[Labels, float] = {}
+        self._max_series = max_series
+        self._exposed: dict[Labels, float] = {}
 
-    def show(self, values: Mapping[Labels, float]) -> int:
-        """Tell these values and no others. The answer is how many there was no room for."""
-        now = {_short(labels): value for labels, value in islice(values.items(), self._most)}
-        for labels in self._shown.keys() - now.keys():
+    def update(self, values: Mapping[Labels, float]) -> int:
+        """Expose these values and no others; return the number of omitted ones."""
+        now = {_short(labels): value for labels, value in islice(values.items(), self._max_series)}
+        for labels in self._exposed.keys() - now.keys():
             self._gauge.remove(*labels)
         for labels, value in now.items():
-            if self._shown.get(labels) != value:
+            if self._exposed.get(labels) != value:
                 self._gauge.labels(*labels).set(value)
-        self._shown = now
-        return max(len(values) - self._most, 0)
+        self._exposed = now
+        return max(len(values) - self._max_series, 0)
 
 
 def _short(labels: Labels) -> Labels:
-    """Names of objects are shorter than this; what is not a name is cut."""
+    """Cut labels that are too long to be names of objects."""
     return tuple(label[:_MAX_LABEL] for label in labels)

@@ -1,4 +1,4 @@
-"""What waits, why, and for how long, by queue: the first question of whoever is called at night."""
+"""Pending jobs by queue and reason, and how long they have waited."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from stromboli.core.session.session import Session
 from stromboli.observability.metrics.series import Labels, PrunedGauge
 
 
-class WaitingMetrics:
-    def __init__(self, registry: CollectorRegistry, most: int) -> None:
-        def passing(name: str, documentation: str, *labels: str) -> PrunedGauge:
-            return PrunedGauge(Gauge(f"stromboli_{name}", documentation, labels, registry=registry), most)
+class PendingMetrics:
+    def __init__(self, registry: CollectorRegistry, max_series: int) -> None:
+        def pruned(name: str, documentation: str, *labels: str) -> PrunedGauge:
+            return PrunedGauge(Gauge(f"stromboli_{name}", documentation, labels, registry=registry), max_series)
 
-        self._jobs = passing("waiting_jobs", "jobs that wait, by queue and code of the reason", "queue", "reason")
-        self._longest = passing("longest_wait_seconds", "how long the job that waits longest has waited", "queue")
-        #: By key, since when a job waits: from its oldest task without a node, or from its own creation.
+        self._jobs = pruned("pending_jobs", "Pending jobs by queue and reason code.", "queue", "reason")
+        self._longest = pruned("longest_pending_seconds", "How long the oldest pending job has waited.", "queue")
+        #: By key, since when a job is pending: the creation of its oldest task without a node, or its own.
         self._since: dict[str, float] = {}
 
-    def show(self, session: Session) -> int:
-        """Tell the jobs that a cycle left waiting. The answer is how many series there was no room for."""
+    def update(self, session: Session) -> int:
+        """Expose the jobs that a cycle left pending; return the number of omitted series."""
         waiting = [job for key in session.snapshot.waiting if _waits(session, job := session.jobs[key])]
         self._since = {job.key: self._since.get(job.key) or _since(session, job) for job in waiting}
         causes: Counter[Labels] = Counter((job.queue, _cause(session, job)) for job in waiting)
@@ -32,19 +32,19 @@ class WaitingMetrics:
         for job in waiting:
             seconds = max(session.now - self._since[job.key], 0.0)
             longest[job.queue,] = max(longest.get((job.queue,), 0.0), seconds)
-        return self._jobs.show(causes) + self._longest.show(longest)
+        return self._jobs.update(causes) + self._longest.update(longest)
 
 
 def _waits(session: Session, job: Job) -> bool:
-    """Whether tasks of the job want a node, or it was not let in and has none yet."""
+    """Report whether the job has pending tasks, or was not admitted and has none yet."""
     conditions = session.statuses[job.key].conditions
     return bool(job.pending_count) or any(condition.type == "Unschedulable" for condition in conditions)
 
 
 def _cause(session: Session, job: Job) -> str:
-    """The code of what keeps the job waiting: that of the first class without a place, else of the job as a whole.
+    """Return the reason code of a pending job: that of its first unplaced class, else that of the job.
 
-    That a job has no pods is told when nothing else is: pods come when it is let in.
+    NoPods counts only when it is the sole reason: pods are created when the job is admitted.
     """
     refusal = session.refusals.get(job.key)
     if refusal is not None and refusal.tasks:
@@ -55,7 +55,7 @@ def _cause(session: Session, job: Job) -> str:
 
 
 def _code_of(refusal: TaskRefusal) -> Code:
-    """What most nodes said, where nodes were asked."""
+    """Return the code of most nodes, if nodes were filtered."""
     if refusal.nodes is None or not refusal.nodes.groups:
         return refusal.reason.code
     return max(refusal.nodes.groups, key=lambda group: len(group[1]))[0].code

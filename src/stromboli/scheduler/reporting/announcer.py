@@ -102,7 +102,7 @@ class EventAnnouncer:
             name=name,
             uid=quarantined.uid or None,
         )
-        self._recorder.record(regarding, type="Warning", reason="Unusable", note=quarantined.problem)
+        self._recorder.record(regarding, type="Warning", reason="InvalidObject", note=quarantined.problem)
 
 
 def reference(entry: TopLevel) -> ObjectReference:

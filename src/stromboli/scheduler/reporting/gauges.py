@@ -1,4 +1,4 @@
-"""What the parts of the scheduler count for themselves, shown as metrics now and then."""
+"""Copies the counts of the scheduler's components into metrics, once per iteration of the loop."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class GaugeUpdater:
         self._seen: Counter[tuple[str, str]] = Counter()
 
     def update(self, scheduler: Components) -> None:
-        self._show_work(scheduler)
-        self._show_watches(scheduler)
-        self._show_requests(scheduler)
-        self._metrics.events_dropped(self._news("events", "dropped", scheduler.recorder.dropped))
+        self._update_work(scheduler)
+        self._update_watches(scheduler)
+        self._update_requests(scheduler)
+        self._metrics.events_dropped(self._growth("events", "dropped", scheduler.recorder.dropped))
         if scheduler.shard is not None:
             claims = scheduler.shard.claims
-            self._metrics.shard.show(len(claims.usable), len(claims.awaited), len(claims.leaving))
+            self._metrics.set_shard_nodes(len(claims.usable), len(claims.awaited), len(claims.leaving))
         cluster = scheduler.cluster
         self._metrics.set_cache_objects(
             {
@@ -37,40 +37,41 @@ class GaugeUpdater:
             }
         )
 
-    def _show_work(self, scheduler: Components) -> None:
+    def _update_work(self, scheduler: Components) -> None:
         work = {
             "bind": scheduler.executor.waiting,
             "evict": scheduler.evictors.waiting,
             "status": scheduler.writer.waiting,
             "resync": scheduler.resync.waiting,
-            "heal": scheduler.recovery.open,
+            "recovery": scheduler.recovery.open,
         }
         for name, length in work.items():
             self._metrics.set_pending_work(name, length)
 
-    def _show_watches(self, scheduler: Components) -> None:
+    def _update_watches(self, scheduler: Components) -> None:
         reflectors = scheduler.watches.reflectors
         events = Counter({reflector.resource.name: 0 for reflector in reflectors})
         relists, errors = events.copy(), events.copy()
-        for reflector in reflectors:  # a resource may be followed in several versions
+        for reflector in reflectors:  # a resource may be watched in several versions
             events[reflector.resource.name] += reflector.events
             relists[reflector.resource.name] += reflector.relists
             errors[reflector.resource.name] += reflector.errors
         for name in events:
-            self._metrics.watch_events(name, self._news(name, "events", events[name]))
-            self._metrics.relisted(name, self._news(name, "relists", relists[name]))
-            self._metrics.watch_failed(name, self._news(name, "errors", errors[name]))
+            self._metrics.watch_events(name, self._growth(name, "events", events[name]))
+            self._metrics.relisted(name, self._growth(name, "relists", relists[name]))
+            self._metrics.watch_failed(name, self._growth(name, "errors", errors[name]))
         now = time.monotonic()
         for reflector in scheduler.watches.required:
             is_up = reflector.synced.is_set() and not reflector.problem
-            self._metrics.set_watch(reflector.resource.name, is_up=is_up, silence=now - reflector.last_seen)
+            self._metrics.set_watch_up(reflector.resource.name, is_up)
+            self._metrics.set_watch_staleness(reflector.resource.name, now - reflector.last_seen)
 
-    def _show_requests(self, scheduler: Components) -> None:
+    def _update_requests(self, scheduler: Components) -> None:
         for (method, code), number in scheduler.client.answers.items():
-            self._metrics.requested(method, code, self._news(method, code, number))
+            self._metrics.api_requested(method, code, self._growth(method, code, number))
 
-    def _news(self, what: str, aspect: str, total: int) -> int:
-        """How much a counter has grown since it was last looked at."""
+    def _growth(self, what: str, aspect: str, total: int) -> int:
+        """Return how much a counter has grown since the last update."""
         grown = total - self._seen[what, aspect]
         self._seen[what, aspect] = total
         return grown

@@ -151,7 +151,7 @@ async def test_an_object_that_the_cache_cannot_take_in_stops_nobody_else(monkeyp
         monkeypatch.setattr(world.scheduler.cluster, "apply", stumbling)
         await world.create(gang(1, 1, name="bad"), gang(1, 1, name="good"))
         await world.until_bound("good", 1)
-        await world.until_told("bad-task-0", "a stumble", "Unusable")
+        await world.until_told("bad-task-0", "a stumble", "InvalidObject")
         assert ("Pod", "default/bad-task-0") in world.scheduler.mirror.quarantine
         await world.patch(PODS, "bad-task-0", {"metadata": {"labels": {"cured": "true"}}})
         await world.until_bound("bad", 1)
