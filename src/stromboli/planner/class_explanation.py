@@ -85,7 +85,7 @@ def _dense(session: Session, task_class: TaskClass) -> list[int]:
 
 
 def _placed(session: Session, tasks: Sequence[Task]) -> int:
-    return sum(1 for task in tasks if task.uid in session.last_transactions)
+    return sum(1 for task in tasks if task.uid in session.refusals.last_transactions)
 
 
 def _held(session: Session, job: Job) -> dict[tuple[int, int], int]:
@@ -94,7 +94,7 @@ def _held(session: Session, job: Job) -> dict[tuple[int, int], int]:
     """
     held: dict[tuple[int, int], int] = {}
     for task in job.tasks.values():
-        last = session.last_transactions.get(task.uid)
+        last = session.refusals.last_transactions.get(task.uid)
         if last is not None and session.ledger.is_pending(task):
             row = session.nodes.index[last.node]
             for dimension, amount in task.task_class.request:

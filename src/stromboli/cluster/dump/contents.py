@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from stromboli.cluster.objects.pod_groups.pod_groups import DEFAULT_QUEUE
 from stromboli.cluster.state.cluster import SCHEDULER_NAMES, Cluster
 from stromboli.core.model.devices.claims import ClaimChoice
-from stromboli.core.model.jobs.eviction_history import PastEviction
-from stromboli.core.model.jobs.reservation import Reservation
+from stromboli.core.model.jobs.carryover import PastEviction, Reservation
 from stromboli.core.model.nodes.shards import ShardChoice
 from stromboli.core.model.nodes.usage import Usage
 from stromboli.core.model.tasks.pod_terms import Counted

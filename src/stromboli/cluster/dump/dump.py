@@ -22,8 +22,7 @@ import msgspec
 from stromboli import __version__
 from stromboli.cluster.dump.contents import Contents
 from stromboli.core.model.devices.claims import ClaimChoice
-from stromboli.core.model.jobs.eviction_history import PastEviction
-from stromboli.core.model.jobs.reservation import Reservation
+from stromboli.core.model.jobs.carryover import PastEviction, Reservation
 from stromboli.core.model.nodes.shards import ShardChoice
 from stromboli.core.model.nodes.usage import Usage
 from stromboli.core.model.volumes.volumes import VolumeChoice

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from stromboli import kube
 from stromboli.cluster.objects.bind_requests import Room
 from stromboli.cluster.objects.pods.pods import status_of
-from stromboli.core.model.jobs.reservation import Reservation
+from stromboli.core.model.jobs.carryover import Reservation
 from stromboli.core.model.tasks.task import TaskStatus
 
 

@@ -33,9 +33,8 @@ from stromboli.cluster.state.eviction_history import EvictionHistory
 from stromboli.cluster.state.job_owners import JobOwners
 from stromboli.cluster.state.nodes_and_queues import NodesAndQueues
 from stromboli.core.model.devices.claims import ClaimChoice
-from stromboli.core.model.jobs.carryover import CycleCarryover
+from stromboli.core.model.jobs.carryover import CycleCarryover, Reservation
 from stromboli.core.model.jobs.job import Counts, role_ready, surely_ready
-from stromboli.core.model.jobs.reservation import Reservation
 from stromboli.core.model.nodes.numa import Holdings
 from stromboli.core.model.nodes.shards import ShardChoice
 from stromboli.core.model.resources.resources import ResourceAxis
@@ -400,7 +399,7 @@ class Cluster:
     def remember(self, carryover: CycleCarryover) -> None:
         """What the last cycle leaves to the next ones."""
         self.reserve(carryover.reservations)
-        self.promise(carryover.promises)
+        self.promise(carryover.nominations)
         self.eviction_history.note(carryover.eviction_history)
 
     def reserve(self, reservations: Mapping[str, Reservation]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from stromboli.core.model.jobs.eviction_history import MAX_HISTORY_AGE, PastEviction
+from stromboli.core.model.jobs.carryover import MAX_HISTORY_AGE, PastEviction
 
 
 class EvictionHistory:

@@ -17,7 +17,7 @@ from stromboli.core.reservations.options import BackfillArguments
 from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.refusals import TaskRefusal
 from stromboli.core.session.session import Session
-from stromboli.core.topology.task_domains import domains_of
+from stromboli.core.topology.sub_jobs import domains_of
 
 
 class Backfill(Action):
@@ -41,7 +41,7 @@ class Backfill(Action):
         ]
 
     def _serve(self, session: Session, job: Job) -> None:
-        with session.isolate_errors(job):
+        with session.refusals.isolate_errors(job):
             for task in sorted(self._tasks(session, job), key=session.task_order_key):
                 self._place(session, job, task)
 
@@ -66,4 +66,4 @@ class Backfill(Action):
         elif reason is None:
             nodes = session.search.refusals(task.task_class)
             reason = nodes.reason
-        session.refusal_of(job).add_task(TaskRefusal(task.key, task.task_class.number, reason, nodes))
+        session.refusals.of(job).add_task(TaskRefusal(task.key, task.task_class.number, reason, nodes))

@@ -29,8 +29,8 @@ class Enqueue(Action):
                 session.ledger.enqueue(job, job.missing_minimum())
                 session.job_enqueued(job)
         except Exception as error:
-            session.report_error(job, error)
+            session.refusals.report_error(job, error)
             return
         if refusal is not None:
-            session.refuse(job, refusal)
-            session.refuse(job, Reason(Code.NOT_ADMITTED, "the job is not admitted to its queue yet"))
+            session.refusals.add(job, refusal)
+            session.refusals.add(job, Reason(Code.NOT_ADMITTED, "the job is not admitted to its queue yet"))

@@ -20,6 +20,6 @@ class GangPreempt(Action):
         job_order = JobOrder(session, starving)
         while (queue := job_order.next_queue()) is not None:
             while (job := job_order.next_job(queue)) is not None:
-                with session.isolate_errors(job):
+                with session.refusals.isolate_errors(job):
                     if session.job_starving(job):
                         preemption.preempt_for(job)

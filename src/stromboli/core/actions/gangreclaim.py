@@ -18,6 +18,6 @@ class GangReclaim(Action):
             return
         preemption = GangPreemption(session, self.name, "reclaim", self.arguments)
         for job in JobOrder(session, starving).jobs_in_turn():
-            with session.isolate_errors(job):
+            with session.refusals.isolate_errors(job):
                 if session.job_starving(job):
                     preemption.preempt_for(job)

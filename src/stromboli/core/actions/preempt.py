@@ -60,10 +60,10 @@ class Preempt(Action):
             served: list[Job] = []
             while (job := job_order.next_job(queue)) is not None:
                 served.append(job)
-                with session.isolate_errors(job):
+                with session.refusals.isolate_errors(job):
                     _serve(session, job, between)
             for job in served:
-                with session.isolate_errors(job):
+                with session.refusals.isolate_errors(job):
                     self._serve_from_within(session, job, thrash_guard)
 
     def _rules(

@@ -25,7 +25,7 @@ class Reclaim(Action):
             return
         preemption = Preemption(session, _rules(session, ThrashGuard(session, self.arguments.thrashing_window)))
         for job in JobOrder(session, starving).jobs_in_turn():
-            with session.isolate_errors(job):
+            with session.refusals.isolate_errors(job):
                 if session.job_starving(job):
                     preemption.preempt_for(job, session.pending(job))
 

@@ -50,7 +50,7 @@ class StaleGang(Action):
         stale = [job for job in session.jobs.values() if job.key not in foreign and _is_stale(session, job)]
         waiting = {job.key for job in session.waiting} if stale else ()
         for job in sorted(stale, key=lambda job: (job.spec.stale_since or session.now, job.key)):
-            with session.isolate_errors(job):
+            with session.refusals.isolate_errors(job):
                 if not (job.key in waiting and _replace_members(session, job)):
                     self._handle_stale(session, job, _own_grace(session, job, grace))
         for job in session.jobs.values():
@@ -63,7 +63,7 @@ class StaleGang(Action):
         session.stale[job.key] = _message(job, due)
         session.dirty_jobs.add(job.key)
         if session.now < due:
-            session.refuse(job, Reason(Code.GANG_STALE, _message(job, due)))
+            session.refusals.add(job, Reason(Code.GANG_STALE, _message(job, due)))
         else:
             _release(session, job)
 
@@ -151,7 +151,7 @@ def _release(session: Session, job: Job) -> None:
         return
     error = _precondition_error(session, job, members)
     if error is not None:
-        session.refuse(job, error)
+        session.refusals.add(job, error)
         return
     note = _note(session, job)
     with session.statement() as statement:

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from stromboli.core.model.devices.claim_allocator import ClaimState
 from stromboli.core.model.devices.shared_devices import DeviceUsers
-from stromboli.core.model.jobs.eviction_history import PastEviction
+from stromboli.core.model.jobs.carryover import PastEviction, Reservation
 from stromboli.core.model.jobs.job import Job
-from stromboli.core.model.jobs.reservation import Reservation
 from stromboli.core.model.nodes.amounts import AmountLayout, Block
 from stromboli.core.model.nodes.numa import Holdings
 from stromboli.core.model.nodes.table import NodeTable

@@ -134,7 +134,7 @@ class Preemption:
 
     def _refuse(self, job: Job, refusal: PreemptionFailure | None) -> None:
         if refusal is not None:
-            self._session.refuse(job, refusal.reason)
+            self._session.refusals.add(job, refusal.reason)
             if self._report is not None:
                 self._report.accounts.refuse(job.key, refusal)
 

@@ -16,7 +16,8 @@ from stromboli.core.preemption.rules import PreemptionRules
 from stromboli.core.preemption.selection import NodePreemptionPlan, VictimSelection
 from stromboli.core.preemption.units import EvictionUnit, UnitBuilder
 from stromboli.core.session.decision_records import DecisionRecords, EvictionRecord, RejectedNode, RuleObjection
-from stromboli.core.session.session import Eviction, Session
+from stromboli.core.session.decisions import Eviction
+from stromboli.core.session.session import Session
 from stromboli.core.session.waiting_reasons import counted
 
 #: The number of other nodes for which the report has a reason.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from stromboli.core.config.arguments import Argument, Arguments
-from stromboli.core.model.jobs.eviction_history import MAX_HISTORY_AGE
+from stromboli.core.model.jobs.carryover import MAX_HISTORY_AGE
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.values.durations import duration_or_nothing
 

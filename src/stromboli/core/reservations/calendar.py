@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stromboli.core.model.jobs.reservation import Reservation
+from stromboli.core.model.jobs.carryover import Reservation
 from stromboli.core.model.nodes.amounts import Block
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.reservations.completions import Completions

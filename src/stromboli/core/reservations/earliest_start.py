@@ -112,11 +112,11 @@ class EarliestStart:
     def _unspoken(self) -> Iterator[None]:
         """Discard refusals made inside the block."""
         session, key = self._session, self._job.key
-        refusal, transactions = session.refusals.pop(key, None), dict(session.last_transactions)
+        refusal, transactions = session.refusals.pop(key, None), dict(session.refusals.last_transactions)
         try:
             yield
         finally:
             session.refusals.pop(key, None)
             if refusal is not None:
                 session.refusals[key] = refusal
-            session.last_transactions = transactions
+            session.refusals.last_transactions = transactions

@@ -49,7 +49,7 @@ class JobOrder:
         try:
             return self._session.queue_order_key(queue)
         except Exception as error:
-            self._session.report_queue_error(queue, error)
+            self._session.refusals.report_queue_error(queue, error)
             return None
 
     def _key_of_job(self, job: Job) -> tuple[Any, ...] | None:
@@ -57,7 +57,7 @@ class JobOrder:
         try:
             return self._session.job_order_key(job)
         except Exception as error:
-            self._session.report_error(job, error)
+            self._session.refusals.report_error(job, error)
             return None
 
     def next_queue(self) -> Queue | None:

@@ -8,61 +8,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from stromboli.core.config.plugin import Event, PluginFailure
+from stromboli.core.config.plugin import PluginFailure
 from stromboli.core.config.plugin_errors import describe_error
-from stromboli.core.model.jobs.carryover import CycleCarryover
-from stromboli.core.model.jobs.eviction_history import PastEviction
+from stromboli.core.model.jobs.carryover import CycleCarryover, PastEviction
 from stromboli.core.model.jobs.job import Job
-from stromboli.core.model.jobs.reservation import Reservation
-from stromboli.core.model.ledger.entry import LedgerEntry, LedgerInconsistency
+from stromboli.core.model.ledger.entry import LedgerInconsistency
 from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.nodes.table import Node
 from stromboli.core.model.queues.queue import Queue
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.resources.resources import Amounts, Request, add_request
 from stromboli.core.model.snapshot import Snapshot
-from stromboli.core.model.tasks.placement import Placement
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.model.topology.hypernodes import BY_LABELS
 from stromboli.core.search.node_search import NodeSearch
-from stromboli.core.session import questions
 from stromboli.core.session.decision_records import DecisionRecords
+from stromboli.core.session.decisions import Decisions
 from stromboli.core.session.measurements import Measurements, Stopwatch
 from stromboli.core.session.nominations import NominatedCapacity
 from stromboli.core.session.program import Program
-from stromboli.core.session.refusals import JobRefusal, LastTransaction
+from stromboli.core.session.questions import Questions
+from stromboli.core.session.refusal_log import RefusalLog
 from stromboli.core.session.statement import Statement
 from stromboli.core.session.status import JobStatus, status_of
 from stromboli.core.topology.domain_capacity import DomainCapacity
 from stromboli.core.topology.previous_domains import previous_domain_warnings, topology_label
+from stromboli.core.topology.sub_jobs import has_topology_constraints
 
 
-@dataclass(slots=True)
-class Eviction:
-    task: Task
-    reason: str
-    #: The job that needs the capacity, if any.
-    preemptor: str = ""
-
-
-@dataclass(slots=True)
-class Decisions:
-    """The decisions of a cycle, for the caller to execute."""
-
-    #: One entry per committed statement: its members are bound together.
-    binds: list[list[Placement]] = field(default_factory=list)
-    evictions: list[Eviction] = field(default_factory=list)
-    #: Nominated nodes of pods that wait for evictions.
-    nominations: dict[str, str] = field(default_factory=dict)
-    #: Capacity reserved for a pending job, by job.
-    reservations: dict[str, Reservation] = field(default_factory=dict)
-
-
-class Session(questions.Questions):
+class Session(Questions):
     """One cycle. The plugins are open when the constructor returns."""
 
     def __init__(
@@ -93,15 +70,11 @@ class Session(questions.Questions):
         #: Additional description of an eviction by its action, by task uid.
         self.eviction_notes: dict[str, Callable[[], str]] = {}
         self.kept: list[Statement] = []
-        self.refusals: dict[str, JobRefusal] = {}
-        self.queue_refusals: dict[str, Reason] = {}
-        self.last_transactions: dict[str, LastTransaction] = {}
-        self.statuses: dict[str, JobStatus] = {}
         self.warnings: list[str] = list(snapshot.warnings)
+        #: Why jobs and queues wait.
+        self.refusals = RefusalLog(snapshot.nodes.names, self.warnings, program)
+        self.statuses: dict[str, JobStatus] = {}
         self._cycle_states: dict[str, dict[str, Any]] = {}
-        self._on_allocate = program.flat["on_allocate"]
-        self._on_deallocate = program.flat["on_deallocate"]
-        self._bind_context = program.flat["bind_context"]
         self.total: Amounts = snapshot.amounts[self.ledger.layout.allocatable :].sum(axis=1).tolist()
         self.total_guarantee = self._sum_over_queues(queue.guarantee for queue in self.queues.values())
         self.total_deserved = self._sum_over_queues(queue.deserved for queue in self.queues.values())
@@ -115,13 +88,13 @@ class Session(questions.Questions):
         self.waiting: list[Job] = []
         self._open()
 
-    def _sum_over_queues(self, promises: Iterable[Request]) -> Amounts:
+    def _sum_over_queues(self, requests: Iterable[Request]) -> Amounts:
         total = [0] * self.snapshot.size
-        for promise in promises:
-            add_request(total, promise)
+        for request in requests:
+            add_request(total, request)
         return total
 
-    # -- life ---------------------------------------------------------------------------------------------------
+    # -- lifecycle ---------------------------------------------------------------------------------------------------
 
     def _open(self) -> None:
         for name, plugin in self.program.plugins.items():
@@ -134,27 +107,26 @@ class Session(questions.Questions):
         """Add a job to the cycle, or refuse it with a reason."""
         fault = self._fault_of(job)
         if fault is not None:
-            self.refuse(job, fault)
+            self.refusals.add(job, fault)
             return
         self.admissible.append(job)
         self._warn_of_topology(job)
         try:
             invalid = self.job_valid(job)
         except Exception as error:
-            self.report_error(job, error)
+            self.refusals.report_error(job, error)
             return
         if invalid is None:
             self.waiting.append(job)
         else:
-            self.refuse(job, invalid)
+            self.refusals.add(job, invalid)
 
     def _warn_of_topology(self, job: Job) -> None:
         """Warn about topology constraints that no configured plugin supports."""
-        wishes = job.spec.topology or any(policy.topology for policy in job.spec.policies)
-        if wishes and not self.program.flat["hyper_node_gradient_for_job"]:
-            told = f"{topology_label(job)} has no effect: no configured plugin supports network domains"
-            self.warnings.append(f"PodGroup {job.key}: {told}")
-        self.warnings += [f"PodGroup {job.key}: {told}" for told in previous_domain_warnings(self, job)]
+        if has_topology_constraints(job) and not self.program.flat["hyper_node_gradient_for_job"]:
+            warning = f"{topology_label(job)} has no effect: no configured plugin supports network domains"
+            self.warnings.append(f"PodGroup {job.key}: {warning}")
+        self.warnings += [f"PodGroup {job.key}: {warning}" for warning in previous_domain_warnings(self, job)]
 
     def _fault_of(self, job: Job) -> Reason | None:
         if job.spec.fault:
@@ -204,7 +176,7 @@ class Session(questions.Questions):
         return [node for node in self.nodes.nodes if node.revocable_zone]
 
     @cached_property
-    def rooms(self) -> NominatedCapacity:
+    def nominations(self) -> NominatedCapacity:
         """Capacity nominated for pods in earlier cycles."""
         return NominatedCapacity(self)
 
@@ -215,7 +187,7 @@ class Session(questions.Questions):
 
     def serving(self, job: Job) -> AbstractContextManager[None]:
         """Release the job's nominated capacity to the job while it is being served."""
-        return self.rooms.released_to(job) if self.rooms else _NOTHING_TO_OPEN
+        return self.nominations.released_to(job) if self.nominations else _NOTHING_TO_RELEASE
 
     def pipelined_tasks(self) -> list[Task]:
         """Return the tasks that are pipelined: they wait for releasing pods."""
@@ -228,22 +200,14 @@ class Session(questions.Questions):
 
     def carryover(self) -> CycleCarryover:
         """Return what the next cycles need from this one."""
-        return CycleCarryover(self.promises(), self.decisions.reservations, self._eviction_history())
-
-    def _eviction_history(self) -> list[PastEviction]:
-        """Return which jobs were evicted for which others in this cycle."""
-        eviction_history = {
-            (each.preemptor, each.task.job): None for each in self.decisions.evictions if each.preemptor
-        }
-        return [self._past_eviction(preemptor, victim) for preemptor, victim in eviction_history if preemptor != victim]
+        nominations = {task.uid: self.ledger.node_name(task) for task in self.pipelined_tasks()}
+        pairs = {(each.preemptor, each.task.job): None for each in self.decisions.evictions if each.preemptor}
+        history = [self._past_eviction(preemptor, victim) for preemptor, victim in pairs if preemptor != victim]
+        return CycleCarryover(nominations, self.decisions.reservations, history)
 
     def _past_eviction(self, preemptor: str, victim: str) -> PastEviction:
         queue = self.jobs[victim].queue
         return PastEviction(preemptor, victim, queue if queue != self.jobs[preemptor].queue else "", self.now)
-
-    def promises(self) -> dict[str, str]:
-        """Return the nominated node by pod uid."""
-        return {task.uid: self.ledger.node_name(task) for task in self.pipelined_tasks()}
 
     def queue_of(self, job: Job) -> Queue:
         return self.queues[job.queue]
@@ -277,7 +241,7 @@ class Session(questions.Questions):
         ordered.sort(key=lambda task: self.victim_queue_order_key(self.queues[self.jobs[task.job].queue], here))
         return ordered
 
-    # -- doing --------------------------------------------------------------------------------------------------
+    # -- operations ---------------------------------------------------------------------------------------------
 
     def statement(self) -> Statement:
         return Statement(self)
@@ -303,136 +267,16 @@ class Session(questions.Questions):
             statement.evict(task, reason, preemptor)
             statement.commit()
 
-    def tell(self, news: Iterable[tuple[LedgerEntry, bool]]) -> None:
-        """Notify the handlers of operations, or of their undo; True means that tasks were placed.
-
-        A plugin with its own accounting must not miss an event, so an error is raised only after all handlers were
-        called.
-        """
-        failure: Exception | None = None
-        for entry, allocates in news:
-            handlers = self._on_allocate if allocates else self._on_deallocate
-            if handlers and entry.successors:
-                with self.ledger.successors_visible(entry, allocates):
-                    failure = self._told(handlers, entry.successors, entry.rows) or failure
-            elif handlers:
-                failure = self._told(handlers, entry.tasks, entry.rows) or failure
-        if failure is not None:
-            raise failure
-
-    def _told(
-        self, handlers: Sequence[Callable[[Event], object]], tasks: Sequence[Task], rows: Sequence[int]
-    ) -> Exception | None:
-        """Call all handlers; return the first error, if any."""
-        event = Event(tasks, [self.nodes.names[row] for row in rows])
-        failure: Exception | None = None
-        for handler in handlers:
-            try:
-                handler(event)
-            except Exception as error:
-                failure = failure or error
-        return failure
-
-    # -- what was decided ---------------------------------------------------------------------------------------
-
-    def bind(self, entries: Sequence[LedgerEntry]) -> None:
-        """Bind what these entries of one statement allocated, as a unit: plugins are called before anything is written,
-        so that a failing plugin leaves no part of a gang behind.
-        """
-        names, volumes, claims = self.nodes.names, self.ledger.volumes, self.ledger.claims
-        binds = [
-            Placement(
-                task.uid,
-                task.namespace,
-                task.name,
-                task.job,
-                names[row],
-                self._context_of(task) if self._bind_context else _NO_ANNOTATIONS,
-                volumes.order_of(task) if task.claims else None,
-                claims.order_of(task) if task.resource_claims else None,
-            )
-            for entry in entries
-            for task, row in zip(entry.tasks, entry.rows, strict=True)
-        ]
-        for entry in entries:
-            self.ledger.bind(entry.tasks)
-        self.decisions.binds.append(binds)
-        self.measurements.committed(len(binds))
-
-    def _context_of(self, task: Task) -> dict[str, str]:
-        context: dict[str, str] = {}
-        for answer in self._bind_context:
-            answer(task, context)
-        return context
-
-    def record_eviction(self, task: Task, reason: str, preemptor: str) -> None:
-        self.decisions.evictions.append(Eviction(task, reason, preemptor))
-        self.dirty_jobs.add(task.job)
-
-    def record_nomination(self, task: Task, after_eviction: bool) -> None:
-        if after_eviction:
-            self.decisions.nominations[task.key] = self.ledger.node_name(task)
-
-    # -- what was refused ---------------------------------------------------------------------------------------
-
-    def refusal_of(self, job: Job) -> JobRefusal:
-        return self.refusals.setdefault(job.key, JobRefusal())
-
-    def refuse(self, job: Job, reason: Reason) -> None:
-        self.refusal_of(job).add(reason)
-
-    def report_error(self, job: Job, error: Exception) -> None:
-        """Record an error on the job: it waits with the error as its reason, and the others continue."""
-        text = self._described(error)
-        self.refuse(job, Reason(Code.PLUGIN_FAILED, f"scheduling failed with an error: {text}"))
-        self.warnings.append(f"PodGroup {job.key}: scheduling failed with an error: {text}")
-
-    def _described(self, error: Exception) -> str:
-        """Return the error with its origin, and record it where tracebacks are requested."""
-        if self.program.errors is not None:
-            self.program.errors.append(error)
-        return describe_error(error)
-
-    @contextmanager
-    def isolate_errors(self, job: Job) -> Iterator[None]:
-        """Isolate an error to this job: report it on the job and continue with the others. An inconsistent ledger still
-        aborts the cycle.
-        """
-        try:
-            yield
-        except LedgerInconsistency:
-            raise
-        except Exception as error:
-            self.report_error(job, error)
-
-    def report_queue_error(self, queue: Queue, error: Exception) -> None:
-        """Record an error on the queue: it is not served in this cycle, other queues are."""
-        text = f"queue {queue.name} cannot be evaluated: {self._described(error)}"
-        self.queue_refusals[queue.name] = Reason(Code.PLUGIN_FAILED, text)
-        self.warnings.append(text)
-
     def is_overused(self, queue: Queue) -> bool:
         """Report whether the queue is no longer served in this cycle, and keep the reason."""
         try:
             refusal = self.overused(queue)
         except Exception as error:
-            self.report_queue_error(queue, error)
+            self.refusals.report_queue_error(queue, error)
             return True
         if refusal is not None:
-            self.queue_refusals[queue.name] = refusal
+            self.refusals.queues[queue.name] = refusal
         return refusal is not None
 
-    def remember_last_transaction(self, entry: LedgerEntry, after_eviction: bool) -> None:
-        if entry.after in (TaskStatus.ALLOCATED, TaskStatus.PIPELINED):
-            names = self.nodes.names
-            for task, row in zip(entry.tasks, entry.rows, strict=True):
-                self.last_transactions[task.uid] = LastTransaction(names[row], entry.after, after_eviction)
 
-    def forget_last_transactions(self, tasks: Sequence[Task]) -> None:
-        if self.last_transactions:
-            for task in tasks:
-                self.last_transactions.pop(task.uid, None)
-
-
-_NO_ANNOTATIONS: dict[str, str] = {}
-_NOTHING_TO_OPEN = nullcontext()
+_NOTHING_TO_RELEASE = nullcontext()

@@ -6,14 +6,16 @@ them in reverse by restoring what each one saved. Leaving the `with` block witho
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from stromboli.core.config.plugin import Event
 from stromboli.core.model.ledger.entry import LedgerEntry, LedgerInconsistency
 from stromboli.core.model.tasks.task import Task, TaskStatus
+from stromboli.core.session.decisions import Eviction
 
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session
@@ -59,6 +61,7 @@ class Statement:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._ledger = session.ledger
+        self._flat = session.program.flat
         self.operations: list[Operation] = []
         self._open = True
         self._freed_before = session.ledger.freed
@@ -97,24 +100,58 @@ class Statement:
         """Record the operation and notify the handlers; if one of them fails, undo it and notify all of the undo."""
         self.operations.append(operation)
         try:
-            self._session.tell(((operation.entry, _allocates(operation.kind)),))
+            self._notify(((operation.entry, _allocates(operation.kind)),))
         except Exception:
             self.rollback(len(self.operations) - 1)
             raise
 
-    # -- endings ------------------------------------------------------------------------------------------------
+    def _notify(self, changes: Iterable[tuple[LedgerEntry, bool]]) -> None:
+        """Notify the handlers of operations, or of their undo; True means that tasks were placed.
+
+        A plugin with its own accounting must not miss an event, so an error is raised only after all handlers were
+        called.
+        """
+        on_allocate, on_deallocate = self._flat["on_allocate"], self._flat["on_deallocate"]
+        failure: Exception | None = None
+        for entry, allocates in changes:
+            handlers = on_allocate if allocates else on_deallocate
+            if handlers and entry.successors:
+                with self._ledger.successors_visible(entry, allocates):
+                    failure = self._call(handlers, entry.successors, entry.rows) or failure
+            elif handlers:
+                failure = self._call(handlers, entry.tasks, entry.rows) or failure
+        if failure is not None:
+            raise failure
+
+    def _call(
+        self, handlers: Sequence[Callable[[Event], object]], tasks: Sequence[Task], rows: Sequence[int]
+    ) -> Exception | None:
+        """Call all handlers; return the first error, if any."""
+        event = Event(tasks, [self._ledger.nodes.names[row] for row in rows])
+        failure: Exception | None = None
+        for handler in handlers:
+            try:
+                handler(event)
+            except Exception as error:
+                failure = failure or error
+        return failure
+
+    # -- closing ------------------------------------------------------------------------------------------------
 
     def commit(self) -> None:
         """Finalize the operations: allocated tasks are to be bound, evicted ones removed."""
+        session, decisions = self._session, self._session.decisions
         allocated = [operation.entry for operation in self.operations if operation.kind is OperationKind.ALLOCATE]
         if allocated:
-            self._session.bind(allocated)
+            session.measurements.committed(decisions.bind(self._ledger, allocated, self._flat["bind_context"]))
         for operation in self.operations:
-            self._session.forget_last_transactions(operation.entry.tasks)
+            tasks = operation.entry.tasks
+            session.refusals.forget(tasks)
             if operation.kind is OperationKind.EVICT:
-                self._session.record_eviction(operation.entry.tasks[0], operation.reason, operation.preemptor)
-            elif operation.kind is OperationKind.PIPELINE:
-                self._session.record_nomination(operation.entry.tasks[0], operation.after_eviction)
+                decisions.evictions.append(Eviction(tasks[0], operation.reason, operation.preemptor))
+                session.dirty_jobs.add(tasks[0].job)
+            elif operation.kind is OperationKind.PIPELINE and operation.after_eviction:
+                decisions.nominations[tasks[0].key] = self._ledger.node_name(tasks[0])
         self._close()
 
     def keep(self) -> None:
@@ -125,7 +162,7 @@ class Statement:
     def discard(self) -> None:
         """Undo all operations in reverse."""
         for operation in reversed(self.operations):
-            self._session.remember_last_transaction(operation.entry, operation.after_eviction)
+            self._session.refusals.remember(operation.entry, operation.after_eviction)
         self.rollback(0)
         self._ledger.freed = self._freed_before  # the ledger is unchanged, so cached results are still valid
         self._close()
@@ -137,7 +174,7 @@ class Statement:
             self._ledger.undo(operation.entry)
         del self.operations[mark:]
         # Last, so that a failing handler does not keep the ledger from being restored.
-        self._session.tell((operation.entry, not _allocates(operation.kind)) for operation in undone)
+        self._notify((operation.entry, not _allocates(operation.kind)) for operation in undone)
 
     def _close(self) -> None:
         self.operations = []

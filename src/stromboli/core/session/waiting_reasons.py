@@ -24,7 +24,7 @@ def counted(number: int, thing: str) -> str:
 
 def waiting_reasons(session: Session, job: Job) -> tuple[list[Reason], list[str]]:
     """Return everything that keeps tasks of the job waiting: every code once, and the messages."""
-    refusal, queue = session.refusals.get(job.key), session.queue_refusals.get(job.queue)
+    refusal, queue = session.refusals.get(job.key), session.refusals.queues.get(job.queue)
     reasons = _coded(job, refusal) if refusal else []
     sentences = refusal.sentences() if refusal else []
     if queue is not None and not sentences:
@@ -68,13 +68,13 @@ def _resting(session: Session, job: Job) -> Reason | None:
 
 def discarded_placements(session: Session, job: Job) -> int:
     """Count pending tasks that had a node in the discarded attempt."""
-    if not session.last_transactions:
+    if not session.refusals.last_transactions:
         return 0
     return sum(1 for task in job.tasks.values() if _was_placed(session, task))
 
 
 def _was_placed(session: Session, task: Task) -> bool:
-    last = session.last_transactions.get(task.uid)
+    last = session.refusals.last_transactions.get(task.uid)
     return last is not None and last.status is TaskStatus.ALLOCATED and session.ledger.is_pending(task)
 
 
@@ -104,7 +104,7 @@ def pod_condition(session: Session, task: Task) -> tuple[str, str] | None:
     status, name = session.ledger.status_of(task), task.key
     if task.held_back or status not in (TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED):
         return None
-    last = session.last_transactions.get(task.uid)
+    last = session.refusals.last_transactions.get(task.uid)
     if status is TaskStatus.PIPELINED or (last and last.status is TaskStatus.PIPELINED):
         node = session.ledger.node_name(task) or (last.node if last else "")
         detail = (

@@ -19,7 +19,7 @@ from stromboli.cluster.dump.contents import cluster_with, contents_of
 from stromboli.cluster.dump.dump import Dump, DumpError, is_dump, read_dump, write_dump
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.controllers.default_queues import standard_queues
-from stromboli.core.model.jobs.reservation import Reservation
+from stromboli.core.model.jobs.carryover import Reservation
 from tests.testing.random_clusters import objects
 
 CANARY = "c4n4ry-S3cret"

@@ -8,7 +8,7 @@ from stromboli import kube
 from stromboli.cluster.audit.auditor import Auditor, audit
 from stromboli.cluster.state.cluster import SLACK, Cluster
 from stromboli.controllers.default_queues import standard_queues
-from stromboli.core.model.jobs.eviction_history import PastEviction
+from stromboli.core.model.jobs.carryover import PastEviction
 from tests.testing.random_clusters import objects
 
 CLASSES, TERMS, RESOURCES = range(3)

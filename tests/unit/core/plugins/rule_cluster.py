@@ -171,7 +171,7 @@ class World:
         job = Job(JobSpec(JOB, "uid", NAMESPACE, "job", "queue"), len(self.axis))
         size = 8 * len(self.kinds)
         return Snapshot(
-            axis=self.axis, nodes=self.nodes, layout=layout, books=books, terms=self.terms, tallies=tallies,
+            axis=self.axis, nodes=self.nodes, layout=layout, amounts=books, terms=self.terms, tallies=tallies,
             status=np.zeros(size, dtype=np.int8), node_of=np.full(size, -1, dtype=np.int32), jobs={JOB: job},
             waiting=(JOB,), queues={}, queue_usage={},
         )  # fmt: skip

@@ -26,7 +26,7 @@ class Allocate(Action):
         pending_tasks_by_job = self._pending_tasks_by_job(session)
         if not len(session.nodes):
             for key in pending_tasks_by_job:
-                session.refuse(session.jobs[key], Reason(Code.NO_NODES, str(NodeRefusals(0, ()))))
+                session.refusals.add(session.jobs[key], Reason(Code.NO_NODES, str(NodeRefusals(0, ()))))
             return
         job_order = JobOrder(session, (session.jobs[key] for key in pending_tasks_by_job))
         reservations = reservations_of(session, self._attempt)
@@ -53,7 +53,7 @@ class Allocate(Action):
             try:
                 tasks = session.pending(job)
             except Exception as error:
-                session.report_error(job, error)
+                session.refusals.report_error(job, error)
                 continue
             if tasks:
                 pending_tasks_by_job[job.key] = PendingTasks(tasks)
@@ -72,7 +72,7 @@ class Allocate(Action):
             return
         pending_tasks = pending_tasks_by_job[job.key]
         try:
-            if session.rooms.has_nominations_for(job):
+            if session.nominations.has_nominations_for(job):
                 pending_tasks.put_nominated_first()
             with session.serving(job):
                 again = (
@@ -83,7 +83,7 @@ class Allocate(Action):
         except LedgerInconsistency:
             raise
         except Exception as error:
-            session.report_error(job, error)
+            session.refusals.report_error(job, error)
             return
         if again and pending_tasks:
             job_order.return_job(job)

@@ -87,7 +87,7 @@ class DomainSearch:
         if session.accounts is not None and session.program.flat["hyper_node_gradient_for_job"]:
             session.accounts.searches.setdefault(job.key, DomainSearchRecords()).add(account)
         if account.taken is None and (cause := _cause(account)) is not None:
-            session.refusal_of(job).replace(
+            session.refusals.of(job).replace(
                 Reason(Code.NO_DOMAIN, f"{failure_description(cause)}{_nodes_outside_shard(session)}")
             )
 
@@ -224,7 +224,7 @@ class DomainSearch:
         valid = valid_in(sub_job.counts)
         if valid < sub_job.min_available:
             detail = f"sub-group {sub_job.key} has {valid} of the {sub_job.min_available} pods that must start together"
-            session.refuse(self._job, Reason(Code.NOT_ENOUGH_TASKS, detail))
+            session.refusals.add(self._job, Reason(Code.NOT_ENOUGH_TASKS, detail))
 
     def _sub_job_can_start(self, sub_job: SubJob) -> bool:
         session = self._session

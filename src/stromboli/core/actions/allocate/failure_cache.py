@@ -31,7 +31,7 @@ def is_known_failure(session: Session, job: Job, pending_tasks: PendingTasks) ->
     if len(run) < len(pending_tasks) and session.job_ready(job):
         return False  # the job is ready without these, and its other tasks are served separately
     refusal = TaskRefusal(run[0].key, run[0].task_class.number, view.refusal.reason, view.refusal, capacity)
-    session.refusal_of(job).add_task(refusal)
+    session.refusals.of(job).add_task(refusal)
     return True
 
 

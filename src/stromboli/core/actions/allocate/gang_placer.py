@@ -145,13 +145,13 @@ class GangPlacer:
     def _not_allowed(self, task: Task, reason: Reason | None) -> None:
         given = reason or Reason(Code.QUEUE_SHARE, f"queue {self._queue.name} may not take more")
         self._refuse(task, given, None, 0, keep=True)
-        self._session.refuse(self._job, given)
+        self._session.refusals.add(self._job, given)
 
     def _refuse(
         self, task: Task, reason: Reason, nodes: NodeRefusals | None, placed: int, *, keep: bool = False
     ) -> None:
         """Record the rejection of a class; with `keep`, an earlier one stays."""
-        known = self._session.refusal_of(self._job)
+        known = self._session.refusals.of(self._job)
         number = task.task_class.number
         self.refused = TaskRefusal(task.key, number, reason, nodes, placed)
         if not (keep and number in known.tasks):

@@ -14,8 +14,8 @@ import numpy as np
 from stromboli.core.actions.allocate.domain_search import DomainSearch
 from stromboli.core.actions.allocate.gang_placer import GangPlacer
 from stromboli.core.actions.allocate.pending_tasks import PendingTasks
+from stromboli.core.model.jobs.carryover import Reservation
 from stromboli.core.model.jobs.job import Job
-from stromboli.core.model.jobs.reservation import Reservation
 from stromboli.core.model.nodes.amounts import Block
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import Task
@@ -142,7 +142,7 @@ class ReservationPlacer:
         rows = {row for group in held for row in group.tolist() if kept[:, row].any()}
         for booking in self._calendar.bookings:
             if booking.start < end and not rows.isdisjoint(booking.rows):
-                self._session.refuse(job, Reason(Code.CAPACITY_RESERVED, _conflict_message(booking, end)))
+                self._session.refusals.add(job, Reason(Code.CAPACITY_RESERVED, _conflict_message(booking, end)))
                 return
 
     def _displace_less_important(self, job: Job) -> bool:
@@ -195,7 +195,7 @@ class ReservationPlacer:
         session.decisions.reservations[job.key] = booking.as_reservation(session.nodes.names)
         where = len(set(booking.rows))
         detail = f"capacity on {where} node(s) is reserved for it from {written(booking.start)}"
-        session.refuse(job, Reason(Code.START_RESERVED, detail))
+        session.refusals.add(job, Reason(Code.START_RESERVED, detail))
 
     def _plan(self, job: Job, tasks: Sequence[Task]) -> SavedStatement | None:
         """The placements of the tasks in a dry run in the current state."""

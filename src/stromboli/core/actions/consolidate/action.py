@@ -41,7 +41,7 @@ class Consolidate(Action):
                 continue
             job = job_order.next_job(queue)
             if job is not None:
-                with session.isolate_errors(job):
+                with session.refusals.isolate_errors(job):
                     cycle.serve(job)
             job_order.return_queue(queue)
 
@@ -64,7 +64,7 @@ class _Cycle:
         need, number = need_key(job, tasks, is_own=False), session.tasks_until_ready(job)
         known = self._too_many.get(need)
         if known is not None and number >= known[0]:
-            session.refuse(job, known[1])
+            session.refusals.add(job, known[1])
             return
         self.tries_left -= 1
         moving = RelocationSearch(

@@ -16,7 +16,8 @@ from stromboli.core.preemption.plugin_verdict import grouped, plugin_message
 from stromboli.core.preemption.report import basic_eviction_record
 from stromboli.core.preemption.rules import PreemptionRules
 from stromboli.core.session.decision_records import PluginApproval, PreemptionFailure, RuleObjection
-from stromboli.core.session.session import Eviction, Session
+from stromboli.core.session.decisions import Eviction
+from stromboli.core.session.session import Session
 from stromboli.core.session.waiting_reasons import counted
 
 #: The number of candidates to examine for a report.

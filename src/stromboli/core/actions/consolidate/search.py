@@ -73,7 +73,7 @@ class RelocationSearch:
                         self._session, self._rules, self._pool, attempt.stuck, self._most if attempt.too_many else None
                     )
         if self.refusal is not None:
-            self._session.refuse(self._job, self.refusal)
+            self._session.refusals.add(self._job, self.refusal)
         return 0
 
     def _domains(self) -> Iterator[Mask | None]:

@@ -1,16 +1,40 @@
-"""What a cycle hands to the following ones besides its placements: nominated nodes, reservations and past evictions."""
+"""What a cycle hands to the following ones besides its placements: nominations, reservations and past evictions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from stromboli.core.model.jobs.eviction_history import PastEviction
-from stromboli.core.model.jobs.reservation import Reservation
+#: Older evictions are dropped, in seconds.
+MAX_HISTORY_AGE = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """Capacity that a pending job will have once other jobs end, kept free from then on."""
+
+    job: str
+    #: Expected start and end of the job, in seconds since the epoch.
+    start: float
+    end: float
+    #: Reserved node by task uid.
+    places: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PastEviction:
+    """An eviction of one job in favour of another."""
+
+    preemptor: str
+    victim: str
+    #: The queue that lost resources to another queue; empty within one queue.
+    queue: str
+    #: Seconds since the epoch.
+    at: float
 
 
 @dataclass(frozen=True, slots=True)
 class CycleCarryover:
     #: Nominated node by pod uid.
-    promises: Mapping[str, str]
+    nominations: Mapping[str, str]
     #: Capacity reserved for a pending job, by job key.
     reservations: Mapping[str, Reservation]
     #: Which jobs were evicted for which others.
