@@ -32,7 +32,7 @@ INTERNAL = {
 }
 HEAD = f"""# API reference
 
-Everything that authors of [plugins](../writing-plugins.md), [actions](../actions.md#actions-of-your-own) and
+Everything that authors of [plugins](../writing-plugins.md), [actions](../actions.md#custom-actions) and
 [binder plugins](../writing-binder-plugins.md) may use is in `stromboli.api`. This is version {api.API_VERSION}; see
 [Versions](../writing-plugins.md#versions). This page is generated from the source by `tools/api_reference.py`.
 """

@@ -1,9 +1,10 @@
-"""Examples with machines of their own: in a cluster to play with, who binds does what the plan says."""
+"""Examples with their own nodes: a local cluster binds the pods that the plan binds."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ from tests.testing.stage import Stage
 from tests.testing.world import QUICK, World
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-#: Who gets a place, by example; all others wait.
+#: The scheduled pods, by example; all others wait.
 PLACED = {
     "topology": {"ring-0", "ring-1", "ring-2", "ring-3", "wide-0", "wide-1", "wide-2"},
     "shared-gpus": {"notebook", "tuning", "inference", "pair"},
@@ -34,7 +35,7 @@ def policy_of(example: str) -> SchedulingPolicy:
 
 
 @pytest.mark.parametrize("example", PLACED)
-def test_in_a_plan(example: str) -> None:
+def test_plan_of_example(example: str) -> None:
     objects = read_manifests([str(EXAMPLES / example)]).objects
     plan = make_plan(objects, policy_of(example).program, scheduler_names=["stromboli"])
     assert {key.removeprefix("default/") for key in plan.binds} == PLACED[example]
@@ -42,10 +43,10 @@ def test_in_a_plan(example: str) -> None:
 
 @pytest.mark.parametrize("mode", [DIRECT, REQUEST])
 @pytest.mark.parametrize("example", PLACED)
-async def test_in_a_cluster_to_play_with(example: str, mode: str) -> None:
+async def test_example_in_local_cluster(example: str, mode: str) -> None:
     policy, options = policy_of(example), replace(QUICK, bind_mode=mode)
     sources = read_sources([str(EXAMPLES / example)], None)
-    documents = [document for name, text in sources for document in load_documents(text, name)]
+    documents: list[Any] = [document for name, text in sources for document in load_documents(text, name)]
     async with local_cluster(policy, options=options) as running:
         world = World(Stage(running.server.connection, running.server), running.client, policy, options)
         await Applier(running.client).apply(documents)

@@ -1,4 +1,4 @@
-"""The example package: loaded by its name, loaded as an installed package, and in both cases it changes a plan."""
+"""The example package changes a plan, loaded by name and as an installed package."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "examples" / "plugin-package"
 REFERENCE = "green_power:GreenPower"
 
-#: Two nodes that differ in nothing but the label; without the plugin the first by name is taken.
+#: Two nodes that differ only in the label; without the plugin the first by name is selected.
 MANIFESTS = """\
 apiVersion: v1
 kind: Node
@@ -72,19 +72,19 @@ def node_of_web(registry: Registry, manifests: Path, weight: object) -> str:
 
 @pytest.mark.usefixtures("on_path")
 @pytest.mark.parametrize(("weight", "node"), [(1, "wind"), (0.5, "wind"), (0, "coal")])
-def test_named_by_an_option_it_changes_the_plan(manifests: Path, weight: float, node: str) -> None:
+def test_plugin_by_option_changes_the_plan(manifests: Path, weight: float, node: str) -> None:
     assert node_of_web(built_in_registry([REFERENCE]), manifests, weight) == node
 
 
 @pytest.mark.usefixtures("on_path")
-def test_its_argument_is_checked_like_any_other() -> None:
+def test_argument_of_plugin_is_validated() -> None:
     registry = built_in_registry([REFERENCE])
     with pytest.raises(ConfigurationError, match=r"'green-power\.weight'.*expected at least 0, got -1"):
         parse_configuration(CONFIGURATION % -1, registry)
 
 
 @pytest.mark.usefixtures("on_path")
-def test_an_entry_point_makes_it_known(manifests: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plugin_by_entry_point_changes_the_plan(manifests: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def found(*, group: str) -> list[EntryPoint]:
         wanted = EntryPoint("green-power", REFERENCE, PLUGIN_ENTRY_POINTS)
         return [wanted] if group == PLUGIN_ENTRY_POINTS else []
@@ -93,8 +93,8 @@ def test_an_entry_point_makes_it_known(manifests: Path, monkeypatch: pytest.Monk
     assert node_of_web(built_in_registry(), manifests, 1) == "wind"
 
 
-def test_installed_it_is_known_to_the_command(manifests: Path, tmp_path: Path) -> None:
-    """As a user would do it, without the network: the package is built and installed into a folder of its own."""
+def test_installed_plugin_is_available(manifests: Path, tmp_path: Path) -> None:
+    """Build and install the package into a folder, without network."""
     installed, conf = tmp_path / "installed", tmp_path / "scheduler.conf"
     pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", "--no-deps"]
     options = ["--no-build-isolation", "--target", str(installed), str(PACKAGE)]
@@ -107,6 +107,6 @@ def test_installed_it_is_known_to_the_command(manifests: Path, tmp_path: Path) -
     assert json.loads(ran.stdout)["binds"] == {"default/web": "wind"}
 
 
-def test_the_page_about_plugins_shows_this_very_plugin() -> None:
+def test_page_shows_the_source_of_the_plugin() -> None:
     source = (PACKAGE / "src" / "green_power" / "__init__.py").read_text()
     assert f"```python\n{source}```" in (ROOT / "docs" / "writing-plugins.md").read_text()

@@ -1,4 +1,4 @@
-"""What pages show of the command's output is what the command prints, here or on a terminal of 100 columns."""
+"""Examples in the pages equal the output of the commands, plain or on a terminal of 100 columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STYLES = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def shown() -> list[tuple[str, str, str]]:
-    """Page, arguments and output of every example with the clusters that everybody has."""
+    """Return page, arguments and output of every example that uses a cluster of `examples/`."""
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     return [
         (page.relative_to(ROOT).as_posix(), arguments, output)
@@ -29,17 +29,17 @@ def shown() -> list[tuple[str, str, str]]:
 
 
 def printed(arguments: str) -> str:
-    """The output without colours and without what blanks are left at the ends of lines."""
+    """Return the output without colours and trailing blanks."""
     text = CliRunner().invoke(main, arguments.split()).output
     return "".join(f"{line.rstrip()}\n" for line in _STYLES.sub("", text).splitlines())
 
 
-def test_there_are_examples() -> None:
+def test_pages_have_examples() -> None:
     assert {page for page, _, _ in shown()} >= {"README.md", "docs/plan.md", "docs/explain.md", "docs/simulate.md"}
 
 
 @pytest.mark.parametrize(("page", "arguments", "output"), shown())
-def test_pages_show_what_is_printed(page: str, arguments: str, output: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_show_the_printed_output(page: str, arguments: str, output: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("COLUMNS", "100")
     plain = printed(arguments)

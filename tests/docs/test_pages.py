@@ -1,4 +1,4 @@
-"""The documentation tells everything: a question, argument, option, event or page that is missing fails here."""
+"""The documentation is complete: extension points, arguments, options, events and pages."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def read(page: str) -> str:
 
 
 def section(text: str, title: str) -> str:
-    """What stands below a heading, up to the next one of the same or a higher level; empty when there is none."""
+    """Return the text below a heading, up to the next one of the same or a higher level; empty if there is none."""
     found = re.search(rf"^(#+) {re.escape(title)}$(.*?)(?=^\1 |^#{{1,2}} |\Z)", text, re.DOTALL | re.MULTILINE)
     return found[2] if found else ""
 
@@ -52,34 +52,34 @@ def section(text: str, title: str) -> str:
 
 
 def signature_of(name: str) -> str:
-    """As it stands in the source; `inspect` puts postponed annotations into quotes."""
+    """Return the signature as in the source; `inspect` quotes postponed annotations."""
     return f"def {name}{inspect.signature(getattr(Plugin, name))}".replace("'", "")
 
 
 @pytest.mark.parametrize("point", EXTENSION_POINTS, ids=lambda point: point.name)
-def test_extension_points_are_told_with_signature_rule_and_switches(point: ExtensionPoint) -> None:
+def test_extension_points_are_documented_with_signature_rule_and_switches(point: ExtensionPoint) -> None:
     text = section(read("extension-points.md"), point.name)
     assert signature_of(point.name) in text
     assert f"* Rule: {point.rule.value}.\n" in text
     assert f"* Switch: {f'`{point.switch}`' if point.switch else 'none'}" in text
 
 
-def test_no_question_is_told_that_nobody_asks() -> None:
-    told = re.findall(r"^### (\w+)$", read("extension-points.md"), re.MULTILINE)
-    assert sorted(told) == sorted(point.name for point in EXTENSION_POINTS)
+def test_no_unknown_extension_point_is_documented() -> None:
+    documented = re.findall(r"^### (\w+)$", read("extension-points.md"), re.MULTILINE)
+    assert sorted(documented) == sorted(point.name for point in EXTENSION_POINTS)
 
 
 # -- plugins and actions ----------------------------------------------------------------------------------------------
 
 
 def page_of(member: type[Plugin] | type[Action]) -> str:
-    """The section about a plugin or action."""
+    """Return the section about a plugin or action."""
     pages = [page for page in PAGES if page.startswith("plugins/")] if issubclass(member, Plugin) else ["actions.md"]
     return "".join(section(read(page), member.name) for page in pages)
 
 
 def as_written(default: object) -> str:
-    """A default as people write it in the configuration file."""
+    """Format a default as in the configuration file."""
     if isinstance(default, bool):
         return str(default).lower()
     if isinstance(default, float):
@@ -88,14 +88,14 @@ def as_written(default: object) -> str:
 
 
 def described(text: str) -> dict[str, str]:
-    """The default of every argument in the tables of a text."""
+    """Return the default of every argument in the tables of a text."""
     tables = re.findall(r"^\| Argument \|.*\n\|[-|]+\|\n((?:\|.*\n?)+)", text, re.MULTILINE)
     rows = re.findall(r"^\| `([^`]+)` \| [^|]+ \| `([^`]*)` \|", "\n".join(tables), re.MULTILINE)
     return dict(rows)
 
 
 @pytest.mark.parametrize("member", [*PLUGINS, *ACTIONS], ids=lambda member: member.name)
-def test_arguments_are_told_with_their_defaults(member: type[Plugin] | type[Action]) -> None:
+def test_arguments_are_documented_with_their_defaults(member: type[Plugin] | type[Action]) -> None:
     text = page_of(member)
     arguments = member.arguments.declared
     assert text, f"there is no section about {member.name}"
@@ -104,7 +104,7 @@ def test_arguments_are_told_with_their_defaults(member: type[Plugin] | type[Acti
 
 
 @pytest.mark.parametrize("member", [*PLUGINS, *ACTIONS], ids=lambda member: member.name)
-def test_an_argument_without_effect_says_so(member: type[Plugin] | type[Action]) -> None:
+def test_argument_without_effect_is_documented_as_such(member: type[Plugin] | type[Action]) -> None:
     for argument in member.arguments.declared:
         row = next(line for line in page_of(member).splitlines() if line.startswith(f"| `{argument.key}` |"))
         assert ("no effect" in row) is bool(argument.ignored)
@@ -114,11 +114,11 @@ def test_an_argument_without_effect_says_so(member: type[Plugin] | type[Action])
 
 
 @pytest.mark.parametrize("spelling", SWITCHES)
-def test_switches_are_told_in_every_spelling(spelling: str) -> None:
+def test_switches_are_documented_in_every_spelling(spelling: str) -> None:
     assert f"`{spelling}`" in section(read("configuration.md"), "Switches")
 
 
-def test_the_default_configuration_is_shown() -> None:
+def test_default_configuration_is_documented() -> None:
     assert f"```yaml\n{DEFAULT_TEXT}```" in read("configuration.md")
 
 
@@ -139,12 +139,12 @@ def commands(group: click.Command, name: str) -> Iterator[tuple[str, click.Comma
 
 
 def page_about(command: str) -> str:
-    """The page with a heading for the command."""
+    """Return the page with a heading for the command."""
     return next((page for page in PAGES if re.search(rf"^#+ {command}$", read(page), re.MULTILINE)), "")
 
 
 @pytest.mark.parametrize(("name", "command"), list(commands(main, "stromboli")))
-def test_commands_are_told_with_their_options(name: str, command: click.Command) -> None:
+def test_commands_are_documented_with_their_options(name: str, command: click.Command) -> None:
     page = page_about(name)
     assert page, f"no page has the heading `{name}`"
     assert f"`{name}`" in read("commands.md")
@@ -155,7 +155,7 @@ def test_commands_are_told_with_their_options(name: str, command: click.Command)
 
 
 @pytest.mark.parametrize(("name", "command"), list(commands(main, "stromboli")))
-def test_options_are_told_with_their_environment_and_default(name: str, command: click.Command) -> None:
+def test_options_are_documented_with_environment_and_default(name: str, command: click.Command) -> None:
     text = read(page_about(name))
     context = click.Context(command)
     for option in command.params:
@@ -167,7 +167,7 @@ def test_options_are_told_with_their_environment_and_default(name: str, command:
 
 
 def default_of(option: click.Option, context: click.Context) -> str:
-    """As a table has it: in the spelling of the command line, or a dash."""
+    """Format a default as in the tables: in the spelling of the command line, or a dash."""
     default = option.get_default(context, call=False)
     if isinstance(default, bool):
         return "on" if default else "off"
@@ -178,7 +178,7 @@ def default_of(option: click.Option, context: click.Context) -> str:
 
 
 @pytest.mark.parametrize(("flag", "why"), IGNORED.items())
-def test_flags_that_change_nothing_are_told_with_the_reason(flag: str, why: str) -> None:
+def test_ignored_flags_are_documented_with_the_reason(flag: str, why: str) -> None:
     assert f"| `{flag}` | {why} |\n" in read("scheduler.md")
 
 
@@ -187,7 +187,7 @@ def test_benchmarks_have_a_row(workload: str) -> None:
     assert f"| `{workload}` | `python -m benchmarks {workload}` |" in read("performance.md")
 
 
-# -- what stands on objects -------------------------------------------------------------------------------------------
+# -- labels, annotations and events -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -201,17 +201,17 @@ def test_benchmarks_have_a_row(workload: str) -> None:
         ),
     ],
 )
-def test_labels_and_annotations_are_told(page: str, key: str) -> None:
+def test_labels_and_annotations_are_documented(page: str, key: str) -> None:
     assert f"`{key}" in read(page)
 
 
-def test_reasons_of_events_are_told() -> None:
-    told = set(re.findall(r"^\| [\w ]+ \| (?:Normal|Warning) \| `(\w+)` \|", read("statuses.md"), re.MULTILINE))
+def test_reasons_of_events_are_documented() -> None:
+    documented = set(re.findall(r"^\| [\w ]+ \| (?:Normal|Warning) \| `(\w+)` \|", read("statuses.md"), re.MULTILINE))
     sources = inspect.getsource(announcer) + inspect.getsource(hypernode_controller)
-    assert told == set(re.findall(r'reason="(\w+)"', sources))
+    assert documented == set(re.findall(r'reason="(\w+)"', sources))
 
 
-# -- the site and its links -------------------------------------------------------------------------------------------
+# -- navigation and links ---------------------------------------------------------------------------------------------
 
 
 def leaves(nav: object) -> Iterator[str]:
@@ -223,13 +223,13 @@ def leaves(nav: object) -> Iterator[str]:
         yield from (leaf for child in nav for leaf in leaves(child))
 
 
-def test_the_navigation_has_every_page_once() -> None:
+def test_navigation_has_every_page_once() -> None:
     settings = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))
     assert sorted(leaves(settings["project"]["nav"])) == PAGES
 
 
 def anchors_of(path: Path) -> set[str]:
-    """The anchors that headings get."""
+    """Return the anchors of the headings."""
     titles = re.findall(r"^#+ (.+)$", _FENCE.sub("", path.read_text(encoding="utf-8")), re.MULTILINE)
     kept = (re.sub(r"[^\w\s-]", "", title).strip().lower() for title in titles)
     return {re.sub(r"[-\s]+", "-", title) for title in kept}
@@ -244,7 +244,7 @@ def is_broken(path: Path, target: str) -> bool:
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_relative_links_lead_somewhere(path: Path) -> None:
+def test_relative_links_have_targets(path: Path) -> None:
     targets = _LINK.findall(_FENCE.sub("", path.read_text(encoding="utf-8")))
     inside = [target for target in targets if "://" not in target and not target.startswith("mailto:")]
     assert [target for target in inside if is_broken(path, target)] == []
@@ -252,13 +252,13 @@ def test_relative_links_lead_somewhere(path: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_pages_of_the_site_link_only_to_each_other(page: str) -> None:
-    """Whatever lies outside docs/ is not part of the site."""
+    """Files outside docs/ are not part of the site."""
     targets = [target for target in _LINK.findall(_FENCE.sub("", read(page))) if "://" not in target]
     files = [(DOCS / page).parent / target.partition("#")[0] for target in targets if not target.startswith("#")]
     assert [file for file in files if not file.resolve().is_relative_to(DOCS)] == []
 
 
-def test_the_readme_begins_with_the_two_commands_that_work() -> None:
+def test_readme_begins_with_demo_and_test() -> None:
     first_screen = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:40]
     assert any(line.startswith("make demo") for line in first_screen)
     assert any(line.startswith("make test") for line in first_screen)

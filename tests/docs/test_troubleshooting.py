@@ -1,4 +1,4 @@
-"""Whoever is in trouble types what the pages say: commands, options, metrics and words that exist."""
+"""Commands, options, metrics, log lines and codes in the troubleshooting pages exist."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 _INLINE = re.compile(r"`([^`\n]+)`")
 _COMMAND = re.compile(r"(?:^|[$|`] ?|^ {8})stromboli ([a-z-][^|`\n]*)", re.MULTILINE)
 
-#: Words of Kubernetes and of Volcano that stand on objects.
+#: Terms of Kubernetes and of Volcano.
 OF_KUBERNETES = {
     "CrashLoopBackOff", "OOMKilled", "Terminating", "SchedulingGated", "AlwaysAllow", "PodScheduled", "SchedulerError",
     "NotEnoughResources", "Pending", "Inqueue", "Insufficient", "Schedulable",
@@ -48,7 +48,7 @@ def known_words() -> set[str]:
 
 
 def command_of(words: list[str]) -> tuple[click.Command, list[str]]:
-    """The command that these words begin with, and the words behind it."""
+    """Return the command at the start of the words, and the remaining words."""
     command: click.Command = main
     while isinstance(command, click.Group) and words and not words[0].startswith("-"):
         found = command.get_command(click.Context(command), words[0])
@@ -90,8 +90,8 @@ def test_options_exist(text: str) -> None:
 
 @EVERY_PAGE
 def test_metrics_exist(text: str) -> None:
-    everybody = (SchedulerMetrics(), AdmissionMetrics(), BinderMetrics())
-    families = {family.name for each in everybody for family in each.registry.collect()}
+    processes = (SchedulerMetrics(), AdmissionMetrics(), BinderMetrics())
+    families = {family.name for each in processes for family in each.registry.collect()}
     named = {name.removesuffix("_total") for name in re.findall(r"\b(?:stromboli|volcano)_[a-z_]+[a-z]\b", text)}
     assert named - families == set()
 
@@ -103,7 +103,7 @@ def test_reasons_events_and_alerts_exist(text: str) -> None:
 
 
 def logged() -> Iterator[str]:
-    """What the package can write into its log, as patterns: every message, with anything where a value goes."""
+    """Yield the log messages of the package as patterns, with placeholders for values."""
     for path in (ROOT / "src" / "stromboli").rglob("*.py"):
         for part in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if (
@@ -117,32 +117,32 @@ def logged() -> Iterator[str]:
 
 
 @EVERY_PAGE
-def test_lines_of_the_log_are_those_that_are_written(text: str) -> None:
+def test_log_lines_exist(text: str) -> None:
     patterns = [re.compile(rf"{pattern}(?: \w+=.*)?") for pattern in logged()]
     for line in re.findall(r"^(?:INFO|WARNING|ERROR) +stromboli\.\w+: (.+)$", text, re.MULTILINE):
         assert any(pattern.fullmatch(line) for pattern in patterns), line
 
 
-def test_the_index_leads_to_every_page() -> None:
+def test_index_links_every_page() -> None:
     rows = re.findall(r"^\| .+ \| \[.+\]\(([\w-]+\.md)\) \|$", PAGES["index.md"], re.MULTILINE)
     assert sorted(rows) == sorted(PAGES.keys() - {"index.md", "monitoring.md"})
 
 
 WRONG = {
-    "a command": (test_commands_exist_with_these_options, "```\n$ stromboli dream\n```"),
+    "a command": (test_commands_exist_with_these_options, "```\n$ stromboli unknown\n```"),
     "its option": (test_commands_exist_with_these_options, "see `stromboli replay FILE --backwards`"),
-    "an option": (test_options_exist, "raise `--dream-period`"),
-    "a metric": (test_metrics_exist, "`stromboli_dreams_total` grows"),
+    "an option": (test_options_exist, "raise `--unknown-period`"),
+    "a metric": (test_metrics_exist, "`stromboli_unknown_total` grows"),
     "a line of the log": (
-        test_lines_of_the_log_are_those_that_are_written,
-        "```\nERROR   stromboli.policy: the configuration is asleep\n```",
+        test_log_lines_exist,
+        "```\nERROR   stromboli.policy: an unknown message\n```",
     ),
-    "a reason": (test_reasons_events_and_alerts_exist, "the reason `QueueAsleep`"),
+    "a reason": (test_reasons_events_and_alerts_exist, "the reason `QueueImaginary`"),
 }
 
 
 @pytest.mark.parametrize(("check", "text"), WRONG.values(), ids=WRONG)
-def test_what_does_not_exist_is_found(check: object, text: str) -> None:
+def test_unknown_names_are_found(check: object, text: str) -> None:
     assert callable(check)
     with pytest.raises(AssertionError):
         check(text)

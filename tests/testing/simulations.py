@@ -1,4 +1,4 @@
-"""Simulations in a line: manifests and a policy go in, what was measured comes out."""
+"""Build and run simulations: manifests and a policy in, measurements out."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def simulation(*manifests: Any, conf: str = PLAIN, seed: int = 0) -> Simulation:
 
 
 def simulate(*manifests: Any, conf: str = PLAIN, until: float = inf, seed: int = 0) -> SimulationMeasurements:
-    """`until` is in minutes after the beginning."""
+    """Run until some minutes after the start."""
     return simulation(*manifests, conf=conf, seed=seed).run(BEGINNING + until * 60)
 
 
 def job(name: str, count: int, cpu: object, run: int | None, after: int = 0, **facts: Any) -> Any:
-    """A gang that arrives some minutes after the beginning and runs for some minutes."""
+    """Return a gang that arrives some minutes after the start and runs for some minutes."""
     notes = {**facts.pop("annotations", {}), **({RUN_TIME: f"{run}m"} if run is not None else {})}
     if after:
         notes[ARRIVES_AFTER] = f"{after}m"
@@ -43,14 +43,14 @@ def job(name: str, count: int, cpu: object, run: int | None, after: int = 0, **f
 
 
 def minutes(moment: float | None) -> float | None:
-    """Since the beginning."""
+    """Return the minutes since the start."""
     return None if moment is None else (moment - BEGINNING) / 60
 
 
 def starts(measured: SimulationMeasurements) -> dict[str, float | None]:
-    """By name, when jobs started, in minutes."""
-    return {key.partition("/")[2]: minutes(story.started) for key, story in measured.jobs.items()}
+    """Return the start of jobs in minutes, by name."""
+    return {key.partition("/")[2]: minutes(record.started) for key, record in measured.jobs.items()}
 
 
 def ends(measured: SimulationMeasurements) -> dict[str, float | None]:
-    return {key.partition("/")[2]: minutes(story.ended) for key, story in measured.jobs.items()}
+    return {key.partition("/")[2]: minutes(record.ended) for key, record in measured.jobs.items()}

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from stromboli.core.session.session import Session
 from stromboli.simulator.measurements import JobTimeline, SimulationMeasurements
 from stromboli.simulator.simulation import Simulation
+from stromboli.simulator.workload import ARRIVES_AFTER
 from tests.testing.cases.case import configuration
 from tests.testing.manifests.builders import Manifest, gang_of, node, pod
 from tests.testing.random_clusters.effort import examples
-from tests.testing.simulations import ARRIVES_AFTER, RUN_TIME, job, simulate, simulation, strategy
+from tests.testing.simulations import RUN_TIME, job, simulate, simulation, strategy
 
 #: A job: how many pods, cpu of each, minutes it runs, and the minute at which it comes.
 Shape = tuple[int, int, int, int]
@@ -33,8 +34,8 @@ def manifests(jobs: list[Shape], cpus: list[int]) -> list[Manifest]:
 
 def first_to_wait(measured: SimulationMeasurements) -> JobTimeline | None:
     """The job that was the head of the line first. Nobody waited before it."""
-    waited = [story for story in measured.jobs.values() if story.reserved is not None]
-    return min(waited, key=lambda story: (story.arrived, story.key), default=None)
+    waited = [record for record in measured.jobs.values() if record.reserved is not None]
+    return min(waited, key=lambda record: (record.arrived, record.key), default=None)
 
 
 @examples(60)
@@ -58,9 +59,9 @@ def test_the_head_of_the_line_starts_no_later_than_if_nobody_came_after_it(jobs:
 def test_nobody_starts_later_than_first_promised(jobs: list[Shape], cpus: list[int]) -> None:
     measured = simulate(manifests(in_order(jobs), cpus), conf=strategy("conservative"))
     late = {
-        key: (story.reserved, story.started)
-        for key, story in measured.jobs.items()
-        if story.reserved is not None and (story.started is None or story.started > story.reserved)
+        key: (record.reserved, record.started)
+        for key, record in measured.jobs.items()
+        if record.reserved is not None and (record.started is None or record.started > record.reserved)
     }
     assert late == {}
 
@@ -94,10 +95,10 @@ def test_promises_are_kept_to_gangs_of_different_pods(jobs: list[Mixture], cpus:
     arguments = {"backfill": {"strategy": "conservative"}}
     conf = configuration("gang", "predicates", scorer, actions="allocate, backfill", arguments=arguments)
     measured = simulate(nodes, [mixed(place, each) for place, each in enumerate(jobs)], conf=conf)
-    for story in measured.jobs.values():
-        if story.reserved is not None:
-            assert story.started is not None
-            assert story.started <= story.reserved
+    for record in measured.jobs.values():
+        if record.reserved is not None:
+            assert record.started is not None
+            assert record.started <= record.reserved
 
 
 @examples(40)
@@ -105,9 +106,9 @@ def test_promises_are_kept_to_gangs_of_different_pods(jobs: list[Mixture], cpus:
 def test_everybody_starts_that_fits_the_cluster(jobs: list[Shape], cpus: list[int], name: str) -> None:
     """Nobody waits for ever behind a reservation."""
     measured = simulate(manifests(in_order(jobs), cpus), conf=strategy(name))
-    for story in measured.jobs.values():
-        count, cpu, _, _ = in_order(jobs)[int(story.key.rpartition("-")[2])]
-        assert (story.started is not None) == (sum(size // cpu for size in cpus[:4]) >= count)
+    for record in measured.jobs.values():
+        count, cpu, _, _ = in_order(jobs)[int(record.key.rpartition("-")[2])]
+        assert (record.started is not None) == (sum(size // cpu for size in cpus[:4]) >= count)
 
 
 @examples(40)

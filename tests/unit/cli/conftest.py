@@ -1,4 +1,4 @@
-"""Running a command on manifests."""
+"""A fixture that runs a command on manifests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Run = Callable[..., Result]
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a command on manifests, which are in the folder `cluster` and on the standard input."""
+    """Run a command on manifests, which are in the folder `cluster` and on the standard input."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("COLUMNS", raising=False)
     (tmp_path / "cluster").mkdir()

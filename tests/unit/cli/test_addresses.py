@@ -1,4 +1,4 @@
-"""Where processes listen: what is no address is refused, with the option that has it."""
+"""Invalid listen addresses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OPTIONS = [
 
 @pytest.mark.parametrize(("command", "option"), OPTIONS)
 @pytest.mark.parametrize("by_environment", [False, True], ids=["by option", "by environment"])
-def test_what_is_no_address_is_refused(command: str, option: str, by_environment: bool) -> None:
+def test_invalid_listen_address_is_rejected(command: str, option: str, by_environment: bool) -> None:
     variable = f"STROMBOLI_{option.removeprefix('--').replace('-', '_').upper()}"
     arguments, environment = ([], {variable: "here"}) if by_environment else ([f"{option}=here"], {})
     result = CliRunner().invoke(main, [command, *arguments], env=environment)

@@ -1,4 +1,4 @@
-"""The commands around the webhook: what an API server is told, certificates, and what is refused."""
+"""The sub-commands of the webhook: configuration and certificates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def configurations(*arguments: str) -> list[dict[str, Any]]:
     return list(yaml.safe_load_all(result.stdout))
 
 
-def test_the_server_is_told_to_ask_a_service() -> None:
+def test_webhook_configuration_refers_to_the_service() -> None:
     mutating, validating = configurations("--service=hook", "--namespace=batch", "--port=8443")
     for document, path in ((mutating, "/mutate"), (validating, "/validate")):
         for webhook in document["webhooks"]:
@@ -35,7 +35,7 @@ def test_the_server_is_told_to_ask_a_service() -> None:
             assert webhook["namespaceSelector"]["matchExpressions"][0]["values"] == ["batch", "kube-system"]
 
 
-def test_the_server_is_told_to_ask_an_address_that_it_can_trust(tmp_path: Path) -> None:
+def test_webhook_configuration_with_url_has_the_authority(tmp_path: Path) -> None:
     assert run("certificates", f"--folder={tmp_path / 'made'}", "--host=10.0.0.1").exit_code == 0
     file = tmp_path / "made" / "ca.crt"
     (mutating, _) = configurations("--url=https://10.0.0.1/", f"--ca-file={file}", "--mutating-failure=fail")
@@ -45,39 +45,39 @@ def test_the_server_is_told_to_ask_an_address_that_it_can_trust(tmp_path: Path) 
     assert webhook["failurePolicy"] == "Fail"
 
 
-def test_a_certificate_is_for_the_service_and_the_hosts(tmp_path: Path) -> None:
+def test_certificate_names_service_and_hosts(tmp_path: Path) -> None:
     result = run("certificates", f"--folder={tmp_path}", "--service=hook", "-nbatch", "--host=a.example", "--days=3")
     assert result.exit_code == 0, result.output
     certificate = x509.load_pem_x509_certificate((tmp_path / "tls.crt").read_bytes())
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert names.get_values_for_type(x509.DNSName) == ["hook.batch.svc", "hook.batch.svc.cluster.local", "a.example"]
     assert (certificate.not_valid_after_utc - certificate.not_valid_before_utc).days == 3
-    assert (tmp_path / "tls.key").stat().st_mode & 0o077 == 0, "nobody else may read the key"
+    assert (tmp_path / "tls.key").stat().st_mode & 0o077 == 0, "only the owner may read the key"
 
 
 REFUSED: dict[str, tuple[list[str], int, str]] = {
     "no certificate": ([], 2, "--tls-cert-file is missing; API servers require TLS"),
     "no key": (["--tls-cert-file=a"], 2, "--tls-private-key-file is missing"),
-    "an address": (
+    "invalid address": (
         ["--tls-cert-file=a", "--tls-private-key-file=b", "--webhook-address=here"], 2,
         "'here' is not an address to listen on"),
-    "nowhere to listen": (
+    "empty address": (
         ["--tls-cert-file=a", "--tls-private-key-file=b", "--webhook-address="], 2, "--webhook-address is empty"),
     "no TLS": (["configuration", "--url=http://hook.example.com"], 2, "begin it with https://"),
-    "an authority that is not there": (["configuration", "--ca-file=/nowhere"], 1, "/nowhere: No such file"),
-    "an authority that is none": (["configuration", f"--ca-file={__file__}"], 1, "contains no PEM certificate"),
-    "a rule": (["--without=gravity"], 2, "'gravity' is not one of"),
-    "a folder": (["certificates", "--folder=/dev/null/x"], 1, "Not a directory"),
-    "a host": (["certificates", "--folder=/tmp", "--host=ä"], 2, "--host"),
+    "missing authority": (["configuration", "--ca-file=/nowhere"], 1, "/nowhere: No such file"),
+    "invalid authority": (["configuration", f"--ca-file={__file__}"], 1, "contains no PEM certificate"),
+    "unknown rule": (["--without=gravity"], 2, "'gravity' is not one of"),
+    "invalid folder": (["certificates", "--folder=/dev/null/x"], 1, "Not a directory"),
+    "invalid host": (["certificates", "--folder=/tmp", "--host=ä"], 2, "--host"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("story", REFUSED)
-def test_what_cannot_be_used_is_named(story: str) -> None:
-    arguments, code, words = REFUSED[story]
+@pytest.mark.parametrize("case", REFUSED)
+def test_invalid_input_is_rejected_with_its_option(case: str) -> None:
+    arguments, code, message = REFUSED[case]
     result = run(*arguments)
-    assert (result.exit_code, words in result.output) == (code, True), result.output
+    assert (result.exit_code, message in result.output) == (code, True), result.output
 
 
-def test_the_rules_that_can_be_left_out_are_those_there_are() -> None:
+def test_rules_of_without_are_those_of_the_webhook() -> None:
     assert CHECKS == RULES

@@ -1,4 +1,4 @@
-"""`stromboli bindrequests` against an API server: tables, objects, choices, and what it says when there is nothing."""
+"""`stromboli bindrequests` against an API server."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from stromboli.local.api_server.server import ApiServer
 
 
 def request(name: str, *places: str, phase: str = "", reason: str = "", bound: int = 0, **spec: object) -> BindRequest:
-    """A request of the group `ring`, with one pod for each place."""
+    """Return a request of the group `ring`, with one pod per node."""
     pods = [BoundPod(pod_name=f"{name}-{n}", pod_uid=f"u-{name}-{n}", selected_node=p) for n, p in enumerate(places)]
-    told = [MemberStatus(each.pod_uid, "Bound" if n < bound else "Failed", reason) for n, each in enumerate(pods)]
+    members = [MemberStatus(each.pod_uid, "Bound" if n < bound else "Failed", reason) for n, each in enumerate(pods)]
     facts = {"scheduler": "stromboli", "pod_group": "ring", "size": len(pods), "pods": pods, **spec}
     return BindRequest(
         metadata=ObjectMeta(name=name, namespace="default", labels={"color": name}),
         spec=BindRequestSpec(**facts),  # type: ignore[arg-type]
         status=BindRequestStatus(
-            phase=phase, reason=reason, failed_attempts=int(bool(reason)), pods=told if phase else []
+            phase=phase, reason=reason, failed_attempts=int(bool(reason)), pods=members if phase else []
         ),
     )
 
@@ -97,7 +97,7 @@ async def test_tables(kubeconfig: Path) -> None:
     assert "No bind requests." in (await run(kubeconfig, "-n", "nowhere")).stderr
 
 
-async def test_a_name_that_nobody_has_is_told(kubeconfig: Path) -> None:
+async def test_unknown_name_is_an_error(kubeconfig: Path) -> None:
     result = await run(kubeconfig, "second", "tenth", "ninth")
     assert result.exit_code == 1
     assert "second" in result.stdout
@@ -114,7 +114,7 @@ async def test_objects(kubeconfig: Path) -> None:
     assert (item["metadata"]["name"], item["status"]["reason"]) == ("third", "the disk is on fire")
 
 
-async def test_a_cluster_without_the_kind_is_told_what_to_install(tmp_path: Path) -> None:
+async def test_cluster_without_crd_suggests_installation(tmp_path: Path) -> None:
     async with ApiServer() as server:
         server.write_kubeconfig(tmp_path / "kubeconfig")
         for arguments in ((), ("--watch",)):
@@ -123,7 +123,7 @@ async def test_a_cluster_without_the_kind_is_told_what_to_install(tmp_path: Path
             assert "stromboli manifests --only crds | kubectl apply" in result.stderr
 
 
-def test_changes_line_up_under_their_header(capsys: pytest.CaptureFixture[str]) -> None:
+def test_changes_are_aligned_with_their_header(capsys: pytest.CaptureFixture[str]) -> None:
     changes = BindRequestPrinter(Chosen(pod_group="ring"), as_json=False)
     for each in REQUESTS:
         changes.apply(each)
@@ -138,6 +138,6 @@ def test_changes_as_lines_of_json(capsys: pytest.CaptureFixture[str]) -> None:
     changes = BindRequestPrinter(Chosen(), as_json=True)
     changes.apply(REQUESTS[1])
     changes.remove(REQUESTS[1])
-    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [each["type"] for each in told] == ["CHANGED", "DELETED"]
-    assert told[0]["object"]["spec"]["podGroup"] == "ring"
+    printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [each["type"] for each in printed] == ["CHANGED", "DELETED"]
+    assert printed[0]["object"]["spec"]["podGroup"] == "ring"

@@ -1,4 +1,4 @@
-"""`stromboli config check` as people and programs use it."""
+"""`stromboli config check`."""
 
 import json
 from collections.abc import Callable
@@ -52,7 +52,7 @@ Warnings:
 
 @pytest.fixture
 def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
-    """Runs the command beside a file with the given text."""
+    """Run the command on a file with this text."""
 
     def registry(extra: tuple[str, ...]) -> Registry:
         known = Registry(REGISTRY.plugins.values(), REGISTRY.actions.values())
@@ -70,7 +70,7 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
     return run
 
 
-def test_a_good_file_is_summed_up(check: Check) -> None:
+def test_valid_file_is_summarised(check: Check) -> None:
     result = check(GOOD)
     assert (result.exit_code, result.stdout, result.stderr) == (0, SUMMARY, "")
 
@@ -85,7 +85,7 @@ def test_a_config_map(check: Check) -> None:
     assert result.stdout.startswith("scheduler.conf[volcano-scheduler.conf] is valid.\n")
 
 
-def test_the_machine_form(check: Check) -> None:
+def test_valid_file_as_json(check: Check) -> None:
     summary = json.loads(check(GOOD, "-o", "json").stdout)
     assert summary["valid"] is True
     assert summary["actions"] == ["enqueue", "allocate"]
@@ -106,12 +106,12 @@ scheduler.conf:4: unknown plugin 'gnag'; did you mean 'gang'?
 """
 
 
-def test_a_bad_file_has_all_its_problems_on_the_standard_error(check: Check) -> None:
+def test_invalid_file_reports_all_errors_on_standard_error(check: Check) -> None:
     result = check(BAD)
     assert (result.exit_code, result.stdout, result.stderr) == (1, "", PROBLEMS)
 
 
-def test_a_bad_file_in_the_machine_form(check: Check) -> None:
+def test_invalid_file_as_json(check: Check) -> None:
     result = check(BAD, "-o", "json")
     assert (result.exit_code, result.stderr) == (1, PROBLEMS)
     assert json.loads(result.stdout)["problems"][1] == {
@@ -127,7 +127,7 @@ FAILURES = [
     ("not UTF-8", b"actions: x\n\xff", "scheduler.conf", (), 1, "scheduler.conf:2: not readable as text"),
     ("too large", b"#" * 10**6, "scheduler.conf", (), 1, "scheduler.conf:1: the text is larger than 64 KiB"),
     ("no such module", "", "scheduler.conf", ("--plugin", "xyzzy:Fair"), 1, "cannot import 'xyzzy'"),
-    ("no such form", "", "scheduler.conf", ("-o", "xml"), 2, "Invalid value for '-o'"),
+    ("unknown output format", "", "scheduler.conf", ("-o", "xml"), 2, "Invalid value for '-o'"),
     ("no such option", "", "scheduler.conf", ("--strict",), 2, "No such option"),
 ]
 
@@ -135,7 +135,7 @@ FAILURES = [
 @pytest.mark.parametrize(
     ("name", "text", "file", "arguments", "code", "sentence"), FAILURES, ids=[case[0] for case in FAILURES]
 )
-def test_a_failure_is_a_sentence_and_a_code(
+def test_failure_has_message_and_exit_code(
     name: str, text: str | bytes, file: str, arguments: tuple[str, ...], code: int, sentence: str, check: Check
 ) -> None:
     result = check(text, *arguments, file=file)
@@ -143,7 +143,7 @@ def test_a_failure_is_a_sentence_and_a_code(
     assert sentence in result.stderr
 
 
-def test_plugins_of_ones_own(check: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_custom_plugin_is_accepted(check: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = 'from stromboli.core.config.plugin import Plugin\n\nclass Fair(Plugin):\n    name = "fair"\n'
     (tmp_path / "fair_policy_of_mine.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)

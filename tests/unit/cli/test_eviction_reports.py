@@ -1,4 +1,4 @@
-"""Who goes for whom, as people and programs read it."""
+"""Reports of evictions in `plan` and `explain`."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def shown(run: Run, command: str, manifests: Any, *arguments: str) -> tuple[int,
 
 
 def lines_after(text: str, title: str) -> list[str]:
-    """The lines of one section."""
+    """Return the lines of one section."""
     lines = text.split(title, 1)[1].splitlines()[1:]
     return [line.strip() for line in lines[: lines.index("") if "" in lines else len(lines)]]
 
 
-def test_a_plan_has_a_line_for_every_eviction_and_for_every_rule_that_stopped_a_claim(run: Run) -> None:
+def test_plan_lists_evictions_and_rules_of_failed_preemptions(run: Run) -> None:
     text = shown(run, "plan", WORLD)[1]
     evicted = next(line for line in text.splitlines() if line.startswith("default/old-task-1 "))
     assert evicted.split("  ")[:1] == ["default/old-task-1"]
@@ -47,7 +47,7 @@ def test_a_plan_has_a_line_for_every_eviction_and_for_every_rule_that_stopped_a_
     assert "1 pod evicted" in text
 
 
-def test_the_one_who_lost_is_told_who_took_its_room(run: Run) -> None:
+def test_explained_victim_names_its_preemptor(run: Run) -> None:
     code, text = shown(run, "explain", WORLD, "old")
     assert code == 0
     assert lines_after(text, "Preempted by") == [
@@ -59,7 +59,7 @@ def test_the_one_who_lost_is_told_who_took_its_room(run: Run) -> None:
     ]
 
 
-def test_the_one_who_gains_is_told_who_makes_room(run: Run) -> None:
+def test_explained_preemptor_names_its_victims(run: Run) -> None:
     code, text = shown(run, "explain", WORLD, "new")
     assert code == 3
     assert lines_after(text, "Preempts")[0] == (
@@ -67,7 +67,7 @@ def test_the_one_who_gains_is_told_who_makes_room(run: Run) -> None:
     )
 
 
-def test_the_one_who_gets_nothing_is_told_what_stopped_it(run: Run) -> None:
+def test_failed_preemption_names_the_rules(run: Run) -> None:
     text = shown(run, "explain", WORLD, "huge")[1]
     assert lines_after(text, "Why preemption failed") == [
         "preempt for default/huge-task-0: PreemptionInsufficient",
@@ -76,7 +76,7 @@ def test_the_one_who_gets_nothing_is_told_what_stopped_it(run: Run) -> None:
     ]
 
 
-def test_a_pod_that_is_gone_can_be_asked_about(run: Run) -> None:
+def test_evicted_plain_pod_can_be_explained(run: Run) -> None:
     code, text = shown(run, "explain", PLAIN, "lonely")
     assert code == 0
     assert text.splitlines()[0].endswith("was evicted: 1 pod.")
@@ -87,7 +87,7 @@ def test_a_pod_that_is_gone_can_be_asked_about(run: Run) -> None:
     )  # fmt: skip
 
 
-def test_programs_read_the_same(run: Run) -> None:
+def test_json_has_the_same_evictions(run: Run) -> None:
     report = json.loads(shown(run, "plan", WORLD, "-o", "json")[1])
     assert report["evictionDetails"] == [
         {

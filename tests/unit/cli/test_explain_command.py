@@ -1,4 +1,4 @@
-"""`stromboli explain`: one job, why it waits, and what would help."""
+"""`stromboli explain`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ default/train waits: 0 of 3 pods are scheduled, and 3 must start together.
 """
 
 
-def test_why_a_job_waits(run: Run) -> None:
+def test_waiting_job_is_explained_as_text(run: Run) -> None:
     result = run("explain", CROWDED, "train")
     shown = result.stdout.splitlines(keepends=True)
     assert (result.exit_code, result.stderr) == (3, "")
@@ -68,7 +68,7 @@ def explained(run: Run, manifests: list[Any], job: str) -> dict[str, Any]:
     return report
 
 
-def test_why_a_job_waits_for_programs(run: Run) -> None:
+def test_waiting_job_is_explained_as_json(run: Run) -> None:
     report = explained(run, CROWDED, "train")
     assert set(report) == {
         "job", "waiting", "phase", "priority", "minMember", "ready", "pods", "nodes", "reasons", "domains", "classes",
@@ -97,7 +97,7 @@ def test_why_a_job_waits_for_programs(run: Run) -> None:
     assert len(change["edits"]) == 3
 
 
-def test_a_job_that_does_not_wait(run: Run) -> None:
+def test_running_job_does_not_wait(run: Run) -> None:
     result = run("explain", CROWDED, "first")
     assert (result.exit_code, result.stdout) == (0, "default/first does not wait: it is Running on b ×2.\n")
     assert explained(run, CROWDED, "first")["nodes"] == {"b": 2}
@@ -116,7 +116,7 @@ default/gang does not wait: it is Running on b ×1, c ×1, d ×1.
 """
 
 
-def test_where_a_job_was_placed_in_the_network(run: Run, tmp_path: Path) -> None:
+def test_domain_search_is_explained(run: Run, tmp_path: Path) -> None:
     conf = tmp_path / "scheduler.conf"
     conf.write_text(AWARE)
     world = [*TREE, *running("a", cpu=2), *gang(3, cpu=2, topology=SOFT)]
@@ -124,10 +124,10 @@ def test_where_a_job_was_placed_in_the_network(run: Run, tmp_path: Path) -> None
     assert PLACED in run("plan", world, "--explain", "--conf", str(conf)).stdout
     report = json.loads(run("plan", world, "--explain", "--conf", str(conf), "-o", "json").stdout)
     assert report["explanations"]["default/gang"]["domains"][0]["placed"]["domain"] == "block-0"
-    assert "default/old" not in report["explanations"], "there is nothing to tell about it"
+    assert "default/old" not in report["explanations"], "it has no domain search and does not wait"
 
 
-def test_a_job_that_no_rack_can_hold_may_give_way(run: Run, tmp_path: Path) -> None:
+def test_job_larger_than_a_rack_suggests_soft_topology(run: Run, tmp_path: Path) -> None:
     conf = tmp_path / "scheduler.conf"
     conf.write_text(AWARE)
     result = run("explain", [*network(2, "ab", "cd"), *gang(3, cpu=2, topology=HARD_RACK)], "gang", "--conf", str(conf))
@@ -137,7 +137,7 @@ def test_a_job_that_no_rack_can_hold_may_give_way(run: Run, tmp_path: Path) -> N
     )
 
 
-def test_a_job_that_runs_with_some_pods_waiting(run: Run) -> None:
+def test_running_job_with_waiting_pods_is_explained(run: Run) -> None:
     result = run("explain", [*nodes(4, 1), *gang(6, minimum=2)], "gang")
     assert result.exit_code == 3
     assert result.stdout.startswith("default/gang runs with 4 of 6 pods; 2 more wait.\n")
@@ -145,13 +145,13 @@ def test_a_job_that_runs_with_some_pods_waiting(run: Run) -> None:
     assert "GangDoesNotFit" not in result.stdout, "it has started"
 
 
-def test_a_job_that_holds_its_room(run: Run) -> None:
+def test_job_with_nominated_capacity_needs_no_change(run: Run) -> None:
     result = run("explain", [*nodes(4, 1), *running("a", 4, releasing=True), *gang(1, 2)], "gang")
     assert result.exit_code == 3
     assert "none: it starts once the terminating pods are gone\n" in result.stdout
 
 
-def test_a_group_of_kubernetes_own_is_found_by_its_name(run: Run) -> None:
+def test_native_group_is_found_by_name(run: Run) -> None:
     policy = {"schedulingPolicy": {"gang": {"minCount": 2}}}
     metadata = {"name": "train", "namespace": "default"}
     native = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": metadata, "spec": policy}
@@ -171,21 +171,21 @@ def test_a_group_of_kubernetes_own_is_found_by_its_name(run: Run) -> None:
     assert result.output.startswith("default/scheduling.k8s.io:train waits: 0 of 2 pods are scheduled")
 
 
-def test_a_job_without_pods(run: Run) -> None:
+def test_job_without_pods_is_explained(run: Run) -> None:
     result = run("explain", [*nodes(4, 1), group("gang", 3)], "gang")
     assert result.exit_code == 3
     assert "NoPodsYet (wait): " in result.stdout
     assert "its pods: none exists, and 3 must start together\n" in result.stdout
 
 
-def test_a_job_that_ran_and_lost_its_pods(run: Run) -> None:
+def test_job_that_lost_its_pods_has_no_jobs_ahead(run: Run) -> None:
     result = run("explain", [*nodes(4, 1), group("gang", 3, phase="Running"), *gang(5, name="other")], "gang")
     assert result.exit_code == 3
-    assert "Served before it" not in result.stdout, "it did not stand in line"
+    assert "Jobs ahead" not in result.stdout, "it has no waiting pods"
 
 
-def test_members_that_had_a_place_are_counted(run: Run) -> None:
-    """The room of those that had a place is not called free, and the numbers do not contradict the refusal."""
+def test_placed_members_are_counted(run: Run) -> None:
+    """Capacity of placed members is not reported as free, so that the numbers match the reason."""
     strangers = [foreign("a", 3, name="one"), foreign("b", 1, name="two")]
     report = explained(run, [*nodes(4, 2), *strangers, *gang(3, 2)], "gang")
     group = report["classes"][0]
@@ -193,13 +193,13 @@ def test_members_that_had_a_place_are_counted(run: Run) -> None:
     assert group["refusals"][0]["largestFree"] == {"resource": "cpu", "amount": "1", "node": "a"}
 
 
-def test_a_job_that_was_not_let_in_says_how_the_nodes_stand(run: Run) -> None:
+def test_job_that_is_not_admitted_shows_feasible_nodes(run: Run) -> None:
     report = explained(run, [*nodes(4, 2), *gang(1, resources={"cpu": 50})], "gang")
     assert [reason["code"] for reason in report["reasons"]] == ["ClusterOvercommitted", "NotAdmitted"]
     assert (report["queue"]["admitted"], report["classes"][0]["openNodes"]) == (False, 2)
 
 
-# -- which job is meant -----------------------------------------------------------------------------------------------
+# -- names of jobs ----------------------------------------------------------------------------------------------------
 
 NAMED = [
     *nodes(4, 1),
@@ -217,27 +217,27 @@ MEANT = [
 
 
 @pytest.mark.parametrize(("name", "given", "job"), MEANT, ids=[case[0] for case in MEANT])
-def test_the_job_that_is_meant(name: str, given: str, job: str, run: Run) -> None:
+def test_job_is_found_by_its_names(name: str, given: str, job: str, run: Run) -> None:
     assert explained(run, NAMED, given)["job"] == job
 
 
-def test_a_plain_pod_is_its_own_job(run: Run) -> None:
+def test_plain_pod_is_a_job(run: Run) -> None:
     report = explained(run, [*nodes(1, 1), pod(4, name="lonely")], "lonely")
     assert (report["waiting"], report["pods"]) == (True, 1)
     assert report["smallestChange"]["sentence"] == "request cpu 1 instead of 4 in pod default/lonely"
 
 
 UNKNOWN = [
-    ("a slip", NAMED, "trian", "error: no job is called trian; did you mean default/train?\n"),
-    ("two of a name", NAMED, "tune", "error: several jobs are called tune: a/tune, b/tune; add the namespace\n"),
-    ("nothing like it", NAMED, "xyz", "error: no job is called xyz; there are a/tune, b/tune, default/train\n"),
+    ("misspelt name", NAMED, "trian", "error: no job is called trian; did you mean default/train?\n"),
+    ("ambiguous name", NAMED, "tune", "error: several jobs are called tune: a/tune, b/tune; add the namespace\n"),
+    ("unknown name", NAMED, "xyz", "error: no job is called xyz; there are a/tune, b/tune, default/train\n"),
     ("no jobs", nodes(4, 1), "xyz",
      "error: no job is called xyz: the manifests contain no PodGroup and no pod to schedule\n"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "manifests", "job", "message"), UNKNOWN, ids=[case[0] for case in UNKNOWN])
-def test_a_job_that_is_not_there(name: str, manifests: list[Any], job: str, message: str, run: Run) -> None:
+def test_unknown_job_is_an_error(name: str, manifests: list[Any], job: str, message: str, run: Run) -> None:
     result = run("explain", manifests, job)
     assert (result.exit_code, result.stdout, result.stderr) == (1, "", message)
 

@@ -1,4 +1,4 @@
-"""`stromboli hypernodes discover`: a description of the network from labels."""
+"""`stromboli hypernodes discover`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def discover(manifests: list[Any], *arguments: str) -> Result:
     return CliRunner().invoke(main, ["hypernodes", "discover", "-f", "-", *arguments], input=json.dumps(manifests))
 
 
-def test_a_proposal_is_what_topology_reads(tmp_path: Path) -> None:
+def test_proposed_hypernodes_are_read_by_topology(tmp_path: Path) -> None:
     result = discover(NODES)
     assert result.exit_code == 0
     assert (
@@ -42,7 +42,7 @@ def test_a_proposal_is_what_topology_reads(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_yaml_and_json_say_the_same() -> None:
+def test_yaml_and_json_are_equal() -> None:
     documents = list(yaml.safe_load_all(discover(NODES).stdout))
     assert json.loads(discover(NODES, "-o", "json").stdout) == {"apiVersion": "v1", "kind": "List", "items": documents}
     assert [document["spec"]["tier"] for document in documents] == [3, 3, 1, 1]
@@ -53,7 +53,7 @@ def test_other_keys() -> None:
     assert [document["metadata"]["name"] for document in documents] == ["zone.eu-1", "zone.eu-2", "rack.eu-2.x"]
 
 
-def test_what_people_wrote_is_left_alone() -> None:
+def test_manually_created_hypernodes_stay() -> None:
     by_hand = [{**each, "metadata": {"name": "zone.eu-1"}} for each in racks("a")]
     result = discover([*NODES, *by_hand], "--keys", "zone")
     assert [document["metadata"]["name"] for document in yaml.safe_load_all(result.stdout)] == ["zone.eu-2"]
@@ -73,12 +73,12 @@ def test_what_people_wrote_is_left_alone() -> None:
         pytest.param(NODES, ["--apply"], 2, "--apply reads the nodes of the cluster itself", id="files and a cluster"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_used(manifests: list[Any], arguments: list[str], code: int, problem: str) -> None:
+def test_invalid_input_is_rejected(manifests: list[Any], arguments: list[str], code: int, problem: str) -> None:
     result = discover(manifests, *arguments)
     assert (result.exit_code, result.stdout) == (code, "")
     assert problem in " ".join(result.stderr.split())
 
 
-def test_the_default_is_told_without_waiting_for_the_rest() -> None:
+def test_default_keys_are_in_the_help() -> None:
     shown = CliRunner().invoke(main, ["hypernodes", "discover", "--help"]).stdout
     assert f"[default: {DEFAULT_KEYS}]" in " ".join(shown.split())

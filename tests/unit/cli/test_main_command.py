@@ -1,4 +1,4 @@
-"""The command as a whole: help that does not make you wait, versions, completion, and the reference of reasons."""
+"""The main command: help, version, completion, and the reference of reason codes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HEAVY = ("numpy", "msgspec", "yaml", "rich", "aiohttp", "cryptography", "strombo
         "scheduler --help",
     ],
 )
-def test_help_does_not_wait_for_the_scheduler(arguments: str) -> None:
+def test_help_does_not_import_the_scheduler(arguments: str) -> None:
     code = f"import sys\nfrom stromboli.cli import main\ntry:\n    main({arguments.split()!r})\nfinally:\n"
     code += "    print([name for name in sys.modules if name.startswith('stromboli') or '.' not in name])\n"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -62,18 +62,18 @@ def test_every_command_loads_and_shows_examples() -> None:
     assert "Examples:\n" in CliRunner().invoke(main, ["hypernodes", "discover", "--help"]).stdout
 
 
-def test_the_list_of_commands() -> None:
+def test_help_lists_all_commands() -> None:
     result = CliRunner().invoke(main, ["--help"])
     assert all(
         f"  {name} " in result.stdout and command.short_help in result.stdout for name, command in COMMANDS.items()
     )
 
 
-def test_the_version() -> None:
+def test_version_is_printed() -> None:
     assert CliRunner().invoke(main, ["--version"]).stdout == f"stromboli {__version__}\n"
 
 
-def test_the_module_is_the_command() -> None:
+def test_module_runs_the_command() -> None:
     done = subprocess.run([sys.executable, "-m", "stromboli", "-V"], capture_output=True, text=True, check=True)
     assert done.stdout == f"stromboli {__version__}\n"
 
@@ -81,7 +81,7 @@ def test_the_module_is_the_command() -> None:
 @pytest.mark.parametrize(
     ("redirection", "problem"), [(">/dev/full", "No space left on device"), (">&-", "standard output is closed")]
 )
-def test_output_that_cannot_be_written_is_a_sentence(redirection: str, problem: str) -> None:
+def test_unwritable_output_is_an_error_message(redirection: str, problem: str) -> None:
     line = f"{sys.executable} -m stromboli reasons {redirection}"
     done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, f"error: cannot write the output: {problem}\n")
@@ -97,7 +97,7 @@ def test_completion_scripts(shell: str) -> None:
     assert "_STROMBOLI_COMPLETE" in result.stdout
 
 
-def test_completion_knows_commands_and_options() -> None:
+def test_completion_has_commands_and_options() -> None:
     def complete(words: str, place: int) -> str:
         environment = {"_STROMBOLI_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(place)}
         return CliRunner().invoke(main, prog_name="stromboli", env=environment).stdout
@@ -110,7 +110,7 @@ def test_completion_knows_commands_and_options() -> None:
 # -- reasons ----------------------------------------------------------------------------------------------------------
 
 
-def test_every_code_is_in_the_reference() -> None:
+def test_reference_has_every_code() -> None:
     assert set(CODES) == set(Code)
     listed = json.loads(CliRunner().invoke(main, ["reasons", "-o", "json"]).stdout)
     assert list(listed) == [code.value for code in CODES]
@@ -118,7 +118,7 @@ def test_every_code_is_in_the_reference() -> None:
     assert all(f"\n{code.value} " in table for code in CODES)
 
 
-def test_the_page_in_the_documentation_is_up_to_date() -> None:
+def test_reference_page_is_up_to_date() -> None:
     page = (ROOT / "docs/reference/reasons.md").read_text()
     made = CliRunner().invoke(main, ["reasons", "-o", "markdown"]).stdout
     assert page == made, "run: stromboli reasons -o markdown > docs/reference/reasons.md"
@@ -128,11 +128,11 @@ def test_the_page_in_the_documentation_is_up_to_date() -> None:
 
 
 def on_terminal(arguments: list[str], **environment: str) -> str:
-    """What a person sees whose terminal is 100 columns wide."""
+    """Return the output on a terminal of 100 columns."""
     leader, follower = pty.openpty()
     command = [sys.executable, "-m", "stromboli", *arguments]
-    surroundings = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", **environment}
-    with subprocess.Popen(command, stdout=follower, stderr=follower, env=surroundings, cwd=ROOT) as process:
+    variables = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", **environment}
+    with subprocess.Popen(command, stdout=follower, stderr=follower, env=variables, cwd=ROOT) as process:
         os.close(follower)
         seen = b""
         while chunk := _read(leader):
@@ -149,7 +149,7 @@ def _read(leader: int) -> bytes:
         return b""
 
 
-def test_a_terminal_gets_colours_and_lines_that_fit() -> None:
+def test_terminal_output_is_coloured_and_fitted() -> None:
     seen = on_terminal(["plan", "-f", "examples/cluster", "--explain"])
     plain = on_terminal(["plan", "-f", "examples/cluster", "--explain"], NO_COLOR="1")
     assert "\x1b[32mRunning" in seen
@@ -158,7 +158,7 @@ def test_a_terminal_gets_colours_and_lines_that_fit() -> None:
     assert "finetune waits: 0 of 3 pods are scheduled" in plain
 
 
-def test_a_period_without_end_is_refused() -> None:
+def test_infinite_period_is_rejected() -> None:
     result = CliRunner().invoke(main, ["scheduler", "--schedule-period", "0"])
     assert result.exit_code == 2
     assert "too short" in result.stderr

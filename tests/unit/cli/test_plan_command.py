@@ -1,4 +1,4 @@
-"""`stromboli plan` as people and programs use it."""
+"""`stromboli plan`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def planned(result: Result) -> dict[str, Any]:
     return report
 
 
-# -- for programs -----------------------------------------------------------------------------------------------------
+# -- JSON -------------------------------------------------------------------------------------------------------------
 
 
 def test_a_plan_as_json(run: Run) -> None:
@@ -46,16 +46,16 @@ def test_a_plan_as_json(run: Run) -> None:
     }  # fmt: skip
 
 
-def test_the_devices_of_claims_are_told(run: Run) -> None:
+def test_devices_of_claims_are_shown(run: Run) -> None:
     world = [*nodes(4, 1), device_class(), offer("a", 1), template(), *gang(1, resourceClaims=claiming(gpu="each"))]
     devices = {"default/gang-task-0": ["gpu: gpu.example.com/a/gpu-0"]}
     assert planned(run("plan", world, "-o", "json"))["devices"] == devices
-    told = run("plan", world).output
-    assert "DEVICES" in told
-    assert "gpu: gpu.example.com/a/gpu-0" in told
+    text = run("plan", world).output
+    assert "DEVICES" in text
+    assert "gpu: gpu.example.com/a/gpu-0" in text
 
 
-def test_a_group_that_waits_as_json(run: Run) -> None:
+def test_waiting_group_as_json(run: Run) -> None:
     result = run("plan", WAITS, "-o", "json")
     group = planned(result)["podGroups"]["default/gang"]
     assert result.exit_code == 3
@@ -66,17 +66,17 @@ def test_a_group_that_waits_as_json(run: Run) -> None:
     assert (group["conditions"][0]["type"], group["conditions"][0]["transitionID"]) == ("Unschedulable", "cycle-1")
     assert group["reasons"] == ["queue default deserves cpu 8 and has 0: room for 2 of 3 pods"]
     assert group["codes"] == ["QueueShareExhausted"]
-    told = planned(result)["pods"]
-    assert {pod["reason"] for pod in told.values()} == {"Unschedulable"}
-    assert told["default/gang-task-0"]["message"].startswith("Pod default/gang-task-0 can possibly be assigned to")
-    assert told["default/gang-task-2"]["message"] == group["reasons"][0]
+    pods = planned(result)["pods"]
+    assert {pod["reason"] for pod in pods.values()} == {"Unschedulable"}
+    assert pods["default/gang-task-0"]["message"].startswith("Pod default/gang-task-0 can possibly be assigned to")
+    assert pods["default/gang-task-2"]["message"] == group["reasons"][0]
 
 
-def test_yaml_says_the_same(run: Run) -> None:
+def test_yaml_equals_json(run: Run) -> None:
     assert yaml.safe_load(run("plan", WAITS, "-o", "yaml").stdout) == planned(run("plan", WAITS, "-o", "json"))
 
 
-def test_explanations_for_programs(run: Run) -> None:
+def test_explanations_as_json(run: Run) -> None:
     report = planned(run("plan", WAITS, "-o", "json", "--explain"))
     change = report["explanations"]["default/gang"]["smallestChange"]
     assert (change["object"], change["field"], change["from"], change["to"]) == (
@@ -91,7 +91,7 @@ def test_several_cycles(run: Run) -> None:
     assert report["podGroups"]["default/next"]["conditions"][0]["transitionID"] == "cycle-3"
 
 
-def test_a_room_that_is_held(run: Run) -> None:
+def test_nominated_capacity_is_reported_as_pipelined(run: Run) -> None:
     report = planned(run("plan", [*nodes(2, 1), *running("a", 2, releasing=True), *gang(1, 2)], "-o", "json"))
     assert (report["binds"], report["pipelined"]) == ({}, {"default/gang-task-0": "a"})
 
@@ -102,14 +102,14 @@ def test_only_pods_of_this_scheduler_are_placed(run: Run) -> None:
     assert list(planned(run("plan", objects, "-o", "json", "--scheduler-name", "other"))["binds"]) == ["default/theirs"]
 
 
-# -- what is read -----------------------------------------------------------------------------------------------------
+# -- input ------------------------------------------------------------------------------------------------------------
 
 
 def test_the_standard_input(run: Run) -> None:
     assert run("plan", FITS, file="-").stdout == run("plan", FITS).stdout
 
 
-def test_a_bad_object_is_told_and_does_not_stop_the_others(run: Run) -> None:
+def test_invalid_object_is_a_warning_and_affects_no_other(run: Run) -> None:
     bad = [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "odd"}, "spec": {"containers": 5}}]
     bad.append({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}})
     result = run("plan", [*FITS, *bad])
@@ -131,11 +131,11 @@ def config_map(text: str) -> dict[str, Any]:
     }
 
 
-def test_a_configuration_among_the_manifests_is_not_used(run: Run) -> None:
+def test_configuration_in_the_manifests_is_ignored(run: Run) -> None:
     assert run("plan", [*FITS, config_map("actions: nonsense")]).exit_code == 0
 
 
-def test_the_configuration_file_may_be_a_config_map(run: Run) -> None:
+def test_configuration_file_may_be_a_config_map(run: Run) -> None:
     Path("conf.yaml").write_text(json.dumps(config_map(DEFAULT_TEXT.replace("allocate, ", ""))))
     assert planned(run("plan", FITS, "--conf", "conf.yaml", "-o", "json"))["binds"] == {}
 
@@ -144,19 +144,19 @@ FAILURES = [
     ("no manifests", ["plan"], 2, "Missing option '-f'"),
     ("no such path", ["plan", "-f", "nowhere"], 1, "error: nowhere: no such file or folder; check the path\n"),
     ("not YAML", ["plan", "-f", "bad.yaml"], 1, "error: bad.yaml: line 1, column 1: "),
-    ("no such form", ["plan", "-f", "cluster", "-o", "xml"], 2, "Invalid value for '-o'"),
-    ("no cycle at all", ["plan", "-f", "cluster", "--cycles", "0"], 2, "Invalid value for '--cycles'"),
+    ("unknown output format", ["plan", "-f", "cluster", "-o", "xml"], 2, "Invalid value for '-o'"),
+    ("zero cycles", ["plan", "-f", "cluster", "--cycles", "0"], 2, "Invalid value for '--cycles'"),
     ("no such configuration", ["plan", "-f", "cluster", "--conf", "none"], 1, "error: cannot read none: No such file"),
-    ("a mistake in the configuration", ["plan", "-f", "cluster", "--conf", "bad.conf"], 1,
+    ("invalid configuration", ["plan", "-f", "cluster", "--conf", "bad.conf"], 1,
      "error: bad.conf:1: unknown action 'alocate'; did you mean 'allocate'?\nerror: bad.conf:4: unknown plugin"),
-    ("one input for two", ["plan", "-f", "-", "--conf", "-"], 2, "cannot both read the standard input"),
+    ("standard input used twice", ["plan", "-f", "-", "--conf", "-"], 2, "cannot both read the standard input"),
     ("no such module", ["plan", "-f", "cluster", "--plugin", "xyzzy:Fair"], 1, "error: xyzzy:Fair: cannot import"),
     ("no such command", ["plam"], 2, "No such command 'plam'. Did you mean 'plan'?"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "arguments", "code", "message"), FAILURES, ids=[case[0] for case in FAILURES])
-def test_a_failure_is_a_sentence_and_a_code(name: str, arguments: list[str], code: int, message: str, run: Run) -> None:
+def test_failure_has_message_and_exit_code(name: str, arguments: list[str], code: int, message: str, run: Run) -> None:
     Path("cluster/objects.json").write_text(json.dumps(FITS))
     Path("bad.yaml").write_text("}{")
     Path("bad.conf").write_text("actions: alocate\ntiers:\n- plugins:\n  - name: gnag\n")
@@ -166,21 +166,19 @@ def test_a_failure_is_a_sentence_and_a_code(name: str, arguments: list[str], cod
     assert "Traceback" not in result.stderr
 
 
-def test_a_plugin_that_breaks_ends_the_plan_with_a_sentence(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_plugin_failure_ends_the_plan_with_a_message(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = "from stromboli.core.config.plugin import Plugin\n\nclass Broken(Plugin):\n    name = 'broken'\n\n"
-    code += "    def open(self, session):\n        raise ValueError('no luck today')\n"
-    (tmp_path / "broken_policy_of_mine.py").write_text(code)
+    code += "    def open(self, session):\n        raise ValueError('bad value')\n"
+    (tmp_path / "broken_plugin.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
     Path("conf").write_text("actions: allocate\ntiers: [plugins: [name: broken]]")
-    result = run("plan", FITS, "--conf", "conf", "--plugin", "broken_policy_of_mine:Broken")
+    result = run("plan", FITS, "--conf", "conf", "--plugin", "broken_plugin:Broken")
     assert (result.exit_code, result.stdout) == (1, "")
-    place = f"{tmp_path.name}/broken_policy_of_mine.py:7"
-    assert result.stderr == f"error: plugin broken failed: ValueError: no luck today ({place})\n"
+    place = f"{tmp_path.name}/broken_plugin.py:7"
+    assert result.stderr == f"error: plugin broken failed: ValueError: bad value ({place})\n"
 
 
-# -- for people -------------------------------------------------------------------------------------------------------
+# -- text -------------------------------------------------------------------------------------------------------------
 
 TABLE = """\
 GROUP         QUEUE    PHASE    READY  MIN  PODS  NODES       WHY IT WAITS
@@ -194,17 +192,17 @@ default  cpu 8      cpu 8      100%
 """
 
 
-def test_a_table_for_people(run: Run) -> None:
+def test_plan_as_table(run: Run) -> None:
     result = run("plan", [*nodes(4, 2), *gang(4, 4, minimum=2), *gang(1, name="rest", queue="other")])
     assert (result.exit_code, result.stdout, result.stderr) == (3, TABLE, "")
 
 
-def test_everything_placed_is_said(run: Run) -> None:
+def test_summary_of_complete_plan(run: Run) -> None:
     assert run("plan", FITS).stdout.endswith("3 pods bound in 1 cycle; every pod is scheduled.\n")
     assert run("plan", nodes(4, 1)).stdout.endswith("0 pods bound in 1 cycle; there are no jobs.\n")
 
 
-def test_who_wants_to_be_close_is_told_how_close_it_is(run: Run, tmp_path: Path) -> None:
+def test_network_domain_of_topology_jobs_is_shown(run: Run, tmp_path: Path) -> None:
     (tmp_path / "conf.yaml").write_text(configuration("gang", "predicates", "network-topology-aware"))
     world = [*TREE, *gang(3, 2, topology=SOFT), *gang(1, 2, name="other")]
     result = run("plan", world, "--conf", str(tmp_path / "conf.yaml"))
@@ -219,7 +217,7 @@ def test_explanations_under_the_table(run: Run) -> None:
     assert output.endswith("0 pods bound in 1 cycle; 1 job waits.\n")
 
 
-def test_names_cannot_steer_the_terminal(run: Run) -> None:
+def test_names_cannot_control_the_terminal(run: Run) -> None:
     evil = "\x1b[2J\x9b31mred\nnext"
     objects = [*nodes(4, 1), *gang(1, queue=evil), *nodes(1, 1, taints=[f"{evil}:NoSchedule"])]
     for form in ("table", "json", "yaml"):

@@ -1,4 +1,4 @@
-"""`stromboli replay`: a dump decides again as it did, and says so when it does not."""
+"""`stromboli replay`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.testing.random_clusters import objects
 from tests.testing.random_clusters.engine import program_of
 
 TWO_CPU = objects.template({"cpu": "2"})
-#: Puts pods together instead of apart.
+#: Packs pods instead of spreading them.
 TOGETHER = "actions: enqueue, allocate\ntiers:\n- plugins:\n  - name: gang\n  - name: predicates\n  - name: binpack\n"
 
 
@@ -52,14 +52,14 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(main, list(arguments))
 
 
-def test_the_same_is_decided_again(tmp_path: Path) -> None:
+def test_replay_decides_the_same(tmp_path: Path) -> None:
     result = run("replay", a_dump(tmp_path))
     assert result.exit_code == 0
     assert "team/early" in result.stdout
     assert result.stdout.endswith("The decisions equal those of the dump.\n")
 
 
-def test_another_configuration_decides_otherwise(tmp_path: Path) -> None:
+def test_replay_with_other_configuration_reports_differences(tmp_path: Path) -> None:
     (tmp_path / "other.conf").write_text(TOGETHER)
     result = run("replay", a_dump(tmp_path), "--conf", str(tmp_path / "other.conf"))
     assert result.exit_code == 4
@@ -68,7 +68,7 @@ def test_another_configuration_decides_otherwise(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("output", ["json", "yaml"])
-def test_programs_are_told_too(tmp_path: Path, output: str) -> None:
+def test_replay_as_json_and_yaml(tmp_path: Path, output: str) -> None:
     result = run("replay", a_dump(tmp_path), "-o", output, "--explain")
     report = json.loads(result.stdout) if output == "json" else yaml.safe_load(result.stdout)
     assert result.exit_code == 0
@@ -77,14 +77,14 @@ def test_programs_are_told_too(tmp_path: Path, output: str) -> None:
     assert list(report["explanations"]) == ["team/large"]
 
 
-def test_a_dump_without_decisions_has_nothing_to_compare(tmp_path: Path) -> None:
+def test_dump_without_decisions_is_not_compared(tmp_path: Path) -> None:
     result = run("replay", a_dump(tmp_path, decided=False), "--explain")
     assert result.exit_code == 0
     assert "team/large waits" in result.stdout
     assert result.stdout.endswith("The dump contains no decisions to compare.\n")
 
 
-def test_what_cannot_be_used_is_told(tmp_path: Path) -> None:
+def test_invalid_dump_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "manifest.yaml").write_text("kind: Pod\n")
     result = run("replay", str(tmp_path / "manifest.yaml"))
     assert (result.exit_code, result.stdout) == (1, "")
@@ -92,7 +92,7 @@ def test_what_cannot_be_used_is_told(tmp_path: Path) -> None:
     assert "is not a dump" in result.stderr
 
 
-def test_a_configuration_that_cannot_be_used_is_told_with_its_place(tmp_path: Path) -> None:
+def test_invalid_configuration_of_dump_is_an_error_with_its_path(tmp_path: Path) -> None:
     place = tmp_path / "dump"
     write_dump(place, Dump(contents_of(a_cluster()), 0.0, "actions: dance\ntiers: []\n"))
     result = run("replay", str(place))
@@ -100,12 +100,12 @@ def test_a_configuration_that_cannot_be_used_is_told_with_its_place(tmp_path: Pa
     assert f"{place}[configuration]" in result.stderr
 
 
-def test_explain_takes_a_dump(tmp_path: Path) -> None:
+def test_explain_accepts_a_dump(tmp_path: Path) -> None:
     result = run("explain", "-f", a_dump(tmp_path), "large")
     assert result.exit_code == 3
     assert "team/large waits: 0 of 3 pods are scheduled" in result.stdout
 
 
-def test_plan_takes_a_dump(tmp_path: Path) -> None:
+def test_plan_accepts_a_dump(tmp_path: Path) -> None:
     report = json.loads(run("plan", "-f", a_dump(tmp_path), "-o", "json").stdout)
     assert sorted(report["binds"]) == ["team/early-0", "team/early-1"]

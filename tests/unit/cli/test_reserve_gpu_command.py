@@ -1,4 +1,4 @@
-"""`stromboli reserve-gpu` says which GPU a container was given, and holds it until it is asked to stop."""
+"""`stromboli reserve-gpu`."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ ONE, OTHER = "GPU-5c1f2e9a-1111-2222-3333-444455556666", "GPU-aaaa1111-2222-3333
 VISIBLE = "NVIDIA_VISIBLE_DEVICES"
 
 FOUND = [
-    ("the device plugin says which", {VISIBLE: ONE}, [], ONE),
-    ("or says it among other words", {VISIBLE: f"void,{ONE}"}, [], ONE),
-    ("the driver says which", {}, [ONE], ONE),
-    ("a device plugin that says nothing leaves it to the driver", {VISIBLE: "all"}, [ONE], ONE),
-    ("several are not one", {VISIBLE: f"{ONE},{OTHER}"}, [], None),
-    ("several of the driver are not one", {VISIBLE: "all"}, [ONE, OTHER], None),
-    ("none is not one", {}, [], None),
+    ("device plugin", {VISIBLE: ONE}, [], ONE),
+    ("device plugin with other values", {VISIBLE: f"void,{ONE}"}, [], ONE),
+    ("driver", {}, [ONE], ONE),
+    ("device plugin with all", {VISIBLE: "all"}, [ONE], ONE),
+    ("several of the device plugin", {VISIBLE: f"{ONE},{OTHER}"}, [], None),
+    ("several of the driver", {VISIBLE: "all"}, [ONE, OTHER], None),
+    ("none", {}, [], None),
 ]
 
 
 @pytest.mark.parametrize(
     ("environment", "described", "expected"), [each[1:] for each in FOUND], ids=[each[0] for each in FOUND]
 )
-def test_which_gpu_is_visible(
+def test_visible_gpu_is_found(
     tmp_path: Path, environment: dict[str, str], described: list[str], expected: str | None
 ) -> None:
     for place, gpu in enumerate(described):
@@ -44,26 +44,26 @@ def test_which_gpu_is_visible(
         assert visible_gpu(environment, tmp_path) == expected
 
 
-def test_the_name_is_left_for_kubernetes(tmp_path: Path) -> None:
-    to = tmp_path / "last-words"
+def test_gpu_name_is_written_to_the_termination_log(tmp_path: Path) -> None:
+    to = tmp_path / "termination-log"
     done = CliRunner().invoke(main, ["reserve-gpu", "--to", str(to)], env={VISIBLE: ONE})
     assert (done.exit_code, done.output, to.read_text()) == (0, f"{ONE}\n", ONE)
 
 
-def test_a_gpu_that_is_made_up(tmp_path: Path) -> None:
-    done = CliRunner().invoke(main, ["reserve-gpu", "--fake", "--to", str(tmp_path / "last-words")])
+def test_fake_gpu_is_reported(tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["reserve-gpu", "--fake", "--to", str(tmp_path / "termination-log")])
     assert done.exit_code == 0
     assert done.output.startswith("GPU-fake-")
 
 
-def test_without_a_gpu_it_says_so(tmp_path: Path) -> None:
-    to = str(tmp_path / "last-words")
+def test_missing_gpu_is_an_error(tmp_path: Path) -> None:
+    to = str(tmp_path / "termination-log")
     done = CliRunner().invoke(main, ["reserve-gpu", "--to", to], env={VISIBLE: ""})
     assert done.exit_code == 1
     assert "no GPU is visible: NVIDIA_VISIBLE_DEVICES names none" in done.output
 
 
-def test_it_holds_until_it_is_asked_to_stop() -> None:
+def test_hold_ends_with_a_signal() -> None:
     with subprocess.Popen([sys.executable, "-m", "stromboli", "reserve-gpu", "--hold"], stdout=subprocess.PIPE) as held:
         assert held.stdout is not None
         assert held.stdout.readline() == b"holding\n"

@@ -1,4 +1,4 @@
-"""Shards on the command line: what is free for one, and dumps of schedulers that had one."""
+"""Shard options, and dumps of schedulers with a shard."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ def domains(result: Any) -> dict[str, tuple[int, int, str]]:
     return {each["name"]: (each["shardNodes"], each["freeNodes"], each["free"].get("cpu", "0")) for each in found[1:]}
 
 
-def test_free_for_a_shard_is_what_its_own_nodes_have(run: Run) -> None:
+def test_free_capacity_of_hard_shard_is_that_of_its_nodes(run: Run) -> None:
     assert domains(run("topology", BUSY, *WEST, "-o", "json")) == {"rack-0": (1, 1, "2"), "rack-1": (2, 1, "3")}
 
 
-def test_in_soft_mode_other_nodes_are_free_as_well(run: Run) -> None:
+def test_free_capacity_of_soft_shard_includes_other_nodes(run: Run) -> None:
     soft = ("--scheduler-sharding-mode", "soft", "--shard-selector", "!nothing")
     assert domains(run("topology", BUSY, *soft, "-o", "json")) == {"rack-0": (2, 2, "4"), "rack-1": (2, 1, "3")}
 
 
-def test_without_a_shard_nothing_is_said_about_one(run: Run) -> None:
+def test_output_without_shard_has_no_shard_column(run: Run) -> None:
     assert "shardNodes" not in run("topology", BUSY, "-o", "json").stdout
     assert "SHARD NODES" in run("topology", BUSY, *WEST).stdout
 
 
 @pytest.mark.parametrize(("mode", "started"), [("none", 2), ("hard", 1), ("soft", 2)])
-def test_a_simulation_has_a_shard_as_well(run: Run, mode: str, started: int) -> None:
+def test_simulation_respects_the_shard(run: Run, mode: str, started: int) -> None:
     jobs = [*gang(1, cpu=4, name="one"), *gang(1, cpu=4, name="two")]
     options = ("--scheduler-sharding-mode", mode, "--scheduler-sharding-name", "west", "--until", "1h", "-o", "json")
     report = json.loads(run("simulate", [*nodes(4, 2), node_shard("west", "b"), *jobs], *options).stdout)
@@ -54,7 +54,7 @@ def test_a_simulation_has_a_shard_as_well(run: Run, mode: str, started: int) -> 
 
 
 def a_dump(place: Path, granted: str) -> str:
-    """What a scheduler saw that desires two nodes, and surely has those that are granted."""
+    """Write a dump of a scheduler that desires two nodes and owns the granted ones."""
     selector = LabelSelector((Requirement("zone", "DoesNotExist"),))
     cluster = Cluster(shard=ShardChoice(ShardMode.HARD, "west", selector))
     for document in (*nodes(4, 3), queue("default"), node_shard("west", "ab"), *gang(2, cpu=4)):
@@ -65,12 +65,12 @@ def a_dump(place: Path, granted: str) -> str:
 
 
 @pytest.mark.parametrize(("granted", "used"), [("ab", {"a", "b"}), ("bc", {"b", "c"}), ("a", set())])
-def test_a_dump_knows_which_nodes_were_ours(tmp_path: Path, granted: str, used: set[str]) -> None:
+def test_dump_contains_the_nodes_of_its_shard(tmp_path: Path, granted: str, used: set[str]) -> None:
     result = CliRunner().invoke(main, ["plan", "-f", a_dump(tmp_path, granted), "-o", "json"])
     assert set(json.loads(result.stdout)["binds"].values()) == used
 
 
 @pytest.mark.parametrize("command", ["plan", "topology"])
-def test_a_dump_is_of_its_own_shard(tmp_path: Path, command: str) -> None:
+def test_shard_options_with_a_dump_are_rejected(tmp_path: Path, command: str) -> None:
     result = CliRunner().invoke(main, [command, "-f", a_dump(tmp_path, "ab"), *WEST])
     assert (result.exit_code, "A dump contains its own shard" in result.stderr) == (2, True)

@@ -1,4 +1,4 @@
-"""`stromboli simulate` as people and programs use it."""
+"""`stromboli simulate`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LINE = world(job("first", 1, 4, 30), job("second", 1, 4, 10, after=5))
 STUCK = world(job("first", 1, 5, 30))
 
 
-def test_for_programs(run: Run) -> None:
+def test_simulation_as_json(run: Run) -> None:
     result = run("simulate", LINE, "-o", "json")
     report = json.loads(result.stdout)
     assert (result.exit_code, result.stderr) == (0, "")
@@ -36,7 +36,7 @@ def test_for_programs(run: Run) -> None:
     assert report["utilisation"]["mean"] == {"cpu": 1.0, "memory": 0.0}
 
 
-def test_for_people(run: Run) -> None:
+def test_simulation_as_table(run: Run) -> None:
     result = run("simulate", LINE)
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
@@ -54,14 +54,14 @@ def test_for_people(run: Run) -> None:
     ]
 
 
-def test_who_never_starts_says_why(run: Run) -> None:
+def test_job_that_never_starts_shows_its_reason(run: Run) -> None:
     result = run("simulate", STUCK)
     assert result.exit_code == 3
     assert "0/1 nodes are available: 1 Insufficient cpu." in result.stdout
     assert "0 of 1 jobs started" in result.stdout
 
 
-def test_only_those_that_waited_longest_are_shown_of_very_many(run: Run) -> None:
+def test_table_of_many_jobs_shows_the_longest_waits(run: Run) -> None:
     many = world(*(job(f"job-{n:02}", 1, 4, 1) for n in range(50)))
     lines = run("simulate", many).stdout.splitlines()
     assert "... longest waits only; 10 more with -o json" in lines
@@ -69,7 +69,7 @@ def test_only_those_that_waited_longest_are_shown_of_very_many(run: Run) -> None
 
 
 @pytest.mark.parametrize("until", ["20m", "1200", "2026-01-01T00:20:00Z"])
-def test_until(run: Run, until: str) -> None:
+def test_until_ends_the_simulation(run: Run, until: str) -> None:
     result = run("simulate", LINE, "--until", until, "-o", "json")
     assert result.exit_code == 3
     assert json.loads(result.stdout)["end"] == "2026-01-01T00:20:00Z"
@@ -83,14 +83,14 @@ def test_until(run: Run, until: str) -> None:
         ("2020-01-01T00:00:00Z", 1, "error: --until is before the first arrival"),
     ],
 )
-def test_an_end_that_makes_no_sense(run: Run, until: str, code: int, words: str) -> None:
+def test_invalid_until_is_rejected(run: Run, until: str, code: int, words: str) -> None:
     result = run("simulate", LINE, "--until", until)
     assert result.exit_code == code
     assert words in result.stderr
 
 
-def test_a_policy(run: Run) -> None:
-    """The same hour without and with reservations."""
+def test_reservations_change_the_start_of_a_gang(run: Run) -> None:
+    """The same workload without and with reservations."""
     hour = world(
         job("old", 1, 3, 20), job("large", 1, 4, 10, after=1), *(job(f"s{n}", 1, 1, 15, after=2 + n) for n in range(4))
     )
@@ -105,13 +105,13 @@ def test_a_policy(run: Run) -> None:
     assert waited["easy"] == 19 * 60 < waited["plain"]
 
 
-def test_what_cannot_be_used(run: Run) -> None:
+def test_invalid_input_is_rejected(run: Run) -> None:
     assert run("simulate", LINE, "--conf", "nowhere.conf").exit_code == 1
     assert run("simulate", LINE, file="nowhere").exit_code == 1
     assert CliRunner().invoke(main, ["simulate"]).exit_code == 2
 
 
-def test_a_warning_goes_to_people(run: Run) -> None:
+def test_warning_is_printed_to_standard_error(run: Run) -> None:
     late = world(job("first", 1, 4, 1, annotations={"scheduling.stromboli.dev/arrives-after": "noon"}))
     result = run("simulate", late)
     assert result.exit_code == 0

@@ -1,4 +1,4 @@
-"""`stromboli topology`: the domains of the network as they stand."""
+"""`stromboli topology`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ cluster     -         8           5      4/16      0/512Gi  cpu 12, memory 512Gi
 """
 
 
-def test_the_tree_as_text(run: Run) -> None:
+def test_domains_as_text(run: Run) -> None:
     result = run("topology", BUSY)
     assert (result.exit_code, result.stdout, result.stderr) == (0, SHOWN, "")
 
@@ -45,7 +45,7 @@ def domains(run: Run, manifests: list[Any]) -> dict[str, dict[str, Any]]:
     return {domain["name"]: domain for domain in report["domains"]}
 
 
-def test_the_tree_for_programs(run: Run) -> None:
+def test_domains_as_json(run: Run) -> None:
     found = domains(run, BUSY)
     assert list(found) == [
         "<cluster-top-hypernode>", "block-0", "rack-0", "rack-1", "block-1", "rack-2", "rack-3",
@@ -68,20 +68,20 @@ cluster    -                          4           3       2/8      0/256Gi  cpu 
 """
 
 
-def test_a_network_that_labels_tell(run: Run) -> None:
+def test_domains_of_a_topology_by_labels(run: Run) -> None:
     world = [*in_racks(2, "ab c"), node("z", 2), level_topology("net"), *running("a", 2, name="train")]
     result = run("topology", world, "--topology", "net")
     assert (result.exit_code, result.stdout, result.stderr) == (0, BY_LABELS, "")
 
 
-def test_a_topology_whose_labels_nobody_has(run: Run) -> None:
+def test_topology_with_unused_labels_has_no_domains(run: Run) -> None:
     result = run("topology", [*nodes(2, 2), level_topology("net")], "--topology", "net")
     assert result.exit_code == 0
     assert result.stdout.endswith("No node has all the labels of Topology net.\n")
     assert "Topology net: no node has all of its labels; nothing is placed by it" in result.stderr
 
 
-def test_a_topology_that_is_not_there(run: Run) -> None:
+def test_unknown_topology_is_an_error(run: Run) -> None:
     result = run("topology", [*in_racks(2, "ab"), level_topology("net")], "--topology", "other")
     assert result.exit_code == 1
     assert "there is no valid Topology 'other'; valid ones: net" in result.stderr
@@ -112,20 +112,20 @@ def of_daemon_set(place: str) -> dict[str, Any]:
         pytest.param([*nodes(4, 1), *gang(2)], 1, {"cpu": "4", "memory": "64Gi"}, id="who waits is not placed"),
     ],
 )
-def test_what_is_free(run: Run, manifests: list[Any], free_nodes: int, free: dict[str, str]) -> None:
+def test_free_nodes_and_capacity(run: Run, manifests: list[Any], free_nodes: int, free: dict[str, str]) -> None:
     manifests = [*manifests, *racks("ab")]
     found = domains(run, manifests)["rack-0"]
     assert (found["freeNodes"], found["free"]) == (free_nodes, free)
 
 
-def test_tier_names_and_nodes_outside(run: Run) -> None:
+def test_tier_names_and_nodes_without_domain(run: Run) -> None:
     tree = [*nodes(1, 3), hyper_node("rack", 1, *named("a", "b"), tier_name="rack")]
     result = run("topology", tree)
     assert "  rack   1 (rack)  " in result.stdout
     assert result.stdout.endswith("\n1 domain of 3 nodes; 1 node is in none.\n")
 
 
-def test_faults_are_warnings(run: Run) -> None:
+def test_errors_in_hypernodes_are_warnings(run: Run) -> None:
     broken = [*nodes(1, 1), *racks("a"), block("block", 2, "rack-0", "gone"), hyper_node("empty", 1, labelled(x="y"))]
     result = run("topology", broken)
     assert result.exit_code == 0
@@ -138,25 +138,25 @@ def test_faults_are_warnings(run: Run) -> None:
     ]
 
 
-def test_a_cluster_of_which_nothing_is_known(run: Run) -> None:
+def test_cluster_without_hypernodes_or_nodes(run: Run) -> None:
     assert "There are no HyperNodes" in run("topology", nodes(1, 2)).stdout
     result = run("topology", racks("a"))
     assert (result.exit_code, "warning: the manifests contain no Node" in result.stderr) == (0, True)
 
 
-def test_what_cannot_be_read_is_a_sentence(run: Run) -> None:
+def test_missing_file_is_an_error_message(run: Run) -> None:
     result = run("topology", [], file="nowhere")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("error: ")
 
 
-def test_a_dump_of_a_scheduler(run: Run, tmp_path: Path) -> None:
+def test_topology_accepts_a_dump(run: Run, tmp_path: Path) -> None:
     result = run("topology", [], "-o", "json", file=a_dump(tmp_path))
     (cluster,) = json.loads(result.stdout)["domains"]
     assert (result.exit_code, cluster["nodes"], cluster["free"]) == (0, 2, {"cpu": "8", "memory": "16Gi"})
 
 
-def test_a_terminal_shows_branches(tmp_path: Path) -> None:
+def test_terminal_shows_a_tree(tmp_path: Path) -> None:
     path = tmp_path / "cluster.json"
     path.write_text(json.dumps(BUSY))
     seen = on_terminal(["topology", "-f", str(path)], NO_COLOR="1", COLUMNS="140")

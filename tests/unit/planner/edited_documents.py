@@ -1,4 +1,4 @@
-"""Making a proposed change as a program would that knows nothing but its JSON."""
+"""Apply a proposed change from its JSON output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STEP = re.compile(r"([A-Za-z_]\w*)|\[([^]]+)\]")
 
 
 def documents_of(objects: Iterable[KubeObject]) -> Documents:
-    """The objects as plain documents by kind and name, without what a manifest may leave out."""
+    """Return the objects as plain documents by kind and name, without optional fields of a manifest."""
     return {f"{type(entry).kind_name} {entry.key}": _tidy(msgspec.to_builtins(entry)) for entry in objects}
 
 
@@ -32,7 +32,7 @@ def apply_edits(documents: Documents, edits: Sequence[dict[str, Any]]) -> Docume
 
 
 def _set(place: Any, steps: list[str], value: Any) -> None:
-    """Go to the field and give it its value; None takes it away."""
+    """Set a field; None removes it."""
     *way, last = steps
     for step in way:
         place = place[int(step)] if isinstance(place, list) else place.setdefault(step, {})

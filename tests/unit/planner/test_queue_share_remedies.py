@@ -1,4 +1,4 @@
-"""What would let a job start where queues have promises: their weights mean nothing there, and are not proposed."""
+"""Remedies for queues with deserved amounts: weights have no effect there, and are not proposed."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ def queue(name: str, deserved: int | None = None, **facts: Any) -> Manifest:
 
 
 #: By name: the configuration, the objects, and the kinds of changes that are proposed.
-STORIES: dict[str, tuple[str, Any, list[str]]] = {
-    "with weights, a larger weight": (
+CASES: dict[str, tuple[str, Any, list[str]]] = {
+    "proportion raises the weight": (
         PROPORTION,
         [nodes(4, 1), queue("light", weight=1), queue("heavy", weight=3), running("aaaa", name="other", queue="heavy"),
          gang(1, 2, queue="light")],
         ["raise-weight", "lower-request", "add-nodes"],
     ),
-    "with promises, a larger part to take back": (
+    "capacity raises deserved or guarantee": (
         CAPACITY,
         [nodes(4, 1), queue("light", 1), queue("heavy", 1), running("aaaa", name="other", queue="heavy"),
          gang(1, 2, queue="light")],
         ["raise-deserved", "raise-guarantee", "lower-request", "add-nodes"],
     ),
-    "a queue that is owed nothing gets a promise": (
+    "queue without deserved amounts gets some": (
         CAPACITY,
         [nodes(4, 1), queue("light"), queue("heavy", 1), running("aaaa", name="other", queue="heavy"),
          gang(1, 2, queue="light")],
         ["raise-deserved", "raise-guarantee", "add-nodes"],
     ),
-    "a queue at its ceiling": (
+    "queue at its capability": (
         CAPACITY,
         [nodes(4, 1), queue("light", 1, capability={"cpu": 1}), gang(1, 2, queue="light")],
         ["raise-capability", "lower-request"],
     ),
-    "room that is kept for the guarantee of another": (
+    "capacity kept for the guarantee of another queue": (
         CAPACITY,
         [nodes(4, 1), queue("light", 1), queue("heavy", 1, guarantee={"cpu": 3}), gang(1, 2, queue="light")],
         ["lower-request", "add-nodes"],
@@ -60,9 +60,9 @@ STORIES: dict[str, tuple[str, Any, list[str]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", STORIES)
-def test_what_is_proposed(name: str) -> None:
-    conf, manifests, expected = STORIES[name]
+@pytest.mark.parametrize("name", CASES)
+def test_proposed_kinds_of_changes(name: str) -> None:
+    conf, manifests, expected = CASES[name]
     given, program = objects(flattened([manifests])), Program(parse_configuration(conf, BUILT_IN), BUILT_IN)
     plan = make_plan(given, program, scheduler_names=SCHEDULER_NAMES)
     remedies = advise(plan, Trials(given, program, scheduler_names=SCHEDULER_NAMES), [JOB])[0].remedies

@@ -1,4 +1,4 @@
-"""Time goes by: jobs arrive, wait, run for as long as they declared, and end."""
+"""Simulations: arrival, waiting, run time and end of jobs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tests.testing.cases.case import configuration, plugin
 from tests.testing.manifests.builders import gang, gang_of, manifest, node, nodes, pod, priority_class, queue, running
 from tests.testing.simulations import RUN_TIME, ends, job, minutes, simulate, simulation, starts
 
-#: Gangs may be taken, but only whole.
+#: Gangs may be evicted, but only as a whole.
 TAKEN_WHOLE = plugin("gang", enablePreemptable=False, enableReclaimable=False)
 PREEMPTING = configuration("priority", TAKEN_WHOLE, "predicates", actions="allocate, preempt")
 RECLAIMING = configuration(TAKEN_WHOLE, "predicates", "proportion", actions="allocate, reclaim")
 
 
-class Story:
-    """Manifests, and by job when it starts and ends, in minutes."""
+class Case:
+    """Manifests, and the start and end of each job in minutes."""
 
     def __init__(self, name: str, *manifests: Any, times: dict[str, tuple[float | None, float | None]]) -> None:
         self.name, self.manifests, self.times = name, manifests, times
@@ -27,65 +27,65 @@ class Story:
         return self.name
 
 
-STORIES = [
-    Story("a job runs for as long as it says", nodes(4, 1), job("a", 2, 1, 30), times={"a": (0, 30)}),
-    Story("it runs from when it arrives", nodes(4, 1), job("a", 1, 1, 30, after=5), times={"a": (5, 35)}),
-    Story(
-        "the next one starts when it has ended",
+CASES = [
+    Case("job runs for its run time", nodes(4, 1), job("a", 2, 1, 30), times={"a": (0, 30)}),
+    Case("job starts at its arrival", nodes(4, 1), job("a", 1, 1, 30, after=5), times={"a": (5, 35)}),
+    Case(
+        "next job starts at the end of the first",
         nodes(4, 1), job("a", 1, 4, 30), job("b", 1, 4, 10, after=5), times={"a": (0, 30), "b": (30, 40)},
     ),
-    Story(
-        "a gang waits for all of its room",
+    Case(
+        "gang waits for its whole capacity",
         nodes(4, 2), job("a", 1, 4, 30), job("b", 1, 4, 10), job("c", 2, 4, 5, after=1),
         times={"a": (0, 30), "b": (0, 10), "c": (30, 35)},
     ),
-    Story(
-        "who arrives at the same time is served in order",
+    Case(
+        "simultaneous jobs are ordered",
         nodes(4, 1), job("b", 1, 3, 5), job("a", 1, 3, 5), times={"a": (0, 5), "b": (5, 10)},
     ),
-    Story("a deadline is a run time", nodes(4, 1), gang(1, name="a", activeDeadlineSeconds=90), times={"a": (0, 1.5)}),
-    Story("who says nothing runs for ever", nodes(4, 1), job("a", 1, 4, None), job("b", 1, 4, 1, after=1),
+    Case("deadline is a run time", nodes(4, 1), gang(1, name="a", activeDeadlineSeconds=90), times={"a": (0, 1.5)}),
+    Case("job without run time runs indefinitely", nodes(4, 1), job("a", 1, 4, None), job("b", 1, 4, 1, after=1),
           times={"a": (0, None), "b": (None, None)}),
-    Story(
+    Case(
         "creation timestamps are arrivals",
         nodes(4, 1), gang(1, 1, name="a", created="2026-01-01T00:00:00Z", annotations={RUN_TIME: "1m"}),
         gang(1, 1, name="b", created="2026-01-01T00:10:00Z", annotations={RUN_TIME: "1m"}),
         times={"a": (0, 1), "b": (10, 11)},
     ),
-    Story(
-        "a pod that has its node already ends when it said",
+    Case(
+        "running pod ends after its run time",
         nodes(4, 1), running("a", 4, annotations={RUN_TIME: "10m"}), job("b", 1, 4, 5), times={"b": (10, 15)},
     ),
-    Story(
-        "a pod that is being deleted is soon gone",
+    Case(
+        "terminating pod is removed",
         nodes(4, 1), running("a", 4, releasing=True), job("b", 1, 4, 5), times={"b": (1 / 60, 5 + 1 / 60)},
     ),
-    Story(
-        "a node may come later, too",
+    Case(
+        "node arrives later",
         manifest("Node", "a", metadata={"annotations": {"scheduling.stromboli.dev/arrives-after": "7m"}},
                  status={"allocatable": {"cpu": 4}}),
         job("a", 1, 4, 5), times={"a": (7, 12)},
     ),
-    Story(
-        "a pod without a group is a job of its own",
+    Case(
+        "plain pod is a job",
         nodes(4, 1), pod(1, name="lone", annotations={RUN_TIME: "3m"}), times={"podgroup-pod-default-lone": (0, 3)},
     ),
-    Story(
-        "a job starts with its minimum, and grows",
+    Case(
+        "job starts with its minimum and grows",
         nodes(4, 1), job("a", 1, 3, 10), job("b", 2, 1, 20, minimum=1, after=1), times={"a": (0, 10), "b": (1, 30)},
     ),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("story", STORIES, ids=str)
-def test_stories(story: Story) -> None:
-    measured = simulate(*story.manifests, until=60 * 24)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_start_and_end_times(case: Case) -> None:
+    measured = simulate(*case.manifests, until=60 * 24)
     began, ended = starts(measured), ends(measured)
-    assert {name: (began[name], ended[name]) for name in began} == story.times
+    assert {name: (began[name], ended[name]) for name in began} == case.times
 
 
 def test_pods_have_their_own_arrivals() -> None:
-    """The group comes with the first of its pods, and the job is over when the last of them has ended."""
+    """The group arrives with the first of its pods, and the job ends with the last one."""
     late = pod(1, annotations={RUN_TIME: "5m", "scheduling.stromboli.dev/arrives-after": "10m"})
     early = pod(1, annotations={RUN_TIME: "5m", "scheduling.stromboli.dev/arrives-after": "2m"})
     measured = simulate(nodes(4, 1), gang_of(early, late, name="a", minimum=1))
@@ -93,37 +93,37 @@ def test_pods_have_their_own_arrivals() -> None:
     assert measured.jobs["default/a"].pods == 2
 
 
-def test_nothing_is_left_of_jobs_that_are_over() -> None:
+def test_complete_jobs_are_deleted() -> None:
     run = simulation(nodes(4, 1), job("a", 2, 1, 5), pod(1, name="lone", annotations={RUN_TIME: "5m"}))
     run.run()
     assert (run.world.cluster.pods(), run.world.cluster.groups) == ([], {})
 
 
-def test_time_ends_where_it_is_told_to() -> None:
+def test_simulation_ends_at_until() -> None:
     measured = simulate(nodes(4, 1), job("a", 1, 4, 30), job("b", 1, 4, 30, after=1), until=20)
     assert (minutes(measured.end), ends(measured)) == (20, {"a": None, "b": None})
     assert starts(measured) == {"a": 0, "b": None}
 
 
-def test_who_waits_to_the_end_says_why() -> None:
+def test_job_that_never_starts_has_a_reason() -> None:
     run = simulation(nodes(4, 1), job("a", 1, 5, 30))
     run.run()
     assert run.why_waiting("default/a") == ["0/1 nodes are available: 1 Insufficient cpu."]
 
 
-def test_the_same_again() -> None:
+def test_simulation_is_deterministic() -> None:
     world = [nodes(4, 3), [job(f"j{n:02}", 1 + n % 3, 1 + n % 4, 5 + n % 7, after=1 + n % 5) for n in range(30)]]
     first, second = (report_of(simulate(*world)) for _ in range(2))
     assert first == second
     assert first["waits"]["jobs"] == 30
 
 
-def test_a_seed_shuffles_equal_nodes_and_nothing_else() -> None:
+def test_seed_shuffles_equal_nodes_only() -> None:
     world = [nodes(4, 3), job("a", 1, 4, 5), job("b", 2, 4, 5)]
     assert starts(simulate(*world, seed=1)) == starts(simulate(*world, seed=2))
 
 
-def test_an_arrival_that_cannot_be_read_is_told() -> None:
+def test_invalid_arrival_is_a_warning() -> None:
     run = simulation(nodes(4, 1), gang(1, 1, name="a", annotations={"scheduling.stromboli.dev/arrives-after": "noon"}))
     run.run()
     assert list(run.warnings) == [
@@ -147,25 +147,25 @@ def urgent() -> list[Any]:
     return [priority_class("high", 9), *job("urgent", 1, 4, 10, after=5, priority="high")]
 
 
-def test_an_evicted_pod_that_somebody_made_is_made_again_and_begins_anew() -> None:
+def test_evicted_pod_of_a_controller_is_recreated_and_starts_over() -> None:
     low = owned(job("low", 1, 4, 30))
     measured = simulate(nodes(4, 1), low, urgent(), conf=PREEMPTING)
-    story = measured.jobs["default/low"]
-    assert (story.evictions, story.lost, minutes(story.started)) == (1, 0, 0)
+    record = measured.jobs["default/low"]
+    assert (record.evictions, record.lost, minutes(record.started)) == (1, 0, 0)
     began = minutes(measured.jobs["default/urgent"].started)
     assert began is not None
     assert 5 < began < 6
-    assert minutes(story.ended) == pytest.approx(began + 10 + 30, abs=0.1)
+    assert minutes(record.ended) == pytest.approx(began + 10 + 30, abs=0.1)
 
 
-def test_an_evicted_pod_that_nobody_looks_after_is_lost() -> None:
+def test_evicted_pod_without_controller_is_lost() -> None:
     measured = simulate(nodes(4, 1), job("low", 1, 4, 30), urgent(), conf=PREEMPTING)
-    story = measured.jobs["default/low"]
-    assert (story.evictions, story.lost, story.ended) == (1, 1, None)
+    record = measured.jobs["default/low"]
+    assert (record.evictions, record.lost, record.ended) == (1, 1, None)
     assert [line.what for line in measured.timeline if line.job == "default/low"] == ["arrives", "starts", "evicted"]
 
 
-def test_reclaim_gives_queues_back_what_they_deserve() -> None:
+def test_reclaim_restores_deserved_shares() -> None:
     ours = [each for n in range(4) for each in owned(job(f"ours-{n}", 1, 1, 60, queue="ours"))]
     theirs = [job(f"theirs-{n}", 1, 1, 60, after=10, queue="theirs") for n in range(2)]
     measured = simulate(nodes(4, 1), queue("ours"), queue("theirs"), ours, theirs, conf=RECLAIMING, until=30)
@@ -175,17 +175,17 @@ def test_reclaim_gives_queues_back_what_they_deserve() -> None:
     assert {name: share["cpu"] for name, share in shares.items()} == {"ours": 0.5, "theirs": 0.5}
 
 
-# -- what is measured -------------------------------------------------------------------------------------------------
+# -- measurements -----------------------------------------------------------------------------------------------------
 
 
-def test_use_is_weighed_by_time() -> None:
+def test_usage_is_weighted_by_time() -> None:
     measured = simulate(node("a", 4), job("a", 1, 4, 10), job("b", 1, 2, 10, after=10))
     used, queues = measured.mean_use(measured.start, measured.end)
     assert (minutes(measured.end), used["cpu"], queues["default"]["cpu"]) == (20, 0.75, 0.75)
     assert measured.mean_use(measured.start, measured.start + 600)[0]["cpu"] == 1.0
 
 
-def test_a_report_says_it_all() -> None:
+def test_report_has_all_measurements() -> None:
     report = report_of(simulate(node("a", 4), job("a", 1, 4, 10), job("b", 1, 4, 10, after=4)))
     assert report["waits"] == {"jobs": 2, "mean": 180.0, "median": 0.0, "p95": 360.0, "max": 360.0}
     assert report["utilisation"]["mean"]["cpu"] == 1.0
