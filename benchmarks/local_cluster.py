@@ -66,16 +66,16 @@ async def _embedded(parameters: Parameters) -> Result:
 async def _cluster_of(nodes: int) -> AsyncIterator[LocalCluster]:
     pool = NodePool(nodes, resources={"cpu": "64", "memory": "256Gi", "pods": "110"})
     async with local_cluster(SchedulingPolicy(built_in_registry()), pools=[pool]) as running:
-        await _until(lambda: len(running.scheduler.cluster.structure.nodes) == nodes)
+        await _until(lambda: len(running.scheduler.cluster.nodes.entries) == nodes)
         yield running
 
 
 def _bound(running: LocalCluster) -> int:
-    return sum(1 for pod in running.scheduler.cluster.pods() if pod.spec.node_name)
+    return sum(1 for pod in running.scheduler.cluster.pods.all() if pod.spec.node_name)
 
 
 def _started(running: LocalCluster) -> int:
-    return sum(1 for pod in running.scheduler.cluster.pods() if pod.status.phase == "Running")
+    return sum(1 for pod in running.scheduler.cluster.pods.all() if pod.status.phase == "Running")
 
 
 async def _until(reached: Callable[[], bool]) -> None:

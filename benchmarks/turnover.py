@@ -112,8 +112,8 @@ class Turnover:
     def _realise(self, session: Session) -> None:
         """What was decided is done: pods run from now on."""
         for key, status in session.statuses.items():
-            self.cluster.set_phase(key, status.phase)
-        self.cluster.remember(session.carryover())
+            self.cluster.groups.set_phase(key, status.phase)
+        self.cluster.assumptions.remember(session.carryover())
         for statement in session.decisions.binds:
             workload = self._by_pod[statement[0].uid]
             for bind in statement:

@@ -36,8 +36,8 @@ async def check(world: World, *, overfull: Collection[str] = (), torn: Collectio
 def unfinished(scheduler: Scheduler) -> Iterator[str]:
     """Everything that the scheduler has begun and not brought to an end."""
     cluster = scheduler.cluster
-    yield from (f"{uid} is assumed on {node}" for uid, node in cluster.assumed.items())
-    yield from (f"{uid} is leaving" for uid in cluster.leaving)
+    yield from (f"{uid} is assumed on {each.node}" for uid, each in cluster.assumptions.placements.items())
+    yield from (f"{uid} is leaving" for uid in cluster.assumptions.leaving)
     counts = {
         "binds": scheduler.executor.waiting,
         "evictions": scheduler.evictors.waiting,

@@ -60,7 +60,7 @@ class HyperNodeController:
 
     def _hyper_node_changed(self, old: KubeHyperNode | None, new: KubeHyperNode | None) -> None:
         if new is None:
-            self._book.remove((old or KubeHyperNode()).key)
+            self._book.remove(old or KubeHyperNode())
         else:
             self._book.apply(new)
         if old is None or new is None or old.spec != new.spec:

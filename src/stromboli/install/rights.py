@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from stromboli.cluster.ingest.kinds import WATCHED_OPTIONAL, WATCHED_REQUIRED
 from stromboli.kube.objects.catalogue import (
     BIND_REQUESTS,
     CLAIMS,
@@ -29,8 +30,6 @@ from stromboli.kube.objects.catalogue import (
     RESOURCE_CLAIMS,
     STATEFUL_SETS,
     VOLUMES,
-    WATCHED_OPTIONAL,
-    WATCHED_REQUIRED,
 )
 from stromboli.kube.objects.resources import Resource
 

@@ -36,7 +36,7 @@ def with_claims(pod: kube.Pod, templates: Templates, book: ResourceClaims) -> ku
         if reference.name in existing or template is None:
             continue
         claim = _made(pod, reference.name or "", template)
-        book.apply(claim)
+        book.put_claim(claim, present=True)
         made.append(PodResourceClaimStatus(reference.name, claim.metadata.name))
     if not made:
         return pod
@@ -69,7 +69,7 @@ def allocate_devices(placement: Placement, book: ResourceClaims) -> None:
             allocation = allocation_of(claim, choices[name], placement.node, book.device_class)
         user = ClaimConsumer(resource="pods", name=placement.name, uid=placement.uid)
         users = [*(claim.status.reserved_for or ()), user]
-        book.apply(_with_status(claim, ResourceClaimStatus(allocation, users)))
+        book.put_claim(_with_status(claim, ResourceClaimStatus(allocation, users)), present=True)
 
 
 def release_devices(pod: kube.Pod, book: ResourceClaims) -> None:
@@ -79,12 +79,12 @@ def release_devices(pod: kube.Pod, book: ResourceClaims) -> None:
         if claim is None:
             continue
         if any(owner.uid == pod.metadata.uid for owner in claim.metadata.owner_references or ()):
-            book.remove(claim)
+            book.put_claim(claim, present=False)
             continue
         users = [user for user in claim.status.reserved_for or () if user.uid != pod.metadata.uid]
         if len(users) < len(claim.status.reserved_for or ()):
             status = ResourceClaimStatus(claim.status.allocation if users else None, users or None)
-            book.apply(_with_status(claim, status))
+            book.put_claim(_with_status(claim, status), present=True)
 
 
 def _with_status(claim: ResourceClaim, status: ResourceClaimStatus) -> ResourceClaim:

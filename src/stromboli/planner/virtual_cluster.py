@@ -95,21 +95,21 @@ class PlannedCluster:
     def apply_decisions(self, session: Session) -> None:
         """Apply the decisions of a cycle."""
         for key, status in session.statuses.items():
-            self._cluster.set_phase(key, status.phase)
+            self._cluster.groups.set_phase(key, status.phase)
         for statement in session.decisions.binds:
             for placement in statement:
                 self._run(placement)
-        self._cluster.remember(session.carryover())
+        self._cluster.assumptions.remember(session.carryover())
         for eviction in session.decisions.evictions:
-            self._remove(self._cluster.pod(eviction.task.uid))
+            self._remove(self._cluster.pods.get(eviction.task.uid))
         self._release()
 
     def _release(self) -> None:
         """Delete terminating pods, and groups that were created for pods when their last pod is gone."""
-        for pod in self._cluster.pods():
+        for pod in self._cluster.pods.all():
             if pod.metadata.deletion_timestamp is not None:
                 self._remove(pod)
-        with_pods = {job_key_of(pod) for pod in self._cluster.pods()} if self._made_groups else set()
+        with_pods = {job_key_of(pod) for pod in self._cluster.pods.all()} if self._made_groups else set()
         for key in self._made_groups.keys() - with_pods:
             self._cluster.remove(self._made_groups.pop(key))
 
@@ -118,9 +118,9 @@ class PlannedCluster:
         self._cluster.remove(pod)
 
     def _run(self, placement: Placement) -> None:
-        pod = self._cluster.pod(placement.uid)
+        pod = self._cluster.pods.get(placement.uid)
         annotations = {**(pod.metadata.annotations or {}), **placement.annotations}
-        bind_claims(placement, self._cluster.volumes, self._cluster.structure.nodes[placement.node].facts.labels)
+        bind_claims(placement, self._cluster.volumes, self._cluster.nodes.entries[placement.node].facts.labels)
         allocate_devices(placement, self._cluster.claims)
         running = msgspec.structs.replace(
             pod,
@@ -141,11 +141,11 @@ class PlannedCluster:
 
     def pods(self) -> list[kube.Pod]:
         """Return all pods, of any scheduler."""
-        return self._cluster.pods()
+        return self._cluster.pods.all()
 
     def phase(self, job: Job) -> str:
         """Return the phase of a job for the current state of its pods."""
-        return phase_of(job, unschedulable=self._cluster.phase(job.key) == "Unknown")
+        return phase_of(job, unschedulable=self._cluster.groups.phase(job.key) == "Unknown")
 
 
 def _moment_of(entry: kube.KubeObject) -> float:

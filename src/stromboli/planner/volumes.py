@@ -50,8 +50,8 @@ def bind_claims(placement: Placement, book: PersistentVolumes, labels: Mapping[s
             continue
         known = book.volume(choice.volume) if choice.volume else None
         volume = known or _made(claim, placement.node, book, labels)
-        book.apply(_promised(volume, claim))
-        book.apply(_bound(claim, volume))
+        book.put_volume(_promised(volume, claim), present=True)
+        book.put_claim(_bound(claim, volume), present=True)
 
 
 def _promised(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
@@ -76,7 +76,7 @@ def _made(
     keys = [key for key in book.topology_keys(node, driver or "") if key in labels]
     term = NodeSelectorTerm(match_expressions=[KubeRequirement(key, "In", [labels[key]]) for key in keys])
     requests = claim.spec.resources.requests if claim.spec.resources else None
-    book.spend(claim, labels)
+    book.consume(claim, labels)
     return PersistentVolume(
         metadata=ObjectMeta(name, uid=f"volume-{name}"),
         spec=PersistentVolumeSpec(

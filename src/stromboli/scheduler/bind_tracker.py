@@ -16,11 +16,12 @@ from stromboli.binding.orders import BindOrder, Commit, EvictOrder, Outcome, Res
 from stromboli.binding.recovery import UNWOUND, GangRecovery
 from stromboli.binding.steps.claims.orders import choices_in
 from stromboli.cluster.ingest.ingest import Mirror
+from stromboli.cluster.objects.nodes import NodeEntry
 from stromboli.cluster.objects.pod_groups.pod_groups import job_key_of
 from stromboli.cluster.objects.timestamps import seconds_of
 from stromboli.cluster.state.cluster import Cluster
-from stromboli.cluster.state.nodes_and_queues import NodeEntry
-from stromboli.core.model.nodes.numa import PROCESSORS
+from stromboli.core.model.devices.claims import ClaimOrder
+from stromboli.core.model.tasks.placement import Placement
 from stromboli.observability.metrics.scheduler import SchedulerMetrics
 from stromboli.scheduler.reporting.announcer import EventAnnouncer
 from stromboli.scheduler.reporting.reporter import StatusReporter
@@ -91,23 +92,24 @@ class BindTracker:
     def begin(self, order: BindOrder) -> None:
         """A bind was decided: its room is taken from now on."""
         self._under_way[order.uid] = _PendingBind(
-            self._cluster.structure.nodes.get(order.node), self._clock(), self._cluster.external_changes
+            self._cluster.nodes.entries.get(order.node), self._clock(), self._cluster.external_changes
         )
-        processors, volumes = order.annotations.get(PROCESSORS, ""), order.volumes.choices if order.volumes else ()
-        devices = choices_in(order.claims)
-        self._cluster.assume(order.uid, order.node, processors, order.annotations, volumes, devices)
+        devices = ClaimOrder(choices=choices_in(order.claims))
+        self._cluster.assumptions.assume(
+            Placement(order.uid, order.namespace, order.name, "", order.node, order.annotations, order.volumes, devices)
+        )
         self._reporting.withdraw(order.key)
 
     def obstacle(self, order: BindOrder) -> str:
         """What has come in the way of a bind since it was decided, in words; empty if nothing."""
-        pod = self._cluster.find_pod(order.uid)
+        pod = self._cluster.pods.find(order.uid)
         if pod is None:
             return "the pod is gone"
         if pod.metadata.deletion_timestamp is not None:
             return "the pod is being deleted"
         under_way = self._under_way.get(order.uid)
         chosen = under_way.node if under_way else None
-        changed = _node_precondition_error(order.node, chosen, self._cluster.structure.nodes)
+        changed = _node_precondition_error(order.node, chosen, self._cluster.nodes.entries)
         if changed:
             return changed
         if under_way is not None and under_way.seen == self._cluster.external_changes:
@@ -118,7 +120,7 @@ class BindTracker:
     def settled(self, commit: Commit, order: BindOrder, result: Result) -> None:
         under_way = self._under_way.pop(order.uid, None)
         waited = self._clock() - under_way.since if under_way else 0.0
-        pod = self._cluster.find_pod(order.uid)
+        pod = self._cluster.pods.find(order.uid)
         age = self._wall_clock() - seconds_of(pod.metadata.creation_timestamp) if pod else waited
         self._metrics.bind_finished(_WORDS[result.outcome], waited, waited=age)
         if result.outcome is Outcome.DONE:
@@ -135,7 +137,7 @@ class BindTracker:
 
     def _bind_resolved(self, commit: Commit, order: BindOrder, found: kube.Pod | None) -> None:
         """The cluster has said what became of a bind whose outcome was unknown."""
-        known = self._cluster.find_pod(order.uid)
+        known = self._cluster.pods.find(order.uid)
         if found is not None:
             self._mirror.apply(found)
             if not found.spec.node_name:
@@ -148,24 +150,24 @@ class BindTracker:
 
     def _placed(self, commit: Commit) -> list[str]:
         """The members of a commit that have a node, or are on their way to it."""
-        pods = [self._cluster.find_pod(member.uid) for member in commit.members]
-        assumed = self._cluster.assumed
+        pods = [self._cluster.pods.find(member.uid) for member in commit.members]
+        assumed = self._cluster.assumptions.placements
         return [pod.metadata.uid for pod in pods if pod and (pod.spec.node_name or pod.metadata.uid in assumed)]
 
     def _failed(self, order: BindOrder, result: Result, pod: kube.Pod | None) -> None:
-        self._cluster.forget(order.uid)
+        self._cluster.assumptions.forget(order.uid)
         if pod is None or result.outcome is Outcome.DROPPED:
             return
         problem = f"failed to bind to node {order.node}: {result.problem}"
         self._reporting.report_failed_bind(pod, problem)
         self._announcer.bind_failed(pod, self._cluster.groups.get(job_key_of(pod) or ""), problem)
         failures = self._failures[order.uid] = self._failures.get(order.uid, 0) + 1
-        self._cluster.start_backoff(order.uid)
+        self._cluster.assumptions.start_backoff(order.uid)
         asyncio.get_running_loop().call_later(_pause(failures), self._end_backoff, order.uid)
 
     def _end_backoff(self, uid: str) -> None:
-        self._cluster.end_backoff(uid)
-        if self._cluster.find_pod(uid) is None:
+        self._cluster.assumptions.end_backoff(uid)
+        if self._cluster.pods.find(uid) is None:
             self._failures.pop(uid, None)
         self._notify_trigger()
 
@@ -198,8 +200,8 @@ class BindTracker:
         """
         if self._eviction_backoff.get(order.uid, (0, 0.0))[1] > self._clock():
             return False
-        self._cluster.assume_evicted(order.uid)
-        pod = self._cluster.find_pod(order.uid)
+        self._cluster.assumptions.assume_evicted(order.uid)
+        pod = self._cluster.pods.find(order.uid)
         if pod is not None:
             groups = self._cluster.groups
             self._announcer.evicts(pod, order, groups.get(order.job), groups.get(order.preemptor))
@@ -207,7 +209,7 @@ class BindTracker:
 
     def nominated(self, uid: str, node: str, victims: Sequence[EvictOrder]) -> None:
         """A pod has a room as soon as these are gone from it."""
-        pod = self._cluster.find_pod(uid)
+        pod = self._cluster.pods.find(uid)
         if pod is not None and victims:
             self._announcer.nominated(pod, node, victims)
 
@@ -225,7 +227,7 @@ class BindTracker:
         self._stays(order, result.problem)
 
     def _eviction_resolved(self, order: EvictOrder, found: kube.Pod | None) -> None:
-        known = self._cluster.find_pod(order.uid)
+        known = self._cluster.pods.find(order.uid)
         if found is not None:
             self._mirror.apply(found)
             if found.metadata.deletion_timestamp is None:
@@ -235,12 +237,12 @@ class BindTracker:
         self._notify_trigger()
 
     def _stays(self, order: EvictOrder, problem: str) -> None:
-        self._cluster.forget_eviction(order.uid)
+        self._cluster.assumptions.forget_eviction(order.uid)
         failures = self._eviction_backoff.get(order.uid, (0, 0.0))[0] + 1
         self._eviction_backoff[order.uid] = failures, self._clock() + _pause(failures)
         if order.reason == UNWOUND and not self._cluster.has_minimum_placed(order.job):
             self._recovery.begin(order.job, [order.uid])
-        pod = self._cluster.find_pod(order.uid)
+        pod = self._cluster.pods.find(order.uid)
         if pod is not None:
             self._announcer.eviction_failed(pod, order, problem, self._cluster.groups.get(order.preemptor))
 
@@ -248,7 +250,7 @@ class BindTracker:
 
     def forget_gone(self) -> int:
         """Forget the failures of pods that are gone; answers how many."""
-        gone = [uid for uid in {*self._failures, *self._eviction_backoff} if self._cluster.find_pod(uid) is None]
+        gone = [uid for uid in {*self._failures, *self._eviction_backoff} if self._cluster.pods.find(uid) is None]
         for uid in gone:
             self._failures.pop(uid, None)
             self._eviction_backoff.pop(uid, None)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from stromboli import kube
 from stromboli.binding.recovery import term_of
 from stromboli.cluster.ingest.ingest import Quarantined
-from stromboli.cluster.ingest.relevance import confirms_binding, is_relevant
+from stromboli.cluster.ingest.kinds import is_relevant
+from stromboli.cluster.objects.pods.pods import confirms_binding
 from stromboli.core.model.nodes.usage import Usage
 from stromboli.kube.objects.bind_requests import BindRequest
 from stromboli.kube.objects.meta import TopLevel
@@ -61,7 +62,7 @@ class ChangeHandler:
         """Use new usage metrics from the next periodic cycle on; return how many of the nodes exist."""
         self._cluster.usage.report(usages)
         self._components.trigger.mark()
-        return sum(1 for name in usages if self._cluster.structure.find_node(name) is not None)
+        return sum(1 for name in usages if self._cluster.nodes.find(name) is not None)
 
     def object_rejected(self, quarantined: Quarantined) -> None:
         """Report an object that cannot be used."""

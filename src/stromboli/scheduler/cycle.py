@@ -95,7 +95,7 @@ class CycleRunner:
         decided = time.perf_counter()
         binds = self._bind(session, name)
         evictions = self._evict(session)
-        self._cluster.remember(session.carryover())
+        self._cluster.assumptions.remember(session.carryover())
         self._reporting.report(session)
         handed_out = time.perf_counter()
         spent = CycleSeconds(taken - began, opened - taken, handed_out - decided, handed_out - began)
@@ -123,7 +123,7 @@ class CycleRunner:
     def _order_of(self, placement: Placement, mark: dict[str, str]) -> BindOrder:
         claims = writes_of(placement.devices, placement.node, self._cluster.claims)
         annotations = {**placement.annotations, **mark}
-        labels = self._cluster.structure.pool_of(placement.node)
+        labels = self._cluster.nodes.pool_labels(placement.node)
         return BindOrder(
             placement.uid,
             placement.namespace,

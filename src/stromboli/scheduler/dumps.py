@@ -13,18 +13,17 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from stromboli.cluster.audit.comparison import Comparison
+from stromboli.cluster.audit.comparison import CacheComparison
 from stromboli.cluster.dump.contents import Contents, cluster_with, contents_of
 from stromboli.cluster.dump.dump import Dump, DumpError, write_dump
+from stromboli.cluster.ingest.kinds import WATCHED_REQUIRED
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.kube.client.api_errors import RequestFailed
 from stromboli.kube.client.client import Client, Listing
-from stromboli.kube.objects.catalogue import WATCHED_REQUIRED
 from stromboli.kube.objects.meta import TopLevel
-from stromboli.kube.objects.resources import Resource
 from stromboli.planner.replay import recorded_decisions
 from stromboli.scheduler.loop import Scheduler
 
@@ -82,13 +81,13 @@ class DumpWriter:
         found: list[TopLevel] = []
         try:
             for resource in WATCHED_REQUIRED:
-                listing: Listing[Any] = await self._client.list(cast("Resource[Any]", resource))
+                listing: Listing[Any] = await self._client.list(resource)
                 found.extend(listing.items)
         except RequestFailed as error:
             log.error("the cache cannot be compared: %s", error)
             return
         began = time.perf_counter()
-        comparison = Comparison(self._scheduler.cluster)
+        comparison = CacheComparison(self._scheduler.cluster)
         differences = await asyncio.to_thread(comparison.with_objects, found)
         self._scheduler.metrics.audited("comparison", time.perf_counter() - began, len(differences))
         if not differences:

@@ -123,8 +123,8 @@ class Scheduler(Components):
         self._has_recovered = True
         for quarantined in self.mirror.quarantine.values():
             self.announcer.object_invalid(quarantined)
-        for key in (key for key in self.cluster.groups if not self.cluster.is_foreign(key)):
-            if not self.cluster.has_minimum_placed(key) and (uids := left_behind(self.cluster.members(key))):
+        for key in (key for key in self.cluster.groups if not self.cluster.pods.is_foreign_job(key)):
+            if not self.cluster.has_minimum_placed(key) and (uids := left_behind(self.cluster.pods.of_job(key))):
                 log.warning("half-bound gang found; completing or unwinding it", extra={"job": key})
                 self.recovery.begin(key, uids)
 

@@ -107,13 +107,13 @@ class Maintenance:
     def _unwind_overdue_gangs(self) -> None:
         for half in self._components.recovery.due():
             log.warning("gang stayed half-bound; unwinding it", extra={"job": half.job, "pods": len(half.uids)})
-            for uid in with_followers(half.uids, self._components.cluster.members(half.job)):
+            for uid in with_followers(half.uids, self._components.cluster.pods.of_job(half.job)):
                 self._evict(half.job, uid)
 
     def _evict(self, job: str, uid: str) -> None:
         components = self._components
-        pod = components.cluster.find_pod(uid)
-        if pod is None or not (pod.spec.node_name or uid in components.cluster.assumed):
+        pod = components.cluster.pods.find(uid)
+        if pod is None or not (pod.spec.node_name or uid in components.cluster.assumptions.placements):
             return
         order = EvictOrder(uid, pod.metadata.namespace, pod.metadata.name, job, UNWOUND)
         if components.tracker.start_eviction(order):

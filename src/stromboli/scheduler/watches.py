@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from stromboli.cluster.ingest.ingest import Mirror
+from stromboli.cluster.ingest.kinds import WATCHED_OPTIONAL, WATCHED_REQUIRED
 from stromboli.kube.client.client import Client
-from stromboli.kube.objects.catalogue import CONFIG_MAPS, WATCHED_OPTIONAL, WATCHED_REQUIRED
+from stromboli.kube.objects.catalogue import CONFIG_MAPS
 from stromboli.kube.objects.resources import Resource
 from stromboli.kube.watch.reflector import Reflector
 from stromboli.kube.watch.watch_log import WatchLog, group_by_problem

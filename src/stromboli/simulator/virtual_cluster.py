@@ -191,18 +191,18 @@ class VirtualCluster:
         """Apply the decisions of a cycle; return started and removed pods."""
         for key, status in session.statuses.items():
             self._set_phase(key, status.phase)
-        self.cluster.remember(session.carryover())
+        self.cluster.assumptions.remember(session.carryover())
         started = [self._bind(placement) for statement in session.decisions.binds for placement in statement]
         return started, [self._evict(eviction.task.uid) for eviction in session.decisions.evictions]
 
     def _set_phase(self, key: str, phase: str) -> None:
-        if self.cluster.phase(key) == phase:
+        if self.cluster.groups.phase(key) == phase:
             return
         namespace, _, name = key.partition("/")
         collection = self._collections[kube.PodGroup]
         known = collection.get((namespace, name))
         if known is None:
-            self.cluster.set_phase(key, phase)  # a native group has no phase field
+            self.cluster.groups.set_phase(key, phase)  # a native group has no phase field
             return
         status = {**known.body.get("status", {}), "phase": phase}
         self._store.put(collection, known.key, {**_copy(known), "status": status})
@@ -238,7 +238,7 @@ class VirtualCluster:
         if not job or self._present[job] or self._awaited[job]:
             return False
         self.report()
-        for pod in self.cluster.members(job):
+        for pod in self.cluster.pods.of_job(job):
             self._remove(kube.Pod, (pod.metadata.namespace, pod.metadata.name))
         namespace, _, name = job.partition("/")
         self._remove(kube.PodGroup, (namespace, name))

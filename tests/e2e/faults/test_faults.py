@@ -89,7 +89,7 @@ async def bound_by_another_scheduler(world: FaultyCluster) -> None:
     await world.create_gang("gang", 1)
     await world.begin()
     await world.blocked_at(gate)
-    (ours,) = world.scheduler.cluster.assumed.values()
+    (ours,) = (each.node for each in world.scheduler.cluster.assumptions.placements.values())
     theirs = next(node for node in await world.free() if node != ours)
     (pod,) = await world.pods("gang")
     await world.client.bind(world.name, pod.metadata.name, pod.metadata.uid, theirs)
@@ -535,7 +535,7 @@ async def taint(world: FaultyCluster, node: str) -> None:
 async def stranger(world: FaultyCluster, node: str) -> None:
     await world.occupy({node: 2})
     uids = [pod.metadata.uid for pod in await world.pods("foreign")]
-    await world.until(lambda: all(map(world.scheduler.cluster.find_pod, uids)), "both strangers are seen")
+    await world.until(lambda: all(map(world.scheduler.cluster.pods.find, uids)), "both strangers are seen")
 
 
 def a_node_is_lost(change: Callable[[FaultyCluster, str], Awaitable[None]]) -> FaultCase:
@@ -548,14 +548,14 @@ def a_node_is_lost(change: Callable[[FaultyCluster, str], Awaitable[None]]) -> F
         await world.begin(bind_workers=1)
         await world.blocked_at(gate)
         cluster = world.scheduler.cluster
-        (taken,) = cluster.assumed.values()
+        (taken,) = (each.node for each in cluster.assumptions.placements.values())
         node = next(node for node in await world.free() if node != taken)
         await world.create_gang("gang", 4)
         await world.until(lambda: world.scheduler.executor.waiting == 5, "the gang is decided on")
-        before = cluster.external_changes, cluster.structure.nodes.get(node)
+        before = cluster.external_changes, cluster.nodes.entries.get(node)
         await change(world, node)
         await world.until(
-            lambda: before != (cluster.external_changes, cluster.structure.nodes.get(node)), "the change is seen"
+            lambda: before != (cluster.external_changes, cluster.nodes.entries.get(node)), "the change is seen"
         )
         gate.open()
         await world.until(lambda: not world.scheduler.executor.waiting, "everything is settled")
@@ -574,7 +574,7 @@ async def a_node_shrinks(world: FaultyCluster) -> None:
     await world.begin()
     await world.until_bound("gang", 3)
     (node,) = await world.free()
-    entries = world.scheduler.cluster.structure.nodes
+    entries = world.scheduler.cluster.nodes.entries
     before = entries[node]
     less = {"status": {"allocatable": {"cpu": "1"}}}
     await world.client.patch(NODES, node, less, subresource="status")
@@ -660,7 +660,7 @@ async def a_victim_goes_by_itself(world: FaultyCluster) -> None:
     for name in ("gang-000", "gang-001"):
         await world.client.delete(PODS, name, namespace=world.name, grace_period=0)
     gate.open()
-    await world.until(lambda: not world.scheduler.cluster.leaving, "no eviction is in progress")
+    await world.until(lambda: not world.scheduler.cluster.assumptions.leaving, "no eviction is in progress")
     await world.iterate()
     assert len(world.proxy.seen(EVICTIONS)) == 2
     world.proxy.faults.clear()

@@ -177,9 +177,9 @@ def test_a_pod_that_cannot_be_told_from_others_is_set_aside(pods: list[Pod]) -> 
     for entry in pods:
         mirror.apply(entry)
     assert list(mirror.quarantine) == [("Pod", "default/two")]
-    assert [entry.metadata.name for entry in mirror.cluster.pods()] == ["one"]
+    assert [entry.metadata.name for entry in mirror.cluster.pods.all()] == ["one"]
     mirror.remove(pods[1])
-    assert [entry.metadata.name for entry in mirror.cluster.pods()] == ["one"]
+    assert [entry.metadata.name for entry in mirror.cluster.pods.all()] == ["one"]
     assert (mirror.quarantine, audit(mirror.cluster)) == ({}, [])
 
 

@@ -57,7 +57,7 @@ async def test_a_node_that_is_ending_takes_nothing_more() -> None:
     async with living(cpus(2), bare=True) as world:
         await world.patch(NODES, "node-00", {"metadata": {"finalizers": ["example.com/drain"]}})
         await world.delete(NODES, "node-00")
-        await world.until_true(lambda: (node := world.scheduler.cluster.structure.find_node("node-00"))
+        await world.until_true(lambda: (node := world.scheduler.cluster.nodes.find("node-00"))
                                and node.metadata.deletion_timestamp)  # fmt: skip
         await world.create(gang(2, 2, name="gang"))
         assert {pod.spec.node_name for pod in await world.until_bound("gang", 2)} == {"node-01"}

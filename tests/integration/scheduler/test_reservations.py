@@ -19,7 +19,7 @@ async def test_small_jobs_fill_the_hole_before_a_large_one_and_do_not_keep_it_wa
         await world.create(gang(1, 3, name="old", annotations={RUN_TIME: "1h"}))
         await world.until_bound("old", 1)
         await world.create(gang(1, 4, name="large", annotations={RUN_TIME: "1h"}))
-        await world.until_true(lambda: "default/large" in world.scheduler.cluster.decisions.reservations)
+        await world.until_true(lambda: "default/large" in world.scheduler.cluster.assumptions.reservations)
         await world.create(gang(1, 1, name="silent"), gang(1, 1, name="quick", annotations={RUN_TIME: "30m"}))
         await world.until_bound("quick", 1)
         await world.until_says("silent", "Insufficient cpu")

@@ -20,6 +20,7 @@ from stromboli.kube.objects.bind_requests import (
 )
 from stromboli.kube.objects.meta import ObjectMeta, TopLevel
 from tests.properties.cluster.test_convergence import check_truth, randoms
+from tests.testing.placements import placement
 from tests.testing.random_clusters.effort import examples
 from tests.testing.random_clusters.event_orders import Chronicle, delivery_of
 from tests.testing.random_clusters.histories import started
@@ -124,17 +125,17 @@ def test_what_we_meant_ourselves_leaves_no_trace_beside_requests(world: SmallWor
     mirror = Mirror(Cluster())
     for report in delivery_of(chronicle):
         (mirror.remove if report.is_gone else mirror.apply)(report.entry)
-        pods, nodes = mirror.cluster.pods(), list(mirror.cluster.structure.nodes)
+        pods, nodes = mirror.cluster.pods.all(), list(mirror.cluster.nodes.entries)
         if pods and nodes and random.random() < 0.4:
             uid = random.choice(pods).metadata.uid
             if random.random() < 0.5:
-                mirror.cluster.assume(uid, random.choice(nodes))
+                mirror.cluster.assumptions.assume(placement(uid, random.choice(nodes)))
             else:
-                mirror.cluster.forget(uid)
+                mirror.cluster.assumptions.forget(uid)
         if random.random() < 0.05:
             assert audit(mirror.cluster) == []
-    for pod in mirror.cluster.pods():
-        mirror.cluster.forget(pod.metadata.uid)
-    assert mirror.cluster.decisions.intended == {}
+    for pod in mirror.cluster.pods.all():
+        mirror.cluster.assumptions.forget(pod.metadata.uid)
+    assert mirror.cluster.assumptions._own == {}
     assert held_by(mirror.cluster) == sorted(truly_held(list(chronicle.present.values())).items())
     check_truth(mirror.cluster, list(chronicle.present.values()))

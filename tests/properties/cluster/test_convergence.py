@@ -9,13 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stromboli import kube
-from stromboli.cluster.audit.auditor import Auditor, audit, view_of
+from stromboli.cluster.audit.auditor import Auditor, audit
 from stromboli.cluster.audit.comparison import compare
 from stromboli.cluster.audit.summary import summary_of
 from stromboli.cluster.ingest.ingest import Mirror
 from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
+from stromboli.cluster.snapshot import current_view
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.kube import KubeObject
+from tests.testing.placements import placement
 from tests.testing.random_clusters.effort import examples
 from tests.testing.random_clusters.event_orders import Chronicle, Report, chronicle_of, delivery_of
 from tests.testing.random_clusters.histories import started
@@ -31,8 +33,8 @@ def check_truth(cluster: Cluster, truth: list[KubeObject]) -> None:
     fresh = Cluster()
     for entry in truth:
         fresh.apply(entry)
-    expected = view_of(fresh)
-    assert summary_of(view_of(cluster), expected.terms.counted) == summary_of(expected)
+    expected = current_view(fresh)
+    assert summary_of(current_view(cluster), expected.terms.counted) == summary_of(expected)
     assert compare(cluster, truth) == []
     assert audit(cluster) == []
 
@@ -97,29 +99,31 @@ def test_members_of_groups_come_and_go(world: SmallWorld, random: Random) -> Non
 
 def decide(cluster: Cluster, random: Random) -> None:
     """Something is decided about somebody, or taken back."""
-    pods, nodes = cluster.pods(), list(cluster.structure.nodes)
+    pods, nodes = cluster.pods.all(), list(cluster.nodes.entries)
     if pods and nodes:
         pod = random.choice(pods)
         uid, node = pod.metadata.uid, random.choice([*nodes, "gone"])
         random.choice([
-            lambda: cluster.assume(uid, node), lambda: cluster.forget(uid),
-            lambda: cluster.assume_evicted(uid), lambda: cluster.forget_eviction(uid),
-            lambda: cluster.start_backoff(uid), lambda: cluster.end_backoff(uid),
+            lambda: cluster.assumptions.assume(placement(uid, node)), lambda: cluster.assumptions.forget(uid),
+            lambda: cluster.assumptions.assume_evicted(uid), lambda: cluster.assumptions.forget_eviction(uid),
+            lambda: cluster.assumptions.start_backoff(uid), lambda: cluster.assumptions.end_backoff(uid),
         ])()  # fmt: skip
     if cluster.groups:
         key = random.choice(sorted(cluster.groups))
         phase = random.choice(["Pending", "Inqueue", "Running"])
-        random.choice([lambda: cluster.set_phase(key, phase, hold=True), lambda: cluster.release_phase(key)])()
+        random.choice(
+            [lambda: cluster.groups.set_phase(key, phase, hold=True), lambda: cluster.groups.release_phase(key)]
+        )()
 
 
 def take_back_everything(cluster: Cluster) -> None:
-    for uid in list(cluster.assumed):
-        cluster.forget(uid)
-    for pod in cluster.pods():
-        cluster.forget_eviction(pod.metadata.uid)
-        cluster.end_backoff(pod.metadata.uid)
+    for uid in list(cluster.assumptions.placements):
+        cluster.assumptions.forget(uid)
+    for pod in cluster.pods.all():
+        cluster.assumptions.forget_eviction(pod.metadata.uid)
+        cluster.assumptions.end_backoff(pod.metadata.uid)
     for key in cluster.groups:
-        cluster.release_phase(key)
+        cluster.groups.release_phase(key)
 
 
 @examples(60)
@@ -150,11 +154,13 @@ def test_a_decision_that_comes_true_is_counted_once(world: SmallWorld, random: R
     told = len(chronicle.changes)
     names = [node.metadata.name for node in world.nodes]
     for pod in [pod for pod in world.pods if not pod.spec.node_name]:
-        mirror.cluster.assume(chronicle.present["Pod", pod.key].metadata.uid, random.choice(names))
+        mirror.cluster.assumptions.assume(
+            placement(chronicle.present["Pod", pod.key].metadata.uid, random.choice(names))
+        )
         chronicle.write(started(pod, random.choice(names)))
     mirror.cluster.snapshot()
     report_all(mirror, chronicle.changes[told:], random)
-    assert dict(mirror.cluster.assumed) == {}
+    assert dict(mirror.cluster.assumptions.placements) == {}
     check_truth(mirror.cluster, list(chronicle.present.values()))
 
 

@@ -7,11 +7,13 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stromboli.cluster.audit.auditor import audit, view_of
+from stromboli.cluster.audit.auditor import audit
 from stromboli.cluster.audit.summary import summary_of
 from stromboli.cluster.dump.contents import cluster_with, contents_of
+from stromboli.cluster.snapshot import current_view
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.kube import KubeObject
+from tests.testing.placements import placement
 from tests.testing.random_clusters.effort import examples
 from tests.testing.random_clusters.histories import Event, cluster_of, history, identity, tell
 from tests.testing.random_clusters.worlds import SmallWorld, Traits, social_worlds, worlds
@@ -23,16 +25,16 @@ randoms = st.integers(0, 1 << 32).map(Random)
 
 def decide(cluster: Cluster, random: Random) -> None:
     """Some pods are being bound, some evicted, some rest; some phases are being written."""
-    nodes = [*cluster.structure.nodes]
-    for pod in cluster.pods():
-        action = random.choice((cluster.start_backoff, cluster.assume_evicted, None, None))
+    nodes = [*cluster.nodes.entries]
+    for pod in cluster.pods.all():
+        action = random.choice((cluster.assumptions.start_backoff, cluster.assumptions.assume_evicted, None, None))
         if not pod.spec.node_name and random.random() < 0.3:
-            cluster.assume(pod.metadata.uid, random.choice(nodes))
+            cluster.assumptions.assume(placement(pod.metadata.uid, random.choice(nodes)))
         elif action is not None:
             action(pod.metadata.uid)
     for key in cluster.groups:
         if random.random() < 0.3:
-            cluster.set_phase(key, "Inqueue", hold=True)
+            cluster.groups.set_phase(key, "Inqueue", hold=True)
 
 
 @examples(30)
@@ -42,24 +44,25 @@ def test_a_fresh_start_changes_nothing_that_is_said(past: SmallWorld, present: S
     tell(cluster, history(past, present, random))
     decide(cluster, random)
     decided = contents_of(cluster)
-    before, touched = view_of(cluster), {*cluster.books.touched}
-    sizes = cluster.reading.sizes
+    before, touched = current_view(cluster), {*cluster.accounting.touched}
+    sizes = cluster.decoder.sizes
     cluster.compact()
-    after = view_of(cluster)
+    after = current_view(cluster)
     assert summary_of(after) == summary_of(before, after.terms.counted)
-    assert cluster.books.touched == touched
+    assert cluster.accounting.touched == touched
     assert audit(cluster) == []
     again = contents_of(cluster)
-    assert (again.assumed, again.leaving, again.resting) == (decided.assumed, decided.leaving, decided.resting)
+    assert again.placements == decided.placements
+    assert (again.leaving, again.backing_off) == (decided.leaving, decided.backing_off)
     assert again.phases == decided.phases
     assert {identity(entry) for entry in again.objects} == {identity(entry) for entry in decided.objects}
-    assert all(now <= then for now, then in zip(cluster.reading.sizes, sizes, strict=True))
+    assert all(now <= then for now, then in zip(cluster.decoder.sizes, sizes, strict=True))
     fresh = cluster_with(contents_of(Cluster()))
     for entry in again.objects:
         fresh.apply(entry)
     fresh.cluster_state()
     assert {*cluster.axis.names} == {*fresh.axis.names}
-    assert {*cluster.reading.terms.counted} == {*fresh.reading.terms.counted}
+    assert {*cluster.decoder.terms.counted} == {*fresh.decoder.terms.counted}
 
 
 def told_one_by_one(entries: list[KubeObject]) -> Cluster:
@@ -76,6 +79,6 @@ def test_terms_that_come_one_by_one_are_counted_as_if_all_had_been_there(world: 
     pods = [*world.pods]
     random.shuffle(pods)
     cluster, fresh = told_one_by_one([*structure, *pods]), cluster_of([*structure, *pods])
-    expected = view_of(fresh)
-    assert summary_of(view_of(cluster), expected.terms.counted) == summary_of(expected)
+    expected = current_view(fresh)
+    assert summary_of(current_view(cluster), expected.terms.counted) == summary_of(expected)
     assert audit(cluster) == []

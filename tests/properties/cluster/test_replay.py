@@ -16,6 +16,7 @@ from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.config.configuration import DEFAULT_TEXT
 from stromboli.core.session.session import Session
 from stromboli.planner.replay import changed_decisions, recorded_decisions, replay
+from tests.testing.placements import placement
 from tests.testing.random_clusters.effort import examples
 from tests.testing.random_clusters.engine import program_of
 from tests.testing.random_clusters.histories import cluster_of, history, identity, tell
@@ -38,15 +39,15 @@ def decide_something(cluster: Cluster, random: Random) -> None:
     session.run()
     for bind in (bind for statement in session.decisions.binds for bind in statement):
         if random.random() < 0.5:
-            cluster.assume(bind.uid, bind.node)
+            cluster.assumptions.assume(placement(bind.uid, bind.node))
     for key, status in session.statuses.items():
         if random.random() < 0.5:
-            cluster.set_phase(key, status.phase, hold=random.random() < 0.5)
-    for pod in cluster.pods():
+            cluster.groups.set_phase(key, status.phase, hold=random.random() < 0.5)
+    for pod in cluster.pods.all():
         if pod.spec.node_name and random.random() < 0.1:
-            cluster.assume_evicted(pod.metadata.uid)
+            cluster.assumptions.assume_evicted(pod.metadata.uid)
         elif random.random() < 0.1:
-            cluster.start_backoff(pod.metadata.uid)
+            cluster.assumptions.start_backoff(pod.metadata.uid)
 
 
 @examples(60)

@@ -255,7 +255,7 @@ def test_nothing_is_given_out_twice(drawn: Cluster, cycles: int) -> None:
     assert all(times == 1 for times in given_out.values())
     by_node = Counter(name.split("/")[1] for name in given_out)
     assert not drawn.drawn or all(number <= max(2, drawn.old) for number in by_node.values())
-    for claimed in world._cluster.pods():
+    for claimed in world._cluster.pods.all():
         if claimed.spec.node_name:
             for key in world._cluster.claims.claims_of(claimed.metadata.uid):
                 assert {each.name.pool for each in held[key].devices} == {claimed.spec.node_name}

@@ -11,8 +11,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stromboli.cluster.audit.auditor import audit, view_of
+from stromboli.cluster.audit.auditor import audit
 from stromboli.cluster.audit.summary import summary_of
+from stromboli.cluster.snapshot import current_view
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.config.configuration import parse_configuration
 from stromboli.core.model.devices.gpu_fractions import GROUPS
@@ -75,7 +76,7 @@ def check_gpus(world: PlannedCluster, numbers: list[Any]) -> None:
     """Count by hand what pods on nodes have."""
     sizes = {name: (each, size or 0) for name, (each, size, _) in zip("abc", numbers, strict=False)}
     used, whole = defaultdict[tuple[str, str], int](int), defaultdict[str, int](int)
-    for each in world._cluster.pods():
+    for each in world._cluster.pods.all():
         said, place = each.metadata.annotations or {}, each.spec.node_name or ""
         if not place:
             continue
@@ -220,7 +221,7 @@ def test_however_news_arrives(sizes: list[Any], wanted: list[Any], random: Rando
     for entry in after:
         fresh.apply(entry)
     assert audit(cluster) == []
-    assert summary_of(view_of(cluster)) == summary_of(view_of(fresh))
+    assert summary_of(current_view(cluster)) == summary_of(current_view(fresh))
 
 
 def pods_of(wanted: list[Any], *, bound: bool) -> list[Manifest]:

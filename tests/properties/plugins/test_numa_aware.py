@@ -29,6 +29,7 @@ from stromboli.planner.virtual_cluster import PlannedCluster
 from tests.testing.cases.case import BUILT_IN, configuration, flattened, objects
 from tests.testing.manifests.builders import Manifest, gang_of, node, pod
 from tests.testing.manifests.numa_nodes import container, exact, topology
+from tests.testing.placements import placement
 from tests.testing.random_clusters.effort import examples
 
 POLICIES = ("best-effort", "restricted", "single-numa-node")
@@ -213,11 +214,11 @@ def test_what_follows_step_by_step_is_what_follows_at_once(todo: list[Any]) -> N
 
 def _happen(cluster: Cluster, kind: str, *about: Any) -> None:
     uid = f"pod-default-{about[0]}" if about else ""
-    known = cluster.find_pod(uid)
+    known = cluster.pods.find(uid)
     if kind == "snapshot":
         cluster.snapshot()
     elif kind == "assume":
-        cluster.assume(uid, about[1], json.dumps({"main": about[2]}))
+        cluster.assumptions.assume(placement(uid, about[1], json.dumps({"main": about[2]})))
     elif kind == "pod" and not (known and known.spec.node_name):
         cluster.apply(_object(_pod(*about)))
     elif kind == "gone pod" and known is not None:
@@ -230,7 +231,11 @@ def _happen(cluster: Cluster, kind: str, *about: Any) -> None:
     elif kind == "broken":
         cluster.apply(_object(topology(about[0], free="0-99")))
     elif kind in ("forget", "leaving", "staying"):
-        {"forget": cluster.forget, "leaving": cluster.assume_evicted, "staying": cluster.forget_eviction}[kind](uid)
+        {
+            "forget": cluster.assumptions.forget,
+            "leaving": cluster.assumptions.assume_evicted,
+            "staying": cluster.assumptions.forget_eviction,
+        }[kind](uid)
 
 
 def _pod(name: str, place: str, cpus: str, done: bool) -> Manifest:

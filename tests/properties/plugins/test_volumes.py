@@ -132,7 +132,7 @@ def _check_storage(drawn: Drawn, chosen: Sequence[tuple[str, str, str]]) -> None
 def _check_limits_and_exclusive_claims(drawn: Drawn, world: PlannedCluster) -> None:
     attached: dict[str, set[str]] = {letter: set() for letter in LETTERS}
     users: Counter[str] = Counter()
-    for each in world._cluster.pods():
+    for each in world._cluster.pods.all():
         for used in each.spec.volumes or () if each.spec.node_name else ():
             name = used.name or ""
             users[name] += 1

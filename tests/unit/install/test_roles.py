@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from charts.refresh import CHART, copies
+from stromboli.cluster.ingest.kinds import WATCHED_OPTIONAL, WATCHED_REQUIRED
 from stromboli.install.rights import (
     DISCOVERS,
     EVICTS_BY_DELETE,
@@ -22,7 +23,6 @@ from stromboli.install.rights import (
     scheduler_rights,
 )
 from stromboli.install.roles import OPTIONAL, PROCESSES, role_documents, user_role_documents
-from stromboli.kube.objects.catalogue import WATCHED
 
 RULES = sorted(path for path in copies() if path.startswith("files/rules/"))
 
@@ -71,7 +71,9 @@ def test_only_leases_are_namespaced_rights() -> None:
 
 def test_watched_kinds_are_granted() -> None:
     granted = {(resource, verb) for _, resource, verb in allowed(role_documents("scheduler", "batch"))}
-    assert {(each.name, verb) for each in WATCHED for verb in ("list", "watch")} <= granted
+    assert {
+        (each.name, verb) for each in (*WATCHED_REQUIRED, *WATCHED_OPTIONAL) for verb in ("list", "watch")
+    } <= granted
 
 
 EVICTING = {"pods/eviction create": False, "pods delete": True}

@@ -43,10 +43,6 @@ def test_resource_path(resource: Resource[Any], path: str) -> None:
     assert resource.path(namespace="team-a", name="worker-0") == path
 
 
-def test_required_kinds_are_not_optional() -> None:
-    assert not set(catalogue.WATCHED_REQUIRED) & set(catalogue.WATCHED_OPTIONAL)
-
-
 def test_definition_is_established_with_condition() -> None:
     assert not CustomResourceDefinition().is_established
     assert msgspec.convert(FURTHER[-1], CustomResourceDefinition).is_established

@@ -62,17 +62,17 @@ async def test_pod_in_eviction_backoff_is_not_terminating(outcome: Outcome) -> N
     clock = Watch()
     outcomes = outcomes_of(clock)
     assert outcomes.start_eviction(ORDER)
-    assert outcomes._cluster.leaving == {ORDER.uid}
+    assert outcomes._cluster.assumptions.leaving == {ORDER.uid}
     outcomes.evicted(ORDER, Result(outcome, "no"))
     assert not outcomes.start_eviction(ORDER)
-    assert outcomes._cluster.leaving == frozenset()
+    assert outcomes._cluster.assumptions.leaving == frozenset()
 
 
 async def test_deleted_pods_are_forgotten() -> None:
     clock = Watch()
     outcomes = outcomes_of(clock)
     tries(outcomes, clock, 2)
-    pod = outcomes._cluster.find_pod(ORDER.uid)
+    pod = outcomes._cluster.pods.find(ORDER.uid)
     assert pod is not None
     outcomes._mirror.remove(pod)
     assert (outcomes.forget_gone(), outcomes.forget_gone()) == (1, 0)

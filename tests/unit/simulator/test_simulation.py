@@ -96,7 +96,7 @@ def test_pods_have_their_own_arrivals() -> None:
 def test_complete_jobs_are_deleted() -> None:
     run = simulation(nodes(4, 1), job("a", 2, 1, 5), pod(1, name="lone", annotations={RUN_TIME: "5m"}))
     run.run()
-    assert (run.world.cluster.pods(), run.world.cluster.groups) == ([], {})
+    assert (run.world.cluster.pods.all(), run.world.cluster.groups) == ([], {})
 
 
 def test_simulation_ends_at_until() -> None:

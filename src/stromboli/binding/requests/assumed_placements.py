@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from stromboli.binding.orders import BindOrder
 from stromboli.binding.requests.decisions import Decision
 from stromboli.cluster.state.cluster import Cluster
-from stromboli.core.model.nodes.numa import PROCESSORS
 from stromboli.core.model.nodes.table import Taint
 from stromboli.core.model.nodes.taints import first_untolerated, tolerates
+from stromboli.core.model.tasks.placement import Placement
 
 _CORDONED = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 _NOT_READY = Taint("node.kubernetes.io/not-ready", "", "NoSchedule")
@@ -49,7 +49,7 @@ class AssumedPlacements:
         """Give up the rooms of those who are not bound after all; who has been seen on its node keeps it."""
         for uid in uids:
             if self._let_go(uid):
-                self._cluster.forget(uid)
+                self._cluster.assumptions.forget(uid)
 
     def settle(self, uids: Iterable[str]) -> None:
         """These are bound: they take their room until the watches show them, and then for good."""
@@ -72,11 +72,11 @@ class AssumedPlacements:
 
     def closed(self, order: BindOrder) -> str:
         """Why the node takes no such pod just now, in words: it is cordoned, not ready, or repels it."""
-        entry = self._cluster.structure.nodes.get(order.node)
+        entry = self._cluster.nodes.entries.get(order.node)
         if entry is None:
             return f"node {order.node} cannot be used"
         self._cluster.cluster_state()
-        counted = self._cluster.books.counted.get(order.uid)
+        counted = self._cluster.accounting.counted.get(order.uid)
         tolerations = counted.task.task_class.tolerations if counted else ()
         if entry.facts.unschedulable and not tolerates(tolerations, _CORDONED):
             return f"node {order.node} is cordoned"
@@ -94,9 +94,17 @@ class AssumedPlacements:
             return
         self._held[order.uid] = decision
         self._by_decision.setdefault(decision, set()).add(order.uid)
-        volumes = order.volumes.choices if order.volumes else ()
-        processors = order.annotations.get(PROCESSORS, "")
-        self._cluster.assume(order.uid, order.node, processors, order.annotations, volumes)
+        self._cluster.assumptions.assume(
+            Placement(
+                order.uid,
+                order.namespace,
+                order.name,
+                "",
+                order.node,
+                annotations=order.annotations,
+                volumes=order.volumes,
+            )
+        )
 
     def _shortage(self, order: BindOrder) -> str:
         lacking = self._cluster.shortages(order.uid)

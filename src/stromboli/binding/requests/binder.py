@@ -30,7 +30,7 @@ from stromboli.binding.requests.rollback import GangRollback
 from stromboli.binding.requests.status import RequestStatuses
 from stromboli.binding.steps.node_lock import NodeLock
 from stromboli.cluster.ingest.ingest import Quarantined
-from stromboli.cluster.state.nodes_and_queues import NodeEntry
+from stromboli.cluster.objects.nodes import NodeEntry
 from stromboli.kube.client.client import Client
 from stromboli.kube.events.recorder import EventRecorder
 from stromboli.kube.objects.cluster import KubeNode
@@ -209,7 +209,7 @@ class Binder:
     def _is_node_changed(self, node: KubeNode) -> bool:
         """Whether a node says something else than before: most of its reports are mere signs of life."""
         name = node.metadata.name
-        now, before = self.sight.cluster.structure.nodes.get(name), self._nodes.pop(name, None)
+        now, before = self.sight.cluster.nodes.entries.get(name), self._nodes.pop(name, None)
         if now is not None:
             self._nodes[name] = now
         return now is not before

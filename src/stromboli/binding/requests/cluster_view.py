@@ -59,11 +59,11 @@ class BinderClusterView:
         if kind is BindRequest:
             return cast(Iterable[T], list(self.book.requests.values()))
         if kind is Pod:
-            return cast(Iterable[T], self.cluster.pods())
+            return cast(Iterable[T], self.cluster.pods.all())
         return cast(Iterable[T], list(self._by_kind.get(kind, {}).values()))
 
     def pod(self, uid: str) -> Pod | None:
-        return self.cluster.find_pod(uid)
+        return self.cluster.pods.find(uid)
 
     def node(self, name: str) -> KubeNode | None:
         found = self.mirror.get(KubeNode, name)

@@ -43,7 +43,7 @@ class GroupLine:
 
 def lines_of(cluster: Cluster) -> list[GroupLine]:
     """Return one line per group, ordered by name."""
-    return [_line(group, cluster.members(key)) for key, group in sorted(cluster.groups.items())]
+    return [_line(group, cluster.pods.of_job(key)) for key, group in sorted(cluster.groups.items())]
 
 
 def _line(group: kube.PodGroup, pods: Iterable[kube.Pod]) -> GroupLine:

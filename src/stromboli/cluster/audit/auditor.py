@@ -16,9 +16,8 @@ from stromboli.cluster.audit.differences import MAX_DIFFERENCES, Difference, dif
 from stromboli.cluster.audit.recount import QUEUE_SUMS, Recount
 from stromboli.cluster.audit.summary import summary_of
 from stromboli.cluster.dump.contents import cluster_with, contents_of
+from stromboli.cluster.snapshot import current_view
 from stromboli.cluster.state.cluster import Cluster
-from stromboli.core.model.snapshot import Snapshot
-from stromboli.core.model.volumes.allocator import VolumeState
 
 Part = TypeVar("Part")
 
@@ -36,9 +35,9 @@ def audit(cluster: Cluster, *, nodes: Iterable[str] | None = None) -> list[Diffe
 
 
 def _everything(cluster: Cluster) -> Iterator[Difference]:
-    classifier = cluster.reading.classifier
-    fresh = view_of(cluster_with(contents_of(cluster), classifier.labels, classifier.annotations))
-    kept = view_of(cluster)
+    classifier = cluster.decoder.classifier
+    fresh = current_view(cluster_with(contents_of(cluster), classifier.labels, classifier.annotations))
+    kept = current_view(cluster)
     yield from differences(summary_of(fresh), summary_of(kept, fresh.terms.counted))
 
 
@@ -102,31 +101,3 @@ class Auditor:
             passed += 1
         self._places[what] = start + passed
         return chosen
-
-
-def view_of(cluster: Cluster) -> Snapshot:
-    """The current state of the cluster as a snapshot. Unlike a snapshot for a cycle it is not isolated, and it does not
-    reset the set of changed jobs.
-    """
-    cluster_state = cluster.cluster_state()
-    status, node_of = cluster_state.columns.copies()
-    return Snapshot(
-        axis=cluster.axis,
-        nodes=cluster_state.table,
-        layout=cluster_state.layout,
-        amounts=cluster_state.books,
-        terms=cluster.reading.terms,
-        tallies=cluster_state.tallies,
-        status=status,
-        node_of=node_of,
-        jobs=cluster_state.jobs,
-        waiting=tuple(sorted(cluster_state.waiting)),
-        touched=(),
-        queues=cluster_state.queues,
-        queue_usage=cluster_state.sums.copies(),
-        device_claims=cluster.books.devices.claims(),
-        warnings=cluster.books.warnings(),
-        processors=cluster.holdings(),
-        volumes=VolumeState(cluster.volumes.table(), cluster_state.volume_use, cluster_state.later_volume_use),
-        claims=cluster.claims.state(),
-    )

@@ -1,4 +1,4 @@
-"""Comparison of the cache with a fresh list of all objects: one by one, and by the resulting state."""
+"""CacheComparison of the cache with a fresh list of all objects: one by one, and by the resulting state."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from itertools import chain, islice
 
 import msgspec
 
-from stromboli.cluster.audit.auditor import view_of
 from stromboli.cluster.audit.differences import MAX_DIFFERENCES, differences
 from stromboli.cluster.audit.summary import summary_of
 from stromboli.cluster.dump.contents import cluster_with, contents_of
+from stromboli.cluster.ingest.kinds import WATCHED_REQUIRED
+from stromboli.cluster.snapshot import current_view
 from stromboli.cluster.state.cluster import Cluster
-from stromboli.kube.objects.catalogue import WATCHED_REQUIRED
 from stromboli.kube.objects.meta import TopLevel
 
 Identity = tuple[str, str]
@@ -24,10 +24,10 @@ _COMPARED = tuple(resource.type for resource in WATCHED_REQUIRED)
 
 def compare(cluster: Cluster, fresh: Iterable[TopLevel]) -> list[str]:
     """Differences between the cache and a fresh list of the objects."""
-    return Comparison(cluster).with_objects(fresh)
+    return CacheComparison(cluster).with_objects(fresh)
 
 
-class Comparison:
+class CacheComparison:
     """The state of the cache at one moment, to be compared with the objects of the cluster. The comparison may run in
     another thread, as it does not access the cache.
 
@@ -37,16 +37,16 @@ class Comparison:
 
     def __init__(self, cluster: Cluster) -> None:
         self._contents = contents_of(cluster)
-        self._said = summary_of(view_of(cluster))
-        classifier = cluster.reading.classifier
-        self._read = tuple(classifier.labels), tuple(classifier.annotations), tuple(cluster.reading.terms.counted)
+        self._said = summary_of(current_view(cluster))
+        classifier = cluster.decoder.classifier
+        self._read = tuple(classifier.labels), tuple(classifier.annotations), tuple(cluster.decoder.terms.counted)
 
     def with_objects(self, fresh: Iterable[TopLevel]) -> list[str]:
         others = (entry for entry in self._contents.objects if not isinstance(entry, _COMPARED))
         twin = cluster_with(replace(self._contents, objects=[*fresh, *others]), *self._read)
         objects = _objects(_by_name(self._contents.objects), _by_name(twin.objects()))
-        books = (f"books: {difference}" for difference in differences(summary_of(view_of(twin)), self._said))
-        return list(islice(chain(objects, books), MAX_DIFFERENCES))
+        state = (f"accounting: {difference}" for difference in differences(summary_of(current_view(twin)), self._said))
+        return list(islice(chain(objects, state), MAX_DIFFERENCES))
 
 
 def _by_name(entries: Iterable[TopLevel]) -> dict[Identity, TopLevel]:
@@ -66,10 +66,10 @@ def _objects(known: dict[Identity, TopLevel], found: dict[Identity, TopLevel]) -
         elif one.metadata.resource_version != other.metadata.resource_version:
             versions = one.metadata.resource_version, other.metadata.resource_version
             yield f"{name}: the cache has version {versions[0]}, the cluster {versions[1]}"
-        elif not _says_the_same(one, other):
+        elif not _same_content(one, other):
             yield f"{name}: both have version {one.metadata.resource_version} and differ in content"
 
 
-def _says_the_same(one: TopLevel, other: TopLevel) -> bool:
+def _same_content(one: TopLevel, other: TopLevel) -> bool:
     """Objects in a list carry no kind and apiVersion, those of a watch do."""
     return one == msgspec.structs.replace(other, api_version=one.api_version, kind=one.kind)

@@ -46,8 +46,8 @@ class Recount:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.cluster_state = cluster.cluster_state()
-        self.records = cluster.membership.records
-        self._assumed = cluster.assumed
+        self.records = cluster.pods.records
+        self._assumptions = cluster.assumptions
         self._counts: dict[str, _Count | None] = {}
 
     def pods_occupying(self, node: str) -> list[PodRecord]:
@@ -60,7 +60,7 @@ class Recount:
         return len(self.cluster_state.standing.get(self.cluster_state.table.index.get(node, -1), ()))
 
     def members(self, key: str) -> list[PodRecord]:
-        return [self.records[uid] for uid in self._cluster.membership.members.get(key, ())]
+        return [self.records[uid] for uid in self._cluster.pods.members.get(key, ())]
 
     def _count_of(self, record: PodRecord) -> _Count | None:
         """How a pod must be counted; None for an invalid pod without a node."""
@@ -70,14 +70,14 @@ class Recount:
         return self._counts[uid]
 
     def _read(self, record: PodRecord) -> _Count | None:
-        pod, node = record.pod, record.pod.spec.node_name or self._assumed.get(record.pod.metadata.uid, "")
+        pod, node = record.pod, self._assumptions.node_of(record.pod)
         if record.facts is None and not pod.spec.node_name:
             return None
         asking = pod if record.facts is not None else without_requests(pod)
         wishes = record.facts.devices if record.facts is not None else None
-        request = self._cluster.reading.gpus.counted(pod, pod_request(asking, self._cluster.axis), wishes)
+        request = self._cluster.decoder.gpus.counted(pod, pod_request(asking, self._cluster.axis), wishes)
         row = self.cluster_state.table.index.get(node, -1)
-        return _Count(record, self._cluster.decisions.status_of(pod), request, scored_request(asking, request), row)
+        return _Count(record, self._assumptions.status_of(pod), request, scored_request(asking, request), row)
 
     def _counted(self, records: Iterable[PodRecord]) -> list[_Count]:
         return [count for record in records if (count := self._count_of(record)) is not None]
@@ -87,7 +87,7 @@ class Recount:
     def check_pods(self, records: Iterable[PodRecord]) -> Iterator[Difference]:
         """Compare pods with their entries in the accounting."""
         for record in records:
-            count, entered = self._count_of(record), self._cluster.books.counted.get(record.pod.metadata.uid)
+            count, entered = self._count_of(record), self._cluster.accounting.counted.get(record.pod.metadata.uid)
             if count is not None and entered is not None:
                 yield from self._check_entry(count, entered)
             elif count is not None or entered is not None:
@@ -132,7 +132,7 @@ class Recount:
     def _column(self, name: str, present: Iterable[_Count]) -> list[int]:
         layout = self.cluster_state.layout
         column = [0] * layout.height
-        for dimension, amount in self._cluster.structure.nodes[name].offer.items():
+        for dimension, amount in self._cluster.nodes.entries[name].allocatable.items():
             column[layout.allocatable + dimension] += amount
             column[layout.idle + dimension] += amount
         for count in present:
@@ -163,7 +163,7 @@ class Recount:
     def _check_tallies(self, name: str, row: int, present: Iterable[_Count]) -> Iterator[Difference]:
         expected: Counter[int] = Counter()
         for count in present:
-            entered = self._cluster.books.counted.get(count.uid)
+            entered = self._cluster.accounting.counted.get(count.uid)
             expected.update(entered.task.task_class.feeds if entered else ())
         for number, column in self.cluster_state.tallies.items():
             if (pods := expected.pop(number, 0)) != column[row]:
@@ -185,13 +185,13 @@ class Recount:
 
     def _check_devices(self, name: str, present: Iterable[_Count]) -> Iterator[Difference]:
         """Compare the devices assigned to pods on the node, including bindings in progress."""
-        given = self._cluster.decisions.given
+        assigned = self._assumptions.devices_of
         expected = {
             count.uid: said
             for count in present
-            if (said := {**assignments_in(count.record.pod.metadata.annotations or {}), **given.get(count.uid, {})})
+            if (said := {**assignments_in(count.record.pod.metadata.annotations or {}), **assigned(count.uid)})
         }
-        claims = self._cluster.books.devices.claims().get(name, {})
+        claims = self._cluster.accounting.devices.claims().get(name, {})
         found = {uid: claim.annotations for uid, claim in claims.items()}
         if expected != found:
             yield difference(f"node {name}, devices", expected, found)

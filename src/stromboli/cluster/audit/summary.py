@@ -26,7 +26,7 @@ def summary_of(snapshot: Snapshot, terms: Iterable[Counted] | None = None) -> di
             node.name: (node.labels, node.taints, node.unschedulable, node.ready, node.processors)
             for node in snapshot.nodes.nodes
         },
-        "books": _books(snapshot),
+        "amounts": _amounts(snapshot),
         "tallies": _tallies(snapshot, known),
         "jobs": {key: _job(snapshot, job, known) for key, job in sorted(snapshot.jobs.items())},
         "waiting": sorted(snapshot.waiting),
@@ -45,7 +45,7 @@ def _volumes(snapshot: Snapshot) -> dict[str, Any]:
     table, later = snapshot.volumes.table, snapshot.volumes.later_use.named(snapshot.nodes)
     there = {
         "free": {volume.name: volume for volume in table.volumes},
-        "rooms": {room.name: room for room in table.rooms},
+        "capacities": {room.name: room for room in table.rooms},
     }
     return {**there, "limits": table.limits, **snapshot.volumes.use.named(snapshot.nodes), "later": later}
 
@@ -54,18 +54,18 @@ def _named(snapshot: Snapshot, amounts: Sequence[int]) -> dict[str, int]:
     return {snapshot.axis.names[dimension]: amount for dimension, amount in enumerate(amounts) if amount}
 
 
-def _books(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
-    layout, books = snapshot.layout, snapshot.amounts
+def _amounts(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
+    layout, amounts = snapshot.layout, snapshot.amounts
     sections = ("idle", "used", "releasing", "pipelined", "allocatable")
     found: dict[str, dict[str, Any]] = {}
     for column, name in enumerate(snapshot.nodes.names):
         starts = ((section, getattr(layout, section)) for section in sections)
         facts: dict[str, Any] = {
-            section: _named(snapshot, books[start : start + layout.resources, column].tolist())
+            section: _named(snapshot, amounts[start : start + layout.resources, column].tolist())
             for section, start in starts
         }
-        facts["scored"] = books[layout.scored : layout.scored + 2, column].tolist()
-        users = ((port, int(books[layout.port + place, column])) for place, port in enumerate(layout.ports))
+        facts["scored"] = amounts[layout.scored : layout.scored + 2, column].tolist()
+        users = ((port, int(amounts[layout.port + place, column])) for place, port in enumerate(layout.ports))
         facts["ports"] = {port: count for port, count in users if count}
         found[name] = facts
     return found
@@ -131,7 +131,7 @@ def _task(snapshot: Snapshot, task: Task, known: set[Counted]) -> tuple[Any, ...
 
 
 def _queue(snapshot: Snapshot, name: str) -> dict[str, Any]:
-    books, queue = snapshot.queue_usage[name], snapshot.queues.get(name)
-    sums = {part: _named(snapshot, getattr(books, part)) for part in ("allocated", "request", "inqueue", "elastic")}
+    usage, queue = snapshot.queue_usage[name], snapshot.queues.get(name)
+    sums = {part: _named(snapshot, getattr(usage, part)) for part in ("allocated", "request", "inqueue", "elastic")}
     facts = (queue.weight, queue.priority, queue.parent, queue.state) if queue else None
-    return {**sums, "jobs": books.jobs, "chain": [link.name for link in books.chain], "facts": facts}
+    return {**sums, "jobs": usage.jobs, "chain": [link.name for link in usage.chain], "facts": facts}

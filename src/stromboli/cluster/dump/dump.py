@@ -21,13 +21,12 @@ import msgspec
 
 from stromboli import __version__
 from stromboli.cluster.dump.contents import Contents
-from stromboli.core.model.devices.claims import ClaimChoice
+from stromboli.cluster.ingest.kinds import KINDS
 from stromboli.core.model.jobs.carryover import PastEviction, Reservation
 from stromboli.core.model.nodes.shards import ShardChoice
 from stromboli.core.model.nodes.usage import Usage
-from stromboli.core.model.volumes.volumes import VolumeChoice
+from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.client.redaction import redact
-from stromboli.kube.objects.catalogue import CONFIG_MAPS, NODE_SHARDS, WATCHED
 from stromboli.kube.objects.meta import TopLevel
 
 FORMAT = "stromboli-dump"
@@ -36,7 +35,7 @@ VERSION = 1
 LARGEST = 2 << 30
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_TYPES: dict[str, type[TopLevel]] = {resource.name: resource.type for resource in (*WATCHED, CONFIG_MAPS, NODE_SHARDS)}
+_TYPES: dict[str, type[TopLevel]] = {kind.resource.name: kind.resource.type for kind in KINDS}
 _NAMES = {kind: name for name, kind in _TYPES.items()}
 #: Low, because the scheduler writes dumps while it runs.
 _COMPRESSION = 1
@@ -87,23 +86,19 @@ class _File(msgspec.Struct, rename="camel"):
     configuration: str
     options: dict[str, Any]
     decisions: dict[str, Any] | None
-    assumed: dict[str, str]
+    placements: list[Placement]
     leaving: list[str]
-    resting: list[str]
+    backing_off: list[str]
     phases: dict[str, str]
     resources: list[str]
     default_queue: str
     node_selector: dict[str, list[str]]
     objects: dict[str, Any]
-    processors: dict[str, str] = msgspec.field(default_factory=dict)
-    given: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     avoided: dict[str, list[str]] = msgspec.field(default_factory=dict)
-    promised: dict[str, str] = msgspec.field(default_factory=dict)
+    nominated: dict[str, str] = msgspec.field(default_factory=dict)
     eviction_history: list[PastEviction] = msgspec.field(default_factory=list)
     usage: dict[str, Usage] = msgspec.field(default_factory=dict)
     reservations: dict[str, _Reservation] = msgspec.field(default_factory=dict)
-    volumes: dict[str, tuple[VolumeChoice, ...]] = msgspec.field(default_factory=dict)
-    devices: dict[str, tuple[ClaimChoice, ...]] = msgspec.field(default_factory=dict)
     shard: ShardChoice | None = None
     granted: list[str] | None = None
 
@@ -151,13 +146,11 @@ def _file_of(dump: Dump) -> _File:
         configuration=redact(dump.configuration),
         options=dict(dump.options),
         decisions=None if dump.decisions is None else dict(dump.decisions),
-        assumed=dict(contents.assumed),
+        placements=list(contents.placements),
         leaving=list(contents.leaving),
-        resting=list(contents.resting),
+        backing_off=list(contents.backing_off),
         avoided={uid: list(nodes) for uid, nodes in contents.avoided.items()},
-        processors=dict(contents.processors),
-        given={uid: dict(annotations) for uid, annotations in contents.given.items()},
-        promised=dict(contents.promised),
+        nominated=dict(contents.nominated),
         eviction_history=list(contents.eviction_history),
         phases=dict(contents.phases),
         resources=list(contents.resources),
@@ -169,8 +162,6 @@ def _file_of(dump: Dump) -> _File:
             key: _Reservation(each.start, None if each.end == inf else each.end, list(each.places))
             for key, each in contents.reservations.items()
         },
-        volumes=dict(contents.volumes),
-        devices=dict(contents.devices),
         shard=contents.shard,
         granted=None if contents.granted is None else list(contents.granted),
     )
@@ -208,13 +199,11 @@ def read_dump(path: str | Path, *, largest: int = LARGEST) -> Dump:
         raise DumpError(f"{path}: is not a dump: {error}") from None
     contents = Contents(
         objects=objects,
-        assumed=file.assumed,
+        placements=file.placements,
         leaving=file.leaving,
-        resting=file.resting,
+        backing_off=file.backing_off,
         avoided=file.avoided,
-        processors=file.processors,
-        given=file.given,
-        promised=file.promised,
+        nominated=file.nominated,
         eviction_history=file.eviction_history,
         phases=file.phases,
         reservations={
@@ -227,8 +216,6 @@ def read_dump(path: str | Path, *, largest: int = LARGEST) -> Dump:
         default_queue=file.default_queue,
         node_selector=file.node_selector,
         usage=file.usage,
-        volumes=file.volumes,
-        devices=file.devices,
         shard=file.shard,
         granted=file.granted,
     )

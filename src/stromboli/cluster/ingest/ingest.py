@@ -98,7 +98,7 @@ class Mirror:
             return ""
         if not entry.metadata.uid:
             return "the pod has no uid"
-        other = self.cluster.find_pod(entry.metadata.uid)
+        other = self.cluster.pods.find(entry.metadata.uid)
         return f"the pod has the uid of pod {other.key}" if other is not None and other.key != entry.key else ""
 
     def unreadable(self, resource: Resource[TopLevel], key: str, uid: str, problem: str) -> None:

@@ -1,99 +1,86 @@
-"""Bind requests as the cache knows them: the rooms that they hold.
+"""BindRequests: the placements that they hold.
 
-An open request is the truth about the future: its pods count on their nodes, whoever decided it and whether or not
-anybody has begun to carry it out. Requests and pods come in any order, so what a request holds is kept by the uid of
-the pod, and counts as soon as both are there; a pod of the same name that comes later has another uid and inherits
-nothing. Once a pod says itself where it is, it is believed, and the request about it says nothing more.
+The pods of an open request count on their nodes, whichever scheduler decided it and whether or not the binder has
+started. Requests and pods arrive in any order, so placements are stored by pod uid and count once both exist; a
+recreated pod has another uid and inherits nothing. Once the pod itself names its node, its request no longer counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
-from stromboli import kube
 from stromboli.cluster.objects.claims.claim_allocations import choice_in
-from stromboli.cluster.objects.pods.device_requests import assignments_in
-from stromboli.core.model.devices.claims import ClaimChoice
-from stromboli.core.model.nodes.numa import PROCESSORS
-from stromboli.core.model.volumes.volumes import VolumeChoice
+from stromboli.core.model.devices.claims import ClaimChoice, ClaimOrder
+from stromboli.core.model.tasks.placement import Placement
+from stromboli.core.model.volumes.volumes import VolumeChoice, VolumeOrder
 from stromboli.kube.objects.bind_requests import FAILED, SUCCEEDED, UNWOUND, BindRequest, BoundPod
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
-    """What was decided about a pod that is being bound: its node, and what it is given there."""
-
-    node: str
-    #: Its processors, as it will be written on the pod.
-    processors: str = ""
-    #: Of what travels with the binding, what says which devices the pod was given.
-    given: Mapping[str, str] = field(default_factory=dict)
-    volumes: tuple[VolumeChoice, ...] = ()
-    devices: tuple[ClaimChoice, ...] = ()
-
-
-class RequestBook:
+class BindRequests:
     def __init__(self) -> None:
         self._requests: dict[str, BindRequest] = {}
-        #: By the uid of a pod, the requests that hold a room for it; of several the one that was decided last counts.
-        self._rooms: dict[str, dict[str, tuple[int, Room]]] = {}
-        #: Pods of other schedulers that wait. They take no room, unless a request holds one for them.
-        self.strangers: dict[str, kube.Pod] = {}
+        #: By pod uid, the placements by request, with their epochs; the latest one counts.
+        self._placements: dict[str, dict[str, tuple[int, Placement]]] = {}
 
     def __len__(self) -> int:
         return len(self._requests)
 
-    def objects(self) -> list[BindRequest]:
-        return list(self._requests.values())
+    def objects(self) -> Iterable[BindRequest]:
+        return self._requests.values()
 
     def find(self, key: str) -> BindRequest | None:
         return self._requests.get(key)
 
     def apply(self, request: BindRequest) -> set[str]:
-        """A request has come or changed; answers the uids of pods for which another room may be held now."""
+        """Add or update a request; returns the uids of pods whose placement may have changed."""
         known = self._requests.get(request.key)
         if known is not None and not (is_over(known) or is_over(request)) and known.spec == request.spec:
-            self._requests[request.key] = request  # how far it has come changes no room
+            self._requests[request.key] = request  # progress changes no placement
             return set()
-        touched = self.remove(request.key)
+        changed = self.remove(request)
         self._requests[request.key] = request
         for member in _holding(request):
-            rooms = self._rooms.setdefault(member.pod_uid, {})
-            rooms[request.key] = request.spec.epoch, _room_of(member)
-            touched.add(member.pod_uid)
-        return touched
+            placements = self._placements.setdefault(member.pod_uid, {})
+            placements[request.key] = request.spec.epoch, placement_of(request, member)
+            changed.add(member.pod_uid)
+        return changed
 
-    def remove(self, key: str) -> set[str]:
-        """A request is gone; answers the uids of pods for which it held rooms."""
+    def remove(self, request: BindRequest) -> set[str]:
+        """Remove a request; returns the uids of pods that it placed."""
+        key = request.key
         known = self._requests.pop(key, None)
-        touched = set()
+        changed = set()
         for member in known.spec.pods if known is not None else ():
-            rooms = self._rooms.get(member.pod_uid, {})
-            if rooms.pop(key, None) is not None:
-                touched.add(member.pod_uid)
-                if not rooms:
-                    del self._rooms[member.pod_uid]
-        return touched
+            placements = self._placements.get(member.pod_uid, {})
+            if placements.pop(key, None) is not None:
+                changed.add(member.pod_uid)
+                if not placements:
+                    del self._placements[member.pod_uid]
+        return changed
 
-    def room(self, uid: str) -> Room | None:
-        """What is held for a pod."""
-        rooms = self._rooms.get(uid)
-        return rooms[_latest(rooms)][1] if rooms else None
+    def placement(self, uid: str) -> Placement | None:
+        """The placement of a pod."""
+        placements = self._placements.get(uid)
+        return placements[_latest(placements)][1] if placements else None
 
 
 def is_over(request: BindRequest) -> bool:
-    """Whether nothing more will be done about a request. A phase that nobody here knows is none of its ends."""
+    """Report whether the request is final. An unknown phase is not."""
     return request.status.phase in (SUCCEEDED, FAILED)
 
 
-def _latest(rooms: Mapping[str, tuple[int, Room]]) -> str:
-    return max(rooms, key=lambda key: (rooms[key][0], key))
+def relevant_fields(request: BindRequest) -> tuple[object, ...]:
+    """The placements; progress of the binder changes none before the end."""
+    return request.spec, is_over(request) and [member.pod_uid for member in _holding(request)]
+
+
+def _latest(placements: Mapping[str, tuple[int, Placement]]) -> str:
+    return max(placements, key=lambda key: (placements[key][0], key))
 
 
 def _holding(request: BindRequest) -> Iterable[BoundPod]:
-    """The members for which there is a room: all of an open request, those that were bound of one that succeeded, as
-    it may be heard of before its pods are.
+    """Members with a placement: all of an open request, and the bound ones of a succeeded request, which may arrive
+    before its pods.
     """
     if request.status.phase == FAILED:
         return ()
@@ -103,16 +90,23 @@ def _holding(request: BindRequest) -> Iterable[BoundPod]:
     return [member for member in request.spec.pods if member.pod_uid not in lost]
 
 
-def _room_of(member: BoundPod) -> Room:
-    return Room(
-        member.selected_node,
-        member.annotations.get(PROCESSORS, ""),
-        assignments_in(member.annotations),
-        tuple(VolumeChoice(choice.claim, choice.volume) for choice in member.volumes),
-        _devices_of(member),
+def placement_of(request: BindRequest, member: BoundPod) -> Placement:
+    """The placement that a member of a request describes."""
+    volumes = tuple(VolumeChoice(choice.claim, choice.volume) for choice in member.volumes)
+    devices = _device_choices(member)
+    return Placement(
+        uid=member.pod_uid,
+        namespace=request.metadata.namespace,
+        name=member.pod_name,
+        job=f"{request.metadata.namespace}/{request.spec.pod_group}",
+        node=member.selected_node,
+        annotations=member.annotations,
+        volumes=VolumeOrder(volumes, member.volume_seconds) if volumes else None,
+        devices=ClaimOrder(choices=devices) if devices else None,
+        labels=member.labels,
     )
 
 
-def _devices_of(member: BoundPod) -> tuple[ClaimChoice, ...]:
+def _device_choices(member: BoundPod) -> tuple[ClaimChoice, ...]:
     found = (choice_in(each.name, each.allocation) for each in member.resource_claim_allocations if each.allocation)
     return tuple(choice for choice in found if choice is not None)

@@ -14,7 +14,7 @@ from stromboli.kube.objects.cluster import PodDisruptionBudget
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _BudgetEntry:
     budget: PodDisruptionBudget
     selector: LabelSelector
 
@@ -23,7 +23,7 @@ class DisruptionBudgets:
     """All budgets. Pods are matched when they or the budgets change, not for every snapshot."""
 
     def __init__(self) -> None:
-        self._entries: dict[str, _Entry] = {}
+        self._entries: dict[str, _BudgetEntry] = {}
         #: Budgets that select a pod, by the pod's uid.
         self._members: dict[str, tuple[str, ...]] = {}
         self._changed: set[str] = set()
@@ -36,11 +36,11 @@ class DisruptionBudgets:
         known = self._entries.get(budget.key)
         same = known is not None and known.budget.spec.selector == budget.spec.selector
         selector = known.selector if known is not None and same else _selector(budget)
-        self._entries[budget.key] = _Entry(budget, selector)
+        self._entries[budget.key] = _BudgetEntry(budget, selector)
         self._is_outdated = self._is_outdated or not same
 
-    def remove(self, key: str) -> None:
-        self._is_outdated = self._entries.pop(key, None) is not None or self._is_outdated
+    def remove(self, budget: PodDisruptionBudget) -> None:
+        self._is_outdated = self._entries.pop(budget.key, None) is not None or self._is_outdated
 
     def touch(self, uid: str) -> None:
         """Match a pod again: it was added, changed or removed."""
@@ -79,6 +79,10 @@ class DisruptionBudgets:
             if members:
                 self._members[uid] = members
         self._changed = set()
+
+
+def relevant_fields(budget: PodDisruptionBudget) -> tuple[object, ...]:
+    return budget.spec, budget.status.disruptions_allowed, budget.status.disrupted_pods
 
 
 def _selector(budget: PodDisruptionBudget) -> LabelSelector:

@@ -37,9 +37,9 @@ class NodeUsage:
             self.figures[metrics.key] = figure
             self._is_outdated = True
 
-    def remove(self, name: str) -> None:
-        self._faults.pop(name, None)
-        self._forget(name)
+    def remove(self, metrics: kube.NodeMetrics) -> None:
+        self._faults.pop(metrics.key, None)
+        self._forget(metrics.key)
 
     def _forget(self, name: str) -> None:
         self._is_outdated = self.figures.pop(name, None) is not None or self._is_outdated
@@ -57,6 +57,10 @@ class NodeUsage:
             self._is_outdated, self._nodes_in_table = False, nodes
             self._table = _table(self.figures, nodes, allocatable) if self.figures else None
         return self._table
+
+
+def relevant_fields(metrics: kube.NodeMetrics) -> tuple[object, ...]:
+    return metrics.timestamp, metrics.usage
 
 
 def usage_of(metrics: kube.NodeMetrics) -> Usage:

@@ -31,11 +31,11 @@ class NodeShards:
 
     def apply(self, shard: NodeShard) -> None:
         self._objects[shard.key] = shard
-        self._read()
+        self._update()
 
-    def remove(self, name: str) -> None:
-        self._objects.pop(name, None)
-        self._read()
+    def remove(self, shard: NodeShard) -> None:
+        self._objects.pop(shard.key, None)
+        self._update()
 
     def objects(self) -> list[NodeShard]:
         return list(self._objects.values())
@@ -47,7 +47,7 @@ class NodeShards:
             self.granted = granted
             self.revision += 1
 
-    def _read(self) -> None:
+    def _update(self) -> None:
         if self.choice is None:
             return
         own = self._objects.get(self.choice.name)
@@ -90,6 +90,10 @@ class NodeShards:
         if unknown := self._desired - frozenset(nodes):
             wrong.append(f"spec.nodesDesired names nodes that do not exist: {_some(unknown)}")
         return [f"NodeShard {choice.name}: {each}" for each in wrong]
+
+
+def relevant_fields(shard: NodeShard) -> tuple[object, ...]:
+    return shard.spec, shard.status.nodes_in_use
 
 
 def _some(names: Iterable[str]) -> str:

@@ -1,8 +1,15 @@
-"""Nodes: facts and allocatable amounts of the node table."""
+"""Nodes: facts and allocatable amounts of the node table.
 
-from collections.abc import Mapping, Sequence
+Nodes are updated all the time without a relevant change (heartbeats), so they are decoded on arrival and compared with
+the previous version.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from stromboli import kube
+from stromboli.cluster.objects.layout_version import LayoutVersion
+from stromboli.cluster.objects.node_shards import NodeShards
 from stromboli.cluster.objects.pods.constraints import TAINT_EFFECTS, check_choice
 from stromboli.core.model.nodes.numa import Processors
 from stromboli.core.model.nodes.shards import ShardMembership
@@ -14,6 +21,120 @@ MANY_PODS = 1 << 31
 OVERSUBSCRIPTION = "volcano.sh/oversubscription"
 #: Prefixes of annotations that device plugins and schedulers use as heartbeats and locks.
 _PASSING = ("volcano.sh/node-vgpu-handshake", "volcano.sh/mutex.lock", "hami.io/node-handshake", "hami.io/mutex.lock")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEntry:
+    """A decoded node: its facts and its allocatable amounts by dimension."""
+
+    facts: Node
+    allocatable: Mapping[int, int]
+
+
+class Nodes:
+    def __init__(
+        self,
+        axis: ResourceAxis,
+        version: LayoutVersion,
+        node_selector: Mapping[str, Collection[str]],
+        shards: NodeShards,
+    ) -> None:
+        self._axis = axis
+        self._version = version
+        self._node_selector = node_selector
+        self._shards = shards
+        self._sharded_at = shards.revision
+        self.entries: dict[str, NodeEntry] = {}
+        self._objects: dict[str, kube.KubeNode] = {}
+        self._processors: dict[str, Processors] = {}
+        self._faults: dict[str, str] = {}
+
+    def objects(self) -> Iterable[kube.KubeNode]:
+        return self._objects.values()
+
+    def warnings(self) -> Iterable[str]:
+        return self._faults.values()
+
+    def find(self, name: str) -> kube.KubeNode | None:
+        """The object of a node."""
+        return self._objects.get(name)
+
+    def labels_of(self, name: str) -> Mapping[str, str] | None:
+        """Labels of a node; None if it does not exist."""
+        entry = self.entries.get(name)
+        return entry.facts.labels if entry is not None else None
+
+    def pool_labels(self, name: str) -> Mapping[str, str]:
+        """Values of the node selector's labels on a node; they are written on its pods at binding."""
+        entry = self.entries.get(name) if self._node_selector else None
+        return {key: entry.facts.labels[key] for key in self._node_selector} if entry is not None else {}
+
+    def apply(self, node: kube.KubeNode) -> None:
+        name = node.key
+        self._objects[name] = node
+        if not self._is_selected(node):
+            self._drop(name)
+            return
+        try:
+            belonging = self._shards.belonging(name, node.metadata.labels or {})
+            facts = node_facts(node, self._processors.get(name), belonging)
+            entry = NodeEntry(facts, allocatable_of(node, self._axis))
+        except ValueError as error:
+            self._faults[name] = f"Node {name}: {error}; the node is left out"
+            self._drop(name)
+            return
+        self._faults.pop(name, None)
+        known = self.entries.get(name)
+        if known is None:
+            self._version.generation += 1
+        elif known.allocatable != entry.allocatable or not same_facts(known.facts, entry.facts):
+            self._version.revision += 1
+        else:
+            return
+        self.entries[name] = entry
+
+    def remove(self, node: kube.KubeNode) -> None:
+        self._objects.pop(node.key, None)
+        self._drop(node.key)
+        self._faults.pop(node.key, None)
+
+    def set_processors(self, name: str, processors: Processors | None) -> None:
+        """Set the CPU facts of a node, which arrive in a separate object; None if missing or invalid."""
+        if processors is None:
+            self._processors.pop(name, None)
+        else:
+            self._processors[name] = processors
+        known = self.entries.get(name)
+        if known is not None and known.facts.processors != processors:
+            self.entries[name] = replace(known, facts=replace(known.facts, processors=processors))
+            self._version.revision += 1
+
+    def reshard(self) -> None:
+        """Update which nodes belong to the shard."""
+        if self._sharded_at == self._shards.revision:
+            return
+        self._sharded_at = self._shards.revision
+        for name, known in self.entries.items():
+            belonging = self._shards.belonging(name, known.facts.labels)
+            if belonging is not known.facts.belonging:
+                self.entries[name] = replace(known, facts=replace(known.facts, belonging=belonging))
+                self._version.revision += 1
+
+    def _is_selected(self, node: kube.KubeNode) -> bool:
+        labels = node.metadata.labels or {}
+        return all(labels.get(key) in values for key, values in self._node_selector.items())
+
+    def _drop(self, name: str) -> None:
+        if self.entries.pop(name, None) is not None:
+            self._version.generation += 1
+
+
+def relevant_fields(node: kube.KubeNode) -> tuple[object, ...]:
+    """Everything except the times of heartbeats."""
+    conditions = [(condition.type, condition.status) for condition in node.status.conditions or ()]
+    metadata, status = node.metadata, node.status
+    identity = metadata.labels, stable_annotations(node), metadata.deletion_timestamp
+    return identity, node.spec, status.allocatable, status.capacity, status.images, conditions
 
 
 def node_facts(

@@ -1,12 +1,72 @@
 """Queues: conversion to the model, and the tree that they form."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from stromboli import kube
+from stromboli.cluster.objects.layout_version import LayoutVersion
 from stromboli.cluster.objects.timestamps import seconds_of
 from stromboli.core.model.queues.queue import NO_NODE_GROUPS, ROOT, NodeGroups, Queue, QueueUsage
 from stromboli.core.model.resources.resources import CPU, MEMORY, Request, ResourceAxis, request_of
 from stromboli.kube.objects import volcano
+
+
+class Queues:
+    def __init__(self, axis: ResourceAxis, version: LayoutVersion) -> None:
+        self._axis = axis
+        self._version = version
+        #: Replaced and never edited.
+        self.entries: Mapping[str, Queue] = {}
+        #: By name, the errors of queues that therefore take no jobs.
+        self.faults: dict[str, str] = {}
+        self._objects: dict[str, kube.KubeQueue] = {}
+
+    def objects(self) -> Iterable[kube.KubeQueue]:
+        return self._objects.values()
+
+    def find(self, name: str) -> kube.KubeQueue | None:
+        """The object of a queue."""
+        return self._objects.get(name)
+
+    def apply(self, queue: kube.KubeQueue) -> None:
+        name = queue.key
+        self._objects[name] = queue
+        try:
+            entry = queue_of(queue, self._axis)
+        except ValueError as error:
+            self._version.generation += self.faults.get(name) != f"Queue {name}: {error}"
+            self.faults[name] = f"Queue {name}: {error}"
+            self._drop(name)
+            return
+        self.faults.pop(name, None)
+        known = self.entries.get(name)
+        if known is None or known.parent != entry.parent:
+            self._version.generation += 1
+        elif not same_queue_spec(known, entry):
+            self._version.revision += 1
+        else:
+            return
+        self.entries = {**self.entries, name: entry}
+
+    def remove(self, queue: kube.KubeQueue) -> None:
+        self._objects.pop(queue.key, None)
+        self._drop(queue.key)
+        self.faults.pop(queue.key, None)
+
+    def _drop(self, name: str) -> None:
+        if name in self.entries:
+            self.entries = {other: queue for other, queue in self.entries.items() if other != name}
+            self._version.generation += 1
+
+    def warnings(self) -> Iterable[str]:
+        for fault in self.faults.values():
+            yield f"{fault}; the queue takes no jobs"
+        for name, fault in misplaced(self.entries).items():
+            yield f"Queue {name}: {fault}; the queue hangs below the root"
+
+
+def relevant_fields(queue: kube.KubeQueue) -> tuple[object, ...]:
+    """Everything except the sums and counts in the status."""
+    return queue.spec, queue.status.state, queue.metadata.annotations
 
 
 def queue_of(queue: kube.KubeQueue, axis: ResourceAxis) -> Queue:

@@ -7,20 +7,25 @@ The model is calculated from the objects on demand, and only for objects that ha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from stromboli import kube
 from stromboli.cluster.objects.claims.resource_claims import ResourceClaims
+from stromboli.cluster.objects.layout_version import LayoutVersion
+from stromboli.cluster.objects.nodes import Nodes
 from stromboli.cluster.objects.pod_groups.pod_groups import job_spec, missing_group, queue_name_of
-from stromboli.cluster.objects.pods.decoder import Reading
+from stromboli.cluster.objects.pods.decoder import PodDecoder
 from stromboli.cluster.objects.pods.fractional_gpus import gpu_request_in
 from stromboli.cluster.objects.pods.pods import Counted, PodRecord, task_of
 from stromboli.cluster.objects.pods.run_times import run_time_warning
+from stromboli.cluster.objects.priority_classes import PriorityClasses
+from stromboli.cluster.objects.queues import Queues
 from stromboli.cluster.objects.storage.volumes import PersistentVolumes
-from stromboli.cluster.state.assumptions import Decisions
+from stromboli.cluster.state.assumptions import Assumptions
+from stromboli.cluster.state.changes import ChangedObjects
 from stromboli.cluster.state.cluster_state import ClusterState
 from stromboli.cluster.state.device_assignments import DeviceAssignments
-from stromboli.cluster.state.nodes_and_queues import NodesAndQueues
+from stromboli.cluster.state.groups import Groups
+from stromboli.cluster.state.pods import Pods
 from stromboli.core.model.nodes.amounts import AmountLayout
 from stromboli.core.model.nodes.table import NodeTable
 from stromboli.core.model.queues.queue import Queue
@@ -28,55 +33,39 @@ from stromboli.core.model.tasks.pod_terms import PodTerm
 from stromboli.core.model.tasks.task import OCCUPYING_STATUSES, TaskStatus
 
 
-@dataclass(slots=True)
-class Membership:
-    """Groups, pods, and which pods belong to which job."""
+@dataclass(frozen=True, slots=True)
+class AccountingSources:
+    """The objects and decisions that the accounting is calculated from."""
 
-    groups: dict[str, kube.PodGroup] = field(default_factory=dict)
-    records: dict[str, PodRecord] = field(default_factory=dict)
-    #: Pod uids by job.
-    members: dict[str, set[str]] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class Changes:
-    """Objects that have changed since the last update."""
-
-    pods: set[str] = field(default_factory=set)
-    groups: set[str] = field(default_factory=set)
-    #: Groups of which at most the phase has changed.
-    phases: set[str] = field(default_factory=set)
-    jobs: set[str] = field(default_factory=set)
+    layout: LayoutVersion
+    nodes: Nodes
+    queues: Queues
+    priority_classes: PriorityClasses
+    pods: Pods
+    groups: Groups
+    decoder: PodDecoder
+    volumes: PersistentVolumes
+    claims: ResourceClaims
+    assumptions: Assumptions
+    changes: ChangedObjects
 
 
 class Accounting:
-    def __init__(
-        self,
-        membership: Membership,
-        structure: NodesAndQueues,
-        reading: Reading,
-        decisions: Decisions,
-        volumes: PersistentVolumes,
-        claims: ResourceClaims,
-        *,
-        seed: int,
-        default_queue: str,
-    ) -> None:
-        self._membership = membership
-        self._structure = structure
-        self._reading = reading
-        self._decisions = decisions
-        self._volumes = volumes
-        self._claims = claims
+    def __init__(self, sources: AccountingSources, *, seed: int, default_queue: str) -> None:
+        self._sources = sources
+        self._pods = sources.pods
+        self._groups = sources.groups
+        self._decoder = sources.decoder
+        self._assumptions = sources.assumptions
+        self._changes = sources.changes
         self._seed = seed
         self._default_queue = default_queue
-        self.changes = Changes()
         #: Jobs that have changed since the last snapshot.
         self.touched: set[str] = set()
         self.devices = DeviceAssignments()
         #: How each pod was added.
         self.counted: dict[str, Counted] = {}
-        self._cluster_state = ClusterState(NodeTable(()), {}, AmountLayout(len(reading.axis)), {})
+        self._cluster_state = ClusterState(NodeTable(()), {}, AmountLayout(len(self._decoder.axis)), {})
         self._built_for: tuple[int, ...] = ()
         self._revised_for = 0
         self._terms_counted = 0
@@ -87,22 +76,22 @@ class Accounting:
 
     def warnings(self) -> tuple[str, ...]:
         """What is wrong with objects."""
-        return tuple(sorted((*self._warnings.values(), *self._structure.warnings())))
+        return tuple(sorted(self._warnings.values()))
 
-    def distrust(self) -> None:
+    def invalidate(self) -> None:
         """Rebuild everything from the objects at the next update."""
         self._built_for = ()
 
     def cluster_state(self) -> ClusterState:
         """The cluster state, brought up to date."""
-        if self._current_structure() != self._built_for:
+        if self._current_layout() != self._built_for:
             self._rebuild()
-        elif self._revised_for != self._structure.revision:
+        elif self._revised_for != self._sources.layout.revision:
             self._revise()
-        if len(self._reading.terms.counted) != self._terms_counted:
+        if len(self._decoder.terms.counted) != self._terms_counted:
             self._count_new_terms()
-        changes = self.changes
-        if self._reading.classifier.distinguishes_queues:
+        changes = self._changes
+        if self._decoder.classifier.distinguishes_queues:
             changes.pods |= self._moved_between_queues()
         fresh = {key for key in changes.groups if key not in self._cluster_state.jobs}
         for key in sorted(fresh):  # before their pods, so that these join only once
@@ -116,65 +105,65 @@ class Accounting:
         self.touched |= changes.jobs
         for key in sorted(changes.jobs):
             self._settle(key)
-        self.changes = Changes()
+        self._changes.clear()
         return self._cluster_state
 
-    # -- structure ----------------------------------------------------------------------------------------------
+    # -- layout -------------------------------------------------------------------------------------------------
 
-    def _current_structure(self) -> tuple[int, ...]:
-        return self._structure.generation, *self._reading.generation
+    def _current_layout(self) -> tuple[int, ...]:
+        return self._sources.layout.generation, *self._decoder.generation
 
     def _rebuild(self) -> None:
         """Rebuild everything from the objects."""
         self._warnings = {}
-        layout = AmountLayout(len(self._reading.axis), self._reading.ports)
-        self._cluster_state = ClusterState(self._new_table(), self._offers(), layout, self._queues())
+        layout = AmountLayout(len(self._decoder.axis), self._decoder.ports)
+        self._cluster_state = ClusterState(self._new_table(), self._allocatable(), layout, self._queues())
         self.counted, self.devices = {}, DeviceAssignments()
-        self.changes.pods = set(self._membership.records)
-        self.changes.groups = {*self._membership.groups, *self._membership.members}
-        self._built_for = self._current_structure()
-        self._revised_for = self._structure.revision
-        self._terms_counted = len(self._reading.terms.counted)
+        self._changes.pods = set(self._pods.records)
+        self._changes.groups = {*self._groups, *self._pods.members}
+        self._built_for = self._current_layout()
+        self._revised_for = self._sources.layout.revision
+        self._terms_counted = len(self._decoder.terms.counted)
 
     def _revise(self) -> None:
         """Replace the facts of nodes and queues that kept their positions."""
-        before, memory = self._images, self._reading.gpus.largest
-        self._cluster_state.revise(self._new_table(), self._offers(), self._queues())
-        self._revised_for = self._structure.revision
+        before, memory = self._images, self._decoder.gpus.largest
+        self._cluster_state.revise(self._new_table(), self._allocatable(), self._queues())
+        self._revised_for = self._sources.layout.revision
         if changed := before ^ self._images:
-            for uid, record in self._membership.records.items():
+            for uid, record in self._pods.records.items():
                 if not record.pod.spec.node_name and record.facts and not changed.isdisjoint(record.facts.images):
-                    self.changes.pods.add(uid)
-        if memory != self._reading.gpus.largest:
-            self.changes.pods.update(self._sharing_by_memory())
+                    self._changes.pods.add(uid)
+        if memory != self._decoder.gpus.largest:
+            self._changes.pods.update(self._sharing_by_memory())
 
     def _sharing_by_memory(self) -> list[str]:
         """Pods that count as a fraction of the largest GPU."""
-        reading = ((uid, record.facts) for uid, record in self._membership.records.items())
-        wishes = ((uid, gpu_request_in(facts.devices)) for uid, facts in reading if facts is not None)
+        facts_by_uid = ((uid, record.facts) for uid, record in self._pods.records.items())
+        wishes = ((uid, gpu_request_in(facts.devices)) for uid, facts in facts_by_uid if facts is not None)
         return [uid for uid, wish in wishes if wish is not None and wish.memory]
 
     def _count_new_terms(self) -> None:
         """Count pods again that match a term which was registered since the last update."""
-        counted = self._reading.terms.counted
+        counted = self._decoder.terms.counted
         fresh = [term for term in counted[self._terms_counted :] if isinstance(term, PodTerm)]
         self._terms_counted = len(counted)
-        for uid, record in self._membership.records.items():
+        for uid, record in self._pods.records.items():
             metadata = record.pod.metadata
             if any(term.matches(metadata.namespace, metadata.labels or {}) for term in fresh):
-                self.changes.pods.add(uid)
+                self._changes.pods.add(uid)
 
     def _new_table(self) -> NodeTable:
-        facts = [entry.facts for entry in self._structure.nodes.values()]
+        facts = [entry.facts for entry in self._sources.nodes.entries.values()]
         self._images = frozenset(image for node in facts for image in node.images)
-        self._reading.gpus.look_at(facts)
+        self._decoder.gpus.look_at(facts)
         return NodeTable(facts, self._seed)
 
-    def _offers(self) -> dict[str, Mapping[int, int]]:
-        return {name: entry.offer for name, entry in self._structure.nodes.items()}
+    def _allocatable(self) -> dict[str, Mapping[int, int]]:
+        return {name: entry.allocatable for name, entry in self._sources.nodes.entries.items()}
 
     def _queues(self) -> dict[str, Queue]:
-        return dict(sorted(self._structure.queues.items()))
+        return dict(sorted(self._sources.queues.entries.items()))
 
     # -- pods ---------------------------------------------------------------------------------------------------
 
@@ -185,12 +174,12 @@ class Accounting:
         old = self.counted.pop(uid, None)
         if old is not None:
             self._cluster_state.remove(old)
-            self.changes.jobs.add(old.task.job)
-        record = self._membership.records.get(uid)
+            self._changes.jobs.add(old.task.job)
+        record = self._pods.records.get(uid)
         if record is None:
             return
         if record.job:
-            self.changes.jobs.add(record.job)
+            self._changes.jobs.add(record.job)
         try:
             counted = self._entry_of(record)
         except ValueError as error:  # an invalid pod must not keep the others from being counted
@@ -203,18 +192,18 @@ class Accounting:
     def _note_devices(self, record: PodRecord, counted: Counted) -> None:
         """Record the devices that are assigned to a pod on a node."""
         if counted.row >= 0 and counted.status in OCCUPYING_STATUSES:
-            given = self._decisions.given.get(record.pod.metadata.uid, {})
+            given = self._assumptions.devices_of(record.pod.metadata.uid)
             leaves = counted.status is TaskStatus.RELEASING
             self.devices.enter(record, self._cluster_state.table.names[counted.row], given, leaving=leaves)
 
     def _moved_between_queues(self) -> set[str]:
         """Pods whose job is in another queue than when they were counted."""
-        jobs, members = self._cluster_state.jobs, self._membership.members
-        moved = (key for key in self.changes.groups if key not in jobs or jobs[key].queue != self._queue_of(key))
+        jobs, members = self._cluster_state.jobs, self._pods.members
+        moved = (key for key in self._changes.groups if key not in jobs or jobs[key].queue != self._queue_of(key))
         return {uid for key in moved for uid in members.get(key, ())}
 
     def _queue_of(self, job: str) -> str:
-        group = self._membership.groups.get(job)
+        group = self._groups.get(job)
         return queue_name_of(group, self._default_queue) if group is not None else ""
 
     def _entry_of(self, record: PodRecord) -> Counted | None:
@@ -225,16 +214,16 @@ class Accounting:
                 return None
         elif complaint := run_time_warning(pod):
             self._warnings["pod", uid] = f"Pod {pod.key}: {complaint}"
-        status = self._decisions.status_of(pod)
-        node = self._cluster_state.table.index.get(self._decisions.node_of(pod), -1)
-        volumes, devices = self._volumes.needs(pod), self._claims.needs(pod)
+        status = self._assumptions.status_of(pod)
+        node = self._cluster_state.table.index.get(self._assumptions.node_of(pod), -1)
+        volumes, devices = self._sources.volumes.needs(pod), self._sources.claims.needs(pod)
         queue = self._queue_of(record.job)
-        task_class = self._reading.class_of(record, self._images, queue, volumes.needs, devices.needs)
-        if avoided := self._decisions.avoided.get(uid):
-            task_class = self._reading.classifier.avoiding(task_class, avoided)
+        task_class = self._decoder.class_of(record, self._images, queue, volumes.needs, devices.needs)
+        if avoided := self._assumptions.avoided.get(uid):
+            task_class = self._decoder.classifier.avoiding(task_class, avoided)
         row = self._cluster_state.columns.take(status, node)
-        in_backoff, promised = uid in self._decisions.resting, self._decisions.nominated_node_of(pod)
-        priorities = self._structure.priorities
+        in_backoff, promised = uid in self._assumptions.backing_off, self._assumptions.nominated_node_of(pod)
+        priorities = self._sources.priority_classes.priorities
         task = task_of(
             pod,
             record.job,
@@ -253,39 +242,39 @@ class Accounting:
 
     def _refresh_group(self, key: str) -> None:
         """Rebuild the job of a PodGroup that was added, changed or removed."""
-        self.changes.jobs.add(key)
+        self._changes.jobs.add(key)
         self._warnings.pop(("group", key), None)
-        uids = sorted(self._membership.members.get(key, ()))
-        group = self._membership.groups.get(key)
+        uids = sorted(self._pods.members.get(key, ()))
+        group = self._groups.get(key)
         if group is None:
             self._group_faults.pop(key, None)
             if not uids:
                 return
         spec = missing_group(key)
         if group is not None:
-            spec = job_spec(group, self._reading.axis, self._structure.priorities, self._default_queue)
+            spec = job_spec(group, self._decoder.axis, self._sources.priority_classes.priorities, self._default_queue)
             self._group_faults[key] = spec.fault
             if spec.fault:
                 self._warnings["group", key] = spec.fault
-        records, counted = self._membership.records, self.counted
+        records, counted = self._pods.records, self.counted
         members = {  # pods still counted elsewhere are added when they are counted again
             uid: (counted[uid], records[uid].pod.metadata.labels or {})
             for uid in uids
             if uid in counted and counted[uid].task.job == key
         }
-        self.counted |= self._cluster_state.set_spec(spec, self._decisions.phases.get(key, ""), members)
+        self.counted |= self._cluster_state.set_spec(spec, self._groups.phase(key), members)
 
     def _enter_phase(self, key: str) -> None:
         """Update the phase of an otherwise unchanged PodGroup."""
-        self.changes.jobs.add(key)
+        self._changes.jobs.add(key)
         if key in self._cluster_state.jobs:
-            self._cluster_state.set_phase(key, self._decisions.phases.get(key, ""))
+            self._cluster_state.set_phase(key, self._groups.phase(key))
         else:
             self._refresh_group(key)
 
     def _settle(self, key: str) -> None:
         """Update everything that depends on the members and the spec of a job."""
-        if key not in self._membership.groups and key not in self._membership.members:
+        if key not in self._groups and key not in self._pods.members:
             self._cluster_state.drop_job(key)
             self.touched.discard(key)
             return
@@ -294,11 +283,11 @@ class Accounting:
 
     def _fault_of(self, key: str) -> str:
         """The fault of a job's objects: of its PodGroup, its first invalid pod that is not running, or its queue."""
-        records, members = self._membership.records, self._membership.members.get(key, ())
-        own = self._group_faults[key] if key in self._membership.groups else missing_group(key).fault
+        records, members = self._pods.records, self._pods.members.get(key, ())
+        own = self._group_faults[key] if key in self._groups else missing_group(key).fault
         first = min((uid for uid in members if _keeps_waiting(records[uid])), default=None)
         job = self._cluster_state.jobs.get(key)
-        of_queue = self._structure.queue_faults.get(job.queue, "") if job else ""
+        of_queue = self._sources.queues.faults.get(job.queue, "") if job else ""
         return own or (of_queue if first is None else records[first].fault)
 
 

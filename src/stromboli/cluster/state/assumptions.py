@@ -1,92 +1,222 @@
-"""What was decided and is not true yet, or is not known to be.
+"""Decisions that the objects do not show yet.
 
-A pod that is being bound counts on its node, and one that is being evicted counts as leaving, until the cluster says
-what became of it or the attempt is given up. A phase that is being written counts until it is written: what arrives
-meanwhile was written before.
+A pod that is being bound counts on its node, and a pod that is being evicted counts as releasing, until the cluster
+shows the result or the attempt is abandoned. A placement comes from a bind request or, without one, from this
+scheduler's own decision.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 
 from stromboli import kube
-from stromboli.cluster.objects.bind_requests import Room
+from stromboli.cluster.objects.bind_requests import BindRequests
+from stromboli.cluster.objects.claims.resource_claims import ResourceClaims
+from stromboli.cluster.objects.pods.device_requests import assignments_in
 from stromboli.cluster.objects.pods.pods import status_of
-from stromboli.core.model.jobs.carryover import Reservation
+from stromboli.cluster.objects.storage.volumes import PersistentVolumes
+from stromboli.cluster.state.changes import ChangedObjects
+from stromboli.cluster.state.pods import Pods
+from stromboli.core.model.jobs.carryover import MAX_HISTORY_AGE, CycleCarryover, PastEviction, Reservation
+from stromboli.core.model.nodes.numa import PROCESSORS
+from stromboli.core.model.tasks.placement import Placement
 from stromboli.core.model.tasks.task import TaskStatus
 
 
-@dataclass(slots=True)
-class Decisions:
-    #: What we decided ourselves about pods, by uid, until they have their nodes, the attempt is given up, or a bind
-    #: request says it.
-    intended: dict[str, Room] = field(default_factory=dict)
-    #: Pods that are being bound, by uid, with their nodes: by us, or by whoever carries out bind requests.
-    assumed: dict[str, str] = field(default_factory=dict)
-    #: The same with all that they are given.
-    rooms: dict[str, Room] = field(default_factory=dict)
-    #: The processors that pods which are being bound were given, by uid, as it will be written on them.
-    processors: dict[str, str] = field(default_factory=dict)
-    #: What travels with the bindings of some of them, by uid.
-    given: dict[str, Mapping[str, str]] = field(default_factory=dict)
-    #: Pods that are being evicted.
-    leaving: set[str] = field(default_factory=set)
-    #: Pods that are left alone for a while, because binding them failed.
-    resting: set[str] = field(default_factory=set)
-    #: Nodes that refused a pod lately, by uid of the pod.
-    avoided: dict[str, frozenset[str]] = field(default_factory=dict)
-    #: Pods that were promised a room, by uid, with their nodes: what their objects say is older.
-    promised: dict[str, str] = field(default_factory=dict)
-    #: Phases of groups, as their objects say or cycles decided.
-    phases: dict[str, str] = field(default_factory=dict)
-    #: The groups whose phase is being written.
-    pending_phases: set[str] = field(default_factory=set)
-    #: By job, the room that the last cycle reserved.
-    reservations: dict[str, Reservation] = field(default_factory=dict)
+class Assumptions:
+    def __init__(
+        self,
+        placements: dict[str, Placement],
+        pods: Pods,
+        requests: BindRequests,
+        volumes: PersistentVolumes,
+        claims: ResourceClaims,
+        changes: ChangedObjects,
+    ) -> None:
+        #: Assumed placements of pods that are being bound, by uid. Volumes and claims read them here as well.
+        self.placements = placements
+        #: Pods that are being evicted.
+        self.leaving: set[str] = set()
+        #: Pods that are not scheduled for a while, because binding them failed.
+        self.backing_off: set[str] = set()
+        #: Nodes that recently refused a pod, by pod uid.
+        self.avoided: dict[str, frozenset[str]] = {}
+        #: Nominated nodes by pod uid, where the pod's status is older.
+        self.nominated: dict[str, str] = {}
+        #: Capacity that the last cycle reserved, by job.
+        self.reservations: Mapping[str, Reservation] = {}
+        #: The last eviction of each victim job for each preemptor, by preemptor, victim and queue.
+        self._evictions: dict[tuple[str, str, str], PastEviction] = {}
+        #: Number of placements that this scheduler did not decide.
+        self.external_placements = 0
+        self._own: dict[str, Placement] = {}
+        self._pods = pods
+        self._requests = requests
+        self._volumes = volumes
+        self._claims = claims
+        self._changes = changes
+
+    # -- queries ------------------------------------------------------------------------------------------------
 
     def node_of(self, pod: kube.Pod) -> str:
-        """Where a pod is, or will be."""
-        return pod.spec.node_name or self.assumed.get(pod.metadata.uid, "")
+        """The node that a pod is on, or is being bound to."""
+        placement = self.placements.get(pod.metadata.uid)
+        return pod.spec.node_name or (placement.node if placement is not None else "")
 
     def status_of(self, pod: kube.Pod) -> TaskStatus:
-        """Where a pod is in its life, or will be once what was decided is done."""
+        """The status of a pod, decisions in progress included."""
         status, uid = status_of(pod), pod.metadata.uid
-        if status is TaskStatus.PENDING and uid in self.assumed:
+        if status is TaskStatus.PENDING and uid in self.placements:
             return TaskStatus.BINDING
         if status in (TaskStatus.BOUND, TaskStatus.RUNNING) and uid in self.leaving:
             return TaskStatus.RELEASING
         return status
 
     def nominated_node_of(self, pod: kube.Pod) -> str:
-        """The node on which a pod was promised a room."""
-        return self.promised.get(pod.metadata.uid) or pod.status.nominated_node_name or ""
+        return self.nominated.get(pod.metadata.uid) or pod.status.nominated_node_name or ""
 
-    def assume(self, uid: str, room: Room) -> None:
-        """A pod is being bound, and will say what it was given."""
-        self.forget_assumed(uid)
-        self.assumed[uid] = room.node
-        self.rooms[uid] = room
-        if room.processors:
-            self.processors[uid] = room.processors
-        if room.given:
-            self.given[uid] = room.given
+    def processors_of(self, uid: str) -> str:
+        """CPUs assigned by an assumed placement, as the annotation that the pod will get."""
+        placement = self.placements.get(uid)
+        return placement.annotations.get(PROCESSORS, "") if placement is not None else ""
 
-    def forget_assumed(self, uid: str) -> str | None:
-        """A pod is not being bound any more; answers the node that it was meant for, if any."""
-        self.given.pop(uid, None)
-        self.rooms.pop(uid, None)
-        self.processors.pop(uid, None)
-        return self.assumed.pop(uid, None)
+    def devices_of(self, uid: str) -> Mapping[str, str]:
+        """Annotations of an assumed placement that assign shared devices."""
+        placement = self.placements.get(uid)
+        return assignments_in(placement.annotations) if placement is not None else {}
 
-    def forget_pod(self, uid: str) -> None:
-        self.promised.pop(uid, None)
-        self.intended.pop(uid, None)
-        self.forget_assumed(uid)
+    # -- placements ---------------------------------------------------------------------------------------------
+
+    def assume(self, placement: Placement) -> None:
+        """Count a pod that is being bound on its node, until the cluster shows the result or it is forgotten."""
+        pod = self._pods.find(placement.uid)
+        if pod is not None and not pod.spec.node_name:
+            self._own[placement.uid] = placement
+            self.update(placement.uid)
+
+    def forget(self, uid: str) -> None:
+        """Drop this scheduler's own placement: the bind failed, or a bind request holds it now."""
+        if self._own.pop(uid, None) is not None and not self.is_current(uid):
+            self.update(uid)
+
+    def is_current(self, uid: str) -> bool:
+        """Report whether a pod counts where it should, as when a request repeats this scheduler's own decision."""
+        current, wanted = self.placements.get(uid), self._wanted(uid)
+        return current is not None and wanted is not None and _effect(current) == _effect(wanted)
+
+    def _wanted(self, uid: str) -> Placement | None:
+        return self._requests.placement(uid) or self._own.get(uid)
+
+    def update(self, uid: str) -> None:
+        """Count a waiting pod where its bind request or the own decision places it, if any."""
+        wanted, before, own = self._wanted(uid), self.placements.get(uid), self._own.get(uid)
+        if wanted is None and before is None:
+            return
+        if before is not None and (wanted is None or wanted.node != before.node):
+            self._release(uid)
+        if wanted is not None:
+            known = (before.node if before is not None else None, own.node if own is not None else None)
+            self.external_placements += wanted.node not in known
+            self.placements[uid] = wanted
+            self._volumes.reserve(uid)
+            self._claims.reserve(uid)
+        self._changes.mark_pod(uid)
+
+    def confirm(self, uid: str) -> str | None:
+        """Drop the placement of a bound pod; returns its node. Choices stay until volumes and claims confirm them."""
+        self._own.pop(uid, None)
+        placement = self.placements.pop(uid, None)
+        return placement.node if placement is not None else None
+
+    def _release(self, uid: str) -> None:
+        placement = self.placements.pop(uid, None)
+        if placement is not None:
+            self._volumes.release(uid, placement)
+            self._claims.release(uid, placement)
+
+    def drop_pod(self, uid: str) -> None:
+        """Drop everything about a removed pod."""
+        self._own.pop(uid, None)
+        self._release(uid)
+        self.nominated.pop(uid, None)
         self.leaving.discard(uid)
-        self.resting.discard(uid)
+        self.backing_off.discard(uid)
         self.avoided.pop(uid, None)
 
-    def forget_group(self, key: str) -> None:
-        self.phases.pop(key, None)
-        self.pending_phases.discard(key)
+    # -- other decisions ----------------------------------------------------------------------------------------
+
+    def assume_evicted(self, uid: str) -> None:
+        """Count a pod that is being evicted as releasing."""
+        self._mark(uid, self.leaving)
+
+    def forget_eviction(self, uid: str) -> None:
+        """Count a pod as running again: the eviction failed."""
+        self._unmark(uid, self.leaving)
+
+    def start_backoff(self, uid: str) -> None:
+        """Do not schedule a pod until `end_backoff`: the last bind failed."""
+        self._mark(uid, self.backing_off)
+
+    def end_backoff(self, uid: str) -> None:
+        self._unmark(uid, self.backing_off)
+
+    def avoid(self, uid: str, *nodes: str) -> None:
+        """Exclude nodes for a pod until `stop_avoiding`: they refused it."""
+        if uid in self._pods.records:
+            self.avoided[uid] = self.avoided.get(uid, frozenset()).union(nodes)
+            self._changes.mark_pod(uid)
+
+    def stop_avoiding(self, uid: str, node: str) -> None:
+        avoided = self.avoided.pop(uid, frozenset()) - {node}
+        if avoided:
+            self.avoided[uid] = avoided
+        self._changes.mark_pod(uid)
+
+    def nominate(self, nodes: Mapping[str, str]) -> None:
+        """Replace the nominations of the last cycle: known here before they are written to the pods."""
+        nominated = self.nominated
+        for uid in {*nominated, *nodes}:
+            pod, before, node = self._pods.find(uid), nominated.pop(uid, ""), nodes.get(uid, "")
+            if pod is not None and node and node != pod.status.nominated_node_name:
+                nominated[uid] = node
+            if nominated.get(uid, "") != before:
+                self._changes.pods.add(uid)
+
+    def remember(self, carryover: CycleCarryover) -> None:
+        """Keep what a cycle leaves to the next ones."""
+        self.reservations = dict(carryover.reservations)
+        self.nominate(carryover.nominations)
+        self.note_evictions(carryover.eviction_history)
+
+    def note_evictions(self, evictions: Iterable[PastEviction]) -> None:
+        for eviction in evictions:
+            self._evictions[eviction.preemptor, eviction.victim, eviction.queue] = eviction
+
+    def recent_evictions(self, now: float) -> tuple[PastEviction, ...]:
+        """Evictions within the maximum age; older ones are dropped."""
+        if self._evictions:
+            recent = {key: each for key, each in self._evictions.items() if each.at > now - MAX_HISTORY_AGE}
+            self._evictions = recent
+        return tuple(self._evictions.values())
+
+    @property
+    def evictions(self) -> list[PastEviction]:
+        return list(self._evictions.values())
+
+    def _mark(self, uid: str, marked: set[str]) -> None:
+        if uid in self._pods.records and uid not in marked:
+            marked.add(uid)
+            self._changes.mark_pod(uid)
+
+    def _unmark(self, uid: str, marked: set[str]) -> None:
+        if uid in marked:
+            marked.discard(uid)
+            self._changes.mark_pod(uid)
+
+
+def _effect(placement: Placement) -> tuple[object, ...]:
+    """What a placement adds to the accounting."""
+    volumes = placement.volumes.choices if placement.volumes is not None else ()
+    devices = placement.devices.choices if placement.devices is not None else ()
+    annotations = placement.annotations
+    return placement.node, annotations.get(PROCESSORS, ""), assignments_in(annotations), volumes, devices

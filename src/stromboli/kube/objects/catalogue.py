@@ -25,7 +25,6 @@ from stromboli.kube.objects.storage import (
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
-    VolumeAttachment,
 )
 from stromboli.kube.objects.topology import KubeHyperNode, KubeTopology, Numatopology
 from stromboli.kube.objects.volcano import KubeQueue, PodGroup
@@ -52,7 +51,6 @@ STORAGE_CLASSES = Resource(StorageClass, "v1", "storageclasses")
 CSI_NODES = Resource(CSINode, "v1", "csinodes")
 CSI_DRIVERS = Resource(CSIDriver, "v1", "csidrivers")
 CSI_CAPACITIES = Resource(CSIStorageCapacity, "v1", "csistoragecapacities")
-VOLUME_ATTACHMENTS = Resource(VolumeAttachment, "v1", "volumeattachments")
 
 RESOURCE_CLAIMS = Resource(ResourceClaim, "v1", "resourceclaims")
 RESOURCE_CLAIM_TEMPLATES = Resource(ResourceClaimTemplate, "v1", "resourceclaimtemplates")
@@ -74,29 +72,3 @@ EARLY_NATIVE_POD_GROUPS = Resource(native.NativePodGroup, "v1alpha2", "podgroups
 LEASES = Resource(Lease, "v1", "leases")
 EVENTS = Resource(KubeEvent, "v1", "events")
 CRDS = Resource(CustomResourceDefinition, "v1", "customresourcedefinitions")
-
-WATCHED_REQUIRED = (PODS, NODES, NAMESPACES, PRIORITY_CLASSES, POD_GROUPS, QUEUES, DISRUPTION_BUDGETS)
-"""Without these no decision can be right: the scheduler waits until it has seen them all."""
-
-WATCHED_OPTIONAL = (
-    RESOURCE_QUOTAS,
-    BIND_REQUESTS,
-    HYPER_NODES,
-    TOPOLOGIES,
-    NUMA_TOPOLOGIES,
-    CLAIMS,
-    VOLUMES,
-    STORAGE_CLASSES,
-    CSI_NODES,
-    CSI_DRIVERS,
-    CSI_CAPACITIES,
-    VOLUME_ATTACHMENTS,
-    RESOURCE_CLAIMS,
-    RESOURCE_SLICES,
-    DEVICE_CLASSES,
-    NATIVE_POD_GROUPS,
-    EARLY_NATIVE_POD_GROUPS,
-)
-"""A server may not serve these, or not to us; then what depends on them is as if there were none."""
-
-WATCHED = WATCHED_REQUIRED + WATCHED_OPTIONAL

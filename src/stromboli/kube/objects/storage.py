@@ -204,26 +204,3 @@ class CSIStorageCapacity(TopLevel):
     node_topology: KubeLabelSelector | None = None
     capacity: str | int | float | None = None
     maximum_volume_size: str | int | float | None = None
-
-
-class AttachedVolume(Wire):
-    """The attached volume."""
-
-    persistent_volume_name: str | None = None
-
-
-class VolumeAttachmentSpec(Wire):
-    """Which volume is to be attached to which node."""
-
-    attacher: str | None = None
-    node_name: str | None = None
-    source: AttachedVolume | None = None
-
-
-class VolumeAttachment(TopLevel):
-    """A volume attached to a node, or on its way; it counts against the driver's limit."""
-
-    kind_name: ClassVar[str] = "VolumeAttachment"
-    group: ClassVar[str] = STORAGE_GROUP
-
-    spec: VolumeAttachmentSpec = msgspec.field(default_factory=VolumeAttachmentSpec)

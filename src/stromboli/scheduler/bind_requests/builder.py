@@ -152,7 +152,7 @@ class BindRequestBuilder:
             member.received_gpu = ReceivedGPU(self._whole_gpus(order.uid))
 
     def _whole_gpus(self, uid: str) -> int:
-        counted, dimension = self._cluster.books.counted.get(uid), self._cluster.axis.find(GPU)
+        counted, dimension = self._cluster.accounting.counted.get(uid), self._cluster.axis.find(GPU)
         request = dict(counted.task.task_class.request) if counted is not None else {}
         return request.get(dimension, 0) // WHOLE if dimension is not None else 0
 

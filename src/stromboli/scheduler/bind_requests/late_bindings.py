@@ -47,7 +47,7 @@ class LateBindings:
 
     def _is_bound(self, order: BindOrder) -> bool:
         """Whether this very decision bound the pod."""
-        pod = self._cluster.find_pod(order.uid)
+        pod = self._cluster.pods.find(order.uid)
         if pod is None or not pod.spec.node_name:
             return False
         return (pod.metadata.annotations or {}).get(COMMIT) == order.annotations[COMMIT]

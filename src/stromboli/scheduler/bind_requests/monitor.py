@@ -147,13 +147,13 @@ class RequestMonitor:
             self._settle(watched, watched.reason or DELETED)
 
     def _is_due(self) -> bool:
-        return self._clock() - self._last_look >= LOOK_EVERY or self._cluster.structure.generation != self._nodes_seen
+        return self._clock() - self._last_look >= LOOK_EVERY or self._cluster.layout.generation != self._nodes_seen
 
     def _due(self) -> list[str]:
         """All that nobody has begun, when nodes have come or gone; else those whose time is up."""
         if not self._is_due():
             return []
-        nodes, self._last_look = self._cluster.structure.generation, self._clock()
+        nodes, self._last_look = self._cluster.layout.generation, self._clock()
         is_changed, self._nodes_seen = nodes != self._nodes_seen, nodes
         open_ones = (watched for watched in self._watched.values() if not is_over(watched.request))
         return [each.request.metadata.uid for each in open_ones if is_changed or self._is_late(each)]
@@ -198,7 +198,7 @@ class RequestMonitor:
 
     def _obstacle(self, request: BindRequest) -> str:
         """Why nobody should begin with it any more; empty if somebody should."""
-        nodes = self._cluster.structure.nodes
+        nodes = self._cluster.nodes.entries
         for member in request.spec.pods:
             if member.selected_node not in nodes:
                 return f"node {member.selected_node} is gone"
@@ -213,7 +213,7 @@ class RequestMonitor:
         return all(pod is None or pod.spec.node_name for pod in pods)
 
     def _pod(self, member: BoundPod) -> kube.Pod | None:
-        return self._cluster.find_pod(member.pod_uid)
+        return self._cluster.pods.find(member.pod_uid)
 
     # -- ends ---------------------------------------------------------------------------------------------------
 
@@ -234,7 +234,7 @@ class RequestMonitor:
 
     def _result_of(self, request: BindRequest, order: BindOrder, reason: str) -> Result:
         """A pod that has its node is bound, whatever else is said; one of a request that was deleted is simply free."""
-        pod = self._cluster.find_pod(order.uid)
+        pod = self._cluster.pods.find(order.uid)
         if pod is not None and pod.spec.node_name == order.node:
             return DONE
         if reason == DELETED:
@@ -246,7 +246,7 @@ class RequestMonitor:
         return Result(Outcome.IMPOSSIBLE, (told.reason if told is not None else "") or reason)
 
     def _job_of(self, request: BindRequest) -> str:
-        records = self._cluster.membership.records
+        records = self._cluster.pods.records
         jobs = (records[each.pod_uid].job for each in request.spec.pods if each.pod_uid in records)
         return next(jobs, f"{request.metadata.namespace}/{request.spec.pod_group}")
 

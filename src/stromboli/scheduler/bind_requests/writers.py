@@ -145,7 +145,7 @@ class BindRequestWriters:
 
     def _transfer(self, members: Sequence[BindOrder], requests: Sequence[BindRequest]) -> None:
         for order in members:
-            self._mirror.cluster.forget(order.uid)
+            self._mirror.cluster.assumptions.forget(order.uid)
         self._written(len(requests))
 
     async def _write(self, request: BindRequest) -> BindRequest | None:

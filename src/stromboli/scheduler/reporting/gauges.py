@@ -29,10 +29,10 @@ class GaugeUpdater:
         cluster = scheduler.cluster
         self._metrics.set_cache_objects(
             {
-                kube.Pod.kind_name: cluster.count_pods(),
+                kube.Pod.kind_name: len(cluster.pods),
                 kube.PodGroup.kind_name: len(cluster.groups),
-                kube.KubeNode.kind_name: len(cluster.structure.nodes),
-                kube.KubeQueue.kind_name: len(cluster.structure.queues),
+                kube.KubeNode.kind_name: len(cluster.nodes.entries),
+                kube.KubeQueue.kind_name: len(cluster.queues.entries),
                 "Quarantined": len(scheduler.mirror.quarantine),
             }
         )

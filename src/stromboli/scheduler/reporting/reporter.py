@@ -125,7 +125,7 @@ class StatusReporter:
         gone = [key for key in self._told if key not in self._cluster.groups]
         for key in gone:
             del self._told[key]
-        for key in [key for key in self._orphans if not self._cluster.members(key)]:
+        for key in [key for key in self._orphans if not self._cluster.pods.of_job(key)]:
             del self._orphans[key]
         return len(gone) + self._complaints.forget_old()
 
@@ -159,9 +159,9 @@ class StatusReporter:
         place = place_of(self._cluster.groups[key])
         if place.status(place.entry, wanted, _now()) is None:
             self._writer.withdraw(place.resource, place.key)
-            self._cluster.set_phase(key, wanted.phase)
+            self._cluster.groups.set_phase(key, wanted.phase)
             return
-        self._cluster.set_phase(key, wanted.phase, hold=True)
+        self._cluster.groups.set_phase(key, wanted.phase, hold=True)
         self._writer.want(
             DesiredStatus(
                 place.resource,
@@ -169,7 +169,7 @@ class StatusReporter:
                 lambda entry: place.status(entry, wanted, _now()),
                 kind=place.kind,
                 subresource=place.subresource,
-                done=lambda written: self._cluster.release_phase(key),
+                done=lambda written: self._cluster.groups.release_phase(key),
                 failed=lambda: self._failed_writes.setdefault(key, self._clock() + self._refresh),
                 urgent=not self._is_being_bound(job),
             )
@@ -177,7 +177,7 @@ class StatusReporter:
 
     def _is_being_bound(self, job: Job) -> bool:
         """Whether members are under way to their nodes: what is told about the group will soon be old."""
-        return any(uid in self._cluster.assumed for uid in job.tasks)
+        return any(uid in self._cluster.assumptions.placements for uid in job.tasks)
 
     def _announce(self, key: str, wanted: GroupStatus) -> None:
         condition = wanted.condition
@@ -263,8 +263,8 @@ class StatusReporter:
         """What every pod of the job that waits is told."""
         for task in job.tasks.values():
             told = pod_condition(session, task)
-            pod = self._cluster.find_pod(task.uid)
-            if told is None or pod is None or task.uid in self._cluster.assumed:
+            pod = self._cluster.pods.find(task.uid)
+            if told is None or pod is None or task.uid in self._cluster.assumptions.placements:
                 continue
             waits = PendingPodStatus(*told, nominated=_nominated_node(session, task))
             if pod_patch(pod, waits, "") is None:
@@ -297,7 +297,7 @@ class StatusReporter:
     def _report_queues(self) -> None:
         """What the jobs of every queue hold, binds that are under way included."""
         for name, sums in self._cluster.cluster_state().sums.books.items():
-            queue = self._cluster.structure.find_queue(name)
+            queue = self._cluster.queues.find(name)
             looked_at = (queue, sums.allocated[:])
             if self._queues.get(name) == looked_at:
                 continue

@@ -203,7 +203,7 @@ class ShardCoordinator:
         """The nodes that exist and should be ours, those of dead shards that fall to us included."""
         if not self._has_unique_name:
             return set()
-        book, nodes = self._cluster.shards, self._cluster.structure.nodes
+        book, nodes = self._cluster.shards, self._cluster.nodes.entries
         wanted = {name for name, entry in nodes.items() if book.wants(name, entry.facts.labels)}
         dead = self._lives.dead(self._clock())
         if dead:
@@ -239,9 +239,9 @@ class ShardCoordinator:
 
     def _busy(self) -> set[str]:
         """The nodes on which a bind or an eviction of ours is under way, or nobody knows what became of it."""
-        busy = set(self._cluster.assumed.values())
-        for uid in self._cluster.leaving:
-            pod = self._cluster.find_pod(uid)
+        busy = {placement.node for placement in self._cluster.assumptions.placements.values()}
+        for uid in self._cluster.assumptions.leaving:
+            pod = self._cluster.pods.find(uid)
             if pod is not None and pod.metadata.deletion_timestamp is None:
                 busy.add(pod.spec.node_name or "")
         return busy

@@ -76,7 +76,7 @@ async def test_a_pod_that_another_scheduler_bound_meanwhile_is_where_that_one_pu
         await world.create(gang(1, 2, name="gang"))
         await world.start()
         await bind.begins()
-        ours = next(iter(world.scheduler.cluster.assumed.values()))
+        ours = next(iter(world.scheduler.cluster.assumptions.placements.values())).node
         theirs = "node-01" if ours == "node-00" else "node-00"
         rival = await world.pod("gang-task-0")
         assert rival is not None
@@ -269,7 +269,7 @@ async def test_an_object_older_than_what_is_known_changes_nothing() -> None:
         await world.create(gang(1, 4, name="gang"))
         old = await world.pod("gang-task-0")
         await world.until_bound("gang", 1)
-        await world.until_true(lambda: not world.scheduler.cluster.assumed)
+        await world.until_true(lambda: not world.scheduler.cluster.assumptions.placements)
         assert old is not None
         stale = world.scheduler.mirror.stale
         world.scheduler.mirror.apply(old)
@@ -372,7 +372,7 @@ async def test_a_victim_that_goes_by_itself_needs_no_eviction() -> None:
         for name in ("gang-task-0", "gang-task-1"):
             await world.delete(PODS, name, grace_period=0)
         evictions.ends()
-        await world.until_true(lambda: not world.scheduler.cluster.leaving)
+        await world.until_true(lambda: not world.scheduler.cluster.assumptions.leaving)
         await world.cycles()
         assert await world.events("gang-task-0", "EvictFailed") == []
         assert evictions.fired == 2, "nobody else is evicted"

@@ -169,7 +169,7 @@ async def test_books_that_are_wrong_are_found_out_and_made_anew() -> None:
     async with living(cpus(1), bare=True) as world:
         await world.create(gang(1, 4, name="gang"))
         await world.until_bound("gang", 1)
-        await world.until_true(lambda: not world.scheduler.cluster.assumed)
+        await world.until_true(lambda: not world.scheduler.cluster.assumptions.placements)
         dumps = []
         world.scheduler.health.dump = lambda: dumps.append(1)
         corrupt(world)
@@ -209,4 +209,4 @@ def test_who_was_missing_from_a_list_and_is_heard_of_again_is_there() -> None:
     assert mirror.get(KubeNode, "node-00") is None, "a late report brings nobody back"
     mirror.apply(node_at(9))
     assert mirror.get(KubeNode, "node-00") == node_at(9)
-    assert list(mirror.cluster.structure.nodes) == ["node-00"]
+    assert list(mirror.cluster.nodes.entries) == ["node-00"]

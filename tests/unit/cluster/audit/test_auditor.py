@@ -11,6 +11,7 @@ from stromboli.cluster.audit.auditor import Auditor, audit
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.controllers.default_queues import standard_queues
 from stromboli.core.model.resources.resources import CPU
+from tests.testing.placements import placement
 from tests.testing.random_clusters import objects
 
 WEB = kube.KubeLabelSelector(match_labels={"app": "web"})
@@ -45,8 +46,8 @@ def a_cluster() -> Cluster:
     ]
     for entry in entries:
         cluster.apply(entry)
-    cluster.assume("Pod/team/job-3", "b")
-    cluster.assume_evicted("Pod/team/job-0")
+    cluster.assumptions.assume(placement("Pod/team/job-3", "b"))
+    cluster.assumptions.assume_evicted("Pod/team/job-0")
     cluster.snapshot()
     return cluster
 
@@ -208,5 +209,5 @@ def test_queue_cycle_is_no_difference() -> None:
 
 def test_pod_missing_from_accounting_is_found() -> None:
     cluster = a_cluster()
-    cluster.books.counted.pop("Pod/team/job-0")
+    cluster.accounting.counted.pop("Pod/team/job-0")
     assert any("job-0" in text for text in everything_sampled(cluster))

@@ -9,6 +9,7 @@ from stromboli import kube
 from stromboli.cluster.audit.comparison import compare
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.controllers.default_queues import standard_queues
+from tests.testing.placements import placement
 from tests.testing.random_clusters import objects
 
 CPU = objects.template({"cpu": "1"})
@@ -38,8 +39,8 @@ def test_current_cache_has_no_differences() -> None:
 
 def test_assumed_placement_is_no_difference() -> None:
     cluster = cluster_of(POD)
-    cluster.assume(POD.metadata.uid, "a")
-    cluster.set_phase("team/job", "Inqueue", hold=True)
+    cluster.assumptions.assume(placement(POD.metadata.uid, "a"))
+    cluster.groups.set_phase("team/job", "Inqueue", hold=True)
     assert compare(cluster, [POD, *OTHERS]) == []
 
 
@@ -63,11 +64,11 @@ CASES: dict[str, tuple[list[kube.Pod], list[kube.Pod], str]] = {
 
 @pytest.mark.parametrize(("known", "fresh", "words"), CASES.values(), ids=CASES)
 def test_differences_are_reported(known: list[kube.Pod], fresh: list[kube.Pod], words: str) -> None:
-    told = compare(cluster_of(*known), [*OTHERS, *fresh])
-    assert words in told
-    assert all(text.startswith(("Pod", "books")) for text in told)
+    found = compare(cluster_of(*known), [*OTHERS, *fresh])
+    assert words in found
+    assert all(text.startswith(("Pod", "accounting")) for text in found)
 
 
 def test_accounting_is_compared() -> None:
-    told = compare(cluster_of(version(objects.pod("job-0", ON_A, group="job"), 7)), [*OTHERS, POD])
-    assert "books: books, a, used, cpu: expected nothing, found 1000" in told
+    found = compare(cluster_of(version(objects.pod("job-0", ON_A, group="job"), 7)), [*OTHERS, POD])
+    assert "accounting: amounts, a, used, cpu: expected nothing, found 1000" in found

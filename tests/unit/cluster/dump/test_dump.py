@@ -13,13 +13,14 @@ import msgspec
 import pytest
 
 from stromboli import kube
-from stromboli.cluster.audit.auditor import view_of
 from stromboli.cluster.audit.summary import summary_of
 from stromboli.cluster.dump.contents import cluster_with, contents_of
 from stromboli.cluster.dump.dump import Dump, DumpError, is_dump, read_dump, write_dump
+from stromboli.cluster.snapshot import current_view
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.controllers.default_queues import standard_queues
 from stromboli.core.model.jobs.carryover import Reservation
+from tests.testing.placements import placement
 from tests.testing.random_clusters import objects
 
 CANARY = "c4n4ry-S3cret"
@@ -37,8 +38,8 @@ def a_cluster() -> Cluster:
     ]
     for entry in entries:
         cluster.apply(entry)
-    cluster.assume("Pod/team/job-0", "a")
-    cluster.set_phase("team/job", "Inqueue", hold=True)
+    cluster.assumptions.assume(placement("Pod/team/job-0", "a"))
+    cluster.groups.set_phase("team/job", "Inqueue", hold=True)
     return cluster
 
 
@@ -49,7 +50,7 @@ def test_dump_round_trip(tmp_path: Path) -> None:
     back = read_dump(place)
     assert replace(back, contents=dump.contents) == dump
     assert is_dump(place)
-    assert summary_of(view_of(cluster_with(back.contents))) == summary_of(view_of(cluster))
+    assert summary_of(current_view(cluster_with(back.contents))) == summary_of(current_view(cluster))
 
 
 def test_reservation_round_trip(tmp_path: Path) -> None:
@@ -59,7 +60,7 @@ def test_reservation_round_trip(tmp_path: Path) -> None:
         "team/job": Reservation("team/job", 100.0, 160.5, (("Pod/team/job-1", "a"), ("Pod/team/job-2", "a"))),
         "team/ever": Reservation("team/ever", 200.0, math.inf, (("Pod/team/ever", "a"),)),
     }
-    cluster.reserve(promised)
+    cluster.assumptions.reservations = promised
     write_dump(tmp_path / "dump", Dump(contents_of(cluster)))
     read = read_dump(tmp_path / "dump").contents
     assert read.reservations == promised
@@ -82,7 +83,7 @@ def test_equal_clusters_give_equal_bytes(tmp_path: Path) -> None:
 
 def test_dump_contains_no_secrets(tmp_path: Path) -> None:
     cluster = a_cluster()
-    pod = cluster.pod("Pod/team/job-1")
+    pod = cluster.pods.get("Pod/team/job-1")
     annotations = {**(pod.metadata.annotations or {}), "kubectl.kubernetes.io/last-applied-configuration": CANARY}
     cluster.apply(msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, annotations=annotations)))
     configuration = f"metrics: {{type: elasticsearch, password: {CANARY}}}\n"
@@ -90,7 +91,7 @@ def test_dump_contains_no_secrets(tmp_path: Path) -> None:
     text = gzip.decompress((tmp_path / "dump").read_bytes()).decode()
     assert CANARY not in text
     assert "scheduling.k8s.io/group-name" in text
-    assert cluster.pod("Pod/team/job-1").metadata.annotations == annotations
+    assert cluster.pods.get("Pod/team/job-1").metadata.annotations == annotations
 
 
 def test_missing_folder_is_reported(tmp_path: Path) -> None:

@@ -7,12 +7,24 @@ from typing import Any
 import msgspec
 import pytest
 
-from stromboli.cluster.ingest.relevance import is_relevant
+from stromboli.cluster.ingest.kinds import is_relevant
 from stromboli.cluster.objects.pod_groups.previous_domains import HOME, PLACED
 from stromboli.kube.objects import native
-from stromboli.kube.objects.cluster import KubeNode
+from stromboli.kube.objects.bind_requests import BindRequest
+from stromboli.kube.objects.claims import ResourceClaim, ResourceSlice
+from stromboli.kube.objects.cluster import KubeNode, Namespace, PodDisruptionBudget, PriorityClass, ResourceQuota
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.pod import Pod
+from stromboli.kube.objects.shards import NodeShard
+from stromboli.kube.objects.storage import (
+    DEFAULT_CLASS,
+    SELECTED_NODE,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 from stromboli.kube.objects.volcano import KubeQueue, PodGroup
 
 POD = {"metadata": {"name": "p", "uid": "u"}, "spec": {"containers": [{"name": "c"}]}, "status": {"phase": "Pending"}}
@@ -20,7 +32,16 @@ NODE = {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "4"}, "cond
     {"type": "Ready", "status": "True", "lastHeartbeatTime": "1"}]}}  # fmt: skip
 GROUP = {"metadata": {"name": "g"}, "spec": {"minMember": 2}, "status": {"phase": "Pending"}}
 NATIVE = {"metadata": {"name": "g"}, "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}}
+NAMED = {"metadata": {"name": "n"}}
+TIME = "2024-01-01T00:00:00Z"
+QUOTA = {
+    "metadata": {"name": "q"}, "spec": {"hard": {"pods": "1"}}, "status": {"used": {"pods": "1"}}
+}  # fmt: skip
 QUEUE = {"metadata": {"name": "q"}, "spec": {"weight": 1}, "status": {"state": "Open"}}
+
+
+def annotated(key: str, value: str = "x") -> Any:
+    return {"metadata": {"annotations": {key: value}}}
 
 
 def merged(base: Any, change: Any) -> Any:
@@ -63,6 +84,36 @@ CHANGES: dict[str, tuple[type[TopLevel], Any, Any, bool]] = {
     ),
     "queue is closed": (KubeQueue, QUEUE, {"status": {"state": "Closed"}}, True),
     "a weight": (KubeQueue, QUEUE, {"spec": {"weight": 2}}, True),
+    "queue annotation changes": (KubeQueue, QUEUE, {"metadata": {"annotations": {"a": "b"}}}, True),
+    "quota limit changes": (ResourceQuota, QUOTA, {"spec": {"hard": {"pods": "2"}}}, True),
+    "quota usage changes": (ResourceQuota, QUOTA, {"status": {"used": {"pods": "0"}}}, True),
+    "quota status repeats the limit": (ResourceQuota, QUOTA, {"status": {"hard": {"pods": "1"}}}, False),
+    "usage of a quota with scopes changes": (
+        ResourceQuota, merged(QUOTA, {"spec": {"scopes": ["BestEffort"]}}), {"status": {"used": {"pods": "0"}}}, False,
+    ),
+    "namespace label changes": (Namespace, NAMED, {"metadata": {"labels": {"a": "b"}}}, True),
+    "namespace is terminating": (Namespace, NAMED, {"metadata": {"deletionTimestamp": TIME}}, False),
+    "priority value changes": (PriorityClass, NAMED, {"value": 7}, True),
+    "preemption policy of a priority class changes": (PriorityClass, NAMED, {"preemptionPolicy": "Never"}, False),
+    "budget allows more": (PodDisruptionBudget, NAMED, {"status": {"disruptionsAllowed": 1}}, True),
+    "budget counts healthy pods": (PodDisruptionBudget, NAMED, {"status": {"currentHealthy": 1}}, False),
+    "claim is bound": (PersistentVolumeClaim, NAMED, {"spec": {"volumeName": "v"}, "status": {"phase": "Bound"}}, True),
+    "claim gets a selected node": (PersistentVolumeClaim, NAMED, annotated(SELECTED_NODE), True),
+    "claim capacity is reported": (PersistentVolumeClaim, NAMED, {"status": {"capacity": {"storage": "1Gi"}}}, False),
+    "claim gets a finalizer": (PersistentVolumeClaim, NAMED, {"metadata": {"finalizers": ["f"]}}, False),
+    "volume is released": (PersistentVolume, NAMED, {"status": {"phase": "Released"}}, True),
+    "volume annotation changes": (PersistentVolume, NAMED, annotated("pv.kubernetes.io/provisioned-by"), False),
+    "storage class becomes the default": (StorageClass, NAMED, annotated(DEFAULT_CLASS, "true"), True),
+    "reclaim policy of a storage class changes": (StorageClass, NAMED, {"reclaimPolicy": "Retain"}, False),
+    "driver limit of a node changes": (CSINode, NAMED, {"spec": {"drivers": [{"name": "d"}]}}, True),
+    "storage capacity changes": (CSIStorageCapacity, NAMED, {"capacity": "1Gi"}, True),
+    "resource claim is allocated": (ResourceClaim, NAMED, {"status": {"allocation": {}}}, True),
+    "resource claim annotation changes": (ResourceClaim, NAMED, annotated("a"), False),
+    "resource slice changes": (ResourceSlice, NAMED, {"spec": {"driver": "d"}}, True),
+    "bind request is being bound": (BindRequest, NAMED, {"status": {"phase": "Binding"}}, False),
+    "bind request fails": (BindRequest, NAMED, {"status": {"phase": "Failed"}}, True),
+    "shard reports its time": (NodeShard, NAMED, {"status": {"lastUpdateTime": TIME}}, False),
+    "shard gives up a node": (NodeShard, NAMED, {"status": {"nodesInUse": ["a"]}}, True),
     "queue's allocated amount changes": (KubeQueue, QUEUE, {"status": {"allocated": {"cpu": "1"}}}, False),
 }  # fmt: skip
 

@@ -33,7 +33,7 @@ async def watched(server: LittleServer) -> AsyncIterator[Mirror]:
 
 
 def nodes_of(mirror: Mirror) -> dict[str, str]:
-    return {pod.metadata.name: pod.spec.node_name or "" for pod in mirror.cluster.pods()}
+    return {pod.metadata.name: pod.spec.node_name or "" for pod in mirror.cluster.pods.all()}
 
 
 @pytest.mark.parametrize("streams_lists", [True, False], ids=["streamed list", "paged list"])

@@ -28,6 +28,7 @@ from stromboli.kube.objects.meta import ObjectMeta, TopLevel
 from tests.testing.cases.case import flattened, objects
 from tests.testing.manifests.builders import Manifest, gang, node, pod
 from tests.testing.manifests.storage import claim, storage_class, using, volume
+from tests.testing.placements import placement
 
 NODES = [node("a", 8), node("b", 8)]
 #: Nodes of the members of a gang of two, two CPUs each.
@@ -161,10 +162,10 @@ def carry_out(cluster: Cluster, step: TopLevel | str) -> None:
             cluster.remove(entry)
     elif step == "forget":
         for uid in uids:
-            cluster.forget(uid)
+            cluster.assumptions.forget(uid)
     else:
         for uid in uids:
-            cluster.assume(uid, step.removeprefix("assume "))
+            cluster.assumptions.assume(placement(uid, step.removeprefix("assume ")))
 
 
 def test_dump_and_compaction_keep_placements(tmp_path: Path) -> None:
@@ -188,9 +189,9 @@ def test_cpus_of_a_bind_request_are_allocated() -> None:
     cluster, given = Cluster(), json.dumps({"main": "0-1"})
     for entry in [*decoded(NODES, pod(2, name="p")), with_member(annotations={PROCESSORS: given})]:
         cluster.apply(entry)
-    assert cluster.decisions.processors == {"pod-default-p": given}
+    assert cluster.assumptions.processors_of("pod-default-p") == given
     cluster.remove(with_member())
-    assert cluster.decisions.processors == {}
+    assert cluster.assumptions.processors_of("pod-default-p") == ""
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))

@@ -17,6 +17,7 @@ from stromboli.core.model.nodes.numa import PROCESSORS, format_cpus
 from stromboli.kube.objects.kinds import KubeObject
 from tests.testing.cases.case import objects
 from tests.testing.manifests.builders import Manifest, manifest, node, pod
+from tests.testing.placements import placement
 
 
 def topology(name: str = "a", allocatable: str = "0-7", **spec: Any) -> Manifest:
@@ -95,8 +96,8 @@ def test_allocations_follow_changes() -> None:
             lambda: cluster.apply(one(topology(allocatable="0-3,6-7", podAllocations=[allocation("x", "4-5")]))),
             "0-3,6-7",
         ),
-        (lambda: cluster.assume_evicted("pod-default-x"), "0-3,6-7 leaving 4-5"),
-        (lambda: cluster.forget_eviction("pod-default-x"), "0-3,6-7"),
+        (lambda: cluster.assumptions.assume_evicted("pod-default-x"), "0-3,6-7 leaving 4-5"),
+        (lambda: cluster.assumptions.forget_eviction("pod-default-x"), "0-3,6-7"),
         (lambda: cluster.remove(one(placed("x", "4-5"))), "0-3,6-7 leaving 4-5"),
         (lambda: cluster.apply(one(topology())), "0-7"),
         (lambda: cluster.remove(one(topology())), "nothing is known"),
@@ -114,19 +115,19 @@ def test_assumed_cpus_count_until_the_pod_is_bound() -> None:
     cluster = cluster_of(node("a", 8), topology(), pod(2, name="x"))
     before = cluster.snapshot().processors
     assert cluster.snapshot().processors is before
-    cluster.assume("pod-default-x", "a", '{"main": "2-3"}')
+    cluster.assumptions.assume(placement("pod-default-x", "a", '{"main": "2-3"}'))
     assert cpus_of(cluster) == "0-1,4-7"
     assert format_cpus(before["a"].free) == "0-7"
-    cluster.forget("pod-default-x")
+    cluster.assumptions.forget("pod-default-x")
     assert cpus_of(cluster) == "0-7"
-    cluster.assume("pod-default-x", "a", '{"main": "2-3"}')
+    cluster.assumptions.assume(placement("pod-default-x", "a", '{"main": "2-3"}'))
     cluster.apply(one(placed("x", "2-3")))
     assert cpus_of(cluster) == "0-1,4-7"
 
 
 def test_dump_keeps_assumed_cpus(tmp_path: Path) -> None:
     cluster = cluster_of(node("a", 8), topology(), pod(2, name="x"))
-    cluster.assume("pod-default-x", "a", '{"main": "2-3"}')
+    cluster.assumptions.assume(placement("pod-default-x", "a", '{"main": "2-3"}'))
     write_dump(tmp_path / "dump", Dump(contents_of(cluster)))
     assert cpus_of(cluster_with(read_dump(tmp_path / "dump").contents)) == "0-1,4-7"
 

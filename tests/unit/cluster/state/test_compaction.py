@@ -9,6 +9,7 @@ from stromboli.cluster.audit.auditor import Auditor, audit
 from stromboli.cluster.state.cluster import SLACK, Cluster
 from stromboli.controllers.default_queues import standard_queues
 from stromboli.core.model.jobs.carryover import PastEviction
+from tests.testing.placements import placement
 from tests.testing.random_clusters import objects
 
 CLASSES, TERMS, RESOURCES = range(3)
@@ -58,18 +59,18 @@ def test_compaction_drops_unused_entries(what: int, monkeypatch: pytest.MonkeyPa
     slack = tuple(min(each, 20) if place == what else each for place, each in enumerate(SLACK))
     monkeypatch.setattr("stromboli.cluster.state.cluster.SLACK", slack)
     cluster = a_cluster()
-    before = cluster.reading.sizes
+    before = cluster.decoder.sizes
     run_pods(cluster, what, 5)
     assert not cluster.needs_compaction, "below the threshold nothing is dropped"
     run_pods(cluster, what, 60)
     assert cluster.needs_compaction
     cluster.forget_classes()
-    assert cluster.reading.sizes[what] > before[what], "dropping classes is not enough"
+    assert cluster.decoder.sizes[what] > before[what], "dropping classes is not enough"
     cluster.compact()
-    assert cluster.reading.sizes == before
+    assert cluster.decoder.sizes == before
     assert not cluster.needs_compaction
     assert audit(cluster) == []
-    assert cluster.reading.axis.names[-1] == "example.com/used"
+    assert cluster.decoder.axis.names[-1] == "example.com/used"
 
 
 def test_large_cluster_in_use_needs_no_compaction(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,16 +86,16 @@ def test_large_cluster_in_use_needs_no_compaction(monkeypatch: pytest.MonkeyPatc
 
 def test_assumptions_survive_compaction() -> None:
     cluster = a_cluster()
-    cluster.assume("Pod/team/gang-0", "a")
-    cluster.start_backoff("Pod/team/gang-1")
-    cluster.assume_evicted("Pod/team/stays")
-    cluster.set_phase("team/gang", "Inqueue", hold=True)
-    cluster.eviction_history.note([PastEviction("team/gang", "team/stays", "", 0.0)])
+    cluster.assumptions.assume(placement("Pod/team/gang-0", "a"))
+    cluster.assumptions.start_backoff("Pod/team/gang-1")
+    cluster.assumptions.assume_evicted("Pod/team/stays")
+    cluster.groups.set_phase("team/gang", "Inqueue", hold=True)
+    cluster.assumptions.note_evictions([PastEviction("team/gang", "team/stays", "", 0.0)])
     seen = cluster.external_changes
     cluster.compact()
-    assert cluster.assumed == {"Pod/team/gang-0": "a"}
-    assert (cluster.leaving, cluster.decisions.resting) == ({"Pod/team/stays"}, {"Pod/team/gang-1"})
-    assert (cluster.phase("team/gang"), cluster.decisions.pending_phases) == ("Inqueue", {"team/gang"})
+    assert {uid: each.node for uid, each in cluster.assumptions.placements.items()} == {"Pod/team/gang-0": "a"}
+    assert (cluster.assumptions.leaving, cluster.assumptions.backing_off) == ({"Pod/team/stays"}, {"Pod/team/gang-1"})
+    assert (cluster.groups.phase("team/gang"), cluster.groups.pending_phases) == ("Inqueue", {"team/gang"})
     assert [taking.victim for taking in cluster.snapshot().eviction_history] == ["team/stays"]
     assert cluster.external_changes != seen, "earlier decisions are checked again"
     assert audit(cluster) == []
@@ -110,13 +111,13 @@ def test_changed_jobs_survive_compaction() -> None:
 
 def test_new_term_does_not_rebuild_accounting() -> None:
     cluster = a_cluster()
-    rebuilt, build = [], cluster.books._rebuild
+    rebuilt, build = [], cluster.accounting._rebuild
 
     def counting() -> None:
         rebuilt.append(1)
         build()
 
-    cluster.books._rebuild = counting  # type: ignore[method-assign]
+    cluster.accounting._rebuild = counting  # type: ignore[method-assign]
     run_pods(cluster, TERMS, 5)
     assert rebuilt == []
     assert audit(cluster) == []
@@ -151,7 +152,7 @@ def test_standby_drops_removed_objects() -> None:
         cluster.remove(pod)
         cluster.remove(group)
     assert auditor.sample() == []
-    assert not [key for key in cluster.books.touched if "guest" in key]
-    assert not [key for key in cluster.books._group_faults if "guest" in key]
-    assert not [key for key in cluster.decisions.phases if "guest" in key]
-    assert (len(cluster.groups), cluster.count_pods(), len(cluster.books.counted)) == (1, 3, 3)
+    assert not [key for key in cluster.accounting.touched if "guest" in key]
+    assert not [key for key in cluster.accounting._group_faults if "guest" in key]
+    assert not [key for key in cluster.groups.phases if "guest" in key]
+    assert (len(cluster.groups), len(cluster.pods), len(cluster.accounting.counted)) == (1, 3, 3)

@@ -47,7 +47,7 @@ def test_job_without_pods_is_not_foreign() -> None:
 def test_job_is_foreign_only_without_own_pods() -> None:
     theirs = gang(2, name="job", schedulerName="another")
     cluster = cluster_of(theirs)
-    assert cluster.is_foreign("default/job")
+    assert cluster.pods.is_foreign_job("default/job")
     pod = decode(theirs[-1])
     assert isinstance(pod, kube.Pod)
     metadata = msgspec.structs.replace(pod.metadata, name="mine", uid="mine")
@@ -55,9 +55,9 @@ def test_job_is_foreign_only_without_own_pods() -> None:
         pod, metadata=metadata, spec=msgspec.structs.replace(pod.spec, scheduler_name="ours")
     )
     cluster.apply(mine)
-    assert not cluster.is_foreign("default/job")
+    assert not cluster.pods.is_foreign_job("default/job")
     cluster.remove(mine)
-    assert cluster.is_foreign("default/job")
+    assert cluster.pods.is_foreign_job("default/job")
 
 
 def test_without_shards_no_job_is_foreign() -> None:

@@ -50,7 +50,7 @@ AVOIDED: dict[str, tuple[str, set[str]]] = {
 def test_a_pod_goes_where_it_was_not_refused(avoided: str, possible: set[str]) -> None:
     cluster = cluster_of("a", "b")
     for name in avoided:
-        cluster.avoid(FIRST, name)
+        cluster.assumptions.avoid(FIRST, name)
     assert audit(cluster) == []
     found = places(decided(cluster))
     assert SECOND in found
@@ -59,18 +59,18 @@ def test_a_pod_goes_where_it_was_not_refused(avoided: str, possible: set[str]) -
 
 def test_it_is_told_and_over_when_it_is_over() -> None:
     cluster = cluster_of("a")
-    cluster.avoid(FIRST, "a")
+    cluster.assumptions.avoid(FIRST, "a")
     session = decided(cluster)
     (condition,) = session.statuses["default/first"].conditions
     assert "1 node(s) recently rejected the pod" in condition.message
-    cluster.stop_avoiding(FIRST, "a")
+    cluster.assumptions.stop_avoiding(FIRST, "a")
     assert places(decided(cluster)) == {FIRST: "a", SECOND: "a"}
     assert audit(cluster) == []
 
 
 def test_a_replay_avoids_the_same(tmp_path: Path) -> None:
     cluster = cluster_of("a")
-    cluster.avoid(FIRST, "a")
+    cluster.assumptions.avoid(FIRST, "a")
     write_dump(tmp_path / "dump", Dump(contents_of(cluster)))
     again = cluster_with(read_dump(tmp_path / "dump").contents)
     assert places(decided(again)) == {SECOND: "a"}

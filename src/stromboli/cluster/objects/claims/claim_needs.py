@@ -44,7 +44,7 @@ DEVICE_CLASS = "deviceclass/"
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimUse:
+class ResourceClaimUse:
     """A claim that a pod uses, with its name within the pod."""
 
     name: str
@@ -63,7 +63,7 @@ class PodClaims:
 
 
 @dataclass(slots=True)
-class Claims:
+class ClaimObjects:
     """Everything that the requirements of pods are read from."""
 
     claims: dict[str, ResourceClaim] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Claims:
     decided: dict[str, tuple[str, ClaimChoice]] = field(default_factory=dict)
 
 
-class Unready(Exception):
+class ClaimNotReady(Exception):
     """The claim keeps its pods pending; carries the reason."""
 
     def __init__(self, code: Code, detail: str) -> None:
@@ -82,37 +82,37 @@ class Unready(Exception):
         self.reason = Reason(code, detail)
 
 
-def uses_of(pod: kube.Pod) -> tuple[ClaimUse, ...]:
+def uses_of(pod: kube.Pod) -> tuple[ResourceClaimUse, ...]:
     """The claims that a pod uses. A claim that was found to be unnecessary is left out."""
     namespace, uses = pod.metadata.namespace, []
     made = {entry.name: entry.resource_claim_name for entry in pod.status.resource_claim_statuses or ()}
     for claim in pod.spec.resource_claims or ():
         name = claim.name or ""
         if claim.resource_claim_name:
-            uses.append(ClaimUse(name, f"{namespace}/{claim.resource_claim_name}"))
+            uses.append(ResourceClaimUse(name, f"{namespace}/{claim.resource_claim_name}"))
         elif name not in made:
-            uses.append(ClaimUse(name, "", made_for_pod=True))
+            uses.append(ResourceClaimUse(name, "", made_for_pod=True))
         elif made[name]:
-            uses.append(ClaimUse(name, f"{namespace}/{made[name]}", made_for_pod=True))
+            uses.append(ResourceClaimUse(name, f"{namespace}/{made[name]}", made_for_pod=True))
     return tuple(uses)
 
 
-def needs_of(pod: kube.Pod, uses: Sequence[ClaimUse], known: Claims) -> PodClaims:
+def needs_of(pod: kube.Pod, uses: Sequence[ResourceClaimUse], known: ClaimObjects) -> PodClaims:
     """What the claims of a pod require of its node."""
     keys, names = tuple(use.key for use in uses), tuple(use.name for use in uses)
-    reader, fault = _Reader(pod, known), None
+    reader, fault = _ClaimNeedsReader(pod, known), None
     for number, use in enumerate(uses):
         try:
             reader.read(number, use)
-        except Unready as unready:
+        except ClaimNotReady as unready:
             fault = fault or unready.reason
     if fault is not None and not pod.spec.node_name:  # running pods do not wait for their claims
         return PodClaims(ClaimNeeds(fault=fault, costs=reader.result().costs), keys, names)
     return PodClaims(reader.result(), keys, names)
 
 
-class _Reader:
-    def __init__(self, pod: kube.Pod, known: Claims) -> None:
+class _ClaimNeedsReader:
+    def __init__(self, pod: kube.Pod, known: ClaimObjects) -> None:
         self._pod = pod
         self._known = known
         self._bound: list[Terms] = []
@@ -123,7 +123,7 @@ class _Reader:
         bound = tuple(terms for terms in self._bound if terms is not None)
         return ClaimNeeds(None, bound, tuple(self._waiting), tuple(self._costs))
 
-    def read(self, number: int, use: ClaimUse) -> None:
+    def read(self, number: int, use: ResourceClaimUse) -> None:
         claim = self._claim(use)
         shared = claim.key if not use.made_for_pod and len(self._known.users.get(claim.key, ())) > 1 else ""
         try:
@@ -132,28 +132,28 @@ class _Reader:
             if not self._read_given(claim, use):
                 self._waiting.append(self._demand(claim, use, number, shared))
         except ValueError as error:
-            raise Unready(Code.INVALID_OBJECT, f'resourceclaim "{claim.metadata.name}": {error}') from None
+            raise ClaimNotReady(Code.INVALID_OBJECT, f'resourceclaim "{claim.metadata.name}": {error}') from None
 
-    def _claim(self, use: ClaimUse) -> ResourceClaim:
+    def _claim(self, use: ResourceClaimUse) -> ResourceClaim:
         if not use.key:
             words = f'resource claim "{use.name}" of the pod is not created yet'
-            raise Unready(Code.RESOURCE_CLAIM_MISSING, words)
+            raise ClaimNotReady(Code.RESOURCE_CLAIM_MISSING, words)
         name, claim = use.key.partition("/")[2], self._known.claims.get(use.key)
         if claim is None:
-            raise Unready(Code.RESOURCE_CLAIM_MISSING, f'resourceclaim "{name}" not found')
+            raise ClaimNotReady(Code.RESOURCE_CLAIM_MISSING, f'resourceclaim "{name}" not found')
         uid = self._pod.metadata.uid
         if use.made_for_pod and not any(
             owner.controller and owner.uid == uid for owner in claim.metadata.owner_references or ()
         ):
             words = f'resourceclaim "{name}" was not created for the pod: it is not its owner'
-            raise Unready(Code.RESOURCE_CLAIM_MISSING, words)
+            raise ClaimNotReady(Code.RESOURCE_CLAIM_MISSING, words)
         if claim.metadata.deletion_timestamp is not None:
-            raise Unready(Code.RESOURCE_CLAIM_UNUSABLE, f'resourceclaim "{name}" is being deleted')
+            raise ClaimNotReady(Code.RESOURCE_CLAIM_UNUSABLE, f'resourceclaim "{name}" is being deleted')
         return claim
 
     # -- claims that have their devices -------------------------------------------------------------------------
 
-    def _read_given(self, claim: ResourceClaim, use: ClaimUse) -> bool:
+    def _read_given(self, claim: ResourceClaim, use: ResourceClaimUse) -> bool:
         """Report whether the claim is allocated. Devices of a running pod's own claim do not count: a replacement would
         get others.
         """
@@ -165,7 +165,7 @@ class _Reader:
         users = claim.status.reserved_for or ()
         if len(users) >= MAX_USERS and all(user.uid != self._pod.metadata.uid for user in users):
             words = f'resourceclaim "{claim.metadata.name}" is used by {len(users)} pods, and more may not'
-            raise Unready(Code.RESOURCE_CLAIM_UNUSABLE, words)
+            raise ClaimNotReady(Code.RESOURCE_CLAIM_UNUSABLE, words)
         if allocation is not None:
             where = "status.allocation.nodeSelector.nodeSelectorTerms"
             self._bound.append(volume_terms(allocation.node_selector, where))
@@ -175,7 +175,7 @@ class _Reader:
 
     # -- claims that wait ---------------------------------------------------------------------------------------
 
-    def _demand(self, claim: ResourceClaim, use: ClaimUse, number: int, shared: str) -> ClaimDemand:
+    def _demand(self, claim: ResourceClaim, use: ResourceClaimUse, number: int, shared: str) -> ClaimDemand:
         devices = claim.spec.devices
         requests = tuple(
             self._ways(request, place) for place, request in enumerate((devices.requests if devices else None) or ())
@@ -201,7 +201,9 @@ class _Reader:
         class_name = wire.device_class_name or ""
         device_class = self._known.classes.get(class_name)
         if device_class is None:
-            raise Unready(Code.DEVICE_CLASS_MISSING, f'request "{name}": device class "{class_name}" does not exist')
+            raise ClaimNotReady(
+                Code.DEVICE_CLASS_MISSING, f'request "{name}": device class "{class_name}" does not exist'
+            )
         selectors = expressions_of(device_class.spec.selectors, f"DeviceClass {class_name}: spec")
         selectors += expressions_of(wire.selectors, where)
         mode = wire.allocation_mode or "ExactCount"

@@ -51,7 +51,7 @@ class DevicePools:
     def objects(self) -> Iterable[ResourceSlice]:
         return (read.wire for read in self._slices.values())
 
-    def put(self, given: ResourceSlice, *, there: bool) -> None:
+    def put(self, given: ResourceSlice, *, present: bool) -> None:
         self._faults = None
         before = self._slices.pop(given.key, None)
         if before is not None:
@@ -59,7 +59,7 @@ class DevicePools:
             del members[given.key]
             if not members:
                 del self._pools[_pool_of(before.wire)]
-        if there:
+        if present:
             read = self._slices[given.key] = _read(given)
             self._pools.setdefault(_pool_of(given), {})[given.key] = read
 

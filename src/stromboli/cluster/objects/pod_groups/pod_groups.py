@@ -8,26 +8,28 @@ from collections.abc import Mapping
 from stromboli import kube
 from stromboli.cluster.objects.pod_groups.native_pod_groups import (
     NativeGroup,
+    as_group,
     is_native,
     native_key,
     network_of,
     reject_unsupported,
     unqualified_name,
 )
-from stromboli.cluster.objects.pod_groups.previous_domains import previous_domains_of
+from stromboli.cluster.objects.pod_groups.previous_domains import previous_domains_of, without_placement_record
 from stromboli.cluster.objects.pod_groups.topology_levels import apply_topology_levels
 from stromboli.cluster.objects.pods.constraints import selector_of
 from stromboli.cluster.objects.pods.requests import reject_too_many_names
+from stromboli.cluster.objects.priority_classes import Priorities
 from stromboli.cluster.objects.timestamps import seconds_of
 from stromboli.core.model.jobs.job import JobSpec, NetworkTopology, SubGroupPolicy
 from stromboli.core.model.queues.quota import quota_amounts
 from stromboli.core.model.resources.resources import ResourceAxis, is_schedulable_name, request_of
 from stromboli.core.model.tasks.selectors import LabelSelector
 from stromboli.kube.objects import volcano
+from stromboli.kube.objects.native import NativePodGroup
 
 GROUP_NAME = "scheduling.k8s.io/group-name"
 PREEMPTABLE = "volcano.sh/preemptable"
-TASK_PRIORITY = "volcano.sh/task-priority"
 DEFAULT_QUEUE = "default"
 #: Annotations or labels with which controllers that cannot set `spec.queue` name the queue; the first one counts.
 QUEUE_NAMES = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
@@ -37,34 +39,6 @@ STALE = "Stale"
 
 _MAX_MEMBER_NAME_LENGTH = 128
 _MODES = (None, "", "hard", "soft")
-
-
-class Priorities:
-    """The PriorityClasses of the cluster."""
-
-    def __init__(self, classes: Mapping[str, kube.PriorityClass]) -> None:
-        self._values = {name: entry.value or 0 for name, entry in classes.items()}
-        self._default = max((entry.value or 0 for entry in classes.values() if entry.global_default), default=0)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Priorities):
-            return NotImplemented
-        return (self._values, self._default) == (other._values, other._default)
-
-    def of_group(self, group: kube.PodGroup) -> int:
-        """The value of the class that the group names; the API server may have resolved that of a native group."""
-        if isinstance(group, NativeGroup) and group.origin.spec.priority is not None:
-            return group.origin.spec.priority
-        return self._values.get(group.spec.priority_class_name or "", self._default)
-
-    def of_pod(self, pod: kube.Pod) -> int:
-        """A pod's own priority: from its annotation, its priority, or its class; otherwise 1."""
-        given = (pod.metadata.annotations or {}).get(TASK_PRIORITY, "")
-        if given.removeprefix("-").isdecimal() and len(given) < 12:
-            return int(given)
-        if pod.spec.priority is not None:
-            return pod.spec.priority
-        return self._values.get(pod.spec.priority_class_name or "", 1)
 
 
 def job_key_of(pod: kube.Pod) -> str | None:
@@ -138,6 +112,18 @@ def same_job_spec(one: kube.PodGroup, other: kube.PodGroup) -> bool:
     if one.spec != other.spec or _identity(one.metadata) != _identity(other.metadata):
         return False
     return stale_since(one) == stale_since(other) and previous_domains_of(one) == previous_domains_of(other)
+
+
+def relevant_fields(group: kube.PodGroup) -> tuple[object, ...]:
+    """The job that the group describes, without the record that Stromboli writes, and the phase."""
+    plain = without_placement_record(group)
+    return plain.spec, _identity(plain.metadata), stale_since(group), group.status.phase
+
+
+def native_relevant_fields(group: NativePodGroup) -> tuple[object, ...]:
+    """The job that the group describes; its phase is decided here."""
+    plain = without_placement_record(as_group(group))
+    return group.spec, _identity(plain.metadata), stale_since(plain)
 
 
 def stale_since(group: kube.PodGroup) -> float:

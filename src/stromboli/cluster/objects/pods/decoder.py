@@ -6,10 +6,10 @@ holds this context and what decoding discovered: resources, terms and host ports
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from stromboli import kube
+from stromboli.cluster.objects.namespaces import NamespaceLabels
 from stromboli.cluster.objects.pods.classes import Classifier
 from stromboli.cluster.objects.pods.device_requests import backends_in
 from stromboli.cluster.objects.pods.fractional_gpus import GpuShareDecoder
@@ -22,17 +22,14 @@ from stromboli.core.model.tasks.task_class import HostPort, TaskClass
 from stromboli.core.model.volumes.volumes import VolumeNeeds
 
 
-class Reading:
+class PodDecoder:
     def __init__(self, class_labels: Sequence[str], class_annotations: Sequence[str]) -> None:
         self.backends = backends_in(class_annotations)
         self.axis = ResourceAxis(is_left_out=lambda name: is_counted_by(name, self.backends))
         self.gpus = GpuShareDecoder(self.axis, class_annotations)
         self.terms = TermRegistry()
         self.classifier = Classifier(self.axis, self.terms, class_labels, class_annotations)
-        self.namespaces: dict[str, kube.Namespace] = {}
-        #: Whether namespaces have changed since the pods that select by namespace labels were decoded.
-        self.is_outdated = False
-        self._labels: dict[str, Mapping[str, str]] = {}
+        self.namespaces = NamespaceLabels()
         self._ports: set[HostPort] = set()
 
     @property
@@ -49,22 +46,10 @@ class Reading:
     def ports(self) -> tuple[HostPort, ...]:
         return tuple(sorted(self._ports, key=lambda port: (port.port, port.protocol, port.address)))
 
-    def apply_namespace(self, namespace: kube.Namespace) -> None:
-        name, labels = namespace.key, namespace.metadata.labels or {}
-        self.namespaces[name] = namespace
-        if self._labels.get(name) != labels:
-            self._labels[name] = labels
-            self.is_outdated = True
-
-    def remove_namespace(self, name: str) -> None:
-        self.namespaces.pop(name, None)
-        if self._labels.pop(name, None) is not None:
-            self.is_outdated = True
-
-    def read(self, record: PodRecord) -> None:
+    def decode(self, record: PodRecord) -> None:
         """Decode a pod into facts, or record why it is invalid."""
         try:
-            record.facts, record.fault = self.classifier.facts(record.pod, self._labels), ""
+            record.facts, record.fault = self.classifier.facts(record.pod, self.namespaces.by_name), ""
             self._ports.update(record.facts.constraints.ports)
         except ValueError as error:
             record.facts, record.fault = None, f"Pod {record.pod.key}: {error}"
@@ -72,7 +57,7 @@ class Reading:
     def decode_labels(self, record: PodRecord) -> None:
         """Decode a pod of which only the labels have changed: the API server copies some from the node at binding."""
         if record.facts is None or record.facts.constraints.ask_about_labels:
-            self.read(record)
+            self.decode(record)
         else:
             record.facts = self.classifier.relabelled(record.facts, record.pod)
 
@@ -85,7 +70,7 @@ class Reading:
         claims: ClaimNeeds | None = None,
     ) -> TaskClass:
         """The class of a pod; an invalid one counts as requesting nothing."""
-        facts = record.facts or self.classifier.facts(without_requests(record.pod), self._labels)
+        facts = record.facts or self.classifier.facts(without_requests(record.pod), self.namespaces.by_name)
         counted = self.gpus.counted(record.pod, facts.request, facts.devices)
         if counted is not facts.request:
             facts = replace(facts, request=counted)

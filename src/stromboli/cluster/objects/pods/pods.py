@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import msgspec
 
 from stromboli import kube
-from stromboli.cluster.objects.pod_groups.pod_groups import PREEMPTABLE, Priorities, is_true
+from stromboli.cluster.objects.pod_groups.pod_groups import PREEMPTABLE, is_true
 from stromboli.cluster.objects.pods.classes import PodFacts
 from stromboli.cluster.objects.pods.run_times import run_time_of
+from stromboli.cluster.objects.priority_classes import Priorities
 from stromboli.cluster.objects.timestamps import seconds_of
 from stromboli.core.model.devices.gpu_fractions import DEMANDS
 from stromboli.core.model.nodes.numa import DECISION
@@ -47,7 +48,7 @@ class Counted:
     row: int
 
 
-def says_the_same(one: kube.Pod, other: kube.Pod) -> bool:
+def same_requests(one: kube.Pod, other: kube.Pod) -> bool:
     """Report whether both versions request the same, labels aside. Progress in the status may differ, except for the
     resources that the kubelet granted.
     """
@@ -88,6 +89,24 @@ def status_of(pod: kube.Pod) -> TaskStatus:
     if phase == "Pending":
         return TaskStatus.BOUND if pod.spec.node_name else TaskStatus.PENDING
     return _PHASES.get(phase, TaskStatus.UNKNOWN)
+
+
+#: Statuses of pods on a node. Whether such a pod has started is irrelevant for other pods.
+_ON_NODE = (TaskStatus.BOUND, TaskStatus.RUNNING)
+
+
+def relevant_fields(pod: kube.Pod) -> tuple[object, ...]:
+    """Requests, labels, and the status as far as it matters for other pods."""
+    metadata, status = pod.metadata, status_of(pod)
+    stage = TaskStatus.RUNNING if status in _ON_NODE else status
+    return stage, metadata.labels, _of_others(metadata.annotations), _granted(pod), _unplaced(pod.spec)
+
+
+def confirms_binding(entry: object, before: object) -> bool:
+    """Report whether a waiting pod is bound now. That is irrelevant if it is the node chosen for it."""
+    if not isinstance(entry, kube.Pod) or not isinstance(before, kube.Pod):
+        return False
+    return status_of(before) is TaskStatus.PENDING and status_of(entry) in _ON_NODE
 
 
 def task_of(

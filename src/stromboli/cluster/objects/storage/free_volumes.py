@@ -15,33 +15,33 @@ class FreeVolumes:
     def __init__(self, storage: Storage, preemptors: Mapping[str, set[str]]) -> None:
         self._storage = storage
         #: By volume, the claims bound to it.
-        self._claimants = preemptors
+        self._bound_claims = preemptors
         self._free: dict[str, FreeVolume] = {}
         self._faults: dict[str, str] = {}
         self._stale: set[str] = set()
 
-    def look_again(self, *names: str) -> None:
+    def recheck(self, *names: str) -> None:
         """Evaluate these volumes again: they, or their claims, have changed."""
         self._stale.update(names)
 
     def all(self) -> tuple[FreeVolume, ...]:
-        given = {volume for _, volume in self._storage.decided.values() if volume}
+        taken = {volume for _, volume in self._storage.decided.values() if volume}
         for name in self._stale:
-            self._look_at(name, given)
+            self._evaluate(name, taken)
         self._stale = set()
         return tuple(self._free.values())
 
     def faults(self) -> list[str]:
         return [self._faults[name] for name in sorted(self._faults)]
 
-    def _look_at(self, name: str, given: set[str]) -> None:
+    def _evaluate(self, name: str, taken: set[str]) -> None:
         self._free.pop(name, None)
         self._faults.pop(name, None)
         volume = self._storage.volumes.get(name)
         if volume is None or not self._is_free(volume):
             return
         try:
-            self._free[name] = _free(volume, is_promised=bool(claim_ref_key(volume)) or name in given)
+            self._free[name] = _free(volume, is_promised=bool(claim_ref_key(volume)) or name in taken)
         except ValueError as error:
             self._faults[name] = f"PersistentVolume {name}: {error}; the volume is left out"
 
@@ -49,7 +49,7 @@ class FreeVolumes:
         """Report whether the volume is unbound and available. A released volume that is not reclaimed is neither."""
         if volume.metadata.deletion_timestamp is not None or volume.status.phase in ("Released", "Failed"):
             return False
-        if any(self._storage.claims[key].is_bound for key in self._claimants.get(volume.metadata.name, ())):
+        if any(self._storage.claims[key].is_bound for key in self._bound_claims.get(volume.metadata.name, ())):
             return False
         to = volume.spec.claim_ref
         claim = self._storage.claims.get(claim_ref_key(volume))

@@ -15,7 +15,7 @@ from stromboli.core.model.volumes.volumes import NO_LIMIT, StorageCapacity
 from stromboli.kube.objects.storage import CSIStorageCapacity
 
 
-class Making(NamedTuple):
+class PendingVolume(NamedTuple):
     """A volume to be provisioned: class, size, and labels of its node."""
 
     storage_class: str
@@ -27,73 +27,73 @@ class StorageCapacities:
     """Capacities are decoded on arrival: there are many, and they change one by one."""
 
     def __init__(self) -> None:
-        self.stated: dict[str, CSIStorageCapacity] = {}
-        self._rooms: dict[str, StorageCapacity] = {}
+        self.objects: dict[str, CSIStorageCapacity] = {}
+        self._capacities: dict[str, StorageCapacity] = {}
         self._faults: dict[str, str] = {}
 
-    def put(self, capacity: CSIStorageCapacity, *, there: bool) -> None:
+    def put(self, capacity: CSIStorageCapacity, *, present: bool) -> None:
         key = capacity.key
-        for known in (self.stated, self._rooms, self._faults):
+        for known in (self.objects, self._capacities, self._faults):
             known.pop(key, None)
-        if not there:
+        if not present:
             return
-        self.stated[key] = capacity
+        self.objects[key] = capacity
         try:
-            room = _room(key, capacity)
+            decoded = _decode(key, capacity)
         except ValueError as error:
             self._faults[key] = f"CSIStorageCapacity {key}: {error}; it counts as none"
             return
-        if room is not None:
-            self._rooms[key] = room
+        if decoded is not None:
+            self._capacities[key] = decoded
 
     def faults(self) -> list[str]:
         return [self._faults[key] for key in sorted(self._faults)]
 
-    def left(self, making: Iterable[Making]) -> tuple[StorageCapacity, ...]:
+    def remaining(self, pending: Iterable[PendingVolume]) -> tuple[StorageCapacity, ...]:
         """Remaining capacities, in the order in which they are tried."""
-        rooms = dict(self._rooms)
-        for each in making:
-            for key in self._holding(each.storage_class, each.labels):
-                rooms[key] = replace(rooms[key], left=rooms[key].left - each.size)
-        return tuple(rooms[key] for key in sorted(rooms))
+        remaining = dict(self._capacities)
+        for each in pending:
+            for key in self._consumed(each.storage_class, each.labels):
+                remaining[key] = replace(remaining[key], left=remaining[key].left - each.size)
+        return tuple(remaining[key] for key in sorted(remaining))
 
-    def spend(self, making: Making) -> None:
+    def consume(self, pending: PendingVolume) -> None:
         """Subtract a provisioned volume from the first capacity that can hold it."""
-        for key in sorted(self._holding(making.storage_class, making.labels)):
-            room, stated = self._rooms[key], self.stated[key]
-            if room.left >= making.size and room.largest >= making.size:
-                if stated.capacity is not None:
-                    self.put(msgspec.structs.replace(stated, capacity=room.left - making.size), there=True)
+        for key in sorted(self._consumed(pending.storage_class, pending.labels)):
+            capacity, wire = self._capacities[key], self.objects[key]
+            if capacity.left >= pending.size and capacity.largest >= pending.size:
+                if wire.capacity is not None:
+                    self.put(msgspec.structs.replace(wire, capacity=capacity.left - pending.size), present=True)
                 return
 
-    def _holding(self, storage_class: str, labels: Mapping[str, str]) -> Iterator[str]:
+    def _consumed(self, storage_class: str, labels: Mapping[str, str]) -> Iterator[str]:
         """Capacities that a volume of the class consumes on a node with these labels."""
-        for key, room in self._rooms.items():
-            if room.storage_class == storage_class and _holds(room, labels):
+        for key, capacity in self._capacities.items():
+            if capacity.storage_class == storage_class and _includes(capacity, labels):
                 yield key
 
 
-def _holds(room: StorageCapacity, labels: Mapping[str, str]) -> bool:
-    return room.terms is None or any(
-        all(requirement.holds(labels.get(requirement.key)) for requirement in term.labels) for term in room.terms
+def _includes(capacity: StorageCapacity, labels: Mapping[str, str]) -> bool:
+    return capacity.terms is None or any(
+        all(requirement.holds(labels.get(requirement.key)) for requirement in term.labels) for term in capacity.terms
     )
 
 
-def _room(key: str, capacity: CSIStorageCapacity) -> StorageCapacity | None:
+def _decode(key: str, capacity: CSIStorageCapacity) -> StorageCapacity | None:
     """None without a topology: it is available nowhere. Without a capacity, only the volume size is limited."""
     if capacity.node_topology is None:
         return None
     selector = selector_of(capacity.node_topology, "nodeTopology")
     terms = (NodeTerm(selector.requirements),) if selector.requirements else None
     largest = _amount(capacity.maximum_volume_size, "maximumVolumeSize", NO_LIMIT)
-    in_all = _amount(capacity.capacity, "capacity", 0 if capacity.maximum_volume_size is None else NO_LIMIT)
-    return StorageCapacity(key, capacity.storage_class_name or "", terms, in_all, largest)
+    total = _amount(capacity.capacity, "capacity", 0 if capacity.maximum_volume_size is None else NO_LIMIT)
+    return StorageCapacity(key, capacity.storage_class_name or "", terms, total, largest)
 
 
-def _amount(given: str | int | float | None, field: str, otherwise: int) -> int:
-    if given is None:
-        return otherwise
+def _amount(value: str | int | float | None, field: str, default: int) -> int:
+    if value is None:
+        return default
     try:
-        return parse_quantity(given, milli=False)
+        return parse_quantity(value, milli=False)
     except ValueError as error:
         raise ValueError(f"{field}: {error}") from None

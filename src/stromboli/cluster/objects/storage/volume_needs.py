@@ -33,7 +33,7 @@ _BETWEEN_ZONES = "__"
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimUse:
+class VolumeClaimUse:
     """A claim that a pod uses; an ephemeral one is owned by the pod."""
 
     key: str
@@ -48,7 +48,7 @@ class PodVolumes:
     claims: tuple[str, ...] = ()
 
 
-class Unready(Exception):
+class VolumesNotReady(Exception):
     """The claim keeps its pods pending; carries the reason."""
 
     def __init__(self, reason: Reason) -> None:
@@ -69,7 +69,7 @@ class Storage:
     #: By claim, the uids of the pods that use it.
     users: dict[str, set[str]] = field(default_factory=dict)
     #: By claim, the volume whose claimRef names it.
-    promises: dict[str, str] = field(default_factory=dict)
+    references: dict[str, str] = field(default_factory=dict)
     #: By claim, the chosen node and volume (empty if it will be provisioned) that are not confirmed yet.
     decided: dict[str, tuple[str, str]] = field(default_factory=dict)
     #: Drivers with an attach limit on some node.
@@ -90,16 +90,16 @@ def is_default(storage_class: StorageClass) -> bool:
     return (storage_class.metadata.annotations or {}).get(DEFAULT_CLASS) == "true"
 
 
-def uses_of(pod: kube.Pod) -> tuple[ClaimUse, ...]:
+def uses_of(pod: kube.Pod) -> tuple[VolumeClaimUse, ...]:
     """The claims that a pod uses, without duplicates."""
     namespace, uses = pod.metadata.namespace, {}
     for volume in pod.spec.volumes or ():
         if volume.persistent_volume_claim is not None:
             key = f"{namespace}/{volume.persistent_volume_claim.claim_name or ''}"
-            uses[key] = ClaimUse(key)
+            uses[key] = VolumeClaimUse(key)
         elif volume.ephemeral is not None:
             key = f"{namespace}/{pod.metadata.name}-{volume.name or ''}"
-            uses[key] = ClaimUse(key, made_for_pod=True)
+            uses[key] = VolumeClaimUse(key, made_for_pod=True)
     return tuple(uses.values())
 
 
@@ -138,19 +138,19 @@ def terms_of(volume: PersistentVolume) -> Terms:
     return volume_terms(affinity.required if affinity else None, "spec.nodeAffinity.required.nodeSelectorTerms")
 
 
-def needs_of(pod: kube.Pod, uses: Sequence[ClaimUse], storage: Storage) -> PodVolumes:
+def needs_of(pod: kube.Pod, uses: Sequence[VolumeClaimUse], storage: Storage) -> PodVolumes:
     """What the claims of a pod require of its node."""
-    reader = _Reader(storage)
+    reader = _VolumeNeedsReader(storage)
     for use in uses:
         try:
             reader.read(pod, use)
-        except Unready as unready:
+        except VolumesNotReady as unready:
             if not pod.spec.node_name:  # running pods do not wait for their claims
                 return PodVolumes(VolumeNeeds(fault=unready.reason))
     return reader.result()
 
 
-class _Reader:
+class _VolumeNeedsReader:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._bound: set[BoundVolume] = set()
@@ -169,7 +169,7 @@ class _Reader:
         )
         return PodVolumes(None if needs == VolumeNeeds() else needs, tuple(name for _, name in waiting))
 
-    def read(self, pod: kube.Pod, use: ClaimUse) -> None:
+    def read(self, pod: kube.Pod, use: VolumeClaimUse) -> None:
         claim = self._claim(pod, use)
         if ONE_POD in (claim.spec.access_modes or ()) and len(self._storage.users.get(use.key, ())) > 1:
             self._exclusive.append(use.key)
@@ -181,7 +181,7 @@ class _Reader:
         except ValueError as error:
             raise _unready(Code.INVALID_OBJECT, str(error)) from None
 
-    def _claim(self, pod: kube.Pod, use: ClaimUse) -> PersistentVolumeClaim:
+    def _claim(self, pod: kube.Pod, use: VolumeClaimUse) -> PersistentVolumeClaim:
         name = use.key.partition("/")[2]
         claim = self._storage.claims.get(use.key)
         if claim is None and use.made_for_pod:
@@ -249,7 +249,7 @@ class _Reader:
         storage, spec, key = self._storage, claim.spec, claim.key
         node, promised = storage.decided.get(key, ("", ""))
         selected = node or claim.selected_node
-        promised = promised or storage.promises.get(key, "")
+        promised = promised or storage.references.get(key, "")
         where = f"PersistentVolumeClaim {key}: spec"
         driver = storage.drivers.get(storage_class.provisioner or "")
         return WaitingClaim(
@@ -294,5 +294,5 @@ def allowed_topologies(wire: Sequence[TopologySelectorTerm] | None, name: str) -
     return tuple(terms)
 
 
-def _unready(code: Code, detail: str) -> Unready:
-    return Unready(Reason(code, detail))
+def _unready(code: Code, detail: str) -> VolumesNotReady:
+    return VolumesNotReady(Reason(code, detail))

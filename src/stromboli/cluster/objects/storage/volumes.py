@@ -14,8 +14,17 @@ from typing import TypeVar
 
 from stromboli import kube
 from stromboli.cluster.objects.storage.free_volumes import FreeVolumes, claim_ref_key
-from stromboli.cluster.objects.storage.storage_capacity import Making, StorageCapacities
-from stromboli.cluster.objects.storage.volume_needs import ClaimUse, PodVolumes, Storage, needs_of, request_of, uses_of
+from stromboli.cluster.objects.storage.storage_capacity import PendingVolume, StorageCapacities
+from stromboli.cluster.objects.storage.volume_needs import (
+    PodVolumes,
+    Storage,
+    VolumeClaimUse,
+    is_default,
+    needs_of,
+    request_of,
+    uses_of,
+)
+from stromboli.core.model.tasks.placement import Placement
 from stromboli.core.model.volumes.volume_table import VolumeTable
 from stromboli.core.model.volumes.volumes import VolumeChoice
 from stromboli.kube.objects.meta import TopLevel
@@ -28,163 +37,149 @@ from stromboli.kube.objects.storage import (
     StorageClass,
 )
 
-Kept = TypeVar("Kept", bound=TopLevel)
+StorageObject = TypeVar("StorageObject", bound=TopLevel)
 
 _NOTHING = PodVolumes()
 
 
 class PersistentVolumes:
-    def __init__(self, labels_of: Callable[[str], Mapping[str, str] | None]) -> None:
-        self._storage = Storage(labels_of)
-        self._csi_nodes: dict[str, CSINode] = {}
-        self._rooms = StorageCapacities()
-        #: Claims by pod, and the choices for pods that are being bound.
-        self._uses: dict[str, tuple[ClaimUse, ...]] = {}
-        self._choices: dict[str, tuple[str, tuple[VolumeChoice, ...]]] = {}
+    def __init__(
+        self, labels_of: Callable[[str], Mapping[str, str] | None], placements: Mapping[str, Placement]
+    ) -> None:
+        """`placements` are those of pods that are being bound, by uid."""
+        self.storage = Storage(labels_of)
+        self.csi_nodes: dict[str, CSINode] = {}
+        self.capacities = StorageCapacities()
+        self._placements = placements
+        #: Claims by pod.
+        self._uses: dict[str, tuple[VolumeClaimUse, ...]] = {}
         #: By volume, the claims bound to it; and by claim, the volumes whose claimRef names it.
-        self._claimants: dict[str, set[str]] = {}
-        self._promisers: dict[str, set[str]] = {}
-        self._free = FreeVolumes(self._storage, self._claimants)
+        self._bound_claims: dict[str, set[str]] = {}
+        self._referring: dict[str, set[str]] = {}
+        self._free = FreeVolumes(self.storage, self._bound_claims)
         #: Pods whose requirements may have changed; and cached requirements of the others.
         self._changed: set[str] = set()
-        self._known: dict[str, PodVolumes] = {}
+        self._needs: dict[str, PodVolumes] = {}
         self._table: VolumeTable | None = VolumeTable()
 
     # -- objects ------------------------------------------------------------------------------------------------
 
-    def objects(self) -> list[TopLevel]:
-        storage = self._storage
-        kept: Sequence[Iterable[TopLevel]] = (
-            storage.claims.values(), storage.volumes.values(), storage.classes.values(), storage.drivers.values(),
-            self._csi_nodes.values(), self._rooms.stated.values(),
-        )  # fmt: skip
-        return [entry for kind in kept for entry in kind]
-
-    def apply(self, given: TopLevel) -> bool:
-        """Add or update an object; returns whether it is of a kind that is handled here."""
-        return self._put(given, there=True)
-
-    def remove(self, given: TopLevel) -> bool:
-        """Remove an object; returns whether it is of a kind that is handled here."""
-        return self._put(given, there=False)
-
-    def _put(self, given: TopLevel, *, there: bool) -> bool:
-        storage = self._storage
-        if isinstance(given, PersistentVolumeClaim):
-            self._put_claim(given, there=there)
-        elif isinstance(given, PersistentVolume):
-            self._put_volume(given, there=there)
-        elif isinstance(given, StorageClass):
-            _replace(storage.classes, given, there=there)
-            self._touch_all()
-        elif isinstance(given, CSIDriver):
-            _replace(storage.drivers, given, there=there)
-            self._touch_all()
-        elif isinstance(given, CSINode):
-            _replace(self._csi_nodes, given, there=there)
-            self._find_limited()
-        elif isinstance(given, CSIStorageCapacity):
-            self._rooms.put(given, there=there)
-        else:
-            return False
+    def put_class(self, storage_class: StorageClass, *, present: bool) -> None:
+        _replace(self.storage.classes, storage_class, present=present)
+        self._mark_all()
         self._table = None
-        return True
 
-    def _put_claim(self, claim: PersistentVolumeClaim, *, there: bool) -> None:
-        key, storage = claim.key, self._storage
-        before = _replace(storage.claims, claim, there=there)
+    def put_driver(self, driver: CSIDriver, *, present: bool) -> None:
+        _replace(self.storage.drivers, driver, present=present)
+        self._mark_all()
+        self._table = None
+
+    def put_csi_node(self, csi_node: CSINode, *, present: bool) -> None:
+        _replace(self.csi_nodes, csi_node, present=present)
+        self._find_limited()
+        self._table = None
+
+    def put_capacity(self, capacity: CSIStorageCapacity, *, present: bool) -> None:
+        self.capacities.put(capacity, present=present)
+        self._table = None
+
+    def put_claim(self, claim: PersistentVolumeClaim, *, present: bool) -> None:
+        key, storage = claim.key, self.storage
+        before = _replace(storage.claims, claim, present=present)
         if before is not None and before.spec.volume_name:
-            _discard(self._claimants, before.spec.volume_name, key)
-            self._free.look_again(before.spec.volume_name)
-        if there and claim.spec.volume_name:
-            self._claimants.setdefault(claim.spec.volume_name, set()).add(key)
-            self._free.look_again(claim.spec.volume_name)
-        self._free.look_again(*self._promisers.get(key, ()), storage.decided.get(key, ("", ""))[1])
-        if not there or claim.is_bound or (before is not None and before.metadata.uid != claim.metadata.uid):
+            _discard(self._bound_claims, before.spec.volume_name, key)
+            self._free.recheck(before.spec.volume_name)
+        if present and claim.spec.volume_name:
+            self._bound_claims.setdefault(claim.spec.volume_name, set()).add(key)
+            self._free.recheck(claim.spec.volume_name)
+        self._free.recheck(*self._referring.get(key, ()), storage.decided.get(key, ("", ""))[1])
+        if not present or claim.is_bound or (before is not None and before.metadata.uid != claim.metadata.uid):
             storage.decided.pop(key, None)
         elif before is None:
             self._decide_late(key)
-        self._find_promise(key)
-        self._touch(key)
+        self._find_reference(key)
+        self._mark(key)
+        self._table = None
 
     def _decide_late(self, key: str) -> None:
         """Apply a choice that is older than the claim, as when a bind request arrives before the claim."""
-        for uid in self._storage.users.get(key, ()):
-            node, choices = self._choices.get(uid, ("", ()))
-            for choice in choices:
+        for uid in self.storage.users.get(key, ()):
+            for choice in self._choices_of(uid):
                 if key.endswith(f"/{choice.claim}"):
-                    self._storage.decided[key] = node, choice.volume
-                    self._free.look_again(choice.volume)
+                    self.storage.decided[key] = self._placements[uid].node, choice.volume
+                    self._free.recheck(choice.volume)
 
-    def _put_volume(self, volume: PersistentVolume, *, there: bool) -> None:
-        name, promised = volume.key, claim_ref_key(volume) if there else ""
-        self._free.look_again(name)
-        before = _replace(self._storage.volumes, volume, there=there)
-        was_promised = claim_ref_key(before) if before is not None else ""
-        if was_promised:
-            _discard(self._promisers, was_promised, name)
-        if promised:
-            self._promisers.setdefault(promised, set()).add(name)
-        for key in {*self._claimants.get(name, ()), was_promised, promised}:
-            self._find_promise(key)
-            self._touch(key)
+    def put_volume(self, volume: PersistentVolume, *, present: bool) -> None:
+        name, reference = volume.key, claim_ref_key(volume) if present else ""
+        self._free.recheck(name)
+        before = _replace(self.storage.volumes, volume, present=present)
+        old_reference = claim_ref_key(before) if before is not None else ""
+        if old_reference:
+            _discard(self._referring, old_reference, name)
+        if reference:
+            self._referring.setdefault(reference, set()).add(name)
+        for key in {*self._bound_claims.get(name, ()), old_reference, reference}:
+            self._find_reference(key)
+            self._mark(key)
+        self._table = None
 
-    def _find_promise(self, key: str) -> None:
+    def _find_reference(self, key: str) -> None:
         """Find the volume whose claimRef names the claim; the first by name if there are several."""
-        storage = self._storage
+        storage = self.storage
         claim = storage.claims.get(key)
-        storage.promises.pop(key, None)
-        names = sorted(self._promisers.get(key, ())) if claim is not None else []
-        first = next((name for name in names if claim and _is_promised(storage.volumes[name], claim)), None)
+        storage.references.pop(key, None)
+        names = sorted(self._referring.get(key, ())) if claim is not None else []
+        first = next((name for name in names if claim and _refers_to(storage.volumes[name], claim)), None)
         if first is not None:
-            storage.promises[key] = first
+            storage.references[key] = first
 
     def _find_limited(self) -> None:
         limited = frozenset(driver for driver, _, _ in self._limits())
-        if limited != self._storage.limited:
-            self._storage.limited = limited
-            self._touch_all()
+        if limited != self.storage.limited:
+            self.storage.limited = limited
+            self._mark_all()
 
     def _limits(self) -> Iterable[tuple[str, str, int]]:
         """Driver, node, and maximum number of volumes."""
-        for name, csi_node in self._csi_nodes.items():
+        for name, csi_node in self.csi_nodes.items():
             for driver in csi_node.spec.drivers or ():
                 count = driver.allocatable.count if driver.allocatable else None
                 if count is not None and driver.name:
                     yield driver.name, name, count
 
-    def _touch(self, key: str) -> None:
+    def _mark(self, key: str) -> None:
         """Mark the pods of a claim: something that they depend on has changed."""
-        for uid in self._storage.users.get(key, ()):
+        for uid in self.storage.users.get(key, ()):
             self._changed.add(uid)
-            self._known.pop(uid, None)
+            self._needs.pop(uid, None)
 
-    def _touch_all(self) -> None:
+    def _mark_all(self) -> None:
         self._changed |= self._uses.keys()
-        self._known = {}
+        self._needs = {}
 
     # -- pods ---------------------------------------------------------------------------------------------------
 
     def enter(self, pod: kube.Pod) -> None:
         """Add or update a pod."""
         uid, uses = pod.metadata.uid, uses_of(pod) if pod.spec.volumes else ()
-        known = self._uses.get(uid, ())
-        if uses == known:
+        if uses == self._uses.get(uid, ()):
             return
         self.leave(uid)
         if uses:
             self._uses[uid] = uses
         for use in uses:
-            self._storage.users.setdefault(use.key, set()).add(uid)
-            self._touch(use.key)
+            self.storage.users.setdefault(use.key, set()).add(uid)
+            self._mark(use.key)
+        self.reserve(uid)
 
     def leave(self, uid: str) -> None:
         """Remove a pod."""
-        self.forget(uid)
-        self._known.pop(uid, None)
+        if (placement := self._placements.get(uid)) is not None:
+            self.release(uid, placement)
+        self._needs.pop(uid, None)
         for use in self._uses.pop(uid, ()):
-            _discard(self._storage.users, use.key, uid)
-            self._touch(use.key)
+            _discard(self.storage.users, use.key, uid)
+            self._mark(use.key)
 
     def needs(self, pod: kube.Pod) -> PodVolumes:
         """What the claims of a pod currently require."""
@@ -192,11 +187,11 @@ class PersistentVolumes:
         uses = self._uses.get(uid)
         if not uses:
             return _NOTHING
-        known = self._known.get(uid)
+        known = self._needs.get(uid)
         if known is None:
-            known = needs_of(pod, uses, self._storage)
+            known = needs_of(pod, uses, self.storage)
             if known.needs is None or not (known.needs.fault or known.needs.waiting):
-                self._known[uid] = known  # only changes of the claims and of their storage objects invalidate it
+                self._needs[uid] = known  # only changes of the claims and of their storage objects invalidate it
         return known
 
     def take_changed(self) -> set[str]:
@@ -204,70 +199,62 @@ class PersistentVolumes:
         changed, self._changed = self._changed, set()
         return changed
 
-    # -- what is known ------------------------------------------------------------------------------------------
+    # -- queries ------------------------------------------------------------------------------------------------
 
     def claim(self, key: str) -> PersistentVolumeClaim | None:
-        return self._storage.claims.get(key)
+        return self.storage.claims.get(key)
 
     def volume(self, name: str) -> PersistentVolume | None:
-        return self._storage.volumes.get(name)
+        return self.storage.volumes.get(name)
 
     def storage_class(self, claim: PersistentVolumeClaim) -> StorageClass | None:
-        return self._storage.classes.get(self._storage.class_name(claim))
+        return self.storage.classes.get(self.storage.class_name(claim))
 
     def topology_keys(self, node: str, driver: str) -> Sequence[str]:
         """Topology labels of a driver on a node."""
-        known = self._csi_nodes.get(node)
+        known = self.csi_nodes.get(node)
         drivers = (known.spec.drivers if known is not None else None) or ()
         return next((each.topology_keys or () for each in drivers if each.name == driver), ())
 
-    def spend(self, claim: PersistentVolumeClaim, labels: Mapping[str, str]) -> None:
+    def consume(self, claim: PersistentVolumeClaim, labels: Mapping[str, str]) -> None:
         """Subtract the storage of a claim whose volume was provisioned on a node with these labels."""
-        self._rooms.spend(Making(self._storage.class_name(claim), request_of(claim), labels))
+        self.capacities.consume(PendingVolume(self.storage.class_name(claim), request_of(claim), labels))
         self._table = None
 
-    # -- decisions ----------------------------------------------------------------------------------------------
+    # -- choices ------------------------------------------------------------------------------------------------
 
-    @property
-    def choices(self) -> dict[str, tuple[VolumeChoice, ...]]:
-        """Choices for pods that are being bound, by uid."""
-        return {uid: choices for uid, (_, choices) in self._choices.items()}
+    def _choices_of(self, uid: str) -> tuple[VolumeChoice, ...]:
+        """The choices for a pod that is being bound."""
+        placement = self._placements.get(uid)
+        return placement.volumes.choices if placement is not None and placement.volumes and uid in self._uses else ()
 
-    def decide(self, uid: str, node: str, choices: tuple[VolumeChoice, ...]) -> None:
-        """Record the volumes chosen for the claims of a pod that is being bound."""
-        uses = self._uses.get(uid)
-        if not uses or not choices:
-            return
-        namespace = uses[0].key.partition("/")[0]
-        self._choices[uid] = node, choices
-        for choice in choices:
-            key = f"{namespace}/{choice.claim}"
-            claim = self._storage.claims.get(key)
+    def reserve(self, uid: str) -> None:
+        """Reserve the volumes chosen for the claims of a pod that is being bound."""
+        for choice in self._choices_of(uid):
+            key = f"{self._namespace(uid)}/{choice.claim}"
+            claim = self.storage.claims.get(key)
             if claim is not None and not claim.is_bound:
-                self._storage.decided[key] = node, choice.volume
-                self._free.look_again(choice.volume)
-                self._touch(key)
-        self._table = None
+                self.storage.decided[key] = self._placements[uid].node, choice.volume
+                self._free.recheck(choice.volume)
+                self._mark(key)
+            self._table = None
 
-    def forget(self, uid: str) -> None:
-        """Drop the choices of a pod that is no longer being bound; volumes that no other pod needs are free again."""
-        _, choices = self._choices.pop(uid, ("", ()))
-        if not choices:
+    def release(self, uid: str, placement: Placement) -> None:
+        """Release the volumes of a placement that was abandoned, unless other pods that are being bound use them."""
+        if uid not in self._uses or placement.volumes is None:
             return
-        namespace = self._uses[uid][0].key.partition("/")[0]
-        for choice in choices:
-            key = f"{namespace}/{choice.claim}"
-            if not any(other in self._choices for other in self._storage.users.get(key, ())):
-                self._storage.decided.pop(key, None)
-                self._free.look_again(choice.volume)
-                self._touch(key)
-        self._table = None
+        for choice in placement.volumes.choices:
+            key = f"{self._namespace(uid)}/{choice.claim}"
+            if not any(self._choices_of(other) for other in self.storage.users.get(key, ()) if other != uid):
+                self.storage.decided.pop(key, None)
+                self._free.recheck(choice.volume)
+                self._mark(key)
+            self._table = None
 
-    def settle(self, uid: str) -> None:
-        """The pod is bound: its choices stay until the claims confirm them."""
-        self._choices.pop(uid, None)
+    def _namespace(self, uid: str) -> str:
+        return self._uses[uid][0].key.partition("/")[0]
 
-    # -- what there is to give out ------------------------------------------------------------------------------
+    # -- available storage --------------------------------------------------------------------------------------
 
     def table(self) -> VolumeTable:
         """Free volumes, storage capacity and attach limits."""
@@ -275,29 +262,29 @@ class PersistentVolumes:
             limits: dict[str, dict[str, int]] = {}
             for driver, node, count in self._limits():
                 limits.setdefault(driver, {})[node] = count
-            self._table = VolumeTable(self._free.all(), self._rooms.left(self._making()), limits)
+            self._table = VolumeTable(self._free.all(), self.capacities.remaining(self._pending_volumes()), limits)
         return self._table
 
     def warnings(self) -> list[str]:
         """What is wrong with volumes and storage capacities."""
         self.table()
-        return [*self._free.faults(), *self._rooms.faults()]
+        return [*self._free.faults(), *self.capacities.faults()]
 
-    def _making(self) -> Iterable[Making]:
+    def _pending_volumes(self) -> Iterable[PendingVolume]:
         """Volumes that were decided and are not provisioned yet: their storage counts as used."""
-        storage = self._storage
+        storage = self.storage
         for key, (node, volume) in storage.decided.items():
             claim, labels = storage.claims.get(key), storage.labels_of(node)
             if claim is not None and not volume and labels is not None:
                 with contextlib.suppress(ValueError):  # an invalid claim has no decision
-                    yield Making(storage.class_name(claim), request_of(claim), labels)
+                    yield PendingVolume(storage.class_name(claim), request_of(claim), labels)
 
 
-def _replace(kept: dict[str, Kept], given: Kept, *, there: bool) -> Kept | None:
+def _replace(objects: dict[str, StorageObject], entry: StorageObject, *, present: bool) -> StorageObject | None:
     """Replace or remove an object by its key; returns the previous one."""
-    before = kept.pop(given.key, None)
-    if there:
-        kept[given.key] = given
+    before = objects.pop(entry.key, None)
+    if present:
+        objects[entry.key] = entry
     return before
 
 
@@ -309,7 +296,31 @@ def _discard(sets: dict[str, set[str]], key: str, member: str) -> None:
             del sets[key]
 
 
-def _is_promised(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+def _refers_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     """A claimRef without uid is for any claim of that name; with a uid only for that claim."""
     to = volume.spec.claim_ref
     return to is not None and claim_ref_key(volume) == claim.key and to.uid in (None, "", claim.metadata.uid)
+
+
+# -- what decisions read ----------------------------------------------------------------------------------------------
+
+
+def claim_fields(claim: PersistentVolumeClaim) -> tuple[object, ...]:
+    metadata = claim.metadata
+    binding = claim.is_bound, claim.selected_node, claim.status.phase
+    return claim.spec, binding, metadata.deletion_timestamp, metadata.owner_references
+
+
+def volume_fields(volume: PersistentVolume) -> tuple[object, ...]:
+    return volume.spec, volume.status.phase, volume.metadata.labels, volume.metadata.deletion_timestamp
+
+
+def class_fields(storage_class: StorageClass) -> tuple[object, ...]:
+    """Everything but the reclaim policy; the creation time decides between several default classes."""
+    provisioning = storage_class.provisioner, storage_class.volume_binding_mode, storage_class.allowed_topologies
+    return provisioning, is_default(storage_class), storage_class.metadata.creation_timestamp
+
+
+def capacity_fields(capacity: CSIStorageCapacity) -> tuple[object, ...]:
+    amounts = capacity.capacity, capacity.maximum_volume_size
+    return capacity.storage_class_name, capacity.node_topology, amounts

@@ -40,8 +40,8 @@ class HyperNodes:
         if known is None or known.spec != hyper_node.spec:
             self._table = None
 
-    def remove(self, name: str) -> None:
-        if self._objects.pop(name, None) is not None:
+    def remove(self, hyper_node: WireHyperNode) -> None:
+        if self._objects.pop(hyper_node.key, None) is not None:
             self._table = None
 
     def objects(self) -> list[WireHyperNode]:
@@ -53,18 +53,18 @@ class HyperNodes:
         """
         if table is not self._table:
             self._patterns.begin(table.index)
-            making = _Making(self._objects, table, self._patterns)
-            domains = making.domains()
+            builder = _TreeBuilder(self._objects, table, self._patterns)
+            domains = builder.domains()
             if domains != self._domains or len(table) != self._tree.nodes:
                 self._domains, self._tree = domains, HyperNodeTree(len(table), domains)
-            self.faults, self._table = making.faults(self._tree), table
+            self.faults, self._table = builder.faults(self._tree), table
         return self._tree
 
     def warnings(self) -> list[str]:
         return [f"HyperNode {name}: {fault}" for name, faults in sorted(self.faults.items()) for fault in faults]
 
 
-class _Making:
+class _TreeBuilder:
     """One evaluation of all objects."""
 
     def __init__(self, objects: Mapping[str, WireHyperNode], table: NodeTable, patterns: NodePatterns) -> None:

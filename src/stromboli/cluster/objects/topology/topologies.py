@@ -42,8 +42,8 @@ class Topologies:
         if known is None or known.spec != topology.spec:
             self._table = None
 
-    def remove(self, name: str) -> None:
-        if self._objects.pop(name, None) is not None:
+    def remove(self, topology: KubeTopology) -> None:
+        if self._objects.pop(topology.key, None) is not None:
             self._table = None
 
     def follow(self, group: kube.PodGroup) -> None:

@@ -25,6 +25,7 @@ from tests.testing.manifests.resource_claims import (
     offer,
     resource_claim,
 )
+from tests.testing.placements import placement
 
 LARGE = f'device.attributes["{DRIVER}"].model == "large"'
 
@@ -62,8 +63,8 @@ def claim_state_of(cluster: Cluster) -> dict[str, object]:
     table = snapshot.claims.table
     suited = {suit: (found.mask.tolist(), dict(found.faults)) for suit, found in table.suited.items()}
     needs = {
-        record.pod.key: (cluster.books.counted[uid].task.task_class.claims, cluster.claims.needs(record.pod))
-        for uid, record in cluster.membership.records.items()
+        record.pod.key: (cluster.accounting.counted[uid].task.task_class.claims, cluster.claims.needs(record.pod))
+        for uid, record in cluster.pods.records.items()
     }
     used = {suit for _, known in needs.values() if known.needs for demand in known.needs.waiting
             for ways in demand.requests for wish in ways for suit in [wish.suit]}  # fmt: skip
@@ -119,7 +120,7 @@ def deciding() -> Cluster:
     cluster = Cluster()
     for entry in objects(WORLD):
         cluster.apply(entry)
-    cluster.assume(FIRST, "a", devices=(CHOICE,))
+    cluster.assumptions.assume(placement(FIRST, "a", devices=(CHOICE,)))
     return cluster
 
 
@@ -127,10 +128,10 @@ def test_chosen_devices_are_taken_until_the_placement_is_forgotten() -> None:
     cluster = deciding()
     held = cluster.snapshot().claims.held["default/one"]
     assert (held.devices, held.users, held.staying) == (CHOICE.devices, 1, 1)
-    assert cluster.books.counted[SECOND].task.task_class.claims.waiting == ()  # type: ignore[union-attr]
-    cluster.forget(FIRST)
+    assert cluster.accounting.counted[SECOND].task.task_class.claims.waiting == ()  # type: ignore[union-attr]
+    cluster.assumptions.forget(FIRST)
     assert dict(cluster.snapshot().claims.held) == {}
-    assert len(cluster.books.counted[SECOND].task.task_class.claims.waiting) == 1  # type: ignore[union-attr]
+    assert len(cluster.accounting.counted[SECOND].task.task_class.claims.waiting) == 1  # type: ignore[union-attr]
 
 
 def test_open_bind_request_holds_its_devices() -> None:
@@ -151,7 +152,7 @@ def test_allocation_of_the_claim_overrides_the_choice() -> None:
     cluster = deciding()
     for entry in objects([resource_claim("one", has=["a/gpu-9"], on="a", used_by=[FIRST])]):
         cluster.apply(entry)
-    cluster.forget(FIRST)
+    cluster.assumptions.forget(FIRST)
     assert [each.name.device for each in cluster.snapshot().claims.held["default/one"].devices] == ["gpu-9"]
 
 

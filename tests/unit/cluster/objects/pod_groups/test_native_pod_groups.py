@@ -8,11 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from stromboli.cluster.audit.auditor import audit, view_of
+from stromboli.cluster.audit.auditor import audit
 from stromboli.cluster.audit.summary import summary_of
 from stromboli.cluster.dump.contents import cluster_with, contents_of
 from stromboli.cluster.dump.dump import Dump, read_dump, write_dump
 from stromboli.cluster.objects.pod_groups.topology_levels import REQUIRED, TOPOLOGY
+from stromboli.cluster.snapshot import current_view
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.controllers.default_queues import standard_queues
 from stromboli.core.model.jobs.job import Job
@@ -118,28 +119,28 @@ def test_equal_names_in_both_kinds_are_two_jobs() -> None:
 
 def test_phase_of_a_native_group_is_kept_in_the_cache() -> None:
     cluster = cluster_of(group(GANG))
-    assert cluster.phase(KEY) == "Pending"
-    cluster.set_phase(KEY, "Inqueue", hold=True)
-    cluster.release_phase(KEY)
+    assert cluster.groups.phase(KEY) == "Pending"
+    cluster.groups.set_phase(KEY, "Inqueue", hold=True)
+    cluster.groups.release_phase(KEY)
     cluster.apply(group(GANG, conditions=scheduled("False")))
-    assert cluster.phase(KEY) == "Inqueue"
+    assert cluster.groups.phase(KEY) == "Inqueue"
     cluster.compact()
-    assert cluster.phase(KEY) == "Inqueue"
+    assert cluster.groups.phase(KEY) == "Inqueue"
     cluster.apply(group(GANG, uid="g-2"))
-    assert cluster.phase(KEY) == "Pending"
+    assert cluster.groups.phase(KEY) == "Pending"
     assert audit(cluster) == []
 
 
 @pytest.mark.parametrize("name", ["PodGroupInitiallyScheduled", "PodGroupScheduled"])
 def test_new_cache_reads_the_phase_from_the_condition(name: str) -> None:
-    assert cluster_of(group(GANG, conditions=scheduled("True", name))).phase(KEY) == "Running"
-    assert cluster_of(group(GANG, conditions=scheduled("False", name))).phase(KEY) == "Pending"
+    assert cluster_of(group(GANG, conditions=scheduled("True", name))).groups.phase(KEY) == "Running"
+    assert cluster_of(group(GANG, conditions=scheduled("False", name))).groups.phase(KEY) == "Pending"
 
 
 def test_dump_round_trip(tmp_path: Path) -> None:
     cluster, place = cluster_of(group(GANG), pod("ours")), tmp_path / "dump.json.gz"
-    cluster.set_phase(KEY, "Inqueue", hold=True)
+    cluster.groups.set_phase(KEY, "Inqueue", hold=True)
     write_dump(place, Dump(contents_of(cluster)))
     back = cluster_with(read_dump(place).contents)
-    assert summary_of(view_of(back)) == summary_of(view_of(cluster))
+    assert summary_of(current_view(back)) == summary_of(current_view(cluster))
     assert job_of(back).phase == "Inqueue"

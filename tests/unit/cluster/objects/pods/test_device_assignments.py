@@ -15,6 +15,7 @@ from stromboli.core.model.devices.shared_devices import DEVICES, Backend
 from stromboli.kube.objects.kinds import decode
 from tests.testing.manifests.builders import Manifest, node, pod
 from tests.testing.manifests.shared_devices import device_config, having, vgpu
+from tests.testing.placements import placement
 
 READS = (DEVICES + Backend.VGPU,)
 
@@ -73,7 +74,7 @@ def test_changed_pod_changes_assignments(change: Manifest, expected: dict[str, l
 
 def test_removed_pod_drops_assignments() -> None:
     cluster = cluster_of(*NODES, holder("one"), holder("two"))
-    cluster.remove(cluster.pod("pod-default-one"))
+    cluster.remove(cluster.pods.get("pod-default-one"))
     assert assignments_in(cluster) == {"a": ["pod-default-two"]}
     assert audit(cluster, nodes=["a"]) == []
 
@@ -90,7 +91,7 @@ def test_assignments_return_with_the_node() -> None:
 def test_returned_assignments_do_not_change() -> None:
     cluster = cluster_of(*NODES, holder("one"))
     before = cluster.snapshot().device_claims
-    cluster.remove(cluster.pod("pod-default-one"))
+    cluster.remove(cluster.pods.get("pod-default-one"))
     assert list(before["a"]) == ["pod-default-one"]
     assert cluster.snapshot().device_claims == {}
 
@@ -99,7 +100,7 @@ def test_assignments_are_reused_without_changes() -> None:
     cluster = cluster_of(*NODES, holder("one"), holder("two", "b"))
     before = cluster.snapshot().device_claims
     assert cluster.snapshot().device_claims is before
-    cluster.remove(cluster.pod("pod-default-two"))
+    cluster.remove(cluster.pods.get("pod-default-two"))
     assert cluster.snapshot().device_claims["a"] is before["a"]
 
 
@@ -109,18 +110,18 @@ def waiting(name: str) -> Manifest:
 
 def test_pod_being_bound_has_its_devices() -> None:
     cluster = cluster_of(*NODES, waiting("one"))
-    cluster.assume("pod-default-one", "a", given={**having("g0:5"), "other": "x"})
+    cluster.assumptions.assume(placement("pod-default-one", "a", annotations={**having("g0:5"), "other": "x"}))
     [claim] = cluster.snapshot().device_claims["a"].values()
     assert claim.annotations == having("g0:5")
     assert audit(cluster) == []
     assert Auditor(cluster).sample() == []
-    cluster.forget("pod-default-one")
+    cluster.assumptions.forget("pod-default-one")
     assert assignments_in(cluster) == {}
 
 
 def test_annotations_of_a_bound_pod_override_the_assumption() -> None:
     cluster = cluster_of(*NODES, waiting("one"))
-    cluster.assume("pod-default-one", "a", given=having("g0:5"))
+    cluster.assumptions.assume(placement("pod-default-one", "a", annotations=having("g0:5")))
     cluster.apply(decode(holder("one", "b", "g1:5")))  # type: ignore[arg-type]
     [claim] = cluster.snapshot().device_claims["b"].values()
     assert claim.annotations == having("g1:5")
@@ -129,14 +130,14 @@ def test_annotations_of_a_bound_pod_override_the_assumption() -> None:
 
 def test_cluster_with_equal_contents_has_equal_assignments() -> None:
     cluster = cluster_of(*NODES, waiting("one"), holder("two"))
-    cluster.assume("pod-default-one", "a", given=having("g0:5"))
+    cluster.assumptions.assume(placement("pod-default-one", "a", annotations=having("g0:5")))
     assert assignments_in(cluster_with(contents_of(cluster), annotations=READS)) == assignments_in(cluster)
 
 
 def test_lost_assignment_is_found_by_the_auditor() -> None:
     cluster = cluster_of(*NODES, holder("one"))
     cluster.snapshot()
-    cluster.books.devices.forget("pod-default-one")
+    cluster.accounting.devices.forget("pod-default-one")
     assert any("devices" in str(difference) for difference in Auditor(cluster).sample())
     assert any("devices" in str(difference) for difference in audit(cluster))
 
@@ -146,7 +147,7 @@ def test_other_backends_read_other_amounts() -> None:
     assert "volcano.sh/vgpu-memory" in cluster.axis.names
     cluster.use_class_keys((), READS)
     assert "volcano.sh/vgpu-memory" not in cluster.axis.names
-    wishes = cluster.books.counted and [c.task.task_class.devices for c in cluster.books.counted.values()]
+    wishes = cluster.accounting.counted and [c.task.task_class.devices for c in cluster.accounting.counted.values()]
     assert [wish.containers[0][0].memory for wish in wishes or () if wish] == [5]
     assert audit(cluster) == []
 
@@ -162,7 +163,7 @@ def test_device_plugin_heartbeat_changes_nothing() -> None:
 def test_dump_contains_assignments_and_config_maps(tmp_path: Path) -> None:
     """Also ConfigMaps, which are watched only if a plugin reads them."""
     cluster = cluster_of(*NODES, waiting("one"), device_config("nvidia: {}"))
-    cluster.assume("pod-default-one", "a", given=having("g0:5"))
+    cluster.assumptions.assume(placement("pod-default-one", "a", annotations=having("g0:5")))
     file = tmp_path / "dump"
     write_dump(file, Dump(contents_of(cluster)))
     again = cluster_with(read_dump(file).contents, annotations=READS)

@@ -8,10 +8,11 @@ from collections.abc import Iterable
 import msgspec
 import pytest
 
-from stromboli.cluster.audit.auditor import audit, view_of
+from stromboli.cluster.audit.auditor import audit
 from stromboli.cluster.audit.summary import summary_of
 from stromboli.cluster.dump.contents import cluster_with, contents_of
 from stromboli.cluster.dump.dump import Dump, read_dump, write_dump
+from stromboli.cluster.snapshot import current_view
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.model.tasks.placement import Placement
 from stromboli.core.model.tasks.task_class import TaskClass
@@ -33,6 +34,7 @@ from tests.testing.manifests.storage import (
     volume,
     wish,
 )
+from tests.testing.placements import placement
 from tests.testing.random_clusters.engine import program_of
 
 PROGRAM = program_of(configuration("gang", "predicates"))
@@ -86,7 +88,7 @@ def test_the_order_of_events_does_not_matter(seed: int) -> None:
         cluster.apply(entry)
         if chance.random() < 0.3:
             cluster.snapshot()
-    assert summary_of(view_of(cluster)) == summary_of(view_of(cluster_of(EVERYTHING)))
+    assert summary_of(current_view(cluster)) == summary_of(current_view(cluster_of(EVERYTHING)))
     assert audit(cluster, nodes=["a", "b"]) == []
 
 
@@ -99,11 +101,15 @@ def test_removed_objects_leave_no_trace_in_any_order(seed: int) -> None:
         cluster.remove(entry)
         if chance.random() < 0.5:
             cluster.snapshot()
-    assert summary_of(view_of(cluster)) == summary_of(view_of(cluster_of(left)))
+    assert summary_of(current_view(cluster)) == summary_of(current_view(cluster_of(left)))
     for entry in left:
         cluster.remove(entry)
     assert cluster.objects() == []
-    assert view_of(cluster).volumes.use.named(view_of(cluster).nodes) == {"attached": {}, "holders": {}, "users": {}}
+    assert current_view(cluster).volumes.use.named(current_view(cluster).nodes) == {
+        "attached": {},
+        "holders": {},
+        "users": {},
+    }
 
 
 def test_pods_with_equal_claims_share_a_class() -> None:
@@ -120,7 +126,7 @@ TWO_JOBS = [NODES, STORAGE, claim("x"), claim("y"), volume("v", on="b"), job("x"
 
 def assume(cluster: Cluster, bind: Placement) -> None:
     assert bind.volumes is not None
-    cluster.assume(bind.uid, bind.node, volumes=bind.volumes.choices)
+    cluster.assumptions.assume(placement(bind.uid, bind.node, volumes=bind.volumes.choices))
 
 
 def test_assumed_volume_is_not_free() -> None:
@@ -131,9 +137,9 @@ def test_assumed_volume_is_not_free() -> None:
     assume(cluster, bind)
     assert decisions_for(cluster) == []
     assert audit(cluster) == []
-    cluster.forget(bind.uid)
+    cluster.assumptions.forget(bind.uid)
     assert [again.key for again in decisions_for(cluster)] == [bind.key]
-    cluster.remove(cluster.pod(bind.uid))
+    cluster.remove(cluster.pods.get(bind.uid))
     assert [other.key for other in decisions_for(cluster)] == ["default/second-task-0"]
 
 
@@ -143,7 +149,7 @@ def test_assumed_storage_is_not_available() -> None:
     [bind] = decisions_for(cluster)
     assume(cluster, bind)
     assert decisions_for(cluster) == []
-    cluster.forget(bind.uid)
+    cluster.assumptions.forget(bind.uid)
     assert len(decisions_for(cluster)) == 1
 
 
@@ -152,7 +158,7 @@ def test_second_pod_of_an_assumed_claim_follows_its_node() -> None:
     cluster = cluster_of(decoded(*shared))
     [bind, _] = decisions_for(cluster)
     assume(cluster, bind)
-    cluster.remove(next(each for each in cluster.pods() if each.metadata.name == "stranger"))
+    cluster.remove(next(each for each in cluster.pods.all() if each.metadata.name == "stranger"))
     assert [follower.node for follower in decisions_for(cluster)] == ["b"]
 
 
@@ -160,7 +166,7 @@ def test_choice_counts_until_the_claim_is_bound() -> None:
     cluster = cluster_of(decoded(TWO_JOBS))
     [bind] = decisions_for(cluster)
     assume(cluster, bind)
-    bound = cluster.pod(bind.uid)
+    bound = cluster.pods.get(bind.uid)
     cluster.apply(msgspec.structs.replace(bound, spec=msgspec.structs.replace(bound.spec, node_name=bind.node)))
     assert decisions_for(cluster) == []
     held, free = cluster.volumes.claim("default/x"), cluster.volumes.volume("v")

@@ -10,7 +10,7 @@ import pytest
 from stromboli.cluster.audit.auditor import audit
 from stromboli.cluster.dump.contents import cluster_with, contents_of
 from stromboli.cluster.dump.dump import Dump, read_dump, write_dump
-from stromboli.cluster.ingest.relevance import is_relevant
+from stromboli.cluster.ingest.kinds import is_relevant
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.kube.objects.kinds import KubeObject
 from tests.testing.cases.case import objects

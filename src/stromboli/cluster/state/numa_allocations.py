@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from stromboli.cluster.objects.numa_topologies import NodeProcessors, processors_of
 from stromboli.cluster.objects.pods.cpu_pinning import assigned_cpus
 from stromboli.cluster.objects.pods.pods import PodRecord
-from stromboli.cluster.state.assumptions import Decisions
+from stromboli.cluster.state.assumptions import Assumptions
 from stromboli.core.model.nodes.numa import PROCESSORS, CpuSet, Holdings, Processors
 from stromboli.core.model.resources.resources import CPU
 from stromboli.core.model.tasks.task import OCCUPYING_STATUSES, TaskStatus
@@ -24,7 +24,7 @@ _STAYING = frozenset(OCCUPYING_STATUSES) - {TaskStatus.RELEASING}
 
 
 @dataclass(frozen=True, slots=True)
-class _Decided:
+class _ChosenCpus:
     """The CPUs that the scheduler chose for a pod, and the node."""
 
     node: str
@@ -35,7 +35,7 @@ class NumaAllocations:
     def __init__(self) -> None:
         self._objects: dict[str, Numatopology] = {}
         self._nodes: dict[str, NodeProcessors] = {}
-        self._decided: dict[str, _Decided] = {}
+        self._decided: dict[str, _ChosenCpus] = {}
         #: By node, the pods for which CPUs were chosen there.
         self._holders: dict[str, set[str]] = {}
         #: By pod uid, the nodes that report CPUs for it.
@@ -59,7 +59,7 @@ class NumaAllocations:
     def apply(self, wire: Numatopology) -> Processors | None:
         """Decode a Numatopology and return the facts for its node; None if it is invalid."""
         name = wire.key
-        self.remove(name)
+        self.remove(wire)
         self._objects[name] = wire
         try:
             node = self._nodes[name] = processors_of(wire)
@@ -70,7 +70,8 @@ class NumaAllocations:
             self._givers.setdefault(uid, set()).add(name)
         return node.facts
 
-    def remove(self, name: str) -> None:
+    def remove(self, wire: Numatopology) -> None:
+        name = wire.key
         self._node_faults.pop(name, None)
         self._objects.pop(name, None)
         self._changed_nodes.add(name)
@@ -85,16 +86,16 @@ class NumaAllocations:
 
     # -- what follows -------------------------------------------------------------------------------------------
 
-    def holdings(self, records: Mapping[str, PodRecord], decisions: Decisions) -> Mapping[str, Holdings]:
+    def holdings(self, records: Mapping[str, PodRecord], assumptions: Assumptions) -> Mapping[str, Holdings]:
         """Allocations by node. The same object until something changes; it is never edited."""
         if not self._objects:
             self._forget()
         for uid in self._changed_pods if self._knows_pods else records if self._objects else ():
-            self._read_pod(uid, records.get(uid), decisions)
+            self._read_pod(uid, records.get(uid), assumptions)
         self._changed_pods, self._knows_pods = set(), bool(self._objects)
         if self._changed_nodes:
             changed = {
-                name: self._holdings_on(name, records, decisions) for name in self._changed_nodes & self._nodes.keys()
+                name: self._holdings_on(name, records, assumptions) for name in self._changed_nodes & self._nodes.keys()
             }
             others = {name: known for name, known in self._shown.items() if name not in self._changed_nodes}
             self._shown, self._changed_nodes = {**others, **changed}, set()
@@ -104,41 +105,43 @@ class NumaAllocations:
         """Drop all state about pods: without Numatopologies it is not needed."""
         self._decided, self._holders, self._pod_faults, self._changed_pods = {}, {}, {}, set()
 
-    def _read_pod(self, uid: str, record: PodRecord | None, decisions: Decisions) -> None:
+    def _read_pod(self, uid: str, record: PodRecord | None, assumptions: Assumptions) -> None:
         before = self._decided.pop(uid, None)
         if before is not None:
             _take_out(self._holders, before.node, uid)
             self._changed_nodes.add(before.node)
         self._changed_nodes.update(self._givers.get(uid, ()))
         self._pod_faults.pop(uid, None)
-        decided = self._decided_for(record, decisions) if record is not None else None
+        decided = self._decided_for(record, assumptions) if record is not None else None
         if decided is not None:
             self._decided[uid] = decided
             self._holders.setdefault(decided.node, set()).add(uid)
             self._changed_nodes.add(decided.node)
 
-    def _decided_for(self, record: PodRecord, decisions: Decisions) -> _Decided | None:
+    def _decided_for(self, record: PodRecord, assumptions: Assumptions) -> _ChosenCpus | None:
         """The CPUs chosen for a pod that is on a node, or is being bound to one."""
         pod = record.pod
-        node, uid = decisions.node_of(pod), pod.metadata.uid
-        text = (pod.metadata.annotations or {}).get(PROCESSORS) if pod.spec.node_name else decisions.processors.get(uid)
-        if not node or not text or decisions.status_of(pod) not in OCCUPYING_STATUSES:
+        node, uid = assumptions.node_of(pod), pod.metadata.uid
+        text = (
+            (pod.metadata.annotations or {}).get(PROCESSORS) if pod.spec.node_name else assumptions.processors_of(uid)
+        )
+        if not node or not text or assumptions.status_of(pod) not in OCCUPYING_STATUSES:
             return None
         request = record.facts.request if record.facts else ()
         try:
-            return _Decided(node, assigned_cpus(text, dict(request).get(CPU, 0) // 1000))
+            return _ChosenCpus(node, assigned_cpus(text, dict(request).get(CPU, 0) // 1000))
         except ValueError as error:
             self._pod_faults[uid] = f"Pod {pod.key}: {error}; it is left out"
             return None
 
-    def _holdings_on(self, name: str, records: Mapping[str, PodRecord], decisions: Decisions) -> Holdings:
+    def _holdings_on(self, name: str, records: Mapping[str, PodRecord], assumptions: Assumptions) -> Holdings:
         """Reported allocations, and chosen ones for pods that the node does not report yet."""
         node = self._nodes[name]
         held = {uid: self._decided[uid].cpus for uid in self._holders.get(name, ())} | dict(node.given)
         staying, leaving = 0, 0
         for uid, cpus in held.items():
             record = records.get(uid)
-            if record is not None and decisions.status_of(record.pod) in _STAYING:
+            if record is not None and assumptions.status_of(record.pod) in _STAYING:
                 staying |= cpus
             else:
                 leaving |= cpus

@@ -1,0 +1,69 @@
+"""PriorityClasses: the priorities of groups and pods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from stromboli import kube
+from stromboli.cluster.objects.layout_version import LayoutVersion
+from stromboli.cluster.objects.pod_groups.native_pod_groups import NativeGroup
+
+TASK_PRIORITY = "volcano.sh/task-priority"
+
+
+class Priorities:
+    """The values of priority classes."""
+
+    def __init__(self, classes: Mapping[str, kube.PriorityClass]) -> None:
+        self._values = {name: entry.value or 0 for name, entry in classes.items()}
+        self._default = max((entry.value or 0 for entry in classes.values() if entry.global_default), default=0)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Priorities):
+            return NotImplemented
+        return (self._values, self._default) == (other._values, other._default)
+
+    def of_group(self, group: kube.PodGroup) -> int:
+        """The value of the class that the group names; the API server may have resolved that of a native group."""
+        if isinstance(group, NativeGroup) and group.origin.spec.priority is not None:
+            return group.origin.spec.priority
+        return self._values.get(group.spec.priority_class_name or "", self._default)
+
+    def of_pod(self, pod: kube.Pod) -> int:
+        """A pod's own priority: from its annotation, its priority, or its class; otherwise 1."""
+        annotated = (pod.metadata.annotations or {}).get(TASK_PRIORITY, "")
+        if annotated.removeprefix("-").isdecimal() and len(annotated) < 12:
+            return int(annotated)
+        if pod.spec.priority is not None:
+            return pod.spec.priority
+        return self._values.get(pod.spec.priority_class_name or "", 1)
+
+
+class PriorityClasses:
+    """All priority classes. Priorities of pods and groups are stored with them, so a new value rebuilds everything."""
+
+    def __init__(self, version: LayoutVersion) -> None:
+        self._version = version
+        self._objects: dict[str, kube.PriorityClass] = {}
+        self.priorities = Priorities({})
+
+    def apply(self, priority_class: kube.PriorityClass) -> None:
+        self._objects[priority_class.key] = priority_class
+        self._update()
+
+    def remove(self, priority_class: kube.PriorityClass) -> None:
+        self._objects.pop(priority_class.key, None)
+        self._update()
+
+    def objects(self) -> Iterable[kube.PriorityClass]:
+        return self._objects.values()
+
+    def _update(self) -> None:
+        priorities = Priorities(self._objects)
+        if priorities != self.priorities:
+            self.priorities = priorities
+            self._version.generation += 1
+
+
+def relevant_fields(priority_class: kube.PriorityClass) -> tuple[object, ...]:
+    return priority_class.value, priority_class.global_default
