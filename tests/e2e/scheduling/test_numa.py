@@ -101,7 +101,7 @@ async def test_what_the_kubelet_did_counts_more_than_what_was_meant(machines: Ma
     first = (await machines.cluster.pods())["first-0"]
     allocation = {"uid": first.metadata.uid, "containerAllocations": [{"name": "main", "allocations": {"cpu": "2"}}]}
     await machines.publish_again(machines.spec("0-1,3", podAllocations=[allocation]))
-    await machines.until_known("what the pod has", lambda cache: cache.holdings()[machines.node].free == 0b1011)
+    await machines.until_known("what the pod has", lambda cache: cache.cpu_allocations()[machines.node].free == 0b1011)
     await machines.create_gang("large", 1, cpu=2)
     await machines.cluster.until_phase("large", "Running")
     assert await machines.given("large") == [{"main": "0-1"}]
@@ -109,7 +109,7 @@ async def test_what_the_kubelet_did_counts_more_than_what_was_meant(machines: Ma
 
 async def test_invalid_topology_is_reported_and_corrected(machines: Machines) -> None:
     await machines.publish(machines.spec("0-99"))
-    await machines.until_known("a complaint", lambda cache: bool(cache.processors.warnings()))
+    await machines.until_known("a complaint", lambda cache: bool(cache.numa.warnings()))
     await machines.create_gang("solver", 1, cpu=2)
     await machines.cluster.until_message("solver", "numa info is empty")
     await machines.publish_again(machines.spec())

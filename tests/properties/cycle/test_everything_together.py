@@ -196,7 +196,7 @@ def test_the_books_add_up_and_it_comes_to_rest(manifests: list[Manifest], conf: 
         before = Auditor(world.snapshot())
         session = world.decide(DecisionRecords())
         check_decisions(before, session)
-        leaving = [world._cluster.pod(eviction.task.uid) for eviction in session.decisions.evictions]
+        leaving = [world._cluster.pods.get(eviction.task.uid) for eviction in session.decisions.evictions]
         world.apply_decisions(session)
         for each in gone:
             world._cluster.apply(made_again(each, cycle))
@@ -227,7 +227,7 @@ def check_cluster(world: PlannedCluster) -> None:
     assert (snapshot.amounts[snapshot.layout.idle :][: snapshot.layout.resources] >= 0).all()
     memory, cpus = Counter[str](), defaultdict[str, int](int)
     check_gpus(world)
-    for each in world._cluster.pods():
+    for each in world._cluster.pods.all():
         notes = each.metadata.annotations or {}
         for entry in filter(None, notes.get(VGPU_IDS, "").split(":")) if each.spec.node_name else ():
             device, _, held, _ = entry.split(",")
@@ -242,7 +242,7 @@ def check_cluster(world: PlannedCluster) -> None:
 def check_gpus(world: PlannedCluster) -> None:
     """No GPU is shared beyond the whole of it, and shared ones are not given away whole."""
     parts, whole = Counter[tuple[str, str]](), Counter[str]()
-    for each in world._cluster.pods():
+    for each in world._cluster.pods.all():
         notes, place = each.metadata.annotations or {}, each.spec.node_name or ""
         if place and GROUPS in notes:
             parts[place, notes[GROUPS]] += int(10 * float(notes["gpu-fraction"]))

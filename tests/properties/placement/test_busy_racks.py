@@ -22,7 +22,7 @@ def test_workloads_come_and_go(racks: int) -> None:
     passing = busy({"nodes": 20, "racks": racks, "workloads": 40}, topology.network, topology.program())
     passing.run()
     assert passing.finished == 40
-    assert not passing.cluster.pods(), "all pods are gone"
+    assert not passing.cluster.pods.all(), "all pods are gone"
 
 
 @pytest.mark.parametrize("action", ["preempt", "gangpreempt"])

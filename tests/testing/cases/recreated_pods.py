@@ -12,7 +12,7 @@ from stromboli.planner.virtual_cluster import PlannedCluster
 def cycle_with_recreated_pods(world: PlannedCluster, number: int) -> Session:
     """One cycle; its victims are recreated at once. The number distinguishes the new pods from the old ones."""
     session = world.decide()
-    back = [world._cluster.pod(eviction.task.uid) for eviction in session.decisions.evictions]
+    back = [world._cluster.pods.get(eviction.task.uid) for eviction in session.decisions.evictions]
     world.apply_decisions(session)
     for each in back:
         world._cluster.apply(anew(each, number))
