@@ -15,8 +15,7 @@ from stromboli.cluster.objects.queues import queue_of
 from stromboli.core.model.queues.queue import ROOT
 from stromboli.core.model.resources.resources import CPU, MEMORY, ResourceAxis
 from stromboli.core.model.tasks.task import Task, TaskStatus
-from stromboli.core.plugins.capacity.queue_limits import flat_limits, tree_limits
-from stromboli.core.plugins.capacity.queue_tree import QueueTree
+from stromboli.core.plugins.capacity.queue_limits import QueueTree, flat_limits, tree_limits
 from stromboli.core.session.session import Session
 from stromboli.kube.objects.kinds import decode
 from stromboli.planner.plan import SchedulingPlan

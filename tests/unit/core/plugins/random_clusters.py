@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from stromboli.core.model.tasks.task_class import Toleration
-from tests.unit.core.plugins.rule_cluster import Kind, World, kind, machine, near, spread, taint
+from tests.unit.core.plugins.rule_cluster import Kind, Machine, World, kind, machine, near, spread, taint
 
 APPS = ("app=a", "app=b", "app=a tier=x")
 SELECTORS = ("app=a", "app=b", "tier=x")
@@ -48,7 +48,7 @@ def kinds(draw: st.DrawFn) -> Kind:
 
 
 @st.composite
-def machines(draw: st.DrawFn, name: str) -> object:
+def machines(draw: st.DrawFn, name: str) -> Machine:
     labels = {
         key: value
         for key, values in (("zone", "xyz"), ("rack", "12"), ("disk", ("ssd", "hdd")))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from stromboli.core.config.plugin import Plugin
 from stromboli.core.search.node_rules import Locality, NodeScorer
-from tests.unit.core.plugins.rule_cluster import GPU, Kind, World, kind, machine
+from tests.unit.core.plugins.rule_cluster import GPU, Kind, Machine, World, kind, machine
 
 #: Awkward numbers on purpose: thirds and sevenths do not fit into a float.
 cores = st.sampled_from([0, 1, 7, 333, 1000, 2999, 4000, 96_000])
@@ -25,7 +25,7 @@ def requests(draw: st.DrawFn) -> dict[str, int]:
 
 
 @st.composite
-def machines(draw: st.DrawFn, name: str) -> object:
+def machines(draw: st.DrawFn, name: str) -> Machine:
     return machine(name, cpu=draw(cores), memory=draw(sizes), gpu=draw(gpus), pods=draw(st.integers(0, 12)))
 
 

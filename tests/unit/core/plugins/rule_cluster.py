@@ -157,21 +157,21 @@ class World:
 
     def _snapshot(self, layout: AmountLayout) -> Snapshot:
         tallies: dict[int, Any] = {}
-        books = layout.empty(len(self.machines))
+        amounts = layout.empty(len(self.machines))
         for column, each in enumerate(self.machines):
             for name, amount in each.allocatable.items():
                 for start in (layout.idle, layout.allocatable):
-                    books[start + self.axis.dimension(name), column] = amount
-        for each, name in self.placed:
+                    amounts[start + self.axis.dimension(name), column] = amount
+        for placed, name in self.placed:
             column = self.nodes.index[name]
-            books[: layout.changing, column] += layout.effect(self.classes[each], TaskStatus.RUNNING)
-            for number in self.classes[each].feeds:
+            amounts[: layout.changing, column] += layout.effect(self.classes[placed], TaskStatus.RUNNING)
+            for number in self.classes[placed].feeds:
                 tally = tallies.setdefault(number, np.zeros(len(self.machines), dtype=np.int32))
                 tally[column] += 1
         job = Job(JobSpec(JOB, "uid", NAMESPACE, "job", "queue"), len(self.axis))
         size = 8 * len(self.kinds)
         return Snapshot(
-            axis=self.axis, nodes=self.nodes, layout=layout, amounts=books, terms=self.terms, tallies=tallies,
+            axis=self.axis, nodes=self.nodes, layout=layout, amounts=amounts, terms=self.terms, tallies=tallies,
             status=np.zeros(size, dtype=np.int8), node_of=np.full(size, -1, dtype=np.int32), jobs={JOB: job},
             waiting=(JOB,), queues={}, queue_usage={},
         )  # fmt: skip

@@ -9,8 +9,7 @@ import pytest
 
 from stromboli.core.model.queues.queue import Queue
 from stromboli.core.model.resources.resources import CPU, UNLIMITED, Request, ResourceAxis
-from stromboli.core.plugins.capacity.queue_limits import QueueLimits, flat_limits, tree_limits
-from stromboli.core.plugins.capacity.queue_tree import QueueTree
+from stromboli.core.plugins.capacity.queue_limits import QueueLimits, QueueTree, flat_limits, tree_limits
 
 TOTAL = 10_000
 

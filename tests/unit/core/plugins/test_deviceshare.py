@@ -6,8 +6,7 @@ import pytest
 
 from stromboli.core.config.configuration import parse_configuration
 from stromboli.core.plugins.deviceshare import DeviceShare
-from stromboli.core.plugins.deviceshare.assignments import assigned, formatted
-from stromboli.core.plugins.deviceshare.backend import Policy
+from stromboli.core.plugins.deviceshare.backend import Policy, assigned, formatted
 from stromboli.core.plugins.deviceshare.catalog import FILE, STANDARD, read_catalog
 from stromboli.core.plugins.deviceshare.instances import instance_for, named
 from stromboli.core.plugins.deviceshare.mind_cluster import part_for

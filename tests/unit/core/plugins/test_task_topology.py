@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from stromboli.core.config.configuration import parse_configuration
@@ -76,7 +78,9 @@ def ledger_of(*world: Manifest | list[Manifest]) -> Ledger:
 def crew(members: str) -> list[Manifest]:
     """`ps:2 worker@a`: a server that asks for 2 cpu, and a worker on node a."""
     words = [word.replace("@", ":").split(":") for word in members.split()]
-    placed = [{"nodeName": word[1]} if len(word) > 1 and word[1].isalpha() else {} for word in words]
+    placed: list[dict[str, Any]] = [
+        {"nodeName": word[1]} if len(word) > 1 and word[1].isalpha() else {} for word in words
+    ]
     sizes = [word[1] if len(word) > 1 and word[1].isdigit() else 1 for word in words]
     return gang_of(*(pod(size, role=word[0], **place) for word, size, place in zip(words, sizes, placed, strict=True)))
 

@@ -8,7 +8,7 @@ import pytest
 
 from stromboli.core.model.resources.resources import CPU, MEMORY, PODS
 from stromboli.core.model.tasks.task_class import LIMITS, TaskClass
-from stromboli.core.plugins.usage.estimate import Estimator, EstimatorArguments
+from stromboli.core.plugins.usage.unmeasured import Estimator, EstimatorArguments
 
 MIB = 1 << 20
 

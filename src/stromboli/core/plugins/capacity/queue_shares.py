@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from stromboli.core.model.queues.queue import ROOT, Queue
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.resources.resources import UNLIMITED
-from stromboli.core.plugins.capacity.queue_limits import QueueLimits, flat_limits, tree_limits
+from stromboli.core.plugins.capacity.queue_limits import QueueLimits, QueueTree, flat_limits, tree_limits
 from stromboli.core.plugins.capacity.queue_share import QueueShare, Reserve
-from stromboli.core.plugins.capacity.queue_tree import QueueTree
 from stromboli.core.session.session import Session
 
 QueueShares = dict[str, QueueShare]

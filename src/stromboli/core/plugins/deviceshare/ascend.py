@@ -14,8 +14,16 @@ from itertools import groupby
 from stromboli.core.config.spelling import quoted
 from stromboli.core.model.devices.shared_devices import ASCEND_CHIPS, Backend, DeviceUser, SharedDeviceRequest
 from stromboli.core.model.nodes.table import Node
-from stromboli.core.plugins.deviceshare.assignments import assigned, formatted, split_list
-from stromboli.core.plugins.deviceshare.backend import DeviceBackend, Offered, Policy, Wanted, moment
+from stromboli.core.plugins.deviceshare.backend import (
+    DeviceBackend,
+    Offered,
+    Policy,
+    Wanted,
+    assigned,
+    formatted,
+    moment,
+    split_list,
+)
 from stromboli.core.plugins.deviceshare.node_devices import DeviceHolding, Share, SharedDevice, Shares, Use
 
 MODE = "huawei.com/vnpu-mode"

@@ -1,12 +1,18 @@
-"""The interface of a back-end: the devices of a node, the requests of pods, and the allocation."""
+"""The interface of a back-end: the devices of a node, the requests of pods, and the allocation.
+
+HAMi's device plugins record the devices of a pod as `id,type,memory,cores`, each followed by a colon; containers are
+separated by semicolons. An instance of a device is in brackets after its id.
+"""
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from stromboli.core.config.spelling import quoted
 from stromboli.core.model.devices.shared_devices import Backend, DeviceUser, SharedDeviceRequest
 from stromboli.core.model.nodes.table import Node
 from stromboli.core.model.tasks.task_class import TaskClass
@@ -161,3 +167,45 @@ def moment(now: float) -> str:
 def precise_moment(now: float) -> str:
     """The same in nanoseconds."""
     return str(int(now * 1e9))
+
+
+_ENTRY = re.compile(r"([^,\[\]]+)(?:\[([^\[\],]*)\])?,([^,]*),(\d{1,15}),(\d{1,9})", re.ASCII)
+
+
+def assigned(text: str, devices: Sequence[SharedDevice], key: str) -> Shares:
+    """Parse an annotation. Devices that the node no longer has are left out.
+
+    Raises ValueError for an unreadable text.
+    """
+    places = {device.id: place for place, device in enumerate(devices)}
+    containers = text.split(";")
+    return tuple(tuple(_shares_in(container, places, key)) for container in containers)
+
+
+def _shares_in(text: str, places: dict[str, int], key: str) -> list[Share]:
+    shares = []
+    for entry in text.split(":"):
+        if not entry.strip():
+            continue
+        found = _ENTRY.fullmatch(entry.strip())
+        if found is None:
+            raise ValueError(f"annotation {key}: expected id,type,memory,cores for each device, got {quoted(entry)}")
+        identity, part, _, memory, cores = found.groups()
+        if identity in places:
+            shares.append(Share(places[identity], int(memory), int(cores), part or ""))
+    return shares
+
+
+def formatted(containers: Shares, devices: Sequence[SharedDevice], kind: Callable[[SharedDevice], str]) -> str:
+    """The same the other way round."""
+    return ";".join("".join(_written(share, devices[share.place], kind) for share in each) for each in containers)
+
+
+def _written(share: Share, device: SharedDevice, kind: Callable[[SharedDevice], str]) -> str:
+    instance = f"[{share.part}]" if share.part else ""
+    return f"{device.id}{instance},{kind(device)},{share.memory},{share.cores}:"
+
+
+def split_list(text: str) -> list[str]:
+    """Split a text at commas."""
+    return [word.strip() for word in text.split(",") if word.strip()]

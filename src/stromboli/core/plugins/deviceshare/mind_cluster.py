@@ -14,8 +14,7 @@ from stromboli.core.config.spelling import quoted
 from stromboli.core.model.devices.shared_devices import NPU_CORE, Backend, DeviceUser, SharedDeviceRequest
 from stromboli.core.model.nodes.table import Node
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.plugins.deviceshare.assignments import split_list
-from stromboli.core.plugins.deviceshare.backend import DeviceBackend, Offered, Wanted, precise_moment
+from stromboli.core.plugins.deviceshare.backend import DeviceBackend, Offered, Wanted, precise_moment, split_list
 from stromboli.core.plugins.deviceshare.node_devices import (
     DeviceHolding,
     DevicePick,

@@ -12,8 +12,16 @@ from stromboli.core.config.spelling import quoted
 from stromboli.core.model.devices.shared_devices import VGPU_IDS, Backend, DeviceUser, SharedDeviceRequest
 from stromboli.core.model.nodes.table import Node
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.plugins.deviceshare.assignments import assigned, formatted, split_list
-from stromboli.core.plugins.deviceshare.backend import DeviceBackend, Offered, Policy, Wanted, moment
+from stromboli.core.plugins.deviceshare.backend import (
+    DeviceBackend,
+    Offered,
+    Policy,
+    Wanted,
+    assigned,
+    formatted,
+    moment,
+    split_list,
+)
 from stromboli.core.plugins.deviceshare.instances import Geometries, instance_for, named
 from stromboli.core.plugins.deviceshare.node_devices import DeviceHolding, Share, SharedDevice, Shares, Use
 

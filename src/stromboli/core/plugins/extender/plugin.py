@@ -16,8 +16,8 @@ from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.model.values.durations import parse_duration
-from stromboli.core.plugins.extender import responses
-from stromboli.core.plugins.extender.payloads import Documents
+from stromboli.core.plugins.extender import messages
+from stromboli.core.plugins.extender.messages import Documents
 from stromboli.core.plugins.extender.rules import ExtenderVerdict, Refusals, Scores
 from stromboli.core.search.node_rules import NodeFilter, NodeScorer
 from stromboli.core.session.session import Session
@@ -113,12 +113,12 @@ class Extender(Plugin):
 
     def _verdict(self, task_class: TaskClass) -> ExtenderVerdict:
         try:
-            return ExtenderVerdict(self._asked("predicate", self._about_nodes(task_class), responses.reasons, {}))
+            return ExtenderVerdict(self._asked("predicate", self._about_nodes(task_class), messages.reasons, {}))
         except ServiceError as error:
             return ExtenderVerdict({}, str(error))
 
     def _scores(self, task_class: TaskClass) -> Mapping[str, float]:
-        return self._asked("node_order", self._about_nodes(task_class), responses.scores, {})
+        return self._asked("node_order", self._about_nodes(task_class), messages.scores, {})
 
     def _about_nodes(self, task_class: TaskClass) -> Document:
         return {"task": self._documents.of_class(task_class), "nodes": self._documents.nodes}
@@ -137,13 +137,13 @@ class Extender(Plugin):
         key = (queue.name, *self._session.ledger.queues[queue.name].allocated)
         if key not in self._overused:
             question = {"queue": self._documents.of_queue(queue)}
-            self._overused[key] = self._asked("overused", question, lambda a: responses.truth(a, "overused"), False)
+            self._overused[key] = self._asked("overused", question, lambda a: messages.truth(a, "overused"), False)
         if not self._overused[key]:
             return None
         return Reason(Code.PLUGIN_REFUSED, f"the extender says that queue {queue.name} has had enough")
 
     def job_enqueueable(self, job: Job) -> Vote | Reason:
-        vote = self._asked("job_enqueueable", {"job": self._documents.of_job(job)}, responses.vote, 0)
+        vote = self._asked("job_enqueueable", {"job": self._documents.of_job(job)}, messages.vote, 0)
         if vote < 0:
             return Reason(Code.PLUGIN_REFUSED, "the extender does not let the job in")
         return Vote.PERMIT if vote else Vote.ABSTAIN
@@ -153,7 +153,7 @@ class Extender(Plugin):
 
     def job_ready(self, job: Job) -> bool:
         question = {"job": self._documents.of_job(job)}
-        return self._asked("job_ready", question, lambda answer: responses.truth(answer, "status"), True)
+        return self._asked("job_ready", question, lambda answer: messages.truth(answer, "status"), True)
 
     # -- victims ------------------------------------------------------------------------------------------------
 
@@ -198,7 +198,7 @@ class Extender(Plugin):
             return otherwise
         try:
             answer = self._client_of_extender.ask(self._verbs[question], {"session": self._session.uid, **about})
-            if failure := responses.words(answer, "errorMessage"):
+            if failure := messages.words(answer, "errorMessage"):
                 raise ServiceError(f"{self._endpoint.address}/{self._verbs[question]}: {failure}")
             return read(answer)
         except ServiceError as error:
@@ -226,4 +226,4 @@ _NO_VOTE: tuple[int, Sequence[str]] = (0, ())
 
 
 def _vote_and_victims(answer: Document) -> tuple[int, Sequence[str]]:
-    return responses.vote(answer), responses.victims(answer)
+    return messages.vote(answer), messages.victims(answer)

@@ -37,8 +37,15 @@ from stromboli.core.model.nodes.table import Mask, NodeTable
 from stromboli.core.model.resources.resources import PODS
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.plugins.gpusharing.node_shares import GpuHolding, NodeShares, Stay
-from stromboli.core.plugins.gpusharing.selection import GpuHeadroom, GpuPick, need_of, pick
+from stromboli.core.plugins.gpusharing.node_shares import (
+    GpuHeadroom,
+    GpuHolding,
+    GpuPick,
+    NodeShares,
+    Stay,
+    need_of,
+    pick,
+)
 
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session

@@ -1,7 +1,7 @@
 """The shared GPUs of one node, and the shares that pods hold.
 
-The state is immutable: taking or leaving a share makes a new one, and undo restores the old one. A GPU in use by shares
-is unavailable as a whole GPU; what its shares leave unused is the *slack* that the amounts of the node do not show.
+The state is immutable: taking or leaving a share makes a new one, and undo restores the old one. A GPU in use by
+shares is unavailable as a whole GPU; what its shares leave unused is the *slack* that the node's amounts do not show.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import NamedTuple
 
 from stromboli.core.model.devices.gpu_fractions import WHOLE
+from stromboli.core.model.devices.shared_devices import SharedDeviceRequest
 
 
 class Stay(Enum):
@@ -99,3 +101,51 @@ def _uses(holdings: Iterable[GpuHolding]) -> dict[str, int]:
         for group in holding.groups:
             uses[group] = uses.get(group, 0) + holding.need
     return uses
+
+
+PACK, SPREAD = "gpupack", "gpuspread"
+
+
+class GpuHeadroom(NamedTuple):
+    """What a node has besides its groups: whole GPUs and slots for reservation pods, now or later."""
+
+    gpus: int
+    places: int
+    #: Whether capacity is nominated: a group that ends before then must not be extended now.
+    is_promised: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GpuPick:
+    """Groups to join, and how many GPUs are shared from now on that were not before."""
+
+    joined: tuple[str, ...]
+    fresh: int = 0
+
+
+def need_of(request: SharedDeviceRequest, node: NodeShares) -> int | None:
+    """Return the share of each device that a pod needs in the unit of the node; None if it cannot be computed."""
+    if request.portion:
+        return request.portion * node.size // WHOLE
+    return request.memory * WHOLE if node.memory else None
+
+
+def pick(
+    node: NodeShares, request: SharedDeviceRequest, headroom: GpuHeadroom, policy: str, *, later: bool
+) -> GpuPick | None:
+    """Return as many different devices as a pod requests, fuller or emptier ones first; None if there are too few."""
+    need = need_of(request, node)
+    if need is None or need > node.size:
+        return None
+    joinable = node.joinable(need, later=later)
+    if headroom.is_promised and not later:
+        joinable = {group: used for group, used in joinable.items() if group in node.later_groups}
+    sign = -1 if policy == PACK else 1
+    #: An unshared GPU is the emptiest, and comes after one that is already reserved.
+    fresh = max(min(headroom.gpus, headroom.places, request.number), 0)
+    order = [(sign * used, False, group) for group, used in joinable.items()] + [(0, True, "")] * fresh
+    chosen = sorted(order)[: request.number]
+    if len(chosen) < request.number:
+        return None
+    joined = tuple(group for _, is_fresh, group in chosen if not is_fresh)
+    return GpuPick(joined, request.number - len(joined))

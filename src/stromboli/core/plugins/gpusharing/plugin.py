@@ -13,8 +13,8 @@ from stromboli.core.model.devices.gpu_fractions import DEFAULT_NAMESPACE, RECEIV
 from stromboli.core.model.devices.shared_devices import DEVICES, Backend
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.plugins.gpusharing.accounting import SharedGpuState
+from stromboli.core.plugins.gpusharing.node_shares import PACK, SPREAD
 from stromboli.core.plugins.gpusharing.rules import GpuColumns, GpuShareFilter, GpuShareScorer, WholeGpuFilter
-from stromboli.core.plugins.gpusharing.selection import PACK, SPREAD
 from stromboli.core.search.node_rules import NodeFilter, NodeScorer
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from stromboli.core.model.nodes.table import Index, Mask, Vector
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.plugins.gpusharing.accounting import SharedGpuState
-from stromboli.core.plugins.gpusharing.selection import GpuPick
+from stromboli.core.plugins.gpusharing.node_shares import GpuPick
 from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer
 
 _POINTS = 100.0

@@ -14,7 +14,7 @@ from stromboli.core.model.nodes.table import Index, Mask
 from stromboli.core.model.resources.resources import Request
 from stromboli.core.model.topology.hypernodes import HyperNodeTree
 from stromboli.core.plugins.network_topology_aware.constraints import Reach
-from stromboli.core.plugins.network_topology_aware.domain_amounts import DomainAmounts
+from stromboli.core.plugins.network_topology_aware.packing import DomainAmounts
 from stromboli.core.topology.domain_group import DomainGroup, group_of
 
 

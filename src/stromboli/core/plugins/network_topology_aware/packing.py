@@ -8,12 +8,37 @@ import numpy as np
 
 from stromboli.core.config.arguments import Argument, Arguments, PrefixArgument
 from stromboli.core.model.ledger.ledger import Ledger
+from stromboli.core.model.nodes.amounts import Amount
 from stromboli.core.model.nodes.table import Vector
 from stromboli.core.model.resources.resources import Request, ResourceAxis
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.topology.hypernodes import HyperNodeTree
-from stromboli.core.plugins.network_topology_aware.domain_amounts import DomainAmounts
 from stromboli.core.topology.domain_capacity import numbers_of
+from stromboli.core.topology.domain_sums import DomainSums, IdleAmounts
+
+
+class DomainAmounts:
+    def __init__(self, tree: HyperNodeTree, ledger: Ledger) -> None:
+        self._tree = tree
+        self._ledger = ledger
+        self._idle: dict[int, DomainSums] = {}
+        self._later: dict[int, DomainSums] = {}
+
+    def idle(self, dimension: int) -> Amount:
+        """Return the idle amount by index of the domain. Read-only, valid until the next operation."""
+        known = self._idle.get(dimension)
+        if known is None:
+            amounts = IdleAmounts(self._ledger, dimension)
+            known = self._idle[dimension] = DomainSums(self._tree, self._ledger, amounts)
+        return known.now()
+
+    def later(self, dimension: int) -> Amount:
+        """Return the same after all releases are finished and nominated capacity is used."""
+        known = self._later.get(dimension)
+        if known is None:
+            amounts = IdleAmounts(self._ledger, dimension, later=True)
+            known = self._later[dimension] = DomainSums(self._tree, self._ledger, amounts)
+        return known.now()
 
 
 class PackingArguments(Arguments):

@@ -18,9 +18,14 @@ from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.model.topology.hypernodes import HyperNodeTree
 from stromboli.core.plugins.network_topology_aware.constraints import TopologyConstraints, UnknownTier
-from stromboli.core.plugins.network_topology_aware.domain_amounts import DomainAmounts
 from stromboli.core.plugins.network_topology_aware.gradients import Gradients
-from stromboli.core.plugins.network_topology_aware.packing import DomainPacking, PackingArguments, sum_of, weights_of
+from stromboli.core.plugins.network_topology_aware.packing import (
+    DomainAmounts,
+    DomainPacking,
+    PackingArguments,
+    sum_of,
+    weights_of,
+)
 from stromboli.core.plugins.network_topology_aware.previous_domains import PreviousDomainFirst
 from stromboli.core.search.node_rules import Locality, NodeScorer
 from stromboli.core.session.session import Session

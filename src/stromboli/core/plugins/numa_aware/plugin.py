@@ -13,8 +13,7 @@ from stromboli.core.model.reasons import Reason
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.plugins.numa_aware.assignment import CpuAssigner
-from stromboli.core.plugins.numa_aware.preferences import NumaPreference, preference_of
-from stromboli.core.plugins.numa_aware.rules import Alignment, FewNumaNodes, SamePolicy
+from stromboli.core.plugins.numa_aware.rules import Alignment, FewNumaNodes, NumaPreference, SamePolicy, preference_of
 from stromboli.core.plugins.numa_aware.states import NumaStates
 from stromboli.core.search.class_cache import ClassCache
 from stromboli.core.search.node_rules import NodeFilter, NodeScorer

@@ -1,22 +1,51 @@
-"""Which nodes take pods with exclusive CPUs, and which of them need the fewest NUMA nodes."""
+"""The NUMA policy and exclusive CPUs of pods: which nodes take them, and which need the fewest NUMA nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
 
+from stromboli.core.config.spelling import quoted
 from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.nodes.amounts import Rows
-from stromboli.core.model.nodes.numa import POLICIES, Processors
+from stromboli.core.model.nodes.cpu_assignment import Demand
+from stromboli.core.model.nodes.numa import NONE, POLICIES, POLICY, WANTED, Processors
 from stromboli.core.model.nodes.table import Index, Mask, NodeTable, Vector
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.plugins.numa_aware.assignment import CpuAssigner
-from stromboli.core.plugins.numa_aware.preferences import NumaPreference
 from stromboli.core.plugins.numa_aware.states import NumaStates
 from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer
+
+
+@dataclass(frozen=True, slots=True)
+class NumaPreference:
+    """The policy that the pod names, empty for none, and the exclusive CPUs of its containers."""
+
+    policy: str = ""
+    demand: Demand = ()
+    #: Why the policy is invalid.
+    fault: Reason | None = None
+
+
+_NO_PREFERENCE = NumaPreference()
+
+
+def preference_of(task_class: TaskClass) -> NumaPreference:
+    """Only guaranteed pods get processors of their own."""
+    wanted, policy = task_class.annotations.get(WANTED), task_class.annotations.get(POLICY, "")
+    if wanted is None:
+        return _NO_PREFERENCE
+    pairs = (part.partition("=") for part in wanted.split(",") if part)
+    demand = tuple((container, int(number)) for container, _, number in pairs)
+    if policy and policy not in POLICIES:
+        detail = f"annotation {POLICY}: {quoted(policy)} is not known; write {' or '.join(POLICIES)}"
+        return NumaPreference(demand=demand, fault=Reason(Code.INVALID_OBJECT, detail))
+    return NumaPreference("" if policy == NONE else policy, demand)
+
 
 Preferences = Callable[[TaskClass], NumaPreference]
 

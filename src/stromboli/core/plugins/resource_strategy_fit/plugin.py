@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING
 
 from stromboli.core.config.arguments import Argument, Arguments
 from stromboli.core.config.plugin import Plugin
-from stromboli.core.plugins.resource_strategy_fit.proportions import ProportionArguments, ProportionFilter
-from stromboli.core.plugins.resource_strategy_fit.scarcity import ScarceResourceScorer, ScarcityArguments
+from stromboli.core.plugins.resource_strategy_fit.scarcity import (
+    ProportionArguments,
+    ProportionFilter,
+    ScarceResourceScorer,
+    ScarcityArguments,
+)
 from stromboli.core.plugins.resource_strategy_fit.strategies import (
     SCORING_TYPE,
     WEIGHTS,
     Strategies,
     StrategiesArguments,
+    StrategyScorer,
 )
-from stromboli.core.plugins.resource_strategy_fit.strategy_score import StrategyScorer
 from stromboli.core.search.node_rules import NodeFilter, NodeScorer
 
 if TYPE_CHECKING:

@@ -1,18 +1,20 @@
-"""Scarce resources: leave nodes that have them to pods that request them."""
+"""Scarce resources: leave nodes that have them, and the cpu and memory they need, to pods that request them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from stromboli.core.config.arguments import Argument, Arguments, PrefixArgument
 from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.nodes.amounts import Rows
-from stromboli.core.model.nodes.table import Mask, Vector
+from stromboli.core.model.nodes.table import Index, Mask, Vector
+from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.resources.resources import CPU, MEMORY, counts_in_milli
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.search.node_rules import Locality, NodeScorer
+from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer
 
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session
@@ -59,3 +61,84 @@ class ScarceResourceScorer(NodeScorer):
         for dimension, _ in task_class.request:
             total *= rows.allocatable(dimension) > 0
         return total
+
+
+_MILLI_CPU = 1_000
+_GIGABYTE = 1_000_000_000
+
+
+class _DeviceProportion(NamedTuple):
+    """The milli-cpu and bytes of memory reserved per smallest unit of a resource."""
+
+    name: str
+    dimension: int
+    cpu: float
+    memory: float
+
+
+class ProportionRates(Arguments):
+    by_name: Mapping[str, float] = PrefixArgument("<name>", 1.0, "Cores, or gigabytes of memory.", minimum=0)
+
+
+class ProportionArguments(Arguments):
+    enable: bool = Argument("enable", False, "Whether cpu and memory are reserved for idle devices.")
+    resources: str = Argument("resources", "", "The resources to reserve for, separated by commas.")
+    rates: ProportionRates = Argument(
+        "resourceProportion", {}, "The cpu and memory that belong to one device.", entries=ProportionRates
+    )
+
+
+class ProportionFilter(NodeFilter):
+    """A pod that does not ask for a device must leave enough cpu and memory for all that are idle."""
+
+    locality = Locality.ROW
+
+    def __init__(self, arguments: ProportionArguments) -> None:
+        rates = arguments.rates.by_name
+        self._rates = {
+            name: (rates.get(f"{name}.cpu", 1.0), rates.get(f"{name}.memory", 1.0))
+            for name in names_in(arguments.resources)
+        }
+        self._companions: list[_DeviceProportion] = []
+
+    def open(self, session: Session) -> None:
+        found = ((name, session.axis.find(name)) for name in self._rates)
+        self._companions = [self._companions_of(name, d) for name, d in found if d is not None]
+
+    def _companions_of(self, name: str, dimension: int) -> _DeviceProportion:
+        cpu, memory = self._rates[name]
+        parts = 1_000 if counts_in_milli(name) else 1
+        return _DeviceProportion(name, dimension, cpu * _MILLI_CPU / parts, memory * _GIGABYTE / parts)
+
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return bool(self._kept_from(task_class))
+
+    def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+        mask = np.ones(len(rows), dtype=np.bool_)
+        for companions in self._kept_from(task_class):
+            mask &= _leaves_enough(companions, task_class, rows)
+        return mask
+
+    def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
+        left = refused.copy()
+        for companions in self._kept_from(task_class):
+            short = left & ~_leaves_enough(companions, task_class, ledger.all_rows)
+            if short.any():
+                detail = f"proportional of resource {companions.name} check failed"
+                yield Reason(Code.CAPACITY_RESERVED_FOR_DEVICES, detail), np.flatnonzero(short)
+                left &= ~short
+
+    def _kept_from(self, task_class: TaskClass) -> list[_DeviceProportion]:
+        """The resources that the class does not ask for itself."""
+        asked = {dimension for dimension, _ in task_class.request}
+        return [companions for companions in self._companions if companions.dimension not in asked]
+
+
+def _leaves_enough(companions: _DeviceProportion, task_class: TaskClass, rows: Rows) -> Mask:
+    """Report which rows keep the reserved amounts, by future idle amounts: a pod that waits for releases is checked
+    against the capacity after them.
+    """
+    asked, idle = dict(task_class.request), np.maximum(rows.future_idle(companions.dimension), 0)
+    enough: Mask = rows.future_idle(CPU) - asked.get(CPU, 0) >= idle * companions.cpu
+    enough &= rows.future_idle(MEMORY) - asked.get(MEMORY, 0) >= idle * companions.memory
+    return enough | (idle == 0)

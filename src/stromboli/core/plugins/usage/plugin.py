@@ -11,9 +11,8 @@ from stromboli.core.config.plugin import Event, Plugin
 from stromboli.core.model.nodes.table import Mask, Vector
 from stromboli.core.model.tasks.task_class import LIMITS
 from stromboli.core.model.values.durations import parse_duration
-from stromboli.core.plugins.usage.estimate import Estimator, EstimatorArguments
 from stromboli.core.plugins.usage.load import Load, LoadLimits
-from stromboli.core.plugins.usage.unmeasured import UnmeasuredLoad
+from stromboli.core.plugins.usage.unmeasured import Estimator, EstimatorArguments, UnmeasuredLoad
 from stromboli.core.search.node_rules import NodeFilter, NodeScorer
 from stromboli.core.session.session import Session
 
