@@ -1,4 +1,4 @@
-"""A client that hides nothing: of a server of its own for every test, or a guest of the real one that all share."""
+"""A bare HTTP client: of a server of its own for every test, or of the shared real one."""
 
 from collections.abc import AsyncIterator
 
@@ -25,7 +25,7 @@ async def api(request: pytest.FixtureRequest) -> AsyncIterator[HttpApi]:
 
 @pytest.fixture
 async def volcano(api: HttpApi, request: pytest.FixtureRequest) -> HttpApi:
-    """With Volcano's kinds installed. The server that all share keeps them."""
+    """With Volcano's CRDs installed. The shared server keeps them."""
     if SERVER == "real":
         plane: ControlPlane = request.getfixturevalue("plane")
         async with Client(load_kubeconfig(str(plane.kubeconfig))) as client:

@@ -1,4 +1,4 @@
-"""A bare HTTP client: tests of the server should see status codes and bodies as they are on the wire."""
+"""A bare HTTP client that shows status codes and bodies as they are."""
 
 from __future__ import annotations
 
@@ -50,22 +50,22 @@ class Reply:
 
 
 class HttpApi:
-    """Requests with the right token, and the events of watches as they come."""
+    """Requests with the right token, and the events of watches."""
 
-    #: The definitions that a server has which many share: to make one takes it some seconds.
+    #: The definitions of a shared server: creating one takes it some seconds.
     shared_definitions: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, url: str, session: aiohttp.ClientSession, server: ApiServer | None = None) -> None:
         self.url = url
         self._session = session
         self._server = server
-        #: The paths of what came into being here, oldest first.
+        #: The paths of objects created by the test, oldest first.
         self.created: list[str] = []
 
     @property
     def server(self) -> ApiServer:
-        """The embedded server itself, for stories that only it can tell."""
-        assert self._server is not None, "mark this story: only the embedded server can tell it"
+        """The local server itself, for tests that only it supports."""
+        assert self._server is not None, "mark this test: it needs the local server"
         return self._server
 
     async def call(
@@ -104,7 +104,7 @@ class HttpApi:
         return await self.call("PUT", path, body, **query)
 
     async def define(self, document: dict[str, Any]) -> None:
-        """See to it that there is this definition, and that its kinds are served."""
+        """Make sure that this definition exists and its kinds are served."""
         name, spec = document["metadata"]["name"], document["spec"]
         if self._server is None and self.shared_definitions.get(name) == document:
             return
@@ -118,7 +118,7 @@ class HttpApi:
             self.shared_definitions[name] = document
 
     async def until(self, path: str, status: int) -> Reply:
-        """Wait until a path is answered like this."""
+        """Wait until a path returns this status."""
         async with asyncio.timeout(DEADLINE):
             while (reply := await self.get(path)).status != status:
                 await asyncio.sleep(0.05)
@@ -140,7 +140,7 @@ async def connected(server: ApiServer) -> AsyncIterator[HttpApi]:
 
 @asynccontextmanager
 async def guest_of(plane: ControlPlane) -> AsyncIterator[HttpApi]:
-    """On a server that others use after this; what was created is taken away again."""
+    """On a shared server; created objects are deleted afterwards."""
     async with _entered(load_kubeconfig(str(plane.kubeconfig))) as session:
         api = HttpApi(plane.url, session)
         try:
@@ -159,7 +159,7 @@ async def _entered(connection: Connection) -> AsyncIterator[aiohttp.ClientSessio
 
 
 async def _clean_up(api: HttpApi) -> None:
-    """The newest goes first: objects before their namespace. Definitions stay."""
+    """The newest object is deleted first: objects before their namespace. Definitions stay."""
     for path in reversed(api.created):
         reply = await api.delete(path, {"gracePeriodSeconds": 0})
         found = reply.body
@@ -173,13 +173,13 @@ async def _clean_up(api: HttpApi) -> None:
 
 
 class WatchEvents:
-    """The events of one watch, one at a time and never waited for without a deadline."""
+    """The events of one watch, one at a time and with a deadline."""
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
 
     async def next(self, *, within: float = DEADLINE) -> dict[str, Any] | None:
-        """The next event; None when the stream has ended."""
+        """The next event; None if the stream has ended."""
         async with asyncio.timeout(within):
             line = await self._response.content.readline()
         return json.loads(line) if line else None
@@ -190,7 +190,7 @@ class WatchEvents:
         return [(event["type"], event["object"]["metadata"].get("name", "")) for event in events if event]
 
     async def is_cut(self) -> bool:
-        """Whether the connection ends in the middle instead of the stream coming to its end."""
+        """Report whether the connection is cut instead of ending."""
         try:
             while await self.next():
                 pass
@@ -199,7 +199,7 @@ class WatchEvents:
         return False
 
     async def all(self) -> list[tuple[str, str]]:
-        """Everything until the server ends the stream."""
+        """All events until the server ends the stream."""
         events = []
         while event := await self.next():
             events.append((event["type"], event["object"]["metadata"].get("name", "")))
@@ -207,7 +207,7 @@ class WatchEvents:
 
 
 def _name(body: Any) -> str:
-    """Of the object that a request has created; nothing for questions and for what is done with an object."""
+    """The path of the object that a request created; none for reviews and actions."""
     metadata = body.get("metadata") if isinstance(body, dict) else None
     return str(metadata.get("name", "")) if metadata and "uid" in metadata else ""
 

@@ -1,4 +1,4 @@
-"""Who may come in, and what is said about the server itself."""
+"""Authentication, and documents about the server."""
 
 from __future__ import annotations
 
@@ -73,5 +73,5 @@ async def test_discovery_follows_crds(api: HttpApi, volcano: HttpApi) -> None:
     assert "scheduling.volcano.sh" in {group["name"] for group in groups}
     resources = (await api.get("/apis/scheduling.volcano.sh/v1beta1")).body["resources"]
     assert {"podgroups", "queues", "queues/status"} <= {resource["name"] for resource in resources}
-    assert (await api.get("/apis/nobody.dev/v1")).status == 404
+    assert (await api.get("/apis/unknown.dev/v1")).status == 404
     assert (await api.get("/nowhere")).status == 404

@@ -1,4 +1,4 @@
-"""Custom resources: served at once, held to their schemas, with or without a status of their own."""
+"""Custom resources: served at once, validated by their schemas, with or without a status subresource."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def thing(**spec: Any) -> dict[str, Any]:
 
 async def test_status_update_ignores_identity_except_version(things: HttpApi) -> None:
     await things.post(THINGS, thing())
-    identity = {"metadata": {"uid": "somebody-else"}, "status": {"phase": "Running"}}
+    identity = {"metadata": {"uid": "other-uid"}, "status": {"phase": "Running"}}
     assert (await things.patch(f"{THINGS}/t", {**identity, "spec": {"size": 2}})).status == 422
     assert (await things.patch(f"{THINGS}/t/status", identity)).body["status"] == {"phase": "Running"}
     identity["metadata"]["resourceVersion"] = "1"

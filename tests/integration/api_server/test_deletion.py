@@ -1,4 +1,4 @@
-"""How objects go away: at once, gracefully, or when everybody who holds on to them has let go."""
+"""Deletion: immediate, graceful, or after all finalizers are removed."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ async def test_bound_pod_gets_grace_period(api: HttpApi) -> None:
     marked = (await api.delete(f"{PODS}/p")).body["metadata"]
     assert marked["deletionGracePeriodSeconds"] == 30
     longer = (await api.delete(f"{PODS}/p", {"gracePeriodSeconds": 60})).body["metadata"]
-    assert longer["deletionGracePeriodSeconds"] == 30, "nobody gets more time than they were given"
+    assert longer["deletionGracePeriodSeconds"] == 30, "the grace period cannot grow"
     shorter = (await api.delete(f"{PODS}/p", {"gracePeriodSeconds": 5})).body["metadata"]
     assert shorter["deletionGracePeriodSeconds"] == 5
     await api.delete(f"{PODS}/p", {"gracePeriodSeconds": 0})
@@ -120,7 +120,7 @@ async def test_pod_with_finalizer_outlives_grace_period(api: HttpApi) -> None:
     assert (await api.get(f"{PODS}/p")).status == 404
 
 
-@pytest.mark.only("embedded", because="a bare control plane has nobody who empties namespaces")
+@pytest.mark.only("embedded", because="a bare control plane has no namespace controller")
 async def test_namespace_deletion_removes_contents(api: HttpApi) -> None:
     await api.post(NAMESPACES, {"metadata": {"name": "team"}})
     await api.post(f"{NAMESPACES}/team/configmaps", config())
@@ -131,7 +131,7 @@ async def test_namespace_deletion_removes_contents(api: HttpApi) -> None:
     assert (await api.get("/api/v1/pods")).body["items"] == []
 
 
-@pytest.mark.only("embedded", because="a bare control plane has nobody who empties namespaces")
+@pytest.mark.only("embedded", because="a bare control plane has no namespace controller")
 async def test_namespace_waits_for_last_object(api: HttpApi) -> None:
     await api.post(NAMESPACES, {"metadata": {"name": "team"}})
     await api.post(f"{NAMESPACES}/team/configmaps", config(finalizers=["a.dev/x"]))

@@ -1,4 +1,4 @@
-"""Requests that a server must not simply do, and what it says instead: one table for the embedded one and the real."""
+"""Error responses: one table for the local and the real server."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Row(NamedTuple):
     words: str
     media: str = "application/json"
     query: Mapping[str, str] = MappingProxyType({})
-    #: Collections and what is in them when the request comes.
+    #: Collections and their objects before the request.
     given: Sequence[tuple[str, dict[str, Any]]] = ()
 
 
@@ -97,7 +97,7 @@ OPTIONS = [
         MERGE, {"force": "true"}, [THE_MAP]),
     Row("a long manager", "PATCH", f"{CONFIG_MAPS}/c", {}, 422, "fieldManager: Too long", MERGE,
         {"fieldManager": "x" * 129}, [THE_MAP]),
-    Row("applied by nobody", "PATCH", f"{CONFIG_MAPS}/c", MAP, 422,
+    Row("apply without field manager", "PATCH", f"{CONFIG_MAPS}/c", MAP, 422,
         f"Patch{_OPTIONS}fieldManager: Required value: is required for apply patch", APPLY),
     Row("an odd match", "GET", CONFIG_MAPS, None, 422, 'Unsupported value: "Some": supported values: "Exact", "NotOld',
         query={"resourceVersionMatch": "Some", "resourceVersion": "1"}),
@@ -125,7 +125,7 @@ OPTIONS = [
 ]  # fmt: skip
 
 BINDINGS = [
-    Row("of nobody", "POST", f"{PODS}/p/binding", {"target": {"name": "n"}}, 400,
+    Row("binding without name", "POST", f"{PODS}/p/binding", {"target": {"name": "n"}}, 400,
         "name in URL does not match name in Binding object", given=[THE_POD]),
     Row("of another", "POST", f"{PODS}/p/binding", binding(name="q"), 400,
         "name in URL does not match name in Binding object", given=[THE_POD]),
@@ -147,7 +147,7 @@ EVENT_ROWS = [
     Row("without a time", "POST", EVENTS, {**EVENT, "eventTime": None}, 422, "eventTime: Required value"),
     Row("to the second", "POST", EVENTS, {**EVENT, "eventTime": "2026-01-01T00:00:00Z"}, 400, "parsing time"),
     Row("of an odd type", "POST", EVENTS, {**EVENT, "type": "Odd"}, 422, "has invalid value: Odd"),
-    Row("by nobody", "POST", EVENTS, {**EVENT, "reportingController": ""}, 422, "reportingController: Required value"),
+    Row("event without reporter", "POST", EVENTS, {**EVENT, "reportingController": ""}, 422, "reportingController: Required value"),
     Row("without a deed", "POST", EVENTS, {**EVENT, "action": ""}, 422, "action: Required value"),
     Row("a long note", "POST", EVENTS, {**EVENT, "note": "x" * 1025}, 422, "message: Invalid value"),
     Row("a long deed", "POST", EVENTS, {**EVENT, "action": "x" * 129}, 422, "can have at most 128 characters"),
@@ -155,7 +155,7 @@ EVENT_ROWS = [
         'involvedObject.namespace: Invalid value: "": does not match event.namespace'),
     Row("about somewhere else", "POST", f"{DEFAULT}/events", named("e", involvedObject={"namespace": "x"}), 422,
         'involvedObject.namespace: Invalid value: "x": does not match event.namespace'),
-    Row("told otherwise", "PATCH", f"{EVENTS}/e", {"note": "other"}, 422, "field is immutable", MERGE,
+    Row("changed note", "PATCH", f"{EVENTS}/e", {"note": "other"}, 422, "field is immutable", MERGE,
         given=[THE_EVENT]),
     Row("a series of one", "PATCH", f"{EVENTS}/e", {"series": {"count": 1, "lastObservedTime": MOMENT}}, 422,
         "should be at least 2", MERGE, given=[THE_EVENT]),
@@ -168,15 +168,15 @@ _CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage"
 _TAINT = {"key": "a", "effect": "NoSchedule"}
 SECRET = named("s", type="Opaque", stringData={"a": "b"}, immutable=True)
 RULES = [
-    Row("a lease of nobody", "PUT", f"{LEASES}/l", named("l", spec={}), 422,
+    Row("lease without resourceVersion", "PUT", f"{LEASES}/l", named("l", spec={}), 422,
         f'leases.coordination.k8s.io "l" is invalid: {_UNSEEN}', given=[(LEASES, named("l"))]),
     Row("a lease to the second", "POST", LEASES, named("l", spec={"renewTime": "2026-01-01T00:00:00Z"}), 400,
         'parsing time "2026-01-01T00:00:00Z"'),
     Row("a lease of no time", "POST", LEASES, named("l", spec={"leaseDurationSeconds": 0}), 422,
         "spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0"),
-    Row("a driver that nobody has seen", "PUT", f"{DRIVERS}/d", named("d", spec={}), 422, _UNSEEN,
+    Row("driver without resourceVersion", "PUT", f"{DRIVERS}/d", named("d", spec={}), 422, _UNSEEN,
         given=[(DRIVERS, named("d", spec={}))]),
-    Row("a budget that nobody has seen", "PUT", f"{BUDGETS}/b", named("b", spec={"minAvailable": 2}), 422, _UNSEEN,
+    Row("budget without resourceVersion", "PUT", f"{BUDGETS}/b", named("b", spec={"minAvailable": 2}), 422, _UNSEEN,
         given=[(BUDGETS, named("b", spec={"minAvailable": 1}))]),
     Row("a budget with two bounds", "POST", BUDGETS, named("b", spec={"minAvailable": 1, "maxUnavailable": 1}), 422,
         "minAvailable and maxUnavailable cannot be both set"),
@@ -213,7 +213,7 @@ RULES = [
         given=[THE_MAP]),
     Row("a class of the system", "DELETE", f"{CLASSES}/system-node-critical", None, 403,
         "this is a system priority class and cannot be deleted"),
-    Row("somebody else", "DELETE", f"{CONFIG_MAPS}/c", {"preconditions": {"uid": "x"}}, 409,
+    Row("other uid", "DELETE", f"{CONFIG_MAPS}/c", {"preconditions": {"uid": "x"}}, 409,
         'Operation cannot be fulfilled on ConfigMap "c": the UID in the precondition (x) does not', given=[THE_MAP]),
     Row("more time", "PATCH", f"{PODS}/p", {"spec": {"activeDeadlineSeconds": 20}}, 422,
         "spec.activeDeadlineSeconds: Invalid value: 20: must be less than or equal to previous value", MERGE,
@@ -239,7 +239,7 @@ CUSTOM = [
         'strict decoding error: unknown field "spec.x"', MERGE, STRICT, [(QUEUES, QUEUE)]),
     Row("with slips in what is applied", "PATCH", f"{QUEUES}/q", {**QUEUE, "spec": {"x": 1}}, 500,
         ".spec.x: field not declared in schema", APPLY, {"fieldManager": "m"}),
-    Row("that nobody has seen", "PUT", f"{QUEUES}/q", QUEUE, 422,
+    Row("queue without resourceVersion", "PUT", f"{QUEUES}/q", QUEUE, 422,
         f'queues.scheduling.volcano.sh "q" is invalid: {_UNSEEN}', given=[(QUEUES, QUEUE)]),
 ]  # fmt: skip
 
@@ -271,15 +271,15 @@ async def test_invalid_custom_resource_is_rejected(volcano: HttpApi, row: Row) -
 
 async def test_unknown_fields_are_warned_about_and_dropped(api: HttpApi) -> None:
     slipped = _pod_with(resorces={}, env=[])
-    told = await api.post(PODS, slipped)
-    assert (told.status, told.headers.getall("Warning")) == (
+    warnings = await api.post(PODS, slipped)
+    assert (warnings.status, warnings.headers.getall("Warning")) == (
         201, ['299 - "unknown field \\"spec.containers[0].resorces\\""'],
     )  # fmt: skip
-    assert not {"resorces", "env"} & told.body["spec"]["containers"][0].keys()
+    assert not {"resorces", "env"} & warnings.body["spec"]["containers"][0].keys()
     patched = await api.patch(f"{PODS}/p", {"bar": 1})
-    assert (patched.body, patched.headers.getall("Warning")) == (told.body, ['299 - "unknown field \\"bar\\""'])
+    assert (patched.body, patched.headers.getall("Warning")) == (warnings.body, ['299 - "unknown field \\"bar\\""'])
     silent = await api.patch(f"{PODS}/p", {"bar": 1}, fieldValidation="Ignore")
-    assert (silent.body, "Warning" in silent.headers) == (told.body, False)
+    assert (silent.body, "Warning" in silent.headers) == (warnings.body, False)
 
 
 async def test_pod_gets_default_tolerations(api: HttpApi) -> None:
@@ -351,7 +351,7 @@ async def test_binding_through_bindings_collection(api: HttpApi) -> None:
     await api.post(PODS, pod())
     assert (await api.post(f"{DEFAULT}/bindings", binding("n1"))).status == 201
     assert (await api.get(f"{PODS}/p")).body["spec"]["nodeName"] == "n1"
-    assert (await api.post(f"{DEFAULT}/bindings", binding(name="nobody"))).status == 404
+    assert (await api.post(f"{DEFAULT}/bindings", binding(name="unknown"))).status == 404
     assert (await api.post(f"{DEFAULT}/bindings", {"target": {"name": "n1"}})).status == 400
 
 
@@ -414,8 +414,8 @@ async def test_custom_resource_has_scale(api: HttpApi) -> None:
 @pytest.mark.only("embedded", because="the real one enforces them")
 async def test_unenforced_rules_are_warned_about(api: HttpApi) -> None:
     schema = {"type": "object", "properties": {"size": {**WHOLE, "x-kubernetes-validations": [{"rule": "self > 1"}]}}}
-    told = await api.post(CRDS, definition("fleets", "Fleet", schema))
-    (warning,) = told.headers.getall("Warning")
+    warnings = await api.post(CRDS, definition("fleets", "Fleet", schema))
+    (warning,) = warnings.headers.getall("Warning")
     assert "openAPIV3Schema.properties[size]: x-kubernetes-validations are stored but not enforced" in warning
 
 

@@ -1,4 +1,4 @@
-"""Faults: each does what it says, as often as it was asked to, and counts."""
+"""Injected faults: effect and number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Promises that hold for any request: the server never breaks, and watches never lie."""
+"""Properties of all requests: the server never fails internally, and watches agree with lists."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class DirectApi:
         self._api = Api(self.plane)
 
     def ask(self, method: str, path: str, body: Any = None, media: str = "application/json", query: str = "") -> int:
-        """The status code; anything but an answer or a refusal is an error of the server."""
+        """The status code; anything but a response or a StatusError is a failure of the server."""
         content = b"" if body is None else json.dumps(body).encode()
         try:
             return self._api.answer(self._asked(method, path, content, media, query)).status
@@ -169,7 +169,7 @@ SPLICED = {
         "$setElementOrder/containers": [{"name": "main"}],
     },
 }
-#: Requests that are served as they are, and may be spoilt anywhere.
+#: Valid requests, which may be mutated anywhere.
 REQUESTS: list[tuple[str, str, str, dict[str, Any]]] = [
     ("POST", PODS, "application/json", RICH_POD),
     ("PATCH", f"{PODS}/a", MERGE, {"metadata": {"labels": {"a": "b"}}, "spec": pod()["spec"]}),
@@ -197,7 +197,7 @@ REQUESTS: list[tuple[str, str, str, dict[str, Any]]] = [
 
 @st.composite
 def spoilt_requests(draw: st.DrawFn) -> tuple[str, str, str, Any]:
-    """A good request with something else in one or two places."""
+    """A valid request with one or two values replaced."""
     method, path, media, body = draw(st.sampled_from(REQUESTS))
     spoilt = json.loads(json.dumps(body))
     for _ in range(draw(st.integers(0, 2))):
@@ -215,7 +215,7 @@ def _spoilt(draw: st.DrawFn, value: Any) -> Any:
 
 
 def has_invalid_target(path: str, body: Any) -> bool:
-    """A binding without a target node gets a 500 from Kubernetes, too."""
+    """Kubernetes, too, responds with 500 to a binding without a target node."""
     target = body.get("target") if isinstance(body, dict) else None
     is_node = isinstance(target, dict) and target.get("name") and target.get("kind") in (None, "", "Node")
     return path.endswith("/binding") and not is_node
@@ -263,7 +263,7 @@ def play(api: DirectApi, step: tuple[str, str, int]) -> None:
 
 @given(STEPS, st.sampled_from(["", "labelSelector=team%3D1", "fieldSelector=spec.nodeName%3Dn1"]), st.integers(0, 25))
 def test_watch_and_list_agree(steps: list[tuple[str, str, int]], selector: str, start: int) -> None:
-    """Whoever follows a watch from any moment knows what is there, with the right versions, at the end."""
+    """A client that follows a watch from any version has all objects in the right versions at the end."""
     api = DirectApi()
     for step in steps[:start]:
         play(api, step)

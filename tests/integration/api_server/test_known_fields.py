@@ -1,4 +1,4 @@
-"""The embedded server knows the fields that the real one describes, no more and no fewer."""
+"""The local server has exactly the fields that the real one describes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Lists: their pages, their versions, and what they select."""
+"""Lists: pages, versions and selectors."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def test_pages_show_one_resource_version(api: HttpApi) -> None:
     assert "continue" not in third["metadata"]
 
 
-@pytest.mark.only("embedded", because="nobody can make the real server forget at once")
+@pytest.mark.only("embedded", because="the real server cannot compact at once")
 async def test_pages_expire(api: HttpApi) -> None:
     await five(api)
     token = (await api.get(CONFIG_MAPS, limit="2")).body["metadata"]["continue"]

@@ -117,7 +117,7 @@ REFUSED_CREATIONS = [
         "Invalid",
         "Only one reference",
     ),
-    ("an owner of text", CONFIG_MAPS, owned("somebody"), 400, "BadRequest", "ownerReferences"),
+    ("an owner of text", CONFIG_MAPS, owned("owner"), 400, "BadRequest", "ownerReferences"),
     ("a version", CONFIG_MAPS, {"metadata": {"name": "x", "resourceVersion": "1"}}, 500, "", "should not be set"),
     ("no such resource", "/api/v1/namespaces/default/things", config(), 404, "NotFound", "could not find"),
     ("no namespace in the path", "/api/v1/configmaps", config(), 405, "MethodNotAllowed", "does not allow"),
@@ -141,10 +141,10 @@ async def test_invalid_creation_is_rejected(
 
 
 async def test_error_names_object(api: HttpApi) -> None:
-    reply = await api.get(f"{PODS}/nobody")
+    reply = await api.get(f"{PODS}/unknown")
     assert reply.status == 404
-    assert reply.message == 'pods "nobody" not found'
-    assert reply.body["details"] == {"name": "nobody", "kind": "pods"}
+    assert reply.message == 'pods "unknown" not found'
+    assert reply.body["details"] == {"name": "unknown", "kind": "pods"}
 
 
 async def test_update_with_old_version_conflicts(api: HttpApi) -> None:
@@ -177,14 +177,14 @@ async def test_patch_checks_version_and_keeps_identity(api: HttpApi) -> None:
     body = (await api.post(CONFIG_MAPS, config(a="1"))).body
     version = {"metadata": {"resourceVersion": "1"}, "data": {"a": "2"}}
     assert (await api.patch(f"{CONFIG_MAPS}/c", version)).status == 409
-    identity = {"metadata": {"uid": "somebody-else"}, "data": {"a": "2"}}
+    identity = {"metadata": {"uid": "other-uid"}, "data": {"a": "2"}}
     reply = await api.patch(f"{CONFIG_MAPS}/c", identity)
     assert (reply.status, reply.body["details"]["causes"][0]["field"]) == (422, "metadata.uid")
-    assert 'metadata.uid: Invalid value: "somebody-else": field is immutable' in reply.message
+    assert 'metadata.uid: Invalid value: "other-uid": field is immutable' in reply.message
     applied = {"apiVersion": "v1", "kind": "ConfigMap", **identity}
     assert (await api.patch(f"{CONFIG_MAPS}/c", applied, media=APPLY, fieldManager="m", force="true")).status == 422
-    whole = await api.put(f"{CONFIG_MAPS}/c", {**body, "metadata": {"name": "c", "uid": "somebody-else"}})
-    assert (whole.status, "UID in precondition: somebody-else" in whole.message) == (409, True)
+    whole = await api.put(f"{CONFIG_MAPS}/c", {**body, "metadata": {"name": "c", "uid": "other-uid"}})
+    assert (whole.status, "UID in precondition: other-uid" in whole.message) == (409, True)
     right = {"metadata": {"resourceVersion": body["metadata"]["resourceVersion"]}, "data": {"a": "2"}}
     assert (await api.patch(f"{CONFIG_MAPS}/c", right)).body["data"] == {"a": "2"}
 

@@ -1,4 +1,4 @@
-"""What the server refuses in a pod, and in whose words."""
+"""Validation of pods, with the server's messages."""
 
 from __future__ import annotations
 
@@ -47,22 +47,22 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
         f"{FIRST}.resources.requests",
         '"2": must be less than or equal to cpu limit of 1',
     ),
-    ("a resource of nobody", asking(requests={"foo": "1"}), f"{FIRST}.resources.requests[foo]", "fully qualified"),
+    ("unqualified resource", asking(requests={"foo": "1"}), f"{FIRST}.resources.requests[foo]", "fully qualified"),
     ("a resource of volumes", asking(requests={"storage": "1"}), f"{FIRST}.resources.requests[storage]", "standard"),
     ("a resource of quotas", asking(limits={"requests.a.b/c": "1"}), f"{FIRST}.resources.limits[requests.a.b/c]", ""),
     ("huge pages alone", asking(limits={"hugepages-2Mi": "4Mi"}), f"{FIRST}.resources", "require cpu or memory"),
-    ("a claim of nobody", asking(claims=[{"name": "c"}]), f"{FIRST}.resources.claims[0]", 'Not found: "c"'),
+    ("undeclared claim", asking(claims=[{"name": "c"}]), f"{FIRST}.resources.claims[0]", 'Not found: "c"'),
     (
         "devices of a pod",
         {**containers(), "resources": {"limits": {GPU: "1"}}},
         f"spec.resources.limits[{GPU}]",
         "supported values",
     ),
-    ("overhead of nobody", {**containers(), "overhead": {"foo": "1"}}, "spec.overhead.limits[foo]", "fully qualified"),
+    ("unqualified overhead", {**containers(), "overhead": {"foo": "1"}}, "spec.overhead.limits[foo]", "fully qualified"),
     ("no image", containers(image=""), f"{FIRST}.image", "Required value"),
     ("an image with a space", containers(image="a "), f"{FIRST}.image", "whitespace"),
     ("a name in capitals", containers(name="Main"), f"{FIRST}.name", "a lowercase RFC 1123 label"),
-    ("a pull policy of nobody", containers(imagePullPolicy="Often"), f"{FIRST}.imagePullPolicy", "IfNotPresent"),
+    ("unknown pull policy", containers(imagePullPolicy="Often"), f"{FIRST}.imagePullPolicy", "IfNotPresent"),
     ("a mount of nothing", containers(volumeMounts=[{"name": "v", "mountPath": "/v"}]),
      f"{FIRST}.volumeMounts[0].name", 'Not found: "v"'),
     ("a port beyond all", containers(ports=[{"containerPort": 70000}]), f"{FIRST}.ports[0].containerPort", "65535"),
@@ -70,11 +70,11 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
     ("a variable without a name", containers(env=[{"value": "x"}]), f"{FIRST}.env[0].name", "Required value"),
     ("two sources", volumes(emptyDir={}, hostPath={"path": "/x"}), "spec.volumes[0].hostPath", "more than 1"),
     ("a volume in capitals", volumes(name="V", emptyDir={}), "spec.volumes[0].name", "RFC 1123"),
-    ("a restart policy of nobody", {**containers(), "restartPolicy": "Sometimes"}, "spec.restartPolicy", '"OnFailure"'),
+    ("unknown restart policy", {**containers(), "restartPolicy": "Sometimes"}, "spec.restartPolicy", '"OnFailure"'),
     ("no time at all", {**containers(), "activeDeadlineSeconds": 0}, "spec.activeDeadlineSeconds", "between 1 and"),
     ("a selector with a space", {**containers(), "nodeSelector": {"a b": "c"}}, "spec.nodeSelector", "name part"),
     (
-        "a toleration of nobody",
+        "unknown toleration operator",
         {**containers(), "tolerations": [{"key": "k", "operator": "Likes"}]},
         "spec.tolerations[0].operator",
         'Unsupported value: "Likes"',
@@ -105,7 +105,7 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
     ),
     ("affinity to nothing", node_affinity(), "spec.affinity", "at least one node selector term"),
     ("a clause without values", node_affinity({"key": "a", "operator": "In"}), "spec.affinity", "must be specified"),
-    ("a clause of nobody", node_affinity({"key": "a", "operator": "Near"}), "spec.affinity", "not a valid selector"),
+    ("unknown operator", node_affinity({"key": "a", "operator": "Near"}), "spec.affinity", "not a valid selector"),
     (
         "a claim without a source",
         {**containers(), "resourceClaims": [{"name": "c"}]},

@@ -1,4 +1,4 @@
-"""Pods: what the server makes of them, who may change what, binding and eviction."""
+"""Pods: defaults, immutable fields, binding and eviction."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def test_quality_of_service(api: HttpApi, resources: dict[str, Any], quali
 
 
 async def create_class(api: HttpApi, name: str, **facts: Any) -> None:
-    """A class that pods can have: a real server hears of it a moment after it was made."""
+    """A priority class; a real server needs a moment until pods can use it."""
     await api.post(CLASSES, {"metadata": {"name": name}, **facts})
     tried = pod("try") if facts.get("globalDefault") else pod("try", priorityClassName=name)
     async with asyncio.timeout(DEADLINE):

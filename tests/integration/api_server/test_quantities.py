@@ -1,4 +1,4 @@
-"""Amounts are kept in one text, wherever built-in kinds have them."""
+"""Quantities of built-in kinds are stored in canonical form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory of the server: what it keeps, what it forgets, and who notices."""
+"""The store: history, compaction and their effect on watches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.only("embedded", because="it is about its own store")
 
 @pytest.fixture
 def short_memory(monkeypatch: pytest.MonkeyPatch) -> tuple[Store, Collection]:
-    """A store that remembers three changes at least and six at most."""
+    """A store with a history of three to six changes."""
     monkeypatch.setattr(store_module, "_HISTORY", 3)
     store = Store()
     return store, store.add_collection("", "things", "v1")

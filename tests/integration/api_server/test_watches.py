@@ -1,4 +1,4 @@
-"""Watches: where they begin, what they show, and how they end."""
+"""Watches: start, events and end."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ async def test_watch_ends_at_timeout(api: HttpApi) -> None:
         assert await events.all() == []
 
 
-@pytest.mark.only("embedded", because="nobody can make the real server forget at once")
+@pytest.mark.only("embedded", because="the real server cannot compact at once")
 async def test_watch_from_dropped_history_gets_expired(api: HttpApi) -> None:
     version = await version_of(api)
     await api.post(CONFIG_MAPS, {"metadata": {"name": "a"}})
@@ -110,7 +110,7 @@ async def test_watch_from_dropped_history_gets_expired(api: HttpApi) -> None:
         assert await events.take(1) == [("ADDED", "b")]
 
 
-@pytest.mark.only("embedded", because="nobody can make the real server forget at once")
+@pytest.mark.only("embedded", because="the real server cannot compact at once")
 async def test_open_watch_survives_dropped_history(api: HttpApi) -> None:
     async with api.watch(CONFIG_MAPS) as events:
         await api.post(CONFIG_MAPS, {"metadata": {"name": "a"}})
@@ -148,7 +148,7 @@ async def test_watch_of_namespace(api: HttpApi) -> None:
         assert await events.take(1) == [("ADDED", "here")]
 
 
-@pytest.mark.only("embedded", because="the real one cannot be told to drop them")
+@pytest.mark.only("embedded", because="the real server cannot drop them on request")
 async def test_dropped_watches_end(api: HttpApi) -> None:
     async with api.watch(CONFIG_MAPS) as events:
         await api.post(CONFIG_MAPS, {"metadata": {"name": "a"}})

@@ -1,4 +1,4 @@
-"""Jobs, deployments and sets as the server keeps them: what it fills in, what it refuses, and their scale."""
+"""Jobs, Deployments and sets: defaults, validation and scale."""
 
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ def named(**spec: Any) -> dict[str, Any]:
 
 
 class Filled(NamedTuple):
-    story: str
+    title: str
     path: str
     body: dict[str, Any]
     expected: dict[str, Any]
@@ -50,7 +50,7 @@ FILLED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", FILLED, ids=[case.story for case in FILLED])
+@pytest.mark.parametrize("case", FILLED, ids=[case.title for case in FILLED])
 async def test_defaults(api: HttpApi, case: Filled) -> None:
     spec = (await api.post(case.path, case.body)).body["spec"]
     assert {field: spec.get(field) for field in case.expected} == case.expected
@@ -79,7 +79,7 @@ async def test_manual_selector_of_job(api: HttpApi) -> None:
 
 
 REFUSED = [
-    ("runs for ever", JOBS, named(template=TEMPLATE), 422, 'valid values: "OnFailure", "Never"'),
+    ("restart policy Always", JOBS, named(template=TEMPLATE), 422, 'valid values: "OnFailure", "Never"'),
     ("a selector", JOBS, named(template=ONCE, selector=SELECTOR), 422, "`selector` not auto-generated"),
     ("no number", JOBS, named(template=ONCE, parallelism=1, completionMode="Indexed"), 422, "spec.completions"),
     ("less than nothing", JOBS, named(template=ONCE, completions=-1), 422, "must be greater than or equal to 0"),

@@ -24,7 +24,7 @@ from testbed.plane import ControlPlane
 T = TypeVar("T")
 
 _BINARY = Path(sysconfig.get_path("scripts")) / "kubectl"
-_PATIENCE = 60
+_TIMEOUT_SECONDS = 60
 
 _VOLCANO = "/apis/scheduling.volcano.sh/v1beta1"
 _COLLECTIONS = {
@@ -40,7 +40,7 @@ _COLLECTIONS = {
 
 
 class Cluster:
-    """A server and a client to it on the loop of one thread, so that tests can wait for a process of kubectl."""
+    """A server and a client on the event loop of one thread, so that tests can wait for kubectl processes."""
 
     def __init__(self, plane: ControlPlane, directory: Path) -> None:
         self.directory = directory
@@ -63,8 +63,8 @@ class Cluster:
         self._loop.close()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do something on the client's loop and wait for it."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(_PATIENCE)
+        """Run something on the client's loop and wait for it."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(_TIMEOUT_SECONDS)
 
     def post(self, path: str, body: dict[str, Any]) -> None:
         self.run(self.client.request("POST", path, body=msgspec.json.encode(body)))
@@ -82,18 +82,18 @@ class Cluster:
 
 
 class Failed(AssertionError):
-    """kubectl said no."""
+    """kubectl failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kubectl:
-    """kubectl in one namespace. A call gives what it printed, without the padding of tables."""
+    """kubectl in one namespace. A call returns its output, without the padding of tables."""
 
     cluster: Cluster
     namespace: str
 
     def __call__(self, *words: str, stdin: str | dict[str, Any] = "", **variables: str) -> str:
-        """Run to the end; raises `Failed` with what was said when it ends badly."""
+        """Run to the end; raises `Failed` with its output on failure."""
         done = self.attempt(*words, stdin=stdin, **variables)
         if done.returncode != 0:
             raise Failed(f"kubectl {' '.join(words)}: {done.stderr.strip()}")
@@ -108,34 +108,34 @@ class Kubectl:
             input=text,
             capture_output=True,
             text=True,
-            timeout=_PATIENCE,
+            timeout=_TIMEOUT_SECONDS,
             env={**self._environment(), **variables},
             check=False,
         )
 
     def refusal(self, *words: str, stdin: str | dict[str, Any] = "") -> str:
-        """What kubectl says when it is expected to fail."""
+        """The output of a kubectl command that is expected to fail."""
         done = self.attempt(*words, stdin=stdin)
         assert done.returncode != 0, f"kubectl {' '.join(words)} worked: {done.stdout}"
         return done.stderr.strip()
 
     def patiently(self, *words: str) -> str:
-        """What kubectl says as soon as it works: a server takes a moment to describe a new kind."""
-        deadline = time.monotonic() + _PATIENCE
+        """The output once the command succeeds: a server needs a moment to describe a new kind."""
+        deadline = time.monotonic() + _TIMEOUT_SECONDS
         while (done := self.attempt(*words)).returncode != 0:
             if time.monotonic() > deadline:
                 raise Failed(f"kubectl {' '.join(words)}: {done.stderr.strip()}")
         return done.stdout.strip()
 
     def rows(self, *words: str) -> list[list[str]]:
-        """The cells of a table, without its heading."""
+        """The cells of a table, without its header."""
         return [line.split() for line in self(*words).splitlines()[1:]]
 
     def json(self, *words: str) -> Any:
         return msgspec.json.decode(self(*words, "-o", "json"))
 
     def given(self, *manifests: dict[str, Any]) -> None:
-        """Objects that are there when the story begins; made without kubectl, since that is not what is told."""
+        """Objects that exist before the test, created without kubectl."""
         for manifest in manifests:
             self.cluster.post(_COLLECTIONS[manifest["kind"]].format(self.namespace), manifest)
 
@@ -143,7 +143,7 @@ class Kubectl:
         return f"{_COLLECTIONS[kind].format(self.namespace)}/{name}"
 
     def stored(self, kind: str, name: str) -> Any:
-        """An object as the server has it."""
+        """An object as stored by the server."""
         return self.cluster.get(self.path(kind, name))
 
     def bind(self, name: str, node: str) -> None:
@@ -152,11 +152,11 @@ class Kubectl:
 
     @contextmanager
     def running(self, *words: str) -> Iterator[subprocess.Popen[str]]:
-        """Beside the test, which reads its output; stopped when the test is done with it, or has waited too long."""
+        """Run in the background while the test reads its output; stopped by the test or by a time-out."""
         process = subprocess.Popen(
             self._command(words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self._environment()
         )
-        timer = threading.Timer(_PATIENCE, process.kill)
+        timer = threading.Timer(_TIMEOUT_SECONDS, process.kill)
         timer.start()
         try:
             with process:

@@ -1,4 +1,4 @@
-"""Each story has a namespace of its own on the server that all share."""
+"""Each test has a namespace of its own on the shared server."""
 
 import itertools
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Small manifests for the stories."""
+"""Small manifests for the tests."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ def node(name: str) -> Object:
 
 
 def event(name: str, about: Object) -> Object:
-    """In the newer form, which kubectl reads in the older one."""
+    """In the newer group, which kubectl reads in the older one."""
     metadata = about["metadata"]
     return {
         "apiVersion": "events.k8s.io/v1",

@@ -1,4 +1,4 @@
-"""Manifests: applied by the client, by the server, and moved from the one to the other."""
+"""kubectl apply: client-side, server-side, and migration between them."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from tests.integration.kubectl.manifests import config_map, pod, pod_group, queu
 
 
 def applied(kubectl: Kubectl, manifest: dict[str, Any], *words: str) -> str:
-    """The last word of what kubectl says: created, configured, unchanged, serverside-applied."""
+    """The last word of kubectl's output: created, configured, unchanged, serverside-applied."""
     return kubectl("apply", *words, "-f", "-", stdin=manifest).split()[-1]
 
 

@@ -1,4 +1,4 @@
-"""Changing what is there: patches, edits, labels, replacements, nodes."""
+"""kubectl patch, edit, label, annotate, replace, taint and cordon."""
 
 from tests.integration.kubectl.cluster import Kubectl
 from tests.integration.kubectl.manifests import config_map, node, pod, pod_group, queue

@@ -1,4 +1,4 @@
-"""`kubectl create <kind>`, which sends the binary form."""
+"""`kubectl create <kind>`, which sends protobuf."""
 
 import pytest
 
@@ -16,7 +16,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 
 
 def test_created_object_is_stored_unchanged(kubectl: Kubectl) -> None:
-    """kubectl prints what it sends, and the server's answer to that: all that was sent must be in it."""
+    """kubectl prints what it sends, and the server's response, which must contain all of it."""
     for kind, words in COMMANDS.items():
         sent = kubectl.json("create", kind, *words, "--dry-run=client")
         stored = kubectl.json("create", kind, *words)
@@ -25,7 +25,7 @@ def test_created_object_is_stored_unchanged(kubectl: Kubectl) -> None:
 
 
 def test_every_field_of_pod_is_stored(kubectl: Kubectl) -> None:
-    """A job made from a cron job takes its template, which the server got as JSON, back in the binary form."""
+    """A job created from a cron job sends its template, which the server received as JSON, back as protobuf."""
     kubectl("create", "-f", "-", stdin=CRON_JOB)
     kubectl("create", "job", "j", "--from=cronjob/rich")
     template = kubectl.json("get", "cronjob", "rich")["spec"]["jobTemplate"]["spec"]
@@ -60,7 +60,7 @@ def without_empty(value: object) -> object:
 
 
 def not_in(sent: object, stored: object, path: str = "") -> list[str]:
-    """The paths of what was sent and is not stored as it was."""
+    """The paths of values that are not stored as they were sent."""
     if isinstance(sent, dict) and isinstance(stored, dict):
         return [lost for name in sent for lost in not_in(sent[name], stored.get(name), f"{path}.{name}")]
     if isinstance(sent, list) and isinstance(stored, list) and len(sent) == len(stored):

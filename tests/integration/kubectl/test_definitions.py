@@ -1,4 +1,4 @@
-"""A kind of one's own: defined, used, described and taken away with kubectl alone."""
+"""A custom resource defined, used, described and deleted with kubectl."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Taking things away, waiting for that and for other things, and emptying nodes."""
+"""kubectl delete, wait and drain."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.integration.kubectl.manifests import config_map, node, pod
 
 
 def bound_pod(kubectl: Kubectl, name: str, on: str, **labels: str) -> str:
-    """A ready pod on a node; gives its path."""
+    """Create a ready pod on a node; return its path."""
     kubectl.given(pod(name, labels=labels))
     kubectl.bind(name, on)
     ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
@@ -27,7 +27,7 @@ def test_delete_by_name_label_and_all(kubectl: Kubectl) -> None:
 
 
 def test_bound_pod_is_deleted_by_its_kubelet(kubectl: Kubectl) -> None:
-    path = bound_pod(kubectl, "p", "n-of-nobody")
+    path = bound_pod(kubectl, "p", "n-unmanaged")
     kubectl("delete", "pod", "p", "--wait=false")
     assert kubectl.rows("get", "pod", "p")[0][2] == "Terminating"
     with kubectl.running("wait", "--for=delete", "pod/p", "--timeout=15s") as waiting:
@@ -37,7 +37,7 @@ def test_bound_pod_is_deleted_by_its_kubelet(kubectl: Kubectl) -> None:
 
 
 def test_force_delete(kubectl: Kubectl) -> None:
-    bound_pod(kubectl, "p", "n-of-nobody")
+    bound_pod(kubectl, "p", "n-unmanaged")
     done = kubectl.attempt("delete", "pod", "p", "--grace-period=0", "--force")
     assert "force deleted" in done.stdout
     assert kubectl("get", "pods", "-o", "name") == ""
@@ -53,7 +53,7 @@ def test_finalizer_delays_deletion(kubectl: Kubectl) -> None:
     assert "NotFound" in kubectl.refusal("get", "cm", "c")
 
 
-@pytest.mark.only("embedded", because="a bare control plane has nobody who empties namespaces")
+@pytest.mark.only("embedded", because="a bare control plane has no namespace controller")
 def test_namespace_is_deleted_with_contents(kubectl: Kubectl) -> None:
     kubectl.given(config_map("c"), pod("p"))
     assert kubectl("delete", "namespace", kubectl.namespace) == f'namespace "{kubectl.namespace}" deleted'
@@ -62,7 +62,7 @@ def test_namespace_is_deleted_with_contents(kubectl: Kubectl) -> None:
 
 
 def test_wait(kubectl: Kubectl) -> None:
-    path = bound_pod(kubectl, "p", "n-of-nobody")
+    path = bound_pod(kubectl, "p", "n-unmanaged")
     assert kubectl("wait", "--for=condition=Ready", "pod/p") == "pod/p condition met"
     assert kubectl("wait", "--for=jsonpath={.status.phase}=Running", "pod/p") == "pod/p condition met"
     assert "timed out" in kubectl.refusal("wait", "--for=condition=Gone", "pod/p", "--timeout=500ms")
@@ -73,7 +73,7 @@ def test_wait(kubectl: Kubectl) -> None:
 
 
 def test_disruption_budget_blocks_eviction(kubectl: Kubectl) -> None:
-    path = bound_pod(kubectl, "p", "n-of-nobody", app="guarded")
+    path = bound_pod(kubectl, "p", "n-unmanaged", app="guarded")
     kubectl("create", "pdb", "guard", "--selector=app=guarded", "--min-available=1")
     counted = {"observedGeneration": 1, "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1}
     budget = f"/apis/policy/v1/namespaces/{kubectl.namespace}/poddisruptionbudgets/guard/status"

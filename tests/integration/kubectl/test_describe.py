@@ -1,4 +1,4 @@
-"""What kubectl can tell about an object: descriptions with events, schemas, rights."""
+"""kubectl describe, explain and auth can-i."""
 
 import pytest
 
@@ -18,29 +18,29 @@ def test_describe_a_group_with_its_events(kubectl: Kubectl) -> None:
 
 
 def test_describe_a_pod_and_its_node(kubectl: Kubectl) -> None:
-    kubectl.given(node("n-told"), pod("p", labels={"app": "x"}))
-    kubectl.bind("p", "n-told")
+    kubectl.given(node("n-described"), pod("p", labels={"app": "x"}))
+    kubectl.bind("p", "n-described")
     kubectl.given(event("e", kubectl.stored("Pod", "p")))
     description = kubectl("describe", "pod", "p")
     assert "PodScheduled   True" in description
     assert "Burstable" in description
     assert "2/2 tasks in gang unschedulable" in description
-    told = kubectl("describe", "node", "n-told")
-    assert "Non-terminated Pods:          (1 in total)" in told
-    assert "100m (2%)" in told
+    described = kubectl("describe", "node", "n-described")
+    assert "Non-terminated Pods:          (1 in total)" in described
+    assert "100m (2%)" in described
 
 
 def test_describe_a_queue(kubectl: Kubectl) -> None:
-    kubectl.given(queue("q-told", 3))
-    description = kubectl("describe", "queue", "q-told")
+    kubectl.given(queue("q-described", 3))
+    description = kubectl("describe", "queue", "q-described")
     assert "Weight:  3" in description
     assert "Events:    <none>" in description
 
 
 def test_explain(kubectl: Kubectl) -> None:
-    told = kubectl("explain", "podgroup.spec")
-    assert "GROUP:      scheduling.volcano.sh" in told
-    assert "minMember\t<integer>" in told
+    described = kubectl("explain", "podgroup.spec")
+    assert "GROUP:      scheduling.volcano.sh" in described
+    assert "minMember\t<integer>" in described
     assert "FIELD: weight <integer>" in kubectl("explain", "queues.spec.weight")
     assert "image\t<string>" in kubectl("explain", "pod.spec.containers")
     assert "labels\t<map[string]string>" in kubectl("explain", "node.metadata")

@@ -1,4 +1,4 @@
-"""Reading with kubectl: tables, other forms, selections, watches."""
+"""kubectl get: tables, output formats, selectors and watches."""
 
 import subprocess
 
@@ -10,7 +10,7 @@ from tests.integration.kubectl.manifests import node, pod, pod_group
 
 @pytest.fixture
 def pods(kubectl: Kubectl) -> Kubectl:
-    """A namespace with three pods, of which one runs on a node."""
+    """A namespace with three pods, one of them running on a node."""
     kubectl.given(*(pod(name, labels={"app": app}) for name, app in (("p1", "web"), ("p2", "web"), ("p3", "batch"))))
     kubectl.bind("p1", "n1")
     running = {"name": "main", "ready": True, "restartCount": 0, "state": {"running": {}}}

@@ -196,12 +196,14 @@ def test_bad_annotations_are_the_matter_of_one_node(
     program = Program(parse_configuration(conf, BUILT_IN), BUILT_IN)
     bad = gpu_node("a", registered=register)
     bad["metadata"]["annotations"]["hami.io/node-register-Ascend310P"] = registered
-    stranger = pod(1, name="stranger", nodeName="a", more=vgpu(memory=5), annotations={"volcano.sh/vgpu-ids-new": held})
+    http_service = pod(
+        1, name="stranger", nodeName="a", more=vgpu(memory=5), annotations={"volcano.sh/vgpu-ids-new": held}
+    )
     sound = gang(2, more=vgpu(memory=50), nodeSelector={"on": "b"})
     world = world_of(
         program, bad, node("b", 9, more={"volcano.sh/vgpu-number": 9}, labels={"on": "b"}, annotations={
             "volcano.sh/node-vgpu-register": cards("b0", memory=100)}),
-        stranger, device_config(known), sound, gang(2, more=vgpu(memory=50), name="late", minimum=1),
+        http_service, device_config(known), sound, gang(2, more=vgpu(memory=50), name="late", minimum=1),
     )  # fmt: skip
     session = world.run_cycle()
     bound = {bind.name: bind.node for statement in session.decisions.binds for bind in statement}

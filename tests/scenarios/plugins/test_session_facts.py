@@ -12,7 +12,7 @@ from stromboli.kube.objects.kinds import KubeObject, decode
 from stromboli.planner.virtual_cluster import PlannedCluster
 
 
-class Notebook(Action):
+class RecordingSink(Action):
     """Writes down the totals, and evicts a running task if there is one."""
 
     name = "notebook"
@@ -45,7 +45,7 @@ def _queue(name: str, guarantee: str, deserved: str) -> dict[str, Any]:
 
 def _session(*documents: dict[str, Any]) -> Session:
     objects: list[KubeObject] = [decode(document) for document in documents]  # type: ignore[misc]
-    registry = Registry(PLUGINS, (Notebook,))
+    registry = Registry(PLUGINS, (RecordingSink,))
     program = Program(parse_configuration("actions: notebook\ntiers:\n- plugins:\n  - name: gang", registry), registry)
     return PlannedCluster(objects, program).decide()
 
@@ -53,9 +53,9 @@ def _session(*documents: dict[str, Any]) -> Session:
 def test_totals_and_revocable_nodes() -> None:
     zone = {"volcano.sh/revocable-zone": "night"}
     _session(_node("a"), _node("b", **zone), _queue("red", "1", "2"), _queue("blue", "500m", "3"))
-    assert Notebook.notes["total"] == {"cpu": "8", "memory": "16Gi", "pods": "20"}
-    assert (Notebook.notes["guarantee"], Notebook.notes["deserved"]) == ({"cpu": "1500m"}, {"cpu": "5"})
-    assert Notebook.notes["revocable"] == ["b"]
+    assert RecordingSink.notes["total"] == {"cpu": "8", "memory": "16Gi", "pods": "20"}
+    assert (RecordingSink.notes["guarantee"], RecordingSink.notes["deserved"]) == ({"cpu": "1500m"}, {"cpu": "5"})
+    assert RecordingSink.notes["revocable"] == ["b"]
 
 
 def test_job_that_lost_task_gets_new_status_without_waiting_tasks() -> None:

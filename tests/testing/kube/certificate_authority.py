@@ -1,4 +1,4 @@
-"""A certificate authority for one test: it makes the server's certificate, and those of clients."""
+"""A certificate authority for one test, for servers and clients."""
 
 import datetime
 import ipaddress
@@ -13,14 +13,14 @@ from cryptography.x509.oid import NameOID
 
 @dataclass(frozen=True)
 class Pair:
-    """A certificate and its key, as text."""
+    """A certificate and its key in PEM."""
 
     certificate: bytes
     key: bytes
 
 
 class Authority:
-    """Whoever trusts `certificate` trusts all that was issued here."""
+    """An authority; clients that trust `certificate` trust all certificates issued here."""
 
     def __init__(self) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
@@ -49,7 +49,7 @@ class Authority:
         )
 
     def server_context(self, pair: Pair, folder: str) -> ssl.SSLContext:
-        """Asks clients for a certificate, and takes those that have none too."""
+        """Requests a certificate from clients, but does not require it."""
         path = f"{folder}/server.pem"
         with open(path, "wb") as file:
             file.write(pair.certificate + pair.key)

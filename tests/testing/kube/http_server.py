@@ -1,7 +1,7 @@
-"""A server with a will of its own: a small API of objects in memory that can be told to misbehave.
+"""A small API server in memory with scripted failures.
 
-It knows get, list, watch, create, merge patch and delete on any path, keeps a history, and does before each request
-whatever the next trick says.
+It supports get, list, watch, create, merge patch and delete on any path, keeps a history, and applies the next scripted
+failure before each request.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ INITIAL_EVENTS_END = {"k8s.io/initial-events-end": "true"}
 
 @dataclass
 class Request:
-    """What the client sent."""
+    """A received request."""
 
     method: str
     path: str
@@ -37,7 +37,7 @@ class Request:
 
 @dataclass
 class Rule:
-    """A trick, whom it is played on, and how often."""
+    """A scripted failure, the requests it applies to, and how often."""
 
     trick: Trick
     method: str = ""
@@ -78,7 +78,7 @@ class LittleServer:
 
     streams_lists: bool = True
     credentials: Credentials = field(default_factory=Anonymous)
-    #: Every event of a watch is sent so often, the last time together with an older version of its object.
+    #: How often every watch event is sent, the last time together with an older version of its object.
     echoes: bool = False
 
     def __post_init__(self) -> None:
@@ -116,7 +116,7 @@ class LittleServer:
         return rule
 
     def put(self, name: str, **fields: Any) -> None:
-        """Creates or changes a pod."""
+        """Create or change a pod."""
         path = f"/api/v1/namespaces/d/pods/{name}"
         known = self.objects.get(path)
         uid = known["metadata"]["uid"] if known else f"uid-{name}-{next(self._uids)}"
@@ -126,17 +126,17 @@ class LittleServer:
         self._remove(f"/api/v1/namespaces/d/pods/{name}")
 
     def forget_history(self) -> None:
-        """Watches that want to start before now are refused with 410."""
+        """Reject watches from earlier versions with 410."""
         self.oldest = self.version
 
     def drop_watches(self) -> None:
-        """Cuts all watches, without a word."""
+        """Cut all watches."""
         for request in self._watches:
             if request.transport is not None:
                 request.transport.abort()
 
     def pods(self) -> dict[str, str]:
-        """Every pod's version, by key."""
+        """The version of every pod, by key."""
         listed = (document["metadata"] for path, document in self.objects.items() if "/pods/" in path)
         return {f"{each['namespace']}/{each['name']}": each["resourceVersion"] for each in listed}
 
@@ -257,17 +257,17 @@ class LittleServer:
             changed = self._changed
             for position, (version, kind, document) in enumerate(self.history):
                 if version > sent:
-                    await response.write(self._told(position, kind, document))
+                    await response.write(self._event_lines(position, kind, document))
                     sent = version
             await changed.wait()
 
-    def _told(self, position: int, kind: str, document: Document) -> bytes:
-        told = event(kind, document)
+    def _event_lines(self, position: int, kind: str, document: Document) -> bytes:
+        line = event(kind, document)
         if not self.echoes:
-            return told
+            return line
         uid = document["metadata"]["uid"]
         older = (event(what, each) for _, what, each in self.history[:position] if each["metadata"]["uid"] == uid)
-        return told + told + next(older, b"")
+        return line + line + next(older, b"")
 
 
 def _merged(found: Any, patch: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a server may do instead of answering."""
+"""Scripted failures of a server."""
 
 import asyncio
 import gzip
@@ -19,7 +19,7 @@ def answer(
 
 
 def body(content: bytes, *, status: int = 200, headers: dict[str, str] | None = None) -> Trick:
-    """This very content."""
+    """This body."""
 
     async def play(request: web.Request) -> web.StreamResponse:
         return web.Response(body=content, status=status, headers=headers)
@@ -28,20 +28,20 @@ def body(content: bytes, *, status: int = 200, headers: dict[str, str] | None = 
 
 
 async def hang(request: web.Request) -> web.StreamResponse | None:
-    """No answer."""
+    """No response."""
     await asyncio.sleep(60)
     return None
 
 
 async def cut(request: web.Request) -> web.StreamResponse | None:
-    """The connection is gone before there is an answer."""
+    """The connection is closed before a response."""
     assert request.transport is not None
     request.transport.abort()
     return web.Response()
 
 
 def lines(*content: bytes, then_hang: bool = False) -> Trick:
-    """A watch that says this, and ends or goes silent."""
+    """A watch that sends these lines, and ends or hangs."""
 
     async def play(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
@@ -56,7 +56,7 @@ def lines(*content: bytes, then_hang: bool = False) -> Trick:
 
 
 def gzip_members(*content: bytes) -> Trick:
-    """A compressed watch as API servers send it: every flush is a compressed file of its own."""
+    """A compressed watch as API servers send it: every flush is a gzip member of its own."""
 
     async def play(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Encoding": "gzip"})

@@ -1,4 +1,4 @@
-"""Someone who wants to know about pods, and remembers what was said."""
+"""A sink of a reflector that records all calls."""
 
 from typing import Any
 
@@ -6,38 +6,38 @@ from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.resources import Resource
 
 
-class Notebook:
-    """What is there now, by key, and everything that was said, in order."""
+class RecordingSink:
+    """Present objects by key, and all calls in order."""
 
     def __init__(self) -> None:
         self.entries: dict[str, Any] = {}
-        self.said: list[str] = []
+        self.calls: list[str] = []
         self.problems: dict[str, str] = {}
-        #: Names at which the reader stumbles.
-        self.stumbles: set[str] = set()
+        #: Names for which the sink raises.
+        self.failing_names: set[str] = set()
 
     def apply(self, entry: TopLevel) -> None:
-        self.said.append(f"+{entry.metadata.name}")
-        if entry.metadata.name in self.stumbles:
-            raise ValueError("cannot take it")
+        self.calls.append(f"+{entry.metadata.name}")
+        if entry.metadata.name in self.failing_names:
+            raise ValueError("sink failure")
         known = self.entries.get(entry.key)
-        assert known is None or known.metadata.uid == entry.metadata.uid, "a name changed hands without a word"
+        assert known is None or known.metadata.uid == entry.metadata.uid, "the uid of a name changed without a deletion"
         self.problems.pop(entry.key, None)
         self.entries[entry.key] = entry
 
     def remove(self, entry: TopLevel) -> None:
-        self.said.append(f"-{entry.metadata.name}")
+        self.calls.append(f"-{entry.metadata.name}")
         self.problems.pop(entry.key, None)
         known = self.entries.pop(entry.key, None)
-        assert known is None or known.metadata.uid == entry.metadata.uid, "the wrong one was removed"
+        assert known is None or known.metadata.uid == entry.metadata.uid, "another object was removed"
 
     def unreadable(self, resource: Resource[Any], key: str, uid: str, problem: str) -> None:
-        self.said.append(f"?{key.rpartition('/')[2]}")
+        self.calls.append(f"?{key.rpartition('/')[2]}")
         self.problems[key] = problem
 
     @property
-    def story(self) -> str:
-        return " ".join(self.said)
+    def calls_text(self) -> str:
+        return " ".join(self.calls)
 
     @property
     def versions(self) -> dict[str, str | None]:

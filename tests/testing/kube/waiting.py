@@ -1,4 +1,4 @@
-"""Waiting for something to become true, with a deadline instead of a guess."""
+"""Waiting for conditions, with a deadline."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -19,7 +19,7 @@ async def until(condition: Callable[[], object], what: Callable[[], object] = la
 
 @asynccontextmanager
 async def running(*coroutines: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Runs in the background as long as the block lasts."""
+    """Run in the background during the block."""
     tasks = [asyncio.create_task(coroutine) for coroutine in coroutines]
     try:
         yield

@@ -65,7 +65,7 @@ def request(
     operation: str = "",
     group: str | None = None,
 ) -> Request:
-    """Somebody wants to store the document, over the one that was there before, if any."""
+    """A request to store the document, over the one before, if any."""
     named = {**document, "metadata": {"name": "sample", **document.get("metadata", {})}}
     old = None if before is None else {**before, "metadata": {"name": "sample", **before.get("metadata", {})}}
     return Request(

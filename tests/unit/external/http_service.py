@@ -1,4 +1,4 @@
-"""Somebody outside: a real HTTP server of the test's own, that answers as it is told, well or badly."""
+"""A real HTTP server for tests, with scripted responses."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from urllib.parse import parse_qs, urlsplit
 
 
 @dataclass
-class Heard:
-    """A request as it came."""
+class ReceivedRequest:
+    """A received request."""
 
     method: str
     path: str
@@ -24,19 +24,19 @@ class Heard:
     body: Any
 
 
-Manner = Callable[["Exchange"], None]
+Handler = Callable[["Exchange"], None]
 
 
 class Exchange(BaseHTTPRequestHandler):
-    """One request; the stranger's manners decide what becomes of it."""
+    """One request; the handler of the service decides the response."""
 
     protocol_version = "HTTP/1.1"
-    #: Head and body of an answer go out together.
+    #: Head and body of a response are sent together.
     wbufsize = 1 << 16
-    stranger: Stranger
+    http_service: HttpService
 
     def log_message(self, *_: Any) -> None:
-        """Strangers are silent."""
+        """Suppress logging."""
 
     def do_GET(self) -> None:
         self._answer()
@@ -49,9 +49,9 @@ class Exchange(BaseHTTPRequestHandler):
         content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         query = {key: values[-1] for key, values in parse_qs(address.query).items()}
         body = json.loads(content) if content else None
-        self.stranger.heard.append(Heard(self.command, address.path, query, dict(self.headers), body))
+        self.http_service.received.append(ReceivedRequest(self.command, address.path, query, dict(self.headers), body))
         with contextlib.suppress(OSError):
-            self.stranger.manner_for(address.path)(self)
+            self.http_service.handler_for(address.path)(self)
 
     def send(self, content: bytes, status: int = 200, **headers: str) -> None:
         self.send_response(status)
@@ -63,88 +63,88 @@ class Exchange(BaseHTTPRequestHandler):
 
 
 @dataclass
-class Stranger:
+class HttpService:
     address: str = ""
-    heard: list[Heard] = field(default_factory=list)
-    #: By the end of a path, how requests there are answered.
-    manners: dict[str, Manner] = field(default_factory=dict)
-    #: Set when the test is over: whoever is slow then gives up.
+    received: list[ReceivedRequest] = field(default_factory=list)
+    #: Handlers of requests, by the end of the path.
+    handlers: dict[str, Handler] = field(default_factory=dict)
+    #: Set at the end of the test, so that slow handlers stop.
     over: threading.Event = field(default_factory=threading.Event)
 
-    def manner_for(self, path: str) -> Manner:
-        return next((manner for end, manner in self.manners.items() if path.endswith(end)), gone)
+    def handler_for(self, path: str) -> Handler:
+        return next((handler for end, handler in self.handlers.items() if path.endswith(end)), gone)
 
-    def asked(self, end: str = "") -> list[Heard]:
-        return [each for each in self.heard if each.path.endswith(end)]
+    def asked(self, end: str = "") -> list[ReceivedRequest]:
+        return [each for each in self.received if each.path.endswith(end)]
 
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *_: Any) -> None:
-        """Whoever hangs up on us is not worth a word."""
+        """Ignore clients that disconnect."""
 
 
 @contextlib.contextmanager
-def stranger(context: ssl.SSLContext | None = None) -> Iterator[Stranger]:
-    """A server that lives as long as the block."""
-    person = Stranger()
-    handler = type("Handler", (Exchange,), {"stranger": person})
+def http_service(context: ssl.SSLContext | None = None) -> Iterator[HttpService]:
+    """Run a server during the block."""
+    service = HttpService()
+    handler = type("Handler", (Exchange,), {"http_service": service})
     server = _Server(("127.0.0.1", 0), handler)
     if context is not None:
         server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-    person.address = f"{'https' if context else 'http'}://127.0.0.1:{server.server_address[1]}"
+    service.address = f"{'https' if context else 'http'}://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
-        yield person
+        yield service
     finally:
-        person.over.set()
+        service.over.set()
         server.shutdown()
         server.server_close()
         thread.join()
 
 
-# -- manners ----------------------------------------------------------------------------------------------------------
+# -- handlers ---------------------------------------------------------------------------------------------------------
 
 
-def says(answer: object, status: int = 200) -> Manner:
+def responds(answer: object, status: int = 200) -> Handler:
     return lambda exchange: exchange.send(json.dumps(answer).encode(), status)
 
 
-def says_text(text: bytes, status: int = 200, **headers: str) -> Manner:
+def responds_text(text: bytes, status: int = 200, **headers: str) -> Handler:
     return lambda exchange: exchange.send(text, status, **headers)
 
 
 def gone(exchange: Exchange) -> None:
-    exchange.send(b"nobody is here", 404)
+    exchange.send(b"no handler", 404)
 
 
-def silent(exchange: Exchange) -> None:
-    """Takes the request and never answers."""
-    exchange.stranger.over.wait(60)
+def never_responds(exchange: Exchange) -> None:
+    """Accept the request and never respond."""
+    exchange.http_service.over.wait(60)
     exchange.close_connection = True
 
 
-def hangs_up(exchange: Exchange) -> None:
+def disconnects(exchange: Exchange) -> None:
     exchange.close_connection = True
 
 
 def endless(exchange: Exchange) -> None:
-    """Sends more than anybody wants to read."""
+    """Send more than the size limit."""
     exchange.send_response(200)
     exchange.end_headers()
-    while not exchange.stranger.over.is_set():
+    while not exchange.http_service.over.is_set():
         exchange.wfile.write(b" " * 65536)
     exchange.close_connection = True
 
 
 def dripping(exchange: Exchange) -> None:
-    """Sends a byte now and then, so that there is always something to hope for."""
+    """Send a byte now and then, so that the response never ends."""
     exchange.send_response(200)
     exchange.send_header("Content-Length", "1000")
     exchange.end_headers()
-    while not exchange.stranger.over.wait(0.02):
+    while not exchange.http_service.over.wait(0.02):
         exchange.wfile.write(b" ")
         exchange.wfile.flush()
     exchange.close_connection = True

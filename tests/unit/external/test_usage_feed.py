@@ -1,4 +1,4 @@
-"""Figures of nodes are gathered from whoever measures them, and nobody waits for those who do not answer."""
+"""Node usage is collected from its sources, and no cycle waits for a slow source."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from tests.testing.cases.case import BUILT_IN
 from tests.testing.kube.certificate_authority import Authority
 from tests.unit.external.http_service import (
     Exchange,
-    Manner,
-    Stranger,
+    Handler,
+    HttpService,
+    disconnects,
     dripping,
     endless,
-    hangs_up,
-    says,
-    says_text,
-    silent,
-    stranger,
+    http_service,
+    never_responds,
+    responds,
+    responds_text,
 )
 
 NOON = 1_772_366_400.0  # 2026-03-01T12:00:00Z
 
 
 @pytest.fixture
-def server() -> Iterator[Stranger]:
-    with stranger() as person:
-        yield person
+def server() -> Iterator[HttpService]:
+    with http_service() as service:
+        yield service
 
 
 def program(metrics: str, plugins: str = "[{name: usage}]") -> Program:
@@ -46,7 +46,7 @@ def program(metrics: str, plugins: str = "[{name: usage}]") -> Program:
 
 
 class Reported:
-    """What a feed has reported, and how to ask it once more."""
+    """The reports of a feed, and a way to run it once more."""
 
     def __init__(self, metrics: str, api: str = "http://127.0.0.1:1", *, plugins: str = "[{name: usage}]",
                  timeout: float = 30.0) -> None:  # fmt: skip
@@ -62,7 +62,7 @@ class Reported:
         return len(self.nodes & figures.keys())
 
     async def collect_if_due(self) -> Mapping[str, Usage] | None:
-        """Let the feed look once; its latest report."""
+        """Run the feed once; return its latest report."""
         await self.feed.collect_if_due()
         return self.figures[-1] if self.figures else None
 
@@ -85,13 +85,13 @@ def vector(*samples: tuple[Mapping[str, str], str]) -> dict[str, Any]:
     return {"status": "success", "data": {"resultType": "vector", "result": result}}
 
 
-def prometheus(cpu: Any, memory: Any, seen: Any) -> Manner:
-    """Answers by what a question is about."""
+def prometheus(cpu: Any, memory: Any, seen: Any) -> Handler:
+    """Responses by topic of the query."""
 
     def answer(exchange: Exchange) -> None:
-        question = exchange.stranger.heard[-1].query["query"]
+        question = exchange.http_service.received[-1].query["query"]
         chosen = cpu if "cpu_seconds" in question else seen if "timestamp" in question else memory
-        says(chosen)(exchange)
+        responds(chosen)(exchange)
 
     return answer
 
@@ -101,12 +101,12 @@ HALF = vector((A, "0.5"), (B, "0.25"))
 SEEN = vector((A, str(NOON)), (B, str(NOON - 100)))
 
 
-async def test_prometheus_query_covers_all_nodes(server: Stranger) -> None:
-    server.manners["/api/v1/query"] = prometheus(HALF, vector((A, "0.1"), (B, "0.2")), SEEN)
+async def test_prometheus_query_covers_all_nodes(server: HttpService) -> None:
+    server.handlers["/api/v1/query"] = prometheus(HALF, vector((A, "0.1"), (B, "0.2")), SEEN)
     async with Reported(f"{{address: '{server.address}/'}}") as reported:
         assert await reported.collect_if_due() == {"a": Usage(0.5, 0.1, NOON), "b": Usage(0.25, 0.2, NOON - 100)}
-    assert len(server.heard) == 3
-    assert all("[600s]" in each.query["query"] for each in server.heard if "timestamp" not in each.query["query"])
+    assert len(server.received) == 3
+    assert all("[600s]" in each.query["query"] for each in server.received if "timestamp" not in each.query["query"])
 
 
 WINDOWS = [
@@ -117,37 +117,37 @@ WINDOWS = [
 
 
 @pytest.mark.parametrize(("plugins", "window"), WINDOWS, ids=[window for _, window in WINDOWS])
-async def test_window_is_that_of_the_plugins(server: Stranger, plugins: str, window: str) -> None:
-    server.manners["/api/v1/query"] = prometheus(HALF, HALF, SEEN)
+async def test_window_is_that_of_the_plugins(server: HttpService, plugins: str, window: str) -> None:
+    server.handlers["/api/v1/query"] = prometheus(HALF, HALF, SEEN)
     async with Reported(f"{{address: '{server.address}'}}", plugins=plugins) as reported:
         await reported.collect_if_due()
-    assert any(f"[{window}]" in each.query["query"] for each in server.heard)
+    assert any(f"[{window}]" in each.query["query"] for each in server.received)
 
 
-async def test_invalid_figures_are_left_out(server: Stranger) -> None:
+async def test_invalid_figures_are_left_out(server: HttpService) -> None:
     c = {"node": "c"}
     cpu, memory = vector((A, "NaN"), (B, "0.5"), (c, "0.5")), vector((A, "0.5"), (B, "0.5"))
-    server.manners["/api/v1/query"] = prometheus(cpu, memory, vector((A, str(NOON)), (B, str(NOON)), (c, str(NOON))))
+    server.handlers["/api/v1/query"] = prometheus(cpu, memory, vector((A, str(NOON)), (B, str(NOON)), (c, str(NOON))))
     async with Reported(f"{{address: '{server.address}'}}") as reported:
         assert await reported.collect_if_due() == {"b": Usage(0.5, 0.5, NOON)}
 
 
-async def test_unknown_node_names_are_reported(server: Stranger) -> None:
+async def test_unknown_node_names_are_reported(server: HttpService) -> None:
     c = {"instance": "10.0.0.1:9100"}
     figures = vector((c, "0.5"))
-    server.manners["/api/v1/query"] = prometheus(figures, figures, vector((c, str(NOON))))
+    server.handlers["/api/v1/query"] = prometheus(figures, figures, vector((c, str(NOON))))
     async with Reported(f"{{address: '{server.address}', interval: 1s}}") as reported:
         await reported.collect_if_due()
-        words = "none of 1 names is a node name, for example '10.0.0.1'; label samples with node names"
-        assert reported.feed.problem == words
+        message = "none of 1 names is a node name, for example '10.0.0.1'; label samples with node names"
+        assert reported.feed.problem == message
         nothing = vector()
-        server.manners["/api/v1/query"], reported.now = prometheus(nothing, nothing, nothing), 9.0
+        server.handlers["/api/v1/query"], reported.now = prometheus(nothing, nothing, nothing), 9.0
         await reported.collect_if_due()
         assert reported.feed.problem == "the source has no figures"
 
 
-async def test_node_without_last_sample_has_no_figure(server: Stranger) -> None:
-    server.manners["/api/v1/query"] = prometheus(HALF, HALF, vector((B, str(NOON))))
+async def test_node_without_last_sample_has_no_figure(server: HttpService) -> None:
+    server.handlers["/api/v1/query"] = prometheus(HALF, HALF, vector((B, str(NOON))))
     async with Reported(f"{{address: '{server.address}'}}") as reported:
         assert await reported.collect_if_due() == {"b": Usage(0.25, 0.25, NOON)}
 
@@ -155,21 +155,21 @@ async def test_node_without_last_sample_has_no_figure(server: Stranger) -> None:
 # -- through the API server -------------------------------------------------------------------------------------------
 
 
-async def test_metrics_server_is_queried_through_api_server(server: Stranger) -> None:
+async def test_metrics_server_is_queried_through_api_server(server: HttpService) -> None:
     node = {"metadata": {"name": "a"}, "timestamp": "2026-03-01T12:00:00Z", "usage": {"cpu": "1500m", "memory": "2Gi"}}
     fresh = {"metadata": {"name": "b"}, "timestamp": None, "usage": {}}
-    server.manners["/apis/metrics.k8s.io/v1beta1/nodes"] = says({"metadata": {}, "items": [node, fresh]})
+    server.handlers["/apis/metrics.k8s.io/v1beta1/nodes"] = responds({"metadata": {}, "items": [node, fresh]})
     async with Reported("{type: metrics-server}", server.address) as reported:
         assert await reported.collect_if_due() == {"a": Usage(1500, 2 << 30, NOON, in_parts=False)}
 
 
-async def test_adaptor_is_queried_for_volcano_metrics(server: Stranger) -> None:
-    def values(part: str) -> Manner:
+async def test_adaptor_is_queried_for_volcano_metrics(server: HttpService) -> None:
+    def values(part: str) -> Handler:
         described = {"describedObject": {"kind": "Node", "name": "a"}, "timestamp": "2026-03-01T12:00:00Z"}
-        return says({"items": [{**described, "metricName": "x", "value": part}]})
+        return responds({"items": [{**described, "metricName": "x", "value": part}]})
 
     path = "/apis/custom.metrics.k8s.io/v1beta1/nodes/*/"
-    server.manners = {f"{path}node_cpu_usage_avg": values("125m"), f"{path}node_memory_usage_avg": values("0.5")}
+    server.handlers = {f"{path}node_cpu_usage_avg": values("125m"), f"{path}node_memory_usage_avg": values("0.5")}
     async with Reported("{type: prometheus_adaptor}", server.address) as reported:
         assert await reported.collect_if_due() == {"a": Usage(0.125, 0.5, NOON)}
 
@@ -177,17 +177,17 @@ async def test_adaptor_is_queried_for_volcano_metrics(server: Stranger) -> None:
 # -- Elasticsearch ----------------------------------------------------------------------------------------------------
 
 
-async def test_elasticsearch_is_queried_once(server: Stranger, tmp_path: Path) -> None:
+async def test_elasticsearch_is_queried_once(server: HttpService, tmp_path: Path) -> None:
     secret = tmp_path / "password"
     secret.write_text("open sesame\n")
     bucket = {"key": "a", "cpu": {"value": 0.5}, "memory": {"value": 0.25}, "seen": {"value": NOON * 1000}}
     empty = {"key": "b", "cpu": {"value": None}, "memory": {"value": 0.25}, "seen": {"value": NOON * 1000}}
-    server.manners["/mine/_search"] = says({"aggregations": {"nodes": {"buckets": [bucket, empty]}}})
+    server.handlers["/mine/_search"] = responds({"aggregations": {"nodes": {"buckets": [bucket, empty]}}})
     conf = (f"{{type: elasticsearch, address: '{server.address}', elasticsearch: "
             f"{{index: mine, username: me, passwordFile: '{secret}', hostnameFieldName: host.name}}}}")  # fmt: skip
     async with Reported(conf) as reported:
         assert await reported.collect_if_due() == {"a": Usage(0.5, 0.25, NOON)}
-    [asked] = server.heard
+    [asked] = server.received
     assert asked.headers["Authorization"] == "Basic bWU6b3BlbiBzZXNhbWU="
     assert asked.body["aggs"]["nodes"]["terms"]["field"] == "host.name"
     assert asked.body["query"] == {"range": {"@timestamp": {"gte": "now-600s"}}}
@@ -195,38 +195,38 @@ async def test_elasticsearch_is_queried_once(server: Stranger, tmp_path: Path) -
 
 # -- trouble ----------------------------------------------------------------------------------------------------------
 
-TROUBLE: list[tuple[str, Manner, str]] = [
-    ("an error of the server", says({"error": "no"}, 500), "500"),
-    ("a refusal", says({}, 403), "403"),
-    ("no JSON", says_text(b"<html>"), "unreadable response from Prometheus"),
-    ("other JSON", says([1, 2]), "unreadable response from Prometheus"),
-    ("error response", says({"status": "error", "error": "parse error"}), "query failed: parse error"),
-    ("no number", says(vector((A, "much"))), "unreadable response from Prometheus"),
-    ("somebody who hangs up", hangs_up, ""),
+TROUBLE: list[tuple[str, Handler, str]] = [
+    ("an error of the server", responds({"error": "no"}, 500), "500"),
+    ("a refusal", responds({}, 403), "403"),
+    ("no JSON", responds_text(b"<html>"), "unreadable response from Prometheus"),
+    ("other JSON", responds([1, 2]), "unreadable response from Prometheus"),
+    ("error response", responds({"status": "error", "error": "parse error"}), "query failed: parse error"),
+    ("no number", responds(vector((A, "much"))), "unreadable response from Prometheus"),
+    ("closed connection", disconnects, ""),
     ("a larger answer than fits", endless, "larger than 32 MiB"),
-    ("nobody there", says_text(b"", 302, Location="http://127.0.0.1:1/"), "302"),
+    ("redirect", responds_text(b"", 302, Location="http://127.0.0.1:1/"), "302"),
 ]
 
 
-@pytest.mark.parametrize(("manner", "words"), [row[1:] for row in TROUBLE], ids=[row[0] for row in TROUBLE])
-async def test_failure_is_reported_and_figures_are_kept(server: Stranger, manner: Manner, words: str) -> None:
+@pytest.mark.parametrize(("handler", "message"), [row[1:] for row in TROUBLE], ids=[row[0] for row in TROUBLE])
+async def test_failure_is_reported_and_figures_are_kept(server: HttpService, handler: Handler, message: str) -> None:
     good = prometheus(HALF, HALF, SEEN)
-    server.manners["/api/v1/query"] = good
+    server.handlers["/api/v1/query"] = good
     async with Reported(f"{{address: '{server.address}', interval: 10s}}") as reported:
         await reported.collect_if_due()
-        server.manners["/api/v1/query"], reported.now = manner, 20.0
+        server.handlers["/api/v1/query"], reported.now = handler, 20.0
         await reported.collect_if_due()
         assert len(reported.figures) == 1
         assert reported.feed.problem
-        assert words in reported.feed.problem
-        server.manners["/api/v1/query"], reported.now = good, 40.0
+        assert message in reported.feed.problem
+        server.handlers["/api/v1/query"], reported.now = good, 40.0
         await reported.collect_if_due()
         assert (len(reported.figures), reported.feed.problem) == (2, "")
 
 
-@pytest.mark.parametrize("manner", [silent, dripping])
-async def test_slow_source_times_out(server: Stranger, manner: Manner) -> None:
-    server.manners["/api/v1/query"] = manner
+@pytest.mark.parametrize("handler", [never_responds, dripping])
+async def test_slow_source_times_out(server: HttpService, handler: Handler) -> None:
+    server.handlers["/api/v1/query"] = handler
     began = time.monotonic()
     async with Reported(f"{{address: '{server.address}'}}", timeout=0.3) as reported:
         assert await reported.collect_if_due() is None
@@ -234,34 +234,34 @@ async def test_slow_source_times_out(server: Stranger, manner: Manner) -> None:
     assert time.monotonic() - began < 25
 
 
-async def test_failure_is_logged_once(server: Stranger, caplog: pytest.LogCaptureFixture) -> None:
-    server.manners["/api/v1/query"] = says({}, 500)
+async def test_failure_is_logged_once(server: HttpService, caplog: pytest.LogCaptureFixture) -> None:
+    server.handlers["/api/v1/query"] = responds({}, 500)
     async with Reported(f"{{address: '{server.address}', interval: 1s}}") as reported:
         with caplog.at_level(logging.INFO, "stromboli.usage"):
             for reported.now in (0.0, 2.0, 4.0):
                 await reported.collect_if_due()
-            server.manners["/api/v1/query"], reported.now = prometheus(HALF, HALF, SEEN), 6.0
+            server.handlers["/api/v1/query"], reported.now = prometheus(HALF, HALF, SEEN), 6.0
             await reported.collect_if_due()
-    told = [record.getMessage() for record in caplog.records]
-    assert len(told) == 2
-    assert told[0].startswith("node usage metrics unavailable: 500")
-    assert told[1] == "node usage metrics available again"
+    requests = [record.getMessage() for record in caplog.records]
+    assert len(requests) == 2
+    assert requests[0].startswith("node usage metrics unavailable: 500")
+    assert requests[1] == "node usage metrics available again"
 
 
-async def test_a_redirect_is_not_followed(server: Stranger) -> None:
-    with stranger() as other:
-        other.manners["/api/v1/query"] = prometheus(HALF, HALF, SEEN)
-        server.manners["/api/v1/query"] = says_text(b"", 307, Location=f"{other.address}/api/v1/query")
+async def test_a_redirect_is_not_followed(server: HttpService) -> None:
+    with http_service() as other:
+        other.handlers["/api/v1/query"] = prometheus(HALF, HALF, SEEN)
+        server.handlers["/api/v1/query"] = responds_text(b"", 307, Location=f"{other.address}/api/v1/query")
         async with Reported(f"{{address: '{server.address}'}}") as reported:
             assert await reported.collect_if_due() is None
-        assert other.heard == []
+        assert other.received == []
 
 
 # -- when it asks -----------------------------------------------------------------------------------------------------
 
 
-async def test_source_is_queried_once_per_interval(server: Stranger) -> None:
-    server.manners["/api/v1/query"] = prometheus(HALF, HALF, SEEN)
+async def test_source_is_queried_once_per_interval(server: HttpService) -> None:
+    server.handlers["/api/v1/query"] = prometheus(HALF, HALF, SEEN)
     async with Reported(f"{{address: '{server.address}', interval: 10s}}") as reported:
         for reported.now in (0.0, 5.0, 9.9, 10.0, 15.0):
             await reported.collect_if_due()
@@ -273,10 +273,10 @@ async def test_source_is_queried_once_per_interval(server: Stranger) -> None:
     [("", "[{name: usage}]"), ("{address: 'ADDRESS'}", "[{name: gang}]")],
     ids=["no source", "no reader"],
 )
-async def test_no_source_is_queried_without_reader(server: Stranger, metrics: str, plugins: str) -> None:
+async def test_no_source_is_queried_without_reader(server: HttpService, metrics: str, plugins: str) -> None:
     async with Reported(metrics.replace("ADDRESS", server.address), plugins=plugins) as reported:
         assert await reported.collect_if_due() is None
-    assert server.heard == []
+    assert server.received == []
 
 
 async def test_plugin_without_metrics_source_is_reported(caplog: pytest.LogCaptureFixture) -> None:
@@ -293,11 +293,11 @@ async def test_plugin_without_metrics_source_is_reported(caplog: pytest.LogCaptu
     ]
 
 
-async def test_changed_configuration_applies_at_once(server: Stranger) -> None:
-    server.manners["/api/v1/query"] = says({}, 500)
+async def test_changed_configuration_applies_at_once(server: HttpService) -> None:
+    server.handlers["/api/v1/query"] = responds({}, 500)
     async with Reported(f"{{address: '{server.address}/old', interval: 1h}}") as reported:
         await reported.collect_if_due()
-        server.manners["/api/v1/query"] = prometheus(HALF, HALF, SEEN)
+        server.handlers["/api/v1/query"] = prometheus(HALF, HALF, SEEN)
         reported.program = program(f"{{address: '{server.address}/new', interval: 1h}}")
         assert await reported.collect_if_due()
     assert server.asked()[-1].path == "/new/api/v1/query"
@@ -313,21 +313,21 @@ def authority() -> Authority:
 
 @pytest.mark.parametrize(
     ("tls", "works"), [("caFile: CA", True), ("caFile: ''", False), ("insecureSkipVerify: true", True)],
-    ids=["the authority is known", "it is not", "anybody is believed"],
+    ids=["the authority is known", "it is not", "verification disabled"],
 )  # fmt: skip
 async def test_server_certificate_is_verified(authority: Authority, tmp_path: Path, tls: str, works: bool) -> None:
     bundle = tmp_path / "ca.pem"
     bundle.write_bytes(authority.certificate)
     context = authority.server_context(authority.issue("localhost", "127.0.0.1"), str(tmp_path))
-    with stranger(context) as person:
-        person.manners["/api/v1/query"] = prometheus(HALF, HALF, SEEN)
-        conf = f"{{address: '{person.address}', tls: {{{tls.replace('CA', repr(str(bundle)))}}}}}"
+    with http_service(context) as service:
+        service.handlers["/api/v1/query"] = prometheus(HALF, HALF, SEEN)
+        conf = f"{{address: '{service.address}', tls: {{{tls.replace('CA', repr(str(bundle)))}}}}}"
         async with Reported(conf) as reported:
             assert bool(await reported.collect_if_due()) is works
             assert bool(reported.feed.problem) is not works
 
 
-async def test_missing_file_is_named(server: Stranger) -> None:
+async def test_missing_file_is_named(server: HttpService) -> None:
     conf = "{address: 'https://127.0.0.1:1', tls: {caFile: /nowhere/ca.pem}}"
     async with Reported(conf) as reported:
         assert await reported.collect_if_due() is None

@@ -1,4 +1,4 @@
-"""A container of a Deployment as a process of this machine."""
+"""A container of a Deployment as a local process."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PATIENCE = 90.0
+TIMEOUT_SECONDS = 90.0
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A process, and where its probes look."""
+    """A process, and the addresses of its probes."""
 
     process: subprocess.Popen[bytes]
     probes: frozenset[str]
     log: Path
 
     def until(self, reached: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while not reached():
             assert self.process.poll() is None, f"it ended: {self.log.read_text()}"
             assert time.monotonic() < deadline, f"waited in vain: {what}\n{self.log.read_text()}"
             time.sleep(0.2)
 
     def is_well(self) -> bool:
-        """Whether all probes are answered as a kubelet wants it."""
+        """Report whether all probes succeed."""
         return all(_answers(probe) for probe in self.probes)
 
 
 @contextlib.contextmanager
 def running(container: dict[str, Any], folder: Path, kubeconfig: Path, namespace: str) -> Iterator[Running]:
-    """The arguments are those of the container; only ports, and the folder of its files, are of this machine."""
+    """The arguments are those of the container, except for ports and the folder of its files."""
     arguments, ports = list(container["args"]), {}
     for port in container["ports"]:
         ports[port["name"]] = ours = _free_port()
@@ -60,7 +60,7 @@ def running(container: dict[str, Any], folder: Path, kubeconfig: Path, namespace
     try:
         yield Running(process, addresses, log)
         process.terminate()
-        assert process.wait(PATIENCE) == 0, log.read_text()
+        assert process.wait(TIMEOUT_SECONDS) == 0, log.read_text()
     finally:
         process.kill()
         process.wait()

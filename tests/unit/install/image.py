@@ -1,4 +1,4 @@
-"""The Dockerfile as stages of instructions, and its commands carried out without an engine."""
+"""The Dockerfile as stages of instructions, and their execution without a container engine."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def stages() -> list[Stage]:
 
 
 class Builder:
-    """Carries out COPY and RUN of the stages below a folder: absolute paths are taken to lie in it."""
+    """Executes COPY and RUN of the stages below a folder: absolute paths are mapped into it."""
 
     def __init__(self, folder: Path, python: Path) -> None:
         self._folder = folder
@@ -73,7 +73,7 @@ class Builder:
         return self._folder / path.lstrip("/") if path.startswith("/") else here / path
 
     def _copy(self, instruction: Instruction, here: Path) -> None:
-        """From the checkout, or from where an earlier stage put it, which is the same place here."""
+        """From the checkout, or from an earlier stage, which is the same place here."""
         *sources, target = [part for part in instruction.parts if not part.startswith("--")]
         if "--from=" in instruction.rest:
             assert all(self._place(source, here).exists() for source in sources), instruction.rest

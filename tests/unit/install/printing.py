@@ -1,4 +1,4 @@
-"""What `stromboli manifests` prints, as objects."""
+"""Output of `stromboli manifests` as objects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def run(*arguments: str, given: str = "") -> Result:
 
 
 def printed(*arguments: str, given: str = "") -> dict[str, Document]:
-    """By kind and name, everything that is printed."""
+    """All printed objects, by kind and name."""
     result = run(*arguments, given=given)
     assert result.exit_code == 0, result.output
     return by_name(cast(list[Document], load_documents(result.stdout, "manifests")))

@@ -1,4 +1,4 @@
-"""The Helm chart says what `stromboli manifests` says, object by object, as Helm itself renders it."""
+"""The Helm chart and `stromboli manifests` produce the same objects, as Helm renders them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def chart() -> Iterator[helm_python.Chart]:
 def rendered(
     chart: helm_python.Chart, values: Values, *, name: str = "stromboli", namespace: str = "stromboli-system"
 ) -> dict[str, Document]:
-    """By kind and name, without the marks of Helm."""
+    """Rendered objects by kind and name, without Helm's labels."""
     chart.validate_schema(dict(values))
     templates = chart.render(dict(values), name=name, namespace=namespace)
     texts = (text for path, text in sorted(templates.items()) if path.endswith(".yaml"))
@@ -48,7 +48,7 @@ def rendered(
 
 
 def understand(words: list[str]) -> None:
-    """The process itself reads its arguments; whatever it does not know ends it."""
+    """Parse the arguments as the process does; unknown ones fail."""
     command, *arguments = words
     COMMANDS[command].load().make_context(command, arguments)
 
@@ -120,7 +120,7 @@ SAME: list[tuple[str, Values, list[str]]] = [
 @pytest.mark.parametrize(("values", "options"), [case[1:] for case in SAME], ids=[case[0] for case in SAME])
 def test_chart_and_manifests_are_equal(chart: helm_python.Chart, values: Values, options: list[str]) -> None:
     wanted = printed(*options, given=POLICY)
-    wanted.pop("Namespace stromboli-system")  # is made by helm --create-namespace
+    wanted.pop("Namespace stromboli-system")  # created by helm --create-namespace
     found = rendered(chart, values)
     assert sorted(found) == sorted(wanted)
     for name in wanted:
@@ -129,7 +129,7 @@ def test_chart_and_manifests_are_equal(chart: helm_python.Chart, values: Values,
 
 @pytest.mark.parametrize("path", sorted(copies()))
 def test_copied_files_are_current(path: str) -> None:
-    """python charts/refresh.py writes them anew."""
+    """python charts/refresh.py updates them."""
     assert (CHART / path).read_text() == copies()[path]
 
 
@@ -156,7 +156,7 @@ def test_object_names_contain_release(chart: helm_python.Chart) -> None:
     assert leases == [None, ["night-stromboli"]]
 
 
-#: By what is chosen, where it is found in the Deployment of the scheduler.
+#: By value, its path in the Deployment of the scheduler.
 POD: list[tuple[str, Values, str, object]] = [
     ("tolerations", {"scheduler": {"tolerations": [{"operator": "Exists"}]}}, "tolerations", [{"operator": "Exists"}]),
     ("Volcano: tolerations", {"custom": {"default_tolerations": [{"key": "a"}]}}, "tolerations", [{"key": "a"}]),
@@ -298,7 +298,7 @@ WEBHOOKS: list[tuple[str, Values, list[str]]] = [
      ["--scheduler-name=night", "--scheduler-name=day"]),
     ("failing otherwise", {"admission": {**WEBHOOK, "validatingFailure": "Ignore", "mutatingFailure": "Fail"}},
      ["--validating-failure=ignore", "--mutating-failure=fail"]),
-    ("patience", {"admission": {**WEBHOOK, "timeoutSeconds": 3}}, ["--timeout=3"]),
+    ("timeout", {"admission": {**WEBHOOK, "timeoutSeconds": 3}}, ["--timeout=3"]),
     ("others are spared", {"admission": {**WEBHOOK, "spareNamespaces": ["infra", "kube-system"]}},
      ["--spare-namespace=infra", "--spare-namespace=kube-system"]),
 ]  # fmt: skip
@@ -347,7 +347,7 @@ def test_ca_bundle_can_be_injected(chart: helm_python.Chart) -> None:
 
 # -- Volcano's values -------------------------------------------------------------------------------------------------
 
-#: The values of Volcano's chart that people are most likely to have in a file, as it comes with them.
+#: The most common values of Volcano's chart, with its defaults.
 VOLCANO: Values = {
     "basic": {
         "controller_image_name": "volcanosh/vc-controller-manager",
@@ -451,12 +451,12 @@ IMPOSSIBLE: list[tuple[str, Values, str]] = [
         "replicaCount: without leaderElection.enabled there can be only one replica, not 2; set it to 1, or switch",
     ),
     (
-        "an account that nobody made",
+        "account without name",
         {"scheduler": {"serviceAccount": {"create": False}}},
         "scheduler.serviceAccount.name: name the account, or set scheduler.serviceAccount.create",
     ),
     (
-        "a webhook that nobody trusts",
+        "webhook without CA bundle",
         {"admission": {"enabled": True}},
         "admission.caBundle: name the authority of the certificate (ca.crt), or have it injected by",
     ),
@@ -493,12 +493,12 @@ def leaves(values: Values, place: str = "") -> Iterator[str]:
 
 
 def test_every_value_is_documented() -> None:
-    told = set(re.findall(r"`([\w.]+)`", README))
+    described = set(re.findall(r"`([\w.]+)`", README))
     names = {
         name.removeprefix("scheduler.").removeprefix("controller.").removeprefix("binder.").removeprefix("admission.")
         for name in leaves(VALUES)
     }
-    assert names - told == {"basic", "custom", "service"}
+    assert names - described == {"basic", "custom", "service"}
 
 
 def test_every_supported_volcano_value_is_documented(chart: helm_python.Chart) -> None:

@@ -1,4 +1,4 @@
-"""The Dockerfile keeps its promises, as far as they can be seen without an engine."""
+"""Rules of the Dockerfile, checked without a container engine."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_installed_packages_are_locked_with_hashes() -> None:
 
 @pytest.mark.parametrize("lock", ["build.lock", "runtime.lock"])
 def test_runtime_lock_agrees_with_development_lock(lock: str) -> None:
-    """What the image is made of is what the tests run with."""
+    """The image contains the dependencies that the tests run with."""
 
     def pins(name: str) -> set[str]:
         return set(re.findall(r"^[\w.-]+==[^ ;]+", (ROOT / "requirements" / name).read_text(), re.MULTILINE))

@@ -1,4 +1,4 @@
-"""The definitions of kinds explain themselves: kubectl explain, and tables that say something."""
+"""CRDs have descriptions for `kubectl explain` and printer columns."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_every_crd_has_printer_columns(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_crd_rule_has_message(kind: str) -> None:
-    """A rule without a message would show people its formula."""
+    """A rule without a message would show its expression."""
     (version,) = KINDS[kind]["versions"]
     for rule in rules(version["schema"]["openAPIV3Schema"]):
         assert "; " in rule["message"], rule["rule"]

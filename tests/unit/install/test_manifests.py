@@ -1,4 +1,4 @@
-"""`stromboli manifests` prints an installation that fits together, and every option changes it."""
+"""`stromboli manifests` prints a consistent installation, and every option changes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Roles allow what is called and nothing else: every change of a right shows in a file that people read."""
+"""Roles grant exactly what is called; every change of a right shows in a recorded file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RULES = sorted(path for path in copies() if path.startswith("files/rules/"))
 
 @pytest.mark.parametrize("path", RULES)
 def test_role_rules_equal_recorded_file(path: str) -> None:
-    """A right that is added or taken away must be seen in a review: python charts/refresh.py writes the files anew."""
+    """A changed right must be visible in a review: python charts/refresh.py updates the files."""
     assert (CHART / path).read_text() == copies()[path]
 
 
@@ -43,7 +43,7 @@ def allowed(documents: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
                         yield document["kind"], f"{resource}.{group}".rstrip("."), verb
 
 
-#: What a stolen token must not be good for.
+#: Rights that a stolen token must not have.
 NEVER = [
     ("nodes", "patch"), ("nodes", "update"), ("nodes", "delete"), ("secrets", "get"), ("secrets", "list"),
     ("configmaps", "get"), ("configmaps", "update"), ("pods", "create"), ("pods", "update"), ("pods/exec", "create"),
@@ -149,25 +149,25 @@ PAGE = (Path(__file__).parents[3] / "docs" / "install.md").read_text(encoding="u
 
 
 def rows(rights: Sequence[Right]) -> list[str]:
-    """As the page has them: what is allowed for the same reason stands together."""
+    """As on the page: rights with the same reason share a row."""
     together: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for right in rights:
         together.setdefault((right.verbs, right.why), []).append(f"`{right.resource}.{right.group}".rstrip(".") + "`")
     return [f"| {', '.join(names)} | {', '.join(verbs)} | {why} |" for (verbs, why), names in together.items()]
 
 
-def told(section: str) -> list[str]:
+def described(section: str) -> list[str]:
     """The rows of the tables below a heading."""
     text = PAGE.partition(f"\n### {section}\n")[2].partition("\n### ")[0]
     return [line for line in text.splitlines() if line.startswith("| ") and "| Verbs |" not in line]
 
 
 def test_page_lists_every_right_with_reason() -> None:
-    assert told("Scheduler") == rows((*scheduler_rights(), EVICTS_BY_DELETE, WRITES_REQUESTS))
-    assert told("Controllers") == [*rows(controller_rights()), *rows((DISCOVERS,))]
-    assert told("Both") == rows(lease_rights("any"))
-    assert told("Binder") == rows(binder_rights())
-    assert told("Webhook") == rows(admission_rights())
+    assert described("Scheduler") == rows((*scheduler_rights(), EVICTS_BY_DELETE, WRITES_REQUESTS))
+    assert described("Controllers") == [*rows(controller_rights()), *rows((DISCOVERS,))]
+    assert described("Both") == rows(lease_rights("any"))
+    assert described("Binder") == rows(binder_rights())
+    assert described("Webhook") == rows(admission_rights())
 
 
 def test_page_lists_user_roles() -> None:

@@ -1,4 +1,4 @@
-"""Every resource of the catalogue can be read, and is found where servers keep it."""
+"""Every resource of the catalogue is decoded, and has the path that servers use."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The definitions are what Volcano's users expect, and say something about every field."""
+"""CRDs agree with Volcano's, and describe every field."""
 
 from collections.abc import Iterator
 from typing import Any

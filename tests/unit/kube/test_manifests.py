@@ -1,4 +1,4 @@
-"""What is good is read, what is not is named, and nothing that a file holds can crash the reader."""
+"""Valid objects are read, invalid ones are named, and no file crashes the reader."""
 
 import contextlib
 import io
@@ -25,7 +25,7 @@ def manifest(kind: str, name: str, rest: str = "", version: str = "v1") -> str:
 
 
 def pods(*names: str) -> str:
-    """A PodList as the API returns it: its items do not say that they are pods."""
+    """A PodList as the API returns it: its items have no kind."""
     return json.dumps(
         {"apiVersion": "v1", "kind": "PodList", "items": [{"metadata": {"name": name}} for name in names]}
     )
@@ -39,7 +39,7 @@ REPLACED = "Pod default/a in standard input replaces the one in standard input"
 NOT_AN_OBJECT = "write a map with apiVersion, kind and metadata"
 NAME_IT = "write a name such as train-1"
 
-STORIES = [
+CASES = [
     ("reading order", manifest("Pod", "b") + manifest("Node", "a"), "Pod default/b, Node a", [], []),
     ("a namespace is kept", manifest("Pod", "b", ", namespace: x"), "Pod x/b", [], []),
     ("a node has no namespace", manifest("Node", "a", ", namespace: x"), "Node a", [], []),
@@ -74,8 +74,8 @@ STORIES = [
 
 @pytest.mark.parametrize(
     ("text", "objects", "problems", "notes"),
-    [case[1:] for case in STORIES],
-    ids=[case[0] for case in STORIES],
+    [case[1:] for case in CASES],
+    ids=[case[0] for case in CASES],
 )
 def test_manifests_cases(text: str, objects: str, problems: list[str], notes: list[str]) -> None:
     manifests = read(text)

@@ -1,4 +1,4 @@
-"""Documents become typed objects, or an error that names the object, the field and the remedy."""
+"""Documents are decoded to typed objects, or to an error with object, field and remedy."""
 
 import operator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Text becomes plain values, or an error that says where and what to do."""
+"""Text is parsed to plain values, or to an error with position and remedy."""
 
 import contextlib
 

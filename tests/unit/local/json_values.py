@@ -1,4 +1,4 @@
-"""Arbitrary JSON for promises about patches: small, so that names meet."""
+"""Arbitrary JSON for properties of patches: small, so that names collide."""
 
 from hypothesis import strategies as st
 

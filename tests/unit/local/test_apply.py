@@ -1,4 +1,4 @@
-"""Server-side apply as stories of who owns what."""
+"""Server-side apply and field ownership."""
 
 import copy
 import re
@@ -140,7 +140,7 @@ def test_client_side_apply_migrates_without_conflict() -> None:
     sent = {**first, "metadata": {"name": "c", "annotations": {annotation: msgspec.json.encode(first).decode()}}}
     live = record_update(None, sent, "kubectl-client-side-apply", "", CONFIG_MAPS, NOW)
     with pytest.raises(ApplyConflict):
-        applied(live, config(a="2"), "somebody")
+        applied(live, config(a="2"), "other")
     live = applied(live, config(a="2"), "kubectl")
     assert live["data"] == {"a": "2"}
     assert msgspec.json.decode(live["metadata"]["annotations"][annotation]) == config(a="2")

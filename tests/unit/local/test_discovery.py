@@ -1,4 +1,4 @@
-"""What clients learn about a server before they ask it for anything."""
+"""Discovery and OpenAPI documents."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Merged lists: the order that was asked for, and everything else in its place."""
+"""Order of merged lists."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Whatever clients send, a write is understood or refused: nothing here falls over or changes what it was given."""
+"""Any input is accepted or rejected: no crash, and no change of the arguments."""
 
 import contextlib
 import copy
@@ -20,8 +20,8 @@ from tests.unit.local.json_values import JSON
 NOW = "2026-11-15T12:00:00Z"
 PODS = ServedResource("", "v1", "pods", "pod", "Pod", "PodList", True, status_subresource=True)
 
-#: Names that mean something to the code under test.
-TELLING = st.sampled_from(
+#: Names with a meaning for the code under test.
+SIGNIFICANT = st.sampled_from(
     [
         "$patch",
         "$retainKeys",
@@ -43,9 +43,9 @@ TELLING = st.sampled_from(
 )
 WORDS = st.sampled_from(["delete", "replace", "merge", "a", ""]) | st.integers(0, 2) | st.none() | st.booleans()
 FOUL = st.recursive(
-    WORDS, lambda below: st.lists(below, max_size=3) | st.dictionaries(TELLING, below, max_size=3), max_leaves=12
+    WORDS, lambda below: st.lists(below, max_size=3) | st.dictionaries(SIGNIFICANT, below, max_size=3), max_leaves=12
 )
-FOUL_OBJECTS = st.dictionaries(TELLING, FOUL, max_size=4)
+FOUL_OBJECTS = st.dictionaries(SIGNIFICANT, FOUL, max_size=4)
 
 
 @given(FOUL_OBJECTS, FOUL)

@@ -1,4 +1,4 @@
-"""Merge patches and JSON patches: the tables of their RFCs, and what holds for all documents."""
+"""Merge patches and JSON patches: the tables of their RFCs, and properties of all documents."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""Binary bodies: messages in all their types, and nothing lost in silence."""
+"""Protobuf bodies: messages of all types, and no silent loss."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ BODIES: dict[str, tuple[bytes, dict[str, Any]]] = {
         body("scheduling.k8s.io/v1", "PriorityClass", NAMED + number(2, -5) + number(3, 0)),
         {"metadata": {"name": "x"}, "value": -5},
     ),
-    "zero where it says something": (
+    "significant zero": (
         body("apps/v1", "Deployment", NAMED + run(2, number(1, 0) + number(5, 0))),
         {"metadata": {"name": "x"}, "spec": {"replicas": 0}},
     ),
@@ -79,7 +79,7 @@ BODIES: dict[str, tuple[bytes, dict[str, Any]]] = {
         body("v1", "Pod", run(2, run(1, run(1, "v") + run(2, run(19, run(1, run(1, "c"))))))),
         {"spec": {"volumes": [{"name": "v", "configMap": {"name": "c"}}]}},
     ),
-    "an empty message that says something": (
+    "significant empty message": (
         body("v1", "Pod", run(2, run(1, run(1, "v") + run(2, run(2, b""))))),
         {"spec": {"volumes": [{"name": "v", "emptyDir": {}}]}},
     ),

@@ -1,4 +1,4 @@
-"""Every quantity has one text in which it is kept, and that text means the same."""
+"""Every quantity has one canonical form of equal value."""
 
 import pytest
 from hypothesis import given

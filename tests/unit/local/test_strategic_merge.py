@@ -1,4 +1,4 @@
-"""Strategic merge patches: lists with keys, directives, and nothing unrelated lost."""
+"""Strategic merge patches: keyed lists, directives, and no unrelated change."""
 
 import copy
 from typing import Any

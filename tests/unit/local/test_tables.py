@@ -1,4 +1,4 @@
-"""What `kubectl get` shows, object by object."""
+"""Rows of `kubectl get`."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -49,7 +49,7 @@ def resource(group: str, plural: str, kind: str = "Thing", **more: Any) -> Serve
 
 
 def row(of: ServedResource, entry: Object) -> dict[str, Any]:
-    """The cells of one object by the names of their columns."""
+    """The cells of one object by column name."""
     shown = table(of, [{"metadata": {"name": "x", "creationTimestamp": "2026-11-15T11:55:00Z"}, **entry}], now=NOW)
     names = [definition["name"] for definition in shown["columnDefinitions"]]
     return dict(zip(names, shown["rows"][0]["cells"], strict=True))

@@ -1,4 +1,4 @@
-"""What a server has written down about requests, as the stories of rights read it."""
+"""Audit log records, as the tests of rights read them."""
 
 from __future__ import annotations
 
@@ -30,9 +30,11 @@ def line(code: int, decision: str) -> bytes:
     return msgspec.json.encode(record) + b"\n"
 
 
-@pytest.mark.parametrize(("name", "code", "decision", "told"), ANSWERS, ids=[row[0] for row in ANSWERS])
-def test_audit_log_record_gives_status_code(tmp_path: Path, name: str, code: int, decision: str, told: int) -> None:
+@pytest.mark.parametrize(("name", "code", "decision", "code_seen"), ANSWERS, ids=[row[0] for row in ANSWERS])
+def test_audit_log_record_gives_status_code(
+    tmp_path: Path, name: str, code: int, decision: str, code_seen: int
+) -> None:
     log = tmp_path / "audit.log"
     log.write_bytes(line(code, decision))
     plane = ControlPlane("real", {}, log)
-    assert list(plane.asked()) == [Asked("scheduler", "create", "events.k8s.io", "events", told)]
+    assert list(plane.asked()) == [Asked("scheduler", "create", "events.k8s.io", "events", code_seen)]

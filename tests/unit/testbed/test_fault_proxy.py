@@ -1,4 +1,4 @@
-"""What the fault proxy does to requests is what it says, and nothing else."""
+"""The fault proxy applies exactly the requested faults."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ALL = Match()
 
 
 class Counting:
-    """A server that counts what it was asked to write, and whose stream goes on until it is told to end."""
+    """A server that counts writes, and whose stream continues until it is stopped."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -79,7 +79,7 @@ async def client() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 async def asked(client: aiohttp.ClientSession, proxy: FaultProxy) -> str:
-    """What a client sees of a write: the count, a status, or the kind of failure."""
+    """The result of a write for the client: the count, a status, or the type of failure."""
     try:
         async with client.post(URL(f"{proxy.url}/count?a=%2F", encoded=True), data=b"{}") as answer:
             body = await answer.read()
@@ -92,7 +92,7 @@ async def asked(client: aiohttp.ClientSession, proxy: FaultProxy) -> str:
         return type(error).__name__
 
 
-#: A fault, what the client sees of it, and how often the server was asked by then.
+#: A fault, its effect for the client, and the number of requests at the server.
 FAULTS: dict[str, tuple[Action, set[str], int]] = {
     "a delay": (Delay(0.05), {"1"}, 1),
     "an answer of another": (Answer(503, "ServiceUnavailable"), {"503"}, 0),
@@ -131,7 +131,7 @@ async def test_requests_without_fault_pass_unchanged(client: aiohttp.ClientSessi
 async def test_fault_hits_matching_requests_only(client: aiohttp.ClientSession, proxy: FaultProxy) -> None:
     refused = Answer(409, "Conflict")
     proxy.faults.add(Match("POST", "/count", "aiohttp"), refused, times=2, after=1)
-    for other in (Match("GET"), Match(path="/other"), Match(agent="somebody else")):
+    for other in (Match("GET"), Match(path="/other"), Match(agent="another agent")):
         proxy.faults.add(other, refused, times=None)
     assert [await asked(client, proxy) for _ in range(5)] == ["1", "409", "409", "2", "3"]
     proxy.faults.add(ALL, refused, times=None)
@@ -209,14 +209,14 @@ async def test_gate_holds_requests_until_opened_or_rejected(
 async def test_server_outage_and_recovery(client: aiohttp.ClientSession, proxy: FaultProxy) -> None:
     assert await asked(client, proxy) == "1"
     proxy.go_down()
-    # A connection that was kept for later is found to be closed first.
+    # A kept-alive connection is found to be closed first.
     assert {await asked(client, proxy) for _ in range(3)} >= {"ClientConnectorError"}
     proxy.come_back()
     assert await asked(client, proxy) == "2"
 
 
 async def test_delivered_write_is_awaited(counting: tuple[Counting, str], proxy: FaultProxy) -> None:
-    """Whether a client that left was served is known afterwards."""
+    """Whether the request of a disconnected client was served is known afterwards."""
     gate = Gate()
     proxy.faults.add(ALL, gate)
     async with aiohttp.ClientSession() as leaving:

@@ -1,4 +1,4 @@
-"""Requests are what the API expects, and every way to fail has its own name."""
+"""Requests have the expected form, and every failure has its own error."""
 
 import asyncio
 import json
@@ -274,8 +274,8 @@ async def test_cut_connection_leaves_outcome_unknown(client: Client, server: Lit
 
 
 async def test_refused_connection_was_not_sent(server: LittleServer) -> None:
-    nobody = replace(server.connection, server="http://127.0.0.1:1")
-    async with Client(nobody) as client:
+    unreachable = replace(server.connection, server="http://127.0.0.1:1")
+    async with Client(unreachable) as client:
         error = await failure(client.bind("d", "a", "u", "n1"))
         assert client.answers == {("POST", "none"): 1}
     assert isinstance(error, Unreachable)
@@ -311,7 +311,7 @@ async def test_oversized_response_is_aborted(server: LittleServer) -> None:
 
 
 class Renewable(Anonymous):
-    """A token that gets better when renewed."""
+    """A token that is valid after renewal."""
 
     def __init__(self, *tokens: str) -> None:
         self.tokens = list(tokens)
@@ -375,10 +375,10 @@ async def test_lists_may_be_compressed(client: Client, server: LittleServer) -> 
 
 
 async def test_every_member_of_compressed_watch_is_read(client: Client, server: LittleServer) -> None:
-    """Servers compress flush by flush, perhaps also for those who did not ask; every flush is a file of its own."""
-    told = [event("ADDED", pod(f"p{number}")) for number in range(300)]
-    server.play(responses.gzip_members(*told))
-    assert await read(client) == [line.rstrip() for line in told]
+    """Servers compress flush by flush, even unrequested; every flush is a gzip member of its own."""
+    events = [event("ADDED", pod(f"p{number}")) for number in range(300)]
+    server.play(responses.gzip_members(*events))
+    assert await read(client) == [line.rstrip() for line in events]
 
 
 async def test_idle_watch_ends(client: Client, server: LittleServer) -> None:
@@ -422,7 +422,7 @@ async def test_requests_are_rate_limited(server: LittleServer) -> None:
 
 
 async def test_write_after_lost_leadership_is_not_sent(server: LittleServer) -> None:
-    """It was allowed when it was asked for; opening the connection took its time."""
+    """The write was allowed when requested; opening the connection took time."""
     allowed = True
 
     def forbid() -> None:

@@ -1,4 +1,4 @@
-"""Credentials are looked up again when they go stale, and reach the server as they should."""
+"""Credentials are reloaded when they expire, and reach the server."""
 
 import base64
 import json
@@ -25,7 +25,7 @@ VERSION = "client.authentication.k8s.io/v1"
 
 
 class Clock:
-    """Stands still unless told otherwise."""
+    """A clock that stands still unless it is advanced."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -157,7 +157,7 @@ async def test_endless_exec_plugin_is_killed(monkeypatch: pytest.MonkeyPatch) ->
 
 @asynccontextmanager
 async def secure_server(context: ssl.SSLContext) -> AsyncIterator[str]:
-    """Tells the caller whom it sees: the name in the client's certificate, and the token."""
+    """Responds with the name in the client's certificate, and the token."""
 
     async def handle(request: web.Request) -> web.Response:
         assert request.transport is not None
@@ -201,7 +201,7 @@ async def seen(path: str) -> list[str | None]:
 
 
 async def test_certificate_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the kubeconfig, in files that are replaced, and from a program; together with a token, and after a 401."""
+    """In the kubeconfig, in rotated files, and from a program; combined with a token, and after a 401."""
     authority = Authority()
     context = authority.server_context(authority.issue("kubernetes", "127.0.0.1"), str(tmp_path))
 

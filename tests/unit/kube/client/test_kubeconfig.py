@@ -15,7 +15,7 @@ from tests.testing.kube.certificate_authority import Authority
 
 @pytest.fixture(autouse=True)
 def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No file, no proxy and no pod but what the test says."""
+    """No file, no proxy and no pod unless the test sets them."""
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
@@ -53,7 +53,7 @@ async def test_default_kubeconfig(tmp_path: Path) -> None:
 
 
 async def test_files_are_merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first file that says something counts; a file that does not exist says nothing."""
+    """The first file with a value counts; missing files are ignored."""
     one = config(name="one")
     del one["current-context"], one["users"]
     other = config(name="one", cluster={"server": "https://hidden:1"})
@@ -88,7 +88,7 @@ def test_cluster_entry(title: str, cluster: dict[str, Any], place: str, wanted: 
 
 
 USERS: list[tuple[str, dict[str, Any], str | None]] = [
-    ("nobody", {}, None),
+    ("anonymous", {}, None),
     ("a token", {"token": "t"}, "Bearer t"),
     ("a file wins over a token", {"token": "t", "tokenFile": "token"}, "Bearer from-file"),
     ("a password", {"username": "me", "password": "secret"}, "Basic bWU6c2VjcmV0"),

@@ -1,4 +1,4 @@
-"""However the network cuts a text, its lines are the same."""
+"""Lines do not depend on how the network splits a text."""
 
 import pytest
 from hypothesis import given

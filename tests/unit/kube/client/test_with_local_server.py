@@ -1,4 +1,4 @@
-"""The client, a reflector, an election and a recorder with the embedded API server, over HTTPS."""
+"""The client, a reflector, an election and a recorder with the local API server, over HTTPS."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -28,7 +28,7 @@ from stromboli.local.api_server.faults import (
     Reorder,
 )
 from stromboli.local.api_server.server import ApiServer
-from tests.testing.kube.sinks import Notebook
+from tests.testing.kube.sinks import RecordingSink
 from tests.testing.kube.waiting import running, until
 
 
@@ -50,12 +50,12 @@ def pod(name: str) -> dict[str, Any]:
 
 async def test_watch_follows_life_of_pod(server: ApiServer, client: Client) -> None:
     await client.create(NODES, {"metadata": {"name": "n1"}})
-    reflector = Reflector(client, PODS, sink := Notebook(), retry=RetryPolicy(min_delay=0.01, max_delay=0.05))
+    reflector = Reflector(client, PODS, sink := RecordingSink(), retry=RetryPolicy(min_delay=0.01, max_delay=0.05))
     async with running(reflector.run()):
         await asyncio.wait_for(reflector.synced.wait(), 30)
         created = await client.create(PODS, pod("a"))
         await client.bind("default", "a", created.metadata.uid, "n1", annotations={"gpu": "0"})
-        await until(lambda: sink.story == "+a +a")
+        await until(lambda: sink.calls_text == "+a +a")
         found = await client.get(PODS, "a")
         assert (found.spec.node_name, found.metadata.annotations) == ("n1", {"gpu": "0"})
         with pytest.raises(ApiError) as caught:
@@ -63,11 +63,11 @@ async def test_watch_follows_life_of_pod(server: ApiServer, client: Client) -> N
         assert caught.value.is_conflict
         server.drop_watches()
         await client.delete(PODS, "a", uid=created.metadata.uid, grace_period=0)
-        await until(lambda: sink.story == "+a +a +a -a", lambda: sink.story)
+        await until(lambda: sink.calls_text == "+a +a +a -a", lambda: sink.calls_text)
         server.drop_watches()
         await client.create(PODS, pod("b"))
         server.compact()
-        await until(lambda: list(sink.entries) == ["default/b"], lambda: sink.story)
+        await until(lambda: list(sink.entries) == ["default/b"], lambda: sink.calls_text)
         listing = await client.list(PODS)
         assert {entry.key: entry.metadata.resource_version for entry in listing.items} == sink.versions
 
@@ -89,7 +89,7 @@ WATCH_FAULTS = [
 async def test_watch_converges_despite_faults(fault: Any, server: ApiServer, client: Client) -> None:
     injected = server.faults.add(Match(verb="watch", plural="pods"), fault)
     reflector = Reflector(
-        client, PODS, sink := Notebook(), idle_seconds=0.3, retry=RetryPolicy(min_delay=0.01, max_delay=0.05)
+        client, PODS, sink := RecordingSink(), idle_seconds=0.3, retry=RetryPolicy(min_delay=0.01, max_delay=0.05)
     )
     async with running(reflector.run()):
         for name in "abcdef":

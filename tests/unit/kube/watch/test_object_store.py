@@ -11,7 +11,7 @@ from stromboli.kube.objects.catalogue import PODS
 from stromboli.kube.objects.meta import ObjectMeta
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.watch.object_store import MAX_TOMBSTONES, WatchStore
-from tests.testing.kube.sinks import Notebook
+from tests.testing.kube.sinks import RecordingSink
 
 
 def pod(name: str, version: int | str, uid: str = "u") -> Pod:
@@ -29,7 +29,7 @@ class Story:
     title: str
     happens: str
     heard: str
-    stumbles: str = ""
+    failing_names: str = ""
 
     def __str__(self) -> str:
         return self.title
@@ -66,23 +66,23 @@ STORIES = [
     Story("the readable past of what is unreadable", "?a2 +a1", "?a"),
     Story("unreadable to the end", "+a1 ?a2 !a3 +a2", "+a ?a -a"),
     Story("unreadable under a name of another", "+a1 ?a2' !a3'", "+a -a ?a -a"),
-    Story("the reader stumbles", "+a1 +b2 +a3 -a4", "+a ?a +b +a ?a -a", stumbles="a"),
-    Story("a stumble is tried again", "+a1 +a1", "+a ?a +a ?a", stumbles="a"),
+    Story("the reader stumbles", "+a1 +b2 +a3 -a4", "+a ?a +b +a ?a -a", failing_names="a"),
+    Story("a stumble is tried again", "+a1 +a1", "+a ?a +a ?a", failing_names="a"),
 ]
 
 
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_what_is_heard(story: Story) -> None:
-    sink = Notebook()
-    sink.stumbles = set(story.stumbles)
+    sink = RecordingSink()
+    sink.failing_names = set(story.failing_names)
     mirror = WatchStore(PODS, sink)
     for word in story.happens.split():
         tell(mirror, word)
-    assert sink.story == story.heard
+    assert sink.calls_text == story.heard
 
 
 def test_a_list_is_stale_before_anything_that_is_known() -> None:
-    mirror = WatchStore(PODS, Notebook())
+    mirror = WatchStore(PODS, RecordingSink())
     mirror.apply(pod("a", 7))
     assert mirror.is_stale("6")
     assert not mirror.is_stale("7")
@@ -94,7 +94,7 @@ def test_a_list_is_stale_before_anything_that_is_known() -> None:
 
 
 def test_what_a_list_lacks_is_gone_for_its_time() -> None:
-    sink = Notebook()
+    sink = RecordingSink()
     mirror = WatchStore(PODS, sink)
     mirror.apply(pod("a", 1))
     mirror.apply(pod("b", 2))
@@ -102,12 +102,12 @@ def test_what_a_list_lacks_is_gone_for_its_time() -> None:
         mirror.lose(entry, "5")
     mirror.apply(pod("a", 4))
     mirror.apply(pod("a", 6))
-    assert sink.story == "+a +b -a +a"
+    assert sink.calls_text == "+a +b -a +a"
 
 
 def test_the_last_that_was_seen_is_told_when_it_is_gone() -> None:
     removed: list[Pod] = []
-    sink = Notebook()
+    sink = RecordingSink()
     sink.remove = removed.append  # type: ignore[assignment,method-assign]
     mirror = WatchStore(PODS, sink)
     entry = pod("a", 1)
@@ -120,19 +120,19 @@ def test_the_last_that_was_seen_is_told_when_it_is_gone() -> None:
 
 
 def test_the_dead_are_not_remembered_for_ever() -> None:
-    mirror = WatchStore(PODS, Notebook())
+    mirror = WatchStore(PODS, RecordingSink())
     for number in range(MAX_TOMBSTONES + 10):
         mirror.remove(Pod(metadata=ObjectMeta(f"p{number}", resource_version=str(number))))
     assert len(mirror._tombstones) == MAX_TOMBSTONES
 
 
 def test_a_sink_that_cannot_even_hear_of_trouble_hurts_nobody() -> None:
-    class Deaf(Notebook):
+    class Deaf(RecordingSink):
         def unreadable(self, *words: object) -> None:
             raise RuntimeError
 
     sink = Deaf()
-    sink.stumbles = {"a"}
+    sink.failing_names = {"a"}
     mirror = WatchStore(PODS, sink)
     mirror.apply(pod("a", 1))
     mirror.apply(pod("b", 2))
@@ -146,7 +146,7 @@ EVENTS = st.lists(st.tuples(st.sampled_from("ab"), st.booleans()), max_size=12)
 @given(EVENTS, st.data())
 def test_echoes_and_old_news_change_nothing(events: list[tuple[str, bool]], data: st.DataObject) -> None:
     """After every event any earlier ones may be told again; the end is the same."""
-    plain, echoed = Notebook(), Notebook()
+    plain, echoed = RecordingSink(), RecordingSink()
     first, second = WatchStore(PODS, plain), WatchStore(PODS, echoed)
     words: list[str] = []
     for version, (name, deleted) in enumerate(events, start=1):
@@ -156,4 +156,4 @@ def test_echoes_and_old_news_change_nothing(events: list[tuple[str, bool]], data
         for earlier in data.draw(st.lists(st.sampled_from(words), max_size=3)):
             tell(second, earlier)
     assert plain.versions == echoed.versions
-    assert plain.story == echoed.story
+    assert plain.calls_text == echoed.calls_text

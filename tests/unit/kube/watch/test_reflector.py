@@ -16,7 +16,7 @@ from stromboli.kube.watch.reflector import Reflector
 from stromboli.kube.work.retry import RetryPolicy
 from tests.testing.kube import responses
 from tests.testing.kube.http_server import INITIAL_EVENTS_END, LittleServer, bookmark, event, pod, refusal
-from tests.testing.kube.sinks import Notebook
+from tests.testing.kube.sinks import RecordingSink
 from tests.testing.kube.waiting import running, until
 
 
@@ -27,21 +27,21 @@ class Scene:
     server: LittleServer
     client: Client
     reflector: Reflector[Pod]
-    sink: Notebook
+    sink: RecordingSink
 
     async def settles(self) -> None:
         """The sink knows what the server knows."""
         await until(lambda: self.sink.versions == self.server.pods(), lambda: (self.sink.versions, self.server.pods()))
 
     async def hears(self, story: str) -> None:
-        await until(lambda: self.sink.story == story, lambda: self.sink.story)
+        await until(lambda: self.sink.calls_text == story, lambda: self.sink.calls_text)
 
 
 @asynccontextmanager
 async def scene(server: LittleServer, **options: Any) -> AsyncIterator[Scene]:
     """Everything is set up; `begin` starts the reflector."""
     async with server, Client(server.connection, timeout=30) as client:
-        sink = Notebook()
+        sink = RecordingSink()
         options = {"retry": RetryPolicy(min_delay=0.001, max_delay=0.01), **options}
         yield Scene(server, client, Reflector(client, PODS, sink, **options), sink)
 
@@ -63,7 +63,7 @@ WAYS = pytest.mark.parametrize("streams_lists", [True, False], ids=["streamed li
 @WAYS
 async def test_lists_and_watches(streams_lists: bool) -> None:
     async with following(LittleServer(streams_lists), "a", "b", "c", page_size=2) as s:
-        assert s.sink.story == "+a +b +c"
+        assert s.sink.calls_text == "+a +b +c"
         s.server.put("a")
         s.server.delete("b")
         s.server.put("d")
@@ -76,8 +76,8 @@ async def test_lists_and_watches(streams_lists: bool) -> None:
 async def test_a_refusal_to_stream_lists_is_remembered_for_all() -> None:
     async with following(LittleServer(streams_lists=False), "a") as s:
         assert not s.client.streams_lists
-        async with running(Reflector(s.client, PODS, second := Notebook()).run()):
-            await until(lambda: second.story == "+a")
+        async with running(Reflector(s.client, PODS, second := RecordingSink()).run()):
+            await until(lambda: second.calls_text == "+a")
         streams = [request for request in s.server.requests if "sendInitialEvents" in request.query]
         assert len(streams) == 1
 
@@ -88,7 +88,7 @@ async def test_a_refusal_inside_the_stream_counts_too() -> None:
     server = LittleServer()
     server.play(responses.lines(said), watch=True)
     async with following(server, "a") as s:
-        assert s.sink.story == "+a"
+        assert s.sink.calls_text == "+a"
         assert not s.client.streams_lists
 
 
@@ -136,7 +136,7 @@ async def test_a_forgotten_past_is_listed_anew(streams_lists: bool, in_band: boo
         server.put("c")
         server.forget_history()
         await s.settles()
-        assert s.sink.story == "+a +b +c -a +b -c +c" or s.sink.story == "+a +b +c -a -c +b +c"
+        assert s.sink.calls_text == "+a +b +c -a +b -c +c" or s.sink.calls_text == "+a +b +c -a -c +b +c"
         assert s.reflector.relists == 1
 
 
@@ -200,7 +200,7 @@ async def test_a_list_from_the_past_is_refused(streams_lists: bool) -> None:
         s.server.drop_watches()
         await until(lambda: s.reflector.relists == 1)
         assert rule.fired == 3
-        assert s.sink.story == "+a"
+        assert s.sink.calls_text == "+a"
 
 
 async def test_a_server_that_was_restored_is_believed_in_the_end() -> None:
@@ -213,7 +213,7 @@ async def test_a_server_that_was_restored_is_believed_in_the_end() -> None:
         s.server.put("c")
         s.server.oldest = 10**9
         s.server.drop_watches()
-        await until(lambda: list(s.sink.entries) == ["d/a", "d/c"], lambda: s.sink.story)
+        await until(lambda: list(s.sink.entries) == ["d/a", "d/c"], lambda: s.sink.calls_text)
         assert s.sink.entries["d/a"].spec.node_name == "n1"
 
 
@@ -236,7 +236,7 @@ async def test_what_goes_while_it_is_listed_is_gone(known: tuple[str, ...]) -> N
         )
         server.play(responses.lines(*told, then_hang=True), watch=True)
         async with running(s.reflector.run()):
-            await until(lambda: list(s.sink.entries) == ["d/c"], lambda: s.sink.story)
+            await until(lambda: list(s.sink.entries) == ["d/c"], lambda: s.sink.calls_text)
 
 
 async def test_a_future_that_does_not_come_is_not_awaited_for_ever() -> None:
@@ -265,11 +265,11 @@ async def test_what_cannot_be_read_is_reported_and_the_rest_goes_on() -> None:
 
 async def test_a_sink_that_stumbles_does_not_end_the_stream() -> None:
     async with following(LittleServer(), "a") as s:
-        s.sink.stumbles = {"b"}
+        s.sink.failing_names = {"b"}
         s.server.put("b")
         s.server.put("c")
         await s.hears("+a +b ?b +c")
-        assert s.sink.problems["d/b"] == "a handler failed: cannot take it"
+        assert s.sink.problems["d/b"] == "a handler failed: sink failure"
         assert s.reflector.handler_failures == 1
 
 

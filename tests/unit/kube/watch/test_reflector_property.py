@@ -11,7 +11,7 @@ from stromboli.kube.watch.reflector import Reflector
 from stromboli.kube.work.retry import RetryPolicy
 from tests.testing.kube import responses
 from tests.testing.kube.http_server import LittleServer
-from tests.testing.kube.sinks import Notebook
+from tests.testing.kube.sinks import RecordingSink
 from tests.testing.kube.waiting import running, until
 
 NAMES = st.sampled_from("abcd")
@@ -37,7 +37,7 @@ def play(server: LittleServer, step: tuple[str, ...]) -> None:
 
 async def live_through(steps: list[tuple[str, ...]], streams_lists: bool, echoes: bool) -> None:
     async with LittleServer(streams_lists, echoes=echoes) as server, Client(server.connection, timeout=30) as client:
-        sink = Notebook()
+        sink = RecordingSink()
         reflector = Reflector(client, PODS, sink, page_size=2, retry=RetryPolicy(min_delay=0.0005, max_delay=0.002))
         async with running(reflector.run()):
             for step in steps:
@@ -46,7 +46,7 @@ async def live_through(steps: list[tuple[str, ...]], streams_lists: bool, echoes
                 else:
                     play(server, step)
                     await asyncio.sleep(0)
-            await until(lambda: sink.versions == server.pods(), lambda: (sink.versions, server.pods(), sink.story))
+            await until(lambda: sink.versions == server.pods(), lambda: (sink.versions, server.pods(), sink.calls_text))
             assert reflector.handler_failures == 0
 
 

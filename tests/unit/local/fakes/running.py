@@ -1,4 +1,4 @@
-"""Clients that run as long as a test wants them, and waiting for what they do."""
+"""Clients that run during a test, and waiting for their effects."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ async def running(*parts: Runs) -> AsyncIterator[None]:
 
 
 async def until(condition: Callable[[], Awaitable[Any]], seconds: float = 5.0) -> Any:
-    """Waits until a question about the cluster is answered with something true, and returns that."""
+    """Wait until the condition returns something true, and return it."""
     async with asyncio.timeout(seconds):
         while not (answer := await condition()):
             await asyncio.sleep(0.005)

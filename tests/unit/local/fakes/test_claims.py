@@ -1,4 +1,4 @@
-"""Device claims are made from templates, reserved, and given back."""
+"""Resource claims are created from templates, reserved and released."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -38,7 +38,7 @@ async def create_pod(client: Client, **claim: str) -> Pod:
 
 
 async def named_claim(client: Client) -> ResourceClaim | None:
-    """The claim that the pod says was made for it."""
+    """The claim that was created for the pod."""
     statuses = (await client.get(PODS, "p", namespace="default")).status.resource_claim_statuses
     if not statuses:
         return None
@@ -46,7 +46,7 @@ async def named_claim(client: Client) -> ResourceClaim | None:
 
 
 async def give(client: Client, claim: ResourceClaim, *users: Pod) -> None:
-    """What a scheduler does."""
+    """Allocate the claim, as a scheduler does."""
     reserved = [{"resource": "pods", "name": pod.metadata.name, "uid": pod.metadata.uid} for pod in users]
     name = claim.metadata.name
     await client.patch(RESOURCE_CLAIMS, name, {"metadata": {"finalizers": [PROTECTION]}}, namespace="default")

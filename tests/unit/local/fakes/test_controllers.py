@@ -1,4 +1,4 @@
-"""All stand-ins and controllers together, in fair weather and in foul."""
+"""All fakes and controllers together, with and without faults."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -23,10 +23,10 @@ from tests.unit.local.fakes.running import running, until
 async def cluster(server: ApiServer, client: Client) -> AsyncIterator[FakeControllers]:
     await install_crds(client)
     async with Client(server.connection) as first, Client(server.connection) as second:
-        standins, controllers = FakeControllers(first, eviction_delay=0.05), Controllers(second, ["volcano"])
-        async with running(standins, controllers):
+        fakes, controllers = FakeControllers(first, eviction_delay=0.05), Controllers(second, ["volcano"])
+        async with running(fakes, controllers):
             await create_nodes(client, node_documents(NodePool(4)))
-            yield standins
+            yield fakes
 
 
 async def create(client: Client, name: str, **annotations: str) -> None:
@@ -68,7 +68,7 @@ async def test_pod_runs_to_end_with_its_group(client: Client) -> None:
 
 
 async def test_faults_delay_but_lose_nothing(server: ApiServer, client: Client, cluster: FakeControllers) -> None:
-    """Lost answers, refusals, cut connections, cut and expired watches: every pod gets its group and its end."""
+    """Lost responses, errors, cut connections, cut and expired watches: every pod gets its group and finishes."""
     await until(lambda: nodes_are_ready(client))
     status = Match(method="PATCH", plural="pods", subresource="status")
     faults = [
@@ -107,7 +107,7 @@ async def equal_count(client: Client, count: int) -> bool:
 
 @pytest.mark.usefixtures("cluster")
 async def test_idle_cluster_makes_no_requests(client: Client) -> None:
-    """Nobody answers a write with a write for ever."""
+    """No controllers answer each other's writes indefinitely."""
     await create(client, "a")
     await bind(client, "a", "node-00")
 

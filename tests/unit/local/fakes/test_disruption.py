@@ -1,4 +1,4 @@
-"""Disruption budgets: the arithmetic as a table, and evictions over the wire."""
+"""Disruption budgets: the arithmetic as a table, and evictions over HTTP."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, NamedTuple
@@ -33,7 +33,7 @@ def pod(name: str, phase: str = "Running", ready: bool = True, **metadata: Any) 
 
 
 class Case(NamedTuple):
-    story: str
+    title: str
     budget: PodDisruptionBudget
     pods: list[Pod]
     healthy: int
@@ -57,12 +57,12 @@ CASES = [
     Case("one was granted and stayed", budget({"a": stamp(NOW - 121)}, maxUnavailable=2), FOUR, 4, 2, 2),
     Case("one that was granted is gone", budget({"z": stamp(NOW)}, maxUnavailable=1), FOUR, 4, 3, 1),
     Case("those that are done do not count", budget(minAvailable=1), [pod("a", "Succeeded")], 0, 1, 0),
-    Case("nobody", budget(maxUnavailable=1), [], 0, 0, 0),
+    Case("no pods", budget(maxUnavailable=1), [], 0, 0, 0),
     Case("nonsense", budget(minAvailable="some"), FOUR, 4, 0, 4),
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.story for case in CASES])
+@pytest.mark.parametrize("case", CASES, ids=[case.title for case in CASES])
 def test_count(case: Case) -> None:
     result = count(case.budget, case.pods, NOW)
     assert (result.healthy, result.desired, result.allowed) == (case.healthy, case.desired, case.allowed)
@@ -115,7 +115,7 @@ async def create_ready(client: Client, name: str) -> Pod:
     return await client.patch(PODS, name, status, namespace="default", subresource="status", kind=PatchKind.STRATEGIC)
 
 
-def says(client: Client, **expected: Any) -> Callable[[], Awaitable[bool]]:
+def budget_status(client: Client, **expected: Any) -> Callable[[], Awaitable[bool]]:
     async def look() -> bool:
         status = (await client.get(DISRUPTION_BUDGETS, "web", namespace="default")).status
         return all(getattr(status, field) == value for field, value in expected.items())
@@ -126,26 +126,26 @@ def says(client: Client, **expected: Any) -> Callable[[], Awaitable[bool]]:
 @pytest.mark.usefixtures("controller")
 async def test_budget_status_follows_pods(client: Client) -> None:
     await create_budget(client, maxUnavailable=1)
-    await until(says(client, disruptions_allowed=0, expected_pods=0))
+    await until(budget_status(client, disruptions_allowed=0, expected_pods=0))
     for name in "abc":
         await create_ready(client, name)
-    await until(says(client, disruptions_allowed=1, expected_pods=3, current_healthy=3, desired_healthy=2))
+    await until(budget_status(client, disruptions_allowed=1, expected_pods=3, current_healthy=3, desired_healthy=2))
     await client.patch(PODS, "a", {"metadata": {"labels": {"app": "other"}}}, namespace="default")
-    await until(says(client, expected_pods=2))
+    await until(budget_status(client, expected_pods=2))
     await client.patch(DISRUPTION_BUDGETS, "web", {"spec": {"maxUnavailable": 2}}, namespace="default")
-    await until(says(client, disruptions_allowed=2))
+    await until(budget_status(client, disruptions_allowed=2))
 
 
 @pytest.mark.usefixtures("controller")
 async def test_disruption_is_granted_once_and_restored(client: Client) -> None:
     await create_budget(client, minAvailable=2)
     pods = [await create_ready(client, name) for name in "abc"]
-    await until(says(client, disruptions_allowed=1))
+    await until(budget_status(client, disruptions_allowed=1))
     await client.evict("default", "a", pods[0].metadata.uid)
     with pytest.raises(ApiError) as refusal:
         await client.evict("default", "b", pods[1].metadata.uid)
     assert refusal.value.is_throttled
     await client.delete(PODS, "a", namespace="default", grace_period=0)
     await create_ready(client, "d")
-    await until(says(client, disruptions_allowed=1, expected_pods=3, disrupted_pods=None))
+    await until(budget_status(client, disruptions_allowed=1, expected_pods=3, disrupted_pods=None))
     await client.evict("default", "b", pods[1].metadata.uid)

@@ -1,4 +1,4 @@
-"""What nobody owns goes; what somebody owns stays."""
+"""Objects without owner are deleted; objects with an owner are kept."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any

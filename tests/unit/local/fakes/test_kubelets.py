@@ -1,4 +1,4 @@
-"""Pods on simulated nodes live and die, over the wire."""
+"""Lifecycle of pods on simulated nodes, over HTTP."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

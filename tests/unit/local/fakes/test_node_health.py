@@ -1,4 +1,4 @@
-"""Taints, conditions and how long pods may stay, as tables."""
+"""Taints, conditions and toleration times, as tables."""
 
 from typing import Any
 
@@ -54,9 +54,9 @@ TOLERATIONS: list[tuple[str, list[KubeToleration], float | None]] = [
     ("of something else", [KubeToleration(key="gpu", operator="Exists")], 5.0),
     ("of another effect", [KubeToleration(key=NOT_READY, operator="Exists", effect="NoSchedule")], 5.0),
     ("of everything", [KubeToleration(operator="Exists")], None),
-    ("for ever", [KubeToleration(key=NOT_READY, operator="Exists", effect="NoExecute")], None),
+    ("without limit", [KubeToleration(key=NOT_READY, operator="Exists", effect="NoExecute")], None),
     ("for a while", [KubeToleration(key=NOT_READY, operator="Exists", toleration_seconds=200)], 200.0),
-    ("for as long as everybody", [KubeToleration(key=NOT_READY, operator="Exists", toleration_seconds=300)], 5.0),
+    ("the default toleration", [KubeToleration(key=NOT_READY, operator="Exists", toleration_seconds=300)], 5.0),
     ("the shortest counts", [KubeToleration(key=NOT_READY, operator="Exists", toleration_seconds=9),
                              KubeToleration(operator="Exists", toleration_seconds=3)], 3.0),
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Who belongs to whom, against a version of the same that is too simple to be wrong."""
+"""The ownership graph, compared with a naive implementation."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What happens to a pod on a simulated node, as a table."""
+"""Lifecycle of a pod on a simulated node, as a table."""
 
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ def pod(annotations: dict[str, str] | None = None, phase: str = "Pending", **par
 
 
 class Case(NamedTuple):
-    story: str
+    title: str
     pod: Pod
     after: float | None
     becomes: str
@@ -33,7 +33,7 @@ DYING = {"deletionTimestamp": stamp(NOW + 30), "deletionGracePeriodSeconds": 30}
 
 CASES = [
     Case("starts at once", pod(), 0, "Running"),
-    Case("starts when it says", pod(START), 2, "Running"),
+    Case("starts after its start time", pod(START), 2, "Running"),
     Case("nonsense is ignored", pod({"stromboli.dev/start-seconds": "soon"}), 0, "Running"),
     Case("negative times are ignored", pod({"stromboli.dev/start-seconds": "-5"}), 0, "Running"),
     Case("runs forever", pod(phase="Running"), None, ""),
@@ -50,7 +50,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.story for case in CASES])
+@pytest.mark.parametrize("case", CASES, ids=[case.title for case in CASES])
 def test_next_step(case: Case) -> None:
     step = next_step(case.pod, bound_at=NOW, started_at=NOW, now=NOW, address="10.0.0.1", host="10.9.9.9")
     if case.after is None:
@@ -77,8 +77,8 @@ def test_host_network_pod_has_host_address() -> None:
 
 def test_init_container_has_termination_message() -> None:
     spec = {"containers": [{"name": "main"}], "initContainers": [{"name": "first"}]}
-    told = pod({"stromboli.dev/last-words": "done"}, spec=spec)
-    step = next_step(told, bound_at=0, started_at=0, now=NOW, address="a", host="h")
+    expected = pod({"stromboli.dev/last-words": "done"}, spec=spec)
+    step = next_step(expected, bound_at=0, started_at=0, now=NOW, address="a", host="h")
     assert step is not None
     assert step.status is not None
     [first] = step.status["initContainerStatuses"]

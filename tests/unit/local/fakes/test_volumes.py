@@ -1,4 +1,4 @@
-"""Claims find their volumes: the choice as a table, and the rest over the wire."""
+"""Volumes: selection as a table, binding and provisioning over HTTP."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, NamedTuple
@@ -45,7 +45,7 @@ def promised(name: str = "data", uid: str | None = None) -> dict[str, Any]:
 
 
 class Case(NamedTuple):
-    story: str
+    title: str
     claim: PersistentVolumeClaim
     volumes: list[PersistentVolume]
     chosen: str | None
@@ -61,7 +61,7 @@ CASES = [
     Case("blocks are no files", claim(volumeMode="Block"), [volume("a")], None),
     Case("by label", claim(selector={"matchLabels": {"name": "b"}}), [volume("a", "2Gi"), volume("b")], "b"),
     Case("by name", claim(volumeName="b"), [volume("a"), volume("b", "1Gi")], "b"),
-    Case("somebody else's", claim(), [volume("a", **promised("other"))], None),
+    Case("reserved for another claim", claim(), [volume("a", **promised("other"))], None),
     Case("promised by name", claim(), [volume("a"), volume("b", "9Gi", **promised())], "b"),
     Case("promised to a namesake", claim(), [volume("a", **promised(uid="u0"))], None),
     Case("given back, not yet cleaned", claim(), [volume("a", phase="Released")], None),
@@ -70,7 +70,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.story for case in CASES])
+@pytest.mark.parametrize("case", CASES, ids=[case.title for case in CASES])
 def test_volume_selection(case: Case) -> None:
     chosen = choose(case.claim, case.volumes, delayed=case.delayed)
     assert (chosen.metadata.name if chosen else None) == case.chosen
@@ -86,7 +86,7 @@ ON_A_NODE = {SELECTED_NODE: "n1"}
 PROVISIONING = [
     ("no class", claim(), None, False),
     ("at once", claim(), storage_class(), True),
-    ("nobody does", claim(), storage_class("kubernetes.io/no-provisioner"), False),
+    ("no provisioner", claim(), storage_class("kubernetes.io/no-provisioner"), False),
     ("delayed: not yet", claim(), storage_class(mode="WaitForFirstConsumer"), False),
     ("delayed: now", claim(ON_A_NODE), storage_class(mode="WaitForFirstConsumer"), True),
     ("it wants a certain one", claim(volumeName="a"), storage_class(), False),

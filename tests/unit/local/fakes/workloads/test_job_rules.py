@@ -1,4 +1,4 @@
-"""What a job does next, as tables."""
+"""Rules of Jobs, as tables."""
 
 from typing import Any, NamedTuple
 
@@ -42,7 +42,7 @@ def true(kind: str, **facts: str) -> dict[str, Any]:
 
 
 class End(NamedTuple):
-    story: str
+    title: str
     job: BatchJob
     counts: Counts
     expected: tuple[str, str] | None
@@ -66,14 +66,14 @@ ENDS = [
 ]
 
 
-@pytest.mark.parametrize("case", ENDS, ids=[case.story for case in ENDS])
+@pytest.mark.parametrize("case", ENDS, ids=[case.title for case in ENDS])
 def test_ending(case: End) -> None:
     end = ending(case.job, case.counts, NOW)
     assert (end and (end.type, end.reason)) == case.expected
 
 
 class Step(NamedTuple):
-    story: str
+    title: str
     job: BatchJob
     active: list[Pod]
     counts: Counts
@@ -92,7 +92,7 @@ STEPS = [
     Step("all are there", job(completions=5, parallelism=2), TWO, Counts(), ()),
     Step("the youngest goes", job(completions=5, parallelism=1), TWO, Counts(), (), frozenset({"b"})),
     Step("who waits goes first", job(completions=5, parallelism=2), [*TWO, WAITING], Counts(), (), frozenset({"w"})),
-    Step("nobody may work", job(completions=5, parallelism=0), TWO, Counts(), (), frozenset({"a", "b"})),
+    Step("parallelism of zero", job(completions=5, parallelism=0), TWO, Counts(), (), frozenset({"a", "b"})),
     Step("asleep", job(completions=5, parallelism=2, suspend=True), TWO, Counts(), (), frozenset({"a", "b"})),
     Step("a queue of work, begun", job(parallelism=3), TWO, Counts(), (None,)),
     Step("a queue of work, drying up", job(parallelism=3), TWO, Counts(succeeded=1), ()),
@@ -104,7 +104,7 @@ STEPS = [
 ]
 
 
-@pytest.mark.parametrize("case", STEPS, ids=[case.story for case in STEPS])
+@pytest.mark.parametrize("case", STEPS, ids=[case.title for case in STEPS])
 def test_plan(case: Step) -> None:
     step = plan(case.job, case.active, case.counts, is_ending=False)
     assert (step.create, {each.metadata.name for each in step.delete}) == (case.create, set(case.delete))

@@ -1,4 +1,4 @@
-"""How deployments and replica sets count, grow and shrink, as tables; and that every rollout arrives."""
+"""Rules of Deployments and ReplicaSets, as tables; every rollout completes."""
 
 from typing import Any, NamedTuple
 
@@ -54,15 +54,15 @@ def pod(name: str, ready: float | None = NOW, phase: str = "Running", **metadata
 
 
 def test_deployment_annotations_reach_replica_set() -> None:
-    told = {"scheduling.volcano.sh/group-min-member": "2", "kubernetes.io/change-cause": "a new image"}
+    annotations = {"scheduling.volcano.sh/group-min-member": "2", "kubernetes.io/change-cause": "a new image"}
     of_the_deployment = {
         "deployment.kubernetes.io/revision": "7",
         "kubectl.kubernetes.io/last-applied-configuration": "{}",
     }
     changed = deployment(replicas=4)
-    changed.metadata.annotations = told | of_the_deployment
+    changed.metadata.annotations = annotations | of_the_deployment
     counted = {"deployment.kubernetes.io/desired-replicas": "4", "deployment.kubernetes.io/max-replicas": "5"}
-    assert set_annotations(changed, 8) == {**told, **counted, "deployment.kubernetes.io/revision": "8"}
+    assert set_annotations(changed, 8) == {**annotations, **counted, "deployment.kubernetes.io/revision": "8"}
 
 
 BOUNDS = [
@@ -84,7 +84,7 @@ def test_bounds(given_: Deployment, expected: tuple[int, int, int]) -> None:
 
 
 class Roll(NamedTuple):
-    story: str
+    title: str
     new: Size
     old: list[Size]
     grown: int
@@ -106,7 +106,7 @@ ROLLS = [
 ]
 
 
-@pytest.mark.parametrize("case", ROLLS, ids=[case.story for case in ROLLS])
+@pytest.mark.parametrize("case", ROLLS, ids=[case.title for case in ROLLS])
 def test_rollout_step(case: Roll) -> None:
     assert grown(FOUR, case.new, case.old) == case.grown
     assert shrunk(FOUR, case.new, case.old) == case.shrunk
@@ -119,7 +119,7 @@ def test_rollout_step(case: Roll) -> None:
     old=st.lists(st.integers(0, 12), max_size=3),
 )
 def test_every_rollout_completes_within_bounds(replicas: int, surge: int, lack: int, old: list[int]) -> None:
-    """Pods start between two steps. As many as must be available are, as soon as there ever were as many."""
+    """Pods start between two steps. The minimum is available once it was reached."""
     limits = bounds(rolling(replicas, surge, lack))
     new, sizes = Size(0), [Size(count, count) for count in old]
     for _ in range(60):
@@ -188,8 +188,8 @@ def test_pod_names_are_deterministic() -> None:
     assert all(len(name) <= 63 for name in (next(free_names("x" * 80, "u", set().__contains__)),))
 
 
-class Told(NamedTuple):
-    story: str
+class StatusCase(NamedTuple):
+    title: str
     before: dict[str, Any]
     progress: RolloutProgress
     available: str
@@ -200,21 +200,21 @@ def said(reason: str, status: str = "True", at: float = NOW - 700) -> dict[str, 
     return {"conditions": [{"type": "Progressing", "status": status, "reason": reason, "lastUpdateTime": stamp(at)}]}
 
 
-TOLD = [
-    Told("just made", {}, RolloutProgress(0, 0, 0, 0), "False", ("True", "NewReplicaSetCreated")),
-    Told("done", said("NewReplicaSetCreated"), RolloutProgress(4, 4, 4, 4), "True", ("True", "NewReplicaSetAvailable")),
-    Told("on its way", said("NewReplicaSetCreated"), RolloutProgress(5, 2, 4, 4), "True", ("True", "ReplicaSetUpdated")),
-    Told("stuck", {"replicas": 1, "updatedReplicas": 1, **said("ReplicaSetUpdated")}, RolloutProgress(1, 1, 0, 0), "False",
+STATUS_CASES = [
+    StatusCase("just made", {}, RolloutProgress(0, 0, 0, 0), "False", ("True", "NewReplicaSetCreated")),
+    StatusCase("done", said("NewReplicaSetCreated"), RolloutProgress(4, 4, 4, 4), "True", ("True", "NewReplicaSetAvailable")),
+    StatusCase("on its way", said("NewReplicaSetCreated"), RolloutProgress(5, 2, 4, 4), "True", ("True", "ReplicaSetUpdated")),
+    StatusCase("stuck", {"replicas": 1, "updatedReplicas": 1, **said("ReplicaSetUpdated")}, RolloutProgress(1, 1, 0, 0), "False",
          ("False", "ProgressDeadlineExceeded")),
-    Told("slow", {"replicas": 1, "updatedReplicas": 1, **said("ReplicaSetUpdated", at=NOW - 5)}, RolloutProgress(1, 1, 0, 0),
+    StatusCase("slow", {"replicas": 1, "updatedReplicas": 1, **said("ReplicaSetUpdated", at=NOW - 5)}, RolloutProgress(1, 1, 0, 0),
          "False", ("True", "ReplicaSetUpdated")),
-    Told("better late", said("ProgressDeadlineExceeded", "False"), RolloutProgress(4, 4, 4, 4), "True",
+    StatusCase("better late", said("ProgressDeadlineExceeded", "False"), RolloutProgress(4, 4, 4, 4), "True",
          ("True", "NewReplicaSetAvailable")),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", TOLD, ids=[case.story for case in TOLD])
-def test_conditions(case: Told) -> None:
+@pytest.mark.parametrize("case", STATUS_CASES, ids=[case.title for case in STATUS_CASES])
+def test_conditions(case: StatusCase) -> None:
     subject = deployment(case.before, replicas=4, progressDeadlineSeconds=600)
     after = msgspec.structs.replace(subject)
     changes = status_changes(after, case.progress, "web-1", NOW)

@@ -1,4 +1,4 @@
-"""Stateful sets: which pod comes or goes next as a table, and stories over the wire."""
+"""StatefulSets: the next step as a table, and rollouts over HTTP."""
 
 from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
@@ -42,7 +42,7 @@ def going(number: int) -> Pod:
 
 
 class Case(NamedTuple):
-    story: str
+    title: str
     stateful_set: StatefulSet
     pods: list[Pod]
     create: tuple[int, ...] = ()
@@ -62,8 +62,8 @@ CASES = [
     Case("all are there", THREE, [pod(0), pod(1), pod(2)]),
     Case("the last goes first", stateful(replicas=1), [pod(0), pod(1), pod(2)], (), ("db-2",)),
     Case("one after the other", stateful(replicas=1), [pod(0), pod(1), going(2)]),
-    Case("nobody is to stay", stateful(replicas=0), [pod(0), pod(1)], (), ("db-1",)),
-    Case("what has ended makes room", THREE, [pod(0), pod(1, "Failed", False)], (), ("db-1",)),
+    Case("zero replicas", stateful(replicas=0), [pod(0), pod(1)], (), ("db-1",)),
+    Case("failed pod is deleted", THREE, [pod(0), pod(1, "Failed", False)], (), ("db-1",)),
     Case("a stranger", THREE, [msgspec.convert({"metadata": {"name": "other"}}, Pod)], (0,)),
     Case("all at once", PARALLEL, [pod(1, ready=False)], (0, 2)),
     Case("all at once, too many", PARALLEL, [pod(n) for n in range(5)], (), ("db-4", "db-3")),
@@ -75,7 +75,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.story for case in CASES])
+@pytest.mark.parametrize("case", CASES, ids=[case.title for case in CASES])
 def test_plan(case: Case) -> None:
     step = plan(case.stateful_set, case.pods)
     assert (step.create, tuple(each.metadata.name for each in step.delete)) == (case.create, case.delete)

@@ -1,4 +1,4 @@
-"""Jobs, replica sets and deployments over the wire, with a scheduler beside them."""
+"""Jobs, ReplicaSets and Deployments over HTTP, with a scheduler."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -55,7 +55,7 @@ def has(job: str, condition: str, world: World) -> Callable[[], Awaitable[BatchJ
 
 
 async def until_running(world: World, count: int) -> list[Pod]:
-    """Exactly so many pods run, and there are no others at work."""
+    """Exactly this number of pods runs, and no others are active."""
 
     async def look() -> list[Pod] | None:
         pods = [pod for pod in await world.pods() if pod.status.phase not in ("Succeeded", "Failed")]
