@@ -1,16 +1,14 @@
-"""Rules for all tests.
+"""Configuration of all tests.
 
-Property tests have the same examples in every run, and no stopwatch: a failure is then always the change's own, on a
-slow machine as on a fast one. `PROPERTY_EFFORT=50 pytest tests/properties` looks for more, with new examples in every
-run.
+Property tests have the same examples in every run, and no deadline, so that a failure is caused by a change and not by
+the machine. `PROPERTY_EFFORT=50 pytest tests/properties` runs more, with new examples in every run.
 
-Stories about an API server run against the embedded one, or with `STROMBOLI_API_SERVER=real` against a real one. Those
-that only one of them can tell are marked, with the reason: `@pytest.mark.only("real", because="...")`.
+Tests that need an API server run against the embedded one, or with `STROMBOLI_API_SERVER=real` against a real one. Tests
+for only one of them are marked, with the reason: `@pytest.mark.only("real", because="...")`.
 """
 
 import os
 from collections.abc import Generator, Iterator
-from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -23,20 +21,18 @@ settings.load_profile("stromboli")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--no-skips", action="store_true", help="a test that is skipped has failed")
+    parser.addoption("--no-skips", action="store_true", help="treat a skipped test as failed")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers", "only(server, because): a story that only this API server, real or embedded, can tell"
-    )
-    config.addinivalue_line("markers", "last: a story about all the others, so it is told after them")
+    config.addinivalue_line("markers", "only(server, because): a test for this API server only, real or embedded")
+    config.addinivalue_line("markers", "last: a test about all the others, which runs after them")
     if SERVER not in ("embedded", "real"):
         raise pytest.UsageError(f"STROMBOLI_API_SERVER is {SERVER!r}; it can be 'embedded' or 'real'")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what the server at hand cannot tell, and keep the last for the end."""
+    """Deselect tests of the other API server, and move the last ones to the end."""
     markers = [(item, item.get_closest_marker("only")) for item in items]
     foreign = [item for item, marker in markers if marker is not None and marker.args[0] != SERVER]
     if foreign:
@@ -47,7 +43,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    report: Any = yield
+    report = yield
     if report.skipped and item.config.getoption("--no-skips"):
         report.outcome, report.longrepr = "failed", f"skipped, which is not allowed here: {report.longrepr}"
     return report
@@ -55,6 +51,6 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 @pytest.fixture(scope="session")
 def plane() -> Iterator[ControlPlane]:
-    """The server that all stories share: each leaves it as it was, and takes a namespace that no other has."""
+    """The server that all tests share: each cleans up after itself and uses its own namespace."""
     with fresh_plane() as started:
         yield started

@@ -1,4 +1,4 @@
-"""Leaving a shared server as it was found: the next story wants its room and its names."""
+"""Clean up a shared API server for the next test."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.client.client import Client
 
-#: In the order in which they go, so that nobody makes anew what has just been taken away.
+#: In the order of deletion, so that no controller recreates a deleted object.
 _IN_NAMESPACES = (
     "/apis/apps/v1/namespaces/{}/deployments",
     "/apis/apps/v1/namespaces/{}/statefulsets",
@@ -35,15 +35,15 @@ _AT_ONCE = b'{"gracePeriodSeconds":0,"propagationPolicy":"Background"}'
 _NO_FINALIZERS = b'{"metadata":{"finalizers":null}}'
 
 
-async def sweep(client: Client, namespace: str) -> None:
-    """Take away what lives in the namespace and what belongs to the whole cluster, finalizers or not."""
+async def delete_created(client: Client, namespace: str) -> None:
+    """Delete the objects of the namespace and the cluster-wide objects, with or without finalizers."""
     for collection in (*(path.format(namespace) for path in _IN_NAMESPACES), *_IN_CLUSTERS):
         await _clear(client, collection)
     await _clear_classes(client)
 
 
 async def delete_all(client: Client) -> None:
-    """The same in every namespace."""
+    """Do the same for every namespace."""
     for path in _IN_NAMESPACES:
         found = await _listed(client, path.replace("/namespaces/{}", ""))
         for namespace in sorted({metadata["namespace"] for metadata in found}):
@@ -71,7 +71,7 @@ async def _listed(client: Client, collection: str) -> list[dict[str, Any]]:
 
 
 async def _release(client: Client, path: str) -> None:
-    """What somebody holds on to goes when nobody does."""
+    """Remove the finalizers."""
     try:
         await client.request("PATCH", path, body=_NO_FINALIZERS, content_type="application/merge-patch+json")
     except ApiError as error:

@@ -1,4 +1,4 @@
-"""The API server that stories run against: the embedded one, or a real one (see tests/conftest.py)."""
+"""The API server of the tests: the embedded one, or a real one (see tests/conftest.py)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ SERVER = os.environ.get("STROMBOLI_API_SERVER", "embedded")
 
 @contextlib.contextmanager
 def fresh_plane(*flags: str, native_groups: bool = False) -> Iterator[ControlPlane]:
-    """A server of one's own, which knows no kinds of Volcano: a real one with these further flags, or the embedded one,
-    with Kubernetes' own groups if it is to have them.
+    """Start a new server without the CRDs of Volcano: a real one with these additional flags, or the embedded one,
+    optionally with native pod groups.
     """
     if SERVER == "embedded":
         with embedded_plane(bare=True, native_groups=native_groups) as started:

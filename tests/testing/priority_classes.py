@@ -1,4 +1,4 @@
-"""A real server hears of a priority class a moment after it was made, and refuses pods that name it until then."""
+"""A real server observes a new priority class with a delay, and rejects pods that name it until then."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DEADLINE = 30.0
 
 
 async def until_usable(client: Client, name: str) -> None:
-    """Wait until pods may have this class."""
+    """Wait until pods with this class are accepted."""
     spec = {"priorityClassName": name, "containers": [{"name": "main", "image": "example/main"}]}
     body = msgspec.json.encode({"metadata": {"name": "try"}, "spec": spec})
     async with asyncio.timeout(DEADLINE):

@@ -1,6 +1,6 @@
 """The policy in force: a configuration file compiled into a program, and compiled again when the file changes.
 
-A file that cannot be used changes nothing: the last good policy stays, and the problem is told until it is gone. The
+A file that cannot be used changes nothing: the last good policy stays, and the error is reported until it is fixed. The
 file is looked at by name once in a while, which also sees how Kubernetes exchanges the files of a ConfigMap.
 """
 
@@ -32,12 +32,12 @@ class SchedulingPolicy:
         *,
         default: bool = True,
         outside: ExternalServices | None = None,
-        told: Callable[[str], None] = lambda problem: None,
+        report: Callable[[str], None] = lambda problem: None,
     ) -> None:
         self.registry = registry
         self._path = path
         #: Hears of every attempt to read the file: what is wrong with it, or nothing.
-        self.told = told
+        self.report = report
         #: The file that was read last; None for one that was not there.
         self._seen: tuple[int, ...] | None = ()
         #: What is wrong with the file as it is now, in words; empty if nothing is.
@@ -70,10 +70,10 @@ class SchedulingPolicy:
             self._compile(_read(self._path))
         except (ConfigurationError, PluginFailure, OSError, ValueError) as error:
             self.problem = str(error) if not isinstance(error, OSError) else f"{self._path}: {error.strerror}"
-            self.told(self.problem)
+            self.report(self.problem)
             return False
         self.problem = ""
-        self.told("")
+        self.report("")
         return True
 
     def _compile(self, text: str) -> None:

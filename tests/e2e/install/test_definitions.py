@@ -18,7 +18,7 @@ from stromboli.kube.client.config.kubeconfig import load_kubeconfig
 from stromboli.kube.crds.install import crd_documents, install_crds
 from stromboli.kube.objects.catalogue import CRDS
 from testbed.plane import ControlPlane
-from tests.testing.cleanup import sweep
+from tests.testing.cleanup import delete_created
 
 Document = dict[str, Any]
 
@@ -37,7 +37,7 @@ RULES = pytest.mark.only("real", because="the embedded server does not evaluate 
 async def client(plane: ControlPlane) -> AsyncIterator[Client]:
     async with Client(load_kubeconfig(str(plane.kubeconfig))) as connected:
         await install_crds(connected)
-        await sweep(connected, "default")
+        await delete_created(connected, "default")
         yield connected
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from testbed.plane import ControlPlane
 from tests.integration.kubectl.cluster import Cluster, Kubectl
-from tests.testing.cleanup import sweep
+from tests.testing.cleanup import delete_created
 
 _NUMBERS = itertools.count(1)
 
@@ -27,4 +27,4 @@ def kubectl(cluster: Cluster) -> Iterator[Kubectl]:
     namespace = f"kubectl-{next(_NUMBERS)}"
     cluster.post("/api/v1/namespaces", {"metadata": {"name": namespace}})
     yield Kubectl(cluster, namespace)
-    cluster.run(sweep(cluster.client, namespace))
+    cluster.run(delete_created(cluster.client, namespace))

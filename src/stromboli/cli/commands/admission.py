@@ -162,9 +162,11 @@ def _policy(options: dict[str, Any]) -> AdmissionPolicy:
     from stromboli.binding.plugins.built_in import BUILT_IN
     from stromboli.binding.plugins.loading import UnusablePlugin, load_plugins, read_options
 
-    given = options["plugins"], options["plugin_options"]
+    plugin_arguments = options["plugins"], options["plugin_options"]
     try:
-        plugins = load_plugins(BUILT_IN, given[0], read_options(given[1]), without=options["left_out"])
+        plugins = load_plugins(
+            BUILT_IN, plugin_arguments[0], read_options(plugin_arguments[1]), without=options["left_out"]
+        )
     except UnusablePlugin as error:
         raise Failure(error) from error
     return AdmissionPolicy(

@@ -116,48 +116,48 @@ def scheduler(**options: Any) -> None:
         raise Failure(error) from error
 
 
-def _settings(given: Mapping[str, Any]) -> SchedulerSettings:
+def _settings(arguments: Mapping[str, Any]) -> SchedulerSettings:
     from stromboli.scheduler.options import SchedulerOptions
     from stromboli.scheduler.process import SchedulerSettings
 
-    registry = read_registry(given["plugins"])
-    connect = connector(given["kubeconfig"], given["context"], given["master"])
-    shard = pop_shard(given)
-    election = election_of(given, connect().namespace)
+    registry = read_registry(arguments["plugins"])
+    connect = connector(arguments["kubeconfig"], arguments["context"], arguments["master"])
+    shard = pop_shard(arguments)
+    election = election_of(arguments, connect().namespace)
     if shard is not None:
-        election = election_of_shard(shard, election, given["scheduler_names"])
+        election = election_of_shard(shard, election, arguments["scheduler_names"])
     options = SchedulerOptions(
-        scheduler_names=tuple(given["scheduler_names"]),
-        seed=given["seed"],
-        default_queue=given["default_queue"],
-        node_selector=_node_selector(given["node_selector"]),
-        period=given["schedule_period"],
-        bind_mode=given["bind_mode"] or "",
-        bind_workers=given["bind_workers"],
-        bind_batch=given["bind_batch"],
-        evict_workers=given["evict_workers"],
-        evict_by_delete=given["evict_by_delete"],
-        status_workers=given["status_workers"],
-        event_rate=given["event_qps"],
-        heal=given["heal_period"],
-        grace=given["grace_period"],
-        audit=given["audit_period"],
-        dump_folder=given["cache_dump_dir"],
-        shard=settings_of_shard(shard, election, given["shard_takeover"]) if shard and election else None,
+        scheduler_names=tuple(arguments["scheduler_names"]),
+        seed=arguments["seed"],
+        default_queue=arguments["default_queue"],
+        node_selector=_node_selector(arguments["node_selector"]),
+        period=arguments["schedule_period"],
+        bind_mode=arguments["bind_mode"] or "",
+        bind_workers=arguments["bind_workers"],
+        bind_batch=arguments["bind_batch"],
+        evict_workers=arguments["evict_workers"],
+        evict_by_delete=arguments["evict_by_delete"],
+        status_workers=arguments["status_workers"],
+        event_rate=arguments["event_qps"],
+        heal=arguments["heal_period"],
+        grace=arguments["grace_period"],
+        audit=arguments["audit_period"],
+        dump_folder=arguments["cache_dump_dir"],
+        shard=settings_of_shard(shard, election, arguments["shard_takeover"]) if shard and election else None,
     )
     return SchedulerSettings(
         connect=connect,
-        policy=lambda metrics: _policy(registry, given, metrics),
+        policy=lambda metrics: _policy(registry, arguments, metrics),
         options=options,
         election=election,
-        metrics_address=given["listen_address"],
-        health_address=given["healthz_address"],
-        api_rate=given["kube_api_qps"],
-        api_burst=given["kube_api_burst"],
+        metrics_address=arguments["listen_address"],
+        health_address=arguments["healthz_address"],
+        api_rate=arguments["kube_api_qps"],
+        api_burst=arguments["kube_api_burst"],
     )
 
 
-def _policy(registry: Registry, given: Mapping[str, Any], metrics: SchedulerMetrics) -> SchedulingPolicy:
+def _policy(registry: Registry, arguments: Mapping[str, Any], metrics: SchedulerMetrics) -> SchedulingPolicy:
     import logging
 
     from stromboli.external.extenders import HttpExtenders
@@ -165,15 +165,17 @@ def _policy(registry: Registry, given: Mapping[str, Any], metrics: SchedulerMetr
 
     log = logging.getLogger("stromboli.policy")
 
-    def reported(problem: str) -> None:
+    def report(problem: str) -> None:
         metrics.configuration_loaded("rejected" if problem else "accepted")
         if problem:
             log.error("configuration rejected; the last valid one stays active: %s", problem)
         else:
-            log.info("configuration loaded", extra={"file": given["scheduler_conf"]})
+            log.info("configuration loaded", extra={"file": arguments["scheduler_conf"]})
 
-    default = not given["disable_default_scheduler_config"]
-    return SchedulingPolicy(registry, given["scheduler_conf"], default=default, told=reported, outside=HttpExtenders())
+    default = not arguments["disable_default_scheduler_config"]
+    return SchedulingPolicy(
+        registry, arguments["scheduler_conf"], default=default, report=report, outside=HttpExtenders()
+    )
 
 
 def _node_selector(pairs: Sequence[str]) -> dict[str, frozenset[str]]:

@@ -156,7 +156,7 @@ def _policy(options: dict[str, Any]) -> SchedulingPolicy:
     except PolicyError as error:
         raise Failure(error) from error
     click.get_current_context().call_on_close(policy.close)
-    policy.told = _report_policy
+    policy.report = _report_policy
     return policy
 
 
