@@ -3,10 +3,10 @@
 import pytest
 
 from tests.testing.cases.case import Case, configuration, plugin
-from tests.testing.manifests.builders import gang, gang_of, node, nodes, pod, priority_class, queue, running
+from tests.testing.manifests.builders import Facts, gang, gang_of, node, nodes, pod, priority_class, queue, running
 
 CLASSES = [priority_class("high", 100), priority_class("low", 10)]
-LEAVING = {"cpu": 2, "releasing": True}
+LEAVING: Facts = {"cpu": 2, "releasing": True}
 SHARED = configuration("priority", "gang", "proportion", "predicates")
 PREEMPT = configuration(
     "priority", plugin("gang", enablePreemptable=False), plugin("drf", enablePreemptable=False), "predicates",

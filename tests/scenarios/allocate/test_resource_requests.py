@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.testing.cases.case import Case
-from tests.testing.manifests.builders import Manifest, amounts, foreign, gang_of, node, pod
+from tests.testing.manifests.builders import Facts, Manifest, amounts, foreign, gang_of, node, pod
 
 
 def container(cpu: object = None, memory: object = None, **facts: Any) -> Manifest:
@@ -19,7 +19,8 @@ def sidecar(cpu: object) -> Manifest:
 
 def asks(name: str, milli: int, *containers: Manifest, init: list[Manifest] | None = None, **spec: Any) -> Case:
     """Node `b` has exactly as much milli-cpu as the pod asks for, node `a` one less."""
-    wanted = pod(containers=list(containers), **({"initContainers": init} if init else {}), **spec)
+    fields: Facts = {"initContainers": init, **spec} if init else spec
+    wanted = pod(containers=list(containers), **fields)
     return Case(name, node("a", f"{milli - 1}m"), node("b", f"{milli}m"), gang_of(wanted), binds="b")
 
 

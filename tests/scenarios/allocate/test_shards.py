@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -13,6 +14,7 @@ from stromboli.cluster.objects.pod_groups.previous_domains import HOME
 from tests.testing.cases.case import Case, configuration, plugin
 from tests.testing.cases.sharding import OUTSIDE, Sharded, hard, node_shard, soft
 from tests.testing.manifests.builders import (
+    Facts,
     gang,
     gang_of,
     group,
@@ -35,12 +37,12 @@ GANG_PREEMPT = configuration("priority", "gang", "predicates", actions="enqueue,
 CONSOLIDATE = configuration("gang", "predicates", actions="enqueue, allocate, consolidate")
 EASY = configuration("gang", "predicates", actions="enqueue, allocate, backfill",
                      arguments={"backfill": {"strategy": "easy"}})  # fmt: skip
-LEAVING = {"cpu": 2, "releasing": True}
+LEAVING: Facts = {"cpu": 2, "releasing": True}
 HIGH = gang(1, cpu=2, name="high", priority="high")
 
 
-def low(places: str, **facts: object) -> object:
-    return running(places, cpu=2, name="low", priority="low", **facts)  # type: ignore[arg-type]
+def low(places: str, **facts: Any) -> object:
+    return running(places, cpu=2, name="low", priority="low", **facts)
 
 
 def lasting(time: str) -> dict[str, str]:

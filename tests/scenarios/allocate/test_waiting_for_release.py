@@ -4,9 +4,21 @@ import pytest
 
 from tests.testing.cases.case import Case, configuration
 from tests.testing.cases.probe_actions import PROBE_ACTIONS
-from tests.testing.manifests.builders import foreign, gang, gang_of, group, node, nodes, pod, pods, queue, running
+from tests.testing.manifests.builders import (
+    Facts,
+    foreign,
+    gang,
+    gang_of,
+    group,
+    node,
+    nodes,
+    pod,
+    pods,
+    queue,
+    running,
+)
 
-LEAVING = {"cpu": 2, "releasing": True}
+LEAVING: Facts = {"cpu": 2, "releasing": True}
 
 RELEASE = [
     Case(

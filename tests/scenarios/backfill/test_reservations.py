@@ -34,7 +34,7 @@ AWAY_FROM_WEB = {
 PORT = [{"containerPort": 80, "hostPort": 80}]
 
 
-def strategy(name: str, *plugins: str | Manifest | Tier, actions: str = "allocate, backfill", **more: object) -> str:
+def strategy(name: str, *plugins: str | Manifest | Tier, actions: str = "allocate, backfill", **more: Any) -> str:
     arguments = {"backfill": {"strategy": name, **more}}
     return configuration(*(plugins or ("gang", "predicates")), actions=actions, arguments=arguments)
 

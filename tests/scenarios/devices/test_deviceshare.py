@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from stromboli.core.config.configuration import ConfigurationError
 from stromboli.core.config.plugin import PluginFailure
 from tests.testing.cases.case import Case, plugin
-from tests.testing.manifests.builders import Manifest, foreign, gang, gang_of, pod, priority_class, queue
+from tests.testing.manifests.builders import Facts, Manifest, foreign, gang, gang_of, pod, priority_class, queue
 from tests.testing.manifests.shared_devices import (
     A100,
     GPU_INDEX,
@@ -41,7 +42,7 @@ SPREAD = sharing(VGPUEnable=True, SchedulePolicy="spread", ScheduleWeight=1)
 
 
 def old(
-    places: str, *holdings: Mapping[str, str], more: Mapping[str, int] | None = None, **facts: object
+    places: str, *holdings: Mapping[str, str], more: Mapping[str, int] | None = None, **facts: Any
 ) -> list[Manifest]:
     """Pods that run already, each with what it was given."""
     members = [
@@ -146,7 +147,7 @@ WHAT_RUNS = [
 KINDS = [gpu_node("a", "g0", kind="NVIDIA-A100"), gpu_node("b", "g1", kind="NVIDIA-V100")]
 
 
-def noted(key: str, value: str, **facts: object) -> list[Manifest]:
+def noted(key: str, value: str, **facts: Any) -> list[Manifest]:
     return gang(1, more=HALF, annotations={key: value}, **facts)
 
 
@@ -168,7 +169,7 @@ WISHES = [
          name="old2"), conf=VGPU, binds="aa"),
 ]  # fmt: skip
 
-TRAINING = {"GPUExclusiveRules": [{"workload": "training"}, {"workload": "batch", "urgent": True}]}
+TRAINING: Facts = {"GPUExclusiveRules": [{"workload": "training"}, {"workload": "batch", "urgent": True}]}
 EXCLUSIVE = sharing(VGPUEnable=True, **TRAINING)
 SMALL = vgpu(memory=100)
 
@@ -285,7 +286,7 @@ ASCEND = [
 ]  # fmt: skip
 
 
-def cores(number: int, **labels: str) -> dict[str, object]:
+def cores(number: int, **labels: str) -> Facts:
     labels = {"ring-controller.atlas": "ascend-310P", **{f"vnpu-{key}": value for key, value in labels.items()}}
     return {"more": {"huawei.com/npu-core": number}, "labels": labels}
 
@@ -469,7 +470,7 @@ def test_bind_requires_lock_of_its_node(conf: str, objects: tuple[object, ...], 
         ({"SchedulePolicy": "pack"}, "expected  or binpack or spread"),
     ],
 )
-def test_invalid_configuration(given: dict[str, object], words: str) -> None:
+def test_invalid_configuration(given: dict[str, Any], words: str) -> None:
     with pytest.raises((PluginFailure, ConfigurationError), match=words):
         Case("", TWO, binds="").plan(sharing(**given))
 

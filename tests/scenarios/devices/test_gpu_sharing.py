@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from stromboli.core.config.configuration import ConfigurationError
 from stromboli.core.config.plugin import PluginFailure
 from tests.testing.cases.case import Case
-from tests.testing.manifests.builders import gang, gang_of, pod, priority_class, queue, running
+from tests.testing.manifests.builders import Manifest, gang, gang_of, pod, priority_class, queue, running
 from tests.testing.manifests.fractional_gpus import (
     SHARING,
     gpu_groups_of,
@@ -28,7 +30,7 @@ SPREAD = sharing(SchedulePolicy="gpuspread", ScheduleWeight=0)
 CAPACITY = sharing("capacity")
 
 
-def old(*members: object, **facts: object) -> list[object]:
+def old(*members: Manifest, **facts: Any) -> list[Manifest]:
     return gang_of(*members, name="old", minimum=0, phase="Running", **facts)
 
 
@@ -150,9 +152,9 @@ BAD = [
      "expected a whole number of MiB from 1 to 1073741824, got '8Gi'"),
     ("devices of nothing", {"gpu-fraction-num-devices": "2"}, "gpu-fraction-num-devices",
      "a device count without a fraction; add gpu-fraction or gpu-memory"),
-    ("no devices", part("0.5", **{"gpu-fraction-num-devices": "0"}), "gpu-fraction-num-devices",
+    ("no devices", {**part("0.5"), "gpu-fraction-num-devices": "0"}, "gpu-fraction-num-devices",
      "expected a whole number from 1 to 1024, got '0'"),
-    ("a container that is not there", part("0.5", **{"gpu-fraction-container-name": "ghost"}),
+    ("a container that is not there", {**part("0.5"), "gpu-fraction-container-name": "ghost"},
      "gpu-fraction-container-name", "the pod has no container 'ghost'"),
 ]  # fmt: skip
 
@@ -170,7 +172,7 @@ RECLAIM = sharing("capacity", actions="enqueue, allocate, reclaim")
 CLASSES = [priority_class("high", 100), priority_class("low", 1)]
 
 
-def low(*members: object) -> list[object]:
+def low(*members: Manifest) -> list[Manifest]:
     return old(*members, priority="low")
 
 
@@ -267,7 +269,7 @@ def test_bind_carries_annotations() -> None:
         ({"gpusharing.ReservationNamespace": "No Such"}, "expected the name of a namespace"),
     ],
 )
-def test_invalid_arguments_are_rejected(arguments: dict[str, object], complaint: str) -> None:
+def test_invalid_arguments_are_rejected(arguments: dict[str, Any], complaint: str) -> None:
     conf = sharing(**{key.partition(".")[2]: value for key, value in arguments.items()})
     with pytest.raises((ConfigurationError, PluginFailure), match=complaint):
         Case("bad", gpus("a", 1), conf=conf, binds="").check()

@@ -1,5 +1,7 @@
 """Admission: by the declared minResources, not by existing pods."""
 
+from typing import Any
+
 import pytest
 
 from tests.testing.cases.case import Case, configuration, plugin
@@ -11,7 +13,7 @@ SHARES = configuration("gang", "proportion", "predicates")
 FULL = [foreign("a", cpu=10)]
 
 
-def wants(cpu: object, name: str = "gang", **facts: object) -> object:
+def wants(cpu: object, name: str = "gang", **facts: Any) -> object:
     """A pending group without pods."""
     return group(name, 1, resources={"cpu": cpu}, **facts)
 

@@ -8,7 +8,7 @@ import pytest
 
 from stromboli.core.config.configuration import ConfigurationError
 from tests.testing.cases.case import Case, configuration, plugin
-from tests.testing.manifests.builders import gang, group, namespace, nodes, running
+from tests.testing.manifests.builders import Facts, gang, group, namespace, nodes, running
 
 AGREED = "volcano.sh/sla-waiting-time"
 
@@ -68,7 +68,7 @@ ORDER = [
          conf=agreeing(), binds="-a"),
 ]  # fmt: skip
 
-LARGE = {"resources": {"cpu": 9}}
+LARGE: Facts = {"resources": {"cpu": 9}}
 OVERCOMMIT = ("gang", "predicates", "overcommit")
 
 ADMISSION = [

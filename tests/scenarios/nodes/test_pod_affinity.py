@@ -5,7 +5,18 @@ from typing import Any
 import pytest
 
 from tests.testing.cases.case import Case
-from tests.testing.manifests.builders import Manifest, foreign, gang, gang_of, namespace, node, nodes, pod, running
+from tests.testing.manifests.builders import (
+    Facts,
+    Manifest,
+    foreign,
+    gang,
+    gang_of,
+    namespace,
+    node,
+    nodes,
+    pod,
+    running,
+)
 
 ZONE = "topology.kubernetes.io/zone"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -14,7 +25,7 @@ ZONES = [
     node(name, 9, labels={ZONE: zone}) for name, zone in (("a", "east"), ("b", "east"), ("c", "west"), ("d", "west"))
 ]
 WEB = {"app": "web"}
-DATABASE = {"app": "database"}
+DATABASE: Facts = {"app": "database"}
 
 
 def term(labels: Manifest, key: str = ZONE, **more: Any) -> Manifest:

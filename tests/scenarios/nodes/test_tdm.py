@@ -9,7 +9,7 @@ import pytest
 from stromboli.core.config.configuration import ConfigurationError
 from tests.testing.cases.case import Case, configuration, plugin
 from tests.testing.cases.probe_actions import PROBE_ACTIONS
-from tests.testing.manifests.builders import gang, gang_of, namespace, node, nodes, pod, queue, running
+from tests.testing.manifests.builders import Facts, gang, gang_of, namespace, node, nodes, pod, queue, running
 
 ZONE = "volcano.sh/revocable-zone"
 PREEMPTABLE = "volcano.sh/preemptable"
@@ -34,8 +34,8 @@ NOON = clock("12:00")
 LENT = node("a", labels={ZONE: "z"})
 PLAIN = node("b")
 #: Pods that may run on nodes that are lent out.
-WILLING = {"annotations": {ZONE: "*"}}
-MARKED = {"annotations": {PREEMPTABLE: "true"}}
+WILLING: Facts = {"annotations": {ZONE: "*"}}
+MARKED: Facts = {"annotations": {PREEMPTABLE: "true"}}
 
 NODES = [
     Case("a revocable node takes revocable pods", NOON, LENT, gang(1, **WILLING), conf=zones(), binds="a"),
@@ -87,7 +87,7 @@ NODES = [
 ]  # fmt: skip
 
 #: A PodGroup that may be preempted.
-SOFT = {"notes": {PREEMPTABLE: "true"}}
+SOFT: Facts = {"notes": {PREEMPTABLE: "true"}}
 
 JOBS = [
     Case("a pod that is not preemptable comes first", NOON, nodes(1, 1), gang(1, name="a", **SOFT), gang(1, name="b"),

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from tests.testing.cases.case import Case
-from tests.testing.manifests.builders import Manifest, foreign, gang, gang_of, node, pod
+from tests.testing.manifests.builders import Facts, Manifest, foreign, gang, gang_of, node, pod
 
 ZONE = "zone"
-WEB = {"app": "web"}
+WEB: Facts = {"app": "web"}
 #: The zones of nodes a, b, c.
 ZONES = [node(name, 9, labels={ZONE: zone}) for name, zone in zip("abc", ("east", "west", "north"), strict=True)]
 

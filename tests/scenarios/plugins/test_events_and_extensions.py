@@ -21,7 +21,7 @@ from tests.testing.cases import probe_plugins
 from tests.testing.cases.case import Case, configuration, plugin
 from tests.testing.cases.probe_actions import PROBE_ACTIONS
 from tests.testing.cases.probe_plugins import probe
-from tests.testing.manifests.builders import gang, gang_of, node, nodes, pod, running
+from tests.testing.manifests.builders import Facts, gang, gang_of, node, nodes, pod, running
 
 WITH_PROBE = configuration("gang", "predicates", "probe")
 
@@ -203,7 +203,7 @@ ANSWERS = [
     ),
 ]  # fmt: skip
 
-RACKED = {"topology": {"mode": "hard", "highestTierAllowed": 1}}
+RACKED: Facts = {"topology": {"mode": "hard", "highestTierAllowed": 1}}
 
 RACKS = [
     extended("a gang stays within one rack", nodes(2, 2), gang(2, **RACKED), by=probe_plugins.RacksForJobs, binds="bb"),

@@ -13,6 +13,7 @@ from stromboli.core.plugins import PLUGINS
 from tests.testing.cases.case import Case, configuration, plugin
 from tests.testing.cases.probe_actions import PROBE_ACTIONS
 from tests.testing.manifests.builders import (
+    Facts,
     Manifest,
     foreign,
     gang,
@@ -235,7 +236,7 @@ NODEGROUP = [
 ]
 
 REVOCABLE = "volcano.sh/revocable-zone"
-OLD = {"labels": {"app": "old"}, "notes": {"volcano.sh/preemptable": "true"}}
+OLD: Facts = {"labels": {"app": "old"}, "notes": {"volcano.sh/preemptable": "true"}}
 AWAY_FROM_OLD = {"labelSelector": {"matchLabels": {"app": "old"}}, "topologyKey": "site"}
 
 TDM = [
@@ -282,8 +283,8 @@ SLA = [
     ),
 ]  # fmt: skip
 
-LATELY = {"placed": "2026-03-01T11:50:00Z", "queue": "rich"}
-NOON = {"created": "2026-03-01T12:00:00Z"}
+LATELY: Facts = {"placed": "2026-03-01T11:50:00Z", "queue": "rich"}
+NOON: Facts = {"created": "2026-03-01T12:00:00Z"}
 
 MINRUNTIME = [
     Row(
@@ -332,7 +333,7 @@ def waiting_for(cpu: int) -> Any:
     return gang(1, cpu, nodeSelector={"host": "a"})
 
 
-def rescheduled(key: str, value: object, cpu: int, **outcome: str) -> Row:
+def rescheduled(key: str, value: object, cpu: int, **outcome: Any) -> Row:
     given = {} if key == "strategies" else {"strategies": BALANCED}
     world = (*BUSY, waiting_for(cpu))
     return Row("rescheduling", key, value, *world, given=given, actions="allocate, shuffle", cycles=3, **outcome)
@@ -345,7 +346,7 @@ RESCHEDULING = [
     rescheduled("labelSelector", {"team": "x"}, 4, default="a", changed="-"),
 ]
 
-ON = {"deviceshare.VGPUEnable": True}
+ON: Facts = {"deviceshare.VGPUEnable": True}
 HALF = {"volcano.sh/vgpu-number": 1, "volcano.sh/vgpu-memory": 8000}
 MIG = gpu_node("a", "g0", kind="X1", mode="mig")
 ONE_SET = "allowedGeometries: [{group: g, geometries: [{name: i, memory: 8000, count: 2}]}]"
@@ -356,7 +357,7 @@ B_IS_USED = [
 ]  # fmt: skip
 
 
-def of_devices(key: str, value: object, *world: Any, given: Mapping[str, object] | None = None, **outcome: str) -> Row:
+def of_devices(key: str, value: object, *world: Any, given: Mapping[str, object] | None = None, **outcome: Any) -> Row:
     return Row("deviceshare", f"deviceshare.{key}", value, *world, given=given, **outcome)
 
 
@@ -462,10 +463,10 @@ AGES = [
     ],
     gang(1, 2, name="urgent", priority="high"),
 ]  # fmt: skip
-AWARE = {"enableTopologyAwarePreemption": True}
+AWARE: Facts = {"enableTopologyAwarePreemption": True}
 
 
-def preempting(key: str, value: object, default: str, changed: str, **given: object) -> Row:
+def preempting(key: str, value: object, default: str, changed: str, **given: Any) -> Row:
     return Row("preempt", key, value, *AGES, default=default, changed=changed, given=given, actions="allocate, preempt")
 
 
@@ -528,7 +529,7 @@ BY_GPU = [*HALVES, running("c", cpu=4, name="cpu"), running("a", cpu=0, gpu=3, n
 FADING = [*TREE, running("ac", "1500m", name="low"), running("e", 2, name="high")]
 
 
-def network_row(key: str, value: object, *world: Any, default: str, changed: str, **given: object) -> Row:
+def network_row(key: str, value: object, *world: Any, default: str, changed: str, **given: Any) -> Row:
     return Row("network-topology-aware", key, value, *world, default=default, changed=changed, given=given)
 
 

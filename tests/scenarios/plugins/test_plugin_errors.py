@@ -18,18 +18,18 @@ from stromboli.cli.commands.plan import plan as plan_command
 from stromboli.cli.commands.simulate import simulate as simulate_command
 from stromboli.core.config.action import Action
 from stromboli.core.config.combining import Vote
-from stromboli.core.config.plugin import Event, Plugin
+from stromboli.core.config.plugin import Event, Plugin, PluginFailure
 from stromboli.core.model.ledger.entry import LedgerInconsistency
-from stromboli.core.session.session import PluginFailure, Session
+from stromboli.core.session.session import Session
 from tests.testing.cases.case import Case, configuration
 from tests.testing.cases.probe_plugins import probe
-from tests.testing.manifests.builders import gang, gang_of, nodes, pod, queue
+from tests.testing.manifests.builders import Facts, gang, gang_of, nodes, pod, queue
 
 CONF = configuration("gang", "predicates", "probe")
 POLICIES = [{"matchLabelKeys": ["part"], "minSubGroups": 1}]
 #: Pods of the first job request 2 cpu each; no others do.
-FIRST = {"cpu": 2, "name": "first", "labels": {"part": "1"}, "resources": {"cpu": 1}}
-SECOND = {"name": "second", "labels": {"part": "1"}, "resources": {"cpu": 1}}
+FIRST: Facts = {"cpu": 2, "name": "first", "labels": {"part": "1"}, "resources": {"cpu": 1}}
+SECOND: Facts = {"name": "second", "labels": {"part": "1"}, "resources": {"cpu": 1}}
 
 
 def place(function: Callable[..., Any], text: str = "raise ") -> str:
@@ -266,7 +266,7 @@ def test_error_without_job_aborts_cycle_with_message(by: Any, conf: str, words: 
 
 
 @pytest.mark.parametrize("request_of", [{"cpu": 1}, {"cpu": 0}], ids=["allocate", "backfill"])
-def test_inconsistent_accounting_aborts_cycle(request_of: dict[str, int]) -> None:
+def test_inconsistent_accounting_aborts_cycle(request_of: Facts) -> None:
     def answer(self: Plugin, task_class: Any) -> None:
         raise LedgerInconsistency("two and two are five")
 

@@ -11,6 +11,7 @@ import pytest
 from stromboli.core.config.plugin import Domain, Plugin
 from tests.testing.cases.case import Case, configuration, plugin
 from tests.testing.manifests.builders import (
+    Facts,
     Manifest,
     budget,
     foreign,
@@ -225,7 +226,7 @@ class HalvesPlugin(Plugin):
         return [[Domain(part, 1, np.array([name in part for name in self._names])) for part in ("ab", "cd")]]
 
 
-NEAR = {"topology": {"mode": "hard", "highestTierAllowed": 1}}
+NEAR: Facts = {"topology": {"mode": "hard", "highestTierAllowed": 1}}
 DOMAINS = [
     moves("a gang that must be near each other gets nodes of one domain", nodes(2, 4),
           [small(place, f"job{place}") for place in "acd"], foreign("b"), gang(2, 2, name="large", **NEAR),

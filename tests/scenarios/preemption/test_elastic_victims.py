@@ -30,7 +30,7 @@ def job(places: str, name: str, minimum: int, cpu: object = 1, priority: str = "
 
 def preemptor(count: int = 1, cpu: object = 1, *, of: str) -> list[Manifest]:
     queue_name = "rich" if of == "preempt" else "poor"
-    return gang(count, cpu, name="preemptor", priority="high", queue=queue_name)  # type: ignore[no-any-return]
+    return gang(count, cpu, name="preemptor", priority="high", queue=queue_name)
 
 
 def stories(of: str) -> list[Case]:

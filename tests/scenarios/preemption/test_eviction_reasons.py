@@ -14,6 +14,7 @@ from stromboli.planner.plan import SchedulingPlan
 from tests.testing.cases.case import Case, configuration, plugin
 from tests.testing.cases.probe_plugins import probe
 from tests.testing.manifests.builders import (
+    Facts,
     Manifest,
     budget,
     foreign,
@@ -34,8 +35,8 @@ GUARDED = configuration("priority", BROAD, "pdb", "cdp", "predicates", actions="
 FAIR = configuration(BROAD, "drf", "predicates", actions="enqueue, allocate, preempt")
 WEIGHTS = configuration(BROAD, "conformance", "proportion", "predicates", actions="enqueue, allocate, reclaim")
 PROMISES = configuration(BROAD, "capacity", "predicates", actions="enqueue, allocate, reclaim")
-APP = {"labels": {"app": "web"}}
-NEVER = {"preemptionPolicy": "Never"}
+APP: Facts = {"labels": {"app": "web"}}
+NEVER: Facts = {"preemptionPolicy": "Never"}
 
 
 def low(places: str, name: str = "low", **facts: Any) -> list[Manifest]:
@@ -43,7 +44,7 @@ def low(places: str, name: str = "low", **facts: Any) -> list[Manifest]:
 
 
 def high(count: int = 1, cpu: object = 1, **facts: Any) -> list[Manifest]:
-    return gang(count, cpu, name="high", priority="high", **facts)  # type: ignore[no-any-return]
+    return gang(count, cpu, name="high", priority="high", **facts)
 
 
 def queue(name: str, deserved: int | None = None, reclaimable: bool | None = None, **facts: Any) -> Manifest:
@@ -140,7 +141,7 @@ PROBED = configuration(BROAD, "probe", "predicates", actions="enqueue, allocate,
 RECLAIMING = configuration(BROAD, "probe", "predicates", actions="enqueue, allocate, reclaim")
 HOURS = plugin("minruntime", {"defaultPreemptMinRuntime": "1h"})
 LENDING = plugin("tdm", {"tdm.revocable-zone.z": "00:00-23:59"})
-MARKED = {"annotations": {"volcano.sh/preemptable": "true"}}
+MARKED: Facts = {"annotations": {"volcano.sh/preemptable": "true"}}
 
 LOWER = "priority: priority 10 < 100"
 ENOUGH = "there is enough capacity without it"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -38,26 +39,26 @@ def conf_of(*more: str | Manifest, arguments: Mapping[str, object] | None = None
 
 
 def preempts(
-    name: str, *world: object, binds: str, evicts: Sequence[str] = (), conf: str | None = None, **more: object
+    name: str, *world: object, binds: str, evicts: Sequence[str] = (), conf: str | None = None, **more: Any
 ) -> Case:
-    return Case(name, CLASSES, world, conf=conf or conf_of(), binds=binds, evicts=evicts, **more)  # type: ignore[arg-type]
+    return Case(name, CLASSES, world, conf=conf or conf_of(), binds=binds, evicts=evicts, **more)
 
 
-def within(name: str, *world: object, domains: type[Plugin] = HalvesPlugin, **more: object) -> Case:
+def within(name: str, *world: object, domains: type[Plugin] = HalvesPlugin, **more: Any) -> Case:
     """Nodes a and b are close together, and so are c and d."""
     arguments = more.pop("arguments", None)
-    conf = conf_of("probe", arguments=arguments)  # type: ignore[arg-type]
-    return preempts(name, nodes(2, 4), *world, conf=conf, extensions=[domains], **more)  # type: ignore[arg-type]
+    conf = conf_of("probe", arguments=arguments)
+    return preempts(name, nodes(2, 4), *world, conf=conf, extensions=[domains], **more)
 
 
-def job(places: str, name: str, minimum: int | None = None, cpu: object = 1, **facts: object) -> list[Manifest]:
+def job(places: str, name: str, minimum: int | None = None, cpu: object = 1, **facts: Any) -> list[Manifest]:
     """A running gang; by default it needs all its members."""
     minimum = len(places) if minimum is None else minimum
-    return running(places, cpu, name=name, minimum=minimum, **{"priority": "low", **facts})  # type: ignore[arg-type]
+    return running(places, cpu, name=name, minimum=minimum, **{"priority": "low", **facts})
 
 
-def urgent(count: int = 2, cpu: object = 1, **facts: object) -> list[Manifest]:
-    return gang(count, cpu, name="urgent", priority="high", **facts)  # type: ignore[no-any-return]
+def urgent(count: int = 2, cpu: object = 1, **facts: Any) -> list[Manifest]:
+    return gang(count, cpu, name="urgent", priority="high", **facts)
 
 
 def members(name: str, count: int) -> list[str]:

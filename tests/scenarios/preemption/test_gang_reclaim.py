@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -34,30 +35,28 @@ def reclaims(
     evicts: Sequence[str] = (),
     conf: str | None = None,
     queues: Sequence[Manifest] = QUEUES,
-    **more: object,
+    **more: Any,
 ) -> Case:
     return Case(
         name, CLASSES, queues, world, conf=conf or conf_of(), binds=binds, evicts=evicts, **more,
-    )  # type: ignore[arg-type]  # fmt: skip
+    )  # fmt: skip
 
 
-def within(name: str, *world: object, domains: type[Plugin] = HalvesPlugin, **more: object) -> Case:
+def within(name: str, *world: object, domains: type[Plugin] = HalvesPlugin, **more: Any) -> Case:
     """Nodes a and b are close together, and so are c and d."""
-    conf = conf_of("probe", arguments=more.pop("arguments", None))  # type: ignore[arg-type]
+    conf = conf_of("probe", arguments=more.pop("arguments", None))
     return reclaims(
         name, nodes(2, 4), *world, conf=conf, extensions=[domains], **more,
-    )  # type: ignore[arg-type]  # fmt: skip
+    )  # fmt: skip
 
 
-def rich(
-    places: str, name: str = "rich", minimum: int | None = None, cpu: object = 1, **facts: object
-) -> list[Manifest]:
+def rich(places: str, name: str = "rich", minimum: int | None = None, cpu: object = 1, **facts: Any) -> list[Manifest]:
     minimum = len(places) if minimum is None else minimum
-    return running(places, cpu, name=name, minimum=minimum, **{"queue": "rich", **facts})  # type: ignore[arg-type]
+    return running(places, cpu, name=name, minimum=minimum, **{"queue": "rich", **facts})
 
 
-def poor(count: int = 2, cpu: object = 1, **facts: object) -> list[Manifest]:
-    return gang(count, cpu, **{"name": "poor", "queue": "poor", **facts})  # type: ignore[no-any-return]
+def poor(count: int = 2, cpu: object = 1, **facts: Any) -> list[Manifest]:
+    return gang(count, cpu, **{"name": "poor", "queue": "poor", **facts})
 
 
 def members(name: str, count: int) -> list[str]:

@@ -1,5 +1,7 @@
 """Higher-priority jobs preempt within their queue: the victims, the protected pods, and when nothing is evicted."""
 
+from typing import Any
+
 import pytest
 
 from tests.testing.cases.case import Case, configuration, plugin
@@ -28,16 +30,16 @@ KEEPING = configuration("priority", "gang", "conformance", "predicates", actions
 YOUNG, OLD = "2026-01-02T00:00:00Z", "2026-01-01T00:00:00Z"
 
 
-def preempts(name: str, *world: object, evicts: list[str], binds: str, conf: str = PREEMPT, **more: object) -> Case:
-    return Case(name, CLASSES, world, conf=conf, evicts=evicts, binds=binds, **more)  # type: ignore[arg-type]
+def preempts(name: str, *world: object, evicts: list[str], binds: str, conf: str = PREEMPT, **more: Any) -> Case:
+    return Case(name, CLASSES, world, conf=conf, evicts=evicts, binds=binds, **more)
 
 
-def low(places: str, name: str = "low", **facts: object) -> list[Manifest]:
-    return running(places, name=name, priority="low", **facts)  # type: ignore[arg-type]
+def low(places: str, name: str = "low", **facts: Any) -> list[Manifest]:
+    return running(places, name=name, priority="low", **facts)
 
 
-def high(count: int = 1, cpu: object = 1, **facts: object) -> list[Manifest]:
-    return gang(count, cpu, name="high", priority="high", **facts)  # type: ignore[no-any-return]
+def high(count: int = 1, cpu: object = 1, **facts: Any) -> list[Manifest]:
+    return gang(count, cpu, name="high", priority="high", **facts)
 
 
 def created(manifests: list[Manifest], when: str) -> list[Manifest]:
@@ -48,7 +50,7 @@ def created(manifests: list[Manifest], when: str) -> list[Manifest]:
     return manifests
 
 
-def budget(name: str, labels: dict[str, str], **spec: object) -> Manifest:
+def budget(name: str, labels: dict[str, str], **spec: Any) -> Manifest:
     fields = {"selector": {"matchLabels": labels}, **spec}
     return manifest("PodDisruptionBudget", name, "policy/v1", "default", spec=fields)
 

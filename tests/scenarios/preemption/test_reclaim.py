@@ -1,5 +1,7 @@
 """Queues reclaim what they deserve: from which queues, how much, and when not."""
 
+from typing import Any
+
 import pytest
 
 from tests.testing.cases.case import Case, configuration, plugin
@@ -32,19 +34,19 @@ TIERS = configuration(
 )  # fmt: skip
 
 
-def reclaims(name: str, *world: object, evicts: list[str], binds: str, conf: str = RECLAIM, **more: object) -> Case:
-    return Case(name, QUEUES, CLASSES, world, conf=conf, evicts=evicts, binds=binds, **more)  # type: ignore[arg-type]
+def reclaims(name: str, *world: object, evicts: list[str], binds: str, conf: str = RECLAIM, **more: Any) -> Case:
+    return Case(name, QUEUES, CLASSES, world, conf=conf, evicts=evicts, binds=binds, **more)
 
 
-def rich(places: str, name: str = "rich", **facts: object) -> list[Manifest]:
-    return running(places, name=name, queue="rich", **facts)  # type: ignore[arg-type]
+def rich(places: str, name: str = "rich", **facts: Any) -> list[Manifest]:
+    return running(places, name=name, queue="rich", **facts)
 
 
-def poor(count: int = 1, cpu: object = 1, name: str = "poor", **facts: object) -> list[Manifest]:
-    return gang(count, cpu, name=name, queue="poor", **facts)  # type: ignore[no-any-return]
+def poor(count: int = 1, cpu: object = 1, name: str = "poor", **facts: Any) -> list[Manifest]:
+    return gang(count, cpu, name=name, queue="poor", **facts)
 
 
-def budget(name: str, labels: dict[str, str], **spec: object) -> Manifest:
+def budget(name: str, labels: dict[str, str], **spec: Any) -> Manifest:
     fields = {"selector": {"matchLabels": labels}, **spec}
     return manifest("PodDisruptionBudget", name, "policy/v1", "default", spec=fields)
 

@@ -9,13 +9,24 @@ import pytest
 from stromboli.core.config.configuration import ConfigurationError
 from tests.testing.cases.case import Case, configuration, plugin
 from tests.testing.cases.probe_plugins import probe
-from tests.testing.manifests.builders import budget, gang, gang_of, node, nodes, pod, priority_class, queue, running
+from tests.testing.manifests.builders import (
+    Facts,
+    budget,
+    gang,
+    gang_of,
+    node,
+    nodes,
+    pod,
+    priority_class,
+    queue,
+    running,
+)
 from tests.testing.manifests.node_usage import NOON, clock, measured
 
 ZONE = "volcano.sh/revocable-zone"
 PREEMPTABLE = "volcano.sh/preemptable"
 ACTIONS = "enqueue, allocate, backfill, shuffle"
-SOFT = {"notes": {PREEMPTABLE: "true", "volcano.sh/jdb-min-available": "0"}}
+SOFT: Facts = {"notes": {PREEMPTABLE: "true", "volcano.sh/jdb-min-available": "0"}}
 WEB = {"app": "web"}
 GUARANTEED = {"name": "main", "resources": {"limits": {"cpu": 4, "memory": "1Gi"}}}
 #: A node whose zone is open by day, at noon and in the evening.

@@ -7,17 +7,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from stromboli.core.actions import ACTIONS
 from stromboli.core.config.configuration import parse_configuration
 from stromboli.core.config.configuration_errors import ConfigurationError
 from stromboli.core.config.plugin import EvictionContext, Plugin, Victims
-from stromboli.core.config.registry import Registry
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.tasks.task import Task
-from stromboli.core.plugins import PLUGINS
 from stromboli.core.session.program import Program
 from stromboli.planner.virtual_cluster import PlannedCluster
-from tests.testing.cases.case import configuration, flattened, objects, plugin
+from tests.testing.cases.case import configuration, extended, flattened, objects, plugin
 from tests.testing.cases.recreated_pods import cycle_with_recreated_pods
 from tests.testing.manifests.builders import Manifest, gang, nodes, priority_class, queue, running
 
@@ -40,7 +37,7 @@ class Anybody(Plugin):
         return list(candidates)
 
 
-REGISTRY = Registry(PLUGINS, [*ACTIONS, Anybody])
+REGISTRY = extended(Anybody)
 
 
 def lawless(action: str, window: str = "60s", after: str = "allocate", beside: Sequence[Manifest] = ()) -> Program:
@@ -55,7 +52,7 @@ def lawless(action: str, window: str = "60s", after: str = "allocate", beside: S
 @dataclass
 class Story:
     name: str
-    world: list[object]
+    world: Sequence[object]
     program: Program
     #: Victims of each cycle; cycles are `step` seconds apart.
     evicted: list[str]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from stromboli.core.config.configuration import parse_configuration
 from stromboli.core.config.configuration_errors import ConfigurationError
 from tests.testing.cases.case import BUILT_IN, Case, configuration, plugin
-from tests.testing.manifests.builders import Manifest, gang, gang_of, node, nodes, pod, priority_class, running
+from tests.testing.manifests.builders import Facts, Manifest, gang, gang_of, node, nodes, pod, priority_class, running
 
 CLASSES = [
     priority_class("high", 1000),
@@ -20,7 +21,7 @@ CLASSES = [
 ACTIONS = "enqueue, allocate, preempt"
 PLUGINS = ("priority", plugin("gang", enablePreemptable=False), "conformance", "predicates")
 #: Every node is compared.
-ALL = {"minCandidateNodesPercentage": 100}
+ALL: Facts = {"minCandidateNodesPercentage": 100}
 
 
 def aware(**arguments: object) -> str:
@@ -32,9 +33,9 @@ NORMAL = configuration(*PLUGINS, actions=ACTIONS)
 
 
 def compares(
-    name: str, *world: object, binds: str, evicts: Sequence[str], conf: str | None = None, **more: object
+    name: str, *world: object, binds: str, evicts: Sequence[str], conf: str | None = None, **more: Any
 ) -> Case:
-    return Case(name, CLASSES, world, conf=conf or aware(**ALL), binds=binds, evicts=evicts, **more)  # type: ignore[arg-type]
+    return Case(name, CLASSES, world, conf=conf or aware(**ALL), binds=binds, evicts=evicts, **more)
 
 
 def job(place: str, name: str, day: int = 1, priority: str = "low", cpu: object = 1) -> list[Manifest]:
@@ -44,8 +45,8 @@ def job(place: str, name: str, day: int = 1, priority: str = "low", cpu: object 
     return manifests
 
 
-def urgent(count: int = 1, cpu: object = 1, **facts: object) -> list[Manifest]:
-    return gang(count, cpu, name="urgent", priority="high", **facts)  # type: ignore[no-any-return]
+def urgent(count: int = 1, cpu: object = 1, **facts: Any) -> list[Manifest]:
+    return gang(count, cpu, name="urgent", priority="high", **facts)
 
 
 #: On a the work is younger in sum, on b the oldest of it is younger than the oldest on a.

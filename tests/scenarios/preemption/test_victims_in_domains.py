@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -35,29 +36,29 @@ def within(
     evicts: Sequence[str],
     conf: str = PREEMPT,
     domains: type[Plugin] = HalvesPlugin,
-    **more: object,
+    **more: Any,
 ) -> Case:
     """Nodes a and b are close together, and so are c and d."""
     return Case(
         name, nodes(2, 4), CLASSES, world, conf=conf, binds=binds, evicts=evicts, extensions=[domains], **more,
-    )  # type: ignore[arg-type]  # fmt: skip
+    )  # fmt: skip
 
 
-def job(place: str, name: str, priority: str = "low", cpu: object = 2, **facts: object) -> list[Manifest]:
-    return running(place, cpu, name=name, priority=priority, minimum=1, **facts)  # type: ignore[arg-type]
+def job(place: str, name: str, priority: str = "low", cpu: object = 2, **facts: Any) -> list[Manifest]:
+    return running(place, cpu, name=name, priority=priority, minimum=1, **facts)
 
 
-def low(*places: str, **facts: object) -> list[Manifest]:
+def low(*places: str, **facts: Any) -> list[Manifest]:
     """A job of one pod on each of these nodes, named after it."""
-    return [each for place in places for each in job(place, f"on-{place}", **facts)]  # type: ignore[arg-type]
+    return [each for place in places for each in job(place, f"on-{place}", **facts)]
 
 
-def urgent(count: int = 2, topology: Manifest | None = None, **facts: object) -> list[Manifest]:
+def urgent(count: int = 2, topology: Manifest | None = None, **facts: Any) -> list[Manifest]:
     topology = HARD if topology is None else topology
-    return gang(count, 2, name="urgent", priority="high", topology=topology, **facts)  # type: ignore[no-any-return]
+    return gang(count, 2, name="urgent", priority="high", topology=topology, **facts)
 
 
-def pairs(first: int = 2, second: int = 2, **facts: object) -> list[Manifest]:
+def pairs(first: int = 2, second: int = 2, **facts: Any) -> list[Manifest]:
     members = [pod(2, labels={"part": "one"})] * first + [pod(2, labels={"part": "two"})] * second
     return gang_of(*members, name="urgent", priority="high", policies=PAIRS, **facts)
 
@@ -176,8 +177,8 @@ QUEUES = [queue("rich"), queue("poor")]
 RICH = low("a", "b", "c", "d", queue="rich")
 
 
-def poor(count: int, topology: Manifest | None = HARD, **facts: object) -> list[Manifest]:
-    return gang(count, 2, name="poor", queue="poor", topology=topology, **facts)  # type: ignore[no-any-return]
+def poor(count: int, topology: Manifest | None = HARD, **facts: Any) -> list[Manifest]:
+    return gang(count, 2, name="poor", queue="poor", topology=topology, **facts)
 
 
 BETWEEN_QUEUES = [
@@ -211,9 +212,9 @@ def networked(action: str) -> str:
     return configuration(*plugins, actions=f"enqueue, allocate, {action}")
 
 
-def racked(name: str, *world: object, binds: str, evicts: Sequence[str], of: str = "preempt", **more: object) -> Case:
+def racked(name: str, *world: object, binds: str, evicts: Sequence[str], of: str = "preempt", **more: Any) -> Case:
     """Racks as HyperNodes describe them."""
-    return Case(name, CLASSES, QUEUES, world, conf=networked(of), binds=binds, evicts=evicts, **more)  # type: ignore[arg-type]
+    return Case(name, CLASSES, QUEUES, world, conf=networked(of), binds=binds, evicts=evicts, **more)
 
 
 FULL = {"cpu": 4}

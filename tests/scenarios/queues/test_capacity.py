@@ -11,6 +11,7 @@ from tests.testing.cases.probe_actions import PROBE_ACTIONS
 from tests.testing.manifests.builders import (
     GPU,
     Amounts,
+    Facts,
     Manifest,
     gang,
     gang_of,
@@ -25,7 +26,7 @@ from tests.testing.manifests.builders import queue as plain_queue
 FLAT = configuration("gang", "capacity", "predicates")
 TREE = configuration("gang", plugin("capacity", enableHierarchy=True), "predicates")
 #: Every pod a job of its own: what a queue gets is then decided pod by pod.
-SINGLES = {"minimum": 0}
+SINGLES: Facts = {"minimum": 0}
 
 
 def queue(name: str, parent: str | None = None, *, deserved: Amounts | None = None, **facts: Any) -> Manifest:

@@ -3,11 +3,12 @@
 import pytest
 
 from tests.testing.cases.case import Case, configuration, plugin
-from tests.testing.manifests.builders import Manifest, gang, gang_of, nodes, pod, priority_class, queue
+from tests.testing.manifests.builders import Facts, Manifest, gang, gang_of, nodes, pod, priority_class, queue
 
 BY_PRIORITY = configuration("gang", "priority", "predicates")
 HIGH, LOW = priority_class("high", 100), priority_class("low", -5)
-FIRST, SECOND = {"name": "first"}, {"name": "second"}
+FIRST: Facts = {"name": "first"}
+SECOND: Facts = {"name": "second"}
 
 PRIORITY = [
     Case(
@@ -63,7 +64,7 @@ PRIORITY = [
 ]  # fmt: skip
 
 BY_SHARE = configuration("drf", "predicates")
-EACH = {"minimum": 0}
+EACH: Facts = {"minimum": 0}
 
 DRF = [
     Case(

@@ -3,11 +3,11 @@
 import pytest
 
 from tests.testing.cases.case import Case, configuration, plugin
-from tests.testing.manifests.builders import foreign, gang, gang_of, group, node, nodes, pod, queue, running
+from tests.testing.manifests.builders import Facts, foreign, gang, gang_of, group, node, nodes, pod, queue, running
 
 SHARES = configuration("gang", "proportion", "predicates")
 #: Every pod a job of its own: what a queue gets is then decided pod by pod.
-SINGLES = {"minimum": 0}
+SINGLES: Facts = {"minimum": 0}
 
 ORDER = [
     Case(

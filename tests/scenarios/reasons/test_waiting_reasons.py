@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from tests.testing.cases.case import Case, configuration
+from tests.testing.cases.case import PLAIN, Case, configuration
 from tests.testing.manifests.builders import foreign, gang, gang_of, node, nodes, pod, queue, running
 
 TAINT = ["gpu=true:NoSchedule"]
 SHARES = configuration("gang", "proportion", "predicates")
 
 
-def says(name: str, *world: Any, sentences: list[str], binds: str = "-", conf: str | None = None) -> Case:
+def says(name: str, *world: Any, sentences: list[str], binds: str = "-", conf: str = PLAIN) -> Case:
     """The job `gang` reports this."""
-    return Case(name, *world, binds=binds, reasons={"gang": sentences}, **({"conf": conf} if conf else {}))
+    return Case(name, *world, binds=binds, reasons={"gang": sentences}, conf=conf)
 
 
 SENTENCES = [

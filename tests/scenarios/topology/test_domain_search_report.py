@@ -46,7 +46,7 @@ PARTS = [{"name": "p", "subGroupSize": 2, "matchLabelKeys": ["part"], "networkTo
 
 def parted(topology: Mapping[str, Any] | None = None) -> list[Any]:
     pods = [pod(2, labels={"part": part}) for part in "xxyy"]
-    return gang_of(*pods, policies=PARTS, **({"topology": topology} if topology else {}))  # type: ignore[no-any-return]
+    return gang_of(*pods, policies=PARTS, topology=topology)
 
 
 class Told:

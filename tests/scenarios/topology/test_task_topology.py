@@ -7,7 +7,18 @@ from typing import Any
 import pytest
 
 from tests.testing.cases.case import Case, configuration, plugin
-from tests.testing.manifests.builders import Manifest, foreign, gang, gang_of, node, nodes, pod, priority_class, running
+from tests.testing.manifests.builders import (
+    Facts,
+    Manifest,
+    foreign,
+    gang,
+    gang_of,
+    node,
+    nodes,
+    pod,
+    priority_class,
+    running,
+)
 
 AFFINITY = "volcano.sh/task-topology-affinity"
 ANTI_AFFINITY = "volcano.sh/task-topology-anti-affinity"
@@ -27,7 +38,8 @@ def crew(
     for word in members.split():
         role, _, place = word.partition("@")
         role, _, own = role.partition(":")
-        pods.append(pod(own or cpu, role=role, **({"nodeName": place} if place else {})))
+        where: Facts = {"nodeName": place} if place else {}
+        pods.append(pod(own or cpu, role=role, **where))
     notes = {key: text for key, text in ((AFFINITY, near), (ANTI_AFFINITY, apart), (TASK_ORDER, order)) if text}
     return gang_of(*pods, notes=notes, **facts)
 

@@ -23,6 +23,16 @@ Extension = type[Plugin] | type[Action]
 Tier = Sequence[str | Manifest]
 
 BUILT_IN = Registry(PLUGINS, ACTIONS)
+
+
+def extended(*extensions: Extension) -> Registry:
+    """The built-in plugins and actions, and these."""
+    registry = Registry(PLUGINS, ACTIONS)
+    for extension in extensions:
+        registry.add(extension)
+    return registry
+
+
 SCHEDULER_NAMES = ("stromboli", "volcano")
 
 
@@ -110,8 +120,8 @@ class Case:
         return self.name
 
     def plan(self, conf: str | None = None) -> SchedulingPlan:
-        """The plan, as `stromboli plan` makes it; with another configuration, if one is given."""
-        registry = Registry(PLUGINS, [*ACTIONS, *self.extensions]) if self.extensions else BUILT_IN
+        """The plan, as `stromboli plan` makes it; with another configuration, if there is one."""
+        registry = extended(*self.extensions) if self.extensions else BUILT_IN
         program = Program(parse_configuration(conf or self.conf, registry), registry)
         return make_plan(objects(self.manifests), program, cycles=self.cycles, scheduler_names=SCHEDULER_NAMES)
 

@@ -11,6 +11,8 @@ from string import ascii_lowercase
 from typing import Any
 
 Manifest = dict[str, Any]
+#: Keyword arguments of builders.
+Facts = dict[str, Any]
 Amounts = Mapping[str, object]
 
 SCHEDULER = "stromboli"
@@ -211,7 +213,9 @@ _OF_GROUPS = frozenset(
 )
 
 
-def gang(count: int, cpu: object = 1, *, roles: Sequence[str] = (), priority: str | None = None, **facts: Any) -> Any:
+def gang(
+    count: int, cpu: object = 1, *, roles: Sequence[str] = (), priority: str | None = None, **facts: Any
+) -> list[Manifest]:
     """`count` equal pods as one group; `roles` names the role of each member, and facts are of pods or of groups."""
     of_group = {key: value for key, value in facts.items() if key in _OF_GROUPS}
     of_pods = {key: value for key, value in facts.items() if key not in _OF_GROUPS}
