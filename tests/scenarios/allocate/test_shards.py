@@ -234,8 +234,8 @@ WRONG = [
     (["--scheduler-sharding-mode", "hard"], "needs a shard: add --scheduler-sharding-name"),
     (["--shard-selector", "zone=a"], "--shard-selector needs a mode"),
     (["--scheduler-sharding-mode", "half"], "'half' is not one of"),
-    (["--scheduler-sharding-mode", "soft", "--shard-selector", "zone=a,,b"], "'' is none of KEY=VALUE"),
-    (["--scheduler-sharding-mode", "soft", "--shard-selector", "zone in a"], "'zone in a' is none of KEY=VALUE"),
+    (["--scheduler-sharding-mode", "soft", "--shard-selector", "zone=a,,b"], "'' is not one of KEY=VALUE"),
+    (["--scheduler-sharding-mode", "soft", "--shard-selector", "zone in a"], "'zone in a' is not one of KEY=VALUE"),
 ]
 
 
@@ -259,4 +259,4 @@ def test_command_takes_shard_by_name(tmp_path: Path) -> None:
 
 def test_shard_name_without_mode_has_no_effect_and_a_warning(tmp_path: Path) -> None:
     result = _run(tmp_path, "--scheduler-sharding-name", "west")
-    assert "--scheduler-sharding-name changes nothing" in result.output  # type: ignore[attr-defined]
+    assert "--scheduler-sharding-name has no effect" in result.output  # type: ignore[attr-defined]
