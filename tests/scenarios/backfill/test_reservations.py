@@ -87,7 +87,8 @@ EASY_CASES = [
         reasons={
             "b": [
                 KEPT,
-                "capacity that it needs is reserved for default/a-head from 2026-01-01T13:00:00Z, and it would run until "
+                "capacity that it needs is reserved for default/a-head from 2026-01-01T13:00:00Z, and it would run "
+                "until "
                 "2026-01-01T13:00:01Z",
             ]
         },
@@ -284,7 +285,8 @@ CONSERVATIVE_CASES = [
             "b-second": [WAITS_ON_CPU, "capacity on 1 node(s) is reserved for it from 2026-01-01T14:00:00Z"],
             "c": [
                 KEPT,
-                "capacity that it needs is reserved for default/a-head from 2026-01-01T13:00:00Z, and it would run until "
+                "capacity that it needs is reserved for default/a-head from 2026-01-01T13:00:00Z, and it would run "
+                "until "
                 "2026-01-01T15:00:00Z",
                 "capacity on 1 node(s) is reserved for it from 2026-01-01T14:00:00Z",
             ],

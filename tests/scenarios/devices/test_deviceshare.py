@@ -151,7 +151,7 @@ def noted(key: str, value: str, **facts: Any) -> list[Manifest]:
     return gang(1, more=HALF, annotations={key: value}, **facts)
 
 
-WISHES = [
+REQUESTS = [
     Case("a type", KINDS, noted("nvidia.com/use-gputype", "v100"), conf=VGPU, binds="b"),
     Case("one of several types", KINDS, noted("nvidia.com/use-gputype", "H100,V100"), conf=VGPU, binds="b"),
     Case("no such type", KINDS, noted("nvidia.com/use-gputype", "H100"), conf=VGPU, binds="-"),
@@ -364,7 +364,7 @@ MOVES = [
 ]  # fmt: skip
 
 CASES = [
-    *MEMORY_AND_CORES, *WHAT_RUNS, *WISHES, *RULES, *PREFERENCES, *INSTANCES, *SHARED, *ASCEND, *CUT, *CONTENTION,
+    *MEMORY_AND_CORES, *WHAT_RUNS, *REQUESTS, *RULES, *PREFERENCES, *INSTANCES, *SHARED, *ASCEND, *CUT, *CONTENTION,
     *MOVES, *PROMISED,
 ]  # fmt: skip
 
@@ -415,10 +415,10 @@ GIVEN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("story", GIVEN, ids=str)
-def test_pods_count_as_assigned(story: Given) -> None:
-    found = [given[story.key] for _, given in sorted(bind_annotations_of(story.case).items())]
-    assert ", ".join(ids_in(text) if "," in text and ":" in text else text for text in found) == story.devices
+@pytest.mark.parametrize("case", GIVEN, ids=str)
+def test_pods_count_as_assigned(case: Given) -> None:
+    found = [given[case.key] for _, given in sorted(bind_annotations_of(case.case).items())]
+    assert ", ".join(ids_in(text) if "," in text and ":" in text else text for text in found) == case.devices
 
 
 def test_annotations_for_vgpu_device_plugin() -> None:

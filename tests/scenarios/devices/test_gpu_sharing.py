@@ -132,14 +132,16 @@ WHAT_RUNS = [
          conf=SHARING, binds="aa"),
     Case("a pod that lost its amount holds the whole GPU", gpus("a", 1), old(member("a", "x", {"gpu-fraction":
          "all"})), gang(1, annotations=part("0.1")), conf=SHARING, binds="-", warnings=[
-         "Pod default/old-task-0: metadata.annotations[gpu-fraction]: expected a fraction of a GPU above 0 and below 1, "
+         "Pod default/old-task-0: metadata.annotations[gpu-fraction]: expected a fraction of a GPU above 0 and below "
+         "1, "
          "such as 0.5, got 'all'"]),
     Case("the next cycle sees what this one assigned", gpus("a", 1), gang(2, annotations=HALF), gang(1, name="late",
          annotations=HALF), conf=SHARING, cycles=2, binds="aa -"),
 ]  # fmt: skip
 
 BAD = [
-    ("nothing at all", part("0"), "gpu-fraction", "expected a fraction of a GPU above 0 and below 1, such as 0.5, got '0'"),
+    ("nothing at all", part("0"), "gpu-fraction",
+     "expected a fraction of a GPU above 0 and below 1, such as 0.5, got '0'"),
     ("more than a GPU", part("1.5"), "gpu-fraction",
      "expected a fraction of a GPU above 0 and below 1, such as 0.5, got '1.5'"),
     ("no number", part("half"), "gpu-fraction",
@@ -202,17 +204,18 @@ def test_shared_gpus(case: Case) -> None:
 
 @pytest.mark.parametrize(("annotations", "key", "complaint"), [entry[1:] for entry in BAD], ids=[e[0] for e in BAD])
 def test_invalid_annotations(annotations: dict[str, str], key: str, complaint: str) -> None:
-    told = f"Pod default/gang-task-0: metadata.annotations[{key}]: {complaint}"
-    Case("bad", gpus("a", 8), gang(1, annotations=annotations), conf=SHARING, binds="-", reasons={"gang": [told]},
-         warnings=[told]).check()  # fmt: skip
+    reported = f"Pod default/gang-task-0: metadata.annotations[{key}]: {complaint}"
+    Case("bad", gpus("a", 8), gang(1, annotations=annotations), conf=SHARING, binds="-", reasons={"gang": [reported]},
+         warnings=[reported]).check()  # fmt: skip
 
 
 def test_whole_and_fractional_gpu() -> None:
-    told = (
-        "Pod default/gang-task-0: metadata.annotations[gpu-fraction]: spec.containers[0] requests nvidia.com/gpu as well; "
+    reported = (
+        "Pod default/gang-task-0: metadata.annotations[gpu-fraction]: spec.containers[0] requests nvidia.com/gpu as "
+        "well; "
         "remove one of them"
     )
-    Case("both", gpus("a", 8), gang(1, gpu=1, annotations=HALF), conf=SHARING, binds="-", warnings=[told]).check()
+    Case("both", gpus("a", 8), gang(1, gpu=1, annotations=HALF), conf=SHARING, binds="-", warnings=[reported]).check()
 
 
 CHOICES = [

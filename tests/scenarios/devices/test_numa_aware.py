@@ -92,7 +92,7 @@ POLICIES = [
     ),
 ]  # fmt: skip
 
-ROOM = [
+FREE_CAPACITY = [
     Case("one NUMA node has capacity", machine("a", free="0-5"), crew(1, 4), conf=CONF, binds="a"),
     Case(
         "no NUMA node has capacity", machine("a", free="0-1,4-5"), crew(1, 4), conf=CONF, binds="-",
@@ -225,7 +225,7 @@ BROKEN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", [*POLICIES, *ROOM, *TOGETHER, *WAITING, *BROKEN], ids=str)
+@pytest.mark.parametrize("case", [*POLICIES, *FREE_CAPACITY, *TOGETHER, *WAITING, *BROKEN], ids=str)
 def test_numa_aware(case: Case) -> None:
     case.check()
 
@@ -249,9 +249,9 @@ BOUND = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("story", "world", "expected"), BOUND, ids=[story for story, *_ in BOUND])
-def test_bind_carries_cpus(story: str, world: list[Any], expected: list[str]) -> None:
-    assert carried(Case(story, *world, binds="").plan(CONF), PROCESSORS) == expected
+@pytest.mark.parametrize(("case", "world", "expected"), BOUND, ids=[case for case, *_ in BOUND])
+def test_bind_carries_cpus(case: str, world: list[Any], expected: list[str]) -> None:
+    assert carried(Case(case, *world, binds="").plan(CONF), PROCESSORS) == expected
 
 
 def test_decision_is_written_in_volcano_format() -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.testing.cases.case import Case, configuration, plugin
 from tests.testing.manifests.builders import foreign, gang, gang_of, group, nodes, pod, queue, running
 
-ROOMY = configuration("gang", "overcommit", "predicates")
+SPACIOUS = configuration("gang", "overcommit", "predicates")
 TIGHT = configuration("gang", plugin("overcommit", {"overcommit-factor": 1.0}), "predicates")
 SHARES = configuration("gang", "proportion", "predicates")
 FULL = [foreign("a", cpu=10)]
@@ -19,7 +19,7 @@ def wants(cpu: object, name: str = "gang", **facts: Any) -> object:
 
 
 OVERCOMMIT = [
-    Case("a group is admitted without any pod", nodes(10, 1), wants(4), conf=ROOMY, binds="",
+    Case("a group is admitted without any pod", nodes(10, 1), wants(4), conf=SPACIOUS, binds="",
          phases={"gang": "Inqueue"}),
     Case(
         "a group without minResources is admitted",
@@ -27,11 +27,11 @@ OVERCOMMIT = [
     ),
     Case(
         "a little more than the cluster has",
-        nodes(10, 1), wants(12), conf=ROOMY, binds="", phases={"gang": "Inqueue"},
+        nodes(10, 1), wants(12), conf=SPACIOUS, binds="", phases={"gang": "Inqueue"},
     ),
     Case(
         "too much",
-        nodes(10, 1), gang(1, resources={"cpu": "12001m"}), conf=ROOMY, binds="-", phases={"gang": "Pending"},
+        nodes(10, 1), gang(1, resources={"cpu": "12001m"}), conf=SPACIOUS, binds="-", phases={"gang": "Pending"},
         reasons={"gang": ["resource in cluster is overused: overused cpu", "the job is not admitted to its queue yet"]},
         codes={"gang": ["ClusterOvercommitted", "NotAdmitted"]},
     ),
@@ -47,37 +47,39 @@ OVERCOMMIT = [
     ),
     Case(
         "used capacity counts, regardless of its owner",
-        nodes(10, 1), foreign("a", cpu=8), wants(4, "first"), wants(5, "second"), conf=ROOMY, binds="",
+        nodes(10, 1), foreign("a", cpu=8), wants(4, "first"), wants(5, "second"), conf=SPACIOUS, binds="",
         phases={"first": "Inqueue", "second": "Pending"},
     ),
     Case(
         "what was admitted in this cycle counts",
-        nodes(10, 1), wants(8, "first"), wants(8, "second"), wants(4, "third"), conf=ROOMY, binds="",
+        nodes(10, 1), wants(8, "first"), wants(8, "second"), wants(4, "third"), conf=SPACIOUS, binds="",
         phases={"first": "Inqueue", "second": "Pending", "third": "Inqueue"},
     ),
     Case(
         "what was admitted before counts",
-        nodes(10, 1), wants(8, "first", phase="Inqueue"), wants(8, "second"), conf=ROOMY, binds="",
+        nodes(10, 1), wants(8, "first", phase="Inqueue"), wants(8, "second"), conf=SPACIOUS, binds="",
         phases={"first": "Inqueue", "second": "Pending"},
     ),
     Case(
         "of an admitted job only the unused part counts",
         nodes(10, 1), gang_of(pod(4, nodeName="a"), name="first", phase="Running", minimum=1, resources={"cpu": 6}),
-        wants(6, "second"), wants(1, "third"), conf=ROOMY, binds="", phases={"second": "Inqueue", "third": "Pending"},
+        wants(6, "second"), wants(1, "third"), conf=SPACIOUS, binds="",
+        phases={"second": "Inqueue", "third": "Pending"},
     ),
     Case(
         "gated pods reserve no capacity",
         nodes(10, 1), gang(2, cpu=6, gated=True, name="first", resources={"cpu": 12}, phase="Inqueue"),
-        wants(12, "second"), conf=ROOMY, binds="--", phases={"second": "Inqueue"},
+        wants(12, "second"), conf=SPACIOUS, binds="--", phases={"second": "Inqueue"},
     ),
     Case(
         "every resource counts",
-        nodes(10, 1, memory="10Gi"), gang(1, resources={"cpu": 1, "memory": "13Gi"}), conf=ROOMY, binds="-",
-        reasons={"gang": ["resource in cluster is overused: overused memory", "the job is not admitted to its queue yet"]},
+        nodes(10, 1, memory="10Gi"), gang(1, resources={"cpu": 1, "memory": "13Gi"}), conf=SPACIOUS, binds="-",
+        reasons={"gang": ["resource in cluster is overused: overused memory",
+                          "the job is not admitted to its queue yet"]},
     ),
     Case(
         "pods of a job that is not admitted wait",
-        nodes(10, 1), gang(2, resources={"cpu": 13}), gang(2, name="other"), conf=ROOMY, binds="-- aa",
+        nodes(10, 1), gang(2, resources={"cpu": 13}), gang(2, name="other"), conf=SPACIOUS, binds="-- aa",
     ),
     Case(
         "without the action every job is admitted",
@@ -109,7 +111,8 @@ QUEUES = [
         gang(2, name="second", queue="left", resources={"cpu": 2}), wants(1, "third", queue="left"), conf=SHARES,
         binds="--", phases={"first": "Inqueue", "second": "Pending", "third": "Inqueue"},
         reasons={
-            "second": ["queue resource quota insufficient: insufficient cpu", "the job is not admitted to its queue yet"],
+            "second": ["queue resource quota insufficient: insufficient cpu",
+                       "the job is not admitted to its queue yet"],
         },
         codes={"second": ["QueueCapabilityExceeded", "NotAdmitted"]},
     ),

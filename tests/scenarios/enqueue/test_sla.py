@@ -115,5 +115,7 @@ def test_sla(case: Case) -> None:
 
 @pytest.mark.parametrize("text", ["soon", "5", "1h 30m", "-5m", "0s", "1d", "9" * 65 + "s", "99999999h"])
 def test_invalid_duration_is_rejected(text: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"argument 'sla-waiting-time' of plugin 'sla': .* (duration|100 years)"):
+    with pytest.raises(
+        ConfigurationError, match=r"argument 'sla-waiting-time' of plugin 'sla': .* (duration|100 years)"
+    ):
         Case("", nodes(1, 1), gang(1), binds="").plan(agreeing(text))

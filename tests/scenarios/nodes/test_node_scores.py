@@ -32,7 +32,7 @@ def packed(**weights: object) -> str:
 
 LEAST, MOST = scored_by("leastrequested"), scored_by("mostrequested")
 
-ROOM = [
+FREE_CAPACITY = [
     Case("the first by name among equals", nodes(4, 3), gang(1), conf=LEAST, binds="a"),
     Case("the emptier node", nodes(4, 2), foreign("a"), gang(1), conf=LEAST, binds="b"),
     Case("one here, one there", nodes(4, 2), gang(4), conf=LEAST, binds="abab"),
@@ -97,11 +97,11 @@ BALANCE = [
 ]  # fmt: skip
 
 
-def likes(*wishes: tuple[int, str]) -> Manifest:
+def preferring(*preferences: tuple[int, str]) -> Manifest:
     """A pod that would like a node with such a disk, by weight."""
     terms = [
         {"weight": weight, "preference": {"matchExpressions": [{"key": "disk", "operator": "In", "values": [disk]}]}}
-        for weight, disk in wishes
+        for weight, disk in preferences
     ]
     return {"affinity": {"nodeAffinity": {PREFERRED: terms}}}
 
@@ -113,10 +113,11 @@ SPOT = "spot:PreferNoSchedule"
 BY_IMAGES = scored_by("imagelocality")
 
 NODES = [
-    Case("a node that the pod likes", DISKS, gang(1, **likes((1, "ssd"))), conf=BY_AFFINITY, binds="c"),
-    Case("the heavier preference", DISKS, gang(1, **likes((1, "ssd"), (2, "hdd"))), conf=BY_AFFINITY, binds="b"),
-    Case("preferences of equal weight", DISKS, gang(1, **likes((1, "ssd"), (1, "hdd"))), conf=BY_AFFINITY, binds="b"),
-    Case("a preference that no node meets", DISKS, gang(1, **likes((1, "tape"))), conf=BY_AFFINITY, binds="a"),
+    Case("a node that the pod likes", DISKS, gang(1, **preferring((1, "ssd"))), conf=BY_AFFINITY, binds="c"),
+    Case("the heavier preference", DISKS, gang(1, **preferring((1, "ssd"), (2, "hdd"))), conf=BY_AFFINITY, binds="b"),
+    Case("preferences of equal weight", DISKS, gang(1, **preferring((1, "ssd"), (1, "hdd"))), conf=BY_AFFINITY,
+         binds="b"),
+    Case("a preference that no node meets", DISKS, gang(1, **preferring((1, "tape"))), conf=BY_AFFINITY, binds="a"),
     Case("a node that would rather not", node("a", taints=[SPOT]), node("b"), gang(1), conf=BY_TAINTS, binds="b"),
     Case("tolerated", node("a", taints=[SPOT]), node("b"), gang(1, tolerations=["spot"]), conf=BY_TAINTS, binds="a"),
     Case(
@@ -143,7 +144,7 @@ NODES = [
 ]  # fmt: skip
 
 
-def wishes(weight: int, labels: Manifest = WEB, *, kind: str = "podAffinity") -> Manifest:
+def preferences(weight: int, labels: Manifest = WEB, *, kind: str = "podAffinity") -> Manifest:
     """A preference about pods on the same host."""
     term = {"labelSelector": {"matchLabels": labels}, "topologyKey": "host"}
     return {"affinity": {kind: {PREFERRED: [{"weight": weight, "podAffinityTerm": term}]}}}
@@ -159,19 +160,21 @@ BY_PODS, BY_SPREAD = scored_by("podaffinity"), scored_by("podtopologyspread")
 AVOIDS = "podAntiAffinity"
 
 PODS = [
-    Case("near a pod that it likes", HOSTS, foreign("c", labels=WEB), gang(1, **wishes(1)), conf=BY_PODS, binds="c"),
+    Case("near a pod that it likes", HOSTS, foreign("c", labels=WEB), gang(1, **preferences(1)), conf=BY_PODS,
+         binds="c"),
     Case(
         "near more of them",
-        HOSTS, foreign("b", labels=WEB), running("cc", labels=WEB), gang(1, **wishes(1)), conf=BY_PODS, binds="c",
+        HOSTS, foreign("b", labels=WEB), running("cc", labels=WEB), gang(1, **preferences(1)), conf=BY_PODS, binds="c",
     ),
     Case(
         "away from a pod that it dislikes",
-        HOSTS, foreign("a", labels=WEB), gang(1, **wishes(1, kind=AVOIDS)), conf=BY_PODS, binds="b",
+        HOSTS, foreign("a", labels=WEB), gang(1, **preferences(1, kind=AVOIDS)), conf=BY_PODS, binds="b",
     ),
-    Case("near a pod that likes it", HOSTS, foreign("c", **wishes(1)), gang(1, labels=WEB), conf=BY_PODS, binds="c"),
+    Case("near a pod that likes it", HOSTS, foreign("c", **preferences(1)), gang(1, labels=WEB), conf=BY_PODS,
+         binds="c"),
     Case(
         "away from a pod that dislikes it",
-        HOSTS, foreign("a", **wishes(1, kind=AVOIDS)), gang(1, labels=WEB), conf=BY_PODS, binds="b",
+        HOSTS, foreign("a", **preferences(1, kind=AVOIDS)), gang(1, labels=WEB), conf=BY_PODS, binds="b",
     ),
     Case("spread without a need", HOSTS, gang(4, **soft()), conf=BY_SPREAD, binds="abca"),
     Case("where the fewest are", HOSTS, running("ab", labels=WEB), gang(1, **soft()), conf=BY_SPREAD, binds="c"),
@@ -196,7 +199,7 @@ PODS = [
     Case(
         "preferences count for a pipelined pod",
         [node(name, 8, gpu=1, labels={"host": name}) for name in "ab"], running("ab", gpu=1, releasing=True),
-        foreign("b", cpu=4, labels=WEB), gang(1, gpu=1, **wishes(1)), conf=configuration("gang", "nodeorder"),
+        foreign("b", cpu=4, labels=WEB), gang(1, gpu=1, **preferences(1)), conf=configuration("gang", "nodeorder"),
         binds="B",
     ),
 ]  # fmt: skip
@@ -245,6 +248,6 @@ PACKING = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", ROOM + BALANCE + NODES + PODS + PACKING, ids=str)
+@pytest.mark.parametrize("case", FREE_CAPACITY + BALANCE + NODES + PODS + PACKING, ids=str)
 def test_node_scores(case: Case) -> None:
     case.check()

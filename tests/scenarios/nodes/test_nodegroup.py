@@ -188,7 +188,7 @@ PREEMPTING = configuration(["priority", "gang"], ["nodegroup", "predicates"], ac
 HIGH = priority_class("high", 9)
 URGENT = gang(1, name="urgent", priority="high", queue="team")
 
-ROOM = [
+PREEMPTION = [
     Case("an evicted pod returns its use of a limit", HIGH, REDS, limited({"red": {"cpu": 1}}, "red"),
          running("a", queue="team"), URGENT, conf=PREEMPTING, evicts=["old-task-0"], binds="A"),
     Case("a limit keeps an urgent job, too", HIGH, REDS, limited({"red": {"cpu": 1}}, "red"),
@@ -199,6 +199,6 @@ ROOM = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", [*BELONGING, *PREFERENCE, *HIERARCHY, *LIMITED, *ROOM], ids=str)
+@pytest.mark.parametrize("case", [*BELONGING, *PREFERENCE, *HIERARCHY, *LIMITED, *PREEMPTION], ids=str)
 def test_nodegroup(case: Case) -> None:
     case.check()

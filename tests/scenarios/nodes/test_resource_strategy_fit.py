@@ -75,11 +75,11 @@ STRATEGIES = [
 
 
 def with_constraint(kind: str | None = None, weights: str | None = None) -> dict[str, str]:
-    wishes = {SCORING_TYPE: kind, WEIGHTS: weights}
-    return {key: text for key, text in wishes.items() if text is not None}
+    preferences = {SCORING_TYPE: kind, WEIGHTS: weights}
+    return {key: text for key, text in preferences.items() if text is not None}
 
 
-WISHES = [
+PREFERENCES = [
     Case(
         "a pod may want to be packed", nodes(4, 2), foreign("b"), gang(1, annotations=with_constraint(MOST)),
         conf=fitted(),
@@ -212,7 +212,7 @@ PROPORTIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", [*STRATEGIES, *WISHES, *SCARCITY, *PROPORTIONS], ids=str)
+@pytest.mark.parametrize("case", [*STRATEGIES, *PREFERENCES, *SCARCITY, *PROPORTIONS], ids=str)
 def test_resource_strategy_fit(case: Case) -> None:
     case.check()
 

@@ -160,7 +160,7 @@ LEAVING = [
 ]  # fmt: skip
 
 
-def making_room(name: str, *world: Any, evicts: str = "", preemptor: Any = None, **more: Any) -> Case:
+def preempting(name: str, *world: Any, evicts: str = "", preemptor: Any = None, **more: Any) -> Case:
     """Victims of a waiting pod; node `a` is revocable right now, `b` and `c` are not."""
     preemptor = preemptor or gang(1, cpu=99, name="waits")
     conf = more.pop("conf", configuration(plugin("tdm", {"tdm.revocable-zone.z": DAY}), actions="evict-preemptable"))
@@ -170,22 +170,22 @@ def making_room(name: str, *world: Any, evicts: str = "", preemptor: Any = None,
     )  # fmt: skip
 
 
-ROOM = [
-    making_room("a pod that could run elsewhere is evicted", running("b", **SOFT), evicts="old0"),
-    making_room("a pod on a revocable node stays", running("a", **SOFT)),
-    making_room("a pod that is not preemptable stays", running("b")),
-    making_room("one of each job", running("bc", name="one", **SOFT), running("bc", name="two", **SOFT),
+PREEMPTION = [
+    preempting("a pod that could run elsewhere is evicted", running("b", **SOFT), evicts="old0"),
+    preempting("a pod on a revocable node stays", running("a", **SOFT)),
+    preempting("a pod that is not preemptable stays", running("b")),
+    preempting("one of each job", running("bc", name="one", **SOFT), running("bc", name="two", **SOFT),
                 evicts="one0 two0"),
-    making_room("as its owner allows", running("bbc", **budget(most="2")), evicts="old0 old1"),
-    making_room("nothing for a preemptor that is preemptable itself", running("b", **SOFT),
+    preempting("as its owner allows", running("bbc", **budget(most="2")), evicts="old0 old1"),
+    preempting("nothing for a preemptor that is preemptable itself", running("b", **SOFT),
                 preemptor=gang(1, cpu=99, name="waits", **MARKED)),
-    making_room("nor for a job that may be", running("b", **SOFT), preemptor=gang(1, cpu=99, name="waits", **SOFT)),
-    making_room("nor for a revocable one", running("b", **SOFT), preemptor=gang(1, cpu=99, name="waits", **WILLING)),
-    making_room("the switch of preemption", running("b", **SOFT),
+    preempting("nor for a job that may be", running("b", **SOFT), preemptor=gang(1, cpu=99, name="waits", **SOFT)),
+    preempting("nor for a revocable one", running("b", **SOFT), preemptor=gang(1, cpu=99, name="waits", **WILLING)),
+    preempting("the switch of preemption", running("b", **SOFT),
                 conf=configuration(plugin("tdm", enablePreemptable=False), actions="evict-preemptable")),
-    making_room("a pod that is not preemptable starves while it waits", running("b"), evicts="old0",
+    preempting("a pod that is not preemptable starves while it waits", running("b"), evicts="old0",
                 conf=configuration("tdm", actions="evict-for-starving")),
-    making_room("a preemptable one does not", running("b"), preemptor=gang(1, cpu=99, name="waits", **SOFT),
+    preempting("a preemptable one does not", running("b"), preemptor=gang(1, cpu=99, name="waits", **SOFT),
                 conf=configuration("tdm", actions="evict-for-starving")),
 ]  # fmt: skip
 
@@ -196,7 +196,7 @@ PREEMPTED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", [*NODES, *JOBS, *LEAVING, *ROOM], ids=str)
+@pytest.mark.parametrize("case", [*NODES, *JOBS, *LEAVING, *PREEMPTION], ids=str)
 def test_tdm(case: Case) -> None:
     case.check()
 

@@ -15,15 +15,15 @@ from tests.testing.manifests.storage import (
     REGION,
     ZONE,
     claim,
+    claim_template_spec,
     csi_node,
     driver,
     reached_by,
-    room,
+    storage_capacity,
     storage_capacity_on,
     storage_class,
     using,
     volume,
-    wish,
 )
 
 NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
@@ -36,10 +36,10 @@ IN_USE = "node has pod using PersistentVolumeClaim with the same name and ReadWr
 
 def machines(letters: str = "ab", zones: str = "", **facts: Any) -> list[Manifest]:
     """Nodes with host names, and with zones where there is a letter for each."""
-    told = zip(letters, zones or " " * len(letters), strict=True)
+    labels = zip(letters, zones or " " * len(letters), strict=True)
     return [
         node(name, 8, labels={HOST: name, **({ZONE: f"z{zone}"} if zone.strip() else {})}, **facts)
-        for name, zone in told
+        for name, zone in labels
     ]
 
 
@@ -121,7 +121,8 @@ FAULTS = [
     Case("one faulty claim leaves the other job alone", machines(), LOCAL, claim(), volume("v", on="b"),
          one("gone", name="first"), one("data", name="second"), binds="-b"),
     Case("a claim made for another pod", machines(), LOCAL, volume("v", on="b"),
-         claim("one-task-0-scratch", owner="other"), gang_of(pod(volumes=using(scratch=wish())), name="one"),
+         claim("one-task-0-scratch", owner="other"),
+         gang_of(pod(volumes=using(scratch=claim_template_spec())), name="one"),
          binds="-", reasons={"one": [
              'persistentvolumeclaim "one-task-0-scratch" was not created for the pod: it is not its owner']}),
 ]  # fmt: skip
@@ -198,10 +199,10 @@ MADE_ON_DEMAND = [
     Case("a node that was chosen before and is gone is forgotten", machines(), MADE, claim(of="made", on="x"),
          one("data"), binds="a"),
     Case("a claim that is made for the pod", machines(), MADE,
-         gang_of(pod(volumes=using(scratch=wish(of="made"))), name="one"), binds="a"),
+         gang_of(pod(volumes=using(scratch=claim_template_spec(of="made"))), name="one"), binds="a"),
     Case("each pod has a claim of its own", machines(), MADE, driver(), storage_capacity_on("a", "1Gi"),
          storage_capacity_on("b", "2Gi"),
-         gang(3, volumes=using(scratch=wish(of="made"))), binds="abb"),
+         gang(3, volumes=using(scratch=claim_template_spec(of="made"))), binds="abb"),
     Case("storage for one", machines(), MADE, driver(), storage_capacity_on("b", "1Gi"), claim("x", of="made"),
          claim("y", of="made"), one("x", name="first"), one("y", name="one"), binds="b-",
          reasons=said(2, NO_STORAGE), codes={"one": ["InsufficientStorage"]}),
@@ -211,8 +212,8 @@ MADE_ON_DEMAND = [
     Case("two claims of a pod and storage for one", machines(), MADE, driver(), storage_capacity_on("a", "1Gi"),
          storage_capacity_on("b", "2Gi"), claim("x", of="made"), claim("y", of="made"), one("x", "y"), binds="b"),
     Case("storage in the whole zone is one", machines("abc", "112"), MADE, driver(),
-         room("z1", "2Gi", **{"topology.kubernetes.io__zone": "z1"}),
-         gang(3, volumes=using(scratch=wish(of="made")), minimum=1), binds="aa-"),
+         storage_capacity("z1", "2Gi", **{"topology.kubernetes.io__zone": "z1"}),
+         gang(3, volumes=using(scratch=claim_template_spec(of="made")), minimum=1), binds="aa-"),
     Case("no volume may be that large", machines(), MADE, driver(), storage_capacity_on("a", "9Gi", most="1Gi"),
          storage_capacity_on("b", "9Gi", most="5Gi"), claim(size="2Gi", of="made"), one("data"), binds="b"),
     Case("a largest size without a sum", machines(), MADE, driver(), storage_capacity_on("a", None, most="1Gi"),
@@ -287,7 +288,7 @@ LIMITS = [
     Case("another driver's limit", machines(), csi_node("a", 0, by="other.example.com"), disk("x"), one("x"),
          binds="a"),
     Case("volumes that are yet to be made count", machines(), MADE, csi_node("a", 1), csi_node("b", 2),
-         gang(3, volumes=using(scratch=wish(of="made"))), binds="abb"),
+         gang(3, volumes=using(scratch=claim_template_spec(of="made"))), binds="abb"),
     Case("two volumes of one pod", machines(), csi_node("a", 1), csi_node("b", 2), disk("x"), disk("y"),
          one("x", "y"), binds="b"),
     Case("no count with the rule off", machines(), csi_node("a", 0), csi_node("b", 0), disk("x"), one("x"),

@@ -39,7 +39,7 @@ class Recorder(Plugin):
     name = "probe"
 
     def open(self, session: Session) -> None:
-        self.told: Counter[tuple[str, str]] = Counter()
+        self.reported: Counter[tuple[str, str]] = Counter()
         self.nodes: set[str] = set()
 
     def on_allocate(self, event: Event) -> None:
@@ -51,7 +51,7 @@ class Recorder(Plugin):
     def _note(self, event: Event, sign: int) -> None:
         self.nodes |= set(event.nodes)
         for task, place in zip(event.tasks, event.nodes, strict=True):
-            self.told[task.name, place] += sign
+            self.reported[task.name, place] += sign
 
 
 PARTS = [{"matchLabelKeys": ["part"], "subGroupSize": 2, "minSubGroups": 1}]
@@ -81,14 +81,14 @@ class RecorderOfRacks(Recorder, probe_plugins.RacksForJobs):
 @pytest.mark.parametrize(("world", "left"), [each[1:] for each in BALANCES], ids=[each[0] for each in BALANCES])
 def test_every_operation_and_rollback_is_notified(world: list[Any], left: dict[tuple[str, str], int]) -> None:
     recorder = recorder_after(extended("", world, by=RecorderOfRacks, binds=""))
-    assert {entry: count for entry, count in recorder.told.items() if count} == left
+    assert {entry: count for entry, count in recorder.reported.items() if count} == left
     assert recorder.nodes
 
 
 def test_eviction_is_reported() -> None:
     conf = configuration("gang", "probe", actions="evict-preemptable")
     recorder = recorder_after(extended("", nodes(1, 1), running("a"), gang(1), by=Recorder, conf=conf, binds="-"))
-    assert recorder.told == {("old-task-0", "a"): -1}
+    assert recorder.reported == {("old-task-0", "a"): -1}
 
 
 def recorder_after(case: Case) -> Recorder:

@@ -138,15 +138,15 @@ NODEORDER = [
     ),
 ]  # fmt: skip
 
-ROOM = nodes(8, 2, memory="8Gi")
+NODES = nodes(8, 2, memory="8Gi")
 
 BINPACK = [
-    Row("binpack", "binpack.weight", 0, ROOM, CROWD, gang(1), default="b", changed="a"),
+    Row("binpack", "binpack.weight", 0, NODES, CROWD, gang(1), default="b", changed="a"),
     Row(
-        "binpack", "binpack.cpu", 5, ROOM, foreign("a", 0, "4Gi"), CROWD, gang(1, memory="1Gi"), default="a",
+        "binpack", "binpack.cpu", 5, NODES, foreign("a", 0, "4Gi"), CROWD, gang(1, memory="1Gi"), default="a",
         changed="b",
     ),
-    Row("binpack", "binpack.memory", 5, ROOM, foreign("a", 6), CROWD, gang(1, memory="1Gi"), default="a", changed="b"),
+    Row("binpack", "binpack.memory", 5, NODES, foreign("a", 6), CROWD, gang(1, memory="1Gi"), default="a", changed="b"),
     Row(
         "binpack", "binpack.resources", GPU, nodes(8, 2, gpu=4), foreign("b", 0, gpu=2), gang(1, gpu=1), default="a",
         changed="b",

@@ -19,7 +19,7 @@ def at(clock: str) -> str:
 
 
 NOON = {**namespace("clock"), "metadata": {"name": "clock", "uid": "clock", "creationTimestamp": at("12:00")}}
-CLAIMANT = gang(1, name="preemptor", priority="high")
+PREEMPTOR = gang(1, name="preemptor", priority="high")
 
 
 def standing(
@@ -37,12 +37,12 @@ def protection(
 ) -> Case:
     """Victims at noon when the action `of` evaluates the plugins `by`."""
     return Case(
-        name, NOON, priority_class("high", 9), nodes(1, 4), world, CLAIMANT, conf=configuration(*by, actions=of),
+        name, NOON, priority_class("high", 9), nodes(1, 4), world, PREEMPTOR, conf=configuration(*by, actions=of),
         evicts=[f"{victim}-task-0" for victim in evicts.split()], binds="-", extensions=PROBE_ACTIONS, **more,
     )  # fmt: skip
 
 
-TOLD = "it is left out"
+IGNORED = "it is left out"
 
 CASES = [
     protection("a pod that has just come stays", standing("a", "15m")),
@@ -77,12 +77,13 @@ CASES = [
         "an invalid value protects no pod, and is reported once", standing("a", "a while", name="one"),
         standing("b", "a while", name="two"), evicts="one two",
         warnings=[
-            f"label or annotation {COOLDOWN}: 'a while' is not a duration; write one such as 90s, 30m or 1h30m; {TOLD}",
+            f"label or annotation {COOLDOWN}: 'a while' is not a duration; write one such as 90s, 30m or 1h30m; "
+            f"{IGNORED}",
         ],
     ),
     protection(
         "so is no time at all", standing("a", "0s"), evicts="old",
-        warnings=[f"label or annotation {COOLDOWN}: '0s' is not between 0 and 100 years; {TOLD}"],
+        warnings=[f"label or annotation {COOLDOWN}: '0s' is not between 0 and 100 years; {IGNORED}"],
     ),
 ]  # fmt: skip
 
@@ -90,14 +91,14 @@ CASES = [
 FULL = [NOON, priority_class("high", 9), nodes(1, 2)]
 PREEMPTING = configuration(["priority", "gang"], ["cdp", "predicates"], actions="enqueue, allocate, preempt")
 
-ROOM = [
+PREEMPTION = [
     Case("preempt evicts a pod after its cooldown", FULL, standing("a", "5m", name="one"),
          standing("b", "15m", name="two"),
-         CLAIMANT, conf=PREEMPTING, evicts=["one-task-0"], binds="A"),
-    Case("or none", FULL, standing("a", "15m", name="one"), standing("b", "15m", name="two"), CLAIMANT,
+         PREEMPTOR, conf=PREEMPTING, evicts=["one-task-0"], binds="A"),
+    Case("or none", FULL, standing("a", "15m", name="one"), standing("b", "15m", name="two"), PREEMPTOR,
          conf=PREEMPTING, binds="-"),
     Case("a pod that is bound and does not run yet stays, too", FULL, standing("a", "15m", name="one", phase="Pending"),
-         standing("b", name="two"), CLAIMANT, conf=PREEMPTING, evicts=["two-task-0"], binds="B"),
+         standing("b", name="two"), PREEMPTOR, conf=PREEMPTING, evicts=["two-task-0"], binds="B"),
     Case("reclaim evicts no pod before its time", NOON, nodes(1, 2), queue("poor"), queue("rich"),
          standing("a", "15m", name="one", queue="rich"), standing("b", "5m", name="two", queue="rich"),
          gang(1, queue="poor"), evicts=["two-task-0"], binds="B",
@@ -105,7 +106,7 @@ ROOM = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", [*CASES, *ROOM], ids=str)
+@pytest.mark.parametrize("case", [*CASES, *PREEMPTION], ids=str)
 def test_cdp(case: Case) -> None:
     case.check()
 

@@ -33,7 +33,7 @@ def preemptor(count: int = 1, cpu: object = 1, *, of: str) -> list[Manifest]:
     return gang(count, cpu, name="preemptor", priority="high", queue=queue_name)
 
 
-def stories(of: str) -> list[Case]:
+def cases(of: str) -> list[Case]:
     return [
         shrinks(
             "a spare member is evicted, and no pair",
@@ -82,6 +82,6 @@ def stories(of: str) -> list[Case]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", [*stories("preempt"), *stories("reclaim")], ids=str)
+@pytest.mark.parametrize("case", [*cases("preempt"), *cases("reclaim")], ids=str)
 def test_elastic_victims(case: Case) -> None:
     case.check()

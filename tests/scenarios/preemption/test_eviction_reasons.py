@@ -54,7 +54,7 @@ def queue(name: str, deserved: int | None = None, reclaimable: bool | None = Non
     return manifest
 
 
-class Told:
+class ReportCase:
     """One case. Of the report, the parts that are not None are compared, each as a whole.
 
     `victims` has, for each victim, the pod that gets its capacity with its node, and the decisive rule with its
@@ -78,13 +78,14 @@ class Told:
         self.name = name
         self.case = Case(name, CLASSES, world, conf=conf, binds="", cycles=cycles, extensions=extensions)
         self.expected = {
-            "victims": victims, "consents": consents, "protected": protected, "elsewhere": elsewhere, "stopped": stopped,
+            "victims": victims, "consents": consents, "protected": protected, "elsewhere": elsewhere,
+            "stopped": stopped,
         }  # fmt: skip
 
     def check(self) -> None:
-        told = parts_of(self.case.plan())
+        reported = parts_of(self.case.plan())
         wanted = {part: expected for part, expected in self.expected.items() if expected is not None}
-        assert {part: told[part] for part in wanted} == wanted, self.name
+        assert {part: reported[part] for part in wanted} == wanted, self.name
 
 
 def short(key: str) -> str:
@@ -94,9 +95,9 @@ def short(key: str) -> str:
 def parts_of(plan: SchedulingPlan) -> dict[str, Any]:
     accounts = {short(account.pod): account for account in plan.accounts}
     first = next(iter(accounts.values()), None)
-    refusals = [refusal for told in plan.refusals.values() for refusal in told]
+    refusals = [refusal for reported in plan.refusals.values() for refusal in reported]
     return {
-        "victims": {pod: (_room(account), _right(account)) for pod, account in accounts.items()},
+        "victims": {pod: (_receiver(account), _right(account)) for pod, account in accounts.items()},
         "consents": {pod: [each.plugin for each in account.allowed_by] for pod, account in accounts.items()},
         "protected": _objections(first.protected if first else ()),
         "elsewhere": {other.node: other.why for other in first.considered} if first else {},
@@ -104,7 +105,7 @@ def parts_of(plan: SchedulingPlan) -> dict[str, Any]:
     }
 
 
-def _room(account: EvictionRecord) -> str:
+def _receiver(account: EvictionRecord) -> str:
     return f"{short(account.preemptor_pod)} on {account.preemptor_node}"
 
 
@@ -117,11 +118,11 @@ def _objections(objections: Sequence[RuleObjection]) -> dict[str, tuple[list[str
     return {each.rule: ([short(name) for name in each.objects], each.why) for each in objections}
 
 
-def everybody(self: Plugin, preemptor: Task, candidates: Sequence[Task]) -> Victims:
+def allow_all(self: Plugin, preemptor: Task, candidates: Sequence[Task]) -> Victims:
     return list(candidates)
 
 
-def nobody(self: Plugin, preemptor: Task, candidates: Sequence[Task]) -> Victims:
+def allow_none(self: Plugin, preemptor: Task, candidates: Sequence[Task]) -> Victims:
     return []
 
 
@@ -130,13 +131,13 @@ def stumble(self: Plugin, preemptor: Task, victim: Task) -> str:
 
 
 #: Custom plugins: one without messages, one with messages, and one whose messages raise an error.
-SILENT = probe(preemptable=everybody)
+SILENT = probe(preemptable=allow_all)
 ELOQUENT = probe(
-    preemptable=everybody, justification=lambda self, preemptor, victim: f"{preemptor.name} before {victim.name}"
+    preemptable=allow_all, justification=lambda self, preemptor, victim: f"{preemptor.name} before {victim.name}"
 )
-STUMBLING = probe(preemptable=nobody, veto=stumble)
-STRICT = probe(preemptable=nobody)
-GIVING = probe(reclaimable=everybody)
+STUMBLING = probe(preemptable=allow_none, veto=stumble)
+STRICT = probe(preemptable=allow_none)
+GIVING = probe(reclaimable=allow_all)
 PROBED = configuration(BROAD, "probe", "predicates", actions="enqueue, allocate, preempt")
 RECLAIMING = configuration(BROAD, "probe", "predicates", actions="enqueue, allocate, reclaim")
 HOURS = plugin("minruntime", {"defaultPreemptMinRuntime": "1h"})
@@ -148,13 +149,13 @@ ENOUGH = "there is enough capacity without it"
 
 
 VICTIMS = [
-    Told(
+    ReportCase(
         "a more important job preempts a less important one",
         nodes(1, 1), low("a"), high(),
         victims={"low-task-0": ("high-task-0 on a", LOWER)},
         consents={"low-task-0": ["priority", "conformance"]}, protected={}, elsewhere={},
     ),
-    Told(
+    ReportCase(
         "within a job the priorities of pods count",
         nodes(1, 1),
         gang_of(pod(1, nodeName="a", priorityClassName="low"), pod(1, priorityClassName="high"), minimum=1,
@@ -162,35 +163,35 @@ VICTIMS = [
         conf=configuration("priority", "predicates", actions="allocate, preempt"),
         victims={"one-task-0": ("one-task-1 on a", "priority: priority of the pod 10 < 100")},
     ),
-    Told(
+    ReportCase(
         "a pod that is not needed stays",
         nodes(2, 1), low("aa"), high(),
         victims={"low-task-1": ("high-task-0 on a", LOWER)}, protected={"not-needed": (["low-task-0"], ENOUGH)},
     ),
-    Told(
+    ReportCase(
         "a more important pod stays, even if it is evictable",
         nodes(2, 1), running("a", name="middle", priority="middle"), low("a"), high(),
         victims={"low-task-0": ("high-task-0 on a", LOWER)},
         protected={"more-important": (["middle-task-0"], "priority 50; less important pods suffice")},
     ),
-    Told(
+    ReportCase(
         "an equally important pod is not evicted",
         nodes(2, 1), running("a", name="equal", priority="high"), low("a"), high(),
         protected={"priority": (["equal-task-0"], "priority 100 is not below 100")},
     ),
-    Told(
+    ReportCase(
         "a pod that is important itself may not go",
         nodes(2, 1), low("a", name="critical", priorityClassName="high"), low("a"), high(),
         protected={"priority": (["critical-task-0"], "priority of the pod 100 is not below 100")},
     ),
-    Told(
+    ReportCase(
         "a gang that keeps its minimum",
         nodes(2, 1), low("a", name="whole", minimum=1), low("a"), high(), conf=KEEPING,
         victims={"low-task-0": ("high-task-0 on a", LOWER)},
         consents={"low-task-0": ["priority", "gang", "conformance"]},
         protected={"gang": (["whole-task-0"], "PodGroup default/whole has 1 pods and needs 1")},
     ),
-    Told(
+    ReportCase(
         "a gang that could not go whole stays whole",
         nodes(2, 2), gang_of(pod(1, nodeName="a"), pod(1, nodeName="b", labels={"volcano.sh/preemptable": "false"}),
                              name="whole", priority="low", phase="Running"),
@@ -199,46 +200,46 @@ VICTIMS = [
         protected={"gang-minimum": (["whole-task-0"],
                                  "PodGroup default/whole has 2 pods and needs 2, and not all may be evicted")},
     ),
-    Told(
+    ReportCase(
         "a whole gang is evicted with all its members",
         nodes(1, 2), low("ab", minimum=2), high(),
         victims={"low-task-0": ("high-task-0 on b", LOWER), "low-task-1": ("high-task-0 on b", LOWER)},
     ),
-    Told(
+    ReportCase(
         "a critical pod stays",
         nodes(2, 1), low("a", name="vital", priorityClassName="system-node-critical"), low("a"), high(),
         protected={"conformance": (["vital-task-0"], "priority class system-node-critical keeps the cluster alive")},
     ),
-    Told(
+    ReportCase(
         "a pod with preemptable false stays",
         nodes(2, 1), low("a", name="mine", labels={"volcano.sh/preemptable": "false"}), low("a"), high(),
         protected={"preemptable-label": (["mine-task-0"], "its label or annotation volcano.sh/preemptable is false")},
     ),
-    Told(
+    ReportCase(
         "a pod under a budget stays, with the plugin",
         nodes(2, 1), budget("web", 0, {"app": "web"}), low("a", name="web", **APP), low("a"), high(), conf=GUARDED,
         victims={"low-task-0": ("high-task-0 on a", LOWER)},
         consents={"low-task-0": ["priority", "pdb", "cdp"]},
         protected={"pdb": (["web-task-0"], "disruption budget default/web allows 0 more")},
     ),
-    Told(
+    ReportCase(
         "a pod under a budget stays, without the plugin",
         nodes(2, 1), budget("web", 0, {"app": "web"}), low("a", name="web", **APP), low("a"), high(),
         protected={"disruption-budget": (["web-task-0"], "disruption budget default/web allows 0 more")},
     ),
-    Told(
+    ReportCase(
         "a newly placed pod is protected",
         nodes(2, 1), low("a", name="young", placed="2026-01-01T00:00:00Z", labels={"volcano.sh/cooldown-time": "600s"}),
         low("a"), gang(1, name="now", priority="high", created="2026-01-01T00:01:00Z"), conf=GUARDED,
         protected={"cdp": (["young-task-0"], "it got its place 60 s ago and keeps it for 600 s")},
     ),
-    Told(
+    ReportCase(
         "the smaller share takes from the larger one",
         nodes(4, 1), running("aaaa", name="rich"), gang(1, name="poor"), conf=FAIR,
         victims={"rich-task-3": ("poor-task-0 on a",
                                  "drf: PodGroup default/rich would keep a share of 75%, default/poor would have 25%")},
     ),
-    Told(
+    ReportCase(
         "a queue takes back what it deserves by its weight",
         nodes(4, 1), queue("mine"), queue("theirs"), running("aaaa", name="rich", queue="theirs"),
         gang(1, queue="mine"), conf=WEIGHTS,
@@ -249,14 +250,14 @@ VICTIMS = [
             "queue theirs has cpu 4, deserves 3: others of the queue go first, and then it has no more than that",
         )},
     ),
-    Told(
+    ReportCase(
         "a queue reclaims its guarantee",
         nodes(4, 1), queue("mine", 2), queue("theirs", 2), running("aaaa", name="rich", queue="theirs"),
         gang(1, queue="mine"), conf=PROMISES,
         victims={"rich-task-3": ("gang-task-0 on a", "capacity: queue theirs has cpu 4, deserves 2")},
         consents={"rich-task-3": ["capacity"]},
     ),
-    Told(
+    ReportCase(
         "a queue within its guarantee keeps what it has",
         nodes(4, 1), queue("mine", 2), queue("theirs", 1), queue("others", 1),
         running("a", name="fair", queue="others"), running("aaa", name="rich", queue="theirs"), gang(1, queue="mine"),
@@ -268,7 +269,7 @@ VICTIMS = [
                          "than that"),
         },
     ),
-    Told(
+    ReportCase(
         "a guarantee is not taken away",
         nodes(4, 1), queue("mine", 2), queue("theirs", 1), queue("kept", 1, guarantee={"cpu": 1}),
         running("a", name="safe", queue="kept"), running("aaa", name="rich", queue="theirs"), gang(1, 2, queue="mine"),
@@ -276,37 +277,37 @@ VICTIMS = [
         protected={"capacity": (["safe-task-0", "rich-task-0"],
                              "it is needed for what the queue is guaranteed: queue kept has cpu 1, deserves 1")},
     ),
-    Told(
+    ReportCase(
         "a pod that may run on revocable nodes leaves the others",
         nodes(1, 1), low("a", **MARKED), high(annotations={"volcano.sh/preemptable": "false"}),
         conf=configuration(BROAD, LENDING, "predicates", actions="enqueue, allocate, preempt"),
         victims={"low-task-0": ("high-task-0 on a",
                                 "tdm: it may run on nodes that are lent out, and the claimant may not")},
     ),
-    Told(
+    ReportCase(
         "a custom plugin without a message is named",
         nodes(1, 1), low("a"), high(), conf=PROBED, extensions=[SILENT],
         victims={"low-task-0": ("high-task-0 on a", "probe: ")},
     ),
-    Told(
+    ReportCase(
         "a custom plugin returns its justification",
         nodes(1, 1), low("a"), high(), conf=PROBED, extensions=[ELOQUENT],
         victims={"low-task-0": ("high-task-0 on a", "probe: high-task-0 before low-task-0")},
     ),
-    Told(
+    ReportCase(
         "a more expensive node is reported",
         nodes(2, 2), low("aa", name="two", cpu=1), low("b", name="one", cpu=2), high(cpu=2),
         victims={"one-task-0": ("high-task-0 on b", LOWER)},
         elsewhere={"a": "not cheaper: 2 pods up to priority 10 at least"},
     ),
-    Told(
+    ReportCase(
         "a node without evictable pods is reported",
         nodes(1, 2), low("a", name="vital", namespace="kube-system"), low("b"), high(),
         victims={"low-task-0": ("high-task-0 on b", LOWER)},
-        elsewhere={"a": "no pod there may be evicted: conformance protects 1 (kube-system/vital-task-0: namespace kube-system "
-                        "keeps the cluster alive)"},
+        elsewhere={"a": "no pod there may be evicted: conformance protects 1 (kube-system/vital-task-0: namespace "
+                        "kube-system keeps the cluster alive)"},
     ),
-    Told(
+    ReportCase(
         "a node with too few evictable pods is reported",
         nodes(2, 2), low("a", name="vital", namespace="kube-system"), low("a", name="weak"),
         running("b", 2, name="middle", priority="middle"), high(cpu=2),
@@ -317,66 +318,67 @@ VICTIMS = [
 ]  # fmt: skip
 
 STOPPED = [
-    Told(
+    ReportCase(
         "all pods are equally important",
         nodes(1, 2), running("ab", name="equal", priority="high"), high(),
         victims={}, stopped={"priority": (["equal-task-0", "equal-task-1"], "priority 100 is not below 100")},
     ),
-    Told(
+    ReportCase(
         "the preemptor never preempts",
         nodes(1, 1), low("a"), high(**NEVER),
         victims={}, stopped={"preemptionPolicy": (["high-task-0"], "default/high-task-0 has preemptionPolicy Never")},
     ),
-    Told(
+    ReportCase(
         "a budget protects every pod, without the plugin",
         nodes(1, 1), budget("web", 0, {"app": "web"}), low("a", **APP), high(),
         victims={}, stopped={"disruption-budget": (["low-task-0"], "disruption budget default/web allows 0 more")},
     ),
-    Told(
+    ReportCase(
         "a budget protects every pod, with the plugin",
         nodes(1, 1), budget("web", 0, {"app": "web"}), low("a", **APP), high(), conf=GUARDED,
         victims={}, stopped={"pdb": (["low-task-0"], "disruption budget default/web allows 0 more")},
     ),
-    Told(
+    ReportCase(
         "two budgets about one pod",
         nodes(1, 1), budget("web", 5, {"app": "web"}), budget("also", 5, {"app": "web"}), low("a", **APP), high(),
         victims={},
         stopped={"disruption-budget": (["low-task-0"],
                                        "2 disruption budgets cover it (default/also, default/web)")},
     ),
-    Told(
+    ReportCase(
         "a budget is enough for one of two",
         nodes(1, 2), budget("web", 1, {"app": "web"}), low("ab", **APP), high(2),
         victims={}, stopped={"disruption-budget": (["low-task-0"], "disruption budget default/web allows 0 more")},
     ),
-    Told(
+    ReportCase(
         "gangs that keep their minimum",
         nodes(1, 2), low("ab", minimum=2), high(), conf=KEEPING,
         victims={}, stopped={"gang": (["low-task-0", "low-task-1"], "PodGroup default/low has 2 pods and needs 2")},
     ),
-    Told(
+    ReportCase(
         "a gang of which not all may go",
         nodes(1, 2), gang_of(pod(1, nodeName="a"), pod(1, nodeName="b", labels={"volcano.sh/preemptable": "false"}),
                              name="whole", priority="low", phase="Running"), high(),
         victims={},
         stopped={
             "preemptable-label": (["whole-task-1"], "its label or annotation volcano.sh/preemptable is false"),
-            "gang-minimum": (["whole-task-0"], "PodGroup default/whole has 2 pods and needs 2, and not all may be evicted"),
+            "gang-minimum": (["whole-task-0"],
+                             "PodGroup default/whole has 2 pods and needs 2, and not all may be evicted"),
             "no-node": (["a", "b"], "0/2 nodes are available: 2 Insufficient cpu."),
         },
     ),
-    Told(
+    ReportCase(
         "no node is large enough even after eviction",
         nodes(2, 2), low("ab"), high(cpu=3),
         victims={}, stopped={"no-node": (["a", "b"], "0/2 nodes are available: 2 Insufficient cpu.")},
     ),
-    Told(
+    ReportCase(
         "no node would take it even after eviction",
         nodes(2, 1, labels={"zone": "x"}), low("aa"), high(nodeSelector={"zone": "y"}),
         victims={},
         stopped={"no-node": (["a"], "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.")},
     ),
-    Told(
+    ReportCase(
         "the queue would not take it even after eviction",
         nodes(4, 1), queue("small", capability={"cpu": 3}), running("aa", name="old", priority="low", queue="small"),
         gang(1, 4, name="high", priority="high", queue="small"),
@@ -384,7 +386,7 @@ STOPPED = [
         victims={},
         stopped={"QueueCapabilityExceeded": (["high-task-0"], "queue small may have cpu 3 and has 0")},
     ),
-    Told(
+    ReportCase(
         "pods of other schedulers hold too much capacity",
         nodes(4, 1), low("a"), running("aa", name="equal", priority="high"), high(cpu=3),
         victims={},
@@ -393,20 +395,20 @@ STOPPED = [
             "no-node": (["a"], "0/1 nodes are available: 1 Insufficient cpu."),
         },
     ),
-    Told(
+    ReportCase(
         "pods with preemptable false",
         nodes(1, 1), low("a", labels={"volcano.sh/preemptable": "false"}), high(),
         victims={},
         stopped={"preemptable-label": (["low-task-0"], "its label or annotation volcano.sh/preemptable is false")},
     ),
-    Told(
+    ReportCase(
         "another queue that gives nothing back",
         nodes(2, 1), queue("mine"), queue("theirs", reclaimable=False), running("aa", name="rich", queue="theirs"),
         gang(1, queue="mine"), conf=WEIGHTS,
         victims={},
         stopped={"reclaimable-queue": (["rich-task-0", "rich-task-1"], "queue theirs has reclaimable: false")},
     ),
-    Told(
+    ReportCase(
         "a queue that has no more than its guarantee",
         nodes(2, 1), queue("mine", 1), queue("theirs", 2), running("aa", name="fair", queue="theirs"),
         gang(1, queue="mine"), conf=PROMISES,
@@ -414,14 +416,14 @@ STOPPED = [
         stopped={"capacity": (["fair-task-0", "fair-task-1"],
                               "the queue has no more than it deserves: queue theirs has cpu 2, deserves 2")},
     ),
-    Told(
+    ReportCase(
         "the preemptor's queue deserves no more",
         nodes(2, 1), queue("mine", 1), queue("theirs", 1), running("a", name="held", queue="mine"),
         running("a", name="other", queue="theirs"), gang(1, queue="mine"), conf=PROMISES,
         victims={},
         stopped={"QueueShareExhausted": (["gang-task-0"], "queue mine does not deserve cpu 1 more")},
     ),
-    Told(
+    ReportCase(
         "a pod that holds nothing of what is asked for",
         nodes(3, 1, gpu=1), queue("mine", 3), queue("theirs"), foreign("a", 3),
         running("a", cpu=None, gpu=1, name="other", queue="theirs"), gang(1, 3, queue="mine"), conf=PROMISES,
@@ -429,13 +431,13 @@ STOPPED = [
         stopped={"capacity": (["other-task-0"], "it holds nothing that the claimant asks for: queue theirs has "
                                                 "nvidia.com/gpu 1, deserves 0")},
     ),
-    Told(
+    ReportCase(
         "a pod that has just got its place",
         nodes(1, 1), low("a", placed="2026-01-01T00:00:00Z", labels={"volcano.sh/cooldown-time": "10m"}),
         gang(1, name="now", priority="high", created="2026-01-01T00:01:00Z"), conf=GUARDED,
         victims={}, stopped={"cdp": (["low-task-0"], "it got its place 60 s ago and keeps it for 600 s")},
     ),
-    Told(
+    ReportCase(
         "a job that has not worked for long enough",
         nodes(1, 1), low("a", minimum=1, placed="2026-01-01T00:00:00Z"),
         gang(1, name="now", priority="high", created="2026-01-01T00:01:00Z"),
@@ -443,7 +445,7 @@ STOPPED = [
         victims={},
         stopped={"minruntime": (["low-task-0"], "PodGroup default/low has run for 60 s and is left alone for 3600 s")},
     ),
-    Told(
+    ReportCase(
         "capacity that was received a short while ago",
         nodes(1, 1), queue("left"), queue("right"), running("a", name="one", queue="left"),
         gang(1, name="two", queue="right"), gang(1, name="late", queue="left"), conf=RECLAIMING, cycles=3,
@@ -451,23 +453,23 @@ STOPPED = [
         stopped={"thrashingWindow": (["two-task-0"],
                                      "it received capacity of default/late or its queue less than 60s ago")},
     ),
-    Told(
+    ReportCase(
         "a custom plugin without a reason",
         nodes(1, 1), low("a"), high(), conf=PROBED, extensions=[STRICT],
         victims={}, stopped={"probe": (["low-task-0"], "no reason given")},
     ),
-    Told(
+    ReportCase(
         "a custom plugin whose message raises an error",
         nodes(1, 1), low("a"), high(), conf=PROBED, extensions=[STUMBLING],
         victims={}, stopped={"probe": (["low-task-0"], "(reason unavailable: ValueError: no message)")},
     ),
-    Told(
+    ReportCase(
         "no plugin answers",
         nodes(1, 1), low("a"), high(),
         conf=configuration(BROAD, "predicates", actions="enqueue, allocate, preempt"),
         victims={}, stopped={"no-plugin": (["low-task-0"], "no configured plugin allows its eviction")},
     ),
-    Told(
+    ReportCase(
         "shares that are equal already",
         nodes(2, 1), running("a", 2, name="rich"), gang(1, 2, name="poor"), conf=FAIR,
         victims={},
@@ -477,11 +479,11 @@ STOPPED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("told", VICTIMS, ids=lambda told: told.name)
-def test_eviction_report(told: Told) -> None:
-    told.check()
+@pytest.mark.parametrize("reported", VICTIMS, ids=lambda reported: reported.name)
+def test_eviction_report(reported: ReportCase) -> None:
+    reported.check()
 
 
-@pytest.mark.parametrize("told", STOPPED, ids=lambda told: told.name)
-def test_failed_preemption_reports_rules(told: Told) -> None:
-    told.check()
+@pytest.mark.parametrize("reported", STOPPED, ids=lambda reported: reported.name)
+def test_failed_preemption_reports_rules(reported: ReportCase) -> None:
+    reported.check()

@@ -57,14 +57,14 @@ def urgent(count: int = 1, cpu: object = 1, **facts: Any) -> Any:
     return gang(count, cpu, name="urgent", priority="high", **facts)
 
 
-def says(**annotations: str) -> Manifest:
+def protecting(**annotations: str) -> Manifest:
     """Annotations of a queue."""
     keys = {"preempt": PREEMPT, "reclaim": RECLAIM}
     return {"annotations": {keys[key]: value for key, value in annotations.items()}}
 
 
 HOUR, MINUTE = {"defaultPreemptMinRuntime": "1h"}, {"defaultPreemptMinRuntime": "1m"}
-MINE = queue("mine", **says(preempt="1h"))
+MINE = queue("mine", **protecting(preempt="1h"))
 SENSE = "is not a duration; write one such as 90s, 30m or 1h30m; it is left out"
 
 WITHIN = [
@@ -83,20 +83,21 @@ WITHIN = [
              given={"defaultReclaimMinRuntime": "1h"}, evicts="old-task-0", binds="A"),
     preempts("the annotation of the queue itself counts", nodes(1, 1), MINE, own(queue="mine"), urgent(queue="mine"),
              binds="-"),
-    preempts("and counts more than what holds for all", nodes(1, 1), queue("mine", **says(preempt="1m")),
+    preempts("and counts more than what holds for all", nodes(1, 1), queue("mine", **protecting(preempt="1m")),
              own(queue="mine"), urgent(queue="mine"), given=HOUR, evicts="old-task-0", binds="A"),
-    preempts("also when it disables the protection", nodes(1, 1), queue("mine", **says(preempt="0s")),
+    preempts("also when it disables the protection", nodes(1, 1), queue("mine", **protecting(preempt="0s")),
              own(queue="mine"), urgent(queue="mine"), given=HOUR, evicts="old-task-0", binds="A"),
     preempts("the annotation of a queue holds for that queue only", nodes(1, 1), MINE, queue("other"),
              own(queue="other"),
              urgent(queue="other"), evicts="old-task-0", binds="A"),
     preempts("queues without the annotation inherit from their parent", nodes(1, 1),
-             queue("above", **says(preempt="1h")),
+             queue("above", **protecting(preempt="1h")),
              queue("mine", parent="above"), own(queue="mine"), urgent(queue="mine"), binds="-"),
-    preempts("the nearest counts", nodes(1, 1), queue("above", **says(preempt="1h")),
-             queue("mine", parent="above", **says(preempt="1m")), own(queue="mine"), urgent(queue="mine"),
+    preempts("the nearest counts", nodes(1, 1), queue("above", **protecting(preempt="1h")),
+             queue("mine", parent="above", **protecting(preempt="1m")), own(queue="mine"), urgent(queue="mine"),
              evicts="old-task-0", binds="A"),
-    preempts("the root speaks for all", nodes(1, 1), queue("root", **says(preempt="1h")), own(), urgent(), binds="-"),
+    preempts("the root speaks for all", nodes(1, 1), queue("root", **protecting(preempt="1h")), own(), urgent(),
+             binds="-"),
     preempts("a whole gang is protected", nodes(1, 2), own("ab", minimum=2), urgent(), given=HOUR, binds="-"),
     preempts("members above the minimum are not", nodes(1, 2), own("ab", minimum=1), urgent(), given=HOUR,
              evicts="old-task-1", binds="B"),
@@ -119,11 +120,12 @@ WITHIN = [
     preempts("a member may take the place of another one of its job", nodes(1, 1),
              gang_of(pod(nodeName="a", placed=at("11:50"), priority=1), pod(priority=7), minimum=1, phase="Running"),
              given=HOUR, evicts="gang-task-0", binds="A"),
-    preempts("what makes no sense is left out", nodes(1, 1), queue("mine", **says(preempt="soon")),
+    preempts("what makes no sense is left out", nodes(1, 1), queue("mine", **protecting(preempt="soon")),
              own(queue="mine"), urgent(queue="mine"), evicts="old-task-0", binds="A",
              warnings=[f"Queue mine: annotation {PREEMPT}: 'soon' {SENSE}"]),
-    preempts("and the queue above speaks", nodes(1, 1), queue("above", **says(preempt="1h")),
-             queue("mine", parent="above", **says(preempt="soon")), own(queue="mine"), urgent(queue="mine"), binds="-",
+    preempts("and the queue above speaks", nodes(1, 1), queue("above", **protecting(preempt="1h")),
+             queue("mine", parent="above", **protecting(preempt="soon")), own(queue="mine"), urgent(queue="mine"),
+             binds="-",
              warnings=[f"Queue mine: annotation {PREEMPT}: 'soon' {SENSE}"]),
 ]  # fmt: skip
 
@@ -150,24 +152,28 @@ BETWEEN = [
     reclaims("without the annotation the pod is evicted", RICH, POOR, stays=False),
     reclaims("what holds for all", RICH, POOR, given={"defaultReclaimMinRuntime": "1h"}, stays=True),
     reclaims("not what holds within queues", RICH, POOR, given=HOUR, stays=False),
-    reclaims("the annotation of the victim's queue counts", queue("rich", **says(reclaim="1h")), POOR, stays=True),
-    reclaims("not that of the preemptor's", RICH, queue("poor", **says(reclaim="1h")), stays=False),
-    reclaims("between departments the department is asked", *TEAMS, queue("rich", parent="east", **says(reclaim="1h")),
+    reclaims("the annotation of the victim's queue counts", queue("rich", **protecting(reclaim="1h")), POOR,
+             stays=True),
+    reclaims("not that of the preemptor's", RICH, queue("poor", **protecting(reclaim="1h")), stays=False),
+    reclaims("between departments the department is asked", *TEAMS,
+             queue("rich", parent="east", **protecting(reclaim="1h")),
              stays=False),
-    reclaims("and answers", queue("east", **says(reclaim="1h")), queue("west"), queue("poor", parent="west"),
-             queue("rich", parent="east", **says(reclaim="1m")), stays=True),
-    reclaims("the team, if that is wanted", *TEAMS, queue("rich", parent="east", **says(reclaim="1h")),
+    reclaims("and answers", queue("east", **protecting(reclaim="1h")), queue("west"), queue("poor", parent="west"),
+             queue("rich", parent="east", **protecting(reclaim="1m")), stays=True),
+    reclaims("the team, if that is wanted", *TEAMS, queue("rich", parent="east", **protecting(reclaim="1h")),
              given=OWN_QUEUE, stays=True),
-    reclaims("within a department the team is asked", queue("west", **says(reclaim="1m")), queue("poor", parent="west"),
-             queue("rich", parent="west", **says(reclaim="1h")), stays=True),
-    reclaims("and then the department", queue("west", **says(reclaim="1h")), queue("poor", parent="west"),
+    reclaims("within a department the team is asked", queue("west", **protecting(reclaim="1m")),
+             queue("poor", parent="west"),
+             queue("rich", parent="west", **protecting(reclaim="1h")), stays=True),
+    reclaims("and then the department", queue("west", **protecting(reclaim="1h")), queue("poor", parent="west"),
              queue("rich", parent="west"), stays=True),
-    reclaims("departments without the annotation inherit from the root", queue("root", **says(reclaim="1h")), *TEAMS,
+    reclaims("departments without the annotation inherit from the root", queue("root", **protecting(reclaim="1h")),
+             *TEAMS,
              queue("rich", parent="east"), stays=True),
-    reclaims("a queue above the preemptor's is looked up itself", queue("east", **says(reclaim="1h")),
+    reclaims("a queue above the preemptor's is looked up itself", queue("east", **protecting(reclaim="1h")),
              queue("poor", parent="east"), victim="east", stays=True),
     reclaims("a queue below the preemptor's is looked up, too", POOR,
-             queue("rich", parent="poor", **says(reclaim="1h")),
+             queue("rich", parent="poor", **protecting(reclaim="1h")),
              stays=True),
     reclaims("a circle of queues is no trap", queue("rich", parent="rings"), queue("rings", parent="rich"), POOR,
              stays=False, warnings=[CIRCLE.format("rich"), CIRCLE.format("rings")]),
@@ -207,5 +213,5 @@ def test_victim_rules_by_action(case: Case) -> None:
 
 def test_failed_preemptor_reports_what_stopped_it() -> None:
     plan = preempts("", nodes(1, 1), own(), urgent(), given=HOUR, binds="").plan()
-    told = "minruntime protects 1 (default/old-task-0: PodGroup default/old has run for 600 s and is left alone for"
-    assert [reason for reason in plan.groups["default/urgent"].reasons if told in reason]
+    reported = "minruntime protects 1 (default/old-task-0: PodGroup default/old has run for 600 s and is left alone for"
+    assert [reason for reason in plan.groups["default/urgent"].reasons if reported in reason]

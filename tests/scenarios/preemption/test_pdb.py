@@ -13,7 +13,7 @@ from tests.testing.manifests.builders import budget, gang, nodes, priority_class
 PREEMPT, RECLAIM = "evict-preemptable", "evict-reclaimable"
 FOR_PREEMPT, FOR_RECLAIM = "evict-for-preemption", "evict-for-reclaim"
 WEB, DATABASE = {"app": "web"}, {"app": "database"}
-CLAIMANT = gang(1, name="preemptor", priority="high")
+PREEMPTOR = gang(1, name="preemptor", priority="high")
 
 
 def spending(
@@ -22,7 +22,7 @@ def spending(
     """Victims when the action `of` evaluates the plugins `by`; a pod of `web` is `web-task-0`, and so on."""
     names = [f"{word.rstrip('0123456789')}-task-{word.lstrip('abcdefghijklmnopqrstuvwxyz')}" for word in evicts.split()]
     return Case(
-        name, priority_class("high", 9), nodes(2, 4), world, CLAIMANT, conf=configuration(*by, actions=of),
+        name, priority_class("high", 9), nodes(2, 4), world, PREEMPTOR, conf=configuration(*by, actions=of),
         evicts=names, binds="-", extensions=PROBE_ACTIONS, **more,
     )  # fmt: skip
 

@@ -34,11 +34,11 @@ LENT = node("a", 9, labels={ZONE: "z"})
 EVENING = clock("2026-03-01T19:00:00Z")
 
 
-def everybody(self: Any, candidates: Any) -> Any:
+def allow_all(self: Any, candidates: Any) -> Any:
     return candidates
 
 
-MOVES_ALL = probe(victim_tasks=everybody)
+MOVES_ALL = probe(victim_tasks=allow_all)
 
 
 def zones(*beside: Any, **switches: bool) -> str:
@@ -64,7 +64,8 @@ SHUFFLE = [
     Case("not terminating pods", nodes(4, 1), running("a", releasing=True), binds="", **moving_all()),
     Case("no more than a budget allows", nodes(4, 1), running("aaa", labels=WEB), budget("web", 2, WEB),
          binds="", evicts=["old-task-1", "old-task-2"],
-         warnings=["shuffle: disruption budgets protect 1 pod that should be moved: default/old-task-0"], **moving_all()),
+         warnings=["shuffle: disruption budgets protect 1 pod that should be moved: default/old-task-0"],
+         **moving_all()),
     Case("an empty budget keeps all of them", nodes(4, 1), running("aa", labels=WEB), budget("web", 0, WEB), binds="",
          warnings=["shuffle: disruption budgets protect 2 pods that should be moved: default/old-task-1, "
                    "default/old-task-0"], **moving_all()),

@@ -58,7 +58,7 @@ FULL = [nodes(1, 2), foreign("b")]
 ONE_WAITS = [pod()]
 LEFT = "1 of 2 pods that must run together are left"
 UNTIL = f"{LEFT}; the gang is evicted at 2026-03-01T{{}}Z unless the missing pods are placed"
-NO_ROOM = "0/2 nodes are available: 2 Insufficient cpu."
+NO_NODE = "0/2 nodes are available: 2 Insufficient cpu."
 
 RELEASED = [
     looks_after("the rest of a gang is evicted after a minute", FULL, torn(on("a"), since=LONG_AGO), releases="task-0"),
@@ -147,16 +147,16 @@ GUARDED = [
                 by=("gang", plugin("minruntime", {"defaultPreemptMinRuntime": "1h"}), "predicates")),
 ]  # fmt: skip
 
-TOLD = [
+REPORTED = [
     looks_after("it reports when it will be evicted", FULL, torn(on("a"), ONE_WAITS, since="11:59:30"), binds="-",
-                reasons={"torn": [NO_ROOM, UNTIL.format("12:00:30")]},
+                reasons={"torn": [NO_NODE, UNTIL.format("12:00:30")]},
                 codes={"torn": ["GangStale", "InsufficientResource"]}),
     looks_after("by its own time", FULL, torn(on("a"), ONE_WAITS, since="11:59:30", notes={GRACE: "2m"}), binds="-",
-                reasons={"torn": [NO_ROOM, UNTIL.format("12:01:30")]}),
+                reasons={"torn": [NO_NODE, UNTIL.format("12:01:30")]}),
     looks_after("which may be shorter", FULL, torn(on("a"), since="11:59:30", notes={GRACE: "10s"}), releases="task-0"),
     looks_after("or nothing", FULL, torn(on("a"), notes={GRACE: "0s"}), releases="task-0"),
     looks_after("or indefinitely", FULL, torn(on("a"), ONE_WAITS, since=LONG_AGO, notes={GRACE: "-1s"}), binds="-",
-                reasons={"torn": [NO_ROOM, LEFT]}),
+                reasons={"torn": [NO_NODE, LEFT]}),
     looks_after("an invalid annotation is ignored", FULL, torn(on("a"), since=LONG_AGO, notes={GRACE: "a while"}),
                 releases="task-0",
                 warnings=[f"PodGroup default/torn: annotation {GRACE}: 'a while' is not a duration; write one such as "
@@ -179,6 +179,6 @@ def test_protected_gangs(case: Case) -> None:
     case.check()
 
 
-@pytest.mark.parametrize("case", TOLD, ids=str)
+@pytest.mark.parametrize("case", REPORTED, ids=str)
 def test_stale_gang_is_reported(case: Case) -> None:
     case.check()

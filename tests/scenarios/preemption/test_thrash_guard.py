@@ -19,7 +19,7 @@ from tests.testing.cases.recreated_pods import cycle_with_recreated_pods
 from tests.testing.manifests.builders import Manifest, gang, nodes, priority_class, queue, running
 
 
-class Anybody(Plugin):
+class AnyPodPlugin(Plugin):
     """Contradictory rules: every job may evict every other."""
 
     name = "any"
@@ -37,10 +37,12 @@ class Anybody(Plugin):
         return list(candidates)
 
 
-REGISTRY = extended(Anybody)
+REGISTRY = extended(AnyPodPlugin)
 
 
-def lawless(action: str, window: str = "60s", after: str = "allocate", beside: Sequence[Manifest] = ()) -> Program:
+def contradictory(
+    action: str, window: str = "60s", after: str = "allocate", beside: Sequence[Manifest] = ()
+) -> Program:
     gang_alone = plugin("gang", enablePreemptable=False, enableReclaimable=False, enableJobStarving=False)
     text = configuration(
         *beside, gang_alone, "any", "predicates", actions=f"enqueue, {after}, {action}",
@@ -50,7 +52,7 @@ def lawless(action: str, window: str = "60s", after: str = "allocate", beside: S
 
 
 @dataclass
-class Story:
+class WindowCase:
     name: str
     world: Sequence[object]
     program: Program
@@ -65,7 +67,7 @@ class Story:
         return list(flattened(self.world))
 
 
-ONE_ROOM = [nodes(1, 1), running("a", name="one"), gang(1, name="two")]
+ONE_SLOT = [nodes(1, 1), running("a", name="one"), gang(1, name="two")]
 UNEQUAL = [
     nodes(1, 1), priority_class("high", 100), running("a", name="one", priority="high"), gang(1, name="two"),
 ]  # fmt: skip
@@ -73,71 +75,71 @@ UNEQUAL = [
 BY_IMPORTANCE = plugin("priority", enablePreemptable=False, enableJobStarving=False)
 TWO_QUEUES = [nodes(1, 1), queue("left"), queue("right"), running("a", name="one", queue="left")]
 
-STORIES = [
-    Story(
+CASES = [
+    WindowCase(
         "without a window they evict each other repeatedly",
-        ONE_ROOM, lawless("preempt", "0s"), ["one", "", "two", ""] * 2,
+        ONE_SLOT, contradictory("preempt", "0s"), ["one", "", "two", ""] * 2,
     ),
-    Story("within it the first preemptor keeps what it received", ONE_ROOM, lawless("preempt"),
+    WindowCase("within it the first preemptor keeps what it received", ONE_SLOT, contradictory("preempt"),
           ["one", "", "", "", "", ""]),
-    Story(
+    WindowCase(
         "after it the rules decide again",
-        ONE_ROOM, lawless("preempt", "25s"), ["one", "", "", "two", "", "", "one"],
+        ONE_SLOT, contradictory("preempt", "25s"), ["one", "", "", "two", "", "", "one"],
     ),
-    Story(
+    WindowCase(
         "others may still preempt: they have lost nothing to the holder",
-        [*ONE_ROOM, gang(1, name="three")], lawless("preempt"), ["one", "", "three", "", "two", ""],
+        [*ONE_SLOT, gang(1, name="three")], contradictory("preempt"), ["one", "", "three", "", "two", ""],
     ),
-    Story(
+    WindowCase(
         "a queue that lost capacity does not reclaim it by another job either",
         [*TWO_QUEUES, gang(1, name="two", queue="right"), gang(1, name="late", queue="left")],
-        lawless("reclaim"), ["one", "", "", ""],
+        contradictory("reclaim"), ["one", "", "", ""],
     ),
-    Story(
+    WindowCase(
         "without a window it does",
         [*TWO_QUEUES, gang(1, name="two", queue="right"), gang(1, name="late", queue="left")],
-        lawless("reclaim", "0"), ["one", "", "two", "", "late"],
+        contradictory("reclaim", "0"), ["one", "", "two", "", "late"],
     ),
-    Story(
+    WindowCase(
         "whole gangs do not take it back either",
-        [*TWO_QUEUES, gang(1, name="two", queue="right")], lawless("gangreclaim"), ["one", "", "", ""],
+        [*TWO_QUEUES, gang(1, name="two", queue="right")], contradictory("gangreclaim"), ["one", "", "", ""],
     ),
-    Story(
+    WindowCase(
         "without a window they do",
-        [*TWO_QUEUES, gang(1, name="two", queue="right")], lawless("gangreclaim", "0s"), ["one", "", "two", ""],
+        [*TWO_QUEUES, gang(1, name="two", queue="right")], contradictory("gangreclaim", "0s"), ["one", "", "two", ""],
     ),
-    Story(
+    WindowCase(
         "nor does a gang that is more important",
-        UNEQUAL, lawless("gangpreempt", after="allocate, preempt"), ["one", "", "", ""],
+        UNEQUAL, contradictory("gangpreempt", after="allocate, preempt"), ["one", "", "", ""],
     ),
-    Story(
+    WindowCase(
         "without a window it does",
-        UNEQUAL, lawless("gangpreempt", "0s", after="allocate, preempt"), ["one", "", "two", ""],
+        UNEQUAL, contradictory("gangpreempt", "0s", after="allocate, preempt"), ["one", "", "two", ""],
     ),
-    Story(
+    WindowCase(
         "nor does one that is served first take it before the preemptor has it",
-        UNEQUAL, lawless("preempt", beside=[BY_IMPORTANCE]), ["one", "", "", ""],
+        UNEQUAL, contradictory("preempt", beside=[BY_IMPORTANCE]), ["one", "", "", ""],
     ),
 ]  # fmt: skip
 
 
-def played(story: Story) -> list[str]:
-    world = PlannedCluster(objects(story.manifests()), story.program)
+def played(case: WindowCase) -> list[str]:
+    world = PlannedCluster(objects(case.manifests()), case.program)
     evicted = []
-    for cycle in range(len(story.evicted)):
+    for cycle in range(len(case.evicted)):
         session = cycle_with_recreated_pods(world, cycle)
         tasks = [eviction.task for eviction in session.decisions.evictions]
-        world._now += story.step
+        world._now += case.step
         evicted.append(" ".join(task.job.partition("/")[2] for task in tasks))
     return evicted
 
 
-@pytest.mark.parametrize("story", STORIES, ids=str)
-def test_thrash_guard(story: Story) -> None:
-    assert played(story) == story.evicted
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_thrash_guard(case: WindowCase) -> None:
+    assert played(case) == case.evicted
 
 
 @pytest.mark.parametrize("action", ["preempt", "reclaim", "gangpreempt", "gangreclaim"])
 def test_thrashing_window_above_history_is_rejected(action: str) -> None:
     with pytest.raises(ConfigurationError, match=f"thrashingWindow.*{action}.*'2h' is longer than an hour"):
-        lawless(action, "2h")
+        contradictory(action, "2h")

@@ -8,7 +8,7 @@ from tests.testing.manifests.builders import gang, gang_of, nodes, pod, priority
 
 HIGH = priority_class("high", 100)
 #: A pending pod as preemptor.
-CLAIMANT = gang(1, name="preemptor", priority="high")
+PREEMPTOR = gang(1, name="preemptor", priority="high")
 
 
 def victims(name: str, *world: object, of: str, by: object, evicts: list[str], binds: str = "-") -> Case:
@@ -16,7 +16,7 @@ def victims(name: str, *world: object, of: str, by: object, evicts: list[str], b
     plugins = by if isinstance(by, tuple) else (by,)
     conf = configuration(*plugins, actions=of)
     return Case(
-        name, nodes(1, 3), HIGH, world, CLAIMANT, conf=conf, evicts=evicts, binds=binds, extensions=PROBE_ACTIONS
+        name, nodes(1, 3), HIGH, world, PREEMPTOR, conf=conf, evicts=evicts, binds=binds, extensions=PROBE_ACTIONS
     )
 
 

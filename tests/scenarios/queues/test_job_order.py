@@ -104,7 +104,7 @@ def branch(name: str, path: str, weights: str = "") -> Manifest:
     return queue(name, annotations=annotations)
 
 
-def wishes(*queues: str, count: int = 8) -> list[Manifest]:
+def pending(*queues: str, count: int = 8) -> list[Manifest]:
     """A job in each queue that would take everything."""
     return [document for name in queues for document in gang(count, name=name, queue=name, **EACH)]
 
@@ -115,35 +115,35 @@ BRANCHES = [branch("dev", "root/works/dev"), branch("prod", "root/works/prod"), 
 HIERARCHY = [
     Case(
         "branches share equally, then queues within them",
-        nodes(8, 1), BRANCHES, wishes("dev", "prod", "science"), conf=TREE, binds="aa------ aa------ aaaa----",
+        nodes(8, 1), BRANCHES, pending("dev", "prod", "science"), conf=TREE, binds="aa------ aa------ aaaa----",
     ),
     Case(
         "without the tree the first queue takes all",
-        nodes(8, 1), BRANCHES, wishes("dev", "prod", "science"), conf=configuration("drf", "predicates"),
+        nodes(8, 1), BRANCHES, pending("dev", "prod", "science"), conf=configuration("drf", "predicates"),
         binds="aaaaaaaa -------- --------",
     ),
     Case(
         "branches by weight",
         nodes(8, 1), branch("dev", "root/works/dev", "1/3/1"), branch("science", "root/science", "1/1"),
-        wishes("dev", "science"), conf=TREE, binds="aaaaaa-- aa------",
+        pending("dev", "science"), conf=TREE, binds="aaaaaa-- aa------",
     ),
     Case(
         "a weight below 1 is 1",
         nodes(8, 1), branch("dev", "root/dev", "1/0.1"), branch("science", "root/science", "1/1"),
-        wishes("dev", "science"), conf=TREE, binds="aaaa---- aaaa----",
+        pending("dev", "science"), conf=TREE, binds="aaaa---- aaaa----",
     ),
     Case(
         "a queue without a hierarchy is below the root, with its own weight",
-        nodes(8, 1), queue("dev", 3), queue("science"), wishes("dev", "science"), conf=TREE, binds="aaaaaa-- aa------",
+        nodes(8, 1), queue("dev", 3), queue("science"), pending("dev", "science"), conf=TREE, binds="aaaaaa-- aa------",
     ),
     Case(
         "what a queue does not use is for its siblings first",
-        nodes(8, 1), BRANCHES, wishes("dev", "science"), gang(1, name="prod", queue="prod"), conf=TREE,
+        nodes(8, 1), BRANCHES, pending("dev", "science"), gang(1, name="prod", queue="prod"), conf=TREE,
         binds="aaa----- aaaa---- a",
     ),
     Case(
         "what a branch does not use is for the others",
-        nodes(8, 1), BRANCHES, wishes("dev", "prod"), gang(2, name="science", queue="science", **EACH), conf=TREE,
+        nodes(8, 1), BRANCHES, pending("dev", "prod"), gang(2, name="science", queue="science", **EACH), conf=TREE,
         binds="aaa----- aaa----- aa",
     ),
 ]  # fmt: skip

@@ -136,51 +136,51 @@ GROUPS = [
 ]  # fmt: skip
 
 
-def told(name: str, *world: Any, warning: str = "", warnings: Sequence[str] = (), binds: str = "aa") -> Case:
+def invalid(name: str, *world: Any, warning: str = "", warnings: Sequence[str] = (), binds: str = "aa") -> Case:
     """An error without an owning job: it is reported, and the rest is scheduled."""
     return Case(name, nodes(4, 1), world, OTHER, conf=STANDARD, binds=binds, warnings=[*warnings] or [warning])
 
 
 CLUSTER = [
-    told(
+    invalid(
         "a node with a strange amount is left out",
         node("b", cpu="lots"), gang(1, cpu=5), binds="- aa",
         warning=f'Node b: status.allocatable.cpu: "lots" {NO_QUANTITY}; the node is left out',
     ),
-    told(
+    invalid(
         "a pod that runs with a strange amount counts as a pod",
         foreign("a", cpu="lots"),
         warning=f'Pod default/stranger: spec.containers[0].resources.requests.cpu: "lots" {NO_QUANTITY}',
     ),
-    told(
+    invalid(
         "a queue with an invalid limit admits no job",
         queue("odd", capability={"cpu": "lots"}), gang(1, queue="odd"),
         warning=f'Queue odd: spec.capability.cpu: "lots" {NO_QUANTITY}; the queue takes no jobs', binds="- aa",
     ),
-    told(
+    invalid(
         "a queue with a strange guarantee",
         queue("odd", guarantee={"cpu": "-1"}), gang(1, queue="odd"), binds="- aa",
         warning='Queue odd: spec.guarantee.resource.cpu: "-1" is negative; a quantity is zero or more; '
         "the queue takes no jobs",
     ),
-    told(
+    invalid(
         "a queue without weight",
         queue("odd", weight=0), gang(1, queue="odd"), binds="- aa",
         warning="Queue odd: spec.weight: must be at least 1, got 0; the queue takes no jobs",
     ),
-    told(
+    invalid(
         "queues that are their own ancestors",
         queue("left", parent="right"), queue("right", parent="left"), queue("below", parent="left"),
         gang(1, queue="left"), binds="a aa",
         warnings=[f"Queue {name}: spec.parent: the queue is its own ancestor; the queue hangs below the root"
                   for name in ("left", "right")],
     ),
-    told(
+    invalid(
         "a queue below nowhere",
         queue("left", parent="nowhere"), gang(1, queue="left"), binds="a aa",
         warning="Queue left: spec.parent: queue 'nowhere' does not exist; the queue hangs below the root",
     ),
-    told(
+    invalid(
         "a taint without effect",
         node("b", cpu=9, taints=["gpu:NoSchedul"]), gang(1, cpu=5), binds="- aa",
         warning="Node b: spec.taints[0].effect: 'NoSchedul' is not one of NoSchedule, PreferNoSchedule, NoExecute; "

@@ -69,8 +69,8 @@ def test_command_decides_as_library(case: Case, run: Run) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_exit_code_reports_waiting_pods(case: Case, run: Run) -> None:
-    everybody_is_bound = case.expected["binds"].islower() and "-" not in case.expected["binds"]
-    assert run(case).exit_code == (0 if everybody_is_bound else 3)
+    all_are_bound = case.expected["binds"].islower() and "-" not in case.expected["binds"]
+    assert run(case).exit_code == (0 if all_are_bound else 3)
 
 
 def test_table_has_reasons(run: Run) -> None:

@@ -11,18 +11,18 @@ TAINT = ["gpu=true:NoSchedule"]
 SHARES = configuration("gang", "proportion", "predicates")
 
 
-def says(name: str, *world: Any, sentences: list[str], binds: str = "-", conf: str = PLAIN) -> Case:
+def waiting(name: str, *world: Any, sentences: list[str], binds: str = "-", conf: str = PLAIN) -> Case:
     """The job `gang` reports this."""
     return Case(name, *world, binds=binds, reasons={"gang": sentences}, conf=conf)
 
 
 SENTENCES = [
-    says(
+    waiting(
         "each reason with its number of nodes, the most frequent first",
         nodes(2, 3), [node(name, 9, taints=TAINT) for name in "de"], gang(1, cpu=4),
         sentences=["0/5 nodes are available: 3 Insufficient cpu, 2 node(s) had untolerated taint {gpu: true}."],
     ),
-    says(
+    waiting(
         "reasons of equal number by the alphabet",
         node("a", 1), node("b", 9, cordoned=True), node("c", 9, labels={"disk": "hdd"}, taints=TAINT), gang(1, cpu=2),
         sentences=[
@@ -30,27 +30,27 @@ SENTENCES = [
             "1 node(s) were unschedulable.",
         ],
     ),
-    says(
+    waiting(
         "a node that lacks two resources counts for both",
         node("a", 1, "1Gi"), node("b", 9, "1Gi"), gang(1, cpu=2, memory="2Gi"),
         sentences=["0/2 nodes are available: 2 Insufficient memory, 1 Insufficient cpu."],
     ),
-    says(
+    waiting(
         "a node that can never take the pod is not called full",
         nodes(1, 1, taints=TAINT), gang(1, cpu=9),
         sentences=["0/1 nodes are available: 1 node(s) had untolerated taint {gpu: true}."],
     ),
-    says(
+    waiting(
         "the first taint in the way",
         nodes(9, 1, taints=["spot:NoSchedule", *TAINT]), gang(1, tolerations=["spot"]),
         sentences=["0/1 nodes are available: 1 node(s) had untolerated taint {gpu: true}."],
     ),
-    says(
+    waiting(
         "a taint without a value",
         nodes(9, 1, taints=["spot:NoSchedule"]), gang(1),
         sentences=["0/1 nodes are available: 1 node(s) had untolerated taint {spot: }."],
     ),
-    says(
+    waiting(
         "different taints are distinguished",
         node("a", taints=TAINT), node("b", taints=["gpu=false:NoSchedule"]), gang(1),
         sentences=[
@@ -58,37 +58,37 @@ SENTENCES = [
             "1 node(s) had untolerated taint {gpu: true}.",
         ],
     ),
-    says(
+    waiting(
         "what others use is what is missing",
         nodes(4, 1), foreign("a", cpu=3), gang(1, cpu=2), sentences=["0/1 nodes are available: 1 Insufficient cpu."],
     ),
-    says(
+    waiting(
         "what the gang itself would use is what is missing",
         nodes(4, 2), gang(5, cpu=2), binds="-----", sentences=["0/2 nodes are available: 2 Insufficient cpu."],
     ),
-    says("no nodes at all", gang(1), sentences=["0/0 nodes are available: the cluster has no nodes."]),
-    says(
+    waiting("no nodes at all", gang(1), sentences=["0/0 nodes are available: the cluster has no nodes."]),
+    waiting(
         "each size of a job has its own sentence",
         nodes(4, 1), gang_of(pod(5, role="big"), pod(1, "99Gi", role="wide"), pod(1, role="fine"), minimum=1),
         binds="--a",
         sentences=["0/1 nodes are available: 1 Insufficient cpu.", "0/1 nodes are available: 1 Insufficient memory."],
     ),
-    says(
+    waiting(
         "members of a role that failed already",
         nodes(4, 1), gang_of(pod(5, role="big"), pod(6, role="big"), pod(1, role="fine"), minimum=1), binds="--a",
         sentences=["0/1 nodes are available: 1 Insufficient cpu.", "another pod of role 'big' found no node"],
     ),
-    says(
+    waiting(
         "waiting and gated",
         nodes(4, 1), gang_of(pod(5), pod(gated=True)), binds="--",
         sentences=["0/1 nodes are available: 1 Insufficient cpu.", "scheduling gates hold back 1 pod"],
     ),
-    says(
+    waiting(
         "a queue that deserves less",
         nodes(4, 1), queue("left", capability={"cpu": 1}), gang(2, minimum=1, queue="left"), conf=SHARES, binds="a-",
         sentences=["queue left deserves cpu 1 and has 1"],
     ),
-    says("no reason for a complete job", nodes(4, 1), gang(2), binds="aa", sentences=[]),
+    waiting("no reason for a complete job", nodes(4, 1), gang(2), binds="aa", sentences=[]),
 ]  # fmt: skip
 
 

@@ -34,7 +34,7 @@ from tests.testing.manifests.hypernodes import (
 TOP = "<cluster-top-hypernode>"
 LIMITED = configuration("gang", "predicates", "proportion", "network-topology-aware")
 TWO = network(2, "ab", "cd")
-ROOMY = network(4, "ab", "cd")
+SPACIOUS = network(4, "ab", "cd")
 NAMED = [*nodes(2, 4), hyper_node("one", 1, *named("a", "b"), tier_name="rack"),
          hyper_node("two", 1, *named("c", "d"), tier_name="rack")]  # fmt: skip
 FAR_APART = gang_of(pod(2, nodeName="a"), pod(2, nodeName="c"), pod(2), minimum=1, topology=HARD_RACK, phase="Running")
@@ -49,93 +49,103 @@ def parted(topology: Mapping[str, Any] | None = None) -> list[Any]:
     return gang_of(*pods, policies=PARTS, topology=topology)
 
 
-class Told:
+class SearchCase:
     """One case: the messages of the job's searches, and the results of some domains in the last one."""
 
     def __init__(
-        self, name: str, *world: Any, says: Sequence[str], conf: str = AWARE, parts: Sequence[str] = (), **why: str
+        self, name: str, *world: Any, messages: Sequence[str], conf: str = AWARE, parts: Sequence[str] = (), **why: str
     ) -> None:
         self.case = Case(name, *world, binds="", conf=conf)
-        self.says, self.parts, self.why = says, parts, why
+        self.messages, self.parts, self.why = messages, parts, why
 
     def __str__(self) -> str:
         return str(self.case)
 
 
-STORIES = [
-    Told("the best rack", ROOMY, running("c", cpu=2), gang(2, cpu=2, topology=HARD_RACK),
-         says=["2 pods placed in rack-1 (tier 1), score 75.0"],
+SEARCHES = [
+    SearchCase("the best rack", SPACIOUS, running("c", cpu=2), gang(2, cpu=2, topology=HARD_RACK),
+         messages=["2 pods placed in rack-1 (tier 1), score 75.0"],
          rack_0="WorseScore: score 50.0, less than 75.0 of rack-1", rack_1="Chosen: chosen, score 75.0",
          cluster="TierNotAllowed: tier 2 is not allowed"),
-    Told("equal racks", TWO, gang(2, cpu=2, topology=HARD_RACK), says=["2 pods placed in rack-0 (tier 1), score 100.0"],
+    SearchCase("equal racks", TWO, gang(2, cpu=2, topology=HARD_RACK),
+               messages=["2 pods placed in rack-0 (tier 1), score 100.0"],
          rack_1="WorseScore: score 100.0, the same as rack-0, which comes first by name"),
-    Told("no rack holds all of it", network(2, "a", "bc"), gang(3, cpu=2, minimum=1, topology=HARD_RACK),
-         says=["2 pods placed in rack-1 (tier 1), score 0.0", "no domain fits 1 more pod: rack-1 (tier 1) holds none"],
+    SearchCase("no rack holds all of it", network(2, "a", "bc"), gang(3, cpu=2, minimum=1, topology=HARD_RACK),
+         messages=["2 pods placed in rack-1 (tier 1), score 0.0",
+                   "no domain fits 1 more pod: rack-1 (tier 1) holds none"],
          rack_0="Skipped: the job has pods elsewhere"),
-    Told("racks that are too small", TWO, running("a", cpu=2), gang(3, cpu=2, topology=HARD_RACK),
-         says=["no domain fits the 3 pods it needs: the 2 domains of tier 1 hold 2 of them at most"],
-         rack_0="InsufficientCapacity: holds at most 1 of 3 pods", rack_1="InsufficientCapacity: holds at most 2 of 3 pods",
+    SearchCase("racks that are too small", TWO, running("a", cpu=2), gang(3, cpu=2, topology=HARD_RACK),
+         messages=["no domain fits the 3 pods it needs: the 2 domains of tier 1 hold 2 of them at most"],
+         rack_0="InsufficientCapacity: holds at most 1 of 3 pods",
+         rack_1="InsufficientCapacity: holds at most 2 of 3 pods",
          cluster="TierNotAllowed: tier 2 is not allowed"),
-    Told("a block is too small, too", TREE, gang(5, cpu=2, topology=HARD_BLOCK),
-         says=["no domain fits the 5 pods it needs: the 4 domains of tier 1 hold 2 of them at most; the 2 domains of "
+    SearchCase("a block is too small, too", TREE, gang(5, cpu=2, topology=HARD_BLOCK),
+         messages=["no domain fits the 5 pods it needs: the 4 domains of tier 1 hold 2 of them at most; the 2 "
+                   "domains of "
                "tier 2 hold 4 of them at most"], block_0="InsufficientCapacity: holds at most 4 of 5 pods"),
-    Told("a tier that would have had the capacity", TREE, gang(3, cpu=2, topology=HARD_RACK),
-         says=["no domain fits the 3 pods it needs: the 4 domains of tier 1 hold 2 of them at most; tiers above 1 are "
+    SearchCase("a tier that would have had the capacity", TREE, gang(3, cpu=2, topology=HARD_RACK),
+         messages=["no domain fits the 3 pods it needs: the 4 domains of tier 1 hold 2 of them at most; tiers above "
+                   "1 are "
                "not allowed"], block_0="TierNotAllowed: tier 2 is not allowed"),
-    Told("racks that are full", TWO, running("abcd", cpu=2), gang(2, cpu=2, topology=HARD_RACK),
-         says=["no domain fits the 2 pods it needs: the 2 domains of tier 1 hold none"],
+    SearchCase("racks that are full", TWO, running("abcd", cpu=2), gang(2, cpu=2, topology=HARD_RACK),
+         messages=["no domain fits the 2 pods it needs: the 2 domains of tier 1 hold none"],
          rack_0="InsufficientCapacity: holds none of 2 pods"),
-    Told("how far a soft constraint widened", TREE, running("a", cpu=2), gang(3, cpu=2, topology=SOFT),
-         says=["3 pods placed in block-0 (tier 2), score 100.0; no domain of tier 1 had capacity for 3 pods"],
+    SearchCase("how far a soft constraint widened", TREE, running("a", cpu=2), gang(3, cpu=2, topology=SOFT),
+         messages=["3 pods placed in block-0 (tier 2), score 100.0; no domain of tier 1 had capacity for 3 pods"],
          block_1="WorseScore: score 75.0, less than 100.0 of block-0",
          cluster="LowerTierChosen: a closer one was found"),
-    Told("up to the cluster, by the names of tiers", NAMED, gang(3, cpu=2, topology=SOFT),
-         says=["3 pods placed in the whole cluster, score 75.0; no rack had capacity for 3 pods"]),
-    Told("even the cluster is too small for a soft constraint", TWO, gang(5, cpu=2, topology=SOFT),
-         says=["no domain fits the 5 pods it needs: the 2 domains of tier 1 hold 2 of them at most; the whole cluster "
+    SearchCase("up to the cluster, by the names of tiers", NAMED, gang(3, cpu=2, topology=SOFT),
+         messages=["3 pods placed in the whole cluster, score 75.0; no rack had capacity for 3 pods"]),
+    SearchCase("even the cluster is too small for a soft constraint", TWO, gang(5, cpu=2, topology=SOFT),
+         messages=["no domain fits the 5 pods it needs: the 2 domains of tier 1 hold 2 of them at most; the whole "
+                   "cluster "
                "holds 4 of them at most"]),
-    Told("capacity on nodes that filters reject", TWO,
+    SearchCase("capacity on nodes that filters reject", TWO,
          gang(2, ports=PORT, topology=HARD_RACK), running("ac", ports=PORT),
-         says=["no domain fits the 2 pods it needs: the 2 domains of tier 1 were tried without success"],
-         rack_0="PlacementFailed: tried without success: default/gang-task-1: 0/4 nodes are available: 2 node(s) didn't have "
+         messages=["no domain fits the 2 pods it needs: the 2 domains of tier 1 were tried without success"],
+         rack_0="PlacementFailed: tried without success: default/gang-task-1: 0/4 nodes are available: 2 node(s) "
+                "didn't have "
                 "free ports for the requested pod ports."),
-    Told("its rack is full", TWO, running("d", cpu=2), AT_HOME,
-         says=["no domain fits 1 more pod: rack-1 (tier 1) holds none"], rack_0="Skipped: the job has pods elsewhere"),
-    Told("too far apart already", TREE, FAR_APART,
-         says=["no domain fits 1 more pod: its pods are further apart already; tiers above 1 are not allowed"],
+    SearchCase("its rack is full", TWO, running("d", cpu=2), AT_HOME,
+         messages=["no domain fits 1 more pod: rack-1 (tier 1) holds none"],
          rack_0="Skipped: the job has pods elsewhere"),
-    Told("some join the others, the last one cannot", TWO, JOINING,
-         says=["2 pods placed in rack-0 (tier 1), score 0.0",
+    SearchCase("too far apart already", TREE, FAR_APART,
+         messages=["no domain fits 1 more pod: its pods are further apart already; tiers above 1 are not allowed"],
+         rack_0="Skipped: the job has pods elsewhere"),
+    SearchCase("some join the others, the last one cannot", TWO, JOINING,
+         messages=["2 pods placed in rack-0 (tier 1), score 0.0",
                "no domain fits 1 more pod: rack-0 (tier 1) holds none"], rack_1="Skipped: the job has pods elsewhere"),
-    Told("it keeps the rack that it was in", ROOMY, running("a", cpu=2),
+    SearchCase("it keeps the rack that it was in", SPACIOUS, running("a", cpu=2),
          gang(2, cpu=2, topology=HARD_RACK, notes={HOME: "rack-1"}),
-         says=["2 pods placed in rack-1 (tier 1), score 50.0, its previous or nominated domain"],
+         messages=["2 pods placed in rack-1 (tier 1), score 50.0, its previous or nominated domain"],
          rack_0="Skipped: the job keeps its previous domain rack-1", cluster="TierNotAllowed: tier 2 is not allowed"),
-    Told("the rack that it was in is full", TWO, running("d", cpu=2),
+    SearchCase("the rack that it was in is full", TWO, running("d", cpu=2),
          gang(2, cpu=2, topology=HARD_RACK, notes={HOME: "rack-1"}),
-         says=["2 pods placed in rack-0 (tier 1), score 100.0"], rack_1="InsufficientCapacity: holds at most 1 of 2 pods"),
-    Told("less than the least of a job", TWO, gang(2, cpu=2, topology=HARD_RACK, resources={"cpu": 8}),
-         says=["no domain fits the 2 pods it needs: each total is below the job's minResources"],
+         messages=["2 pods placed in rack-0 (tier 1), score 100.0"],
+         rack_1="InsufficientCapacity: holds at most 1 of 2 pods"),
+    SearchCase("less than the least of a job", TWO, gang(2, cpu=2, topology=HARD_RACK, resources={"cpu": 8}),
+         messages=["no domain fits the 2 pods it needs: each total is below the job's minResources"],
          rack_0="Skipped: its total is below the job's minResources"),
-    Told("parts of a job", TREE, running("a", cpu=2), parted(HARD_BLOCK),
-         says=["4 pods placed in block-1 (tier 2), score 200.0; no domain of tier 1 had capacity for 4 pods"],
+    SearchCase("parts of a job", TREE, running("a", cpu=2), parted(HARD_BLOCK),
+         messages=["4 pods placed in block-1 (tier 2), score 200.0; no domain of tier 1 had capacity for 4 pods"],
          parts=["sub-group default/gang/p-x: 2 pods placed in rack-2 (tier 1), score 100.0",
                 "sub-group default/gang/p-y: 2 pods placed in rack-3 (tier 1), score 100.0"]),
-    Told("a part has no rack", [*network(2, "abx", "c"), block("b", 2, "rack-0", "rack-1")], parted(HARD_BLOCK),
-         says=["no domain fits the 4 pods it needs: the 2 domains of tier 1 hold 3 of them at most; b (tier 2) was "
-               "tried without success: sub-group default/gang/p-y: no domain fits the 2 pods it needs: the 2 domains of tier "
+    SearchCase("a part has no rack", [*network(2, "abx", "c"), block("b", 2, "rack-0", "rack-1")], parted(HARD_BLOCK),
+         messages=["no domain fits the 4 pods it needs: the 2 domains of tier 1 hold 3 of them at most; b (tier 2) was "
+               "tried without success: sub-group default/gang/p-y: no domain fits the 2 pods it needs: the 2 domains "
+               "of tier "
                "1 hold 1 of them at most; tiers above 1 are not allowed"]),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("story", STORIES, ids=str)
-def test_domain_searches_are_reported(story: Told) -> None:
-    plan = story.case.plan()
-    told = [search_as_plain(search) for search in explain_job(plan, "default/gang").searches]
-    assert [each["sentence"] for each in told] == list(story.says)
-    assert [each["sentence"] for each in told[-1]["subGroups"]] == list(story.parts)
-    considered = {each["domain"]: f"{each['verdict']}: {each['why']}" for each in told[-1]["considered"]}
-    expected = {TOP if name == "cluster" else name.replace("_", "-"): why for name, why in story.why.items()}
+@pytest.mark.parametrize("case", SEARCHES, ids=str)
+def test_domain_searches_are_reported(case: SearchCase) -> None:
+    plan = case.case.plan()
+    reported = [search_as_plain(search) for search in explain_job(plan, "default/gang").searches]
+    assert [each["sentence"] for each in reported] == list(case.messages)
+    assert [each["sentence"] for each in reported[-1]["subGroups"]] == list(case.parts)
+    considered = {each["domain"]: f"{each['verdict']}: {each['why']}" for each in reported[-1]["considered"]}
+    expected = {TOP if name == "cluster" else name.replace("_", "-"): why for name, why in case.why.items()}
     assert {name: considered.get(name) for name in expected} == expected
 
 
@@ -159,15 +169,15 @@ def test_pods_that_join_others_are_counted() -> None:
     conf = configuration("gang", "predicates", "halves")
     world = [*nodes(4, 4), *gang(3, minimum=1, topology=HARD_RACK)]
     plan = Case("", world, binds="", conf=conf, extensions=[HalvesPlugin]).plan()
-    told = [search_as_plain(search) for search in explain_job(plan, "default/gang").searches]
-    assert [each["placed"] for each in told] == [{"domain": "left", "tier": 1, "score": 0.0, "pods": 3}]
+    reported = [search_as_plain(search) for search in explain_job(plan, "default/gang").searches]
+    assert [each["placed"] for each in reported] == [{"domain": "left", "tier": 1, "score": 0.0, "pods": 3}]
 
 
 def test_json_output() -> None:
     plan = Case("", TREE, running("a", cpu=2), gang(3, cpu=2, topology=SOFT), binds="", conf=AWARE).plan()
-    told = search_as_plain(explain_job(plan, "default/gang").searches[0])
-    considered = told.pop("considered")
-    assert told == {
+    reported = search_as_plain(explain_job(plan, "default/gang").searches[0])
+    considered = reported.pop("considered")
+    assert reported == {
         "subGroup": "",
         "mode": "soft",
         "needed": 3,
@@ -222,9 +232,9 @@ def test_placed_job_reports_its_distance(name: str, world: list[Any], message: s
 def test_constraint_without_plugin_is_reported_on_its_object() -> None:
     world = [TWO, gang(2, cpu=2, topology=HARD_RACK)]
     plan = Case("", *world, binds="", conf=configuration("gang", "predicates")).plan()
-    told = "networkTopology has no effect: no configured plugin supports network domains"
-    assert plan.session.statuses["default/gang"].conditions[0].message == told
-    assert plan.warnings == [f"PodGroup default/gang: {told}"]
+    reported = "networkTopology has no effect: no configured plugin supports network domains"
+    assert plan.session.statuses["default/gang"].conditions[0].message == reported
+    assert plan.warnings == [f"PodGroup default/gang: {reported}"]
 
 
 WAITING = [

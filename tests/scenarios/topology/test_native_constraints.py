@@ -52,7 +52,8 @@ CASES = [
     close("nor is one with an empty value", [node(x, 2, labels=at(rack="")) for x in "ab"], in_racks(2, "cd"),
           train(2, RACK), binds="cd"),
     close("no node has the label", nodes(2, 2), train(1, RACK), binds="-",
-          reasons={KEY: ["no domain fits the 1 pod it needs: no node is in any domain; tiers above 1 are not allowed"]}),
+          reasons={KEY: ["no domain fits the 1 pod it needs: no node is in any domain; tiers above 1 are not "
+                         "allowed"]}),
     close("new pods join the others", in_racks(2, "ab cd"), train(1, RACK, places="c"), binds="d"),
     close("and wait when there is no capacity beside them", in_racks(2, "ab cd"), running("d", 2),
           train(1, RACK, places="c"), binds="-"),

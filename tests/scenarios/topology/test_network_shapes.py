@@ -25,7 +25,7 @@ from tests.testing.manifests.hypernodes import (
 TWO = network(2, "ab", "cd")
 LEFT_OUT = "the member is left out"
 NO_TIER = "HyperNode odd: spec.tier: must be a number that is not negative; write 0 or more; the domain is left out"
-NOBODY = "no node is in it; nothing is placed there"
+EMPTY = "no node is in it; nothing is placed there"
 
 
 def hard(tier: int) -> Manifest:
@@ -103,7 +103,7 @@ SHAPES = [
 
 BAD_TREES = [
     close("a domain of nothing", [*TWO, hyper_node("odd", 1)], gang(2, 2, topology=HARD_RACK), binds="ab",
-          warnings=[f"HyperNode odd: {NOBODY}"]),
+          warnings=[f"HyperNode odd: {EMPTY}"]),
     close("a tier below zero", [*TWO, hyper_node("odd", -1, *named("a"))], gang(2, 2, topology=HARD_RACK), binds="ab",
           warnings=[NO_TIER]),
     close("an excluded domain is no member", [*TWO, hyper_node("odd", None, *named("a")),
@@ -111,20 +111,20 @@ BAD_TREES = [
           warnings=[NO_TIER]),
     close("members of equal tiers", [*TWO, block("x", 1, "rack-0")], gang(2, 2, topology=HARD_RACK), binds="ab",
           warnings=[f"HyperNode x: spec.members[0].selector.exactMatch.name: rack-0 is of tier 1, which is not below "
-                    f"tier 1; {LEFT_OUT}", f"HyperNode x: {NOBODY}"]),
+                    f"tier 1; {LEFT_OUT}", f"HyperNode x: {EMPTY}"]),
     close("a circle of three", [*TWO, block("x", 2, "z"), block("y", 3, "x"), block("z", 4, "y")],
           gang(2, 2, topology=HARD_RACK), binds="ab",
           warnings=["HyperNode x: spec.members[0].selector.exactMatch.name: z is of tier 4, which is not below tier "
-                    f"2; {LEFT_OUT}", *(f"HyperNode {name}: {NOBODY}" for name in "xyz")]),
+                    f"2; {LEFT_OUT}", *(f"HyperNode {name}: {EMPTY}" for name in "xyz")]),
     close("three parents: two are refused", [*TWO, *(block(name, 2, "rack-0") for name in "xyz")],
           gang(2, 2, topology=HARD_BLOCK), binds="ab", warnings=[
               warning for name in "yz" for warning in (
                   f"HyperNode {name}: spec.members[0].selector.exactMatch.name: rack-0 is a member of x already; "
-                  f"{LEFT_OUT}", f"HyperNode {name}: {NOBODY}")]),
+                  f"{LEFT_OUT}", f"HyperNode {name}: {EMPTY}")]),
     close("a domain by pattern", [*TWO, hyper_node("x", 2, {"type": "HyperNode", "selector": {"regexMatch": {
           "pattern": "rack"}}})], gang(2, 2, topology=HARD_RACK), binds="ab",
           warnings=[f"HyperNode x: spec.members[0].selector: a member of type HyperNode is chosen by exactMatch alone; "
-                    f"{LEFT_OUT}", f"HyperNode x: {NOBODY}"]),
+                    f"{LEFT_OUT}", f"HyperNode x: {EMPTY}"]),
     close("no selector", [*TWO, hyper_node("x", 1, {"type": "Node"}, *named("a"))], gang(2, 2, topology=HARD_RACK),
           binds="ab", warnings=["HyperNode x: spec.members[0].selector: exactly one of exactMatch, regexMatch and "
                                 f"labelMatch is needed; {LEFT_OUT}"]),

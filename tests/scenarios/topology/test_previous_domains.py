@@ -26,8 +26,8 @@ def kept(name: str, *world: Any, binds: str, conf: str = AWARE, **more: Any) -> 
 def was_in(domain: str = "", **parts: str) -> dict[str, str]:
     """The previous domains of a group, and of its sub-groups p-x, p-y, ..."""
     named_parts = {f"p-{part}": home for part, home in parts.items()}
-    told = {HOME: domain, SUB_GROUP_HYPERNODES: json.dumps(named_parts) if parts else ""}
-    return {key: value for key, value in told.items() if value}
+    reported = {HOME: domain, SUB_GROUP_HYPERNODES: json.dumps(named_parts) if parts else ""}
+    return {key: value for key, value in reported.items() if value}
 
 
 def parted(values: str, **facts: Any) -> list[Any]:

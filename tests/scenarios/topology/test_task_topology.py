@@ -45,13 +45,13 @@ def crew(
 
 
 def unknown(key: str, role: str, roles: str = "'ps', 'worker'") -> str:
-    told = f"annotation {key}: no pod of the job has the role {role!r}; its roles are {roles}"
-    return f"PodGroup default/gang: {told}; its rules about roles are left out"
+    reported = f"annotation {key}: no pod of the job has the role {role!r}; its roles are {roles}"
+    return f"PodGroup default/gang: {reported}; its rules about roles are left out"
 
 
 def twice(key: str, role: str) -> str:
-    told = f"annotation {key}: the role {role!r} stands twice in a group; name it once"
-    return f"PodGroup default/gang: {told}; its rules about roles are left out"
+    reported = f"annotation {key}: the role {role!r} stands twice in a group; name it once"
+    return f"PodGroup default/gang: {reported}; its rules about roles are left out"
 
 
 TOGETHER = [

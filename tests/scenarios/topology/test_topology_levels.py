@@ -51,7 +51,8 @@ REQUIRED = [
           gang(2, cpu=2, notes=asking(BLOCK)), binds="--"),
     close("where no node has the labels, a required level holds the job", nodes(2, 2), topology(),
           gang(1, notes=asking(RACK)), binds="-",
-          reasons={"gang": ["no domain fits the 1 pod it needs: no node is in any domain; tiers above 1 are not allowed"]},
+          reasons={"gang": ["no domain fits the 1 pod it needs: no node is in any domain; tiers above 1 are not "
+                            "allowed"]},
           warnings=["Topology net: no node has all of its labels; nothing is placed by it"]),
     close("each job has the network that it names", WORLD, topology("flat", BLOCK),
           gang(3, cpu=2, name="one", notes=asking(BLOCK, network="flat")),
@@ -84,10 +85,10 @@ PREFERRED = [
 ]  # fmt: skip
 
 
-def at_home(places: str, more: int, **wish: str) -> list[Any]:
+def at_home(places: str, more: int, **constraint: str) -> list[Any]:
     """Runs in places already, and wants more pods."""
     here = [pod(2, nodeName=place) for place in places]
-    return gang_of(*here, *[pod(2)] * more, minimum=1, phase="Running", notes=asking(**wish))
+    return gang_of(*here, *[pod(2)] * more, minimum=1, phase="Running", notes=asking(**constraint))
 
 
 AT_HOME = [
@@ -183,7 +184,7 @@ def low(places: str) -> list[Any]:
     return [running(place, 2, name=f"on-{place}", priority="low", minimum=1) for place in places]
 
 
-ROOM = [
+PREEMPTION = [
     pressing("preempt selects victims in one rack", WORLD, low("acdfgh"),
              running("be", 2, name="equal", priority="high"),
              gang(2, 2, priority="high", notes=asking(RACK)), of="preempt", binds="CD",
@@ -198,7 +199,7 @@ ROOM = [
              of="consolidate", binds="BA", evicts=["one-task-0"]),
 ]  # fmt: skip
 
-CASES = REQUIRED + PREFERRED + AT_HOME + PARTS + MISTAKES + ROOM
+CASES = REQUIRED + PREFERRED + AT_HOME + PARTS + MISTAKES + PREEMPTION
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -147,7 +147,7 @@ class Case:
         }
         wrong = [what for what, expected in self.expected.items() if expected is not None and decided[what] != expected]
         lines = [f"{what}: expected {self.expected[what]!r}, got {decided[what]!r}" for what in wrong]
-        assert not wrong, "\n".join((self.name, *lines, story(plan)))
+        assert not wrong, "\n".join((self.name, *lines, describe_plan(plan)))
 
 
 def objects(manifests: Iterable[Manifest]) -> list[KubeObject]:
@@ -178,7 +178,7 @@ def _of_groups(plan: SchedulingPlan, wanted: Mapping[str, Any] | None, fact: str
     return {name: list(found) if isinstance(found, tuple) else found for name, found in facts.items()}
 
 
-def story(plan: SchedulingPlan) -> str:
+def describe_plan(plan: SchedulingPlan) -> str:
     """The decisions and the reasons of waiting jobs, for the message of a failed assertion."""
     lines = ["", "What was decided:"]
     lines += [f"  cycle {number}: {cycle}" for number, cycle in enumerate(plan.cycles, start=1)]

@@ -38,25 +38,25 @@ class NotifiedPlugin(Plugin):
     locality = Locality.CLUSTER
 
     def open(self, session: Session) -> None:
-        self.is_told = False
+        self.is_notified = False
 
     def predicate(self, task_class: TaskClass, rows: Rows) -> Mask:
-        return np.full(len(rows), not self.is_told)
+        return np.full(len(rows), not self.is_notified)
 
 
 class NotifiedOfEnqueue(NotifiedPlugin):
     def job_enqueued(self, job: Job) -> None:
-        self.is_told = True
+        self.is_notified = True
 
 
 class NotifiedOfAllocation(NotifiedPlugin):
     def on_allocate(self, event: Event) -> None:
-        self.is_told = True
+        self.is_notified = True
 
 
 class NotifiedOfDeallocation(NotifiedPlugin):
     def on_deallocate(self, event: Event) -> None:
-        self.is_told = True
+        self.is_notified = True
 
 
 class Racks(Plugin):

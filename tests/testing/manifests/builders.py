@@ -143,8 +143,8 @@ def pod(
         deletionTimestamp=LONG_AGO if releasing else None,
     )
     phase = phase or ("Running" if "nodeName" in spec else "Pending")
-    told = {"type": "PodScheduled", "status": "True", "lastTransitionTime": placed}
-    status = given(phase=phase, nominatedNodeName=nominated, conditions=[told] if placed else None)
+    condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": placed}
+    status = given(phase=phase, nominatedNodeName=nominated, conditions=[condition] if placed else None)
     return manifest("Pod", name, namespace=namespace, metadata=metadata, spec=described, status=status)
 
 

@@ -22,7 +22,9 @@ def using(*claims: str, **ephemeral: Manifest) -> list[Manifest]:
     return [*named, *made]
 
 
-def wish(size: str = "1Gi", of: str | None = "local", modes: Sequence[str] = ONCE, **spec: Any) -> Manifest:
+def claim_template_spec(
+    size: str = "1Gi", of: str | None = "local", modes: Sequence[str] = ONCE, **spec: Any
+) -> Manifest:
     """What a claim asks for."""
     return given(accessModes=list(modes), resources={"requests": {"storage": size}}, storageClassName=of, **spec)
 
@@ -46,7 +48,7 @@ def claim(
         deletionTimestamp="2020-01-01T00:00:00Z" if leaving else None,
         ownerReferences=[{"kind": "Pod", "name": "p", "uid": owner, "controller": True}] if owner else None,
     )
-    wanted = wish(size, of, modes, volumeName=has, **spec)
+    wanted = claim_template_spec(size, of, modes, volumeName=has, **spec)
     status = {"phase": phase or ("Bound" if has else "Pending")}
     return manifest("PersistentVolumeClaim", name, namespace="default", metadata=metadata, spec=wanted, status=status)
 
@@ -107,7 +109,9 @@ def driver(name: str = DRIVER, *, counts: bool = True) -> Manifest:
     return manifest("CSIDriver", name, STORAGE, spec={"storageCapacity": counts})
 
 
-def room(name: str, capacity: str | None, *, of: str = "made", most: str | None = None, **labels: str) -> Manifest:
+def storage_capacity(
+    name: str, capacity: str | None, *, of: str = "made", most: str | None = None, **labels: str
+) -> Manifest:
     """So much storage of a class on the nodes with these labels."""
     chosen = {key.replace("__", "/"): value for key, value in labels.items()}
     facts = given(capacity=capacity, maximumVolumeSize=most, nodeTopology={"matchLabels": chosen})
@@ -115,10 +119,10 @@ def room(name: str, capacity: str | None, *, of: str = "made", most: str | None 
 
 
 def storage_capacity_on(node: str, capacity: str | None, **facts: Any) -> Manifest:
-    return room(f"on-{node}", capacity, **{"kubernetes.io__hostname": node}, **facts)
+    return storage_capacity(f"on-{node}", capacity, **{"kubernetes.io__hostname": node}, **facts)
 
 
 def csi_node(name: str, limit: int | None, by: str = DRIVER, keys: Sequence[str] = ()) -> Manifest:
     """How many volumes of a driver a node can hold."""
-    told = given(name=by, nodeID=name, topologyKeys=list(keys), allocatable=given(count=limit) or None)
-    return manifest("CSINode", name, STORAGE, spec={"drivers": [told]})
+    driver = given(name=by, nodeID=name, topologyKeys=list(keys), allocatable=given(count=limit) or None)
+    return manifest("CSINode", name, STORAGE, spec={"drivers": [driver]})

@@ -23,14 +23,14 @@ def asking(
     part_preferred: str | None = None,
 ) -> dict[str, str]:
     """The annotations of a group that asks for levels, for itself and for its parts."""
-    told = {
+    fields = {
         "topology": network,
         "topology-required-placement": required,
         "topology-preferred-placement": preferred,
         "segment-topology-required-placement": part,
         "segment-topology-preferred-placement": part_preferred,
     }
-    return {f"{_KAI}/{key}": value for key, value in given(**told).items()}
+    return {f"{_KAI}/{key}": value for key, value in given(**fields).items()}
 
 
 def at(block: str | None = None, rack: str | None = None, host: str | None = None) -> Mapping[str, str]:

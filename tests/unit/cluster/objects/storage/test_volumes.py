@@ -26,13 +26,13 @@ from tests.testing.manifests.storage import (
     DRIVER,
     HOST,
     claim,
+    claim_template_spec,
     csi_node,
     driver,
     storage_capacity_on,
     storage_class,
     using,
     volume,
-    wish,
 )
 from tests.testing.placements import placement
 from tests.testing.random_clusters.engine import program_of
@@ -117,7 +117,7 @@ def test_pods_with_equal_claims_share_a_class() -> None:
     cluster = cluster_of(decoded(NODES, STORAGE, own, gang_of(*(pod(volumes=using(name)) for name in "xyz"))))
     assert len(classes_of(cluster)) == 1
     made = cluster_of(decoded(NODES, STORAGE, [claim(f"gang-task-{place}-d", owner=f"pod-default-gang-task-{place}")
-                                                for place in range(3)], gang(3, volumes=using(d=wish()))))  # fmt: skip
+                                                for place in range(3)], gang(3, volumes=using(d=claim_template_spec()))))  # fmt: skip
     assert len(classes_of(made)) == 1
 
 
