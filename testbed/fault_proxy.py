@@ -33,7 +33,7 @@ _GOODBYE = 0.05
 
 
 class FaultProxy:
-    """`with FaultProxy(url) as proxy`: `proxy.url` is the address to use, and `proxy.faults` are the injected faults."""
+    """`with FaultProxy(url) as proxy`: `proxy.url` is the address, `proxy.faults` are the injected faults."""
 
     def __init__(self, server: str, *, seed: int = 0) -> None:
         self.faults = Faults(seed)

@@ -34,7 +34,7 @@ class Certificate:
         client_authority: str = "",
         on_reload: Callable[[str], None] = lambda result: None,
     ) -> None:
-        """`on_reload` is called after each change of the files with `accepted` or `refused`. Raises InvalidCertificate."""
+        """`on_reload` is called after each change with `accepted` or `refused`. Raises InvalidCertificate."""
         self._files = tuple(Path(file) for file in (certificate, key, client_authority) if file)
         self._certificate, self._key, self._client_authority = certificate, key, client_authority
         self._on_reload = on_reload

@@ -42,11 +42,11 @@ class Reply:
 
     @property
     def reason(self) -> str:
-        return self.body.get("reason", "")
+        return str(self.body.get("reason", ""))
 
     @property
     def message(self) -> str:
-        return self.body.get("message", "")
+        return str(self.body.get("message", ""))
 
 
 class HttpApi:

@@ -137,7 +137,10 @@ RICH_POD = {
     "metadata": {"name": "b", "labels": {"a": "b"}, "annotations": {"a": "b"}, "finalizers": ["a.dev/x"]},
     "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
 }
-EVICTION = {"metadata": {"name": "a"}, "deleteOptions": {"gracePeriodSeconds": 1, "preconditions": {"uid": "u"}}}
+EVICTION: dict[str, Any] = {
+    "metadata": {"name": "a"},
+    "deleteOptions": {"gracePeriodSeconds": 1, "preconditions": {"uid": "u"}},
+}
 RICH_SCHEMA = {
     "type": "object",
     "properties": {

@@ -190,7 +190,7 @@ async def test_patch_checks_version_and_keeps_identity(api: HttpApi) -> None:
 
 
 async def test_unchanged_object_is_not_written(api: HttpApi) -> None:
-    empty = {"labels": {}, "annotations": None, "finalizers": []}
+    empty: dict[str, object] = {"labels": {}, "annotations": None, "finalizers": []}
     body = (await api.post(CONFIG_MAPS, {**config(a="1"), "metadata": {"name": "c", **empty}})).body
     assert not empty.keys() & body["metadata"].keys()
     assert (await api.patch(f"{CONFIG_MAPS}/c", {"data": {"a": "1"}})).body == body

@@ -202,7 +202,8 @@ async def running(api: HttpApi, name: str = "p", **labels: str) -> dict[str, Any
     await api.post(PODS, {**pod(name), "metadata": {"name": name, "labels": labels}})
     await api.post(f"{PODS}/{name}/binding", binding(name=name))
     ready = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
-    return (await api.patch(f"{PODS}/{name}/status", ready)).body
+    body: dict[str, Any] = (await api.patch(f"{PODS}/{name}/status", ready)).body
+    return body
 
 
 async def budget(api: HttpApi, name: str, allowed: int, *, observed: int = 1) -> None:

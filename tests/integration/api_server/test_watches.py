@@ -22,7 +22,7 @@ from tests.integration.api_server.http_api import (
 
 
 async def version_of(api: HttpApi) -> str:
-    return (await api.get(CONFIG_MAPS)).body["metadata"]["resourceVersion"]
+    return str((await api.get(CONFIG_MAPS)).body["metadata"]["resourceVersion"])
 
 
 async def test_watch_sends_every_change(api: HttpApi) -> None:

@@ -166,7 +166,8 @@ class LittleServer:
                     return response
         if "watch" in request.query:
             return await self._watch(request)
-        return getattr(self, f"_{request.method.lower()}")(request, body)
+        respond: Callable[[web.Request, Any], web.StreamResponse] = getattr(self, f"_{request.method.lower()}")
+        return respond(request, body)
 
     def _get(self, request: web.Request, body: Any) -> web.Response:
         if (found := self.objects.get(request.path)) is not None:

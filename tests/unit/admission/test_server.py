@@ -7,7 +7,7 @@ import contextlib
 import datetime
 import io
 import ssl
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -249,7 +249,7 @@ async def _trickle() -> AsyncIterator[bytes]:
         await asyncio.sleep(0.05)
 
 
-TOO_MUCH = {
+TOO_MUCH: dict[str, tuple[Callable[[], object], int, bytes]] = {
     "too large": (lambda: io.BytesIO(b" " * (MAX_BODY_SIZE + 1)), 413, b"a review has at most 3145728 bytes"),
     "too large, without content length": (lambda: _drops(MAX_BODY_SIZE // 65536 + 1), 413, b"a review has at most"),
     "too slow": (_trickle, 408, b"the request took longer than 0.3 s to arrive"),
@@ -344,7 +344,8 @@ def test_unusable_certificate_files_are_named(tmp_path: Path) -> None:
 
 async def test_client_without_certificate_is_rejected(door: Door, tmp_path: Path) -> None:
     write_client(tmp_path)
-    strict = Certificate(*(str(tmp_path / name) for name in ("tls.crt", "tls.key", "clients.crt")))
+    certificate, key, clients = (str(tmp_path / name) for name in ("tls.crt", "tls.key", "clients.crt"))
+    strict = Certificate(certificate, key, clients)
     server = Server(door.reviewer, door.metrics, concurrency=2, ready=lambda: None)
     address = await server.start(Address("127.0.0.1", 0), strict)
     door.url = f"https://127.0.0.1:{address.port}"

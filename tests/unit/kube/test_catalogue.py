@@ -29,7 +29,7 @@ def test_every_kind_has_sample() -> None:
     assert shown == set(BY_KIND)
 
 
-PATHS = [
+PATHS: list[tuple[Resource[Any], str]] = [
     (catalogue.PODS, "/api/v1/namespaces/team-a/pods/worker-0"),
     (catalogue.POD_GROUPS, "/apis/scheduling.volcano.sh/v1beta1/namespaces/team-a/podgroups/worker-0"),
     (catalogue.DISRUPTION_BUDGETS, "/apis/policy/v1/namespaces/team-a/poddisruptionbudgets/worker-0"),

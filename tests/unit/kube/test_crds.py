@@ -13,7 +13,8 @@ DEFINITIONS = {document["metadata"]["name"]: document for document in crd_docume
 
 
 def version(resource: Resource[Any]) -> dict[str, Any]:
-    return DEFINITIONS[resource.name]["spec"]["versions"][0]
+    served: dict[str, Any] = DEFINITIONS[resource.name]["spec"]["versions"][0]
+    return served
 
 
 OURS = [POD_GROUPS, QUEUES, HYPER_NODES, NUMA_TOPOLOGIES, BIND_REQUESTS]
@@ -31,7 +32,7 @@ def test_catalogue_and_crds_agree(resource: Resource[Any]) -> None:
     assert version(resource)["name"] == resource.version
 
 
-NAMES = [
+NAMES: list[tuple[Resource[Any], list[str], list[str], bool]] = [
     (POD_GROUPS, ["pg", "podgroup-v1beta1"], ["STATUS", "minMember", "RUNNINGS", "AGE", "QUEUE"], False),
     (QUEUES, ["q", "queue-v1beta1"], ["PARENT", "STATE", "WEIGHT", "PENDING", "INQUEUE", "RUNNING", "AGE"], True),
     (HYPER_NODES, ["hn"], ["Tier", "TierName", "NodeCount", "Age"], True),

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from stromboli.kube import KINDS, KubeObject, ObjectError, Unknown, decode
+from stromboli.kube import KINDS, KubeObject, ObjectError, PodGroup, Unknown, decode
 from stromboli.kube.manifests.yaml import load_documents
 
 EVERY_FIELD: list[Any] = load_documents(Path(__file__).with_name("every_field.yaml").read_text(), "every_field.yaml")
@@ -36,7 +36,7 @@ def test_nulls_and_unknown_fields_are_ignored(kind: type[KubeObject]) -> None:
 @pytest.mark.parametrize("version", ["v1alpha1", "v1beta1", "v1"])
 def test_any_version_of_group_is_decoded(version: str) -> None:
     decoded = decode({"apiVersion": f"scheduling.volcano.sh/{version}", "kind": "PodGroup"})
-    assert type(decoded).kind_name == "PodGroup"
+    assert isinstance(decoded, PodGroup)
 
 
 def test_kind_of_other_group_is_unknown() -> None:

@@ -1,6 +1,7 @@
 """Discovery and OpenAPI documents."""
 
 import re
+from typing import Any
 
 from stromboli.local.api_server.registry import ServedResource
 from stromboli.local.discovery import discovery, openapi
@@ -18,7 +19,7 @@ PODS = ServedResource(
     subresources=("status", "binding", "eviction"),
 )
 NODES = ServedResource("", "v1", "nodes", "node", "Node", "NodeList", False)
-SCHEMA = {
+SCHEMA: dict[str, Any] = {
     "type": "object",
     "description": "A group of pods that run together or not at all.",
     "properties": {"spec": {"type": "object", "properties": {"minMember": {"type": "integer"}}}},

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stromboli.local.api_server.quantities import canonical, canonical_amounts
-from stromboli.local.fakes.kubelet.admission import amount_of
+from stromboli.local.api_server.quantities import amount_of, canonical, canonical_amounts
 
 KEPT = [
     ("1", "1"), ("1000m", "1"), ("1024Mi", "1Gi"), ("0.1", "100m"), ("1e3", "1e3"), ("1.5Gi", "1536Mi"),

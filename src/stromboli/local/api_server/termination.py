@@ -1,4 +1,4 @@
-"""Deletion of namespaces and definitions: their contents are deleted first, and they are removed with the last object."""
+"""Deletion of namespaces and definitions: they are removed after their contents."""
 
 from __future__ import annotations
 

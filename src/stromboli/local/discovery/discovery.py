@@ -92,7 +92,7 @@ def aggregated(resources: Iterable[ServedResource], *, core: bool) -> dict[str, 
 
 
 def version_rank(version: str) -> tuple[int, int, int]:
-    """Sort key of versions, the least preferred first: v1alpha1 < v1beta1 < v1 < v2; invalid versions come before all."""
+    """Sort key of versions, the least preferred first: v1alpha1 < v1beta1 < v1 < v2; invalid ones come first."""
     match = _VERSION.match(version)
     if match is None:
         return (0, 0, 0)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class FakeControllers:
-    """Everything that a bare API server lacks to be a cluster. `heartbeat` and `eviction_delay` are those of its nodes."""
+    """All that a bare API server lacks to be a cluster. `heartbeat` and `eviction_delay` are those of its nodes."""
 
     def __init__(self, client: Client, *, heartbeat: float = HEARTBEAT, eviction_delay: float = EVICTION_DELAY) -> None:
         nodes, pods = Informer(client, NODES), Informer(client, PODS)

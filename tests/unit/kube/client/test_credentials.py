@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 from aiohttp import web
@@ -197,7 +198,7 @@ def written(tmp_path: Path, server: str, authority: Authority, user: dict[str, A
 
 async def seen(path: str) -> list[str | None]:
     async with Client(load_kubeconfig(path)) as client:
-        return json.loads(await client.request("GET", "/me"))
+        return msgspec.json.decode(await client.request("GET", "/me"), type=list[str | None])
 
 
 async def test_certificate_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

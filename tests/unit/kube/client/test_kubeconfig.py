@@ -114,8 +114,8 @@ def test_certificate_files_relative_to_kubeconfig(tmp_path: Path) -> None:
 
 
 PROBLEMS: list[tuple[str, Any, str]] = [
-    ("no context", config(**{"current-context": ""}), "FILE: current-context is missing; name a context"),
-    ("unknown context", config(**{"current-context": "z"}), "FILE: no context 'z'; known: 'x'"),
+    ("no context", {**config(), "current-context": ""}, "FILE: current-context is missing; name a context"),
+    ("unknown context", {**config(), "current-context": "z"}, "FILE: no context 'z'; known: 'x'"),
     ("no cluster", config(clusters=[]), "FILE: no cluster 'x'; known: none"),
     ("no server", config({"server": ""}), "FILE: cluster 'x': server: is missing; write it"),
     (
@@ -151,7 +151,8 @@ PROBLEMS: list[tuple[str, Any, str]] = [
     (
         "no pair",
         config(user={"client-certificate-data": "eHl6", "client-key-data": "eHl6"}),
-        "FILE: user 'x': client-certificate: certificate and key are not a matching pair in PEM form; correct the value",
+        "FILE: user 'x': client-certificate: certificate and key are not a matching pair in PEM form; "
+        "correct the value",
     ),
     (
         "legacy",

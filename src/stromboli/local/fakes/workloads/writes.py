@@ -67,7 +67,7 @@ def _batches(entries: Iterable[E]) -> Iterator[list[E]]:
 
 
 async def write_status(client: Client, resource: Resource[T], entry: T, changes: dict[str, Any]) -> None:
-    """Write a status; a conflict or a deleted object is ignored, because the status was computed for the version read."""
+    """Write a status; conflicts and deleted objects are ignored, because the status belongs to the version read."""
     metadata = entry.metadata
     body = {"metadata": {"uid": metadata.uid, "resourceVersion": metadata.resource_version}, "status": changes}
     try:

@@ -83,7 +83,7 @@ class Step(NamedTuple):
 
 TWO = [pod("a", creationTimestamp=stamp(NOW)), pod("b", creationTimestamp=stamp(NOW + 1))]
 WAITING = pod("w", "Pending")
-SIX = {"completionMode": "Indexed", "completions": 6, "parallelism": 3}
+SIX: dict[str, Any] = {"completionMode": "Indexed", "completions": 6, "parallelism": 3}
 STEPS = [
     Step("the first", job(completions=1, parallelism=1), [], Counts(), (None,)),
     Step("as many as may be at work", job(completions=5, parallelism=2), [], Counts(), (None, None)),
