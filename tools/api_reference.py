@@ -21,7 +21,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "reference" / "api.md"
 CLASSES = (
     "Plugin", "Action", "Session", "Statement", "Job", "SubJob", "JobSpec", "Task", "TaskClass", "Queue", "QueueUsage",
     "Node", "NodeTable", "Rows", "Ledger", "ResourceAxis", "NodeFilter", "NodeScorer", "Arguments", "BinderPlugin",
-    "BinderContext", "Bind",
+    "BinderContext", "Placement",
 )  # fmt: skip
 #: Methods that the scheduler calls itself; authors have no use for them.
 INTERNAL = {

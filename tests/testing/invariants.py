@@ -8,9 +8,10 @@ from typing import Any, cast
 
 from stromboli.cluster.audit.auditor import audit
 from stromboli.cluster.audit.comparison import compare
+from stromboli.cluster.ingest.kinds import WATCHED_REQUIRED
 from stromboli.core.model.resources.quantity import parse_quantity
 from stromboli.kube.client.client import Listing
-from stromboli.kube.objects.catalogue import NODES, POD_GROUPS, WATCHED_REQUIRED
+from stromboli.kube.objects.catalogue import NODES, POD_GROUPS
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.resources import Resource

@@ -297,7 +297,7 @@ def unschedulable(group: PodGroup | None) -> str:
 def hurry(scheduler: Scheduler) -> None:
     """The pauses of production are too long for a story."""
     if isinstance(scheduler.executor, BindWorkers):
-        scheduler.executor._binding._retry = IMPATIENT
+        scheduler.executor._binder._retry = IMPATIENT
     scheduler.evictors._evictor._retry = IMPATIENT
     scheduler.writer._retry = IMPATIENT
     scheduler.resync._retry = IMPATIENT

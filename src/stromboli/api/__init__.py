@@ -100,11 +100,11 @@ from stromboli.core.topology.previous_domains import enclosing_domain
 
 if TYPE_CHECKING:
     from stromboli.binding.plugins.plugin import (
-        Bind,
         BinderContext,
         BinderPlugin,
+        ClusterView,
         PermanentFailure,
-        Sight,
+        Placement,
         StepFailed,
     )
     from stromboli.kube.client.api_errors import ApiError
@@ -113,11 +113,11 @@ if TYPE_CHECKING:
 #: Where the names for binder plugins are; a module itself where the second part is empty.
 _BINDER_NAMES = {
     "ApiError": ("stromboli.kube.client.api_errors", "ApiError"),
-    "Bind": ("stromboli.binding.plugins.plugin", "Bind"),
+    "Placement": ("stromboli.binding.plugins.plugin", "Placement"),
     "BinderContext": ("stromboli.binding.plugins.plugin", "BinderContext"),
     "BinderPlugin": ("stromboli.binding.plugins.plugin", "BinderPlugin"),
     "PermanentFailure": ("stromboli.binding.plugins.plugin", "PermanentFailure"),
-    "Sight": ("stromboli.binding.plugins.plugin", "Sight"),
+    "ClusterView": ("stromboli.binding.plugins.plugin", "ClusterView"),
     "StepFailed": ("stromboli.binding.plugins.plugin", "StepFailed"),
     "kinds": ("stromboli.kube.objects.catalogue", ""),
 }
@@ -142,10 +142,10 @@ __all__ = [
     "ApiError",
     "Argument",
     "Arguments",
-    "Bind",
     "BinderContext",
     "BinderPlugin",
     "ClassCache",
+    "ClusterView",
     "Code",
     "Document",
     "Domain",
@@ -178,6 +178,7 @@ __all__ = [
     "PerNodeOrder",
     "PerNodePredicate",
     "PermanentFailure",
+    "Placement",
     "Plugin",
     "PluginFailure",
     "PrefixArgument",
@@ -193,7 +194,6 @@ __all__ = [
     "ServiceClient",
     "ServiceError",
     "Session",
-    "Sight",
     "SpareMembers",
     "SpreadConstraint",
     "Statement",

@@ -1,7 +1,7 @@
-"""How much is asked of the server at a time: half as much when it cannot keep up, and a little more while it can.
+"""Adaptive concurrency: the limit is halved when the API server cannot keep up, and grows while it can, as in TCP.
 
-The limit is what TCP made of the same problem. Requests that were under way when the limit was last cut say nothing new
-when they fail, so a whole round of failures cuts it once.
+Requests that were in flight at the last cut carry no new information when they fail, so one round of failures cuts the
+limit once.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from stromboli.kube.work.retry import is_retryable
 
 
 class ConcurrencyLimiter:
-    """At most `most` turns at a time, at least one."""
+    """At most `maximum` requests in flight, at least one."""
 
-    def __init__(self, most: int) -> None:
-        self._most = max(most, 1)
-        self._limit = float(self._most)
-        self._under_way = 0
+    def __init__(self, maximum: int) -> None:
+        self._maximum = max(maximum, 1)
+        self._limit = float(self._maximum)
+        self._in_flight = 0
         self._cuts = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
@@ -31,8 +31,8 @@ class ConcurrencyLimiter:
 
     @contextlib.asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """Waits for one's turn. What is raised within tells whether the server can keep up."""
-        await self._begin()
+        """Wait for a free slot. A retryable error raised inside lowers the limit."""
+        await self._acquire()
         cuts = self._cuts
         try:
             yield
@@ -41,25 +41,25 @@ class ConcurrencyLimiter:
                 self._cut(cuts)
             raise
         else:
-            self._limit = min(self._limit + 1 / self._limit, self._most)
+            self._limit = min(self._limit + 1 / self._limit, self._maximum)
         finally:
-            self._under_way -= 1
-            self._call()
+            self._in_flight -= 1
+            self._wake()
 
-    async def _begin(self) -> None:
-        while self._under_way >= self.limit:
+    async def _acquire(self) -> None:
+        while self._in_flight >= self.limit:
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(future)
             try:
                 await future
             except asyncio.CancelledError:
-                self._call()  # the turn may have been ours
+                self._wake()  # the slot may have been given to this waiter
                 raise
-        self._under_way += 1
+        self._in_flight += 1
 
-    def _call(self) -> None:
-        """Those who waited longest come next."""
-        free = self.limit - self._under_way
+    def _wake(self) -> None:
+        """Wake as many waiters as there are free slots, in order of arrival."""
+        free = self.limit - self._in_flight
         while free > 0 and self._waiting:
             future = self._waiting.popleft()
             if not future.done():

@@ -1,7 +1,7 @@
-"""Victims are evicted: through the Eviction API, which honours disruption budgets, or by a plain delete.
+"""Evicts victims: through the Eviction API, which honours disruption budgets, or by a plain delete.
 
-Both carry the uid, so that a pod that took the victim's name stays untouched. A budget that is used up is waited
-for, a little; then the victim stays, and whoever wanted its room is told.
+Both carry the uid, so that a new pod with the victim's name stays untouched. An eviction that a disruption budget blocks
+is retried for a short time; then the victim stays, and the failure is reported.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from stromboli.kube.objects.catalogue import PODS
 from stromboli.kube.work.retry import RetryPolicy, is_retryable
 from stromboli.kube.work.work_queue import drained, run_workers
 
-#: What the server says of a budget that is used up.
+#: Part of the API server's message when a budget is exhausted.
 _BUDGET = "disruption budget"
-#: What the server says when two budgets cover a pod: it then evicts it for nobody.
+#: Part of the message when two budgets cover a pod: it can then never be evicted.
 _MULTIPLE_BUDGETS = "more than one PodDisruptionBudget"
 
 
@@ -46,7 +46,7 @@ class Evictor:
             try:
                 await self._remove(order)
             except RequestFailed as error:
-                final = await self._judge(order, error)
+                final = await self._result_of(order, error)
                 if final is not None:
                     return final
                 if not await self._retry.wait(attempt, error, began) or not self._is_leader():
@@ -61,8 +61,8 @@ class Evictor:
         else:
             await self._client.evict(order.namespace, order.name, order.uid)
 
-    async def _judge(self, order: EvictOrder, error: RequestFailed) -> Result | None:
-        """What an error means; None when it is worth another attempt."""
+    async def _result_of(self, order: EvictOrder, error: RequestFailed) -> Result | None:
+        """Return the result that an error means; None for a retry."""
         if isinstance(error, ApiError):
             if error.is_missing or error.is_conflict:
                 return DONE if await self._is_gone(order) else Result(Outcome.IMPOSSIBLE, error.message)
@@ -72,12 +72,12 @@ class Evictor:
 
     async def _give_up(self, order: EvictOrder, error: RequestFailed) -> Result:
         if isinstance(error, ApiError) and error.is_throttled:
-            who = "a disruption budget protects the pod" if _BUDGET in error.message else "the API server is busy"
-            return Result(Outcome.IMPOSSIBLE, f"{who}: {error.message}")
+            cause = "a disruption budget protects the pod" if _BUDGET in error.message else "the API server is busy"
+            return Result(Outcome.IMPOSSIBLE, f"{cause}: {error.message}")
         return DONE if await self._is_gone(order) else Result(Outcome.UNKNOWN, str(error))
 
     async def _is_gone(self, order: EvictOrder) -> bool:
-        """Whether this very pod is gone or going."""
+        """Report whether exactly this pod is deleted or terminating."""
         try:
             pod = await self._client.get(PODS, order.name, namespace=order.namespace)
         except ApiError as error:
@@ -88,25 +88,25 @@ class Evictor:
 
 
 class EvictionObserver(Protocol):
-    """Who wants to know what became of evictions."""
+    """Receives the results of evictions."""
 
     def is_leader(self) -> bool:
-        """Whether we may write at all."""
+        """Report whether this process may write."""
 
     def evicted(self, order: EvictOrder, result: Result) -> None:
-        """An eviction is done, impossible, unknown or dropped."""
+        """Handle the result of one eviction."""
 
 
 class EvictWorkers:
-    """So many evictions at a time."""
+    """Runs `workers` evictions at a time."""
 
-    def __init__(self, evictor: Evictor, ledger: EvictionObserver, *, workers: int = 8) -> None:
+    def __init__(self, evictor: Evictor, observer: EvictionObserver, *, workers: int = 8) -> None:
         self._evictor = evictor
-        self._ledger = ledger
+        self._observer = observer
         self._workers = max(workers, 1)
         self._orders: asyncio.Queue[EvictOrder] = asyncio.Queue()
         self._unsettled = 0
-        self._is_stopping = False
+        self._stopping = False
 
     @property
     def waiting(self) -> int:
@@ -118,8 +118,8 @@ class EvictWorkers:
         self._orders.put_nowait(order)
 
     async def drain(self, timeout: float) -> int:
-        """Finish what has begun and drop what has not, within the time; answers how many are still not settled."""
-        self._is_stopping = True
+        """Finish started evictions and drop the others. Returns how many are unsettled at the timeout."""
+        self._stopping = True
         return await drained(lambda: self._unsettled, timeout)
 
     async def run(self) -> None:
@@ -129,12 +129,12 @@ class EvictWorkers:
     async def _worker(self) -> None:
         while True:
             order = await self._orders.get()
-            result = await self._carry_out(order)
+            result = await self._evict(order)
             self._unsettled -= 1
-            self._ledger.evicted(order, result)
+            self._observer.evicted(order, result)
 
-    async def _carry_out(self, order: EvictOrder) -> Result:
-        if self._is_stopping or not self._ledger.is_leader():
+    async def _evict(self, order: EvictOrder) -> Result:
+        if self._stopping or not self._observer.is_leader():
             return Result(Outcome.DROPPED, "the scheduler is stopping")
         try:
             return await self._evictor.evict(order)

@@ -1,58 +1,25 @@
-"""What the binder is asked to do, and what became of it: plain values, so that anybody may ask and anybody may read."""
+"""What binding is asked to do, and the results: plain values."""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-from stromboli.core.model.volumes.volumes import VolumeOrder
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimWrite:
-    """A resource claim that a pod uses under a name of its own, and what the claim is given if it has no devices."""
-
-    name: str
-    key: str
-    #: As it will stand in the status of the claim; None where the claim must have its devices already.
-    allocation: Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class BindOrder:
-    """Bind this very pod to this node."""
-
-    uid: str
-    namespace: str
-    name: str
-    node: str
-    #: What travels with the binding and then stands on the pod.
-    annotations: Mapping[str, str] = field(default_factory=dict)
-    #: The volumes that must be ready before.
-    volumes: VolumeOrder | None = None
-    labels: Mapping[str, str] = field(default_factory=dict)
-    #: The resource claims that must be its own before.
-    claims: tuple[ClaimWrite, ...] = ()
-
-    @property
-    def key(self) -> str:
-        return f"{self.namespace}/{self.name}"
+from stromboli.core.model.tasks.placement import Placement
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """The members of one committed statement, to be bound together.
+    """The placements of one committed statement, to be bound together.
 
-    `bound` members of the job had a place before; it is content with `minimum`.
+    `bound` members of the job were placed before; the job runs with `minimum` members.
     """
 
     job: str
-    members: tuple[BindOrder, ...]
+    members: tuple[Placement, ...]
     minimum: int
     bound: int = 0
-    #: Tells it from every other commit that there ever was.
+    #: Unique among all commits of all processes.
     name: str = ""
 
     @property
@@ -63,7 +30,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class EvictOrder:
-    """Remove this very pod from its node, for this reason, in favour of `claimant` (a job, or nobody)."""
+    """Evict exactly this pod, for this reason, in favour of the job `preemptor`, if any."""
 
     uid: str
     namespace: str
@@ -78,23 +45,23 @@ class EvictOrder:
 
 
 class Outcome(enum.Enum):
-    """What became of an order."""
+    """How a bind or an eviction ended."""
 
     DONE = "done"
-    #: It cannot be done, and repeating it will not help.
+    #: It failed, and a retry does not help.
     IMPOSSIBLE = "impossible"
-    #: Nobody knows; the cluster has to be asked again.
+    #: The answer of the API server is missing: the pod has to be read again.
     UNKNOWN = "unknown"
-    #: Not done: we are no longer in charge, or are stopping.
+    #: Not attempted: this process does not lead any more, or is stopping.
     DROPPED = "dropped"
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     outcome: Outcome
-    #: In words for a person, when it is not done.
+    #: The reason, unless it is done.
     problem: str = ""
-    #: Whether the pod stood there already when it was to be bound: by an answer that was lost, or by somebody else.
+    #: Whether the pod had this node before the attempt: by a write whose answer was lost, or by another writer.
     is_found: bool = False
 
 

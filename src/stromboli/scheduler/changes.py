@@ -30,11 +30,11 @@ class ChangeHandler:
     def object_changed(self, entry: TopLevel, before: TopLevel | None) -> None:
         """Start a cycle if the change matters to decisions and does not merely confirm one."""
         components = self._components
+        components.plugins.object_changed(entry, before)
         if isinstance(entry, BindRequest):
             self._bind_request_changed(entry, before)
             return
         components.trigger.mark()
-        components.gpus.object_changed(entry, before)
         if isinstance(entry, kube.Pod):
             self._observe_term(entry)
         earlier, self._external_changes = self._external_changes, self._cluster.external_changes
@@ -55,7 +55,7 @@ class ChangeHandler:
         components = self._components
         if request.spec.scheduler == components.options.scheduler_names[0]:
             components.observe_term(request.spec.epoch)
-        if components.requests.heard(request, before if isinstance(before, BindRequest) else None):
+        if components.requests.request_changed(request, before if isinstance(before, BindRequest) else None):
             components.trigger.notify()
 
     def usage_reported(self, usages: Mapping[str, Usage]) -> int:

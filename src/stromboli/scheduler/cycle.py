@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
+import msgspec
+
 from stromboli.binding.evictions import EvictWorkers
-from stromboli.binding.orders import BindOrder, Commit, EvictOrder
+from stromboli.binding.orders import Commit, EvictOrder
 from stromboli.binding.recovery import commit_annotations
-from stromboli.binding.steps.claims.orders import writes_of
+from stromboli.binding.steps.claims.step import allocations_of
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.model.jobs.job import PENDING_BEST_EFFORT, Job
 from stromboli.core.model.tasks.placement import Placement
@@ -113,26 +115,20 @@ class CycleRunner:
             mark = commit_annotations(name, len(statement), decided, is_gang=is_gang)
             before = placed_before.setdefault(job.key, job.ready_count - decided_on[job.key])
             minimum = self._minimum(job, before, len(statement))
-            members = tuple(self._order_of(bind, mark) for bind in statement)
-            for order in members:
-                self._outcomes.begin(order)
+            members = tuple(self._prepared(placement, mark) for placement in statement)
+            for placement in members:
+                self._outcomes.begin(placement)
             self._binders.submit(Commit(job.key, members, minimum, before, name))
             placed_before[job.key] += len(members)
         return sum(decided_on.values())
 
-    def _order_of(self, placement: Placement, mark: dict[str, str]) -> BindOrder:
-        claims = writes_of(placement.devices, placement.node, self._cluster.claims)
-        annotations = {**placement.annotations, **mark}
-        labels = self._cluster.nodes.pool_labels(placement.node)
-        return BindOrder(
-            placement.uid,
-            placement.namespace,
-            placement.name,
-            placement.node,
-            annotations,
-            placement.volumes,
-            labels,
-            claims,
+    def _prepared(self, placement: Placement, commit: dict[str, str]) -> Placement:
+        """Add what only the cache knows: the commit's annotations, labels of the node's pool, claim allocations."""
+        return msgspec.structs.replace(
+            placement,
+            annotations={**placement.annotations, **commit},
+            labels=dict(self._cluster.nodes.pool_labels(placement.node)),
+            allocations=allocations_of(placement, self._cluster.claims),
         )
 
     def _minimum(self, job: Job, before: int, members: int) -> int:

@@ -42,7 +42,7 @@ class Scheduler(Components):
             self.recorder.run(), self.usage.run(), self.requests.run(),
         ]  # fmt: skip
         if self.bind_mode == DIRECT:
-            services.append(self.gpus.run())
+            services.append(self.plugins.run())
         if self.shard is not None:
             services.append(self.shard.run())
         async with asyncio.TaskGroup() as group:

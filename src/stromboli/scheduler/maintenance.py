@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from stromboli.binding.gangs import UNWIND_REASON
 from stromboli.binding.orders import EvictOrder
-from stromboli.binding.recovery import UNWOUND, with_followers
+from stromboli.binding.recovery import with_followers
 from stromboli.cluster.audit.auditor import Auditor
 from stromboli.core.config.bind_options import DIRECT
 from stromboli.scheduler.reporting.gauges import GaugeUpdater
@@ -78,7 +79,7 @@ class Maintenance:
         components = self._components
         self._reload_policy()
         if components.watches.is_up_to_date and components.is_leader():
-            components.requests.look()
+            components.requests.reconcile()
             self._unwind_overdue_gangs()
         if components.reporter.requeue_due():
             components.trigger.mark()
@@ -87,7 +88,7 @@ class Maintenance:
         self.update_metrics()
 
     def update_metrics(self) -> None:
-        self._components.requests.show()
+        self._components.requests.update_metrics()
         self._gauges.update(self._components)
         self._components.watches.tell()
 
@@ -115,7 +116,7 @@ class Maintenance:
         pod = components.cluster.pods.find(uid)
         if pod is None or not (pod.spec.node_name or uid in components.cluster.assumptions.placements):
             return
-        order = EvictOrder(uid, pod.metadata.namespace, pod.metadata.name, job, UNWOUND)
+        order = EvictOrder(uid, pod.metadata.namespace, pod.metadata.name, job, UNWIND_REASON)
         if components.tracker.start_eviction(order):
             components.evictors.submit(order)
         else:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from stromboli.binding.plugins.plugin import BinderPlugin
 from stromboli.kube.client.client import Client
 from stromboli.kube.election.leadership import Leadership
 from stromboli.observability.metrics.scheduler import SchedulerMetrics
@@ -26,6 +27,8 @@ class SchedulerSettings(ProcessSettings):
 
     policy: Callable[[SchedulerMetrics], SchedulingPolicy]
     options: SchedulerOptions
+    #: Plugins of direct binding, besides the built-in ones.
+    binder_plugins: Sequence[BinderPlugin] = ()
 
 
 class SchedulerProcess(Process[Scheduler]):
@@ -38,6 +41,7 @@ class SchedulerProcess(Process[Scheduler]):
         super().__init__(settings, self.metrics)
         self.policy = settings.policy(self.metrics)
         self._options = settings.options
+        self._binder_plugins = settings.binder_plugins
         self._succession: FencingCheck | None = None
 
     def make(self, client: Client) -> Scheduler:
@@ -46,6 +50,7 @@ class SchedulerProcess(Process[Scheduler]):
             self.policy,
             self._options,
             metrics=self.metrics,
+            binder_plugins=self._binder_plugins,
             is_leader=self.is_leader,
             epoch=self.epoch,
         )

@@ -7,12 +7,10 @@ from collections.abc import Callable, Sequence
 
 from stromboli.binding.direct.workers import BindWorkers
 from stromboli.binding.evictions import Evictor, EvictWorkers
+from stromboli.binding.plugins.plugin import BinderPlugin
 from stromboli.binding.pod_binding import PodBinder
 from stromboli.binding.recovery import GangRecovery
-from stromboli.binding.steps.claims.step import ClaimStep
 from stromboli.binding.steps.node_lock import NodeLock
-from stromboli.binding.steps.step import BindStep
-from stromboli.binding.steps.volumes.step import VolumeStep
 from stromboli.cluster.ingest.ingest import Mirror
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.config.bind_options import DIRECT, REQUEST
@@ -22,8 +20,9 @@ from stromboli.kube.events.recorder import EventRecorder
 from stromboli.kube.objects.catalogue import BIND_REQUESTS
 from stromboli.kube.work.status_writer import StatusWriter
 from stromboli.observability.metrics.scheduler import SchedulerMetrics
-from stromboli.scheduler.bind_requests.service import Requests
+from stromboli.scheduler.bind_requests.service import BindRequestService
 from stromboli.scheduler.bind_tracker import BindTracker
+from stromboli.scheduler.binder_plugins import BinderPluginHost, built_in_plugins
 from stromboli.scheduler.changes import ChangeHandler
 from stromboli.scheduler.cycle import CycleRunner, PlacementExecutor
 from stromboli.scheduler.maintenance import CacheHealth, Maintenance
@@ -34,13 +33,13 @@ from stromboli.scheduler.reporting.reporter import StatusReporter
 from stromboli.scheduler.resync import Resync
 from stromboli.scheduler.sharding.coordinator import ShardCoordinator
 from stromboli.scheduler.sharding.settings import ShardSettings
-from stromboli.scheduler.shared_gpus import SharedGpus
 from stromboli.scheduler.trigger import CycleTrigger
 from stromboli.scheduler.watches import Watches
 
 
 class Components:
-    """All components of a scheduler on one event loop. `epoch` is the term in which this process leads."""
+    """All components of a scheduler on one event loop. `epoch` is the term in which this process leads;
+    `binder_plugins` are further plugins of direct binding."""
 
     def __init__(
         self,
@@ -49,7 +48,7 @@ class Components:
         options: SchedulerOptions | None = None,
         *,
         metrics: SchedulerMetrics | None = None,
-        steps: Sequence[BindStep] = (),
+        binder_plugins: Sequence[BinderPlugin] = (),
         is_leader: Callable[[], bool] = lambda: True,
         epoch: Callable[[], int] = lambda: 0,
         clock: Callable[[], float] = time.monotonic,
@@ -63,7 +62,7 @@ class Components:
         self.observe_term: Callable[[int], None] = lambda term: None
         self._build_cluster()
         self._build_reporting()
-        self._build_binding(steps)
+        self._build_binding(binder_plugins)
         self.cycles = CycleRunner(
             self.cluster, self.tracker, self.executor, self.evictors, self.reporter, self.metrics,
             seed=self.options.seed, epoch=epoch,
@@ -102,28 +101,28 @@ class Components:
             self.cluster, self.writer, self.announcer, refresh=options.status_refresh, clock=self.clock
         )
 
-    def _build_binding(self, steps: Sequence[BindStep]) -> None:
+    def _build_binding(self, plugins: Sequence[BinderPlugin]) -> None:
         options, cluster = self.options, self.cluster
         notify, is_leader, clock = self.trigger.notify, self.is_leader, self.clock
         self.bind_mode = options.bind_mode or self.policy.program.configuration.bind.mode or DIRECT
-        self.recovery = GangRecovery(
-            cluster.has_minimum_bound, cluster.has_minimum_placed, clock, patience=options.heal
-        )
+        self.recovery = GangRecovery(cluster.has_minimum_bound, cluster.has_minimum_placed, clock, timeout=options.heal)
         self.resync = Resync(self.client)
         self.tracker = BindTracker(
             self.mirror, self.resync, self.recovery, self.reporter, self.announcer, self.metrics,
-            is_leader=is_leader, clock=clock, ring=notify, reports_binds=self.bind_mode == DIRECT,
+            is_leader=is_leader, clock=clock, notify=notify, reports_binds=self.bind_mode == DIRECT,
         )  # fmt: skip
-        self.requests = Requests(
+        self.requests = BindRequestService(
             self.client, self.mirror, self.tracker, self.reporter, self.metrics,
-            scheduler=options.scheduler_names[0], is_leader=is_leader, clock=clock, ring=notify,
+            scheduler=options.scheduler_names[0], is_leader=is_leader, clock=clock, notify=notify,
         )  # fmt: skip
-        self.gpus = SharedGpus(
-            self.client, self.mirror, self.policy, self.watches, self.recorder, self.tracker.obstacle, is_leader
-        )
+        self.plugins = BinderPluginHost(
+            self.client, self.mirror, self.watches, self.recorder,
+            [*built_in_plugins(self.policy), *plugins] if self.bind_mode == DIRECT else (),
+            precondition_error=self.tracker.precondition_error, is_leader=is_leader,
+        )  # fmt: skip
         evictor = Evictor(self.client, delete=options.evict_by_delete, is_leader=is_leader)
         self.evictors = EvictWorkers(evictor, self.tracker, workers=options.evict_workers)
-        self.executor = self._request_writers() if self.bind_mode == REQUEST else self._bind_workers(steps)
+        self.executor = self._request_writers() if self.bind_mode == REQUEST else self._bind_workers()
 
     def _request_writers(self) -> PlacementExecutor:
         """Placements are written as bind requests for a binder."""
@@ -133,16 +132,15 @@ class Components:
             workers=self.options.bind_workers,
         )  # fmt: skip
 
-    def _bind_workers(self, steps: Sequence[BindStep]) -> PlacementExecutor:
+    def _bind_workers(self) -> PlacementExecutor:
         """The scheduler binds pods itself."""
         client, workers = self.client, self.options.bind_workers
-        volumes = VolumeStep(client, self.mirror, self.tracker.obstacle)
         return BindWorkers(
-            PodBinder(client, (*steps, NodeLock(client)), is_leader=self.is_leader, at_a_time=workers),
+            PodBinder(client, (NodeLock(client),), is_leader=self.is_leader, max_parallel=workers),
             self.tracker,
             workers=workers,
             batch=self.options.bind_batch,
-            early=(volumes, ClaimStep(client, self.mirror), self.gpus.step),
+            plugins=self.plugins.plugins,
         )
 
     def _shard_coordinator(self, settings: ShardSettings) -> ShardCoordinator:

@@ -66,7 +66,7 @@ class Place(Ground):
             VARIABLE: dies_at,
         }
         command = Command(
-            "binder", "--event-qps=0", "--shortest-pause=50ms", "--listen-address=", "--healthz-address=", *arguments,
+            "binder", "--event-qps=0", "--min-retry-delay=50ms", "--listen-address=", "--healthz-address=", *arguments,
             environment=environment, folder=self.folder,
         )  # fmt: skip
         self._commands.append(command)
@@ -251,7 +251,7 @@ async def test_inherited_request_reports_missing_conditions(place: Place) -> Non
     await place.client.patch(NODES, node, {"spec": {"unschedulable": True}})
     for number, point in enumerate(deaths("told-again")):
         await place.gang(f"gang-{number}", node, 1, backoffLimit=1000)
-        command = place.bind("--longest-pause=50ms", dies_at=point)
+        command = place.bind("--max-retry-delay=50ms", dies_at=point)
         deadline = time.monotonic() + DEADLINE
         while (await place.requests())[f"gang-{number}"].status.failed_attempts < 3:
             assert time.monotonic() < deadline, place.logs

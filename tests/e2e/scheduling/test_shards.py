@@ -55,7 +55,7 @@ class Shards:
             "STROMBOLI_MASTER": self.ground.proxy.url,
             "STROMBOLI_LEADER_ELECT": "false",
         }
-        options = ("--event-qps=0", "--shortest-pause=50ms", "--listen-address=", "--healthz-address=")
+        options = ("--event-qps=0", "--min-retry-delay=50ms", "--listen-address=", "--healthz-address=")
         self.ground.keep(Command("binder", *options, environment=environment, folder=self.ground.folder))
 
     async def let_write_requests(self) -> None:

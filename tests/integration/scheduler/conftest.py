@@ -22,6 +22,6 @@ def theatre(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bind_tracker, "MIN_REST", 0.05)
-    monkeypatch.setattr(bind_tracker, "MAX_REST", 0.2)
+    backoff = RetryPolicy(min_delay=0.05, max_delay=0.2, factor=2.0, jitter=False)
+    monkeypatch.setattr(bind_tracker, "BACKOFF", backoff)
     monkeypatch.setattr(reflector, "RETRY", RetryPolicy(min_delay=0.02, max_delay=0.1))

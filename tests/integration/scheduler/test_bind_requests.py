@@ -18,6 +18,7 @@ from stromboli.core.config.plugin import Plugin
 from stromboli.core.model.tasks.task import Task
 from stromboli.kube.objects.bind_requests import BindRequest
 from stromboli.kube.objects.catalogue import BIND_REQUESTS, NODES, PODS
+from stromboli.kube.work.retry import RetryPolicy
 from stromboli.local.api_server.faults import Answer, CutConnection, LoseAnswer, Match
 from stromboli.local.up.local_cluster import local_cluster
 from stromboli.scheduler.bind_requests import avoided_nodes, builder, monitor
@@ -35,13 +36,14 @@ REQUESTS = f"{SIMPLE}bind:\n  mode: request\n  deadlineSeconds: 60\n  backoffLim
 
 @pytest.fixture(autouse=True)
 def short_pauses_of_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(monitor, "LOOK_EVERY", 0.05)
+    monkeypatch.setattr(monitor, "CHECK_INTERVAL", 0.05)
 
 
 @pytest.fixture
-def forgiven_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_avoidance(monkeypatch: pytest.MonkeyPatch) -> None:
     """A node that refused a pod is not avoided for long."""
-    monkeypatch.setattr(avoided_nodes, "SHORTEST", 0.1)
+    backoff = RetryPolicy(min_delay=0.1, max_delay=300.0, factor=2.0, jitter=False)
+    monkeypatch.setattr(avoided_nodes, "BACKOFF", backoff)
 
 
 @contextlib.asynccontextmanager
@@ -252,7 +254,7 @@ async def test_a_node_that_refused_a_pod_is_avoided_for_that_pod_and_the_reason_
         await nothing_is_left(world, binder)
 
 
-@pytest.mark.usefixtures("forgiven_soon")
+@pytest.mark.usefixtures("short_avoidance")
 async def test_a_pod_that_is_always_refused_backs_off_and_keeps_nobody_else_waiting() -> None:
     async with requesting(cpus(1, 4)) as (world, binder):
         await world.create(gang(1, 1, name="cursed"))
@@ -267,7 +269,7 @@ async def test_a_pod_that_is_always_refused_backs_off_and_keeps_nobody_else_wait
         assert await world.bound("cursed") == []
 
 
-@pytest.mark.usefixtures("forgiven_soon")
+@pytest.mark.usefixtures("short_avoidance")
 async def test_members_beyond_the_minimum_are_a_decision_of_their_own() -> None:
     """The gang needs two of three; the third is refused, and gets its node with the next request."""
     async with requesting(cpus(1, 3), starts=False) as (world, binder):
@@ -395,7 +397,7 @@ async def test_without_a_binder_the_group_says_so_and_the_room_is_free_again() -
         request = await binder.one()
         await seen(world, BIND_REQUESTS, request.metadata.name)
         clock.goes_on(151)
-        await world.until_told("gang", "no binder has taken up the bind request", "NoBinder")
+        await world.until_told("gang", "no binder has begun the bind request", "NoBinder")
 
         async def says_so() -> bool:
             group = await world.group("gang")
@@ -403,7 +405,7 @@ async def test_without_a_binder_the_group_says_so_and_the_room_is_free_again() -
             return any((each.type, each.reason) == ("BindStuck", "NoBinder") for each in conditions)
 
         await world.until(says_so, "the group has a condition")
-        await world.until_told("gang-task-0", "no binder has taken up", "FailedScheduling")
+        await world.until_told("gang-task-0", "no binder has begun", "FailedScheduling")
         other = await binder.another(request)
         await binder.carries_out(other)
         await world.until_bound("gang", 2)
@@ -417,7 +419,7 @@ async def test_a_request_that_was_begun_keeps_its_room_however_late_it_is() -> N
         await binder.says(request, "Binding")
         await seen(world, BIND_REQUESTS, request.metadata.name)
         clock.goes_on(151)
-        await world.until_told("gang", "the binder has come to no end in time", "BindingLate")
+        await world.until_told("gang", "the binder has not finished in time", "BindingLate")
         await world.create(gang(1, 2, name="second"))
         await world.until_says("second", "Insufficient cpu")
         assert [each.metadata.uid for each in await binder.requests()] == [request.metadata.uid]
@@ -437,7 +439,7 @@ async def test_a_request_that_is_begun_at_the_last_moment_is_not_deleted() -> No
         await deletion.begins()
         await binder.says(request, "Binding")
         deletion.ends()
-        await world.until_told("gang", "the binder has come to no end in time", "BindingLate")
+        await world.until_told("gang", "the binder has not finished in time", "BindingLate")
         kept = await binder.one()
         assert (kept.metadata.uid, kept.status.phase) == (request.metadata.uid, "Binding")
         await binder.carries_out(kept)

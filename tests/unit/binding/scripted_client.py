@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from stromboli.binding.orders import BindOrder, Commit, EvictOrder, Result
+from stromboli.binding.orders import Commit, EvictOrder, Result
+from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.client.api_errors import ApiError, Unreachable
 from stromboli.kube.objects.meta import ObjectMeta
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.work.retry import RetryPolicy
 
 IMPATIENT = RetryPolicy(attempts=3, min_delay=0.0, max_delay=0.0)
-ORDER = BindOrder("uid-1", "default", "pod", "node-a", {"key": "value"})
+PLACEMENT = Placement("uid-1", "default", "pod", "default/job", "node-a", {"key": "value"})
 VICTIM = EvictOrder("uid-1", "default", "pod", "default/job", "preempt")
 
 CONFLICT = ApiError(409, "Conflict", "it cannot be bound")
@@ -61,24 +62,24 @@ class Scripted:
         return answer
 
 
-class Books:
-    """Remembers what it was told, knows of obstacles, and says who is in charge."""
+class Observer:
+    """Records results, has precondition errors by the name of the pod, and may lose leadership."""
 
-    def __init__(self, **precondition_errors: str) -> None:
-        self.precondition_errors = precondition_errors
-        self.in_charge = True
+    def __init__(self, **errors: str) -> None:
+        self.errors = errors
+        self.leads = True
         self.results: dict[str, Result] = {}
         self.commits: list[Commit] = []
         self.evictions: dict[str, Result] = {}
 
-    def obstacle(self, order: BindOrder) -> str:
-        return self.precondition_errors.get(order.name, "")
+    def precondition_error(self, placement: Placement) -> str:
+        return self.errors.get(placement.name, "")
 
     def is_leader(self) -> bool:
-        return self.in_charge
+        return self.leads
 
-    def settled(self, commit: Commit, order: BindOrder, result: Result) -> None:
-        self.results[order.name] = result
+    def settled(self, commit: Commit, placement: Placement, result: Result) -> None:
+        self.results[placement.name] = result
 
     def finished(self, commit: Commit, results: dict[str, Result]) -> None:
         self.commits.append(commit)

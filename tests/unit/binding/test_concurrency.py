@@ -7,8 +7,9 @@ import asyncio
 import pytest
 
 from stromboli.binding.concurrency import ConcurrencyLimiter
-from stromboli.binding.orders import DONE, BindOrder
+from stromboli.binding.orders import DONE
 from stromboli.binding.pod_binding import PodBinder
+from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.client.api_errors import ApiError, RequestFailed, Unreachable
 from stromboli.kube.work.retry import RetryPolicy
 
@@ -100,8 +101,8 @@ class OverloadedClient:
 async def test_limiter_adapts_to_an_overloaded_server() -> None:
     server = OverloadedClient()
     retry = RetryPolicy(attempts=50, min_delay=0.001, max_delay=0.01)
-    binding = PodBinder(server, retry=retry, at_a_time=64)  # type: ignore[arg-type]
-    orders = [BindOrder(f"uid-{place}", "default", f"pod-{place}", "node") for place in range(300)]
+    binding = PodBinder(server, retry=retry, max_parallel=64)  # type: ignore[arg-type]
+    orders = [Placement(f"uid-{index}", "default", f"pod-{index}", "default/job", "node") for index in range(300)]
     results = await asyncio.gather(*(binding.bind(order) for order in orders))
     assert results == [DONE] * 300
     assert binding.limiter.limit <= 8

@@ -19,7 +19,7 @@ from tests.unit.binding.scripted_client import (
     LOST,
     MISSING,
     VICTIM,
-    Books,
+    Observer,
     Scripted,
     found,
 )
@@ -67,15 +67,15 @@ class RaisingEvictor:
 
 
 async def test_workers_report_the_result_of_every_order() -> None:
-    books = Books()
-    workers = EvictWorkers(RaisingEvictor(), books, workers=1)  # type: ignore[arg-type]
+    observer = Observer()
+    workers = EvictWorkers(RaisingEvictor(), observer, workers=1)  # type: ignore[arg-type]
     running = asyncio.create_task(workers.run())
     workers.submit(VICTIM)
-    await until(lambda: books.evictions)
-    assert books.evictions["pod"] == Result(UNKNOWN, "RuntimeError: a mistake")
-    books.in_charge = False
+    await until(lambda: observer.evictions)
+    assert observer.evictions["pod"] == Result(UNKNOWN, "RuntimeError: a mistake")
+    observer.leads = False
     workers.submit(VICTIM)
-    await until(lambda: books.evictions["pod"].outcome is Outcome.DROPPED)
+    await until(lambda: observer.evictions["pod"].outcome is Outcome.DROPPED)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
 
@@ -94,8 +94,8 @@ class Held:
 
 
 async def test_stopping_finishes_started_work_and_drops_the_rest() -> None:
-    books, held = Books(), Held()
-    workers = EvictWorkers(held, books, workers=1)  # type: ignore[arg-type]
+    observer, held = Observer(), Held()
+    workers = EvictWorkers(held, observer, workers=1)  # type: ignore[arg-type]
     running = asyncio.create_task(workers.run())
     for name in "abc":
         workers.submit(EvictOrder(f"uid-{name}", "default", name, "default/job", "preempt"))
@@ -104,7 +104,7 @@ async def test_stopping_finishes_started_work_and_drops_the_rest() -> None:
     assert await workers.drain(0.01) == 3
     held.go.set()
     assert await workers.drain(5.0) == 0
-    outcomes = {name: result.outcome for name, result in books.evictions.items()}
+    outcomes = {name: result.outcome for name, result in observer.evictions.items()}
     assert outcomes == {"a": DONE, "b": Outcome.DROPPED, "c": Outcome.DROPPED}
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)

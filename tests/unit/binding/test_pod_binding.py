@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from stromboli.binding.orders import BindOrder, Outcome
+from stromboli.binding.orders import Outcome
 from stromboli.binding.pod_binding import PodBinder
 from stromboli.binding.steps.step import StepFailed
+from stromboli.core.model.tasks.placement import Placement
 from tests.unit.binding.scripted_client import (
     BROKEN,
     BUSY,
@@ -20,7 +21,7 @@ from tests.unit.binding.scripted_client import (
     LOST,
     MISSING,
     NOT_SENT,
-    ORDER,
+    PLACEMENT,
     Scripted,
     found,
 )
@@ -32,8 +33,8 @@ OURS, THEIRS = found("node-a"), found("node-b")
 ANSWERS: dict[str, tuple[list[Any], Any, Outcome, str, int]] = {
     "bound": ([None], None, DONE, "", 1),
     "bound before, to the same node": ([CONFLICT], OURS, DONE, "", 1),
-    "bound by somebody else": ([CONFLICT], THEIRS, IMPOSSIBLE, "somebody else bound the pod to node node-b", 1),
-    "another pod of that name": ([CONFLICT], found("", "uid-2"), IMPOSSIBLE, "another one has taken its name", 1),
+    "bound by somebody else": ([CONFLICT], THEIRS, IMPOSSIBLE, "another writer bound the pod to node node-b", 1),
+    "another pod of that name": ([CONFLICT], found("", "uid-2"), IMPOSSIBLE, "another pod has its name", 1),
     "being deleted, or gated": ([CONFLICT], found(), IMPOSSIBLE, "it cannot be bound", 1),
     "gone after a conflict": ([CONFLICT], MISSING, IMPOSSIBLE, "the pod is gone", 1),
     "a conflict that cannot be looked into": ([CONFLICT], BROKEN, UNKNOWN, "oops", 1),
@@ -54,7 +55,7 @@ ANSWERS: dict[str, tuple[list[Any], Any, Outcome, str, int]] = {
 @pytest.mark.parametrize(("binds", "pod", "outcome", "words", "times"), ANSWERS.values(), ids=ANSWERS)
 async def test_an_answer_means(binds: list[Any], pod: Any, outcome: Outcome, words: str, times: int) -> None:
     client = Scripted(bind=[*binds], get=[pod])
-    result = await PodBinder(client, retry=IMPATIENT).bind(ORDER)  # type: ignore[arg-type]
+    result = await PodBinder(client, retry=IMPATIENT).bind(PLACEMENT)  # type: ignore[arg-type]
     assert (result.outcome, client.asked.count("bind")) == (outcome, times)
     assert words in result.problem
 
@@ -68,12 +69,12 @@ class Step:
         self._fails = fails
         self._stays = stays
 
-    async def prepare(self, order: BindOrder) -> None:
+    async def prepare(self, placement: Placement) -> None:
         self._story.append(f"+{self.name}")
         if self._fails is not None:
             raise self._fails
 
-    async def undo(self, order: BindOrder) -> None:
+    async def undo(self, placement: Placement) -> None:
         self._story.append(f"-{self.name}")
         if self._stays:
             raise RuntimeError("it sticks")
@@ -95,13 +96,13 @@ async def test_steps_are_undone_in_reverse(
 ) -> None:
     story: list[str] = []
     steps = [Step("a", story), Step("b", story, failure), Step("c", story)]
-    result = await PodBinder(Scripted(bind=[*binds]), steps, IMPATIENT).bind(ORDER)  # type: ignore[arg-type]
+    result = await PodBinder(Scripted(bind=[*binds]), steps, IMPATIENT).bind(PLACEMENT)  # type: ignore[arg-type]
     assert (result.outcome, " ".join(story)) == (outcome, expected)
 
 
 async def test_failed_undo_is_reported_and_does_not_stop_the_others() -> None:
     story: list[str] = []
     steps = [Step("a", story), Step("b", story, stays=True), Step("c", story)]
-    result = await PodBinder(Scripted(bind=[INVALID]), steps, IMPATIENT).bind(ORDER)  # type: ignore[arg-type]
+    result = await PodBinder(Scripted(bind=[INVALID]), steps, IMPATIENT).bind(PLACEMENT)  # type: ignore[arg-type]
     assert story[3:] == ["-c", "-b", "-a"]
     assert "b could not be undone: RuntimeError: it sticks" in result.problem

@@ -86,7 +86,7 @@ class Story:
         self.now = 100.0
         self.has_minimum_placed = self.can_complete = False
         self.healing = GangRecovery(
-            lambda job: self.has_minimum_placed, lambda job: self.can_complete, lambda: self.now, patience=30.0
+            lambda job: self.has_minimum_placed, lambda job: self.can_complete, lambda: self.now, timeout=30.0
         )
         self.healing.begin("job", ["a", "b"])
 

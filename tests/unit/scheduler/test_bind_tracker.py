@@ -12,7 +12,7 @@ from stromboli.core.actions import ACTIONS
 from stromboli.core.config.registry import Registry
 from stromboli.core.plugins import PLUGINS
 from stromboli.kube.client.client import Client
-from stromboli.scheduler.bind_tracker import MAX_REST, BindTracker
+from stromboli.scheduler.bind_tracker import BACKOFF, BindTracker
 from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.policy import SchedulingPolicy
 from tests.testing.random_clusters import objects
@@ -54,7 +54,7 @@ async def test_eviction_backoff_grows_up_to_the_maximum() -> None:
     pauses = [after - before for before, after in pairwise(tried)]
     assert pauses == sorted(pauses)
     assert pauses[:4] == [1, 2, 4, 8]
-    assert pauses[-1] == MAX_REST
+    assert pauses[-1] == BACKOFF.max_delay
 
 
 @pytest.mark.parametrize("outcome", [Outcome.IMPOSSIBLE, Outcome.DROPPED])

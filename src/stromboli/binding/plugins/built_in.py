@@ -1,4 +1,4 @@
-"""The plugins that every binder has, in their order."""
+"""The plugins of every binder, in their order."""
 
 from __future__ import annotations
 

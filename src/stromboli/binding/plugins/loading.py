@@ -1,7 +1,7 @@
-"""Plugins of the binder: built in, from installed packages (entry points), and named by a flag.
+"""Loads binder plugins: built-in ones, those of installed packages (entry points), and those named by an option.
 
-As with plugins of the scheduler, a class is checked when it joins, and one that cannot be used is refused with a
-sentence that names it. Built-in plugins come first, then those of packages by name, then those of flags.
+As with scheduler plugins, a class is checked when it is loaded, and an invalid one is rejected with a message that names
+it. Built-in plugins come first, then those of packages by name, then those of options.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from importlib.metadata import EntryPoint, entry_points
 from stromboli.binding.plugins.plugin import BinderPlugin
 
 ENTRY_POINTS = "stromboli.binder_plugins"
-#: Questions that may be answered, by whether the answer is awaited.
+#: Methods that a plugin may override, with whether they are asynchronous.
 _METHODS = {
     "validate": False,
     "mutate": False,
     "open": False,
     "applies_to": False,
+    "forget": False,
     "changed": False,
     "pre_bind": True,
     "post_bind": True,
@@ -30,7 +31,7 @@ _METHODS = {
 
 
 class UnusablePlugin(ValueError):
-    """A plugin that cannot be used, with the reason in words."""
+    """A plugin is invalid; the message has the reason."""
 
 
 def load_plugins(
@@ -40,7 +41,7 @@ def load_plugins(
     *,
     without: Iterable[str] = (),
 ) -> list[BinderPlugin]:
-    """All plugins in their order, ready to be opened. `options` are by plugin, `without` names those left out."""
+    """Return all plugins in their order. `options` are by plugin; plugins named in `without` are skipped."""
     classes: dict[str, type[BinderPlugin]] = {}
     for candidate in built_in:
         _add(classes, candidate, candidate.__qualname__)
@@ -48,16 +49,16 @@ def load_plugins(
         _add(classes, _loaded(entry_point), _title(entry_point))
     for reference in references:
         _add(classes, _named(reference), reference)
-    given, left_out = options or {}, set(without)
-    for name in (*given, *sorted(left_out)):
+    values, skipped = options or {}, set(without)
+    for name in (*values, *sorted(skipped)):
         if name not in classes:
             known = ", ".join(sorted(classes))
-            raise UnusablePlugin(f"there is no plugin {name!r} of the binder; there are: {known}")
-    return [_made(each, given.get(name, {})) for name, each in classes.items() if name not in left_out]
+            raise UnusablePlugin(f"unknown binder plugin {name!r}; known plugins: {known}")
+    return [_made(each, values.get(name, {})) for name, each in classes.items() if name not in skipped]
 
 
 def read_options(pairs: Iterable[str]) -> dict[str, dict[str, str]]:
-    """From `plugin.option=value`. Raises UnusablePlugin for what is not of this form."""
+    """Read options of the form `plugin.option=value`. Raises UnusablePlugin for any other form."""
     found: dict[str, dict[str, str]] = {}
     for pair in pairs:
         name, separator, value = pair.partition("=")
@@ -70,10 +71,10 @@ def read_options(pairs: Iterable[str]) -> dict[str, dict[str, str]]:
 
 def _add(classes: dict[str, type[BinderPlugin]], candidate: object, title: str) -> None:
     if not (isinstance(candidate, type) and issubclass(candidate, BinderPlugin)):
-        raise UnusablePlugin(f"{title} is no plugin of the binder; derive a class from BinderPlugin")
-    faults = _errors_of(candidate)
-    if faults:
-        raise UnusablePlugin("\n".join(f"{title} cannot be used: {fault}" for fault in faults))
+        raise UnusablePlugin(f"{title} is not a binder plugin; derive a class from BinderPlugin")
+    errors = _errors_of(candidate)
+    if errors:
+        raise UnusablePlugin("\n".join(f"{title} cannot be used: {error}" for error in errors))
     other = classes.setdefault(candidate.name, candidate)
     if other is not candidate:
         raise UnusablePlugin(
@@ -82,17 +83,17 @@ def _add(classes: dict[str, type[BinderPlugin]], candidate: object, title: str) 
 
 
 def _errors_of(candidate: type[BinderPlugin]) -> list[str]:
-    faults = [] if candidate.name else [f"{candidate.__qualname__} has no name; set `name`"]
-    for question, is_async in _METHODS.items():
-        answer = getattr(candidate, question)
-        if inspect.iscoroutinefunction(answer) != is_async:
-            how = "an async def" if is_async else "a plain def"
-            faults.append(f"{question} must be {how}")
-        expected = list(inspect.signature(getattr(BinderPlugin, question)).parameters)
-        found = list(inspect.signature(answer).parameters)
+    errors = [] if candidate.name else [f"{candidate.__qualname__} has no name; set `name`"]
+    for name, is_async in _METHODS.items():
+        method = getattr(candidate, name)
+        if inspect.iscoroutinefunction(method) != is_async:
+            kind = "an async def" if is_async else "a plain def"
+            errors.append(f"{name} must be {kind}")
+        expected = list(inspect.signature(getattr(BinderPlugin, name)).parameters)
+        found = list(inspect.signature(method).parameters)
         if len(found) != len(expected):
-            faults.append(f"{question} must take ({', '.join(expected)}), and takes ({', '.join(found)})")
-    return faults
+            errors.append(f"{name} must take ({', '.join(expected)}), and takes ({', '.join(found)})")
+    return errors
 
 
 def _made(candidate: type[BinderPlugin], options: Mapping[str, str]) -> BinderPlugin:
@@ -103,8 +104,8 @@ def _made(candidate: type[BinderPlugin], options: Mapping[str, str]) -> BinderPl
     try:
         return candidate(options)
     except Exception as error:
-        words = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        raise UnusablePlugin(f"plugin {candidate.name} cannot be used: {words}") from error
+        message = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        raise UnusablePlugin(f"plugin {candidate.name} cannot be used: {message}") from error
 
 
 def _loaded(entry_point: EntryPoint) -> object:
@@ -124,7 +125,7 @@ def _title(entry_point: EntryPoint) -> str:
 
 
 def _named(reference: str) -> object:
-    """The class that `package.module:Class` points to. Importing runs the module's code, so anything may be raised."""
+    """Import the class `package.module:Class`. Importing runs the module's code, which may raise any exception."""
     module_name, _, path = reference.partition(":")
     if not module_name or not path:
         raise UnusablePlugin(f"{reference!r} does not name a class; write package.module:Class")

@@ -1,30 +1,30 @@
-"""What a plugin of the binder may do: five questions, all optional, and what it is given to answer them.
+"""The extension point of binding: what a binder plugin may implement, and the context that it works with.
 
-A plugin makes ready what pods need on their nodes. `validate` and `mutate` are asked when a pod is admitted, by the
-webhook, with nothing but the manifest at hand. The others are asked by the binder, for every member of a bind request,
-plugin after plugin in their order:
+A plugin prepares what pods need on their nodes. `validate` and `mutate` run when a pod is admitted, in the webhook, with
+nothing but the manifest. The other methods run in the process that binds pods: the binder, or a scheduler that binds
+directly. Plugins run one after the other in their order, for every member of a gang:
 
-* `pre_bind` before the pod is bound. All members of a gang have it behind them before the first is bound. It may wait
-  for minutes: nobody else is kept waiting meanwhile.
+* `pre_bind` before the pod is bound. All members of a gang complete it before the first one is bound. It may wait for
+  minutes without blocking other gangs.
 * `post_bind` after the pod was bound.
-* `rollback` when the pod will not be bound, or was bound and is taken back; in reverse order.
+* `rollback` when the pod will not be bound, or was bound and is evicted again; in reverse order.
 
-The process may die between any two writes, and another one begins again at `pre_bind` or `rollback` with what it finds
-in the cluster. So each of the three may be called again, or without the others before it: what is to be done follows
-from the objects, never from memory alone.
+The process may die between any two writes, and another one starts again at `pre_bind` or `rollback` with what it finds
+in the cluster. So each of the three may be called again, or without the others before it: derive everything from
+objects, never from memory alone.
 
-`serve` runs beside the binds for as long as the process is in charge.
+`serve` runs beside the binds for as long as the process leads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, MutableMapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from stromboli.binding.steps.step import StepFailed
+from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.client.client import Client
-from stromboli.kube.objects.bind_requests import BindRequest, BoundPod
 from stromboli.kube.objects.cluster import KubeNode
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.pod import Pod
@@ -32,99 +32,100 @@ from stromboli.kube.objects.resources import Resource
 
 T = TypeVar("T", bound=TopLevel)
 
-__all__ = ["Bind", "BinderContext", "BinderPlugin", "PermanentFailure", "Sight", "StepFailed"]
+__all__ = ["BinderContext", "BinderPlugin", "ClusterView", "PermanentFailure", "Placement", "StepFailed"]
 
 
 class PermanentFailure(StepFailed):
-    """The pod can never be bound to this node, however often it is tried; the message says why, for a person.
+    """The pod can never be bound to this node; the message is the reason that people read.
 
-    Any other StepFailed, and every request that fails, is an attempt that failed: it is told and tried again.
+    Any other StepFailed, and every failed request, fails the attempt: it is reported and retried.
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Bind:
-    """One pod on its way to its node. Of a pod or node that is gone, only the name (and uid) is known here."""
-
-    request: BindRequest
-    member: BoundPod
-    pod: Pod
-    node: KubeNode
-    #: What travels with the binding and then stands on the pod. `pre_bind` may add to both.
-    annotations: MutableMapping[str, str] = field(default_factory=dict)
-    labels: MutableMapping[str, str] = field(default_factory=dict)
-
-
-class Sight(Protocol):
-    """The cluster as the watches report it. What is written here is seen at once when it is handed to `apply`."""
+class ClusterView(Protocol):
+    """The cluster as the watches report it. Pass answers to your own writes to `apply`, so that reads see them."""
 
     def get(self, kind: type, key: str) -> TopLevel | None:
-        """An object as it was last reported; the key is `namespace/name`, or the name alone."""
+        """Return an object as last reported; the key is `namespace/name`, or the name alone."""
 
     def of_kind(self, kind: type[T]) -> Iterable[T]:
-        """All objects of a kind, in no order. Pods, nodes and bind requests are always there."""
+        """Return all objects of a kind, unordered. Pods, nodes and bind requests are always available."""
 
     def apply(self, entry: TopLevel) -> None:
-        """An object as the server answered it."""
+        """Store an object as the API server returned it."""
 
 
 @dataclass(frozen=True, slots=True)
 class BinderContext:
-    """What a plugin of a running binder works with."""
+    """What a plugin works with in a process that binds pods."""
 
     client: Client
-    sight: Sight
-    #: What has come in the way of a bind since it was decided, in words; empty if nothing. Who waits should ask.
-    obstacle: Callable[[Bind], str] = lambda bind: ""
-    #: Look again at the bind requests that name a pod by this uid.
-    look_again: Callable[[str], None] = lambda uid: None
-    #: Tell people: an event on an object, with its type (Normal, Warning), reason and note.
-    tell: Callable[[TopLevel, str, str, str], None] = lambda regarding, kind, reason, note: None
+    view: ClusterView
+    #: Return what has made a bind impossible since it was decided; empty if nothing. Long waits should poll it.
+    precondition_error: Callable[[Placement], str] = lambda placement: ""
+    #: Reconcile the bind requests that name the pod with this uid.
+    reconcile: Callable[[str], None] = lambda uid: None
+    #: Record an event on an object, with its type (Normal, Warning), reason and note.
+    record_event: Callable[[TopLevel, str, str, str], None] = lambda regarding, kind, reason, note: None
+    is_leader: Callable[[], bool] = lambda: True
+
+    def pod(self, placement: Placement) -> Pod | None:
+        """Return the pod as last reported; None when it is gone."""
+        found = self.view.get(Pod, placement.key)
+        return found if isinstance(found, Pod) and found.metadata.uid == placement.uid else None
+
+    def node(self, placement: Placement) -> KubeNode | None:
+        """Return the node as last reported; None when it is gone."""
+        found = self.view.get(KubeNode, placement.node)
+        return found if isinstance(found, KubeNode) else None
 
 
 class BinderPlugin:
-    """Derive from it, name it, and override what you answer. One instance serves the whole process."""
+    """Base class of binder plugins: set `name` and override what the plugin needs. One instance serves a process."""
 
     name: ClassVar[str] = ""
-    #: Kinds that the binder shall watch for the plugin, besides pods, nodes and bind requests.
+    #: Kinds to watch for the plugin, besides pods, nodes and bind requests.
     watches: ClassVar[tuple[Resource[Any], ...]] = ()
-    #: Options by name, with what holds when they are not given (`--plugin-option NAME.OPTION=VALUE`).
+    #: Options with their default values (`--plugin-option NAME.OPTION=VALUE`).
     defaults: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, options: Mapping[str, str] | None = None) -> None:
-        """Read the options. Raises ValueError with a sentence when one cannot be used."""
+        """Read the options. Raises ValueError with a message for an invalid one."""
         self.options = {**self.defaults, **(options or {})}
 
     # -- at admission -------------------------------------------------------------------------------------------
 
     def validate(self, pod: Mapping[str, Any]) -> list[str]:
-        """What is wrong with a pod that is to be admitted, in words, each with the field; its manifest is given."""
+        """Return the errors of a pod manifest that is being admitted, each with its field."""
         return []
 
     def mutate(self, pod: dict[str, Any]) -> None:
-        """Add to the manifest of a pod that is to be admitted what it will need; it is changed in place."""
+        """Change the manifest of a pod that is being admitted, in place."""
 
-    # -- in the binder ------------------------------------------------------------------------------------------
+    # -- when pods are bound ------------------------------------------------------------------------------------
 
-    def open(self, surroundings: BinderContext) -> None:
-        """The binder is about to work; the watches may not have reported everything yet."""
-        self.surroundings = surroundings
+    def open(self, context: BinderContext) -> None:
+        """Run once before the process binds pods; the initial lists may be incomplete."""
+        self.context = context
 
-    def applies_to(self, bind: Bind) -> bool:
-        """Whether there is anything to be done for a pod; if not, the three below are not called for it."""
+    def applies_to(self, placement: Placement) -> bool:
+        """Report whether the plugin has anything to do for a pod; if not, the methods below skip it."""
         return True
 
-    async def pre_bind(self, bind: Bind) -> None:
-        """Make ready what the pod needs. Raises StepFailed, or Impossible."""
+    async def pre_bind(self, placement: Placement) -> None:
+        """Prepare what the pod needs. Raises StepFailed or PermanentFailure."""
 
-    async def post_bind(self, bind: Bind) -> None:
-        """The pod is bound. What is raised is told, and changes nothing."""
+    async def post_bind(self, placement: Placement) -> None:
+        """Run after the pod was bound. Exceptions are logged and change nothing."""
 
-    async def rollback(self, bind: Bind) -> None:
-        """Take back what `pre_bind` did, as far as it was done. What is raised is told, and tried again."""
+    async def rollback(self, placement: Placement) -> None:
+        """Undo `pre_bind` as far as it was done. Exceptions are reported, and the rollback is retried."""
+
+    def forget(self, placement: Placement) -> None:
+        """Drop what is kept in memory for a bind whose outcome is unknown, or that a stopping process leaves over."""
 
     def changed(self, entry: TopLevel, before: TopLevel | None) -> None:
-        """An object was reported; of one that is gone, `before` is the object itself."""
+        """Receive a watch event; for a deleted object, `before` is the object itself."""
 
     async def serve(self) -> None:
-        """Work beside the binds until cancelled; begins when everything has been listed and we are in charge."""
+        """Work beside the binds until cancelled; starts when the initial lists are complete and the process leads."""

@@ -1,4 +1,4 @@
-"""The binder: everything that lives between the watches and the writes, put together. It runs on one event loop."""
+"""The binder: executes bind requests, between the watches and the writes. It runs on one event loop."""
 
 from __future__ import annotations
 
@@ -7,45 +7,22 @@ import logging
 import time
 from collections.abc import Callable, Coroutine, Sequence
 
-from stromboli.binding.evictions import Evictor
-from stromboli.binding.plugins.plugin import Bind, BinderContext, BinderPlugin
-from stromboli.binding.pod_binding import PodBinder
-from stromboli.binding.requests.assumed_placements import AssumedPlacements
-from stromboli.binding.requests.backoff import AttemptBackoff
+from stromboli.binding.plugins.plugin import BinderPlugin
 from stromboli.binding.requests.cluster_view import BinderClusterView, BinderWatches
 from stromboli.binding.requests.decisions import DecisionIndex
-from stromboli.binding.requests.events import BindEvents
-from stromboli.binding.requests.finalizer import GangFinalizer
 from stromboli.binding.requests.metrics import BinderMetrics
 from stromboli.binding.requests.options import BinderOptions
-from stromboli.binding.requests.orphans import OrphanedPreparations
-from stromboli.binding.requests.outcome_lookup import OutcomeLookup
-from stromboli.binding.requests.parallel_binds import ParallelBinds
-from stromboli.binding.requests.pod_conditions import PodConditions
-from stromboli.binding.requests.preparations import Preparations
-from stromboli.binding.requests.progress import precondition_error_of
-from stromboli.binding.requests.reconciler import GangReconciler
-from stromboli.binding.requests.reports import Reports
-from stromboli.binding.requests.rollback import GangRollback
-from stromboli.binding.requests.status import RequestStatuses
-from stromboli.binding.steps.node_lock import NodeLock
+from stromboli.binding.requests.wiring import BinderProcessFacts, build_parts
 from stromboli.cluster.ingest.ingest import Quarantined
 from stromboli.cluster.objects.nodes import NodeEntry
 from stromboli.kube.client.client import Client
-from stromboli.kube.events.recorder import EventRecorder
 from stromboli.kube.objects.cluster import KubeNode
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.pod import Pod
-from stromboli.kube.work.retry import RetryPolicy
 from stromboli.kube.work.work_queue import WorkQueue, drained
 
-#: Who says so, in events.
-NAME = "stromboli-binder"
-#: How often gauges are set and the loop shows that it turns, in seconds.
-LOOK_AROUND = 1.0
-#: A request is tried a few times at once; a server that stays busy is left to the next pass.
-BIND_RETRIES = RetryPolicy(attempts=3, min_delay=0.1, max_delay=1.0, limit=10.0)
-EVICT_RETRIES = RetryPolicy(attempts=1)
+#: Seconds between two updates of the gauges and of the liveness signal.
+STATE_INTERVAL = 1.0
 
 log = logging.getLogger("stromboli.binding")
 
@@ -66,52 +43,29 @@ class Binder:
         self.metrics = metrics or BinderMetrics()
         self.plugins = tuple(plugins)
         self._is_leader = is_leader
-        #: Nodes as they were when somebody was last told of a change.
+        #: Nodes at their last relevant change.
         self._nodes: dict[str, NodeEntry] = {}
         self._is_open = False
-        self.book = DecisionIndex(clock, self._wake)
-        self.sight = BinderClusterView(self.book, self._changed, self._refused)
-        self.rooms = AssumedPlacements(self.sight.cluster)
+        self.index = DecisionIndex(clock, self._notify)
+        self.view = BinderClusterView(self.index, self._changed, self._refused)
         watched = [resource for plugin in self.plugins for resource in plugin.watches]
-        self.watches = BinderWatches(client, self.sight, watched)
-        self.recorder = EventRecorder(client, NAME, rate=options.event_rate, yields=self._is_binding, clock=clock)
-        announcer = BindEvents(self.recorder)
-        self.conditions = PodConditions(client, self.sight.pod, yields=self._is_binding, clock=clock)
-        preparations = Preparations(self.plugins)
-        binding = PodBinder(
-            client, (NodeLock(client),), BIND_RETRIES, is_leader=is_leader, at_a_time=options.bind_workers
-        )
-        self._parallel_binds = ParallelBinds(binding, self._obstacle, per_node=options.binds_per_node)
-        unwinding = GangRollback(
-            Evictor(client, retry=EVICT_RETRIES, is_leader=is_leader), preparations, self.sight,
-            lambda request, member: announcer.evicted(request, member, request.status.reason),
-            self.metrics.eviction_finished,
+        self.watches = BinderWatches(client, self.view, watched)
+        self._parts = build_parts(
+            BinderProcessFacts(client, is_leader, epoch, clock), self.view, self.plugins, options, self.metrics,
+            notify=self._notify, reconcile_pod=self._reconcile_pod,
         )  # fmt: skip
-        statuses = RequestStatuses(client, self.sight.apply, epoch, self.sight.remove)
-        reports = Reports(statuses, self.conditions, announcer, self.metrics)
-        lookup, pauses = OutcomeLookup(client, self.sight), AttemptBackoff(options, clock)
-        orphans = OrphanedPreparations(self.sight, self.rooms, lookup, preparations)
-        ends = GangFinalizer(
-            self.sight, self.rooms, preparations, unwinding, orphans, pauses, reports, announcer, self.metrics
-        )  # fmt: skip
-        self.passes = GangReconciler(
-            self.sight, self.rooms, lookup, preparations, self._parallel_binds, ends, orphans, pauses,
-            reports, self.metrics, epoch=epoch, wake=self._wake, clock=clock,
-        )  # fmt: skip
-        self.book.dropped = orphans.forget
-        self.queue: WorkQueue[str] = WorkQueue(self._look, name="binder", workers=options.request_workers)
-        #: Told every time the loop comes round.
+        self.assumed, self.recorder, self.conditions = self._parts.assumed, self._parts.recorder, self._parts.conditions
+        self.index.dropped = self._parts.orphans.forget
+        self.queue: WorkQueue[str] = WorkQueue(self._reconcile, name="binder", workers=options.request_workers)
+        #: Called with every iteration of the loop.
         self.on_iteration: Callable[[], None] = lambda: None
         self._stopping = asyncio.Event()
         self._leading = asyncio.Event()
-        surroundings = BinderContext(client, self.sight, self._obstacle, self._look_again, announcer.tell)
-        for plugin in self.plugins:
-            plugin.open(surroundings)
 
-    # -- life ---------------------------------------------------------------------------------------------------
+    # -- life cycle ---------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Carry out bind requests until `stop`, then finish what is under way."""
+        """Execute bind requests until `stop`, then finish binds in flight."""
         async with asyncio.TaskGroup() as group:
             services = [self.watches.run(), self.recorder.run(), self.conditions.run(), self._refresh_state()]
             tasks = [group.create_task(service) for service in services]
@@ -125,116 +79,107 @@ class Binder:
                 task.cancel()
 
     def lead(self) -> None:
-        """We are in charge."""
+        """Start to work: this process leads."""
         self._leading.set()
 
     def stop(self) -> None:
-        """Begin nothing more."""
+        """Start nothing more."""
         self._stopping.set()
 
-    async def _until(self, happens: Coroutine[object, object, object]) -> bool:
-        """Whether it happened before somebody stopped us."""
-        wanted = asyncio.ensure_future(happens)
+    async def _until(self, event: Coroutine[object, object, object]) -> bool:
+        """Wait for an event or for `stop`; report whether the process continues."""
+        expected = asyncio.ensure_future(event)
         stopping = asyncio.ensure_future(self._stopping.wait())
-        await asyncio.wait((wanted, stopping), return_when=asyncio.FIRST_COMPLETED)
-        for each in (wanted, stopping):
+        await asyncio.wait((expected, stopping), return_when=asyncio.FIRST_COMPLETED)
+        for each in (expected, stopping):
             each.cancel()
         return not self._stopping.is_set()
 
     def _begin(self) -> None:
-        """Take up what there is: what a predecessor began comes first."""
+        """Enqueue existing requests; those that a predecessor has begun come first."""
         self._is_open = True
-        keys = self.book.open()
-        log.info("taking up bind requests", extra={"requests": len(keys), "open": len(self.book.open_decisions())})
+        keys = self.index.open()
+        log.info("processing bind requests", extra={"requests": len(keys), "open": len(self.index.open_decisions())})
         for key in keys:
             self.queue.add(key)
 
     async def _serve(self, plugin: BinderPlugin) -> None:
-        """A plugin that fails here ends only its own service."""
+        """Run a plugin's service; an error ends only that service."""
         try:
             await plugin.serve()
         except Exception:
-            log.exception("plugin %s does not serve any more", plugin.name)
+            log.exception("service of plugin failed", extra={"plugin": plugin.name})
 
     async def _finish(self) -> None:
         grace = self.options.grace
-        left = await drained(lambda: self._parallel_binds.under_way, grace)
+        left = await drained(lambda: self._parts.binds.in_flight, grace)
         if left:
-            log.warning("binds are still under way after the grace period", extra={"binds": left, "seconds": grace})
+            log.warning("binds still in flight after the grace period", extra={"binds": left, "seconds": grace})
         await self.conditions.flush(min(grace, 2.0))
         await self.recorder.flush(min(grace, 2.0))
 
-    async def _look(self, key: str) -> float | None:
-        """Who stops begins nothing; who is not in charge any more writes nothing, and is about to end."""
+    async def _reconcile(self, key: str) -> float | None:
+        """Reconcile a decision, unless the process is stopping or has lost the lease."""
         if self._stopping.is_set() or not self._is_leader():
-            return LOOK_AROUND
-        return await self.passes.look(key)
+            return STATE_INTERVAL
+        return await self._parts.reconciler.reconcile(key)
 
     async def _refresh_state(self) -> None:
         while True:
             self.on_iteration()
             self._set_gauges()
-            self.watches.tell()
-            await asyncio.sleep(LOOK_AROUND)
+            self.watches.log_changes()
+            await asyncio.sleep(STATE_INTERVAL)
 
     def _set_gauges(self) -> None:
-        decisions = self.book.open_decisions()
+        decisions = self.index.open_decisions()
         members = sum(len(request.spec.pods) for each in decisions for request in each.requests)
         self.metrics.set_open(len(decisions), members)
-        self.metrics.set_pending_work("bind", self._parallel_binds.under_way)
+        self.metrics.set_pending_work("bind", self._parts.binds.in_flight)
         self.metrics.set_pending_work("status", self.conditions.waiting)
         for reflector in self.watches.reflectors:
             up = reflector.synced.is_set() and not reflector.problem
             self.metrics.set_watch_up(reflector.resource.name, up)
 
-    # -- news ---------------------------------------------------------------------------------------------------
+    # -- watch events -------------------------------------------------------------------------------------------
 
-    def _wake(self, key: str) -> None:
+    def _notify(self, key: str) -> None:
         if self._is_open:
             self.queue.add(key)
 
     def _changed(self, entry: TopLevel, before: TopLevel | None) -> None:
         if isinstance(entry, Pod):
             if before is None or before is entry or not isinstance(before, Pod) or _is_changed(entry, before):
-                self._look_again(entry.metadata.uid)
+                self._reconcile_pod(entry.metadata.uid)
         elif isinstance(entry, KubeNode) and self._is_node_changed(entry):
-            for key in self.book.of_node(entry.metadata.name):
-                self._wake(key)
+            for key in self.index.of_node(entry.metadata.name):
+                self._notify(key)
         for plugin in self.plugins:
             try:
                 plugin.changed(entry, before)
             except Exception:
-                log.exception("plugin %s cannot take news of %s", plugin.name, entry.key)
+                log.exception("plugin failed to process an event", extra={"plugin": plugin.name, "object": entry.key})
 
     def _is_node_changed(self, node: KubeNode) -> bool:
-        """Whether a node says something else than before: most of its reports are mere signs of life."""
+        """Report whether a node differs from the last event: most events of nodes are heartbeats."""
         name = node.metadata.name
-        now, before = self.sight.cluster.nodes.entries.get(name), self._nodes.pop(name, None)
+        now, before = self.view.cluster.nodes.entries.get(name), self._nodes.pop(name, None)
         if now is not None:
             self._nodes[name] = now
         return now is not before
 
-    def _look_again(self, uid: str) -> None:
-        for key in self.book.of_pod(uid):
-            self._wake(key)
-
-    def _obstacle(self, bind: Bind) -> str:
-        """What has come in the way of a bind since it was begun."""
-        request = self.book.requests.get(bind.request.key)
-        if request is None or request.metadata.uid != bind.request.metadata.uid:
-            return "the bind request is gone"
-        return precondition_error_of(bind, self.sight)
-
-    def _is_binding(self) -> bool:
-        return self._parallel_binds.under_way > 0
+    def _reconcile_pod(self, uid: str) -> None:
+        for key in self.index.of_pod(uid):
+            self._notify(key)
 
     def _refused(self, quarantined: Quarantined) -> None:
+        facts = {"kind": quarantined.kind, "object": quarantined.key, "error": quarantined.problem}
         self.metrics.invalid_object(quarantined.kind)
-        log.warning("%s %s cannot be used: %s", quarantined.kind, quarantined.key, quarantined.problem)
+        log.warning("object cannot be used", extra=facts)
 
 
 def _is_changed(pod: Pod, before: Pod) -> bool:
-    """Whether a pod has come further in a way that matters to its bind: most reports are of how it runs."""
+    """Report whether a pod changed in a way that matters to its bind."""
     return _state(pod) != _state(before)
 
 

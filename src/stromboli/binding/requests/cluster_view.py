@@ -1,6 +1,6 @@
-"""What the binder sees of the cluster: pods, nodes, bind requests, and what plugins asked for.
+"""The binder's view of the cluster: pods, nodes, bind requests, and the kinds that plugins watch.
 
-Pods of all schedulers count, waiting or not: any of them may be named in a request.
+Pods of all schedulers count, pending or not: a request may name any of them.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ REQUIRED: tuple[Resource[Any], ...] = (PODS, NODES, BIND_REQUESTS)
 
 
 class _AllSchedulerNames(frozenset[str]):
-    """The names of all schedulers there may be."""
+    """Contains every name."""
 
     def __contains__(self, name: object) -> bool:
         return True
 
 
 class BinderClusterView:
-    """A sink of watches. `changed` is told of every report that was news, with what was known before."""
+    """A sink of watches. `changed` is called with every accepted object and the one known before."""
 
     def __init__(
         self,
-        book: DecisionIndex,
+        index: DecisionIndex,
         changed: Callable[[TopLevel, TopLevel | None], None] = lambda entry, before: None,
         refused: Callable[[Quarantined], None] = lambda quarantined: None,
     ) -> None:
-        self.book = book
+        self.index = index
         self.cluster = Cluster()
         self.cluster.scheduler_names = _AllSchedulerNames()
         self._changed = changed
@@ -52,12 +52,12 @@ class BinderClusterView:
 
     def get(self, kind: type, key: str) -> TopLevel | None:
         if kind is BindRequest:
-            return self.book.requests.get(key)
+            return self.index.requests.get(key)
         return self.mirror.get(kind, key)
 
     def of_kind(self, kind: type[T]) -> Iterable[T]:
         if kind is BindRequest:
-            return cast(Iterable[T], list(self.book.requests.values()))
+            return cast(Iterable[T], list(self.index.requests.values()))
         if kind is Pod:
             return cast(Iterable[T], self.cluster.pods.all())
         return cast(Iterable[T], list(self._by_kind.get(kind, {}).values()))
@@ -73,8 +73,8 @@ class BinderClusterView:
 
     def apply(self, entry: TopLevel) -> None:
         if isinstance(entry, BindRequest):
-            before = self.book.requests.get(entry.key)
-            self.book.apply(entry)
+            before = self.index.requests.get(entry.key)
+            self.index.apply(entry)
             self._changed(entry, before)
             return
         self.mirror.apply(entry)
@@ -83,7 +83,7 @@ class BinderClusterView:
 
     def remove(self, entry: TopLevel) -> None:
         if isinstance(entry, BindRequest):
-            self.book.remove(entry)
+            self.index.remove(entry)
             self._changed(entry, entry)
             return
         self.mirror.remove(entry)
@@ -95,19 +95,18 @@ class BinderClusterView:
 
     def forget_history(self, kind: type) -> None:
         if kind is BindRequest:
-            self.book.forget_history()
+            self.index.forget_history()
         else:
             self.mirror.forget_history(kind)
 
 
 class BinderWatches:
-    """The reflectors that feed a sight. Kinds of plugins are waited for only until the server has said it has none."""
+    """The reflectors of a view. Kinds of plugins are optional: the API server may not serve them."""
 
-    def __init__(self, client: Client, sight: BinderClusterView, others: Sequence[Resource[Any]] = ()) -> None:
-        wanted = [each for each in dict.fromkeys(others) if each not in REQUIRED]
-        self.required: list[Reflector[Any]] = [Reflector(client, each, sight) for each in REQUIRED]
-        self.reflectors = [*self.required, *(Reflector(client, each, sight, optional=True) for each in wanted)]
-
+    def __init__(self, client: Client, view: BinderClusterView, others: Sequence[Resource[Any]] = ()) -> None:
+        optional = [each for each in dict.fromkeys(others) if each not in REQUIRED]
+        self.required: list[Reflector[Any]] = [Reflector(client, each, view) for each in REQUIRED]
+        self.reflectors = [*self.required, *(Reflector(client, each, view, optional=True) for each in optional)]
         self._log = WatchLog()
 
     async def run(self) -> None:
@@ -119,11 +118,11 @@ class BinderWatches:
         await asyncio.gather(*(reflector.synced.wait() for reflector in self.reflectors))
 
     def problem(self) -> str | None:
-        """What keeps the binder from seeing the cluster, in words."""
+        """Return why the view of the cluster is incomplete or stale."""
         missing = [each.resource.name for each in self.reflectors if not each.synced.is_set()]
-        told = [f"not listed yet: {', '.join(missing)}"] if missing else []
-        return "; ".join([*told, *group_by_problem(self.required)]) or None
+        unlisted = [f"not listed yet: {', '.join(missing)}"] if missing else []
+        return "; ".join([*unlisted, *group_by_problem(self.required)]) or None
 
-    def tell(self) -> None:
-        """Say in the log which kinds cannot be followed, and when they can be again: once each."""
+    def log_changes(self) -> None:
+        """Log watches that failed or recovered, once each."""
         self._log.tell(self.reflectors)

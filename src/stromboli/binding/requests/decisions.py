@@ -1,8 +1,8 @@
-"""Bind requests as the binder knows them: by decision, in the order in which they were first seen.
+"""Bind requests as the binder sees them: indexed by decision, in the order of arrival.
 
-A decision of more members than fit into one object comes in parts, and nothing of it is carried out before all of
-them are there. Everything that is kept here beside the objects can be found out again by a process that knows only
-them, except for the moment of first sight: deadlines count anew for everybody who looks.
+A decision with more members than fit into one object has several parts, and nothing of it is executed before all parts
+exist. Everything kept here besides the objects can be derived from them by another process, except the time of arrival:
+every process counts deadlines from when it first saw the request.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from stromboli.binding.plugins.plugin import Bind
+from stromboli.binding.plugins.preparations import BindProblem
+from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.objects.bind_requests import (
     BINDING,
     FAILED,
@@ -22,51 +23,43 @@ from stromboli.kube.objects.bind_requests import (
     BoundPod,
 )
 
-#: So long after the last decision of a term, in seconds, earlier terms may be later ones of another lease.
-FORGOTTEN = 300.0
+#: Seconds after the last decision of a term, after which a lower term may be a later one of a new lease.
+TERM_EXPIRY = 300.0
 _ENDED = (SUCCEEDED, FAILED)
 _KNOWN = ("", PENDING, BINDING, UNWINDING, *_ENDED)
 
 
-@dataclass(frozen=True, slots=True)
-class BindProblem:
-    """Why a member is not bound, in words; one that is final will not pass."""
-
-    words: str
-    is_final: bool = False
-
-
 @dataclass(slots=True, eq=False)
 class Decision:
-    """All parts of one decision, as far as they have come, and what is being done about it.
+    """The parts of one decision that have arrived, and the state of their execution.
 
-    Another one may take its key when it is gone, and is another one.
+    A later decision with the same key is another object.
     """
 
     key: str
     first_seen: float
-    #: Its place in the order of first sight.
+    #: Position in the order of arrival.
     number: int = 0
     parts: dict[int, BindRequest] = field(default_factory=dict)
-    #: Why nothing of it is carried out at all.
+    #: Why the decision is rejected as a whole.
     refusal: str = ""
-    #: Whether it was there before us: somebody else may have left something behind.
+    #: Whether it existed before this process started: a predecessor may have left preparations.
     is_inherited: bool = False
-    #: Nothing is tried again before.
+    #: No attempt starts before this time.
     not_before: float = 0.0
-    #: The uids of members of which nobody knows whether they were bound.
+    #: The uids of members whose bind has an unknown outcome.
     unknown: set[str] = field(default_factory=set)
-    #: The uids of members that we bound ourselves: the watches may not have shown them yet.
+    #: The uids of members bound by this process: the watches may not show them yet.
     bound: set[str] = field(default_factory=set)
-    #: Those of them of which the plugins know.
+    #: The uids of bound members for which `post_bind` has run.
     followed: set[str] = field(default_factory=set)
-    #: By uid, members that have their preparations behind them, and what went wrong with the last ones.
-    prepared: dict[str, Bind] = field(default_factory=dict)
+    #: Prepared members by uid, and the problems of the last preparation.
+    prepared: dict[str, Placement] = field(default_factory=dict)
     problems: dict[str, BindProblem] = field(default_factory=dict)
-    #: By uid, members for which something may have been prepared in this process.
-    begun: dict[str, Bind] = field(default_factory=dict)
+    #: Members by uid for which this process may have prepared something.
+    begun: dict[str, Placement] = field(default_factory=dict)
     preparing: asyncio.Task[None] | None = None
-    #: Whether somebody looks at it just now.
+    #: Whether a worker processes it just now.
     is_processing: bool = False
 
     @property
@@ -93,7 +86,7 @@ class Decision:
 
     @property
     def seconds(self) -> int:
-        """How long it may take: who decided has counted in what volumes need, for each part those of its members."""
+        """The time limit. The scheduler has added the time for volumes, for each part that of its members."""
         return max(each.spec.deadline_seconds for each in self.requests)
 
     @property
@@ -106,12 +99,12 @@ class Decision:
 
     @property
     def is_settled(self) -> bool:
-        """Whether there is nothing left to do, or a phase is known to somebody else only."""
+        """Report whether nothing is left to do here."""
         return self.has_unknown_phase or all(each.status.phase in _ENDED for each in self.requests)
 
     @property
     def has_unknown_phase(self) -> bool:
-        """Whether a phase is known to somebody else only: a binder of another version is at work."""
+        """Report whether a binder of another version processes it."""
         return any(each.status.phase not in _KNOWN for each in self.requests)
 
     @property
@@ -127,17 +120,17 @@ class Decision:
         return any(each.status.phase == UNWINDING for each in self.requests)
 
     def in_phase(self, phase: str) -> set[str]:
-        """The uids of members that the status says are in this phase."""
+        """Return the uids of members in this phase, by the status of the requests."""
         return {each.pod_uid for request in self.requests for each in request.status.pods if each.phase == phase}
 
     @property
     def has_begun(self) -> bool:
-        """Whether somebody has written that it is being carried out: only then is anything prepared."""
+        """Report whether the status shows that execution has begun: only then can anything be prepared."""
         return any(each.status.phase in (BINDING, UNWINDING) for each in self.requests)
 
 
 class DecisionIndex:
-    """`woken` is told the key of every decision that somebody should look at."""
+    """`notify` is called with the key of every decision that has to be processed."""
 
     def __init__(self, clock: Callable[[], float], notify: Callable[[str], None] = lambda key: None) -> None:
         self._clock = clock
@@ -147,29 +140,29 @@ class DecisionIndex:
         self.decisions: dict[str, Decision] = {}
         self._of_pod: dict[str, set[str]] = {}
         self._of_node: dict[str, set[str]] = {}
-        #: By scheduler, the highest term of whose leader was heard, and when it last was.
+        #: By scheduler, the highest term of a leader, and when it was last seen.
         self._highest: dict[str, tuple[int, float]] = {}
-        #: The latest term of a binder that wrote a status while we looked on.
+        #: The latest term of a binder that wrote a status since this process started.
         self.latest_term = 0
-        #: Told of decisions that are gone.
+        #: Called with decisions that were deleted.
         self.dropped: Callable[[Decision], None] = lambda decision: None
-        #: Of these, lower versions may be news.
+        #: Requests for which lower resource versions are accepted.
         self._unversioned: set[str] = set()
         self._count = 0
         self._is_open = False
 
     def open(self) -> list[str]:
-        """Everything was listed: who was begun comes first, then who came first. Answers the keys in that order."""
+        """Order decisions after the initial list: begun ones first, then by age. Returns their keys."""
         self._is_open = True
         ordered = sorted(self.decisions.values(), key=_start_order)
         for number, decision in enumerate(ordered):
             decision.number, decision.is_inherited = number, True
-            self._judge(decision)
+            self._check_term(decision)
         self._count = len(ordered)
         return [decision.key for decision in ordered]
 
     def apply(self, request: BindRequest) -> None:
-        """A request was added or changed, or was just written by us. Older versions are no news."""
+        """Store a request that was added, changed, or just written by this process. Old versions are ignored."""
         known = self.requests.get(request.key)
         is_same = known is not None and known.metadata.uid == request.metadata.uid
         if known is not None and is_same and not (request.key in self._unversioned or _is_newer(request, known)):
@@ -190,7 +183,7 @@ class DecisionIndex:
         if is_new:
             self._index(key, request)
             if self._is_open:
-                self._judge(decision)
+                self._check_term(decision)
         self._notify_decision(key)
 
     def remove(self, request: BindRequest) -> None:
@@ -211,18 +204,27 @@ class DecisionIndex:
         self._notify_decision(key)
 
     def forget_history(self) -> None:
-        """The server's history has begun anew."""
+        """Accept lower resource versions: the API server's history has been reset."""
         self._unversioned = set(self.requests)
 
     def of_pod(self, uid: str) -> frozenset[str]:
-        """The decisions that name a pod."""
+        """Return the keys of decisions that name a pod."""
         return frozenset(self._of_pod.get(uid, ()))
 
     def of_node(self, name: str) -> frozenset[str]:
         return frozenset(self._of_node.get(name, ()))
 
+    def has(self, decision: Decision, uid: str) -> bool:
+        """Report whether the request of a decision that names a pod still exists."""
+        return self.decisions.get(decision.key) is decision and decision.key in self._of_pod.get(uid, ())
+
+    def preparing(self, placement: Placement) -> Decision | None:
+        """Return the decision for which a placement is being prepared; None when its request was deleted."""
+        named = (self.decisions[key] for key in self.of_pod(placement.uid))
+        return next((each for each in named if each.begun.get(placement.uid) is placement), None)
+
     def transfer(self, uid: str, decision: Decision) -> bool:
-        """Whether another decision has prepared the same pod, too: what there is belongs to that one from now on."""
+        """Report whether another decision has prepared the same pod: the preparations then belong to that one."""
         others = (self.decisions[key] for key in self.of_pod(uid))
         if not any(uid in other.begun for other in others if other is not decision):
             return False
@@ -233,19 +235,18 @@ class DecisionIndex:
     def open_decisions(self) -> list[Decision]:
         return [each for each in self.decisions.values() if not each.is_settled]
 
-    def _judge(self, decision: Decision) -> None:
-        """A leader that was followed by another decides nothing any more. What was begun stays begun.
+    def _check_term(self, decision: Decision) -> None:
+        """Reject decisions of a former leader, unless execution has begun.
 
-        Terms begin anew with a lease that was deleted, and without an election there are none: a term that nobody has
-        spoken for in a long time counts no more.
+        Terms start again with a new lease, and there are none without an election: a term without new decisions expires.
         """
         spec, now = decision.first.spec, self._clock()
-        highest, heard = self._highest.get(spec.scheduler, (spec.epoch, now))
-        if spec.epoch >= highest or now - heard > FORGOTTEN:
+        highest, seen = self._highest.get(spec.scheduler, (spec.epoch, now))
+        if spec.epoch >= highest or now - seen > TERM_EXPIRY:
             self._highest[spec.scheduler] = spec.epoch, now
         elif not any(each.status.phase for each in decision.requests):
             decision.refusal = (
-                f"decided in term {spec.epoch} of scheduler {spec.scheduler}, which is in term {highest} by now"
+                f"decided in term {spec.epoch} of scheduler {spec.scheduler}, whose current term is {highest}"
             )
 
     def _index(self, key: str, request: BindRequest) -> None:
@@ -255,15 +256,15 @@ class DecisionIndex:
 
     def _unindex(self, key: str, request: BindRequest) -> None:
         decision = self.decisions.get(key)
-        still = {name for _, each in decision.members() for name in (each.selected_node,)} if decision else set()
+        remaining = {each.selected_node for _, each in decision.members()} if decision else set()
         for member in request.spec.pods:
             _discard(self._of_pod, member.pod_uid, key)
-            if member.selected_node not in still:
+            if member.selected_node not in remaining:
                 _discard(self._of_node, member.selected_node, key)
 
 
 def _key_of(request: BindRequest) -> str:
-    """Parts have their decision in common; a request that is whole stands for itself."""
+    """Return the key that all parts of a decision share; a request without parts is a decision of its own."""
     spec, namespace = request.spec, request.metadata.namespace
     return f"{namespace}/{spec.scheduler}/{spec.decision}" if spec.parts > 1 else request.key
 

@@ -1,81 +1,92 @@
-"""How decisions end: everybody who can be bound is, or it is undone, and that is written before the first eviction."""
+"""Ends decisions: the gang has succeeded, or is undone. The phase Unwinding is written before the first eviction."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
+from stromboli.binding.gangs import GangStep
+from stromboli.binding.plugins.preparations import Preparations
 from stromboli.binding.requests.assumed_placements import AssumedPlacements
-from stromboli.binding.requests.backoff import AttemptBackoff
 from stromboli.binding.requests.cluster_view import BinderClusterView
 from stromboli.binding.requests.decisions import Decision, DecisionIndex
-from stromboli.binding.requests.events import BindEvents
-from stromboli.binding.requests.metrics import BinderMetrics
 from stromboli.binding.requests.orphans import OrphanedPreparations
-from stromboli.binding.requests.preparations import Preparations
-from stromboli.binding.requests.progress import GangProgress, bind_of, is_ours, judge
+from stromboli.binding.requests.placements import bound_placement
+from stromboli.binding.requests.progress import GangProgress, is_ours, progress_of
 from stromboli.binding.requests.reports import Reports
 from stromboli.binding.requests.rollback import GangRollback
 from stromboli.kube.objects.bind_requests import BINDING, BOUND, FAILED, SUCCEEDED, UNWINDING, UNWOUND
+from stromboli.kube.work.retry import RetryPolicy
 
-TOO_FEW_MEMBERS = "too few others of the gang can be bound"
+TOO_FEW_MEMBERS = "too few other members of the gang can be bound"
 
 log = logging.getLogger("stromboli.binding")
 
 
 class GangFinalizer:
+    """`retry` has the delays between failed attempts."""
+
     def __init__(
         self,
-        sight: BinderClusterView,
-        rooms: AssumedPlacements,
+        view: BinderClusterView,
+        assumed: AssumedPlacements,
         preparations: Preparations,
-        unwinding: GangRollback,
+        rollback: GangRollback,
         orphans: OrphanedPreparations,
-        pauses: AttemptBackoff,
         reports: Reports,
-        announcer: BindEvents,
-        metrics: BinderMetrics,
+        *,
+        retry: RetryPolicy,
+        clock: Callable[[], float],
     ) -> None:
-        self._view = sight
-        self._book: DecisionIndex = sight.book
-        self._rooms = rooms
+        self._view = view
+        self._index: DecisionIndex = view.index
+        self._assumed = assumed
         self._preparations = preparations
-        self._rollback = unwinding
+        self._rollback = rollback
         self._orphans = orphans
-        self._backoff = pauses
         self._reports = reports
-        self._announcer = announcer
-        self._metrics = metrics
+        self._retry = retry
+        self._clock = clock
+
+    def delay_next(self, decision: Decision, attempts: int) -> float:
+        """Return the delay before the next attempt, at most until the deadline, unless something has to be undone."""
+        delay, now = self._retry.delay(max(attempts - 1, 0)), self._clock()
+        if now < decision.deadline and not decision.is_unwinding:
+            delay = min(delay, max(decision.deadline - now, self._retry.min_delay))
+        decision.not_before = now + delay
+        return delay
 
     async def succeed(self, decision: Decision, progress: GangProgress, attempts: int | None = None) -> float | None:
-        """Everybody who can be bound is. For the others, what was prepared is taken back."""
-        await self.follow(decision, progress)
+        """End a decision of which all members are bound that can be; preparations of the others are rolled back."""
+        await self.after_binds(decision, progress)
         reason = next(iter(progress.impossible.values()), "")
         if progress.impossible and decision.has_begun:
-            left = await self._rollback.take_back(decision, progress.impossible)
+            left = await self._rollback.roll_back(decision, progress.impossible)
             if left:
                 return await self._retry_later(decision, progress, BINDING, reason, left)
         return await self.end(decision, progress, SUCCEEDED, reason, attempts)
 
     async def give_up(self, decision: Decision, progress: GangProgress, attempts: int | None = None) -> float | None:
-        """The gang cannot reach its minimum any more."""
+        """End a decision that cannot reach its minimum."""
         reason = next(iter(progress.impossible.values()), TOO_FEW_MEMBERS)
+        step = progress.next_step(decision.needed)
         progress.give_up(dict.fromkeys(progress.open, TOO_FEW_MEMBERS))
-        self._rooms.release(self._rooms.held_by(decision))
-        if progress.ours:
-            self._announcer.unwinding_started(decision, reason)
-            self._metrics.unwound()
-            log.warning("a gang cannot be completed and is unwound", extra={"request": decision.key, "why": reason})
+        self._assumed.release(self._assumed.held_by(decision))
+        if step is GangStep.UNWIND:
+            self._reports.unwinding_started(decision, reason)
+            log.warning("gang cannot be completed; unwinding", extra={"request": decision.key, "reason": reason})
             count = decision.failed_attempts if attempts is None else attempts
             await self._reports.write(decision, progress, UNWINDING, count, reason)
             return 0.0
         if decision.has_begun:
-            left = await self._rollback.take_back(decision)
+            left = await self._rollback.roll_back(decision)
             if left:
                 return await self._retry_later(decision, progress, UNWINDING, reason, left)
         return await self.end(decision, progress, FAILED, reason, attempts)
 
     async def unwind(self, decision: Decision) -> float | None:
-        progress, reason = judge(decision, self._view), decision.first.status.reason
+        """Continue to undo a decision."""
+        progress, reason = progress_of(decision, self._view), decision.first.status.reason
         left = await self._rollback.unwind(decision)
         if left:
             return await self._retry_later(decision, progress, UNWINDING, reason, left)
@@ -85,11 +96,11 @@ class GangFinalizer:
     async def _retry_later(
         self, decision: Decision, progress: GangProgress, phase: str, reason: str, left: dict[str, str]
     ) -> float:
-        """Something could not be undone; it is tried again for as long as it takes."""
+        """Retry what could not be undone, indefinitely."""
         attempts = decision.failed_attempts + 1
-        pause = self._backoff.after(decision, attempts)
+        delay = self.delay_next(decision, attempts)
         await self._reports.write(decision, progress, phase, attempts, reason, left)
-        return pause
+        return delay
 
     async def end(
         self, decision: Decision, progress: GangProgress, phase: str, reason: str, attempts: int | None = None
@@ -97,20 +108,20 @@ class GangFinalizer:
         count = decision.failed_attempts if attempts is None else attempts
         await self._reports.write(decision, progress, phase, count, reason)
         self._orphans.release(decision)
-        self._metrics.request_finished(phase)
-        words = {"request": decision.key, "pods": len(progress.placed), "why": reason}
-        log.log(logging.INFO if phase == SUCCEEDED else logging.WARNING, "bind request %s", phase.lower(), extra=words)
+        self._reports.request_finished(phase)
+        facts = {"request": decision.key, "phase": phase, "pods": len(progress.placed), "reason": reason}
+        log.log(logging.INFO if phase == SUCCEEDED else logging.WARNING, "bind request finished", extra=facts)
         return None
 
-    async def rest(self, decision: Decision) -> float | None:
-        """Nothing is left to do, but perhaps to tell. A binding that was under way when the gang was given up may have
-        been carried out after all: it is taken back like the others.
+    async def revisit(self, decision: Decision) -> float | None:
+        """Look at a decision that has ended: conditions may be missing, and a bind that was in flight when the gang was
+        given up may have succeeded; it is unwound like the others.
         """
         self._orphans.release(decision)
         if decision.has_unknown_phase:
             return None
         members = list(decision.members())
-        self._reports.tell_again(decision)
+        self._reports.repeat(decision)
         if decision.is_inherited:
             await self._sweep(decision)
         if not decision.has_failed:
@@ -119,25 +130,23 @@ class GangFinalizer:
         ours = [pod for pod, request, member in pods if pod is not None and is_ours(pod, request, member)]
         if not any(pod.metadata.deletion_timestamp is None for pod in ours):
             return None
-        reason = decision.first.status.reason
-        await self._reports.write(decision, judge(decision, self._view), UNWINDING, decision.failed_attempts, reason)
+        progress, reason = progress_of(decision, self._view), decision.first.status.reason
+        await self._reports.write(decision, progress, UNWINDING, decision.failed_attempts, reason)
         return 0.0
 
     async def _sweep(self, decision: Decision) -> None:
-        """A predecessor that was deposed may have prepared members after somebody else had given them up."""
+        """Roll back what a former leader may have prepared for members after its successor had given them up."""
         lost = decision.in_phase(FAILED) | decision.in_phase(UNWOUND)
-        wanted = {uid for uid in lost for key in self._book.of_pod(uid) if not self._book.decisions[key].is_settled}
-        left = await self._rollback.take_back(decision, lost - wanted) if lost - wanted else {}
+        index = self._index
+        needed = {uid for uid in lost for key in index.of_pod(uid) if not index.decisions[key].is_settled}
+        left = await self._rollback.roll_back(decision, lost - needed) if lost - needed else {}
         decision.is_inherited = bool(left)
 
-    async def follow(self, decision: Decision, progress: GangProgress) -> None:
-        """Let the plugins know who is bound: those of whom no earlier pass has said it."""
-        said = decision.in_phase(BOUND) | decision.followed
+    async def after_binds(self, decision: Decision, progress: GangProgress) -> None:
+        """Run `post_bind` for bound members, unless an earlier run did."""
+        done = decision.in_phase(BOUND) | decision.followed
         for request, member in decision.members():
             uid = member.pod_uid
-            if uid in progress.ours and uid not in said:
-                pod, node = self._view.pod(uid), self._view.node(member.selected_node)
-                bind = decision.prepared.get(uid) or bind_of(request, member, pod, node)
-                for words in await self._preparations.after(bind):
-                    log.warning("after a bind: %s", words, extra={"pod": f"{bind.pod.key}"})
+            if uid in progress.ours and uid not in done:
+                await self._preparations.after_bind(decision.prepared.get(uid) or bound_placement(request, member))
                 decision.followed.add(uid)

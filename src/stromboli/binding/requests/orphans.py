@@ -1,4 +1,4 @@
-"""What a decision leaves behind in this process when it has ended, or when its requests are gone."""
+"""Preparations whose decision has ended, or whose requests were deleted, are rolled back in the background."""
 
 from __future__ import annotations
 
@@ -6,45 +6,49 @@ import asyncio
 import logging
 from collections.abc import Iterable
 
-from stromboli.binding.plugins.plugin import Bind
+from stromboli.binding.plugins.preparations import Preparations
 from stromboli.binding.requests.assumed_placements import AssumedPlacements
 from stromboli.binding.requests.cluster_view import BinderClusterView
 from stromboli.binding.requests.decisions import Decision, DecisionIndex
 from stromboli.binding.requests.outcome_lookup import OutcomeLookup
-from stromboli.binding.requests.preparations import Preparations
+from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.client.api_errors import RequestFailed
+from stromboli.kube.work.retry import RetryPolicy
 
-#: The pauses between attempts to find out or to undo something, in seconds: each is twice the one before.
-_SHORTEST, _LONGEST = 0.5, 30.0
+_RETRY = RetryPolicy(min_delay=0.5, max_delay=30.0, factor=2.0, jitter=False)
 
 log = logging.getLogger("stromboli.binding")
 
 
 class OrphanedPreparations:
     def __init__(
-        self, sight: BinderClusterView, rooms: AssumedPlacements, lookup: OutcomeLookup, preparations: Preparations
+        self,
+        view: BinderClusterView,
+        assumed: AssumedPlacements,
+        lookup: OutcomeLookup,
+        preparations: Preparations,
     ) -> None:
-        self._view = sight
-        self._book: DecisionIndex = sight.book
-        self._rooms = rooms
+        self._view = view
+        self._index: DecisionIndex = view.index
+        self._assumed = assumed
         self._lookup = lookup
         self._preparations = preparations
         self._background: set[asyncio.Task[None]] = set()
-        #: By the uid of a pod, who takes back what was prepared for it.
+        #: By the uid of a pod, the task that rolls back what was prepared for it.
         self._rolling_back: dict[str, asyncio.Task[None]] = {}
 
     def release(self, decision: Decision) -> None:
-        """Who is not bound holds no room any more."""
-        self._rooms.release(self._rooms.held_by(decision))
+        """Release the capacity of members that are not bound, and drop what is kept in memory."""
+        self._assumed.release(self._assumed.held_by(decision))
         decision.prepared.clear()
         decision.begun.clear()
         decision.problems.clear()
         decision.unknown.clear()
 
     def forget(self, decision: Decision) -> None:
-        """The request is gone: nobody wants its pods to be bound. What was prepared for them is taken back.
+        """Handle a deleted request: its pods are not bound, and what was prepared for them is rolled back.
 
-        Bindings that are on their way keep their rooms: whoever sent them comes here again when they have arrived.
+        Binds in flight keep their capacity: the worker that sent them calls this again when they have finished.
         """
         if decision.is_processing:
             return
@@ -58,7 +62,7 @@ class OrphanedPreparations:
         task.add_done_callback(self._cleaned_up)
 
     async def rollback_finished(self, uids: Iterable[str]) -> None:
-        """Wait until nobody takes back any more what an earlier request prepared for these pods."""
+        """Wait until no task rolls back what an earlier request prepared for these pods."""
         tasks = {self._rolling_back[uid] for uid in uids if uid in self._rolling_back}
         if tasks:
             await asyncio.wait(tasks)
@@ -67,44 +71,45 @@ class OrphanedPreparations:
         self._background.discard(task)
         self._rolling_back = {uid: each for uid, each in self._rolling_back.items() if each is not task}
 
-    async def _clean_up(self, decision: Decision, begun: dict[str, Bind]) -> None:
-        await self._prepared(decision)
-        await self._look_up(decision)
+    async def _clean_up(self, decision: Decision, begun: dict[str, Placement]) -> None:
+        await self._wait_for_preparation(decision)
+        await self._resolve(decision)
         self.release(decision)
-        pause = _SHORTEST
-        while begun := await self._take_back(decision, begun):
-            await asyncio.sleep(pause)
-            pause = min(pause * 2.0, _LONGEST)
+        attempt = 0
+        while begun := await self._roll_back(decision, begun):
+            await asyncio.sleep(_RETRY.delay(attempt))
+            attempt += 1
 
-    async def _take_back(self, decision: Decision, begun: dict[str, Bind]) -> dict[str, Bind]:
-        """Answers what could not be taken back."""
+    async def _roll_back(self, decision: Decision, begun: dict[str, Placement]) -> dict[str, Placement]:
+        """Roll back all members. Returns those that failed."""
         left = {}
-        for uid, bind in begun.items():
-            if self._is_bound(uid, decision) or self._book.transfer(uid, decision):
+        for uid, placement in begun.items():
+            if self._is_bound(uid, decision) or self._index.transfer(uid, decision):
                 continue
-            if told := await self._preparations.take_back(bind):
-                left[uid] = bind
-                log.warning("a bind request is gone: %s", "; ".join(told), extra={"pod": bind.pod.key})
+            if errors := await self._preparations.roll_back(placement):
+                left[uid] = placement
+                facts = {"request": decision.key, "pod": placement.key, "error": "; ".join(errors)}
+                log.warning("rollback for a deleted bind request failed", extra=facts)
         return left
 
-    async def _prepared(self, decision: Decision) -> None:
-        """Plugins ask whether the request is still there. Who is cut off may have sent something that arrives later,
-        so only those are that do not end by themselves.
+    async def _wait_for_preparation(self, decision: Decision) -> None:
+        """Wait for a running preparation: plugins poll whether the request still exists. A cancelled plugin may have
+        sent a write that arrives later, so only those are cancelled that do not end by themselves.
         """
         preparing = decision.preparing
         if preparing is not None and (await asyncio.wait((preparing,), timeout=decision.seconds))[1]:
             preparing.cancel()
             await asyncio.wait((preparing,))
 
-    async def _look_up(self, decision: Decision) -> None:
-        """Who may have been bound keeps its room until the server has said it."""
-        pause = _SHORTEST
+    async def _resolve(self, decision: Decision) -> None:
+        """Resolve unknown outcomes: a pod that may have been bound keeps its capacity until then."""
+        attempt = 0
         while decision.unknown:
             try:
                 await self._lookup.resolve(decision)
-            except RequestFailed:
-                await asyncio.sleep(pause)
-                pause = min(pause * 2.0, _LONGEST)
+            except RequestFailed as error:
+                await asyncio.sleep(_RETRY.delay(attempt, error))
+                attempt += 1
 
     def _is_bound(self, uid: str, decision: Decision) -> bool:
         pod = self._view.pod(uid)

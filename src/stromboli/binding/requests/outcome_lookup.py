@@ -1,4 +1,4 @@
-"""What the watches have not reported, and what a request without an answer left open, is asked of the server."""
+"""Reads pods and nodes from the API server: those that the watches do not show, and those with an unknown bind."""
 
 from __future__ import annotations
 
@@ -11,39 +11,38 @@ from stromboli.kube.client.client import Client
 from stromboli.kube.objects.bind_requests import FAILED, BindRequest, BoundPod
 from stromboli.kube.objects.catalogue import NODES, PODS
 
-AT_A_TIME = 16
+MAX_PARALLEL = 16
 
 
 class OutcomeLookup:
-    def __init__(self, client: Client, sight: BinderClusterView) -> None:
+    def __init__(self, client: Client, view: BinderClusterView) -> None:
         self._client = client
-        self._view = sight
+        self._view = view
 
     async def resolve(self, decision: Decision) -> None:
-        """Ask about members that nobody has seen, or of which nobody knows whether they were bound, and about nodes.
+        """Read members that the watches have not shown or whose bind has an unknown outcome, and missing nodes.
 
-        Raises what the server answers; whatever is not known by then is asked again.
+        Raises the first error of the API server; what is still unresolved then is read again by the next call.
         """
-        given_up = decision.in_phase(FAILED)
-        members = [(request, member) for request, member in decision.members() if member.pod_uid not in given_up]
-        doubtful = [(request, member) for request, member in members if self._needs_lookup(decision, member)]
+        failed = decision.in_phase(FAILED)
+        members = [(request, member) for request, member in decision.members() if member.pod_uid not in failed]
+        unresolved = [(request, member) for request, member in members if self._needs_lookup(decision, member)]
         nodes = {member.selected_node for _, member in members if self._view.node(member.selected_node) is None}
-        turns = asyncio.Semaphore(AT_A_TIME)
+        slots = asyncio.Semaphore(MAX_PARALLEL)
 
         async def pod(request: BindRequest, member: BoundPod) -> None:
-            async with turns:
+            async with slots:
                 await self._look_up_pod(request, member)
                 decision.unknown.discard(member.pod_uid)
 
         async def node(name: str) -> None:
-            async with turns:
+            async with slots:
                 await self._look_up_node(name)
 
-        questions = [*(pod(*each) for each in doubtful), *(node(name) for name in sorted(nodes))]
-        answers = await asyncio.gather(*questions, return_exceptions=True)
-        for answer in answers:
-            if isinstance(answer, BaseException):
-                raise answer
+        lookups = [*(pod(*each) for each in unresolved), *(node(name) for name in sorted(nodes))]
+        for result in await asyncio.gather(*lookups, return_exceptions=True):
+            if isinstance(result, BaseException):
+                raise result
 
     def _needs_lookup(self, decision: Decision, member: BoundPod) -> bool:
         return member.pod_uid in decision.unknown or self._view.pod(member.pod_uid) is None

@@ -1,4 +1,4 @@
-"""Members are bound side by side: so many in all, and so many on one node."""
+"""Binds members in parallel, with a limit per node."""
 
 from __future__ import annotations
 
@@ -6,46 +6,46 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from stromboli.binding.orders import Outcome, Result
-from stromboli.binding.plugins.plugin import Bind
 from stromboli.binding.pod_binding import PodBinder
-from stromboli.binding.requests.member_orders import order_of
+from stromboli.core.model.tasks.placement import Placement
 
 
 class ParallelBinds:
-    """`obstacle` is asked at the last moment before a pod is bound."""
+    """Binds at most `per_node` pods to one node at a time."""
 
-    def __init__(self, binding: PodBinder, obstacle: Callable[[Bind], str], *, per_node: int) -> None:
-        self._binding = binding
-        self._obstacle = obstacle
+    def __init__(self, binder: PodBinder, *, per_node: int) -> None:
+        self._binder = binder
         self._per_node = max(per_node, 1)
-        #: By node, who waits for it or uses it.
-        self._turns: dict[str, tuple[asyncio.Semaphore, int]] = {}
+        #: By node, its semaphore and how many binds use it or wait for it.
+        self._slots: dict[str, tuple[asyncio.Semaphore, int]] = {}
         #: Members that are being bound.
-        self.under_way = 0
+        self.in_flight = 0
 
-    async def place(self, binds: Sequence[Bind]) -> dict[str, Result]:
-        """By uid, what became of each."""
-        self.under_way += len(binds)
+    async def bind(
+        self, placements: Sequence[Placement], precondition_error: Callable[[Placement], str]
+    ) -> dict[str, Result]:
+        """Bind all placements. Returns results by uid. Preconditions are checked immediately before each bind."""
+        self.in_flight += len(placements)
         try:
-            results = await asyncio.gather(*(self._place(bind) for bind in binds))
+            results = await asyncio.gather(*(self._bind(each, precondition_error) for each in placements))
         finally:
-            self.under_way -= len(binds)
-        return {bind.member.pod_uid: result for bind, result in zip(binds, results, strict=True)}
+            self.in_flight -= len(placements)
+        return {placement.uid: result for placement, result in zip(placements, results, strict=True)}
 
-    async def _place(self, bind: Bind) -> Result:
-        node = bind.member.selected_node
-        turns, users = self._turns.get(node) or (asyncio.Semaphore(self._per_node), 0)
-        self._turns[node] = turns, users + 1
+    async def _bind(self, placement: Placement, precondition_error: Callable[[Placement], str]) -> Result:
+        node = placement.node
+        slots, users = self._slots.get(node) or (asyncio.Semaphore(self._per_node), 0)
+        self._slots[node] = slots, users + 1
         try:
-            async with turns:
-                if obstacle := self._obstacle(bind):
-                    return Result(Outcome.IMPOSSIBLE, obstacle)
-                return await self._binding.bind(order_of(bind))
+            async with slots:
+                if problem := precondition_error(placement):
+                    return Result(Outcome.IMPOSSIBLE, problem)
+                return await self._binder.bind(placement)
         except Exception as error:
             return Result(Outcome.UNKNOWN, f"{type(error).__name__}: {error}")
         finally:
-            turns, users = self._turns[node]
+            slots, users = self._slots[node]
             if users > 1:
-                self._turns[node] = turns, users - 1
+                self._slots[node] = slots, users - 1
             else:
-                del self._turns[node]
+                del self._slots[node]

@@ -1,130 +1,120 @@
-"""How far a member has come, read from the pod and the node as they are now, never from memory."""
+"""The progress of a decision's members, derived from pods and nodes as they are now, never from memory."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from stromboli.binding.plugins.plugin import Bind
+from stromboli.binding.gangs import GangStep, next_step
 from stromboli.binding.requests.cluster_view import BinderClusterView
 from stromboli.binding.requests.decisions import Decision
-from stromboli.kube.objects.bind_requests import (
-    FAILED,
-    RECEIVED_RESOURCE_TYPE,
-    BindRequest,
-    BoundPod,
-)
+from stromboli.binding.requests.placements import BOUND_BY, bound_placement
+from stromboli.core.model.tasks.placement import Placement
+from stromboli.kube.objects.bind_requests import FAILED, BindRequest, BoundPod
 from stromboli.kube.objects.cluster import KubeNode
-from stromboli.kube.objects.meta import ObjectMeta
 from stromboli.kube.objects.pod import Pod
 
-#: On a pod, with its Binding: the request that it was bound by. Nothing else is ever taken back.
-BOUND_BY = "stromboli.dev/bind-request"
-_OVER = ("Succeeded", "Failed")
+_ENDED = ("Succeeded", "Failed")
 
 
 @dataclass(slots=True)
 class GangProgress:
-    """The members of a decision by how far they have come, each by uid."""
+    """The members of a decision by progress, each by uid."""
 
-    #: Those that have a node, with the words to be said about it; ours are those that this decision bound.
+    #: Members with a node, each with a message if it is another node than the chosen one.
     placed: dict[str, str] = field(default_factory=dict)
+    #: Those of them that this decision bound.
     ours: set[str] = field(default_factory=set)
-    #: Those that cannot be bound any more, with the reason.
+    #: Members that cannot be bound any more, with the reason.
     impossible: dict[str, str] = field(default_factory=dict)
-    #: Those that are still to be bound, in their order.
-    open: dict[str, Bind] = field(default_factory=dict)
+    #: Members that are still to be bound, in their order.
+    open: dict[str, Placement] = field(default_factory=dict)
 
-    def can_reach(self, needed: int) -> bool:
-        return len(self.placed) + len(self.open) >= needed
+    def next_step(self, needed: int, ready: int | None = None) -> GangStep:
+        """Return the next step, when `ready` of the open members can be bound now; by default all of them."""
+        open_members = len(self.open)
+        return next_step(
+            needed,
+            placed=len(self.placed),
+            bound_here=len(self.ours),
+            open_members=open_members,
+            ready=open_members if ready is None else ready,
+        )
 
     def give_up(self, problems: dict[str, str]) -> None:
-        """These will not be bound."""
-        for uid, words in problems.items():
+        """Mark members as impossible to bind."""
+        for uid, message in problems.items():
             if self.open.pop(uid, None) is not None:
-                self.impossible[uid] = words
+                self.impossible[uid] = message
 
 
-def judge(decision: Decision, sight: BinderClusterView) -> GangProgress:
+def progress_of(decision: Decision, view: BinderClusterView) -> GangProgress:
     progress = GangProgress()
     for request in decision.requests:
-        given_up = {each.pod_uid: each.reason for each in request.status.pods if each.phase == FAILED}
+        failed = {each.pod_uid: each.reason for each in request.status.pods if each.phase == FAILED}
         for member in request.spec.pods:
-            if member.pod_uid in decision.bound and sight.pod(member.pod_uid) is not None:
+            if member.pod_uid in decision.bound and view.pod(member.pod_uid) is not None:
                 progress.placed[member.pod_uid] = ""
                 progress.ours.add(member.pod_uid)
             else:
-                _place(progress, request, member, sight, given_up.get(member.pod_uid))
+                _classify(progress, request, member, view, failed.get(member.pod_uid))
     for uid, problem in decision.problems.items():
         if problem.is_final:
-            progress.give_up({uid: problem.words})
+            progress.give_up({uid: problem.message})
     return progress
 
 
-def _place(
-    progress: GangProgress, request: BindRequest, member: BoundPod, sight: BinderClusterView, given_up: str | None
+def _classify(
+    progress: GangProgress, request: BindRequest, member: BoundPod, view: BinderClusterView, failed: str | None
 ) -> None:
-    uid, pod = member.pod_uid, sight.pod(member.pod_uid)
+    uid, pod = member.pod_uid, view.pod(member.pod_uid)
     if pod is not None and pod.spec.node_name:
-        progress.placed[uid] = placement_message(pod, member)
+        progress.placed[uid] = _placement_message(pod, member)
         if is_ours(pod, request, member):
             progress.ours.add(uid)
         return
-    node = sight.node(member.selected_node)
-    obstacle = _obstacle(request, member, pod, node, sight)
-    if given_up is not None or obstacle:
-        progress.impossible[uid] = given_up or obstacle
+    node = view.node(member.selected_node)
+    placement = bound_placement(request, member)
+    error = _precondition_error(placement, pod, node, view)
+    if failed is not None or error:
+        progress.impossible[uid] = failed or error
     elif pod is not None and node is not None:
-        progress.open[uid] = bind_of(request, member, pod, node)
+        progress.open[uid] = placement
 
 
-def _obstacle(
-    request: BindRequest, member: BoundPod, pod: Pod | None, node: KubeNode | None, sight: BinderClusterView
-) -> str:
-    """What makes it impossible to bind a pod that has no node, in words; empty if nothing does."""
+def _precondition_error(placement: Placement, pod: Pod | None, node: KubeNode | None, view: BinderClusterView) -> str:
+    """Return what makes it impossible to bind a pod without a node; empty if nothing does."""
     if pod is None:
-        other = sight.get(Pod, f"{request.metadata.namespace}/{member.pod_name}")
-        return "the pod is gone, and another one has taken its name" if other else "the pod is gone"
-    if pod.metadata.namespace != request.metadata.namespace:
-        return f"the pod is in namespace {pod.metadata.namespace}, and a request binds only pods of its own"
+        other = view.get(Pod, placement.key)
+        return "the pod is gone, and another pod has its name" if other else "the pod is gone"
+    if pod.metadata.namespace != placement.namespace:
+        return f"the pod is in namespace {pod.metadata.namespace}, and a request binds only pods of its own namespace"
     if pod.metadata.deletion_timestamp is not None:
         return "the pod is being deleted"
-    if pod.status.phase in _OVER:
-        return f"the pod is over: {pod.status.phase}"
+    if pod.status.phase in _ENDED:
+        return f"the pod has ended: {pod.status.phase}"
     if pod.spec.scheduling_gates:
         gates = ", ".join(gate.name or "" for gate in pod.spec.scheduling_gates)
         return f"the pod has scheduling gates: {gates}"
     if node is None:
-        return f"node {member.selected_node} is gone"
+        return f"node {placement.node} is gone"
     if node.metadata.deletion_timestamp is not None:
-        return f"node {member.selected_node} is being deleted"
+        return f"node {placement.node} is being deleted"
     return ""
 
 
-def precondition_error_of(bind: Bind, sight: BinderClusterView) -> str:
-    """What has come in the way of a bind since it was begun."""
-    pod, node = sight.pod(bind.member.pod_uid), sight.node(bind.member.selected_node)
-    return _obstacle(bind.request, bind.member, pod, node, sight)
+def precondition_error_of(placement: Placement, view: BinderClusterView) -> str:
+    """Return what has made a bind impossible since it was started; empty if nothing."""
+    return _precondition_error(placement, view.pod(placement.uid), view.node(placement.node), view)
 
 
-def placement_message(pod: Pod, member: BoundPod) -> str:
-    """What is to be said of a pod that has a node: nothing, if it is the one that was chosen."""
+def _placement_message(pod: Pod, member: BoundPod) -> str:
+    """Return a message about a pod that has another node than the chosen one."""
     if pod.spec.node_name == member.selected_node:
         return ""
-    return f"somebody else bound the pod to node {pod.spec.node_name}"
+    return f"another writer bound the pod to node {pod.spec.node_name}"
 
 
 def is_ours(pod: Pod, request: BindRequest, member: BoundPod) -> bool:
-    """Whether this very request bound the pod, and it stands there still."""
+    """Report whether exactly this request bound the pod to its node."""
     mark = (pod.metadata.annotations or {}).get(BOUND_BY)
     return mark == request.metadata.name and pod.spec.node_name == member.selected_node
-
-
-def bind_of(request: BindRequest, member: BoundPod, pod: Pod | None = None, node: KubeNode | None = None) -> Bind:
-    """What plugins are given. Of who is gone there is only the name."""
-    metadata = request.metadata
-    annotations = {**member.annotations, BOUND_BY: metadata.name}
-    if member.received_resource_type:
-        annotations[RECEIVED_RESOURCE_TYPE] = member.received_resource_type
-    gone = Pod(metadata=ObjectMeta(member.pod_name, metadata.namespace, member.pod_uid))
-    nowhere = KubeNode(metadata=ObjectMeta(member.selected_node))
-    return Bind(request, member, pod or gone, node or nowhere, annotations, dict(member.labels))

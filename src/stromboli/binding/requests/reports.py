@@ -1,13 +1,15 @@
-"""What is told of a decision: on its pods, as events, and once per pass in the status of its requests."""
+"""Reports about a decision: conditions and events on its pods, and one status write of its requests per run."""
 
 from __future__ import annotations
 
+from stromboli.binding.orders import Outcome
 from stromboli.binding.requests.decisions import Decision
 from stromboli.binding.requests.events import BindEvents
 from stromboli.binding.requests.metrics import BinderMetrics
 from stromboli.binding.requests.pod_conditions import PodConditions
 from stromboli.binding.requests.progress import GangProgress
 from stromboli.binding.requests.status import MAX_MEMBER_REASON_LENGTH, RequestStatuses, cut
+from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.objects.bind_requests import BINDING, BOUND, FAILED, UNWOUND, BindRequest, BoundPod, MemberStatus
 
 
@@ -16,12 +18,12 @@ class Reports:
         self,
         statuses: RequestStatuses,
         conditions: PodConditions,
-        announcer: BindEvents,
+        events: BindEvents,
         metrics: BinderMetrics,
     ) -> None:
         self._statuses = statuses
         self._conditions = conditions
-        self._announcer = announcer
+        self._events = events
         self._metrics = metrics
 
     async def write(
@@ -33,55 +35,69 @@ class Reports:
         reason: str,
         problems: dict[str, str] | None = None,
     ) -> None:
-        """Tell what is new about members, and write once how far all of them have come."""
+        """Report new problems of members, and write the progress of all of them once."""
         problems = problems or {}
-        self._tell(decision, {**problems, **self._news(decision, progress.impossible)}, attempts)
+        reported = decision.in_phase(FAILED)
+        new = {uid: message for uid, message in progress.impossible.items() if uid not in reported}
+        self._report_problems(decision, {**problems, **new}, attempts)
         members = _statuses(decision, progress, phase, problems)
         await self._statuses.write(decision, phase, members, attempts=attempts, reason=reason)
 
-    def bound(self, request: BindRequest, member: BoundPod) -> None:
-        """This request bound the pod."""
-        self._announcer.bound(request, member)
-        self._conditions.bound(request.metadata.namespace, member.pod_name, member.pod_uid)
+    def bind_finished(self, outcome: Outcome, seconds: float) -> None:
+        self._metrics.bind_finished(outcome, seconds)
 
-    def tell_again(self, decision: Decision) -> None:
-        """A process that died may not have come to say on the pods what became of them."""
+    def bound(self, placement: Placement) -> None:
+        """Report that this binder bound the pod."""
+        self._events.bound(placement)
+        self._conditions.bound(placement.key, placement.uid)
+
+    def unwinding_started(self, decision: Decision, reason: str) -> None:
+        self._events.unwinding_started(decision, reason)
+        self._metrics.unwound()
+
+    def eviction_finished(self, request: BindRequest, member: BoundPod, outcome: Outcome) -> None:
+        self._metrics.eviction_finished(outcome)
+        if outcome is Outcome.DONE:
+            self._events.evicted(request, member, request.status.reason)
+
+    def request_finished(self, phase: str) -> None:
+        self._metrics.request_finished(phase)
+
+    def repeat(self, decision: Decision) -> None:
+        """Write the conditions again that a process may not have written before it died."""
         states = {each.pod_uid: each for request in decision.requests for each in request.status.pods}
         for request, member in decision.members():
-            state, namespace = states.get(member.pod_uid), request.metadata.namespace
+            state, uid, key = states.get(member.pod_uid), member.pod_uid, _key(request, member)
             if state is None:
                 continue
             is_bound = decision.has_succeeded and state.phase == BOUND
-            if is_bound or (state.phase == FAILED and self._conditions.has_wrong_condition(member.pod_uid)):
-                self._conditions.bound(namespace, member.pod_name, member.pod_uid)
-            elif state.phase == FAILED and self._conditions.lacks_condition(member.pod_uid):
-                words = _failure(member, state.reason)
-                self._conditions.failed_to_bind(namespace, member.pod_name, member.pod_uid, words)
+            if is_bound or (state.phase == FAILED and self._conditions.has_wrong_condition(uid)):
+                self._conditions.bound(key, uid)
+            elif state.phase == FAILED and self._conditions.lacks_condition(uid):
+                self._conditions.failed_to_bind(key, uid, _failure(member, state.reason))
 
-    def _news(self, decision: Decision, impossible: dict[str, str]) -> dict[str, str]:
-        """Of those that will not be bound, the ones of which nobody was told yet."""
-        told = decision.in_phase(FAILED)
-        return {uid: words for uid, words in impossible.items() if uid not in told}
-
-    def _tell(self, decision: Decision, problems: dict[str, str], attempt: int) -> None:
+    def _report_problems(self, decision: Decision, problems: dict[str, str], attempt: int) -> None:
         if not problems:
             return
         self._metrics.attempt_failed()
-        self._announcer.attempt_failed(decision, problems, attempt)
+        self._events.attempt_failed(decision, problems, attempt)
         for request, member in decision.members():
-            if words := problems.get(member.pod_uid):
-                namespace, told = request.metadata.namespace, _failure(member, words)
-                self._conditions.failed_to_bind(namespace, member.pod_name, member.pod_uid, told)
+            if problem := problems.get(member.pod_uid):
+                self._conditions.failed_to_bind(_key(request, member), member.pod_uid, _failure(member, problem))
 
 
-def _failure(member: BoundPod, words: str) -> str:
-    return f"failed to bind to node {member.selected_node}: {words}"
+def _key(request: BindRequest, member: BoundPod) -> str:
+    return f"{request.metadata.namespace}/{member.pod_name}"
+
+
+def _failure(member: BoundPod, problem: str) -> str:
+    return f"failed to bind to node {member.selected_node}: {problem}"
 
 
 def _statuses(
     decision: Decision, progress: GangProgress, phase: str, problems: dict[str, str]
 ) -> dict[str, MemberStatus]:
-    """How far every member has come, as it is said in the request."""
+    """Return the status of every member."""
     before = {each.pod_uid: each for request in decision.requests for each in request.status.pods}
     found: dict[str, MemberStatus] = {}
     for _, member in decision.members():
@@ -93,6 +109,5 @@ def _statuses(
         elif uid in progress.impossible:
             found[uid] = MemberStatus(uid, FAILED, cut(progress.impossible[uid], MAX_MEMBER_REASON_LENGTH))
         else:
-            words = problems.get(uid, "")
-            found[uid] = MemberStatus(uid, BINDING, cut(words, MAX_MEMBER_REASON_LENGTH))
+            found[uid] = MemberStatus(uid, BINDING, cut(problems.get(uid, ""), MAX_MEMBER_REASON_LENGTH))
     return found

@@ -1,7 +1,7 @@
-"""A gang that cannot be completed is undone: what this request bound is evicted, what was prepared is taken back.
+"""Undoes a gang that cannot be completed: evicts the pods that this request bound, and rolls back preparations.
 
-That it is being undone is written before the first eviction, so that whoever finds it half undone goes on with it. Only
-pods that carry the mark of the request are evicted, and only these very ones.
+The phase Unwinding is written before the first eviction, so that the next process continues. Only pods with the
+annotation of the request are evicted, by their uids.
 """
 
 from __future__ import annotations
@@ -10,67 +10,59 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection
 
 from stromboli.binding.evictions import Evictor
+from stromboli.binding.gangs import UNWIND_REASON
 from stromboli.binding.orders import EvictOrder, Outcome
+from stromboli.binding.plugins.preparations import Preparations
 from stromboli.binding.requests.cluster_view import BinderClusterView
-from stromboli.binding.requests.decisions import Decision
-from stromboli.binding.requests.preparations import Preparations
-from stromboli.binding.requests.progress import bind_of, is_ours
+from stromboli.binding.requests.decisions import Decision, DecisionIndex
+from stromboli.binding.requests.placements import bound_placement
+from stromboli.binding.requests.progress import is_ours
+from stromboli.binding.requests.reports import Reports
 from stromboli.kube.objects.bind_requests import BindRequest, BoundPod
 
-#: Evictions and preparations of one gang that are undone at a time.
-AT_A_TIME = 8
-WHY = "the gang could not be completed"
+#: Members of one gang that are undone at a time.
+MAX_PARALLEL = 8
+
+UndoMember = Callable[[BindRequest, BoundPod], Awaitable[str]]
 
 
 class GangRollback:
-    """`evicted` is told of every member that goes, and `counted` of how every eviction ended."""
-
-    def __init__(
-        self,
-        evictor: Evictor,
-        preparations: Preparations,
-        sight: BinderClusterView,
-        evicted: Callable[[BindRequest, BoundPod], None],
-        counted: Callable[[Outcome], None],
-    ) -> None:
+    def __init__(self, evictor: Evictor, preparations: Preparations, view: BinderClusterView, reports: Reports) -> None:
         self._evictor = evictor
         self._preparations = preparations
-        self._view = sight
-        self._book = sight.book
-        self._evicted = evicted
-        self._counted = counted
+        self._view = view
+        self._index: DecisionIndex = view.index
+        self._reports = reports
 
     async def unwind(self, decision: Decision) -> dict[str, str]:
-        """Undo everything that can be undone now, the last first; by uid, what is left to be undone, and why."""
+        """Evict and roll back, the last member first. Returns by uid what could not be undone now, and why."""
 
         async def evict(request: BindRequest, member: BoundPod) -> str:
             return await self._evict(request, member, is_known=member.pod_uid in decision.bound)
 
         left = await self._for_each_member(decision, evict)
-        return left or await self.take_back(decision)
+        return left or await self.roll_back(decision)
 
-    async def take_back(self, decision: Decision, whom: Collection[str] | None = None) -> dict[str, str]:
-        """Take back what was prepared, for these members or for all; by uid, what could not be."""
+    async def roll_back(self, decision: Decision, uids: Collection[str] | None = None) -> dict[str, str]:
+        """Roll back preparations, of these members or of all. Returns by uid what could not be undone."""
 
-        async def take_back(request: BindRequest, member: BoundPod) -> str:
-            if (whom is not None and member.pod_uid not in whom) or self._book.transfer(member.pod_uid, decision):
+        async def roll_back(request: BindRequest, member: BoundPod) -> str:
+            if (uids is not None and member.pod_uid not in uids) or self._index.transfer(member.pod_uid, decision):
                 return ""
-            return await self._take_back(request, member)
+            return await self._roll_back(request, member)
 
-        return await self._for_each_member(decision, take_back)
+        return await self._for_each_member(decision, roll_back)
 
-    async def _for_each_member(
-        self, decision: Decision, undo: Callable[[BindRequest, BoundPod], Awaitable[str]]
-    ) -> dict[str, str]:
-        turns = asyncio.Semaphore(AT_A_TIME)
+    async def _for_each_member(self, decision: Decision, undo: UndoMember) -> dict[str, str]:
+        slots = asyncio.Semaphore(MAX_PARALLEL)
         members = list(decision.members())[::-1]
 
         async def one(request: BindRequest, member: BoundPod) -> str:
-            async with turns:
+            async with slots:
                 return await undo(request, member)
 
-        found = await asyncio.gather(*(one(request, member) for request, member in members))
-        return {member.pod_uid: words for (_, member), words in zip(members, found, strict=True) if words}
+        errors = await asyncio.gather(*(one(request, member) for request, member in members))
+        return {member.pod_uid: error for (_, member), error in zip(members, errors, strict=True) if error}
 
     async def _evict(self, request: BindRequest, member: BoundPod, *, is_known: bool) -> str:
         pod = self._view.pod(member.pod_uid)
@@ -78,19 +70,19 @@ class GangRollback:
             return ""
         if not (is_known or is_ours(pod, request, member)):
             return ""
-        order = EvictOrder(member.pod_uid, pod.metadata.namespace, member.pod_name, request.spec.pod_group, WHY)
+        namespace, group = pod.metadata.namespace, request.spec.pod_group
+        order = EvictOrder(member.pod_uid, namespace, member.pod_name, group, UNWIND_REASON)
         result = await self._evictor.evict(order)
-        self._counted(result.outcome)
+        self._reports.eviction_finished(request, member, result.outcome)
         if result.outcome is not Outcome.DONE:
             return f"pod {member.pod_name} cannot be evicted: {result.problem}"
-        self._evicted(request, member)
         return ""
 
-    async def _take_back(self, request: BindRequest, member: BoundPod) -> str:
-        pod, node = self._view.pod(member.pod_uid), self._view.node(member.selected_node)
+    async def _roll_back(self, request: BindRequest, member: BoundPod) -> str:
+        pod = self._view.pod(member.pod_uid)
         if pod is not None and pod.spec.node_name and not is_ours(pod, request, member):
-            return ""  # somebody else bound it, and needs what it has
-        bind = bind_of(request, member, pod, node)
-        if not self._preparations.applies_to(bind):
+            return ""  # another writer bound the pod, which uses what was prepared
+        placement = bound_placement(request, member)
+        if not self._preparations.applies_to(placement):
             return ""
-        return "; ".join(await self._preparations.take_back(bind))
+        return "; ".join(await self._preparations.roll_back(placement))

@@ -1,4 +1,4 @@
-"""The status of bind requests: one write per pass, over the version that was read, and none where nothing is new."""
+"""The status of bind requests: one write per run, with the resource version that was read, and only if it changed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from stromboli.binding.requests.cluster_view import BinderClusterView
 from stromboli.binding.requests.decisions import Decision
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.client.client import Client
@@ -18,36 +19,26 @@ _ELLIPSIS = "…"
 
 
 class StatusConflict(Exception):
-    """Somebody else wrote a newer status, or the request is gone: everything has to be looked at again."""
+    """Another writer changed the request, or it was deleted: the decision has to be reconciled again."""
 
 
 class RequestStatuses:
-    """`saw` is handed every request as the server answered it, `gone` every one that it does not know any more.
+    """`epoch` returns the term of this binder."""
 
-    `epoch` is the term of this binder.
-    """
-
-    def __init__(
-        self,
-        client: Client,
-        saw: Callable[[BindRequest], None],
-        epoch: Callable[[], int],
-        gone: Callable[[BindRequest], None] = lambda request: None,
-    ) -> None:
+    def __init__(self, client: Client, view: BinderClusterView, epoch: Callable[[], int]) -> None:
         self._client = client
-        self._saw = saw
-        self._gone = gone
+        self._view = view
         self._epoch = epoch
 
     async def write(
         self, decision: Decision, phase: str, members: Mapping[str, MemberStatus], *, attempts: int, reason: str
     ) -> None:
-        """Write all parts. Raises Outrun, or what the server answers; parts may have been written by then."""
+        """Write all parts. Raises StatusConflict or a request error; some parts may have been written by then."""
         for request in decision.requests:
             pods = [members.get(each.pod_uid) or MemberStatus(each.pod_uid) for each in request.spec.pods]
-            wanted = BindRequestStatus(phase, attempts, cut(reason, MAX_REASON_LENGTH), self._epoch(), pods)
-            if not _says_the_same(request.status, wanted):
-                await self._write(request, wanted)
+            status = BindRequestStatus(phase, attempts, cut(reason, MAX_REASON_LENGTH), self._epoch(), pods)
+            if not _is_equal(request.status, status):
+                await self._write(request, status)
 
     async def _write(self, request: BindRequest, status: BindRequestStatus) -> None:
         metadata = request.metadata
@@ -55,27 +46,28 @@ class RequestStatuses:
         if metadata.resource_version:
             body["metadata"] = {"resourceVersion": metadata.resource_version}
         try:
-            answered = await self._client.patch(
+            written = await self._client.patch(
                 BIND_REQUESTS, metadata.name, body, namespace=metadata.namespace, subresource="status"
             )
         except ApiError as error:
             if error.is_conflict:
-                self._saw(await self._client.get(BIND_REQUESTS, metadata.name, namespace=metadata.namespace))
+                newer = await self._client.get(BIND_REQUESTS, metadata.name, namespace=metadata.namespace)
+                self._view.apply(newer)
                 raise StatusConflict(str(error)) from error
             if error.is_missing:
-                self._gone(request)
+                self._view.remove(request)
                 raise StatusConflict(str(error)) from error
             raise
-        self._saw(answered)
+        self._view.apply(written)
 
 
-def _says_the_same(known: BindRequestStatus, wanted: BindRequestStatus) -> bool:
-    """Whether it would be written in vain: another term alone is no news."""
-    return msgspec.structs.replace(known, epoch=wanted.epoch) == wanted
+def _is_equal(known: BindRequestStatus, status: BindRequestStatus) -> bool:
+    """Compare without the term, which alone is no reason for a write."""
+    return msgspec.structs.replace(known, epoch=status.epoch) == status
 
 
 def _document(status: BindRequestStatus) -> dict[str, Any]:
-    """Everything is said, also what is nothing: a patch leaves alone what it does not name."""
+    """Return all fields, empty ones included: a patch keeps fields that it does not name."""
     pods = [{"podUID": each.pod_uid, "phase": each.phase, "reason": each.reason} for each in status.pods]
     return {
         "phase": status.phase,
@@ -86,5 +78,5 @@ def _document(status: BindRequestStatus) -> dict[str, Any]:
     }
 
 
-def cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: longest - 1] + _ELLIPSIS
+def cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + _ELLIPSIS

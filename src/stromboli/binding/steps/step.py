@@ -1,8 +1,7 @@
-"""Preparations of a bind, and their undo.
+"""Steps of one bind, in order, immediately before the binding is written.
 
-A step makes something ready that a pod needs on its node before it can start there: a volume, a claim, a device. It
-runs before the binding; when a later step or the binding itself turns out to be impossible, the steps that were
-done are undone in reverse order.
+When a later step or the binding itself fails for good, completed steps are undone in reverse order. What takes longer,
+such as volumes and devices, is prepared by plugins before.
 """
 
 from __future__ import annotations
@@ -10,56 +9,45 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from stromboli.binding.orders import BindOrder
-from stromboli.kube.objects.meta import TopLevel
+from stromboli.core.model.tasks.placement import Placement
 
 
 class StepFailed(Exception):
-    """The preparation cannot succeed; the message says why, in words for a person."""
-
-
-class Sight(Protocol):
-    """What is known of the cluster, and learns from our own writes."""
-
-    def get(self, kind: type, key: str) -> TopLevel | None:
-        """An object as it was last reported."""
-
-    def apply(self, entry: TopLevel) -> None:
-        """An object as the server answered it."""
+    """The preparation cannot succeed; the message is the reason that people read."""
 
 
 class BindStep(Protocol):
-    """One preparation. Both methods may be called again after a crash, so both must be safe to repeat."""
+    """One step. Both methods may be called again after a crash, so both must be idempotent."""
 
     name: str
 
-    async def prepare(self, order: BindOrder) -> None:
-        """Make ready what the pod needs. Raises StepFailed."""
+    async def prepare(self, placement: Placement) -> None:
+        """Prepare what the pod needs. Raises StepFailed."""
 
-    async def undo(self, order: BindOrder) -> None:
-        """Take back what `prepare` did, as far as it was done."""
+    async def undo(self, placement: Placement) -> None:
+        """Undo `prepare` as far as it was done."""
 
 
 class Preparation:
-    """The steps of one bind, as far as they were done."""
+    """The steps of one bind, as far as they were started."""
 
-    def __init__(self, steps: Sequence[BindStep], order: BindOrder) -> None:
+    def __init__(self, steps: Sequence[BindStep], placement: Placement) -> None:
         self._steps = steps
-        self._order = order
-        self._done: list[BindStep] = []
+        self._placement = placement
+        self._started: list[BindStep] = []
 
     async def run(self) -> None:
         for step in self._steps:
-            self._done.append(step)
-            await step.prepare(self._order)
+            self._started.append(step)
+            await step.prepare(self._placement)
 
     async def undo(self) -> list[str]:
-        """Undo in reverse; what could not be undone is told and keeps none of the others."""
+        """Undo in reverse order. Returns the errors; one that fails does not stop the others."""
         problems = []
-        while self._done:
-            step = self._done.pop()
+        while self._started:
+            step = self._started.pop()
             try:
-                await step.undo(self._order)
+                await step.undo(self._placement)
             except Exception as error:
                 problems.append(f"{step.name} could not be undone: {type(error).__name__}: {error}")
         return problems

@@ -44,8 +44,8 @@ Exit codes:
 @setting("--request-workers", type=click.IntRange(1, 1024), default=16, help="Concurrent bind requests.")
 @setting("--bind-workers", type=click.IntRange(1, 1024), default=64, help="Concurrent bindings.")
 @setting("--binds-per-node", type=click.IntRange(1, 1024), default=16, help="Concurrent bindings per node.")
-@setting("--shortest-pause", type=Duration(0.01), default="500ms", help="The backoff after the first failed attempt.")
-@setting("--longest-pause", type=Duration(0.01), default="30s", help="The maximum backoff.")
+@setting("--min-retry-delay", type=Duration(0.01), default="500ms", help="The backoff after the first failed attempt.")
+@setting("--max-retry-delay", type=Duration(0.01), default="30s", help="The maximum backoff.")
 @setting("--event-qps", type=click.FloatRange(min=0), default=50.0, help="Events per second; 0: no limit.")
 @setting("--grace-period", type=DURATION, default="10s", help="How long a stop waits for binds in flight.")
 @click.option(
@@ -85,8 +85,8 @@ def _settings(options: Mapping[str, Any]) -> BinderSettings:
     from stromboli.binding.process.process import BinderSettings
     from stromboli.binding.requests.options import BinderOptions
 
-    if options["longest_pause"] < options["shortest_pause"]:
-        raise click.UsageError("--longest-pause must not be shorter than --shortest-pause.")
+    if options["max_retry_delay"] < options["min_retry_delay"]:
+        raise click.UsageError("--max-retry-delay must not be shorter than --min-retry-delay.")
     plugins = load_plugins(
         BUILT_IN, options["plugins"], read_options(options["plugin_options"]), without=options["left_out"]
     )
@@ -98,8 +98,8 @@ def _settings(options: Mapping[str, Any]) -> BinderSettings:
             request_workers=options["request_workers"],
             bind_workers=options["bind_workers"],
             binds_per_node=options["binds_per_node"],
-            shortest_pause=options["shortest_pause"],
-            longest_pause=options["longest_pause"],
+            min_retry_delay=options["min_retry_delay"],
+            max_retry_delay=options["max_retry_delay"],
             event_rate=options["event_qps"],
             grace=options["grace_period"],
         ),

@@ -18,6 +18,7 @@ from stromboli.cli.output import Failure
 from stromboli.cli.scenario import read_registry
 
 if TYPE_CHECKING:
+    from stromboli.binding.plugins.plugin import BinderPlugin
     from stromboli.core.config.registry import Registry
     from stromboli.observability.metrics.scheduler import SchedulerMetrics
     from stromboli.scheduler.policy import SchedulingPolicy
@@ -149,12 +150,24 @@ def _settings(arguments: Mapping[str, Any]) -> SchedulerSettings:
         connect=connect,
         policy=lambda metrics: _policy(registry, arguments, metrics),
         options=options,
+        binder_plugins=_binder_plugins(),
         election=election,
         metrics_address=arguments["listen_address"],
         health_address=arguments["healthz_address"],
         api_rate=arguments["kube_api_qps"],
         api_burst=arguments["kube_api_burst"],
     )
+
+
+def _binder_plugins() -> list[BinderPlugin]:
+    """Binder plugins of installed packages, which direct binding runs after the built-in ones."""
+    from stromboli.binding.plugins.built_in import BUILT_IN
+    from stromboli.binding.plugins.loading import UnusablePlugin, load_plugins
+
+    try:
+        return [plugin for plugin in load_plugins(BUILT_IN) if type(plugin) not in BUILT_IN]
+    except UnusablePlugin as error:
+        raise Failure(error) from error
 
 
 def _policy(registry: Registry, arguments: Mapping[str, Any], metrics: SchedulerMetrics) -> SchedulingPolicy:

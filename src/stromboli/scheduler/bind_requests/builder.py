@@ -1,8 +1,8 @@
-"""From a committed statement to bind requests: their names, owners, labels and parts.
+"""Builds bind requests from committed placements: names, owners, labels and parts.
 
-A name is the group's (or the pod's), the term of the leader and a number that this process counts up, so that the same
-decision has the same name however often it is written. A decision that does not fit into one object comes in parts,
-which share the name of the decision.
+A name consists of the group's (or the pod's) name, the term of the leader and a counter of this process, so that the
+same decision always has the same name. A decision that does not fit into one object has several parts with a common
+decision name.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from stromboli.binding.orders import BindOrder, Commit
+from stromboli.binding.orders import Commit
+from stromboli.binding.requests.placements import member_of
 from stromboli.cluster.objects.pod_groups.native_pod_groups import NativeGroup
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.config.bind_options import BindOptions
-from stromboli.core.model.devices.gpu_fractions import GPU, RECEIVED, WHOLE, received_in
+from stromboli.core.model.devices.gpu_fractions import GPU, RECEIVED, WHOLE
+from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.objects.bind_requests import (
     MAX_MEMBERS,
     POD_GROUP_LABEL,
@@ -29,23 +31,20 @@ from stromboli.kube.objects.bind_requests import (
     BindRequest,
     BindRequestSpec,
     BoundPod,
-    ChosenVolume,
-    ClaimAllocation,
-    ReceivedGPU,
 )
 from stromboli.kube.objects.catalogue import EARLY_NATIVE_POD_GROUPS, NATIVE_POD_GROUPS, POD_GROUPS, PODS
 from stromboli.kube.objects.meta import ObjectMeta, OwnerReference
 
-#: The most that the members of one object may take, in bytes: the server takes objects of 1.5 MiB, with their status.
+#: The maximum size of the members of one object: the API server accepts objects of 1.5 MiB, with their status.
 MAX_BYTES = 800_000
-#: The longest beginning of a name; behind it comes what tells requests apart.
+#: The maximum length of the prefix of a name, which the term and the counter follow.
 _MAX_NAME_LENGTH = 200
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _LABEL = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 
 
 class BindRequestBuilder:
-    """`scheduler` is who decides; `epoch` tells the term of the leader, `options` how long a binder may try."""
+    """`scheduler` is the name of this scheduler, `epoch` returns its term, `options` the limits for the binder."""
 
     def __init__(
         self,
@@ -61,9 +60,9 @@ class BindRequestBuilder:
         self._options = options
         self._numbers = itertools.count(1)
 
-    def requests_of(self, commit: Commit, members: Sequence[BindOrder]) -> list[BindRequest]:
-        """The objects that say that these members of a commit are to be bound; almost always it is one."""
-        parts = list(_parts([self._member(order) for order in members]))
+    def requests_of(self, commit: Commit, members: Sequence[Placement]) -> list[BindRequest]:
+        """Return the requests for these members of a commit; almost always one."""
+        parts = list(_parts([member_of(each, self._whole_gpus(each)) for each in members]))
         epoch, needed, requests = self._epoch(), min(commit.needed, len(members)), []
         counter = f"{epoch}-{next(self._numbers)}"
         for number, pods in enumerate(parts, start=1):
@@ -75,7 +74,7 @@ class BindRequestBuilder:
         return requests
 
     def renamed(self, request: BindRequest) -> BindRequest:
-        """The same decision by the next name: somebody else's request has the one that it had."""
+        """Return the same request under the next name, because another request has the name."""
         base = _base(request.spec.pod_group or request.spec.pods[0].pod_name)
         name = f"{base}-{request.spec.epoch}-{next(self._numbers)}"
         return msgspec.structs.replace(request, metadata=msgspec.structs.replace(request.metadata, name=name))
@@ -95,7 +94,7 @@ class BindRequestBuilder:
             pods=pods,
         )
 
-    def _metadata(self, commit: Commit, first: BindOrder, pods: Sequence[BoundPod], suffix: str) -> ObjectMeta:
+    def _metadata(self, commit: Commit, first: Placement, pods: Sequence[BoundPod], suffix: str) -> ObjectMeta:
         group = self._cluster.groups.get(commit.job)
         return ObjectMeta(
             name=f"{_base(group.metadata.name if group else first.name)}-{suffix}",
@@ -104,8 +103,8 @@ class BindRequestBuilder:
             owner_references=self._owners(commit, first),
         )
 
-    def _owners(self, commit: Commit, first: BindOrder) -> list[OwnerReference] | None:
-        """With the pod, or the group, its request goes."""
+    def _owners(self, commit: Commit, first: Placement) -> list[OwnerReference] | None:
+        """Make the pod, or the group, own the request, so that it is deleted with the owner."""
         if len(commit.members) == 1:
             return [OwnerReference(PODS.api_version, PODS.kind, first.name, first.uid)]
         group = self._cluster.groups.get(commit.job)
@@ -123,53 +122,27 @@ class BindRequestBuilder:
             labels |= {POD_NAME_LABEL: pods[0].pod_name, SELECTED_NODE_LABEL: pods[0].selected_node}
         return {key: value for key, value in labels.items() if _LABEL.fullmatch(value)}
 
-    def _member(self, order: BindOrder) -> BoundPod:
-        volumes = order.volumes
-        member = BoundPod(
-            pod_name=order.name,
-            pod_uid=order.uid,
-            selected_node=order.node,
-            annotations=dict(order.annotations),
-            labels=dict(order.labels),
-        )
-        if volumes is not None:
-            member.volumes = [ChosenVolume(choice.claim, choice.volume) for choice in volumes.choices]
-            member.volume_seconds = max(int(volumes.patience), 1)
-        member.resource_claim_allocations = [
-            ClaimAllocation(write.name, dict(write.allocation)) for write in order.claims if write.allocation
-        ]
-        self._set_gpus(member, order)
-        return member
-
-    def _set_gpus(self, member: BoundPod, order: BindOrder) -> None:
-        """Shares of GPUs, or whole ones, as the plugin that gave them out says."""
-        member.received_resource_type = order.annotations.get(RECEIVED, "")
-        received = received_in(order.annotations)
-        if received is not None:
-            member.selected_gpu_groups = list(received.groups)
-            member.received_gpu = ReceivedGPU(len(received.groups), received.portion)
-        elif member.received_resource_type == REGULAR:
-            member.received_gpu = ReceivedGPU(self._whole_gpus(order.uid))
-
-    def _whole_gpus(self, uid: str) -> int:
-        counted, dimension = self._cluster.accounting.counted.get(uid), self._cluster.axis.find(GPU)
+    def _whole_gpus(self, placement: Placement) -> int:
+        if placement.annotations.get(RECEIVED) != REGULAR:
+            return 0
+        counted, dimension = self._cluster.accounting.counted.get(placement.uid), self._cluster.axis.find(GPU)
         request = dict(counted.task.task_class.request) if counted is not None else {}
         return request.get(dimension, 0) // WHOLE if dimension is not None else 0
 
 
 def _volume_timeout(pods: Sequence[BoundPod]) -> int:
-    """How long it may take until the volumes of all are ready, in seconds."""
+    """Return the time limit for volumes, in seconds."""
     return max((pod.volume_seconds for pod in pods if pod.volumes), default=0)
 
 
 def _shared(pods: Sequence[BoundPod]) -> dict[str, str]:
-    """The labels that all members get."""
+    """Return the labels that all members have in common."""
     first = pods[0].labels
     return {key: value for key, value in first.items() if all(pod.labels.get(key) == value for pod in pods)}
 
 
 def _base(name: str) -> str:
-    """How the name of a request begins: a name that is too long, or none for an object, is cut and told apart."""
+    """Return the prefix of a request's name; a name that is too long or invalid is cut and gets a digest."""
     if len(name) <= _MAX_NAME_LENGTH and _NAME.fullmatch(name):
         return name
     readable = re.sub(r"[^a-z0-9]+", "-", name.lower())[: _MAX_NAME_LENGTH - 9].strip("-")

@@ -1,97 +1,75 @@
-"""Bind requests that have done their duty, or never will: they are deleted beside the cycles, none of which waits.
+"""Deletes bind requests that have ended or never will, in the background; no cycle waits for it.
 
-A request that somebody may have begun to carry out is deleted only as it was last seen: the server refuses when it was
-written since, and then nothing is lost.
+A request that the binder may have begun is deleted only in the version that was last seen: the API server rejects the
+deletion if it was written since.
 """
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from collections import deque
 from collections.abc import Callable
 
-from stromboli.kube.client.api_errors import ApiError, RequestFailed
+from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.bind_requests import BindRequest
 from stromboli.kube.objects.catalogue import BIND_REQUESTS
 from stromboli.kube.work.retry import RetryPolicy
-from stromboli.kube.work.work_queue import run_workers
-
-log = logging.getLogger("stromboli.requests")
-
-_PAUSE = RetryPolicy(min_delay=0.2, max_delay=30.0)
-_MAX_GROWTH = 8
+from stromboli.kube.work.work_queue import WorkQueue
 
 
 class RequestDeletions:
-    """`refused` is told of requests that have changed since, and are still there."""
+    """`conflict` is called with requests that have changed and still exist."""
 
     def __init__(
         self,
         client: Client,
         is_leader: Callable[[], bool],
         *,
-        refused: Callable[[BindRequest], None] = lambda request: None,
+        conflict: Callable[[BindRequest], None] = lambda request: None,
         workers: int = 8,
     ) -> None:
         self._client = client
         self._is_leader = is_leader
-        self._refused = refused
-        self._workers = workers
-        self._lines: deque[tuple[BindRequest, bool]] = deque()
-        self._work = asyncio.Event()
-        #: By uid, the requests that are to be deleted.
-        self._open: set[str] = set()
+        self._conflict = conflict
+        #: By uid, with whether the request must be unchanged.
+        self._requests: dict[str, tuple[BindRequest, bool]] = {}
+        retry = RetryPolicy(min_delay=0.2, max_delay=30.0)
+        self._queue: WorkQueue[str] = WorkQueue(
+            self._process, name="bind request deletion", workers=workers, retry=retry
+        )
 
     @property
     def waiting(self) -> int:
-        return len(self._open)
+        return len(self._requests)
 
-    def is_open(self, request: BindRequest) -> bool:
-        return request.metadata.uid in self._open
-
-    def want(self, request: BindRequest, *, unchanged: bool = False) -> None:
-        """Delete this very request; if it must be `unchanged`, only as it was last seen."""
-        if not self.is_open(request):
-            self._open.add(request.metadata.uid)
-            self._lines.append((request, unchanged))
-            self._work.set()
+    def add(self, request: BindRequest, *, unchanged: bool = False) -> None:
+        """Delete exactly this request; an `unchanged` one only in the version that was last seen."""
+        uid = request.metadata.uid
+        if uid not in self._requests:
+            self._requests[uid] = request, unchanged
+            self._queue.add(uid)
 
     async def run(self) -> None:
         """Delete until cancelled."""
-        await run_workers(self._workers, self._worker)
+        await self._queue.run()
 
-    async def _worker(self) -> None:
-        while True:
-            while not self._lines:
-                self._work.clear()
-                await self._work.wait()
-            request, unchanged = self._lines.popleft()
-            try:
-                await self._delete(request, unchanged)
-            finally:
-                self._open.discard(request.metadata.uid)
+    async def _process(self, uid: str) -> None:
+        """Delete a request, unless this process does not lead any more; failed deletions are retried."""
+        request, unchanged = self._requests[uid]
+        if self._is_leader() and not await self._delete(request, unchanged):
+            self._conflict(request)
+        del self._requests[uid]
 
-    async def _delete(self, request: BindRequest, unchanged: bool) -> None:
-        """Until it is gone, has changed, or is no longer ours to delete; errors pass, and are told once."""
-        metadata, attempt = request.metadata, 0
+    async def _delete(self, request: BindRequest, unchanged: bool) -> bool:
+        """Report whether the request is deleted; False if it has changed."""
+        metadata = request.metadata
         version = (metadata.resource_version or "") if unchanged else ""
-        while self._is_leader():
-            try:
-                await self._client.delete(
-                    BIND_REQUESTS, metadata.name, namespace=metadata.namespace, uid=metadata.uid,
-                    resource_version=version,
-                )  # fmt: skip
-            except RequestFailed as error:
-                if isinstance(error, ApiError) and error.is_missing:
-                    return
-                if isinstance(error, ApiError) and error.is_conflict:
-                    self._refused(request)
-                    return
-                if not attempt:
-                    log.warning("BindRequest %s cannot be deleted, which is tried again: %s", request.key, error)
-                await asyncio.sleep(_PAUSE.delay(min(attempt, _MAX_GROWTH), error))
-                attempt += 1
-            else:
-                return
+        try:
+            await self._client.delete(
+                BIND_REQUESTS, metadata.name, namespace=metadata.namespace, uid=metadata.uid, resource_version=version
+            )
+        except ApiError as error:
+            if error.is_conflict:
+                return False
+            if not error.is_missing:
+                raise
+        return True

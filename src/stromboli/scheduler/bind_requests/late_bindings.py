@@ -1,7 +1,7 @@
-"""Bindings that arrive after their request was given up: a binder may have sent them before it heard of that.
+"""Bindings that succeed after their request was given up: the binder may have sent them before.
 
-What was bound in this way is a part of a gang of which nobody will bind the rest, so it is watched over like every gang
-that is half-bound. Pods tell by the mark of their commit which decision bound them.
+Pods bound in this way are a part of a gang whose other members stay unbound, so the gang is recovered like every
+half-bound gang. The commit annotation of a pod shows which decision bound it.
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from stromboli.binding.orders import BindOrder, Commit
+from stromboli.binding.orders import Commit
 from stromboli.binding.recovery import COMMIT
 from stromboli.cluster.state.cluster import Cluster
+from stromboli.core.model.tasks.placement import Placement
 
-#: How long after its request a binding may arrive, in seconds.
-LONGEST = 60.0
+#: Seconds after the end of its request in which a binding may succeed.
+MAX_DELAY = 60.0
 
 
 class LateBindings:
-    """`arrived` is told of a commit that was given up and the uids of members that are bound after all."""
+    """`arrived` is called with a commit that was given up and the uids of members that were bound late."""
 
     def __init__(
         self, cluster: Cluster, arrived: Callable[[Commit, list[str]], None], clock: Callable[[], float]
@@ -26,28 +27,28 @@ class LateBindings:
         self._cluster = cluster
         self._arrived = arrived
         self._clock = clock
-        #: Commits that were given up, the first first, with when that was and the members that wait.
-        self._given_up: deque[tuple[float, Commit, dict[str, BindOrder]]] = deque()
+        #: Commits that were given up, in order, with the time and their unbound members.
+        self._given_up: deque[tuple[float, Commit, dict[str, Placement]]] = deque()
 
-    def expect(self, commit: Commit, lost: list[BindOrder]) -> None:
-        """These members of a commit were given up."""
-        waiting = {order.uid: order for order in lost if COMMIT in order.annotations}
+    def expect(self, commit: Commit, lost: list[Placement]) -> None:
+        """Watch members of a commit that were given up."""
+        waiting = {placement.uid: placement for placement in lost if COMMIT in placement.annotations}
         if waiting:
             self._given_up.append((self._clock(), commit, waiting))
 
-    def look(self) -> None:
+    def check(self) -> None:
         now = self._clock()
-        while self._given_up and now - self._given_up[0][0] > LONGEST:
+        while self._given_up and now - self._given_up[0][0] > MAX_DELAY:
             self._given_up.popleft()
         for _, commit, waiting in self._given_up:
-            if found := [uid for uid, order in waiting.items() if self._is_bound(order)]:
+            if found := [uid for uid, placement in waiting.items() if self._is_bound(placement)]:
                 for uid in found:
                     del waiting[uid]
                 self._arrived(commit, found)
 
-    def _is_bound(self, order: BindOrder) -> bool:
-        """Whether this very decision bound the pod."""
-        pod = self._cluster.pods.find(order.uid)
+    def _is_bound(self, placement: Placement) -> bool:
+        """Report whether exactly this decision bound the pod."""
+        pod = self._cluster.pods.find(placement.uid)
         if pod is None or not pod.spec.node_name:
             return False
-        return (pod.metadata.annotations or {}).get(COMMIT) == order.annotations[COMMIT]
+        return (pod.metadata.annotations or {}).get(COMMIT) == placement.annotations[COMMIT]

@@ -1,4 +1,4 @@
-"""Bind requests in the life of a scheduler: written where that is its mode, and looked after in either."""
+"""Bind requests of a scheduler: written in request mode, and monitored and cleaned up in both modes."""
 
 from __future__ import annotations
 
@@ -19,62 +19,62 @@ from stromboli.scheduler.bind_tracker import BindTracker
 from stromboli.scheduler.reporting.reporter import StatusReporter
 
 
-class Requests:
-    """`scheduler` is by whom requests say that they were decided."""
+class BindRequestService:
+    """`scheduler` is the name under which this scheduler writes requests."""
 
     def __init__(
         self,
         client: Client,
         mirror: Mirror,
-        outcomes: BindTracker,
+        tracker: BindTracker,
         reporting: StatusReporter,
         metrics: SchedulerMetrics,
         *,
         scheduler: str,
         is_leader: Callable[[], bool],
         clock: Callable[[], float],
-        ring: Callable[[], None],
+        notify: Callable[[], None],
     ) -> None:
         self._client = client
         self._mirror = mirror
         self._metrics = metrics
         self._scheduler = scheduler
-        self._avoided_nodes = AvoidedNodes(mirror.cluster, ring)
-        self._deletions = RequestDeletions(client, is_leader, refused=self._look_again)
-        self.keeper = RequestMonitor(
-            mirror.cluster, outcomes, reporting, self._deletions, self._avoided_nodes, metrics,
+        self._avoided_nodes = AvoidedNodes(mirror.cluster, notify)
+        self._deletions = RequestDeletions(client, is_leader, conflict=self._conflict)
+        self.monitor = RequestMonitor(
+            mirror.cluster, tracker, reporting, self._deletions, self._avoided_nodes, metrics,
             scheduler=scheduler, clock=clock,
         )  # fmt: skip
-        self._notify_trigger = ring
+        self._notify_trigger = notify
 
     def writers(
-        self, ledger: BindObserver, *, epoch: Callable[[], int], options: Callable[[], BindOptions], workers: int
+        self, observer: BindObserver, *, epoch: Callable[[], int], options: Callable[[], BindOptions], workers: int
     ) -> BindRequestWriters:
-        """Those who write down what was decided."""
-        maker = BindRequestBuilder(self._mirror.cluster, self._scheduler, epoch=epoch, options=options)
+        """Return the workers that write placements as bind requests."""
+        builder = BindRequestBuilder(self._mirror.cluster, self._scheduler, epoch=epoch, options=options)
         return BindRequestWriters(
-            self._client, self._mirror, ledger, maker,
-            workers=workers, written=self._metrics.requests_written, orphaned=self._deletions.want,
+            self._client, self._mirror, observer, builder,
+            workers=workers, written=self._metrics.requests_written, orphaned=self._deletions.add,
         )  # fmt: skip
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Delete requests until cancelled."""
         await self._deletions.run()
 
-    def heard(self, request: BindRequest, before: BindRequest | None) -> bool:
-        """A request was reported; whether there is news for a cycle in it."""
-        return self.keeper.heard(request, before)
+    def request_changed(self, request: BindRequest, before: BindRequest | None) -> bool:
+        """Process a watch event; report whether it may matter to a cycle."""
+        return self.monitor.request_changed(request, before)
 
-    def look(self) -> None:
-        """For whoever is in charge: what there is to do about requests that have changed, or whose time is up."""
-        self.keeper.look()
+    def reconcile(self) -> None:
+        """Process changed and overdue requests; only the leader calls it."""
+        self.monitor.reconcile()
 
-    def show(self) -> None:
-        self._metrics.set_open_requests(self.keeper.open)
+    def update_metrics(self) -> None:
+        self._metrics.set_open_requests(self.monitor.open)
 
     def forget_gone(self) -> None:
         self._avoided_nodes.forget_gone()
 
-    def _look_again(self, request: BindRequest) -> None:
-        self.keeper.look_again(request)
+    def _conflict(self, request: BindRequest) -> None:
+        self.monitor.deletion_conflict(request)
         self._notify_trigger()

@@ -1,8 +1,8 @@
-"""Bounded workers that write decisions down: one bind request per commit, for the binder to carry out.
+"""Bounded workers that write commits as bind requests, which the binder executes.
 
-They stand where the workers stand that bind pods themselves, and like them look at a commit as a whole before anything
-is written. A commit is theirs until its request is known to exist; then the request holds the room, and what becomes of
-it is told by its status. Writing is safe to repeat: a request that is there already and says the same is ours.
+They take the place of the workers that bind pods directly, and check a commit as a whole like them. Once its request
+exists, the request holds the capacity, and its status reports the result. Writes are idempotent: an existing request
+with the same content counts as written.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from collections.abc import Callable, Sequence
 
 from stromboli.binding.concurrency import ConcurrencyLimiter
 from stromboli.binding.direct.workers import BindObserver
-from stromboli.binding.orders import BindOrder, Commit, Outcome, Result
+from stromboli.binding.gangs import failing_members
+from stromboli.binding.orders import Commit, Outcome, Result
 from stromboli.cluster.ingest.ingest import Mirror
+from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.bind_requests import BindRequest
@@ -24,31 +26,31 @@ from stromboli.kube.work.retry import RetryPolicy, is_retryable
 from stromboli.kube.work.work_queue import drained, run_workers
 from stromboli.scheduler.bind_requests.builder import BindRequestBuilder
 
-#: So many names that others have are passed over for one request.
+#: How many names are tried for one request if other requests have them.
 MAX_NAMES = 100
-_PAUSE = RetryPolicy(min_delay=0.1, max_delay=5.0)
+_RETRY = RetryPolicy(min_delay=0.1, max_delay=5.0)
 
 
 class _Attempt(enum.Enum):
     WRITTEN = "written"
-    #: Somebody else's request has the name.
+    #: Another request has the name.
     TAKEN = "taken"
-    #: Not written, and never will be: we are no longer in charge, or are stopping.
+    #: Not written: this process does not lead any more, or is stopping.
     DROPPED = "dropped"
 
 
 class BindRequestWriters:
-    """`workers` requests are written at a time. `left_over` is told of parts of decisions that were given up."""
+    """Writes `workers` requests at a time. `orphaned` is called with written parts of decisions that were given up."""
 
-    #: Nothing is prepared here: that is for the binder.
+    #: The binder prepares members, not these workers.
     preparing = 0
 
     def __init__(
         self,
         client: Client,
         mirror: Mirror,
-        ledger: BindObserver,
-        maker: BindRequestBuilder,
+        observer: BindObserver,
+        builder: BindRequestBuilder,
         *,
         workers: int = 32,
         written: Callable[[int], None] = lambda requests: None,
@@ -56,26 +58,25 @@ class BindRequestWriters:
     ) -> None:
         self._client = client
         self._mirror = mirror
-        self._ledger = ledger
-        self._maker = maker
+        self._observer = observer
+        self._builder = builder
         self._workers = max(workers, 1)
         self._written = written
-        self._left_over = orphaned
+        self._orphaned = orphaned
         self.limiter = ConcurrencyLimiter(self._workers)
-        self._lines: deque[Commit] = deque()
+        self._queue: deque[Commit] = deque()
         self._work = asyncio.Event()
         self._stopping = False
         self._unsettled = 0
 
     @property
     def waiting(self) -> int:
-        """Members of which it is not known that their request exists."""
+        """Members whose request is not known to exist."""
         return self._unsettled
 
     def submit(self, commit: Commit) -> None:
-        """Take a commit on."""
         self._unsettled += len(commit.members)
-        self._lines.append(commit)
+        self._queue.append(commit)
         self._work.set()
 
     async def run(self) -> None:
@@ -83,17 +84,17 @@ class BindRequestWriters:
         await run_workers(self._workers, self._worker)
 
     async def drain(self, timeout: float) -> int:
-        """Finish what has begun and drop the rest, within the time; answers how many members are not settled."""
+        """Finish started writes and drop the rest. Returns how many members are unsettled at the timeout."""
         self._stopping = True
         self._work.set()
         return await drained(lambda: self._unsettled, timeout)
 
     async def _worker(self) -> None:
         while True:
-            while not self._lines:
+            while not self._queue:
                 self._work.clear()
                 await self._work.wait()
-            commit = self._lines.popleft()
+            commit = self._queue.popleft()
             try:
                 await self._process(commit)
             finally:
@@ -101,33 +102,31 @@ class BindRequestWriters:
 
     async def _process(self, commit: Commit) -> None:
         results: dict[str, Result] = {}
-        if self._stopping or not self._ledger.is_leader():
-            results = dict.fromkeys((order.uid for order in commit.members), _DROPPED)
+        if self._stopping or not self._observer.is_leader():
+            results = dict.fromkeys((each.uid for each in commit.members), _DROPPED)
         else:
-            results = self._judge(commit)
-            if members := [order for order in commit.members if order.uid not in results]:
+            results = self._failing(commit)
+            if members := [each for each in commit.members if each.uid not in results]:
                 results |= await self._write_requests(commit, members)
-        for order in commit.members:
-            if order.uid in results:
-                self._ledger.settled(commit, order, results[order.uid])
+        for placement in commit.members:
+            if placement.uid in results:
+                self._observer.settled(commit, placement, results[placement.uid])
         if len(results) == len(commit.members):
-            self._ledger.finished(commit, results)
+            self._observer.finished(commit, results)
 
-    def _judge(self, commit: Commit) -> dict[str, Result]:
-        """The members that have become impossible; all of them, when too few are left for the gang."""
-        precondition_errors = {order.uid: self._ledger.obstacle(order) for order in commit.members}
-        problems = {uid: text for uid, text in precondition_errors.items() if text}
-        if problems and len(commit.members) - len(problems) < commit.needed:
-            reason = f"another member of the gang cannot be bound: {next(iter(problems.values()))}"
-            problems = {order.uid: problems.get(order.uid, reason) for order in commit.members}
-        return {uid: Result(Outcome.IMPOSSIBLE, text) for uid, text in problems.items()}
+    def _failing(self, commit: Commit) -> dict[str, Result]:
+        """Return the members that cannot be bound any more; all of them, when too few are left for the gang."""
+        errors = {each.uid: self._observer.precondition_error(each) for each in commit.members}
+        problems = {uid: error for uid, error in errors.items() if error}
+        failing = failing_members([each.uid for each in commit.members], problems, commit.needed)
+        return {uid: Result(Outcome.IMPOSSIBLE, problem) for uid, problem in failing.items()}
 
-    async def _write_requests(self, commit: Commit, members: Sequence[BindOrder]) -> dict[str, Result]:
-        """Answers nothing when it is done: the rooms are then those of the requests."""
+    async def _write_requests(self, commit: Commit, members: Sequence[Placement]) -> dict[str, Result]:
+        """Write all parts. Returns the failed members; empty on success, as the requests then hold the capacity."""
         written: list[BindRequest] = []
         problem = _DROPPED
         try:
-            for request in self._maker.requests_of(commit, members):
+            for request in self._builder.requests_of(commit, members):
                 found = await self._write(request)
                 if found is None:
                     break
@@ -140,16 +139,16 @@ class BindRequestWriters:
         except Exception as error:
             problem = Result(Outcome.IMPOSSIBLE, f"{type(error).__name__}: {error}")
         for request in written:
-            self._left_over(request)
-        return dict.fromkeys((order.uid for order in members), problem)
+            self._orphaned(request)
+        return dict.fromkeys((each.uid for each in members), problem)
 
-    def _transfer(self, members: Sequence[BindOrder], requests: Sequence[BindRequest]) -> None:
-        for order in members:
-            self._mirror.cluster.assumptions.forget(order.uid)
+    def _transfer(self, members: Sequence[Placement], requests: Sequence[BindRequest]) -> None:
+        for placement in members:
+            self._mirror.cluster.assumptions.forget(placement.uid)
         self._written(len(requests))
 
     async def _write(self, request: BindRequest) -> BindRequest | None:
-        """The request as it stands on the server; None when we may not write any more. Raises RequestFailed."""
+        """Return the request as it exists; None when this process may not write any more. Raises RequestFailed."""
         for _ in range(MAX_NAMES):
             attempt, found = await self._attempt(request)
             if attempt is _Attempt.DROPPED:
@@ -157,11 +156,13 @@ class BindRequestWriters:
             if found is not None:
                 self._mirror.apply(found)
                 return found
-            request = self._maker.renamed(request)
-        raise ApiError(409, "AlreadyExists", f"BindRequest {request.key}: {MAX_NAMES} names are taken by others")
+            request = self._builder.renamed(request)
+        raise ApiError(
+            409, "AlreadyExists", f"BindRequest {request.key}: {MAX_NAMES} names are taken by other requests"
+        )
 
     async def _attempt(self, request: BindRequest) -> tuple[_Attempt, BindRequest | None]:
-        """Until the server has said something that leaves no doubt, however often it has to be asked."""
+        """Retry until the outcome is certain."""
         attempt = 0
         while True:
             try:
@@ -175,13 +176,13 @@ class BindRequestWriters:
                         return (_Attempt.WRITTEN, found) if is_ours else (_Attempt.TAKEN, None)
                 elif not is_retryable(error):
                     raise
-                if self._stopping or not self._ledger.is_leader():
+                if self._stopping or not self._observer.is_leader():
                     return _Attempt.DROPPED, None
-                await asyncio.sleep(_PAUSE.delay(min(attempt, 8), error))
+                await asyncio.sleep(_RETRY.delay(min(attempt, 8), error))
                 attempt += 1
 
     async def _read_back(self, request: BindRequest) -> BindRequest | None:
-        """The request of that name; None when that is not known, or it is gone by now."""
+        """Return the request with that name; None if it is unknown, or gone by now."""
         try:
             return await self._client.get(BIND_REQUESTS, request.metadata.name, namespace=request.metadata.namespace)
         except RequestFailed as error:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from stromboli.binding.orders import BindOrder
+from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.client.client import PatchKind
 from stromboli.kube.objects.catalogue import NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES
 from stromboli.local.api_server.faults import Answer, Match
@@ -107,15 +107,15 @@ async def test_a_gang_that_lost_a_node_in_the_middle_is_completed_elsewhere() ->
         await world.start()
         first = (await world.until_bound("gang", 1))[0].spec.node_name
         await bind.begins()
-        lost = next(order.node for order in orders_under_way(world) if order.node != first)
+        lost = next(each.node for each in queued_placements(world) if each.node != first)
         await lose_node(world, lost)
         bind.ends()
         await world.until_bound("gang", 3)
         await check(world)
 
 
-def orders_under_way(world: World) -> list[BindOrder]:
-    return [order for _, orders in world.scheduler.executor._lines for order in orders]
+def queued_placements(world: World) -> list[Placement]:
+    return [placement for _, placements in world.scheduler.executor._queue for placement in placements]
 
 
 async def test_a_pod_that_is_deleted_while_it_is_bound_is_not_missed_by_the_others() -> None:

@@ -9,20 +9,21 @@ from contextlib import asynccontextmanager
 import pytest
 
 from stromboli.binding.direct.workers import BindWorkers
-from stromboli.binding.orders import DONE, BindOrder, Commit, Outcome, Result
+from stromboli.binding.orders import DONE, Commit, Outcome, Result
 from stromboli.binding.pod_binding import PodBinder
+from stromboli.core.model.tasks.placement import Placement
 from tests.testing.kube.waiting import until
-from tests.unit.binding.scripted_client import IMPATIENT, Books, Scripted
+from tests.unit.binding.scripted_client import IMPATIENT, Observer, Scripted
 
 
 def commit(*names: str, minimum: int | None = None, bound: int = 0) -> Commit:
-    members = tuple(BindOrder(f"uid-{name}", "default", name, "node-a") for name in names)
+    members = tuple(Placement(f"uid-{name}", "default", name, "default/job", "node-a") for name in names)
     return Commit("default/job", members, len(names) if minimum is None else minimum, bound)
 
 
 @asynccontextmanager
-async def working(binding: object, books: Books, workers: int = 1, batch: int = 1) -> AsyncIterator[BindWorkers]:
-    crew = BindWorkers(binding, books, workers=workers, batch=batch)  # type: ignore[arg-type]
+async def working(binding: object, observer: Observer, workers: int = 1, batch: int = 1) -> AsyncIterator[BindWorkers]:
+    crew = BindWorkers(binding, observer, workers=workers, batch=batch)  # type: ignore[arg-type]
     task = asyncio.create_task(crew.run())
     try:
         yield crew
@@ -53,16 +54,16 @@ JUDGEMENTS = {
 async def test_precondition_errors_before_the_first_bind(
     given: Commit, precondition_errors: str, expected: str, batch: int
 ) -> None:
-    books, client = Books(**dict.fromkeys(precondition_errors, "the node is gone")), Scripted()
-    async with working(binding(client), books, batch=batch) as crew:
+    observer, client = Observer(**dict.fromkeys(precondition_errors, "the node is gone")), Scripted()
+    async with working(binding(client), observer, batch=batch) as crew:
         crew.submit(given)
-        await until(lambda: books.commits)
+        await until(lambda: observer.commits)
     assert "".join(client.bound) == expected
-    assert {name: result.outcome is Outcome.DONE for name, result in books.results.items()} == {
-        order.name: order.name in expected for order in given.members
+    assert {name: result.outcome is Outcome.DONE for name, result in observer.results.items()} == {
+        placement.name: placement.name in expected for placement in given.members
     }
     if precondition_errors and not expected and len(given.members) > 1:
-        told = {result.problem for name, result in books.results.items() if name not in precondition_errors}
+        told = {result.problem for name, result in observer.results.items() if name not in precondition_errors}
         assert told <= {"another member of the gang cannot be bound: the node is gone"}
 
 
@@ -73,54 +74,54 @@ class Held:
         self.begun: list[str] = []
         self.go = asyncio.Event()
 
-    async def bind(self, order: BindOrder) -> Result:
-        self.begun.append(order.name)
+    async def bind(self, placement: Placement) -> Result:
+        self.begun.append(placement.name)
         await self.go.wait()
         return DONE
 
 
 async def test_stopping_finishes_started_work_and_drops_the_rest() -> None:
-    books, held = Books(), Held()
-    async with working(held, books) as crew:
+    observer, held = Observer(), Held()
+    async with working(held, observer) as crew:
         crew.submit(commit("a", "b"))
         crew.submit(commit("c", "d"))
         await until(lambda: held.begun)
         assert await crew.drain(0.01) == 4
         held.go.set()
         assert await crew.drain(5.0) == 0
-    outcomes = {name: result.outcome for name, result in books.results.items()}
+    outcomes = {name: result.outcome for name, result in observer.results.items()}
     assert outcomes == {"a": Outcome.DONE, "b": Outcome.DONE, "c": Outcome.DROPPED, "d": Outcome.DROPPED}
 
 
 async def test_former_leader_binds_no_pod() -> None:
-    books, held = Books(), Held()
-    async with working(held, books) as crew:
+    observer, held = Observer(), Held()
+    async with working(held, observer) as crew:
         crew.submit(commit("a", "b"))
         await until(lambda: held.begun)
-        books.in_charge = False
+        observer.leads = False
         held.go.set()
-        await until(lambda: books.commits)
-    assert books.results["b"].outcome is Outcome.DROPPED
+        await until(lambda: observer.commits)
+    assert observer.results["b"].outcome is Outcome.DROPPED
 
 
 async def test_number_of_parallel_binds_is_limited() -> None:
-    books, held = Books(), Held()
-    async with working(held, books, workers=3) as crew:
+    observer, held = Observer(), Held()
+    async with working(held, observer, workers=3) as crew:
         crew.submit(commit(*"abcdefgh"))
         await until(lambda: len(held.begun) == 3)
         assert crew.waiting == 8
         held.go.set()
         await until(lambda: not crew.waiting)
-    assert len(books.results) == 8
+    assert len(observer.results) == 8
 
 
 async def test_internal_error_leaves_the_outcome_unknown() -> None:
     class Mistaken:
-        async def bind(self, order: BindOrder) -> Result:
+        async def bind(self, placement: Placement) -> Result:
             raise KeyError("a mistake")
 
-    books = Books()
-    async with working(Mistaken(), books) as crew:
+    observer = Observer()
+    async with working(Mistaken(), observer) as crew:
         crew.submit(commit("a"))
-        await until(lambda: books.commits)
-    assert books.results["a"].outcome is Outcome.UNKNOWN
+        await until(lambda: observer.commits)
+    assert observer.results["a"].outcome is Outcome.UNKNOWN

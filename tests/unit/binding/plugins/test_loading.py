@@ -13,7 +13,7 @@ import pytest
 from stromboli.binding.plugins import loading
 from stromboli.binding.plugins.built_in import BUILT_IN
 from stromboli.binding.plugins.loading import UnusablePlugin, load_plugins, read_options
-from stromboli.binding.plugins.plugin import Bind, BinderPlugin
+from stromboli.binding.plugins.plugin import BinderPlugin, Placement
 
 MODULE = """
 from stromboli.binding.plugins.plugin import BinderPlugin
@@ -84,18 +84,18 @@ REFUSED = [
     ("no module", ["not.there:Plugin"], [], [], "not.there:Plugin: cannot import 'not.there'"),
     ("a module that fails", ["broken_binding:X"], [], [], "RuntimeError: out of order"),
     ("no such class", ["own_binding:Missing"], [], [], "module 'own_binding' has no 'Missing'"),
-    ("no plugin", ["own_binding:Stranger"], [], [], "own_binding:Stranger is no plugin of the binder; derive a class"),
+    ("no plugin", ["own_binding:Stranger"], [], [], "own_binding:Stranger is not a binder plugin; derive a class"),
     ("no name", ["own_binding:Nameless"], [], [], "own_binding:Nameless cannot be used: Nameless has no name"),
     ("a name that is taken", ["own_binding:Copycat"], [], [], "the name 'volumes' is taken by stromboli.binding."),
     ("not awaited", ["own_binding:Impatient"], [], [], "Impatient cannot be used: pre_bind must be an async def"),
-    ("other arguments", ["own_binding:Curious"], [], [], "applies_to must take (self, bind), and takes (self)"),
+    ("other arguments", ["own_binding:Curious"], [], [], "applies_to must take (self, placement), and takes (self)"),
     ("an option without a value", [], ["volumes"], [], "'volumes' is not of the form PLUGIN.OPTION=VALUE"),
-    ("an option of nobody", [], ["nobody.x=1"], [], "there is no plugin 'nobody' of the binder; there are: "),
+    ("an option of an unknown plugin", [], ["missing.x=1"], [], "unknown binder plugin 'missing'; known plugins: "),
     ("an option it does not have", ["own_binding:Licences"], ["licences.port=1"], [],
      "has no option 'port'; it has: server"),
     ("an option it cannot read", ["own_binding:Strict"], ["strict.level=x"], [],
      "plugin strict cannot be used: level: 'x' is no"),
-    ("left out, and never there", [], [], ["nobody"], "there is no plugin 'nobody'"),
+    ("skipping an unknown plugin", [], [], ["missing"], "unknown binder plugin 'missing'"),
 ]  # fmt: skip
 
 
@@ -137,4 +137,4 @@ def test_plugin_at_admission_needs_only_the_manifest() -> None:
 def test_default_plugin_methods_do_nothing() -> None:
     plugin = BinderPlugin()
     assert plugin.validate({}) == []
-    assert plugin.applies_to(Bind.__new__(Bind)) is True
+    assert plugin.applies_to(Placement("uid", "default", "pod", "default/job", "node")) is True

@@ -17,7 +17,7 @@ from stromboli import kube
 from stromboli.binding.plugins.plugin import BinderPlugin
 from stromboli.binding.requests.binder import Binder
 from stromboli.binding.requests.options import BinderOptions
-from stromboli.binding.requests.progress import BOUND_BY
+from stromboli.binding.requests.placements import BOUND_BY
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.objects.bind_requests import FAILED, SUCCEEDED, BindRequest
 from stromboli.kube.objects.catalogue import BIND_REQUESTS, EVENTS, NODES, PODS
@@ -271,7 +271,7 @@ class World:
         return found
 
     def _held(self) -> list[str]:
-        return [f"a binder holds {len(each.binder.rooms)} rooms for nobody" for each in self.alive if each.binder.rooms]
+        return [f"a binder assumes {len(each.binder.assumed)} placements" for each in self.alive if each.binder.assumed]
 
     def _untold(self, requests: Sequence[BindRequest], pods: Mapping[str, kube.Pod]) -> list[str]:
         by_uid = {pod.metadata.uid: pod for pod in pods.values()}

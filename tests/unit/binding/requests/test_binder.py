@@ -8,12 +8,12 @@ import itertools
 import pytest
 from click.testing import CliRunner
 
-from stromboli.binding.orders import DONE, BindOrder, Result
-from stromboli.binding.plugins.plugin import Bind, BinderPlugin
+from stromboli.binding.orders import DONE, Result
+from stromboli.binding.plugins.plugin import BinderPlugin, Placement
 from stromboli.binding.pod_binding import PodBinder
 from stromboli.binding.requests.options import BinderOptions
 from stromboli.binding.requests.parallel_binds import ParallelBinds
-from stromboli.binding.requests.progress import bind_of
+from stromboli.binding.requests.placements import bound_placement
 from stromboli.cli import main
 from stromboli.kube.objects.bind_requests import BindRequest, BoundPod
 from stromboli.kube.objects.catalogue import BIND_REQUESTS, NODES
@@ -56,7 +56,7 @@ def test_delay_doubles_up_to_the_maximum() -> None:
         await world.node("a")
         await world.client.patch(NODES, "a", CORDONED)
         await world.gang("gang", "a", backoffLimit=7, deadlineSeconds=600)
-        world.start(options=BinderOptions(shortest_pause=1.0, longest_pause=8.0, event_rate=0))
+        world.start(options=BinderOptions(min_retry_delay=1.0, max_retry_delay=8.0, event_rate=0))
         seen, clock = [], asyncio.get_running_loop().time
         for number in range(1, 8):
             await world.until(lambda number=number: _is(world, number))  # type: ignore[misc]
@@ -91,31 +91,31 @@ def test_binder_of_an_earlier_term_stops_when_a_later_term_writes() -> None:
 # -- how much at a time --------------------------------------------------------------------------------------------
 
 
-class Counting(PodBinder):
-    """Binds nobody, and counts how many are under way."""
+class CountingBinder(PodBinder):
+    """Binds no pod, and counts binds in flight."""
 
     def __init__(self) -> None:
-        self.under_way: dict[str, int] = {}
-        self.most: dict[str, int] = {}
+        self.in_flight: dict[str, int] = {}
+        self.maximum: dict[str, int] = {}
 
-    async def bind(self, order: BindOrder) -> Result:
-        now = self.under_way[order.node] = self.under_way.get(order.node, 0) + 1
-        self.most[order.node] = max(self.most.get(order.node, 0), now)
+    async def bind(self, placement: Placement) -> Result:
+        now = self.in_flight[placement.node] = self.in_flight.get(placement.node, 0) + 1
+        self.maximum[placement.node] = max(self.maximum.get(placement.node, 0), now)
         await asyncio.sleep(1.0)
-        self.under_way[order.node] -= 1
+        self.in_flight[placement.node] -= 1
         return DONE
 
 
 @pytest.mark.parametrize("limit", [1, 3])
 def test_binds_per_node_are_limited(limit: int) -> None:
     async def story() -> None:
-        binding, request = Counting(), BindRequest(metadata=ObjectMeta("gang", "default"))
+        binder, request = CountingBinder(), BindRequest(metadata=ObjectMeta("gang", "default"))
         members = [BoundPod(f"pod-{number}", str(number), "ab"[number % 2]) for number in range(12)]
-        parallel_binds = ParallelBinds(binding, lambda bind: "", per_node=limit)
-        results = await parallel_binds.place([bind_of(request, member) for member in members])
-        assert binding.most == {"a": limit, "b": limit}
+        binds = ParallelBinds(binder, per_node=limit)
+        results = await binds.bind([bound_placement(request, member) for member in members], lambda placement: "")
+        assert binder.maximum == {"a": limit, "b": limit}
         assert set(results.values()) == {DONE}
-        assert parallel_binds.under_way == 0
+        assert binds.in_flight == 0
 
     run_virtually(story())
 
@@ -129,16 +129,16 @@ class FailingPlugin(BinderPlugin):
     name = "clumsy"
     serving = 0
 
-    def applies_to(self, bind: Bind) -> bool:
-        if bind.member.annotations.get("doubtful"):
+    def applies_to(self, placement: Placement) -> bool:
+        if placement.annotations.get("doubtful"):
             raise RuntimeError("cannot say")
-        return bool(bind.member.annotations.get("concerned"))
+        return bool(placement.annotations.get("concerned"))
 
-    async def pre_bind(self, bind: Bind) -> None:
-        if bind.member.annotations.get("concerned") == "fails":
+    async def pre_bind(self, placement: Placement) -> None:
+        if placement.annotations.get("concerned") == "fails":
             raise RuntimeError("stumbled")
 
-    async def post_bind(self, bind: Bind) -> None:
+    async def post_bind(self, placement: Placement) -> None:
         raise RuntimeError("fell")
 
     def changed(self, entry: TopLevel, before: TopLevel | None) -> None:
@@ -183,8 +183,8 @@ def test_failing_plugin_fails_only_the_pods_it_applies_to(annotations: dict[str,
 
 REFUSED = [
     ("a plugin that is none", ["--plugin", "nothing"], 1, "'nothing' does not name a class"),
-    ("an option of nobody", ["--plugin-option", "nobody.x=1"], 1, "there is no plugin 'nobody' of the binder"),
-    ("pauses the wrong way round", ["--shortest-pause", "2s", "--longest-pause", "1s"], 2, "must not be shorter"),
+    ("an option of an unknown plugin", ["--plugin-option", "missing.x=1"], 1, "unknown binder plugin 'missing'"),
+    ("pauses the wrong way round", ["--min-retry-delay", "2s", "--max-retry-delay", "1s"], 2, "must not be shorter"),
     ("no binds at all", ["--bind-workers", "0"], 2, "is not in the range"),
 ]
 

@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from stromboli import kube
-from stromboli.binding.requests.decisions import Decision
+from stromboli.binding.requests.cluster_view import BinderClusterView
+from stromboli.binding.requests.decisions import DecisionIndex
 from stromboli.binding.requests.progress import BOUND_BY
 from stromboli.binding.requests.status import RequestStatuses, StatusConflict
-from stromboli.kube.objects.bind_requests import BindRequest
 from stromboli.kube.objects.catalogue import BIND_REQUESTS, CONFIG_MAPS, NODES
 from tests.testing.virtual_time import run_virtually
 from tests.unit.binding.requests.binder_world import Running, World
@@ -67,7 +67,7 @@ def test_capacity_is_released_when_the_request_is_deleted_before_binding() -> No
         await asyncio.sleep(1.0)
         await deleted(world, "second")
         await asyncio.sleep(1.0)
-        assert len(running.binder.rooms) == 0
+        assert len(running.binder.assumed) == 0
         await world.gang("gang", "a", cpu=4)
         await world.until_settled()
         assert await world.places("gang") == "a"
@@ -145,7 +145,7 @@ def test_preparation_of_the_next_request_survives_deletion_of_the_previous() -> 
         await deleted(world, "first")
         await world.until_settled()
         assert await world.places("gang") == "a-"
-        assert await tickets(world) == [f"ticket-{world.uids['gang-0']}"], (plugin.told, await world.described())
+        assert await tickets(world) == [f"ticket-{world.uids['gang-0']}"], (plugin.calls, await world.described())
         await world.close()
 
     run_virtually(story())
@@ -181,12 +181,13 @@ def test_request_missing_on_the_server_is_removed_before_the_watch_reports_it() 
         world = await world_of("a")
         request = await world.gang("gang", "a")
         await deleted(world, "gang")
-        gone: list[BindRequest] = []
-        statuses = RequestStatuses(world.client, saw=lambda found: None, epoch=lambda: 1, gone=gone.append)
-        decision = Decision("default/gang", 0.0, parts={1: request})
+        index = DecisionIndex(lambda: 0.0)
+        index.apply(request)
+        statuses = RequestStatuses(world.client, BinderClusterView(index), epoch=lambda: 1)
+        decision = index.decisions["default/gang"]
         with pytest.raises(StatusConflict):
             await statuses.write(decision, "Binding", {}, attempts=0, reason="")
-        assert gone == [request]
+        assert index.requests == {}
 
     run_virtually(story())
 

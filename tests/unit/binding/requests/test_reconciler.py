@@ -119,7 +119,7 @@ CASES = [
     Case("a pod is gone that is not needed", (gang("aab", minimum=2), removed("gang-1")), "Succeeded", "a.b",
          members="BFB"),
     Case("a pod of the same name is another pod", (gang("aab"), recreated("gang-1")), "Failed", "---",
-         reason="another one has taken its name"),
+         reason="another pod has its name"),
     Case("a pod waits behind a gate", (pod("gang-0"), pod("gang-1", **GATED), request({"gang-0": "a", "gang-1": "a"})),
          "Failed", "--", reason="scheduling gates"),
     Case("somebody was faster: the same node", (gang("aab"), bound("gang-0", "a")), "Succeeded", "aab"),
@@ -150,7 +150,7 @@ CASES = [
     Case("what has failed is left alone", (gang("aab"), phase_of("gang", "Failed")), "Failed", "---"),
     Case("a leader that was followed by another decides nothing",
          (gang("c", "new", epoch=7),), "Failed", "---", meanwhile=(later(1.5, gang("aab", epoch=6)),),
-         reason="term 6 of scheduler stromboli, which is in term 7"),
+         reason="term 6 of scheduler stromboli, whose current term is 7"),
     Case("terms that begin anew count when nobody has spoken for the old ones in a long time",
          (gang("c", "new", epoch=7),), "Succeeded", "aab", meanwhile=(later(400, gang("aab", epoch=1)),)),
     Case("what was begun in an earlier term goes on",
@@ -392,8 +392,8 @@ def test_members_are_prepared_before_the_first_is_bound(
             bound = [pod for pod in (await world.pods()).values() if pod.spec.node_name]
             seats = [(pod.metadata.annotations or {}).get("example.com/seat") for pod in bound]
             assert seats == [f"seat of {pod.metadata.name}" for pod in bound]
-            last = max(place for place, each in enumerate(plugin.told) if each.startswith("pre_bind"))
-            assert plugin.told[last + 1 :] != []
+            last = max(place for place, each in enumerate(plugin.calls) if each.startswith("pre_bind"))
+            assert plugin.calls[last + 1 :] != []
             first = running.passed.index("before create pods/binding")
             assert running.passed[:first].count("after create configmaps") >= len(left)
         await world.close()
@@ -428,7 +428,7 @@ def test_preparations_of_a_deleted_request_are_rolled_back() -> None:
         await world.client.delete(BIND_REQUESTS, "gang", namespace="default")
         await asyncio.sleep(30.0)
         assert await tickets_of(world) == set()
-        assert len(running.binder.rooms) == 0
+        assert len(running.binder.assumed) == 0
         assert await world.places("gang") == "--"
         await world.close()
 
@@ -447,7 +447,7 @@ def test_every_failed_attempt_is_reported_on_pod_and_group() -> None:
         world.start()
         await world.until_settled()
         told = await world.events("BindingError")
-        words = "failed to bind to node a: node a has no room: Insufficient cpu"
+        words = "failed to bind to node a: node a has no capacity: Insufficient cpu"
         assert f"Pod gang-0: {words}" in told
         assert [f"PodGroup gang: attempt {number}: pod gang-0 {words}" in told for number in (1, 2, 3)] == [True] * 3
         (condition,) = [c for c in (await world.pods())["gang-0"].status.conditions or () if c.type == "PodBound"]

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from stromboli.binding.orders import BindOrder, ClaimWrite
-from stromboli.binding.steps.claims.step import ClaimStep
+from stromboli.binding.steps.claims.step import ClaimStep, ClaimWrite
 from stromboli.binding.steps.step import StepFailed
 from stromboli.cluster.ingest.ingest import Mirror
 from stromboli.cluster.state.cluster import Cluster
+from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import NODES, RESOURCE_CLAIMS
 from stromboli.kube.objects.claims import PROTECTION, ResourceClaim
@@ -33,12 +33,12 @@ def on(node: str, device: str = "gpu-0") -> dict[str, Any]:
     return {"devices": {"results": [{**DEVICE, "pool": node, "device": device}]}, "nodeSelector": selector}
 
 
-FRESH = ClaimWrite("gpu", "default/mine", on("a"))
+FRESH = ClaimWrite("default/mine", on("a"))
 REUSED = replace(FRESH, allocation=None)
 
 
-def order(*writes: ClaimWrite, uid: str = "pod-1", node: str = "a") -> BindOrder:
-    return BindOrder(uid, "default", uid, node, claims=writes or (FRESH,))
+def placed(uid: str = "pod-1", node: str = "a") -> Placement:
+    return Placement(uid, "default", uid, "default/job", node)
 
 
 @dataclass
@@ -101,41 +101,41 @@ NOTHING: tuple[str, list[str], bool] = ("", [], False)
 
 async def test_claim_gets_device_and_consumer_and_rollback_removes_both(ground: Ground) -> None:
     await ground.create()
-    await ground.step.prepare(order())
+    await ground.step.prepare(placed(), [FRESH])
     assert await ground.story() == ("a/gpu-0", ["pod-1"], True)
-    await ground.step.undo(order())
+    await ground.step.undo(placed(), [FRESH])
     assert await ground.story() == NOTHING
 
 
 async def test_prepare_and_undo_are_idempotent(ground: Ground) -> None:
     await ground.create()
-    await ground.step.prepare(order())
+    await ground.step.prepare(placed(), [FRESH])
     version = (await ground.claim()).metadata.resource_version
-    await ground.step.prepare(order())
+    await ground.step.prepare(placed(), [FRESH])
     assert (await ground.claim()).metadata.resource_version == version
-    await ground.step.undo(order())
+    await ground.step.undo(placed(), [FRESH])
     version = (await ground.claim()).metadata.resource_version
-    await ground.step.undo(order())
+    await ground.step.undo(placed(), [FRESH])
     assert (await ground.claim()).metadata.resource_version == version
 
 
 async def test_pods_that_share_a_claim_are_all_reserved_concurrently(ground: Ground) -> None:
     await ground.create()
     names = [f"pod-{number}" for number in range(5)]
-    await asyncio.gather(*(ground.step.prepare(order(uid=name)) for name in names))
+    await asyncio.gather(*(ground.step.prepare(placed(name), [FRESH]) for name in names))
     assert await ground.story() == ("a/gpu-0", names, True)
-    await ground.step.undo(order(uid="pod-0"))
+    await ground.step.undo(placed("pod-0"), [FRESH])
     assert await ground.story() == ("a/gpu-0", names[1:], True)
     for name in names[1:]:
-        await ground.step.undo(order(uid=name))
+        await ground.step.undo(placed(name), [FRESH])
     assert await ground.story() == NOTHING
 
 
 async def test_allocated_claim_keeps_its_device(ground: Ground) -> None:
     await ground.create(allocation=on("a"))
-    await ground.step.prepare(order(REUSED))
+    await ground.step.prepare(placed(), [REUSED])
     assert await ground.story() == ("a/gpu-0", ["pod-1"], False)
-    await ground.step.undo(order(REUSED))
+    await ground.step.undo(placed(), [REUSED])
     assert await ground.story() == ("a/gpu-0", [], False)
 
 
@@ -143,34 +143,34 @@ async def test_write_conflict_is_retried(ground: Ground) -> None:
     await ground.create()
     await ground.write("mine", {"allocation": on("b", "gpu-7")})
     with pytest.raises(StepFailed, match="has devices that cannot be used from node a"):
-        await ground.step.prepare(order())
-    await ground.step.undo(order())
+        await ground.step.prepare(placed(), [FRESH])
+    await ground.step.undo(placed(), [FRESH])
     assert (await ground.story())[0] == "b/gpu-7"
 
 
 async def test_claim_allocated_by_another_writer_on_the_same_node_is_used(ground: Ground) -> None:
     await ground.create()
     await ground.write("mine", {"allocation": on("a", "gpu-7")})
-    await ground.step.prepare(order())
+    await ground.step.prepare(placed(), [FRESH])
     assert await ground.story() == ("a/gpu-7", ["pod-1"], False)
-    await ground.step.undo(order())
+    await ground.step.undo(placed(), [FRESH])
     assert (await ground.story())[0] == "a/gpu-7"
 
 
 async def test_failure_of_the_second_claim_restores_the_first(ground: Ground) -> None:
     await ground.create()
-    both = order(FRESH, ClaimWrite("other", "default/other", on("a", "gpu-1")))
+    both = [FRESH, ClaimWrite("default/other", on("a", "gpu-1"))]
     with pytest.raises(StepFailed, match="resourceclaim default/other is gone"):
-        await ground.step.prepare(both)
+        await ground.step.prepare(placed(), both)
     assert (await ground.story())[0] == "a/gpu-0"
-    await ground.step.undo(both)
+    await ground.step.undo(placed(), both)
     assert await ground.story() == NOTHING
 
 
 CROWD = [{"resource": "pods", "name": name, "uid": name} for name in map(str, range(256))]
 FAILURES: dict[str, tuple[dict[str, Any], ClaimWrite]] = {
-    "has lost its devices": ({}, REUSED),
-    "is used by 256 pods, and more may not": ({"allocation": on("a"), "reservedFor": CROWD}, REUSED),
+    "has lost its allocation": ({}, REUSED),
+    "is reserved for 256 pods, the maximum": ({"allocation": on("a"), "reservedFor": CROWD}, REUSED),
 }
 
 
@@ -179,17 +179,17 @@ async def test_unusable_claim_fails_the_step(ground: Ground, words: str) -> None
     status, write = FAILURES[words]
     await ground.create(**status)
     with pytest.raises(StepFailed, match=words):
-        await ground.step.prepare(order(write))
+        await ground.step.prepare(placed(), [write])
 
 
 async def test_terminating_claim_fails_the_step(ground: Ground) -> None:
     await ground.create()
-    await ground.step.prepare(order(uid="other"))
+    await ground.step.prepare(placed("other"), [FRESH])
     await ground.client.delete(RESOURCE_CLAIMS, "mine", namespace="default")
     async with asyncio.timeout(30):
         while (claim := ground.mirror.get(ResourceClaim, "default/mine")) and not claim.metadata.deletion_timestamp:
             await asyncio.sleep(0.01)
     with pytest.raises(StepFailed, match="is being deleted"):
-        await ground.step.prepare(order())
+        await ground.step.prepare(placed(), [FRESH])
     with contextlib.suppress(StepFailed):
-        await ground.step.undo(order(uid="other"))
+        await ground.step.undo(placed("other"), [FRESH])

@@ -19,7 +19,7 @@ from stromboli.binding.reservations.reservation_pods import (
     reservation_pod_manifest,
     reservation_pod_name,
 )
-from stromboli.binding.steps.gpu_sharing.config_maps import GpuEnvironment, container_place, portion_text
+from stromboli.binding.steps.gpu_sharing.config_maps import GpuEnvironment, container_index, portion_text
 from stromboli.binding.steps.gpu_sharing.options import sharing_options
 from stromboli.binding.steps.gpu_sharing.plugin import GpuSharingPlugin
 from stromboli.core.plugins.gpusharing import GpuSharing
@@ -34,7 +34,7 @@ def manifest_by(**arguments: object) -> dict[str, Any]:
     """The pod that holds a GPU, as arguments of the scheduler's plugin have it."""
     given = {f"gpusharing.{key}": value for key, value in arguments.items()}
     options = GpuSharing(GpuSharingArguments(given)).binding_options
-    return reservation_pod_manifest(SharedGpu("a", "x"), sharing_options(options).holders)
+    return reservation_pod_manifest(SharedGpu("a", "x"), sharing_options(options).reservation_pods)
 
 
 def test_reservation_pod_requests_one_gpu_and_no_permissions() -> None:
@@ -68,14 +68,17 @@ def test_scheduler_arguments_reach_the_reservation_pod(key: str, value: object, 
 def test_other_arguments_reach_the_step() -> None:
     given = {"gpusharing.ReservationSeconds": 5, "gpusharing.CDIEnable": True}
     options = sharing_options(GpuSharing(GpuSharingArguments(given)).binding_options)
-    assert (options.holders.seconds, options.cdi) == (5.0, True)
+    assert (options.reservation_pods.seconds, options.cdi) == (5.0, True)
 
 
 OPTIONS = [
     ({"seconds": "soon"}, "seconds: expected a number of seconds up to 3600, such as 40, got 'soon'"),
     ({"seconds": "0"}, "seconds: expected a number of seconds up to 3600, such as 40, got '0'"),
     ({"fake": "perhaps"}, "fake: expected true or false, got 'perhaps'"),
-    ({"colour": "red"}, "there is no option 'colour'; there are cdi, fake, image, namespace, runtimeClass, seconds"),
+    (
+        {"colour": "red"},
+        "unknown option 'colour'; known options are cdi, fake, image, namespace, runtimeClass, seconds",
+    ),
 ]
 
 
@@ -149,7 +152,7 @@ def test_index_of_the_gpu_container(wanted: str | None, place: str) -> None:
     spec = PodSpec(
         containers=[Container(name="main"), Container(name="side")], init_containers=[Container(name="first")]
     )
-    assert container_place(Pod(metadata=ObjectMeta(annotations=annotations), spec=spec)) == place
+    assert container_index(Pod(metadata=ObjectMeta(annotations=annotations), spec=spec)) == place
 
 
 # -- admission -----------------------------------------------------------------------------------------------------
@@ -176,10 +179,10 @@ ADMISSIONS = [
      ["metadata.annotations[gpu-fraction-num-devices]: a device count without a fraction; add gpu-fraction or "
       "gpu-memory"]),
     ("a process service for nothing", {"mps": "true"}, None,
-     ["metadata.annotations[mps]: no GPU is shared; add gpu-fraction or gpu-memory, or take it away"]),
+     ["metadata.annotations[mps]: no GPU is shared; add gpu-fraction or gpu-memory, or remove it"]),
     ("a process service for a part", {**HALF, "mps": "true"}, None, []),
     ("what only we may write", {**HALF, "stromboli.dev/gpu-groups": "x"}, None,
-     ["metadata.annotations[stromboli.dev/gpu-groups]: only the binder may write this; take 'x' away"]),
+     ["metadata.annotations[stromboli.dev/gpu-groups]: only the binder may write this; remove 'x'"]),
 ]  # fmt: skip
 
 

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 import pytest
 import pytest_asyncio
 
-from stromboli.binding.orders import BindOrder
-from stromboli.binding.steps.node_lock import VOID_AFTER, NodeLock
+from stromboli.binding.steps.node_lock import EXPIRES_AFTER, NodeLock
 from stromboli.binding.steps.step import StepFailed
 from stromboli.core.model.devices.shared_devices import NODE_LOCK
+from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import NODES
 from stromboli.local.api_server.server import ApiServer
@@ -29,8 +29,8 @@ async def client() -> AsyncIterator[Client]:
         yield client
 
 
-def order(uid: str, key: str = KEY) -> BindOrder:
-    return BindOrder(uid, "default", uid, "a", {NODE_LOCK: key} if key else {})
+def order(uid: str, key: str = KEY) -> Placement:
+    return Placement(uid, "default", uid, "default/job", "a", {NODE_LOCK: key} if key else {})
 
 
 def lock_step(client: Client, seconds: float = 0.0) -> NodeLock:
@@ -130,7 +130,7 @@ async def test_expired_locks_are_dropped(client: Client) -> None:
     seconds = [0.0]
     step = NodeLock(client, max_wait=0.0, wall_clock=lambda: NOW.timestamp() + seconds[0])
     await step.prepare(order("one"))
-    seconds[0] = VOID_AFTER + 1
+    seconds[0] = EXPIRES_AFTER + 1
     await step.prepare(order("two"))
     assert list(step._held) == ["two"]
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from stromboli.binding.orders import BindOrder
 from stromboli.binding.steps.step import StepFailed
 from stromboli.binding.steps.volumes.step import VolumeStep
 from stromboli.cluster.ingest.ingest import Mirror
 from stromboli.cluster.state.cluster import Cluster
+from stromboli.core.model.tasks.placement import Placement
 from stromboli.core.model.volumes.volumes import VolumeChoice, VolumeOrder
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import CLAIMS, NODES, STORAGE_CLASSES, VOLUMES
@@ -31,8 +31,8 @@ HOST = "kubernetes.io/hostname"
 LONG, SHORT = 60.0, 0.2
 
 
-def order(*choices: VolumeChoice, patience: float = LONG, uid: str = "pod-1") -> BindOrder:
-    return BindOrder(uid, "default", uid, "a", volumes=VolumeOrder(choices, patience))
+def order(*choices: VolumeChoice, timeout: float = LONG, uid: str = "pod-1") -> Placement:
+    return Placement(uid, "default", uid, "default/job", "a", volumes=VolumeOrder(choices, timeout))
 
 
 STATIC, MADE = VolumeChoice("data", "v"), VolumeChoice("data")
@@ -132,8 +132,8 @@ async def test_prepare_is_idempotent(ground: Ground) -> None:
 
 async def test_volume_not_provisioned_in_time_fails_the_step(ground: Ground) -> None:
     await ground.create(storage_class("made", "disks.example.com"), claim(of="made"))
-    late = order(MADE, patience=SHORT)
-    with pytest.raises(StepFailed, match=r"not ready after 0.2 seconds: the volume of claim \S+ is being made"):
+    late = order(MADE, timeout=SHORT)
+    with pytest.raises(StepFailed, match=r"not ready after 0.2 seconds: the volume of claim \S+ is being provisioned"):
         await ground.step.prepare(late)
     assert (await ground.claim()).selected_node == "a"
     await ground.step.undo(late)
@@ -142,8 +142,8 @@ async def test_volume_not_provisioned_in_time_fails_the_step(ground: Ground) -> 
 
 async def test_claim_not_bound_in_time_fails_the_step(ground: Ground) -> None:
     await ground.create(storage_class(), claim(), volume("v", on="a"))
-    late = order(STATIC, patience=SHORT)
-    with pytest.raises(StepFailed, match="claim default/data does not have volume v yet"):
+    late = order(STATIC, timeout=SHORT)
+    with pytest.raises(StepFailed, match="claim default/data is not bound to volume v yet"):
         await ground.step.prepare(late)
     promised = (await ground.volume()).spec.claim_ref
     assert promised is not None
@@ -156,8 +156,8 @@ async def test_claim_not_bound_in_time_fails_the_step(ground: Ground) -> None:
 
 async def test_volume_pre_bound_by_name_stays_pre_bound_by_name(ground: Ground) -> None:
     await ground.create(storage_class(), claim(), volume("v", on="a", of_claim="data", phase="Available"))
-    late = order(STATIC, patience=SHORT)
-    with pytest.raises(StepFailed, match="claim default/data does not have volume v yet"):
+    late = order(STATIC, timeout=SHORT)
+    with pytest.raises(StepFailed, match="claim default/data is not bound to volume v yet"):
         await ground.step.prepare(late)
     held = (await ground.volume()).spec.claim_ref
     assert held is not None
@@ -174,7 +174,7 @@ async def test_provisioner_that_rejects_the_node_fails_the_step(ground: Ground) 
     await ground.until_selected()
     note = {"metadata": {"annotations": {"volume.kubernetes.io/selected-node": None}}}
     await ground.client.patch(CLAIMS, "data", note, namespace="default")
-    with pytest.raises(StepFailed, match="no volume can be made for claim default/data on node a: it wants another"):
+    with pytest.raises(StepFailed, match="no volume can be provisioned for claim default/data on node a"):
         await waits
 
 
@@ -204,7 +204,7 @@ async def test_missing_claim_or_volume_fails_the_step(ground: Ground) -> None:
 
 async def test_volume_promised_to_another_claim_fails_the_step(ground: Ground) -> None:
     await ground.create(storage_class(), claim(), volume("v", on="a", of_claim="other"))
-    with pytest.raises(StepFailed, match="volume v is promised to claim default/other"):
+    with pytest.raises(StepFailed, match="volume v is reserved for claim default/other"):
         await ground.step.prepare(order(STATIC))
     await ground.step.undo(order(STATIC))
     promised = (await ground.volume()).spec.claim_ref
@@ -216,7 +216,7 @@ async def test_claim_selected_for_another_node_fails_the_step(ground: Ground) ->
     await ground.client.create(NODES, {"metadata": {"name": "b"}})
     await ground.until(lambda: ground.mirror.get(NODES.type, "b"))
     await ground.create(storage_class("made", "disks.example.com"), claim(of="made", on="b"))
-    with pytest.raises(StepFailed, match="claim default/data is being served on node b"):
+    with pytest.raises(StepFailed, match="claim default/data is being provisioned for node b"):
         await ground.step.prepare(order(MADE))
     await ground.step.undo(order(MADE))
     assert (await ground.claim()).selected_node == "b"
@@ -235,13 +235,13 @@ async def test_volume_unreachable_from_the_node_fails_the_step(ground: Ground) -
     )
     async with controller(ground):
         await ground.until(lambda: getattr(ground.mirror.get(CLAIMS.type, "default/data"), "is_bound", False))
-    with pytest.raises(StepFailed, match="volume v of claim default/data is out of reach of node a"):
+    with pytest.raises(StepFailed, match="volume v of claim default/data is not accessible from node a"):
         await ground.step.prepare(order(STATIC))
 
 
 async def test_rollback_keeps_a_claim_that_another_pod_prepares(ground: Ground) -> None:
     await ground.create(storage_class("made", "disks.example.com"), claim(of="made"))
-    first, second = order(MADE, patience=SHORT), order(MADE, uid="pod-2")
+    first, second = order(MADE, timeout=SHORT), order(MADE, uid="pod-2")
     waits = asyncio.ensure_future(ground.step.prepare(second))
     await ground.until_selected()
     with pytest.raises(StepFailed):
@@ -250,5 +250,5 @@ async def test_rollback_keeps_a_claim_that_another_pod_prepares(ground: Ground) 
     assert (await ground.claim()).selected_node == "a"
     async with controller(ground):
         await waits
-    ground.step.done(second)
+    ground.step.forget(second)
     assert (await ground.claim()).is_bound

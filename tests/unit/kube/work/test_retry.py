@@ -19,7 +19,7 @@ from tests.unit.binding.scripted_client import (
     GATEWAY,
     INVALID,
     LOST,
-    ORDER,
+    PLACEMENT,
     VICTIM,
     Scripted,
 )
@@ -71,7 +71,7 @@ IMMEDIATE = RetryPolicy(attempts=5, min_delay=0.0, max_delay=0.0)
 @pytest.mark.parametrize("answer", [BUSY, BROKEN, LOST], ids=["busy", "broken", "lost"])
 async def test_bind_is_not_retried_without_leadership(answer: RequestFailed) -> None:
     client = Scripted(bind=[answer, None])
-    result = await PodBinder(client, retry=IMMEDIATE, is_leader=lambda: False).bind(ORDER)  # type: ignore[arg-type]
+    result = await PodBinder(client, retry=IMMEDIATE, is_leader=lambda: False).bind(PLACEMENT)  # type: ignore[arg-type]
     assert (result.outcome, client.asked) == (Outcome.UNKNOWN, ["bind"])
 
 

@@ -1,24 +1,27 @@
-"""Claims get their devices, and their pods are entered as users, before the pods are bound.
+"""Allocates ResourceClaims and reserves them for their pods before the pods are bound.
 
-Everything is written over the version that was looked at, so that two who give out devices never overwrite each other,
-and it can be repeated: what stands there already is left as it is. What was written is taken back when the bind is
-given up; a claim that others use by then keeps its devices.
+Every write carries the resource version that was read, so that two writers never overwrite each other, and is
+idempotent. What was written is rolled back when the pod is not bound; a claim that other pods use by then keeps its
+devices.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from stromboli.binding.orders import BindOrder, ClaimWrite
-from stromboli.binding.steps.step import Sight, StepFailed
+from stromboli.binding.steps.step import StepFailed
+from stromboli.cluster.objects.claims.claim_allocations import allocation_of
 from stromboli.cluster.objects.claims.claim_needs import MAX_USERS
+from stromboli.cluster.objects.claims.resource_claims import ResourceClaims
 from stromboli.cluster.objects.nodes import node_facts
 from stromboli.cluster.objects.storage.volume_needs import volume_terms
 from stromboli.core.model.nodes.table import NodeTable
+from stromboli.core.model.tasks.placement import Placement
 from stromboli.core.model.volumes.volume_table import reachable
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.client import Client
@@ -26,53 +29,57 @@ from stromboli.kube.objects.catalogue import RESOURCE_CLAIMS
 from stromboli.kube.objects.claims import PROTECTION, ClaimConsumer, ResourceClaim
 from stromboli.kube.objects.cluster import KubeNode
 from stromboli.kube.work.retry import RetryPolicy, is_retryable
+from stromboli.kube.work.status_writer import ObjectStore
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimWrite:
+    """A resource claim of a pod, and the allocation that it gets if it has none."""
+
+    key: str
+    #: As written to the status of the claim; None where the claim must be allocated already.
+    allocation: Mapping[str, Any] | None = None
 
 
 class ClaimStep:
-    """Writes devices and users on the claims of a pod."""
+    """Writes allocations and reservations of the claims of a pod."""
 
-    name = "dynamic resources"
-
-    def __init__(self, client: Client, sight: Sight, retry: RetryPolicy | None = None) -> None:
+    def __init__(self, client: Client, view: ObjectStore, retry: RetryPolicy | None = None) -> None:
         self._client = client
-        self._view = sight
+        self._view = view
         self._retry = retry or RetryPolicy()
 
-    def applies_to(self, order: BindOrder) -> bool:
-        return bool(order.claims)
+    async def prepare(self, placement: Placement, writes: Sequence[ClaimWrite]) -> None:
+        """Allocate and reserve all claims. Raises StepFailed; `undo` then rolls back what was written."""
+        for write in writes:
+            await _ClaimWriter(self._client, self._view, self._retry, placement, write).allocate()
 
-    async def prepare(self, order: BindOrder) -> None:
-        """Raises StepFailed; what was written by then is for `undo` to take back."""
-        for write in order.claims:
-            await _ClaimWriter(self._client, self._view, self._retry, order, write).give()
-
-    async def undo(self, order: BindOrder) -> None:
-        for write in reversed(order.claims):
-            await _ClaimWriter(self._client, self._view, self._retry, order, write).take_back()
-
-    def done(self, order: BindOrder) -> None:
-        """Nothing is remembered: all that matters stands on the claims."""
+    async def undo(self, placement: Placement, writes: Sequence[ClaimWrite]) -> None:
+        for write in reversed(writes):
+            await _ClaimWriter(self._client, self._view, self._retry, placement, write).deallocate()
 
 
 class _ClaimWriter:
-    """One claim of one pod: looked at and written, again when somebody else was faster or the server was busy."""
+    """One claim of one pod: read and written, with retries after conflicts and retryable errors."""
 
-    def __init__(self, client: Client, sight: Sight, retry: RetryPolicy, order: BindOrder, write: ClaimWrite) -> None:
+    def __init__(
+        self, client: Client, view: ObjectStore, retry: RetryPolicy, placement: Placement, write: ClaimWrite
+    ) -> None:
         self._client = client
-        self._view = sight
+        self._view = view
         self._retry = retry
-        self._order = order
+        self._placement = placement
         self._write = write
         self._namespace, _, self._name = write.key.partition("/")
 
-    async def give(self) -> None:
-        await self._repeat(self._allocate_once, is_needed=True)
+    async def allocate(self) -> None:
+        await self._retry_write(self._allocate_once, is_needed=True)
 
-    async def take_back(self) -> None:
-        await self._repeat(self._deallocate_once, is_needed=False)
+    async def deallocate(self) -> None:
+        await self._retry_write(self._deallocate_once, is_needed=False)
 
-    async def _repeat(self, once: Callable[[ResourceClaim], Awaitable[None]], *, is_needed: bool) -> None:
-        """What was reported may be old: no claim is given up, and nothing taken back, without having been read."""
+    async def _retry_write(self, once: Callable[[ResourceClaim], Awaitable[None]], *, is_needed: bool) -> None:
+        """Run the write, first on the claim as watched, which may be old: failures count only after a fresh read."""
         attempt, began = 0, time.monotonic()
         known = self._view.get(ResourceClaim, self._write.key) if is_needed else None
         while True:
@@ -90,8 +97,8 @@ class _ClaimWriter:
                         raise StepFailed(f"resourceclaim {self._write.key} is gone") from None
                     return
                 has_conflict = isinstance(error, ApiError) and error.is_conflict
-                can_wait = has_conflict or is_retryable(error)
-                if not can_wait or not await self._retry.wait(attempt, error, began):
+                can_retry = has_conflict or is_retryable(error)
+                if not can_retry or not await self._retry.wait(attempt, error, began):
                     raise
                 attempt, known = attempt + 1, None
 
@@ -100,34 +107,34 @@ class _ClaimWriter:
         self._view.apply(claim)
         return claim
 
-    # -- giving -------------------------------------------------------------------------------------------------
+    # -- allocation ---------------------------------------------------------------------------------------------
 
     async def _allocate_once(self, claim: ResourceClaim) -> None:
         key, status, allocation = self._write.key, claim.status, self._write.allocation
         if claim.metadata.deletion_timestamp is not None:
             raise StepFailed(f"resourceclaim {key} is being deleted")
         users = status.reserved_for or []
-        is_reserved = any(user.uid == self._order.uid for user in users)
+        is_reserved = any(user.uid == self._placement.uid for user in users)
         if status.allocation is not None:
             self._check_node_selector(claim)
             if is_reserved:
                 return
         if not is_reserved and len(users) >= MAX_USERS:
-            raise StepFailed(f"resourceclaim {key} is used by {len(users)} pods, and more may not")
+            raise StepFailed(f"resourceclaim {key} is reserved for {len(users)} pods, the maximum")
         change: dict[str, Any] = {"reservedFor": _wire(users if is_reserved else [*users, self._user()])}
         if status.allocation is None:
             if allocation is None:
-                raise StepFailed(f"resourceclaim {key} has lost its devices")
+                raise StepFailed(f"resourceclaim {key} has lost its allocation")
             claim = await self._protect(claim)
             change["allocation"] = allocation
         await self._patch(claim, {"status": change}, subresource="status")
 
     def _user(self) -> ClaimConsumer:
-        return ClaimConsumer(resource="pods", name=self._order.name, uid=self._order.uid)
+        return ClaimConsumer(resource="pods", name=self._placement.name, uid=self._placement.uid)
 
     def _check_node_selector(self, claim: ResourceClaim) -> None:
-        """Somebody else may have given the claim its devices."""
-        node, allocation = self._view.get(KubeNode, self._order.node), claim.status.allocation
+        """Check that an allocation, which another writer may have made, can be used from the node."""
+        node, allocation = self._view.get(KubeNode, self._placement.node), claim.status.allocation
         if not isinstance(node, KubeNode) or allocation is None:
             return
         try:
@@ -136,22 +143,22 @@ class _ClaimWriter:
         except ValueError as error:
             raise StepFailed(f"resourceclaim {claim.key}: {error}") from None
         if not reaches:
-            words = f"has devices that cannot be used from node {self._order.node}"
-            raise StepFailed(f"resourceclaim {claim.key} {words}")
+            message = f"has devices that cannot be used from node {self._placement.node}"
+            raise StepFailed(f"resourceclaim {claim.key} {message}")
 
     async def _protect(self, claim: ResourceClaim) -> ResourceClaim:
-        """A claim that has devices must not go before they are given back."""
+        """Add the finalizer: an allocated claim must not be deleted before it is deallocated."""
         finalizers = claim.metadata.finalizers or []
         if PROTECTION in finalizers:
             return claim
         return await self._patch(claim, {"metadata": {"finalizers": [*finalizers, PROTECTION]}})
 
-    # -- taking back --------------------------------------------------------------------------------------------
+    # -- rollback -----------------------------------------------------------------------------------------------
 
     async def _deallocate_once(self, claim: ResourceClaim) -> None:
-        """Whoever gave the claim its devices for this pod takes them back, unless others use them."""
+        """Remove the reservation, and the allocation if it was made for this pod and no other pod uses it."""
         users = claim.status.reserved_for or []
-        others = [user for user in users if user.uid != self._order.uid]
+        others = [user for user in users if user.uid != self._placement.uid]
         is_ours = self._write.allocation is not None and not others and claim.status.allocation is not None
         change: dict[str, Any] = {}
         if len(others) < len(users):
@@ -182,3 +189,16 @@ class _ClaimWriter:
 
 def _wire(users: list[ClaimConsumer]) -> list[dict[str, Any]]:
     return [{key: value for key, value in msgspec.to_builtins(user).items() if value} for user in users]
+
+
+def allocations_of(placement: Placement, claims: ResourceClaims) -> dict[str, dict[str, Any]]:
+    """Return the allocations of the devices that were chosen, as written to the claims' status, by the pod's names."""
+    if placement.devices is None:
+        return {}
+    keys = dict(placement.devices.claims)
+    chosen = ((choice, claims.claim(keys[choice.name])) for choice in placement.devices.choices if choice.name in keys)
+    return {
+        choice.name: msgspec.to_builtins(allocation_of(claim, choice, placement.node, claims.device_class))
+        for choice, claim in chosen
+        if claim is not None
+    }

@@ -1,7 +1,7 @@
-"""What is asked of pods that share GPUs when they are admitted: whether they make sense, and what they will need.
+"""Admission of pods that share GPUs: validation, and the changes of the manifest that binding needs.
 
-The manifest of a pod cannot be changed later, so the container that gets the GPUs is made to take its environment from
-a ConfigMap that is written when the pod is bound.
+A manifest cannot be changed after admission, so the container with the GPUs takes its environment from a ConfigMap that
+is written when the pod is bound.
 """
 
 from __future__ import annotations
@@ -22,18 +22,16 @@ _OURS = (GROUPS, PORTION)
 
 
 def validation_errors(manifest: Mapping[str, Any]) -> list[str]:
-    """What is wrong with what a pod says about sharing GPUs, in words, each with the field."""
-    said = _annotations(manifest)
-    written = ((key, said[key][:512]) for key in _OURS if key in said)
-    found = [
-        f"metadata.annotations[{key}]: only the binder may write this; take {text!r} away" for key, text in written
-    ]
-    if said.get(MPS) == "true" and FRACTION not in said and MEMORY not in said:
-        found.append(f"metadata.annotations[{MPS}]: no GPU is shared; add {FRACTION} or {MEMORY}, or take it away")
+    """Return the errors in the GPU sharing annotations of a pod, each with its field."""
+    annotations = _annotations(manifest)
+    written = ((key, annotations[key][:512]) for key in _OURS if key in annotations)
+    found = [f"metadata.annotations[{key}]: only the binder may write this; remove {text!r}" for key, text in written]
+    if annotations.get(MPS) == "true" and FRACTION not in annotations and MEMORY not in annotations:
+        found.append(f"metadata.annotations[{MPS}]: no GPU is shared; add {FRACTION} or {MEMORY}, or remove it")
     try:
         wish = gpu_request_of(msgspec.convert(manifest, Pod, strict=False))
     except msgspec.ValidationError as error:
-        return [*found, f"the pod cannot be read: {error}"]
+        return [*found, f"the pod cannot be decoded: {error}"]
     except ValueError as error:
         return [*found, str(error)]
     if wish is not None and wish.portion >= WHOLE:
@@ -42,13 +40,13 @@ def validation_errors(manifest: Mapping[str, Any]) -> list[str]:
 
 
 def requests_fraction(manifest: Mapping[str, Any]) -> bool:
-    said = _annotations(manifest)
-    return FRACTION in said or MEMORY in said
+    annotations = _annotations(manifest)
+    return FRACTION in annotations or MEMORY in annotations
 
 
 def prepare(manifest: dict[str, Any], token: Callable[[], str], runtime_class: str = "") -> None:
-    """Name a ConfigMap, and have the container that gets the GPUs take its environment from it. A pod that was prepared
-    before, or by KAI's webhook, is left as it is.
+    """Name a ConfigMap, and make the container with the GPUs take its environment from it. A pod that this webhook or
+    KAI's has prepared already stays unchanged.
     """
     if not requests_fraction(manifest):
         return
@@ -67,14 +65,14 @@ def prepare(manifest: dict[str, Any], token: Callable[[], str], runtime_class: s
         manifest["spec"]["runtimeClassName"] = runtime_class
 
 
-def _container(manifest: Mapping[str, Any], wanted: str | None) -> dict[str, Any] | None:
+def _container(manifest: Mapping[str, Any], name: str | None) -> dict[str, Any] | None:
     spec = manifest.get("spec") or {}
     containers: list[dict[str, Any]] = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
-    return next((each for each in containers if wanted is None or each.get("name") == wanted), None)
+    return next((each for each in containers if name is None or each.get("name") == name), None)
 
 
 def _map_name(metadata: Mapping[str, Any], token: str) -> str:
-    """Told apart by chance: pods of one owner may have no name of their own yet."""
+    """Return a name made unique by a token: pods of one owner may have no name of their own yet."""
     base = str(metadata.get("name") or metadata.get("generateName") or "pod")[:_MAX_NAME_LENGTH]
     return f"{re.sub(r'[^a-z0-9-]+', '-', base.lower()).strip('-') or 'pod'}-{token}-gpu"
 

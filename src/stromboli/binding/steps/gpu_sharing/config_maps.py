@@ -1,7 +1,7 @@
-"""What a container is told about the GPUs that its pod shares: a ConfigMap, which its environment is taken from.
+"""The ConfigMap with the environment of a container that shares GPUs.
 
-The manifest of a pod names the map from the moment it is admitted on, and the container cannot start before the map is
-there. It belongs to the pod and goes with it. A map that belongs to somebody else is never touched.
+The manifest of a pod names the map from admission on, and the container cannot start before the map exists. The pod owns
+it, so it is deleted with the pod. A map of another owner is never touched.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from stromboli.kube.objects.catalogue import CONFIG_MAPS
 from stromboli.kube.objects.cluster import ConfigMap
 from stromboli.kube.objects.pod import Pod
 
-#: The annotation that names the map of a pod, and the one by which KAI's webhook says how its two maps begin.
+#: The annotation with the name of a pod's map, and KAI's annotation with the prefix of its two maps.
 CONFIG_MAP = "stromboli.dev/gpu-config-map"
 KAI_CONFIG_MAPS = "runai/shared-gpu-configmap"
 
@@ -28,11 +28,11 @@ _CDI = "k8s.device-plugin.nvidia.com/gpu="
 
 @dataclass(frozen=True, slots=True)
 class GpuEnvironment:
-    """What the container is told: its GPUs, and its portion of each in thousandths."""
+    """The environment of the container: its GPUs, and its portion of each in thousandths."""
 
     devices: tuple[str, ...]
     portion: int
-    #: Whether GPUs are named as the container device interface names them.
+    #: Whether to name GPUs as the container device interface does.
     cdi: bool = False
 
     def variables(self) -> dict[str, str]:
@@ -42,39 +42,39 @@ class GpuEnvironment:
 
 
 def portion_text(portion: int) -> str:
-    """Thousandths as a decimal with two digits, or three where two do not say it."""
+    """Format thousandths as a decimal with two digits, or three if needed."""
     text = f"{portion // 1000}.{portion % 1000:03d}"
     return text.removesuffix("0")
 
 
-def container_place(pod: Pod) -> str:
-    """Where the container stands that gets the GPUs: `0`, or `i0` among the initial ones."""
-    wanted = (pod.metadata.annotations or {}).get(CONTAINER)
+def container_index(pod: Pod) -> str:
+    """Return the index of the container that gets the GPUs: `0`, or `i0` among the init containers."""
+    chosen = (pod.metadata.annotations or {}).get(CONTAINER)
     for prefix, containers in (("", pod.spec.containers), ("i", pod.spec.init_containers)):
-        for place, container in enumerate(containers or ()):
-            if wanted is None or container.name == wanted:
-                return f"{prefix}{place}"
+        for index, container in enumerate(containers or ()):
+            if chosen is None or container.name == chosen:
+                return f"{prefix}{index}"
     return "0"
 
 
 def map_names(pod: Pod) -> list[str]:
-    """The maps that the manifest of a pod names. Raises StepFailed for a pod that names none."""
-    said = pod.metadata.annotations or {}
-    if own := said.get(CONFIG_MAP):
+    """Return the names of the maps in a pod's manifest. Raises StepFailed for a pod without any."""
+    annotations = pod.metadata.annotations or {}
+    if own := annotations.get(CONFIG_MAP):
         return [own]
-    if base := said.get(KAI_CONFIG_MAPS):
-        name = f"{base}-{container_place(pod)}"
+    if base := annotations.get(KAI_CONFIG_MAPS):
+        name = f"{base}-{container_index(pod)}"
         return [name, f"{name}-evar"]
     raise StepFailed(
-        f"pod {pod.key} cannot be told which GPUs it shares: it has no annotation {CONFIG_MAP}; admit pods by the "
-        "webhook of `stromboli admission`, or name a ConfigMap there and take the environment from it"
+        f"pod {pod.key} has no annotation {CONFIG_MAP}, so it cannot learn which GPUs it shares; admit pods with the "
+        "webhook of `stromboli admission`, or set the annotation and take the environment from that ConfigMap"
     )
 
 
-async def write_maps(client: Client, pod: Pod, told: GpuEnvironment) -> None:
-    """Tell the pod, also if it was told something else before. Raises StepFailed for a map that is not the pod's."""
+async def write_maps(client: Client, pod: Pod, environment: GpuEnvironment) -> None:
+    """Write or update the maps. Raises StepFailed for a map of another owner."""
     for name in map_names(pod):
-        await _write(client, pod, name, told.variables())
+        await _write(client, pod, name, environment.variables())
 
 
 async def _write(client: Client, pod: Pod, name: str, data: dict[str, str]) -> None:
@@ -87,13 +87,13 @@ async def _write(client: Client, pod: Pod, name: str, data: dict[str, str]) -> N
             raise
     found = await client.get(CONFIG_MAPS, name, namespace=namespace)
     if not _belongs_to(found, pod):
-        raise StepFailed(f"ConfigMap {namespace}/{name} is in the way: it does not belong to pod {pod.key}; delete it")
+        raise StepFailed(f"ConfigMap {namespace}/{name} exists and does not belong to pod {pod.key}; delete it")
     if found.data != data:
         await client.patch(CONFIG_MAPS, name, {"data": data}, namespace=namespace)
 
 
 async def delete_maps(client: Client, pod: Pod) -> None:
-    """Take back what `write_maps` wrote, if it is there."""
+    """Delete what `write_maps` wrote, if it exists."""
     try:
         names = map_names(pod)
     except StepFailed:

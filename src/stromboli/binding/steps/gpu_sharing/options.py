@@ -1,4 +1,4 @@
-"""How GPUs are shared, as it is written in options of the binder or follows from arguments of the scheduler."""
+"""Options of GPU sharing, from the binder plugin's options or the scheduler plugin's arguments."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ DEFAULTS: Mapping[str, str] = {
     "fake": "false",
     "cdi": "false",
 }
-_LONGEST = 3600.0
+_MAX_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class SharingOptions:
-    holders: ReservationPodOptions = field(default_factory=ReservationPodOptions)
-    #: Whether GPUs are told to pods as the container device interface names them.
+    reservation_pods: ReservationPodOptions = field(default_factory=ReservationPodOptions)
+    #: Whether pods get the ids of GPUs as the container device interface names them.
     cdi: bool = False
 
 
-def sharing_options(given: Mapping[str, str]) -> SharingOptions:
-    """Raises ValueError with a sentence for an option that cannot be used."""
-    for name in given:
+def sharing_options(values: Mapping[str, str]) -> SharingOptions:
+    """Read the options. Raises ValueError with a message for an invalid one."""
+    for name in values:
         if name not in DEFAULTS:
-            raise ValueError(f"there is no option {name!r}; there are {', '.join(sorted(DEFAULTS))}")
-    options = {**DEFAULTS, **given}
-    holders = ReservationPodOptions(
+            raise ValueError(f"unknown option {name!r}; known options are {', '.join(sorted(DEFAULTS))}")
+    options = {**DEFAULTS, **values}
+    reservation_pods = ReservationPodOptions(
         options["namespace"],
         options["image"],
         _seconds(options["seconds"]),
         options["runtimeClass"],
         _is_true(options, "fake"),
     )
-    return SharingOptions(holders, _is_true(options, "cdi"))
+    return SharingOptions(reservation_pods, _is_true(options, "cdi"))
 
 
 def _seconds(text: str) -> float:
@@ -47,8 +47,8 @@ def _seconds(text: str) -> float:
         seconds = float(text)
     except ValueError:
         seconds = 0.0
-    if not 0 < seconds <= _LONGEST:
-        raise ValueError(f"seconds: expected a number of seconds up to {_LONGEST:g}, such as 40, got {text!r}")
+    if not 0 < seconds <= _MAX_SECONDS:
+        raise ValueError(f"seconds: expected a number of seconds up to {_MAX_SECONDS:g}, such as 40, got {text!r}")
     return seconds
 
 

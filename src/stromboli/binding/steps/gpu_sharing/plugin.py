@@ -1,31 +1,40 @@
-"""The plugin `gpusharing`: shared GPUs are held, and their pods told, before the pods are bound."""
+"""The plugin `gpusharing`: reserves the GPUs that a pod shares, and passes their ids to it, before the pod is bound."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from stromboli.binding.plugins.plugin import Bind, BinderContext, BinderPlugin
+from stromboli.binding.plugins.plugin import BinderContext, BinderPlugin
+from stromboli.binding.reservations.demand import SharingPod
 from stromboli.binding.reservations.service import ReservationService
 from stromboli.binding.steps.gpu_sharing.admission import prepare, validation_errors
-from stromboli.binding.steps.gpu_sharing.options import DEFAULTS, sharing_options
-from stromboli.binding.steps.gpu_sharing.sharing import SharedGpuPreparation
-from stromboli.core.model.devices.gpu_fractions import WHOLE, Received, received_in
+from stromboli.binding.steps.gpu_sharing.config_maps import GpuEnvironment, delete_maps, write_maps
+from stromboli.binding.steps.gpu_sharing.options import DEFAULTS, SharingOptions, sharing_options
+from stromboli.binding.steps.step import StepFailed
+from stromboli.core.model.devices.gpu_fractions import GROUPS, received_in
+from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.objects.bind_requests import BindRequest
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.pod import Pod
 
 
 class GpuSharingPlugin(BinderPlugin):
-    """The plugin of the binder."""
+    """`current` returns the options of a policy that may change; without it, the options are fixed."""
 
     name = "gpusharing"
     defaults: ClassVar[Mapping[str, str]] = DEFAULTS
 
-    def __init__(self, options: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, options: Mapping[str, str] | None = None, *, current: Callable[[], Mapping[str, str]] | None = None
+    ) -> None:
         super().__init__(options)
-        self._options = sharing_options(self.options)
+        self._fixed = sharing_options(self.options)
+        self._current = current
+
+    def _sharing(self) -> SharingOptions:
+        return self._fixed if self._current is None else sharing_options(self._current())
 
     # -- at admission -------------------------------------------------------------------------------------------
 
@@ -33,46 +42,49 @@ class GpuSharingPlugin(BinderPlugin):
         return validation_errors(pod)
 
     def mutate(self, pod: dict[str, Any]) -> None:
-        prepare(pod, lambda: secrets.token_hex(4), self._options.holders.runtime_class)
+        prepare(pod, lambda: secrets.token_hex(4), self._sharing().reservation_pods.runtime_class)
 
-    # -- in the binder ------------------------------------------------------------------------------------------
+    # -- when pods are bound ------------------------------------------------------------------------------------
 
-    def open(self, surroundings: BinderContext) -> None:
-        super().open(surroundings)
-        client, sight = surroundings.client, surroundings.sight
-        self._reservations = ReservationService(client, sight.get, lambda: self._options.holders, surroundings.tell)
-        self._sharing = SharedGpuPreparation(client, self._reservations, lambda: self._options)
+    def open(self, context: BinderContext) -> None:
+        super().open(context)
+        self._reservations = ReservationService(
+            context.client, context.view.get, lambda: self._sharing().reservation_pods, context.record_event,
+            is_leader=context.is_leader,
+        )  # fmt: skip
         for kind in (Pod, BindRequest):
-            for entry in sight.of_kind(kind):
+            for entry in context.view.of_kind(kind):
                 self._reservations.object_changed(entry, None)
 
-    def applies_to(self, bind: Bind) -> bool:
-        return _received(bind) is not None
+    def applies_to(self, placement: Placement) -> bool:
+        return GROUPS in placement.annotations
 
-    async def pre_bind(self, bind: Bind) -> None:
-        received = _received(bind)
-        if received is not None:
-            bind.annotations.update(received.annotations())
-            obstacle = self.surroundings.obstacle
-            await self._sharing.prepare_pod(bind.pod, bind.member.selected_node, received, lambda: obstacle(bind))
+    async def pre_bind(self, placement: Placement) -> None:
+        received, pod = received_in(placement.annotations), self.context.pod(placement)
+        if received is None:
+            return
+        if pod is None:
+            raise StepFailed(f"pod {placement.key} is gone")
+        member = SharingPod(placement.uid, placement.node, received.groups, placement.namespace, placement.name)
+        devices = await self._reservations.reserve(member, lambda: self.context.precondition_error(placement))
+        await write_maps(
+            self.context.client, pod, GpuEnvironment(tuple(devices), received.portion, self._sharing().cdi)
+        )
 
-    async def post_bind(self, bind: Bind) -> None:
-        self._reservations.bind_finished(bind.member.pod_uid)
+    async def post_bind(self, placement: Placement) -> None:
+        self._reservations.bind_finished(placement.uid)
 
-    async def rollback(self, bind: Bind) -> None:
-        await self._sharing.take_back(bind.pod)
+    def forget(self, placement: Placement) -> None:
+        self._reservations.bind_finished(placement.uid)
+
+    async def rollback(self, placement: Placement) -> None:
+        self._reservations.release(placement.uid)
+        pod = self.context.pod(placement)
+        if pod is not None:
+            await delete_maps(self.context.client, pod)
 
     def changed(self, entry: TopLevel, before: TopLevel | None) -> None:
         self._reservations.object_changed(entry, before)
 
     async def serve(self) -> None:
         await self._reservations.serve()
-
-
-def _received(bind: Bind) -> Received | None:
-    """What the request says the pod was given."""
-    member = bind.member
-    if member.selected_gpu_groups:
-        portion = member.received_gpu.portion_milli if member.received_gpu else WHOLE
-        return Received(tuple(member.selected_gpu_groups), portion)
-    return received_in(member.annotations)

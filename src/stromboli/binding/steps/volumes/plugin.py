@@ -1,48 +1,37 @@
-"""The plugin `volumes`: what the scheduler chose for the claims of a pod is made ready before the pod is bound.
-
-It is the step that the scheduler itself takes when it binds directly.
-"""
+"""The plugin `volumes`: prepares the PersistentVolumeClaims of a pod as the scheduler chose, before the pod is bound."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from stromboli.binding.orders import BindOrder
-from stromboli.binding.plugins.plugin import Bind, BinderContext, BinderPlugin
-from stromboli.binding.requests.member_orders import order_of
+from stromboli.binding.plugins.plugin import BinderContext, BinderPlugin
 from stromboli.binding.steps.volumes.step import VolumeStep
+from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.objects.catalogue import CLAIMS, VOLUMES
 from stromboli.kube.objects.resources import Resource
 
 
 class VolumesPlugin(BinderPlugin):
-    """Static and delayed binding of claims. Waits are bounded by the request; what is not done yet is taken back."""
+    """Static binding and provisioning. Waits have a timeout; what is incomplete is rolled back."""
 
     name = "volumes"
     watches: ClassVar[tuple[Resource[Any], ...]] = (CLAIMS, VOLUMES)
 
-    def open(self, surroundings: BinderContext) -> None:
-        super().open(surroundings)
-        #: The binds that are being prepared, by uid.
-        self._binds: dict[str, Bind] = {}
-        self._step = VolumeStep(surroundings.client, surroundings.sight, self._obstacle)
+    def open(self, context: BinderContext) -> None:
+        super().open(context)
+        self._step = VolumeStep(context.client, context.view, context.precondition_error)
 
-    def applies_to(self, bind: Bind) -> bool:
-        return bool(bind.member.volumes)
+    def applies_to(self, placement: Placement) -> bool:
+        return placement.volumes is not None
 
-    async def pre_bind(self, bind: Bind) -> None:
-        self._binds[bind.member.pod_uid] = bind
-        try:
-            await self._step.prepare(order_of(bind))
-        finally:
-            self._binds.pop(bind.member.pod_uid, None)
+    async def pre_bind(self, placement: Placement) -> None:
+        await self._step.prepare(placement)
 
-    async def post_bind(self, bind: Bind) -> None:
-        self._step.done(order_of(bind))
+    async def post_bind(self, placement: Placement) -> None:
+        self._step.forget(placement)
 
-    async def rollback(self, bind: Bind) -> None:
-        await self._step.undo(order_of(bind))
+    async def rollback(self, placement: Placement) -> None:
+        await self._step.undo(placement)
 
-    def _obstacle(self, order: BindOrder) -> str:
-        bind = self._binds.get(order.uid)
-        return self.surroundings.obstacle(bind) if bind else ""
+    def forget(self, placement: Placement) -> None:
+        self._step.forget(placement)

@@ -1,8 +1,8 @@
-"""What is written on claims and volumes so that they come together: small patches over the version that was read.
+"""Patches of claims and volumes, each with the resource version that was read.
 
-A volume is promised to a claim by its `claimRef`; whoever brings claims and volumes together does the rest. A claim for
-which a volume has to be made is told the node; its provisioner does the rest. Both can be repeated, and both can be
-taken back as long as the rest is not done.
+A volume is reserved for a claim by its `claimRef`; the volume controller then binds both. A claim whose volume has to be
+provisioned gets the selected node as an annotation; its provisioner does the rest. Both writes are idempotent, and can
+be rolled back until the volume is bound.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from stromboli.kube.objects.storage import (
 from stromboli.kube.work.retry import RetryPolicy, is_retryable
 
 T = TypeVar("T", bound=TopLevel)
-#: What to change about an object as it is now; None for nothing. Raises StepFailed when it cannot be done.
+#: Return the patch for an object; None for no change. Raises StepFailed when the change is impossible.
 Change = Callable[[T], dict[str, Any] | None]
 
 
 def is_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether the volume is promised to this very claim."""
+    """Report whether the volume is reserved for exactly this claim."""
     to = volume.spec.claim_ref
     return to is not None and to.uid == claim.metadata.uid
 
 
 class ClaimWrites:
-    """The patches, each tried again over the newest version when somebody else was faster."""
+    """The patches, each retried with the newest version after a conflict."""
 
-    def __init__(self, client: Client, saw: Callable[[TopLevel], None], retry: RetryPolicy | None = None) -> None:
+    def __init__(self, client: Client, written: Callable[[TopLevel], object], retry: RetryPolicy | None = None) -> None:
         self._client = client
-        self._saw = saw
+        self._written = written
         self._retry = retry or RetryPolicy()
 
-    async def promise(self, volume: str, claim: PersistentVolumeClaim) -> None:
-        """Keep the volume for the claim. Raises StepFailed when somebody else has it."""
+    async def reserve(self, volume: str, claim: PersistentVolumeClaim) -> None:
+        """Reserve the volume for the claim. Raises StepFailed when it is reserved for another one."""
 
         def change(found: PersistentVolume) -> dict[str, Any] | None:
             to, metadata = found.spec.claim_ref, claim.metadata
@@ -53,7 +53,7 @@ class ClaimWrites:
                 return None
             by_name = to is not None and (to.namespace, to.name) == (metadata.namespace, metadata.name) and not to.uid
             if to is not None and not by_name:
-                raise StepFailed(f"volume {volume} is promised to claim {to.namespace}/{to.name}")
+                raise StepFailed(f"volume {volume} is reserved for claim {to.namespace}/{to.name}")
             if found.metadata.deletion_timestamp is not None:
                 raise StepFailed(f"volume {volume} is being deleted")
             notes = {} if by_name else {"metadata": {"annotations": {BOUND_BY_CONTROLLER: "yes"}}}
@@ -62,8 +62,8 @@ class ClaimWrites:
         await self._write(VOLUMES, volume, "", change)
 
     async def release(self, volume: str, claim: PersistentVolumeClaim) -> None:
-        """Take the promise back, unless the claim has the volume by now. A volume that somebody else promised to the
-        claim by name stays promised by name.
+        """Remove the reservation, unless the claim is bound by now. A volume that was pre-bound to the claim by name
+        stays pre-bound by name.
         """
 
         def change(found: PersistentVolume) -> dict[str, Any] | None:
@@ -76,7 +76,7 @@ class ClaimWrites:
         await self._write(VOLUMES, volume, "", change, is_needed=False)
 
     async def select(self, claim: PersistentVolumeClaim, node: str, gone: Callable[[str], bool]) -> None:
-        """Have the claim's volume made for the node. Raises StepFailed when it is being made elsewhere."""
+        """Have the claim's volume provisioned for the node. Raises StepFailed when another node is selected."""
 
         def change(found: PersistentVolumeClaim) -> dict[str, Any] | None:
             self._check_identity(found, claim)
@@ -84,13 +84,13 @@ class ClaimWrites:
             if found.is_bound or chosen == node:
                 return None
             if chosen and not gone(chosen):
-                raise StepFailed(f"claim {found.key} is being served on node {chosen}")
+                raise StepFailed(f"claim {found.key} is being provisioned for node {chosen}")
             return {"metadata": {"annotations": {SELECTED_NODE: node}}}
 
         await self._write(CLAIMS, claim.metadata.name, claim.metadata.namespace, change)
 
     async def deselect(self, claim: PersistentVolumeClaim, node: str) -> None:
-        """Let another node be chosen, unless the claim has its volume by now."""
+        """Remove the selected node, unless the claim is bound by now."""
 
         def change(found: PersistentVolumeClaim) -> dict[str, Any] | None:
             if found.metadata.uid != claim.metadata.uid or found.is_bound or found.selected_node != node:
@@ -102,13 +102,13 @@ class ClaimWrites:
     @staticmethod
     def _check_identity(found: PersistentVolumeClaim, claim: PersistentVolumeClaim) -> None:
         if found.metadata.uid != claim.metadata.uid:
-            raise StepFailed(f"claim {claim.key} is gone, and another one has taken its name")
+            raise StepFailed(f"claim {claim.key} is gone, and another claim has its name")
 
     async def _write(
         self, resource: Resource[T], name: str, namespace: str, change: Change[T], *, is_needed: bool = True
     ) -> None:
-        """Read, change, and again when somebody else was faster or the server was busy. On what is gone and is not
-        needed, nothing is left to change.
+        """Read and patch, with retries after conflicts and retryable errors. A missing object that is not needed is
+        a success.
         """
         attempt, began = 0, time.monotonic()
         while True:
@@ -120,7 +120,7 @@ class ClaimWrites:
                     found = await self._client.patch(
                         resource, name, {**body, "metadata": metadata}, namespace=namespace
                     )
-                self._saw(found)
+                self._written(found)
                 return
             except RequestFailed as error:
                 missing = isinstance(error, ApiError) and error.is_missing

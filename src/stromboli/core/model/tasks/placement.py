@@ -4,6 +4,7 @@ The statement yields placements on commit; the cache assumes them, bind orders a
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -21,13 +22,16 @@ class Placement(msgspec.Struct, frozen=True):
     job: str
     node: str
     #: Annotations that plugins add to the pod with the binding, such as assigned processors and shared devices.
-    annotations: Mapping[str, str] = {}
+    #: Binder plugins may add to them until the pod is bound.
+    annotations: dict[str, str] = {}
     #: Volumes that must be bound or provisioned before the pod is bound.
     volumes: VolumeOrder | None = None
     #: ResourceClaims that must be allocated and reserved before the pod is bound.
     devices: ClaimOrder | None = None
     #: Labels that are added to the pod with the binding.
-    labels: Mapping[str, str] = {}
+    labels: dict[str, str] = {}
+    #: Allocations to write to the status of ResourceClaims, by the pod's own name for the claim.
+    allocations: Mapping[str, Mapping[str, Any]] = {}
 
     @property
     def key(self) -> str:
