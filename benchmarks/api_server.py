@@ -1,7 +1,7 @@
-"""A scheduler against a real API server and its store, and how fast the server itself can bind.
+"""A scheduler against a real API server with its store, beside the rate at which the server itself can bind.
 
-Three rates on the same nodes and equal pods, one after the other, each from the first pod that has a node to the last:
-bindings that a client posts without a thought, kube-scheduler, and Stromboli with the pods in gangs.
+Three rates on the same nodes and equal pods, one after the other, each from the first bound pod to the last: bindings
+that a client posts directly, kube-scheduler, and Stromboli with the pods in gangs.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from testbed.assets import assets, find
 from testbed.plane import ControlPlane
 from testbed.real import real_plane
 
-#: How many requests per second a scheduler may make; more than the server can answer.
+#: The request rate limit of a scheduler; more than the server can answer.
 REQUESTS = 5000
-#: How long a scheduler may take for all pods, in seconds.
+#: The timeout of a scheduler for all pods, in seconds.
 LONGEST = 300.0
 _QUIET = 3.0
 
@@ -73,8 +73,8 @@ async def prepare(client: Client, nodes: int) -> list[str]:
 
 
 async def _raw(client: Client, pods: int, nodes: list[str]) -> float:
-    """Bindings and nothing else, as many under way at a time as any scheduler has."""
-    await _submit(client, "raw", "nobody", pods)
+    """Bindings only, with as many concurrent requests as a scheduler has."""
+    await _submit(client, "raw", "none", pods)
     created = (await client.list(PODS, namespace="raw")).items
     async with watched(client, "raw") as times:
         await at_once(
@@ -87,7 +87,7 @@ async def _raw(client: Client, pods: int, nodes: list[str]) -> float:
 
 
 async def _scheduled(plane: ControlPlane, client: Client, scheduler: str, pods: int) -> tuple[float, float]:
-    """How fast a scheduler binds pods that were there before it, and the most memory it had."""
+    """The rate at which a scheduler binds pods that existed before it, and its peak memory."""
     await _submit(client, scheduler, scheduler, pods)
     async with watched(client, scheduler) as times:
         with _process(scheduler, plane) as process:
@@ -110,7 +110,7 @@ def rate(times: list[float]) -> float:
 
 @contextlib.asynccontextmanager
 async def watched(client: Client, namespace: str) -> AsyncIterator[list[float]]:
-    """When each pod of a namespace got its node, as the server tells it. Nothing is decoded: the schedulers need the
+    """When each pod of a namespace got its node, by the server's watch. Nothing is decoded: the schedulers need the
     cores."""
     times: list[float] = []
     path = f"/api/v1/namespaces/{namespace}/pods"
@@ -154,7 +154,7 @@ def _log(plane: ControlPlane, scheduler: str) -> Path:
 
 
 def peak(process: int) -> float:
-    """The most memory that a process has had, in mebibytes."""
+    """The peak memory of a process, in mebibytes."""
     lines = Path(f"/proc/{process}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
@@ -171,6 +171,6 @@ async def _submit(client: Client, namespace: str, scheduler: str, pods: int) -> 
 
 
 async def remove(client: Client, namespace: str) -> None:
-    """Nobody collects what is gone here, so that each scheduler finds empty nodes."""
+    """Delete all pods: there is no garbage collector here, and each scheduler needs empty nodes."""
     names = [pod.metadata.name for pod in (await client.list(PODS, namespace=namespace)).items]
     await at_once(client.delete(PODS, name, namespace=namespace, grace_period=0) for name in names)

@@ -1,7 +1,7 @@
-"""A scheduler that writes bind requests and a binder that carries them out, against a scheduler that binds itself.
+"""A scheduler with bind requests and a binder, against a scheduler that binds directly.
 
-All of it on a real API server with its store: how many pods per second get a node in both modes; how long cycles take
-while no binder runs; and how soon a binder that finds thousands of open members is at work, with how much memory.
+On a real API server with its store: how many pods per second get a node in both modes; how long cycles take without a
+binder; and how soon a binder that finds thousands of open members binds the first, with how much memory.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from testbed.real import real_plane
 
 #: Pods of one gang.
 SIZE = 100
-#: How long a stopped binder is missed, in seconds.
+#: How long the binder is stopped, in seconds.
 WITHOUT_BINDER = 5.0
 _POLL = 0.01
 
@@ -62,7 +62,7 @@ async def _measure(plane: ControlPlane, parameters: Parameters) -> Result:
 
 
 async def _bound(plane: ControlPlane, client: Client, mode: str, pods: int) -> tuple[float, float, float]:
-    """Pods per second, the longest cycle, and the most memory of the binder."""
+    """Pods per second, the longest cycle, and the peak memory of the binder."""
     await _submit(client, mode, pods)
     most = 0.0
     async with watched(client, mode) as times:
@@ -76,7 +76,7 @@ async def _bound(plane: ControlPlane, client: Client, mode: str, pods: int) -> t
 
 
 async def _undisturbed(plane: ControlPlane, client: Client, pods: int) -> float:
-    """The longest cycle of a scheduler whose requests nobody carries out."""
+    """The longest cycle of a scheduler without a binder."""
     await _submit(client, "stopped", pods)
     with _running(plane, "stopped", "scheduler", "--bind-mode=request"):
         deadline = time.monotonic() + 120.0
@@ -90,7 +90,7 @@ async def _undisturbed(plane: ControlPlane, client: Client, pods: int) -> float:
 
 
 async def _resumed(plane: ControlPlane, client: Client, members: int, nodes: list[str]) -> tuple[float, float]:
-    """Seconds from the lease to the first pod that is bound, and the most memory when all are."""
+    """Seconds from the lease to the first bound pod, and the peak memory when all are bound."""
     await _submit(client, "resumed", members)
     pods = (await client.list(PODS, namespace="resumed")).items
     await at_once(
@@ -115,7 +115,7 @@ def _request(number: int, pods: list[Any], nodes: list[str]) -> dict[str, Any]:
         {"podName": pod.metadata.name, "podUID": pod.metadata.uid, "selectedNode": nodes[(number + place) % len(nodes)]}
         for place, pod in enumerate(pods)
     ]
-    spec = {"scheduler": "nobody", "epoch": 1, "minMember": len(chosen), "deadlineSeconds": 600, "pods": chosen}
+    spec = {"scheduler": "none", "epoch": 1, "minMember": len(chosen), "deadlineSeconds": 600, "pods": chosen}
     return {"metadata": {"name": f"request-{number:04}"}, "spec": spec}
 
 
@@ -143,7 +143,7 @@ async def _clear(client: Client, namespace: str) -> None:
 
 @contextlib.contextmanager
 def _running(
-    plane: ControlPlane, story: str, command: str, *arguments: str, elects: bool = False
+    plane: ControlPlane, mode: str, command: str, *arguments: str, elects: bool = False
 ) -> Iterator[subprocess.Popen[bytes]]:
     words = [
         str(Path(sys.executable).parent / "stromboli"), command, f"--leader-elect={str(elects).lower()}",
@@ -151,7 +151,7 @@ def _running(
         f"--kubeconfig={plane.kubeconfig}", f"--kube-api-qps={REQUESTS}", f"--kube-api-burst={REQUESTS}", *arguments,
     ]  # fmt: skip
     with (
-        _log(plane, story, command).open("w") as output,
+        _log(plane, mode, command).open("w") as output,
         subprocess.Popen(words, stdout=output, stderr=output) as process,
     ):
         try:
@@ -160,12 +160,12 @@ def _running(
             process.terminate()
 
 
-def _longest_cycle(plane: ControlPlane, story: str) -> float:
-    """Of those that decided something, as the log tells."""
-    lines = _log(plane, story, "scheduler").read_text().splitlines()
+def _longest_cycle(plane: ControlPlane, mode: str) -> float:
+    """The longest cycle with a decision, from the log."""
+    lines = _log(plane, mode, "scheduler").read_text().splitlines()
     records = [json.loads(line) for line in lines if line.startswith("{")]
     return max((float(each["seconds"]) for each in records if "binds" in each and "seconds" in each), default=0.0)
 
 
-def _log(plane: ControlPlane, story: str, command: str) -> Path:
-    return plane.kubeconfig.parent / f"{story}-{command}.log"
+def _log(plane: ControlPlane, mode: str, command: str) -> Path:
+    return plane.kubeconfig.parent / f"{mode}-{command}.log"

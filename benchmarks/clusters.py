@@ -1,7 +1,7 @@
-"""Clusters and jobs of any size, as objects a cache can read.
+"""Clusters and jobs of any size, as objects that the cache ingests.
 
-Nodes come in four shapes, ten pools and with a taint on every tenth; jobs are made from templates that differ in
-request, selector, affinity and tolerations, so that nothing can be answered once for all of them.
+Nodes have four shapes, ten pools and a taint on every tenth; jobs are made from templates that differ in request,
+selector, affinity and tolerations, so that no result can be shared by all of them.
 """
 
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ def plain_node(number: int, cpu: int) -> kube.KubeNode:
 
 
 def template(number: int, *, impossible: bool = False) -> PodSpec:
-    """The spec of every pod of one template. An impossible one asks for more than any node has."""
+    """The spec of every pod of one template. An impossible one requests more than any node has."""
     request = {"cpu": f"{500 + 250 * (number % 7)}m", "memory": f"{1 + number % 5}Gi"}
     if number % 2:
         request["nvidia.com/gpu"] = "1"

@@ -1,4 +1,4 @@
-"""Full clusters in which somebody has to make room."""
+"""Full clusters in which pods have to be evicted or moved."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from stromboli.kube.objects.volcano import PodGroupSpec, PodGroupStatus, QueueSp
 
 Parameters = dict[str, int]
 
-#: What is configured beside the default.
+#: The configuration besides the default.
 _ARGUMENTS = {"consolidate": "configurations:\n- name: consolidate\n  arguments:\n    maxMovedPods: -1\n"}
 
 
@@ -145,5 +145,5 @@ def job(
 
 
 def _moment(second: int) -> str:
-    """A time of its own for each pod."""
+    """A distinct time for each pod."""
     return f"2026-01-{1 + second // 86_400:02}T{second // 3_600 % 24:02}:{second // 60 % 60:02}:{second % 60:02}Z"

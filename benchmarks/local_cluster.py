@@ -1,4 +1,4 @@
-"""Workloads over the wire: a whole cluster in one process, the start of a scheduler, and what a watch can carry."""
+"""Workloads over HTTP: a whole cluster in one process, the start of a scheduler, and the throughput of a watch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from testbed.embedded import embedded_plane
 Parameters = dict[str, int]
 
 GANG = 10
-#: Requests that a client has under way at a time.
+#: Concurrent requests of a client.
 AT_ONCE = 32
 _PAUSE = 0.05
 
@@ -92,7 +92,7 @@ async def _submit(client: Client, pods: int, node_of: Callable[[int], str] = lam
 
 
 async def at_once(requests: Iterable[Awaitable[Any]]) -> None:
-    """Make all requests, some at a time."""
+    """Make all requests, with limited concurrency."""
     left = iter(requests)
 
     async def work() -> None:
@@ -120,7 +120,7 @@ def pod_document(number: int, node: str = "", *, scheduler: str = "stromboli") -
 
 
 def idle(parameters: Parameters, runs: int) -> list[Result]:
-    """What a cluster costs in which nothing happens."""
+    """The cost of an idle cluster."""
     return [asyncio.run(_idle(parameters))]
 
 
@@ -140,7 +140,7 @@ async def _idle(parameters: Parameters) -> Result:
 
 
 def start(parameters: Parameters, runs: int) -> list[Result]:
-    """A scheduler begins in a cluster that is full of running pods; the server is another process."""
+    """A scheduler starts in a cluster that is full of running pods; the server is another process."""
     return [asyncio.run(_start(parameters))]
 
 
@@ -177,7 +177,7 @@ async def _first_decision(connection: Any, parameters: Parameters) -> Result:
 
 
 def ingest(parameters: Parameters, runs: int) -> list[Result]:
-    """A watch is read into the cache, one core, the sender in another process; CPU time counts."""
+    """A watch is ingested by the cache on one core, with the sender in another process; CPU time counts."""
     return [min((asyncio.run(_ingest(parameters)) for _ in range(min(runs, 3))), key=lambda result: result.seconds)]
 
 
@@ -200,7 +200,7 @@ async def _ingest(parameters: Parameters) -> Result:
 
 
 async def _read_events(client: Client, number: int) -> tuple[float, float]:
-    """CPU and wall seconds from the first to the last event, with the books brought up to date now and then."""
+    """CPU and wall seconds from the first to the last event, with regular updates of the cluster state."""
     cluster = Cluster()
     for place in range(1000):
         cluster.apply(clusters.plain_node(place, 64))

@@ -1,4 +1,4 @@
-"""Running a workload and telling how it went."""
+"""Running a workload and measuring it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stromboli.core.session.session import Session
 
 @dataclass(slots=True)
 class Result:
-    """One run. `seconds` is from asking for the snapshot to the close of the session."""
+    """One run. `seconds` is from the request of the snapshot to the close of the session."""
 
     name: str
     parameters: dict[str, int]
@@ -56,7 +56,7 @@ def run_cycle(cluster: Cluster, program: Program) -> tuple[Session, float, dict[
 
 
 def best_of(name: str, parameters: dict[str, int], make: Callable[[], Cluster], runs: int) -> Result:
-    """The fastest of several cycles over the same world, each with its own snapshot."""
+    """The fastest of several cycles over the same cluster, each with its own snapshot."""
     cluster, program = prepared(make()), new_program()
     timings: list[float] = []
     best: Result | None = None
@@ -73,7 +73,7 @@ def best_of(name: str, parameters: dict[str, int], make: Callable[[], Cluster], 
 
 
 def prepared(cluster: Cluster) -> Cluster:
-    """A cluster as a process that has been up for a while sees it: read, derived, and out of the collector's way."""
+    """A warmed-up cluster: snapshot taken once, and its objects excluded from garbage collection."""
     tune_garbage_collection()
     cluster.snapshot()
     gc.collect()
@@ -88,7 +88,7 @@ def finished(result: Result) -> Result:
 
 
 def calibrate() -> float:
-    """A fixed piece of work, so that figures of different machines and moments can be compared."""
+    """A fixed piece of work, to compare results of different machines and times."""
     start = time.perf_counter()
     total = 0
     for number in range(2_000_000):

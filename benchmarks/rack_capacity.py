@@ -1,4 +1,4 @@
-"""Room in a rack of a full cluster: an urgent gang that must be in one rack, and many who would have to go for it."""
+"""Preemption in a rack of a full cluster: an urgent gang that must be in one rack, and many possible victims."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stromboli.kube.objects.meta import ObjectMeta, Resources
 
 Parameters = dict[str, int]
 Objects = Iterator[kube.KubeObject]
-#: Puts nodes into so many racks; makes a job wish for a rack of its own.
+#: Puts nodes into racks; adds a topology constraint to a job.
 Network = Callable[[list[kube.KubeNode], list[int]], Objects]
 WithConstraint = Callable[[Objects], Objects]
 
@@ -25,7 +25,7 @@ _HALF: Resources = {"cpu": "4"}
 def rack_capacity(
     action: str, parameters: Parameters, network: Network, with_constraint: WithConstraint, program: Program, runs: int
 ) -> Result:
-    """The whole decision: who goes, and where the gang will be."""
+    """The whole decision: the victims, and the rack of the gang."""
     cluster = Cluster()
     clusters.fill(cluster, full(parameters, network, with_constraint))
     prepared(cluster)
@@ -48,7 +48,7 @@ def rack_capacity(
 
 
 def full(parameters: Parameters, network: Network, with_constraint: WithConstraint) -> Objects:
-    """Two pods on every node, each of half its size. Those that may have to go are spread over all racks."""
+    """Two pods on every node, each of half its size. Possible victims are spread over all racks."""
     yield from standard_queues()
     for name, value in (("low", 10), ("high", 1_000)):
         yield kube.PriorityClass(metadata=ObjectMeta(name=name, uid=name), value=value)
@@ -63,9 +63,11 @@ def full(parameters: Parameters, network: Network, with_constraint: WithConstrai
 
 
 def check(session: Session, gang: int) -> None:
-    """Nobody goes in vain, and the gang will be in one rack."""
-    rooms, evictions = session.decisions.nominations, session.decisions.evictions
+    """Check that no eviction is superfluous, and that the gang is in one rack."""
+    nominations, evictions = session.decisions.nominations, session.decisions.evictions
     tree, index = session.snapshot.hyper_nodes, session.nodes.index
-    assert len(rooms) == len(evictions) == gang, "each of the gang takes the place of another"
-    assert tree.tiers[tree.around_nodes(index[node] for node in rooms.values())] == 1, "all rooms are in one rack"
-    assert all(session.jobs[each.task.job].priority == 10 for each in evictions), "the important ones stay"
+    assert len(nominations) == len(evictions) == gang, "each member of the gang replaces one pod"
+    assert tree.tiers[tree.around_nodes(index[node] for node in nominations.values())] == 1, (
+        "all members are in one rack"
+    )
+    assert all(session.jobs[each.task.job].priority == 10 for each in evictions), "important pods stay"

@@ -1,4 +1,4 @@
-"""A day of a cluster in virtual time: jobs of all sizes arrive, wait, run for as long as they declared, and end."""
+"""A day of a cluster in virtual time: jobs of all sizes arrive, wait, run for their declared run time, and end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from stromboli.simulator.workload import ARRIVES_AFTER, workload_of
 
 Parameters = dict[str, int]
 
-#: The sizes of jobs, with the part of all pods that is in jobs of that size.
+#: The sizes of jobs, with the fraction of all pods in jobs of that size.
 _SIZES = ((1, 0.2), (10, 0.3), (50, 0.3), (200, 0.2))
 _DAY = 24 * 3600
 _CONFIGURATION = """
@@ -44,7 +44,7 @@ configurations:
 
 
 def simulate(parameters: Parameters, runs: int) -> list[Result]:
-    """The same day under each strategy of backfill. One run each: a day is long enough."""
+    """The same day with each backfill strategy. One run each: a day is long enough."""
     return [_day(strategy, parameters) for strategy in ("best-effort", "easy", "conservative")]
 
 
@@ -59,7 +59,7 @@ def _day(strategy: str, parameters: Parameters) -> Result:
     simulated = time.perf_counter()
     report = report_of(measured)
     ended, busy = time.perf_counter(), time.process_time() - busy
-    started = sum(story.pods for story in measured.jobs.values() if story.started is not None)
+    started = sum(job.pods for job in measured.jobs.values() if job.started is not None)
     result = Result(f"simulate-{strategy}", parameters, ended - began, started, started / (ended - began), {})
     result.phases = {"simulation": simulated - began, "report": ended - simulated}
     result.more = {
@@ -87,7 +87,7 @@ def _world(nodes: int, pods: int) -> Iterator[kube.KubeObject]:
 
 
 def _job(name: str, size: int, chance: random.Random) -> Iterator[kube.KubeObject]:
-    """Arrives within the day, and runs for ten minutes to twelve hours on half a node or more."""
+    """A job that arrives within the day, and runs for ten minutes to twelve hours on half a node or more."""
     notes = {
         ARRIVES_AFTER: f"{chance.randrange(1, _DAY)}s",
         RUN_TIME: f"{round(600 * 72 ** chance.random())}s",

@@ -30,8 +30,8 @@ _SOFT = KubeNetworkTopology(mode="soft")
 
 
 def topology(parameters: Parameters, runs: int) -> list[Result]:
-    """Racks for many gangs; a tree for one that prefers a rack; a rack for each part of a job; racks that stay busy;
-    room in a rack of a full cluster.
+    """Racks for many gangs; a tree for one that prefers a rack; a rack for each sub-group of a job; racks that stay
+    busy; preemption in a rack of a full cluster.
     """
     nodes = parameters["nodes"]
     results = [_measured("racks", {"nodes": nodes, "gangs": g, "size": 4}, _racks, runs) for g in (750, 1_500, 2_250)]
@@ -91,7 +91,7 @@ def _tree(parameters: Parameters) -> Objects:
 
 
 def _parts(parameters: Parameters) -> Objects:
-    """A hundred racks, and a job of as many parts of which each must be in one."""
+    """A hundred racks, and a job of as many sub-groups of which each must be in one."""
     yield from standard_queues()
     parts, size = parameters["parts"], parameters["size"]
     yield from network([clusters.plain_node(number, 2) for number in range(parameters["nodes"])], [parts])
@@ -107,15 +107,17 @@ def _parts(parameters: Parameters) -> Objects:
             yield msgspec.structs.replace(entry, metadata=msgspec.structs.replace(entry.metadata, labels=labels))
 
 
-def with_constraint(wish: KubeNetworkTopology, objects: Objects) -> Objects:
+def with_constraint(constraint: KubeNetworkTopology, objects: Objects) -> Objects:
     for entry in objects:
         if isinstance(entry, kube.PodGroup):
-            entry = msgspec.structs.replace(entry, spec=msgspec.structs.replace(entry.spec, network_topology=wish))
+            entry = msgspec.structs.replace(
+                entry, spec=msgspec.structs.replace(entry.spec, network_topology=constraint)
+            )
         yield entry
 
 
 def network(nodes: list[kube.KubeNode], domains: list[int]) -> Objects:
-    """The nodes, and as many domains of each tier as said: the first number is that of racks."""
+    """The nodes, and the given number of domains of each tier; the first number is that of racks."""
     yield from nodes
     kind, members = "Node", [node.metadata.name for node in nodes]
     for tier, number in enumerate(domains, start=1):

@@ -1,4 +1,4 @@
-"""Workloads that come, run for a moment and go, in racks that stay busy: a cluster in virtual time, without a wire."""
+"""Short workloads in racks that stay busy: a cluster in virtual time, without HTTP."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from stromboli.kube.objects.pod import PodStatus
 from stromboli.kube.objects.volcano import KubeNetworkTopology
 
 Parameters = dict[str, int]
-#: Puts nodes into so many racks.
+#: Puts nodes into racks.
 Network = Callable[[list[kube.KubeNode], list[int]], Iterator[kube.KubeObject]]
 
 #: Virtual seconds between two cycles.
 _PACE = 0.05
-#: How much is asked for, as a part of what there is: as much as can be had, as room that is free waits for a cycle.
+#: The demand as a fraction of the capacity: the highest sustainable one, as free capacity waits for a cycle.
 _DEMAND = 0.92
 _LARGEST = 20
 _SHORTEST, _LONGEST = 0.2, 1.0
 _CPU = 8
-_WISHES = (KubeNetworkTopology(mode="hard", highest_tier_allowed=1), KubeNetworkTopology(mode="soft"))
+_CONSTRAINTS = (KubeNetworkTopology(mode="hard", highest_tier_allowed=1), KubeNetworkTopology(mode="soft"))
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class Workload:
 
 
 class Turnover:
-    """Lets workloads pass through a cluster, and counts the seconds of the processor that cycles and books take."""
+    """Runs workloads through a cluster, and measures the CPU time of cycles and of state updates."""
 
     def __init__(
         self, cluster: Cluster, program: Program, workloads: Sequence[Workload], racks: Mapping[str, int]
@@ -58,7 +58,7 @@ class Turnover:
         self._by_pod = {uid: workload for workload in workloads for uid in workload.pods}
         self._expected = len(workloads)
         self._numbers = count()
-        #: What comes next: the moment, a number that keeps the order, who, and whether it comes or goes.
+        #: The next events: time, sequence number, workload, and whether it arrives or ends.
         self._agenda = [(each.arrives, next(self._numbers), each, True) for each in workloads]
         self._agenda.sort()
         self.now = 0.0
@@ -67,7 +67,7 @@ class Turnover:
         self.accounting_seconds = 0.0
         self.finished = 0
         self.preferred = 0
-        #: Of preferred ones, how many had to do without a rack of their own.
+        #: Of those that prefer a rack, how many are not in one.
         self.scattered = 0
         self.bound = 0
         self.used = 0.0
@@ -110,7 +110,7 @@ class Turnover:
         self.finished += 1
 
     def _realise(self, session: Session) -> None:
-        """What was decided is done: pods run from now on."""
+        """Apply the decisions: pods run from now on."""
         for key, status in session.statuses.items():
             self.cluster.groups.set_phase(key, status.phase)
         self.cluster.assumptions.remember(session.carryover())
@@ -137,7 +137,7 @@ class Turnover:
 
 
 def turnover(parameters: Parameters, network: Network, program: Program) -> Result:
-    """One run: it is long enough."""
+    """One run, which is long enough."""
     passing = busy(parameters, network, program)
     prepared(passing.cluster)
     passing.run()
@@ -157,9 +157,7 @@ def turnover(parameters: Parameters, network: Network, program: Program) -> Resu
 
 
 def busy(parameters: Parameters, network: Network, program: Program) -> Turnover:
-    """So many workloads of 1 to 20 pods that run for 0.2 to 1 s; every other one must be in one rack, and the others
-    would rather be.
-    """
+    """Workloads of 1 to 20 pods that run for 0.2 to 1 s; every other one requires one rack, the others prefer it."""
     racks, nodes = parameters["racks"], [clusters.plain_node(place, _CPU) for place in range(parameters["nodes"])]
     cluster = Cluster()
     clusters.fill(cluster, chain(standard_queues(), network(nodes, [racks])))
@@ -168,7 +166,7 @@ def busy(parameters: Parameters, network: Network, program: Program) -> Turnover
 
 
 def _workloads(number: int, cpus: int) -> Iterator[Workload]:
-    """They arrive one after the other, as fast as the cluster can serve them."""
+    """Arrival times at the highest rate that the cluster can serve."""
     chance, arrives = random.Random(1), 0.0
     for place in range(number):
         size, runs_for = chance.randint(1, _LARGEST), chance.uniform(_SHORTEST, _LONGEST)
@@ -179,7 +177,7 @@ def _workloads(number: int, cpus: int) -> Iterator[Workload]:
 def _workload(name: str, size: int, arrives: float, runs_for: float, *, required: bool) -> Workload:
     group, *pods = clusters.job(name, size, clusters.cpu_template())
     assert isinstance(group, kube.PodGroup)
-    wish = _WISHES[0 if required else 1]
-    group = msgspec.structs.replace(group, spec=msgspec.structs.replace(group.spec, network_topology=wish))
+    constraint = _CONSTRAINTS[0 if required else 1]
+    group = msgspec.structs.replace(group, spec=msgspec.structs.replace(group.spec, network_topology=constraint))
     by_uid = {pod.metadata.uid: pod for pod in pods if isinstance(pod, kube.Pod)}
     return Workload(arrives, runs_for, required, group, by_uid)

@@ -1,6 +1,6 @@
-"""A server that does nothing but send events about pods, as fast as the other side takes them.
+"""A server that only sends pod events, as fast as the client reads them.
 
-Prints its address. The pods are as large as real ones: 5.5 KB, most of which nobody here reads.
+It prints its address. The pods have a realistic size: 5.5 KB, most of which the scheduler does not read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _KINDS = ("Pending", "Running", "Running", "Running")
 
 
 def pod(number: int, version: int, phase: str) -> dict[str, object]:
-    """A pod as a controller makes them and a kubelet reports them."""
+    """A pod as controllers create and kubelets report it."""
     name = f"worker-{number:06}"
     environment = [{"name": f"SETTING_{place}", "value": f"value-{place}-" + "x" * 24} for place in range(16)]
     mounts = [{"name": f"volume-{place}", "mountPath": f"/mnt/{place}"} for place in range(4)]
@@ -64,7 +64,7 @@ def pod(number: int, version: int, phase: str) -> dict[str, object]:
 
 
 def events(number: int) -> list[bytes]:
-    """So many events, as the lines of a watch: pods appear, start, and are reported again."""
+    """The lines of a watch with this number of events: pods appear, start, and are reported again."""
     lines = []
     pods = number // len(_KINDS)
     for version in range(number):

@@ -1,4 +1,4 @@
-"""The workloads, by name. Each gives a Result for its parameters."""
+"""The workloads, by name. Each returns results for its parameters."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _gang_shape(nodes: int, number: int, size: int, runs: int) -> Result:
 
 
 def queues(parameters: Parameters, runs: int) -> list[Result]:
-    """Many queues that take turns by their shares."""
+    """Many queues, ordered by their shares."""
     number = parameters["queues"]
 
     def make() -> Cluster:
@@ -95,7 +95,7 @@ def backlog(parameters: Parameters, runs: int) -> list[Result]:
 
 
 def _without_minimum(objects: Iterator[kube.KubeObject]) -> Iterator[kube.KubeObject]:
-    """Groups that are let in whatever they ask for."""
+    """Groups that are admitted without a minimum."""
     for entry in objects:
         if isinstance(entry, kube.PodGroup):
             entry.spec.min_resources = None
@@ -103,14 +103,14 @@ def _without_minimum(objects: Iterator[kube.KubeObject]) -> Iterator[kube.KubeOb
 
 
 def _first_cycle(make: Callable[[], Cluster]) -> Result:
-    """A cycle in which nothing is remembered from an earlier one."""
+    """A cycle without any cache of an earlier one."""
     session, seconds, phases = run_cycle(prepared(make()), new_program())
     placed = sum(len(statement) for statement in session.decisions.binds)
     return Result("backlog-first", {}, seconds, placed, placed / seconds, phases)
 
 
 def snapshot(parameters: Parameters, runs: int) -> list[Result]:
-    """Nothing to do in a large cluster: what a cycle costs when all pods run."""
+    """An idle cycle in a large cluster, with all pods running."""
     nodes, pods = parameters["nodes"], parameters["pods"]
     cluster = clusters.empty_cluster(nodes)
     clusters.fill(cluster, (clusters.queue(n) for n in range(100)))
@@ -150,13 +150,13 @@ WORKLOADS: dict[str, tuple[Workload, Parameters, str]] = {
     "backlog": (backlog, {"nodes": 5_000, "pods": 10_000}, "pods that fit among as many that never will"),
     "snapshot": (snapshot, {"nodes": 10_000, "pods": 100_000}, "an idle cycle in a large cluster"),
     "embedded": (local_cluster.embedded, {"nodes": 1_000, "pods": 10_000}, "a whole cluster over HTTP in one process"),
-    "ingest": (local_cluster.ingest, {"events": 40_000}, "events of a watch, read into the cache"),
+    "ingest": (local_cluster.ingest, {"events": 40_000}, "events of a watch, ingested by the cache"),
     "start": (
         local_cluster.start,
         {"nodes": 5_000, "pods": 50_000},
-        "from nothing to the first decision in a full cluster",
+        "from the start of the process to the first decision in a full cluster",
     ),
-    "idle": (local_cluster.idle, {"nodes": 1_000}, "a cluster in which nothing happens"),
+    "idle": (local_cluster.idle, {"nodes": 1_000}, "an idle cluster"),
     "e2e": (
         api_server.e2e,
         {"nodes": 500, "pods": 3_000},
@@ -165,12 +165,20 @@ WORKLOADS: dict[str, tuple[Workload, Parameters, str]] = {
     "binder": (
         binder.binder,
         {"nodes": 500, "pods": 3_000, "members": 5_000},
-        "bind requests and a binder on a real API server, beside a scheduler that binds itself",
+        "bind requests and a binder on a real API server, beside direct binding",
     ),
-    "reclaim": (contention.reclaim, {"nodes": 5_000}, "a gang in a queue that is owed a tenth of a full cluster"),
-    "consolidate": (contention.consolidate, {"nodes": 1_000}, "a gang for which others have to move closer together"),
+    "reclaim": (contention.reclaim, {"nodes": 5_000}, "a gang that reclaims a tenth of a full cluster for its queue"),
+    "consolidate": (
+        contention.consolidate,
+        {"nodes": 1_000},
+        "a gang for which other pods have to move closer together",
+    ),
     "preempt": (contention.preempt, {"nodes": 5_000}, "an urgent pod for every node of a full cluster"),
-    "simulate": (simulate.simulate, {"nodes": 1_000, "pods": 10_000}, "a day in virtual time, under each strategy"),
+    "simulate": (
+        simulate.simulate,
+        {"nodes": 1_000, "pods": 10_000},
+        "a day in virtual time, with each backfill strategy",
+    ),
     "topology": (topology.topology, {"nodes": 5_000}, "jobs that want their nodes close together"),
     "growth": (growth, {"nodes": 1_000, "pods": 10_000}, "ten times the nodes"),
 }
