@@ -58,7 +58,7 @@ class ObjectChange:
     """A set of edits. `kind` is a stable identifier; `sentence` is an imperative description without a full stop."""
 
     kind: str
-    sentence: str
+    description: str
     edits: tuple[Edit, ...]
 
     def apply(self, objects: Iterable[KubeObject]) -> list[KubeObject]:
@@ -72,15 +72,15 @@ class ObjectChange:
     def as_plain(self) -> dict[str, Any]:
         """Return the change as plain values: the first edit inline, and all of them as `edits`."""
         edits = [edit.as_plain() for edit in self.edits]
-        return {"kind": self.kind, "sentence": self.sentence, **edits[0], "edits": edits}
+        return {"kind": self.kind, "description": self.description, **edits[0], "edits": edits}
 
 
 def combine(changes: Sequence[ObjectChange], kind: str = "several") -> ObjectChange:
     """Combine several changes into one."""
     if len(changes) == 1:
         return changes[0]
-    sentence = "; ".join(change.sentence for change in changes)
-    return ObjectChange(kind, sentence, tuple(edit for change in changes for edit in change.edits))
+    description = "; ".join(change.description for change in changes)
+    return ObjectChange(kind, description, tuple(edit for change in changes for edit in change.edits))
 
 
 def _edited(entry: KubeObject | None, edits: Iterable[Edit]) -> KubeObject:

@@ -25,7 +25,7 @@ def search_as_plain(search: DomainSearchRecord) -> dict[str, Any]:
         "subGroup": search.sub_job,
         "mode": _mode(search.topology),
         "needed": search.needed,
-        "sentence": where(search),
+        "message": where(search),
         "placed": None
         if taken is None
         else {"domain": taken.name, "tier": _tier(search), "score": search.score, "pods": search.placed},

@@ -31,7 +31,7 @@ def refusals_of(session: Session) -> dict[str, list[PreemptionFailure]]:
     return {job: failures for job, failures in sorted(session.accounts.refusals.items()) if job not in gained}
 
 
-def sentence(account: EvictionRecord) -> str:
+def describe_eviction(account: EvictionRecord) -> str:
     """Return the report in one line: action, preemptor, freed amounts and justification."""
     parts = [describe_preemptor(account), f"frees {describe_freed(account)}"]
     if account.allowed_by:
@@ -99,7 +99,7 @@ def refusals_as_plain(refusals: Mapping[str, Sequence[PreemptionFailure]]) -> li
             "pod": refusal.pod,
             "action": refusal.action,
             "code": refusal.reason.code.value,
-            "sentence": refusal.reason.detail,
+            "message": refusal.reason.detail,
             "rules": _objections(refusal.objections),
         }
         for job, failures in refusals.items()

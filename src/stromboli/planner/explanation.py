@@ -27,7 +27,7 @@ class Finding:
     """One reason code of a waiting job, with its messages."""
 
     code: Code
-    sentences: tuple[str, ...]
+    messages: tuple[str, ...]
 
     @property
     def facts(self) -> CodeFacts:
@@ -39,7 +39,7 @@ class Amount:
     """The amounts of a queue for one requested resource. None stands for unlimited or unknown."""
 
     resource: str
-    asked: str
+    requested: str
     allocated: str
     deserved: str | None
     capability: str | None
@@ -124,11 +124,11 @@ def _findings(session: Session, job: Job, classes: Iterable[ClassExplanation]) -
     status = session.statuses.get(job.key)
     refusals = [refusal for entry in classes if entry.found_no_node for refusal in entry.refusals]
     counted = {(refusal.code, refusal.reason): f"{len(refusal.nodes)} {refusal.reason}" for refusal in refusals}
-    sentences: dict[Code, dict[str, None]] = {}
+    messages: dict[Code, dict[str, None]] = {}
     for reason in status.reasons if status else ():
         message = counted.get((reason.code, reason.detail), reason.detail)
-        sentences.setdefault(reason.code, {}).setdefault(message)
-    return [Finding(code, tuple(message)) for code, message in sentences.items()]
+        messages.setdefault(reason.code, {}).setdefault(message)
+    return [Finding(code, tuple(message)) for code, message in messages.items()]
 
 
 def _queue_share(session: Session, job: Job) -> QueueShareReport:
@@ -140,13 +140,13 @@ def _queue_share(session: Session, job: Job) -> QueueShareReport:
     amounts = tuple(
         Amount(
             axis.names[d],
-            asked=axis.format(d, asked),
+            requested=axis.format(d, requested),
             allocated=axis.format(d, allocated[d]),
             deserved=axis.format(d, facts.deserved[d]) if facts else None,
             capability=axis.format(d, capability[d]) if d in capability else None,
         )
-        for d, asked in enumerate(job.requested)
-        if asked and axis.names[d] != "pods"
+        for d, requested in enumerate(job.requested)
+        if requested and axis.names[d] != "pods"
     )
     by_weight, admitted = facts.by_weight if facts else None, job.phase != "Pending"
     return QueueShareReport(queue.name, True, queue.state, queue.weight, by_weight, admitted, amounts)

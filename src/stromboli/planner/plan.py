@@ -21,7 +21,7 @@ from stromboli.core.session.status import JobCondition
 from stromboli.core.session.waiting_reasons import pod_condition
 from stromboli.core.topology.domain_search_records import DomainSearchRecord
 from stromboli.kube import KubeObject
-from stromboli.planner.evictions import accounts_of, refusals_of, sentence
+from stromboli.planner.evictions import accounts_of, describe_eviction, refusals_of
 from stromboli.planner.virtual_cluster import PlannedCluster
 
 #: Phases of a job that has at least its minimum.
@@ -44,7 +44,7 @@ class CyclePlan:
     @property
     def evictions(self) -> dict[str, str]:
         """The reasons of evictions, one line per pod."""
-        return {pod: sentence(account) for pod, account in self.accounts.items()}
+        return {pod: describe_eviction(account) for pod, account in self.accounts.items()}
 
 
 @dataclass(slots=True)
@@ -147,16 +147,16 @@ def make_plan(
     )
 
 
-def plan_in(world: PlannedCluster, program: Program, cycles: int = 1) -> SchedulingPlan:
+def plan_in(cluster: PlannedCluster, program: Program, cycles: int = 1) -> SchedulingPlan:
     """Run cycles in a virtual cluster and return the plan."""
     decided: list[CyclePlan] = []
     for _ in range(max(cycles, 1)):
-        session = world.run_cycle(DecisionRecords())
+        session = cluster.run_cycle(DecisionRecords())
         decided.append(decisions_of(session))
-    after = world.snapshot()
+    after = cluster.snapshot()
     return SchedulingPlan(
         cycles=decided,
-        groups=_groups(session, world, after),
+        groups=_groups(session, cluster, after),
         queues=_queues(session),
         pods=_pods(session),
         warnings=list(dict.fromkeys([*program.configuration.warnings, *session.warnings])),
@@ -196,9 +196,9 @@ def _pods(session: Session) -> dict[str, tuple[str, str]]:
     return {key: condition for key, condition in sorted(conditions) if condition is not None}
 
 
-def _groups(session: Session, world: PlannedCluster, after: Snapshot) -> dict[str, GroupPlan]:
+def _groups(session: Session, cluster: PlannedCluster, after: Snapshot) -> dict[str, GroupPlan]:
     places = _places(after)
-    return {key: _group(session, world, after.jobs[key], places) for key in sorted(after.jobs)}
+    return {key: _group(session, cluster, after.jobs[key], places) for key in sorted(after.jobs)}
 
 
 def _places(after: Snapshot) -> list[str]:
@@ -208,9 +208,9 @@ def _places(after: Snapshot) -> list[str]:
     return [names[row] for row in np.where(occupying, after.node_of, -1).tolist()]
 
 
-def _group(session: Session, world: PlannedCluster, job: Job, places: Sequence[str]) -> GroupPlan:
+def _group(session: Session, cluster: PlannedCluster, job: Job, places: Sequence[str]) -> GroupPlan:
     status = session.statuses.get(job.key)
-    phase = world.phase(job)
+    phase = cluster.phase(job)
     nodes = Counter(places[task.row] for task in job.tasks.values() if places[task.row])
     waiting = bool(job.pending_count) or (phase not in STARTED and bool(job.tasks or job.min_available))
     reported = (status.reasons, status.sentences) if status else ((), ())

@@ -75,5 +75,5 @@ class DumpTrials(Trials):
         )
         self._dump = dump
 
-    def _world(self, objects: Sequence[KubeObject]) -> PlannedCluster:
+    def _make_cluster(self, objects: Sequence[KubeObject]) -> PlannedCluster:
         return PlannedCluster.of_contents(replace(self._dump.contents, objects=objects), self._program, self._dump.now)

@@ -101,7 +101,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
     facts = finding.facts
     return {
         "code": finding.code.value,
-        "sentences": list(finding.sentences),
+        "messages": list(finding.messages),
         "meaning": facts.meaning,
         "remedy": facts.remedy.value,
         "advice": facts.advice,
@@ -140,7 +140,7 @@ def _refusal(refusal: NodeRefusal) -> dict[str, Any]:
 def _queue_share(queue: QueueShareReport) -> dict[str, Any]:
     amounts = {
         amount.resource: {
-            "asked": amount.asked,
+            "requested": amount.requested,
             "allocated": amount.allocated,
             "deserved": amount.deserved,
             "capability": amount.capability,

@@ -28,9 +28,9 @@ class Goal:
     job: str
     all_pods: bool
 
-    def is_reached(self, world: PlannedCluster) -> bool:
-        job = world.snapshot().jobs.get(self.job)
-        if job is None or world.phase(job) not in STARTED:
+    def is_reached(self, cluster: PlannedCluster) -> bool:
+        job = cluster.snapshot().jobs.get(self.job)
+        if job is None or cluster.phase(job) not in STARTED:
             return False
         return not (self.all_pods and job.pending_count)
 
@@ -69,30 +69,30 @@ class Trials:
         """
         self.count += 1
         self._work_left -= max(len(self.objects), 1) * self._cycles
-        world = self._world(change.apply(self.objects) if change else self.objects)
+        cluster = self._make_cluster(change.apply(self.objects) if change else self.objects)
         for _ in range(self._cycles - 1):
-            world.run_cycle()
+            cluster.run_cycle()
         for _ in range(1 + _CYCLES_TO_RELEASE):
-            session = world.decide()
+            session = cluster.decide()
             job = session.jobs.get(goal.job)
             if job is None or not (job.is_ready or job.pipelined_count):
                 return False
-            world.apply_decisions(session)
-            reached = goal.is_reached(world)
+            cluster.apply_decisions(session)
+            reached = goal.is_reached(cluster)
             if reached or not job.pipelined_count:
                 return reached
         return False
 
     def order_of_jobs(self) -> dict[str, int]:
         """Return the position of every waiting job in the order at the start of the last cycle."""
-        world = self._world(self.objects)
+        cluster = self._make_cluster(self.objects)
         for _ in range(self._cycles - 1):
-            world.run_cycle()
-        session = Session(world.snapshot(), self._program, seed=self._seed)
+            cluster.run_cycle()
+        session = Session(cluster.snapshot(), self._program, seed=self._seed)
         jobs = sorted((session.jobs[key] for key in session.snapshot.waiting), key=session.job_order_key)
         return {job.key: place for place, job in enumerate(jobs)}
 
-    def _world(self, objects: Sequence[KubeObject]) -> PlannedCluster:
+    def _make_cluster(self, objects: Sequence[KubeObject]) -> PlannedCluster:
         return PlannedCluster(
             objects, self._program, scheduler_names=self.scheduler_names, seed=self._seed, shard=self._shard
         )

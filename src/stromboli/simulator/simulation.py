@@ -96,7 +96,7 @@ class Simulation:
     ) -> None:
         self._pace = intervals or CycleIntervals()
         self._events = EventQueue()
-        self.world = VirtualCluster(
+        self.virtual_cluster = VirtualCluster(
             program, scheduler_names=scheduler_names, seed=seed, now=workload.start, shard=shard
         )
         self.measurements = SimulationMeasurements(workload.start)
@@ -105,36 +105,36 @@ class Simulation:
         self._last: Session | None = None
         self._events.note(workload.start, Arrival(workload.present))
         for moment, objects in sorted(workload.arrivals.items()):
-            self.world.expect(objects)
+            self.virtual_cluster.expect(objects)
             self._events.note(moment, Arrival(objects))
-        self.world.expect(workload.present)
+        self.virtual_cluster.expect(workload.present)
 
     def run(self, until: float = inf, progress: Progress = lambda moment, left: None) -> SimulationMeasurements:
         """Run until no events are left, or until some moment."""
-        events_queue, world = self._events, self.world
+        events_queue, virtual_cluster = self._events, self.virtual_cluster
         while events_queue and events_queue.next_moment <= until:
-            world.now = events_queue.next_moment
+            virtual_cluster.now = events_queue.next_moment
             for event in events_queue.take():
                 self._happen(event)
-            world.report()
-            self.measurements.look(world.now, world.cluster)
-            if world.has_pending_jobs:
+            virtual_cluster.report()
+            self.measurements.look(virtual_cluster.now, virtual_cluster.cluster)
+            if virtual_cluster.has_pending_jobs:
                 self._cycle(until)
-            progress(world.now, events_queue.events)
-        self.measurements.end = until if events_queue else world.now
+            progress(virtual_cluster.now, events_queue.events)
+        self.measurements.end = until if events_queue else virtual_cluster.now
         return self.measurements
 
     def _happen(self, event: SimulationEvent) -> None:
-        world = self.world
+        virtual_cluster = self.virtual_cluster
         if isinstance(event, Arrival):
-            running, waiting = world.create(event.objects)
-            world.report()
-            self.measurements.arrive(world.now, waiting, world.cluster)
+            running, waiting = virtual_cluster.create(event.objects)
+            virtual_cluster.report()
+            self.measurements.arrive(virtual_cluster.now, waiting, virtual_cluster.cluster)
             self._note_ends(running)
         elif isinstance(event, PodCompletion):
-            gone = world.finish(event.uid)
+            gone = virtual_cluster.finish(event.uid)
             if gone is not None:
-                self.measurements.finish(world.now, gone)
+                self.measurements.finish(virtual_cluster.now, gone)
 
     def _note_ends(self, started: Sequence[PodStart]) -> None:
         for start in started:
@@ -142,13 +142,13 @@ class Simulation:
                 self._events.note(start.end, PodCompletion(start.uid))
 
     def _cycle(self, until: float) -> None:
-        world = self.world
-        session = world.decide()
-        started, gone = world.apply_decisions(session)
-        self.measurements.decided(world.now, session, started, gone)
+        virtual_cluster = self.virtual_cluster
+        session = virtual_cluster.decide()
+        started, gone = virtual_cluster.apply_decisions(session)
+        self.measurements.decided(virtual_cluster.now, session, started, gone)
         self._note_ends(started)
-        world.report()
-        self.measurements.look(world.now, world.cluster)
+        virtual_cluster.report()
+        self.measurements.look(virtual_cluster.now, virtual_cluster.cluster)
         self.warnings.update(dict.fromkeys(session.warnings))
         self._last = session
         self._look_again(bool(started or gone), until)
@@ -156,9 +156,9 @@ class Simulation:
     def _look_again(self, decided: bool, until: float) -> None:
         """Schedule the next cycle: soon after a decision, and later because policies may depend on time."""
         if decided:
-            self._events.note(self.world.now + self._pace.again, Wake())
-        elif self.world.has_pending_jobs and (self._events.events or until < inf):
-            next_look = self.world.now + self._pace.idle
+            self._events.note(self.virtual_cluster.now + self._pace.again, Wake())
+        elif self.virtual_cluster.has_pending_jobs and (self._events.events or until < inf):
+            next_look = self.virtual_cluster.now + self._pace.idle
             if not self._events or next_look < self._events.next_moment:
                 self._events.note(next_look, Wake())
 

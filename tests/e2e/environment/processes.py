@@ -68,7 +68,7 @@ class Ground:
             f"--scheduler-name={scheduler or self.name}",
             f"--node-selector={POOL}:{self.name}",
             "--schedule-period=200ms",
-            "--heal-period=1s",
+            "--recovery-period=1s",
             "--event-qps=0",
             "--listen-address=",
             "--healthz-address=",

@@ -121,7 +121,7 @@ def test_nothing_stays_set_aside(jobs: list[Shape], cpus: list[int], name: str) 
 
 
 def _check_books(run: Simulation) -> None:
-    decide = run.world.decide
+    decide = run.virtual_cluster.decide
 
     def checked() -> Session:
         session = decide()
@@ -137,7 +137,7 @@ def _check_books(run: Simulation) -> None:
         )
         return session
 
-    run.world.decide = checked  # type: ignore[method-assign]
+    run.virtual_cluster.decide = checked  # type: ignore[method-assign]
 
 
 def _is_new(session: Session, task: object) -> bool:

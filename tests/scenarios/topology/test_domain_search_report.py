@@ -142,8 +142,8 @@ SEARCHES = [
 def test_domain_searches_are_reported(case: SearchCase) -> None:
     plan = case.case.plan()
     reported = [search_as_plain(search) for search in explain_job(plan, "default/gang").searches]
-    assert [each["sentence"] for each in reported] == list(case.messages)
-    assert [each["sentence"] for each in reported[-1]["subGroups"]] == list(case.parts)
+    assert [each["message"] for each in reported] == list(case.messages)
+    assert [each["message"] for each in reported[-1]["subGroups"]] == list(case.parts)
     considered = {each["domain"]: f"{each['verdict']}: {each['why']}" for each in reported[-1]["considered"]}
     expected = {TOP if name == "cluster" else name.replace("_", "-"): why for name, why in case.why.items()}
     assert {name: considered.get(name) for name in expected} == expected
@@ -181,7 +181,7 @@ def test_json_output() -> None:
         "subGroup": "",
         "mode": "soft",
         "needed": 3,
-        "sentence": "3 pods placed in block-0 (tier 2), score 100.0; no domain of tier 1 had capacity for 3 pods",
+        "message": "3 pods placed in block-0 (tier 2), score 100.0; no domain of tier 1 had capacity for 3 pods",
         "placed": {"domain": "block-0", "tier": 2, "score": 100.0, "pods": 3},
         "subGroups": [],
     }

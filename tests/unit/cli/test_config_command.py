@@ -117,7 +117,7 @@ def test_invalid_file_as_json(check: Check) -> None:
     assert json.loads(result.stdout)["problems"][1] == {
         "source": "scheduler.conf",
         "line": 4,
-        "sentence": "unknown plugin 'gnag'; did you mean 'gang'?",
+        "message": "unknown plugin 'gnag'; did you mean 'gang'?",
     }
 
 
@@ -133,14 +133,14 @@ FAILURES = [
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "file", "arguments", "code", "sentence"), FAILURES, ids=[case[0] for case in FAILURES]
+    ("name", "text", "file", "arguments", "code", "message"), FAILURES, ids=[case[0] for case in FAILURES]
 )
 def test_failure_has_message_and_exit_code(
-    name: str, text: str | bytes, file: str, arguments: tuple[str, ...], code: int, sentence: str, check: Check
+    name: str, text: str | bytes, file: str, arguments: tuple[str, ...], code: int, message: str, check: Check
 ) -> None:
     result = check(text, *arguments, file=file)
     assert (result.exit_code, result.stdout) == (code, "")
-    assert sentence in result.stderr
+    assert message in result.stderr
 
 
 def test_custom_plugin_is_accepted(check: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,7 +76,7 @@ def test_waiting_job_is_explained_as_json(run: Run) -> None:
     }  # fmt: skip
     assert report["reasons"][1] == {
         "code": "InsufficientResource",
-        "sentences": ["2 Insufficient cpu"],
+        "messages": ["2 Insufficient cpu"],
         "meaning": "The node does not have enough of a resource.",
         "remedy": "wait",
         "advice": "Wait for pods to end, ask for less, or add nodes.",
@@ -87,7 +87,7 @@ def test_waiting_job_is_explained_as_json(run: Run) -> None:
         "largestFree": {"resource": "cpu", "amount": "1", "node": "a"},
     }  # fmt: skip
     assert report["queue"]["resources"] == {
-        "cpu": {"asked": "6", "allocated": "4", "deserved": "10", "capability": "40"}
+        "cpu": {"requested": "6", "allocated": "4", "deserved": "10", "capability": "40"}
     }
     assert report["ahead"] == [{"job": "default/first", "priority": 1000, "bound": 2, "waiting": False}]
     change = report["smallestChange"]
@@ -224,7 +224,7 @@ def test_job_is_found_by_its_names(name: str, given: str, job: str, run: Run) ->
 def test_plain_pod_is_a_job(run: Run) -> None:
     report = explained(run, [*nodes(1, 1), pod(4, name="lonely")], "lonely")
     assert (report["waiting"], report["pods"]) == (True, 1)
-    assert report["smallestChange"]["sentence"] == "request cpu 1 instead of 4 in pod default/lonely"
+    assert report["smallestChange"]["description"] == "request cpu 1 instead of 4 in pod default/lonely"
 
 
 UNKNOWN = [

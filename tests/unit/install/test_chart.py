@@ -300,7 +300,7 @@ WEBHOOKS: list[tuple[str, Values, list[str]]] = [
      ["--validating-failure=ignore", "--mutating-failure=fail"]),
     ("timeout", {"admission": {**WEBHOOK, "timeoutSeconds": 3}}, ["--timeout=3"]),
     ("others are spared", {"admission": {**WEBHOOK, "spareNamespaces": ["infra", "kube-system"]}},
-     ["--spare-namespace=infra", "--spare-namespace=kube-system"]),
+     ["--exclude-namespace=infra", "--exclude-namespace=kube-system"]),
 ]  # fmt: skip
 
 

@@ -229,7 +229,7 @@ def test_smallest_change_is_proposed(case: Case) -> None:
     plan, advice = advice_on(case.objects, JOB)
     remedies = advice.remedies
     assert plan.groups[JOB].waiting
-    found = remedies.smallest.sentence if remedies.smallest else None
+    found = remedies.smallest.description if remedies.smallest else None
     assert (found, tuple(change.kind for change in remedies.alternatives)) == case.expected
     assert not remedies.stopped_early
 
@@ -255,7 +255,7 @@ def test_search_that_stops_early_returns_the_smallest_known_change() -> None:
     for affordable in (1, 8, 10, 60):
         trials = Trials(given, default_program(), scheduler_names=SCHEDULER_NAMES, max_work=affordable * len(given))
         remedies = advise(plan_of(given), trials, [JOB])[0].remedies
-        sentences.append((remedies.smallest.sentence if remedies.smallest else "", remedies.stopped_early))
+        sentences.append((remedies.smallest.description if remedies.smallest else "", remedies.stopped_early))
     asked = "request cpu {} instead of 9 in pod default/gang-task-0"
     expected = [("100m", True), ("3", True), ("3700m", True), ("4", False)]
     assert sentences == [(asked.format(amount), early) for amount, early in expected]
@@ -291,7 +291,7 @@ def test_proposed_change_places_the_job(world: SmallWorld) -> None:
         for change in proposals(advice):
             changed = change.apply(world.objects)
             outcomes = [places(plan_of(changed, cycles=cycles), job, started) for cycles in (1, 2, 3)]
-            assert any(outcomes), f"{job}: {change.sentence}"
+            assert any(outcomes), f"{job}: {change.description}"
 
 
 @examples(20)
@@ -304,4 +304,4 @@ def test_json_edits_reproduce_the_change(world: SmallWorld) -> None:
         plain = [*filter(None, [report["smallestChange"]]), *report["alternatives"]]
         for change, described in zip(proposals(advice), plain, strict=True):
             by_hand = apply_edits(documents_of(world.objects), described["edits"])
-            assert by_hand == documents_of(change.apply(world.objects)), change.sentence
+            assert by_hand == documents_of(change.apply(world.objects)), change.description

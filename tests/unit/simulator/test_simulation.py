@@ -96,7 +96,8 @@ def test_pods_have_their_own_arrivals() -> None:
 def test_complete_jobs_are_deleted() -> None:
     run = simulation(nodes(4, 1), job("a", 2, 1, 5), pod(1, name="lone", annotations={RUN_TIME: "5m"}))
     run.run()
-    assert (run.world.cluster.pods.all(), run.world.cluster.groups) == ([], {})
+    cluster = run.virtual_cluster.cluster
+    assert (cluster.pods.all(), dict(cluster.groups)) == ([], {})
 
 
 def test_simulation_ends_at_until() -> None:
@@ -112,15 +113,18 @@ def test_job_that_never_starts_has_a_reason() -> None:
 
 
 def test_simulation_is_deterministic() -> None:
-    world = [nodes(4, 3), [job(f"j{n:02}", 1 + n % 3, 1 + n % 4, 5 + n % 7, after=1 + n % 5) for n in range(30)]]
-    first, second = (report_of(simulate(*world)) for _ in range(2))
+    virtual_cluster = [
+        nodes(4, 3),
+        [job(f"j{n:02}", 1 + n % 3, 1 + n % 4, 5 + n % 7, after=1 + n % 5) for n in range(30)],
+    ]
+    first, second = (report_of(simulate(*virtual_cluster)) for _ in range(2))
     assert first == second
     assert first["waits"]["jobs"] == 30
 
 
 def test_seed_shuffles_equal_nodes_only() -> None:
-    world = [nodes(4, 3), job("a", 1, 4, 5), job("b", 2, 4, 5)]
-    assert starts(simulate(*world, seed=1)) == starts(simulate(*world, seed=2))
+    virtual_cluster = [nodes(4, 3), job("a", 1, 4, 5), job("b", 2, 4, 5)]
+    assert starts(simulate(*virtual_cluster, seed=1)) == starts(simulate(*virtual_cluster, seed=2))
 
 
 def test_invalid_arrival_is_a_warning() -> None:

@@ -209,7 +209,7 @@ def _policy(options: dict[str, Any]) -> AdmissionPolicy:
     "--timeout", type=click.IntRange(1, 30), default=10, show_default=True, help="Timeout of the API server in seconds."
 )
 @click.option(
-    "--spare-namespace", "spared", multiple=True, default=("kube-system",), show_default=True, metavar="NAME",
+    "--exclude-namespace", "excluded", multiple=True, default=("kube-system",), show_default=True, metavar="NAME",
     help="Do not validate objects in this namespace. Repeatable.",
 )  # fmt: skip
 @click.option("--name", default="stromboli", show_default=True, metavar="NAME", help="The name of both objects.")
@@ -235,7 +235,7 @@ def configuration(**options: Any) -> None:
             validating_failure=_POLICIES[options["validating_failure"]],
             mutating_failure=_POLICIES[options["mutating_failure"]],
             timeout=options["timeout"],
-            excluded_namespaces=tuple(options["spared"]),
+            excluded_namespaces=tuple(options["excluded"]),
             name=options["name"],
         )
     )

@@ -55,7 +55,7 @@ def check(file: str, output: str, plugins: tuple[str, ...]) -> None:
 def _report(error: ConfigurationError, output: str) -> None:
     """Print the errors to the standard error and, with -o json, also as JSON to the standard output."""
     if output == "json":
-        problems = [{"source": p.source, "line": p.line, "sentence": p.sentence} for p in error.problems]
+        problems = [{"source": p.source, "line": p.line, "message": p.sentence} for p in error.problems]
         click.echo(json.dumps({"valid": False, "problems": problems}, indent=2))
     click.echo(str(error), err=True)
 

@@ -83,7 +83,7 @@ Exit codes:
 @setting("--event-qps", type=click.FloatRange(min=0), default=50.0, help="Events per second; 0: no limit.")
 @setting("--status-workers", type=click.IntRange(1, 256), default=8, help="Concurrent status writes.")
 @setting(
-    "--heal-period", type=DURATION, default="30s", help="How long a gang may stay half-bound before it is evicted."
+    "--recovery-period", type=DURATION, default="30s", help="How long a gang may stay half-bound before it is evicted."
 )
 @setting(
     "--audit-period", type=DURATION, default="1s", help="How often a part of the cluster state is audited; 0: never."
@@ -140,7 +140,7 @@ def _settings(arguments: Mapping[str, Any]) -> SchedulerSettings:
         evict_by_delete=arguments["evict_by_delete"],
         status_workers=arguments["status_workers"],
         event_rate=arguments["event_qps"],
-        heal=arguments["heal_period"],
+        heal=arguments["recovery_period"],
         grace=arguments["grace_period"],
         audit=arguments["audit_period"],
         dump_folder=arguments["cache_dump_dir"],

@@ -56,9 +56,9 @@ def topology(paths: Sequence[str], name: str, output: str, **options: Any) -> No
     from stromboli.planner.topology_report import UnknownTopology, topology_as_plain, topology_of
 
     shard = pop_shard(options)
-    world, warnings = _world(paths, shard)
+    cluster, warnings = _read_cluster(paths, shard)
     try:
-        found = topology_of(world.snapshot(), world.pods(), name, is_sharded=shard is not None)
+        found = topology_of(cluster.snapshot(), cluster.pods(), name, is_sharded=shard is not None)
     except UnknownTopology as error:
         raise Failure(error) from error
     if output == "json":
@@ -69,7 +69,7 @@ def topology(paths: Sequence[str], name: str, output: str, **options: Any) -> No
         echo_topology(found)
 
 
-def _world(paths: Sequence[str], shard: ShardChoice | None) -> tuple[PlannedCluster, list[str]]:
+def _read_cluster(paths: Sequence[str], shard: ShardChoice | None) -> tuple[PlannedCluster, list[str]]:
     """Read the paths into a cluster, with warnings. Nothing is scheduled, so any configuration works."""
     from stromboli.cluster.dump.dump import DumpError, is_dump, read_dump
     from stromboli.core.config.configuration import default_configuration

@@ -83,7 +83,7 @@ def _findings(explanation: Explanation) -> Iterator[str]:
 
 def _finding(finding: Finding) -> Iterator[str]:
     facts = finding.facts
-    yield f"{finding.code.value} ({facts.remedy.value}): {'; '.join(finding.sentences)}"
+    yield f"{finding.code.value} ({facts.remedy.value}): {'; '.join(finding.messages)}"
     yield f"  {facts.meaning} {facts.advice}"
     yield f"  May change when: {'; '.join(cure.value for cure in facts.retry_events)}."
 
@@ -180,7 +180,7 @@ def _amounts(queue: QueueShareReport) -> Iterator[str]:
     )
     for amount in queue.amounts:
         unlimited = amount.capability or "no limit"
-        table.add(amount.resource, amount.asked, amount.allocated, amount.deserved or "-", unlimited)
+        table.add(amount.resource, amount.requested, amount.allocated, amount.deserved or "-", unlimited)
     if table.rows:
         yield from aligned(table)
     elif not queue.exists:
@@ -208,7 +208,7 @@ def _remedies(group: GroupPlan, remedies: Remedies) -> Iterator[str]:
     if remedies.starts_by_itself:
         yield "none: it starts once the terminating pods are gone"
     elif remedies.smallest is not None:
-        yield remedies.smallest.sentence
+        yield remedies.smallest.description
     elif not group.pods:
         yield f"its pods: none exists, and {group.min_member} must start together"
     elif remedies.stopped_early and not remedies.trials:
@@ -217,6 +217,6 @@ def _remedies(group: GroupPlan, remedies: Remedies) -> Iterator[str]:
         yield f"none found in {counted(remedies.trials, 'trial')}; the search stopped early"
     else:
         yield f"no small change found in {counted(remedies.trials, 'trial')}"
-    yield from (f"or {change.sentence}" for change in remedies.alternatives)
+    yield from (f"or {change.description}" for change in remedies.alternatives)
     if remedies.smallest is not None and remedies.stopped_early:
         yield f"the search stopped after {counted(remedies.trials, 'trial')}; a smaller change may exist"

@@ -64,8 +64,8 @@ def _raise_capability(
         before = (queue_object.spec.capability or {}).get(name)
         edits.append(edit(queue_object, ("spec", "capability", name), before, axis.format(dimension, new)))
         parts.append(f"{name} from {axis.format(dimension, old)} to {axis.format(dimension, new)}")
-    sentence = f"raise the capability of queue {queue_object.key}: {', '.join(parts)}"
-    return ObjectChange("raise-capability", sentence, tuple(edits))
+    description = f"raise the capability of queue {queue_object.key}: {', '.join(parts)}"
+    return ObjectChange("raise-capability", description, tuple(edits))
 
 
 def larger_weight(context: JobContext) -> Iterator[RemedyCandidate]:
@@ -79,5 +79,5 @@ def larger_weight(context: JobContext) -> Iterator[RemedyCandidate]:
 
 def _raise_weight(queue_object: kube.KubeQueue, weight: int, size: int) -> ObjectChange:
     raised = edit(queue_object, ("spec", "weight"), queue_object.spec.weight, weight + size)
-    sentence = f"raise the weight of queue {queue_object.key} from {weight} to {weight + size}"
-    return ObjectChange("raise-weight", sentence, (raised,))
+    description = f"raise the weight of queue {queue_object.key} from {weight} to {weight + size}"
+    return ObjectChange("raise-weight", description, (raised,))

@@ -19,9 +19,9 @@ class RemedyCandidate:
     make: Callable[[int], ObjectChange]
 
 
-def single(kind: str, sentence: str, *edits: Edit) -> RemedyCandidate:
+def single(kind: str, description: str, *edits: Edit) -> RemedyCandidate:
     """Return a candidate with a single size."""
-    change = ObjectChange(kind, sentence, edits)
+    change = ObjectChange(kind, description, edits)
     return RemedyCandidate(kind, 1, lambda _: change)
 
 

@@ -35,8 +35,8 @@ def missing_pods(context: JobContext) -> Iterator[RemedyCandidate]:
     clones = [*_for_roles(context)] or [*_for_minimum(context)]
     if 0 < len(clones) <= _MAX_PODS_TO_CREATE:
         number = "the missing pod" if len(clones) == 1 else f"the {len(clones)} missing pods"
-        sentence = f"create {number} of job {context.job.key}"
-        yield single("create-pods", sentence, *map(creation, clones))
+        description = f"create {number} of job {context.job.key}"
+        yield single("create-pods", description, *map(creation, clones))
 
 
 def _for_minimum(context: JobContext) -> Iterator[kube.Pod]:

@@ -53,5 +53,5 @@ def lower_minimum_resources(context: JobContext, group: kube.PodGroup, lowered: 
         name, text = axis.names[dimension], axis.format(dimension, amount)
         edits.append(edit(group, ("spec", "minResources", name), current[name], text))
         parts.append(f"{name} from {current[name]} to {text}")
-    sentence = f"lower minResources of PodGroup {group.key}: {', '.join(parts)}"
-    return ObjectChange("lower-min-resources", sentence, tuple(edits))
+    description = f"lower minResources of PodGroup {group.key}: {', '.join(parts)}"
+    return ObjectChange("lower-min-resources", description, tuple(edits))

@@ -26,8 +26,8 @@ def more_tolerations(context: JobContext) -> Iterator[RemedyCandidate]:
         repelled = [m for m in context.waiting if not tolerates(m.task.task_class.tolerations, taint)]
         if repelled:
             pods = [member.pod for member in repelled]
-            sentence = f"add a toleration for taint {taint} to {describe_pods(pods)}"
-            yield single("add-toleration", sentence, *(_tolerating(pod, taint) for pod in pods))
+            description = f"add a toleration for taint {taint} to {describe_pods(pods)}"
+            yield single("add-toleration", description, *(_tolerating(pod, taint) for pod in pods))
 
 
 def _tolerating(pod: kube.Pod, taint: Taint) -> Edit:
@@ -54,8 +54,8 @@ def without_node_affinity(context: JobContext) -> Iterator[RemedyCandidate]:
     for key in labels:
         pods = [m.pod for m in context.waiting if any(key in _labels_of(term) for term in _terms(m.pod))]
         edits = [edit(pod, _NODE_AFFINITY, _required_nodes(pod), _without(pod, key)) for pod in pods]
-        sentence = f"drop the required node affinity for {key} from {describe_pods(pods)}"
-        yield single("drop-node-affinity", sentence, *edits)
+        description = f"drop the required node affinity for {key} from {describe_pods(pods)}"
+        yield single("drop-node-affinity", description, *edits)
 
 
 def _required_nodes(pod: kube.Pod) -> kube.NodeSelector | None:
@@ -123,9 +123,9 @@ def without_hard_topology(context: JobContext) -> Iterator[RemedyCandidate]:
     group, topology = context.group, context.job.spec.topology
     if group is None or group.spec.network_topology is None or topology is None or not topology.hard:
         return
-    sentence = f"make the network topology of PodGroup {group.key} soft (networkTopology.mode: soft)"
+    description = f"make the network topology of PodGroup {group.key} soft (networkTopology.mode: soft)"
     terms = group.spec.network_topology.mode
-    yield single("relax-topology", sentence, edit(group, ("spec", "networkTopology", "mode"), terms, "soft"))
+    yield single("relax-topology", description, edit(group, ("spec", "networkTopology", "mode"), terms, "soft"))
 
 
 def _strict(member: MemberPod) -> bool:

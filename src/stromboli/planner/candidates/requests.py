@@ -54,8 +54,8 @@ def _ask_for_less(
     edits = [_lowered(context, pod, dimension, amount - target) for pod in pods]
     edits.append(_lowered_min_resources(context, dimension, amount - target))
     name, old, new = axis.names[dimension], axis.format(dimension, amount), axis.format(dimension, target)
-    sentence = f"request {name} {new} instead of {old} in {describe_pods(pods)}"
-    return ObjectChange("lower-request", sentence, tuple(entry for entry in edits if entry))
+    description = f"request {name} {new} instead of {old} in {describe_pods(pods)}"
+    return ObjectChange("lower-request", description, tuple(entry for entry in edits if entry))
 
 
 def _lowered(context: JobContext, pod: kube.Pod, dimension: int, difference: int) -> Edit | None:
