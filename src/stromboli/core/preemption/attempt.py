@@ -8,7 +8,7 @@ from typing import NamedTuple
 from stromboli.core.config.plugin import CLUSTER, Domain
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.tasks.task import Task
-from stromboli.core.preemption.report import Look
+from stromboli.core.preemption.report import EvaluatedNode
 from stromboli.core.preemption.selection import VictimSelection
 from stromboli.core.preemption.units import EvictionUnit
 from stromboli.core.session.decision_records import EvictionRecord, PreemptionFailure
@@ -30,7 +30,7 @@ class AttemptResult:
     plan: SavedStatement
     units: list[EvictionUnit]
     places: int
-    accounts: dict[str, EvictionRecord]
+    records: dict[str, EvictionRecord]
 
 
 @dataclass(slots=True)
@@ -44,14 +44,14 @@ class PreemptionAttempt:
     #: The number of tasks for which pods were evicted.
     places: int = 0
     #: By the uid of the victim, if the session records decisions.
-    accounts: dict[str, EvictionRecord] = field(default_factory=dict)
+    records: dict[str, EvictionRecord] = field(default_factory=dict)
     #: The nodes that were evaluated for the current task, likewise.
-    looks: list[Look] = field(default_factory=list)
+    evaluated_nodes: list[EvaluatedNode] = field(default_factory=list)
     #: By class, the number of operations at its last failure: without further operations it would fail again.
     failed_at: dict[int, int] = field(default_factory=dict)
     refusal: PreemptionFailure | None = None
     #: The first task without a plan.
-    stuck: Task | None = None
+    failed_task: Task | None = None
 
     @property
     def mark(self) -> Mark:
@@ -66,10 +66,10 @@ class PreemptionAttempt:
 
     def since(self, mark: Mark) -> AttemptResult:
         plan = self.statement.save_since(mark.operations)
-        return AttemptResult(plan, self.units[mark.units :], self.places - mark.places, dict(self.accounts))
+        return AttemptResult(plan, self.units[mark.units :], self.places - mark.places, dict(self.records))
 
     def redo(self, part: AttemptResult) -> None:
         self.statement.recover(part.plan)
         self.units += part.units
         self.places += part.places
-        self.accounts |= part.accounts
+        self.records |= part.records

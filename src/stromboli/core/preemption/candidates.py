@@ -81,13 +81,13 @@ class CandidatePool:
         if graded is None:
             graded = self._graded[preemptor.queue, row] = self._grade(preemptor, row)
         codes, statuses = self._codes, self._statuses
-        standing = [each for each in graded if codes[each.task.row] in statuses]
+        current = [each for each in graded if codes[each.task.row] in statuses]
         jobs, may_target, thrash_guard = self._session.jobs, self._rules.may_target, self._rules.thrash_guard
         if thrash_guard:
-            standing = [each for each in standing if not thrash_guard.protects(jobs[each.task.job], preemptor)]
+            current = [each for each in current if not thrash_guard.protects(jobs[each.task.job], preemptor)]
         if not self._rules.own_queue:
-            return standing
-        return [each for each in standing if may_target(preemptor, jobs[each.task.job])]
+            return current
+        return [each for each in current if may_target(preemptor, jobs[each.task.job])]
 
     def _grade(self, preemptor: Job, row: int) -> list[VictimCandidate]:
         jobs, graded = self._session.jobs, list[VictimCandidate]()
@@ -146,13 +146,13 @@ class CandidatePool:
         ordered = sorted(grades)
         rank_of = {grade: rank for rank, grade in enumerate(ordered)}
         ranks = [np.array([rank_of[grade] for grade in of_part], dtype=np.int64)[which] for of_part, which in of_parts]
-        standing = [part for _, part in parts]
+        current = [part for _, part in parts]
         columns = CandidateColumns(
-            rows=_joined(part.rows for part in standing),
+            rows=_joined(part.rows for part in current),
             ranks=_joined(ranks),
-            created=_joined(part.created for part in standing),
-            numbers=_joined(part.numbers for part in standing),
-            amounts=[_joined(part.amounts(dimension) for part in standing) for dimension in dimensions],
+            created=_joined(part.created for part in current),
+            numbers=_joined(part.numbers for part in current),
+            amounts=[_joined(part.amounts(dimension) for part in current) for dimension in dimensions],
         )
         return columns, ordered
 
@@ -164,5 +164,5 @@ class CandidatePool:
 
 def _joined(parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
     """Concatenate columns; without any, an empty one."""
-    given = list(parts)
-    return np.concatenate(given) if given else np.zeros(0, dtype=np.int64)
+    columns = list(parts)
+    return np.concatenate(columns) if columns else np.zeros(0, dtype=np.int64)

@@ -18,7 +18,7 @@ Bound = tuple[Grade, int, float, int]
 Cost = tuple[Any, ...]
 
 #: The number of nodes that are compared after the first suitable one, if they could be cheaper.
-_COMPARED = 32
+_MAX_COMPARED = 32
 #: As in kube-scheduler: the number of victims counts more than priorities, which may be negative.
 _ABOVE_PRIORITIES = 1 << 31
 
@@ -27,9 +27,9 @@ _ABOVE_PRIORITIES = 1 << 31
 class CostComparison:
     """By the most important victim, their number, the sum of their priorities, and the age of their work."""
 
-    def most(self, nodes: int) -> int:
+    def limit(self, nodes: int) -> int:
         """How many suitable nodes to compare, if preemption is possible on `nodes` nodes."""
-        return 1 + _COMPARED
+        return 1 + _MAX_COMPARED
 
     def cost(self, session: Session, top: Grade, victims: Sequence[Task]) -> Cost:
         importance = sum(session.jobs[task.job].priority + task.priority for task in victims)
@@ -50,11 +50,11 @@ class KubeCostComparison(CostComparison):
     """
 
     percentage: int
-    least_nodes: int
-    most_nodes: int
+    min_nodes: int
+    max_nodes: int
 
-    def most(self, nodes: int) -> int:
-        number = min(max(nodes * self.percentage // 100, self.least_nodes), self.most_nodes)
+    def limit(self, nodes: int) -> int:
+        number = min(max(nodes * self.percentage // 100, self.min_nodes), self.max_nodes)
         return max(1, number)
 
     def cost(self, session: Session, top: Grade, victims: Sequence[Task]) -> Cost:

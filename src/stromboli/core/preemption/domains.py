@@ -49,10 +49,10 @@ def need_key(job: Job, tasks: Sequence[Task], *, is_own: bool) -> tuple[object, 
 class DomainRanking:
     """The domains of jobs that would have enough capacity without all candidates."""
 
-    def __init__(self, session: Session, pool: CandidatePool, most: int = MAX_DOMAINS) -> None:
+    def __init__(self, session: Session, pool: CandidatePool, max_domains: int = MAX_DOMAINS) -> None:
         self._session = session
         self._pool = pool
-        self.most = most
+        self.max_domains = max_domains
 
     def of_job(self, job: Job, tasks: Sequence[Task]) -> list[RankedDomain]:
         if not has_domains(job):
@@ -72,12 +72,12 @@ class DomainRanking:
         places, needed = self._places(job, tasks), min(needed, len(tasks))
         ranked: list[RankedDomain] = []
         for number in range(len(groups) - 1, -1, -1):
-            roomy = [each for each in groups[number] if _inside(places, each).sum() >= needed]
-            self._session.measurements.domains_passed_over += len(groups[number]) - len(roomy)
-            scores = self._session.domain_scores(subject, roomy) if roomy else {}
-            ordered = sorted(roomy, key=lambda domain: (-scores[domain.name], domain.name))
+            fitting = [each for each in groups[number] if _inside(places, each).sum() >= needed]
+            self._session.measurements.domains_passed_over += len(groups[number]) - len(fitting)
+            scores = self._session.domain_scores(subject, fitting) if fitting else {}
+            ordered = sorted(fitting, key=lambda domain: (-scores[domain.name], domain.name))
             ranked += [RankedDomain(domain, (number, -scores[domain.name], domain.name)) for domain in ordered]
-        return ranked[: self.most * _TRIES]
+        return ranked[: self.max_domains * _TRIES]
 
     def _places(self, job: Job, tasks: Sequence[Task]) -> NDArray[np.int64]:
         """How many tasks with the smallest of these requests each node would take, at most."""
@@ -103,31 +103,31 @@ def place_in_cheapest(
     session: Session,
     attempt: PreemptionAttempt,
     domains: Sequence[RankedDomain],
-    most: int,
+    max_domains: int,
     comparison: CostComparison,
     serve: Callable[[], bool],
     forget: Callable[[], None],
 ) -> bool:
-    """Serve in each domain until `most` are suitable, and keep the cheapest plan; without one, roll back everything.
+    """Serve until `max_domains` domains are suitable, and keep the cheapest plan; without one, roll back.
 
     `serve` returns whether it succeeded, and `forget` is called after each rollback.
     """
-    home, mark = attempt.domain, attempt.mark
+    outer, mark = attempt.domain, attempt.mark
     best: tuple[Cost, tuple[int, float, str], AttemptResult] | None = None
     for domain, place in domains:
-        if not most:
+        if not max_domains:
             break
         attempt.domain = domain
         session.measurements.domains_tried += 1
         if serve():
-            most -= 1
+            max_domains -= 1
             part = attempt.since(mark)
             cost = _cost(session, part, comparison)
             if best is None or (cost, place) < best[:2]:
                 best = cost, place, part
         attempt.return_to(mark)
         forget()
-    attempt.domain = home
+    attempt.domain = outer
     if best is not None:
         attempt.redo(best[2])
     return best is not None

@@ -114,16 +114,16 @@ class FailureReport:
         if self._session.accounts is None:
             return ()
         units = self._builder.units(preemptor, allowed)
-        going = {task.uid: task for unit in units for task in unit.tasks}
-        staying = [each.task for each in allowed if each.task.uid not in going]
+        evicted = {task.uid: task for unit in units for task in unit.tasks}
+        staying = [each.task for each in allowed if each.task.uid not in evicted]
         kept = [self.reason_not_evictable(task) for task in staying]
-        return grouped([*protected, *kept]) + grouped(self._after(preemptor, list(going.values())))
+        return grouped([*protected, *kept]) + grouped(self._after(preemptor, list(evicted.values())))
 
-    def _after(self, preemptor: Task, going: Sequence[Task]) -> list[_Reason]:
+    def _after(self, preemptor: Task, evicted: Sequence[Task]) -> list[_Reason]:
         """Why its queue and the nodes reject the preemptor without all these tasks."""
         session = self._session
         with session.statement() as statement:
-            for task in going:
+            for task in evicted:
                 statement.evict(task, self._rules.action, preemptor.job)
             queue = session.queue_of(session.jobs[preemptor.job])
             allowance = session.allocatable(queue, preemptor.task_class, 1)

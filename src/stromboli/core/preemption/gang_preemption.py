@@ -66,8 +66,8 @@ class GangPreemption:
         jobs = [job for job in session.jobs.values() if not _is_protected(job.spec)]
         self._pool = CandidatePool(session, self._rules, jobs)
         self._builder = UnitBuilder(session, self._rules, self._pool)
-        most = arguments.max_domains
-        self._domains = DomainRanking(session, self._pool, most if most > 0 else MAX_DOMAINS)
+        max_domains = arguments.max_domains
+        self._domains = DomainRanking(session, self._pool, max_domains if max_domains > 0 else MAX_DOMAINS)
         self._failures = FailureReport(session, self._rules, self._pool, self._builder)
         self._bundles = WholeGangs(session, self._pool, self._builder, whole=arguments.allow_whole_bundle)
         #: Preempts spare members of gangs.
@@ -132,8 +132,8 @@ class GangPreemption:
         if not domains:
             attempt.refusal = self._failures.no_domain(tasks[0])
         serve = partial(self._serve, attempt, tasks)
-        most, comparison = self._domains.most, self._rules.comparison
-        return place_in_cheapest(self._session, attempt, domains, most, comparison, serve, self._spare.forget)
+        max_domains, comparison = self._domains.max_domains, self._rules.comparison
+        return place_in_cheapest(self._session, attempt, domains, max_domains, comparison, serve, self._spare.forget)
 
     # -- one domain ---------------------------------------------------------------------------------------------
 
@@ -142,13 +142,13 @@ class GangPreemption:
         self._domain = attempt.domain
         need = need_of(self._session, attempt.job, tasks, attempt.domain)
         gangs, mark = self._bundles.in_order(need), attempt.mark
-        least = self._least(need, gangs)
+        min_gangs = self._min_gangs(need, gangs)
         suffices = partial(self._suffices, attempt, mark, tasks, gangs)
-        number = None if least is None else smallest_sufficient(least, len(gangs), suffices)
+        number = None if min_gangs is None else smallest_sufficient(min_gangs, len(gangs), suffices)
         if number is None:
-            stuck = attempt.stuck or tasks[0]
+            failed_task = attempt.failed_task or tasks[0]
             attempt.return_to(mark)  # gangs that were evicted in vain are candidates again for the report
-            attempt.refusal = attempt.refusal or self._failures.refusal(stuck)
+            attempt.refusal = attempt.refusal or self._failures.refusal(failed_task)
             return False
         suffices(number)
         if attempt.places:
@@ -156,7 +156,7 @@ class GangPreemption:
             self._nominate(attempt)
         return True
 
-    def _least(self, need: Need, gangs: Sequence[EvictionUnit]) -> int | None:
+    def _min_gangs(self, need: Need, gangs: Sequence[EvictionUnit]) -> int | None:
         """How many gangs it takes at least, if all spare members are evicted; None when all are too few."""
         have = self._bundles.free(need)
         spare = self._spare.releasable(need.job, list(need.amounts))
@@ -190,7 +190,7 @@ class GangPreemption:
             return
         if not self._session.ledger.budgets.may_spend([task.uid for task in gang.tasks]):
             return
-        attempt.accounts |= self._spare.accounts_of(preemptor, gang)
+        attempt.records |= self._spare.records_of(preemptor, gang)
         for task in gang.tasks:
             attempt.statement.evict(task, self._rules.action, attempt.job.key)
         attempt.units.append(gang)
@@ -202,7 +202,7 @@ class GangPreemption:
         attempt.places = attempt.places if OperationKind.EVICT in kinds else 0
         for operation in attempt.statement.operations:
             operation.after_eviction = operation.kind is OperationKind.PIPELINE
-        if attempt.accounts:
+        if attempt.records:
             self._record_capacity_receivers(attempt)
 
     def _record_capacity_receivers(self, attempt: PreemptionAttempt) -> None:
@@ -213,10 +213,10 @@ class GangPreemption:
         }
         for entry in [each.entry for each in operations if each.kind is OperationKind.EVICT]:
             uid, row = entry.tasks[0].uid, entry.rows[0]
-            account = attempt.accounts[uid]
-            if not account.preemptor_pod:
+            record = attempt.records[uid]
+            if not record.preemptor_pod:
                 row = row if row in receivers else next(iter(receivers))
-                attempt.accounts[uid] = replace(account, preemptor_pod=receivers[row].key, preemptor_node=names[row])
+                attempt.records[uid] = replace(record, preemptor_pod=receivers[row].key, preemptor_node=names[row])
 
 
 def smallest_sufficient(first: int, last: int, suffices: Callable[[int], bool]) -> int | None:

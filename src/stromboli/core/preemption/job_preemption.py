@@ -48,10 +48,10 @@ class Preemption:
         #: By what a job needs, how many tasks were too many.
         self._too_many: dict[RankingKey, tuple[int, PreemptionFailure | None]] = {}
 
-    def _report_for(self, accounts: DecisionRecords | None) -> EvictionReport | None:
-        if accounts is None:
+    def _report_for(self, records: DecisionRecords | None) -> EvictionReport | None:
+        if records is None:
             return None
-        return EvictionReport(self._session, self._rules, self._pool, self._builder, self._failures, accounts)
+        return EvictionReport(self._session, self._rules, self._pool, self._builder, self._failures, records)
 
     # -- jobs ---------------------------------------------------------------------------------------------------
 
@@ -81,7 +81,7 @@ class Preemption:
         self.give_up(attempt)
         return False
 
-    def accounts_of(self, preemptor: Task, gang: EvictionUnit) -> dict[str, EvictionRecord]:
+    def records_of(self, preemptor: Task, gang: EvictionUnit) -> dict[str, EvictionRecord]:
         """The records of a gang that is about to be evicted, if the session records decisions."""
         return {} if self._report is None else self._report.gang(preemptor, gang)
 
@@ -110,8 +110,8 @@ class Preemption:
             prune(self._session, attempt.statement, attempt.selection, attempt.units)
         evicted = {task.uid for operation in attempt.statement.operations for task in operation.entry.tasks}
         if self._report is not None:
-            accounts = {uid: account for uid, account in attempt.accounts.items() if uid in evicted}
-            self._report.accounts.evictions.update(accounts)
+            records = {uid: record for uid, record in attempt.records.items() if uid in evicted}
+            self._report.records.evictions.update(records)
         attempt.statement.commit()
         for ranking_key in self._used:
             self._rankings[ranking_key].settle()
@@ -125,8 +125,8 @@ class Preemption:
 
     def _find_reason(self, attempt: PreemptionAttempt) -> None:
         """Determine the reason of a failure while all capacity it could have is still assumed."""
-        if attempt.refusal is None and attempt.stuck is not None:
-            attempt.refusal = self._failures.refusal(attempt.stuck, attempt.places)
+        if attempt.refusal is None and attempt.failed_task is not None:
+            attempt.refusal = self._failures.refusal(attempt.failed_task, attempt.places)
 
     def give_up(self, attempt: PreemptionAttempt) -> None:
         self.forget()
@@ -136,7 +136,7 @@ class Preemption:
         if refusal is not None:
             self._session.refusals.add(job, refusal.reason)
             if self._report is not None:
-                self._report.accounts.refuse(job.key, refusal)
+                self._report.records.refuse(job.key, refusal)
 
     # -- domains and sub-jobs -----------------------------------------------------------------------------------
 
@@ -152,8 +152,8 @@ class Preemption:
     def _place_in_cheapest(
         self, attempt: PreemptionAttempt, domains: Sequence[RankedDomain], serve: Callable[[], bool]
     ) -> bool:
-        most, comparison = self._domains.most, self._rules.comparison
-        return place_in_cheapest(self._session, attempt, domains, most, comparison, serve, self.forget)
+        max_domains, comparison = self._domains.max_domains, self._rules.comparison
+        return place_in_cheapest(self._session, attempt, domains, max_domains, comparison, serve, self.forget)
 
     def _serve_job(self, attempt: PreemptionAttempt, tasks: Sequence[Task]) -> bool:
         if self.serve(attempt, tasks):
@@ -227,7 +227,7 @@ class Preemption:
         elif self._find_capacity(attempt, task):
             return
         else:
-            attempt.stuck = attempt.stuck or task
+            attempt.failed_task = attempt.failed_task or task
         if not task.never_preempts:
             attempt.failed_at[number] = done
 
@@ -246,8 +246,8 @@ class Preemption:
             plan = self._cheapest(attempt, task, ranking, resources_suffice)
             if plan is not None:
                 if self._report is not None:
-                    records = self._report.evictions(attempt.selection, task, plan, ranking, attempt.looks)
-                    attempt.accounts.update(records)
+                    records = self._report.evictions(attempt.selection, task, plan, ranking, attempt.evaluated_nodes)
+                    attempt.records.update(records)
                 self._carry_out(attempt, task, plan)
                 return True
         return False
@@ -292,18 +292,18 @@ class Preemption:
     ) -> NodePreemptionPlan | None:
         """The cheapest plan over all nodes."""
         comparison = self._rules.comparison
-        most = comparison.most(ranking.size)
+        limit = comparison.limit(ranking.size)
         best: NodePreemptionPlan | None = None
-        attempt.looks = []
+        attempt.evaluated_nodes = []
         compared: list[tuple[Bound, int]] = []
         while (first := ranking.first()) is not None:
             bound, row = first
-            if best is not None and (len(compared) >= most or not comparison.could_beat(bound, best.cost)):
+            if best is not None and (len(compared) >= limit or not comparison.could_beat(bound, best.cost)):
                 break
             ranking.take()
             plan = self._plan_on(attempt, task, row, ranking, resources_suffice)
             if self._report is not None:
-                attempt.looks.append((row, plan))
+                attempt.evaluated_nodes.append((row, plan))
             if plan is None:
                 ranking.drop(row)
                 continue

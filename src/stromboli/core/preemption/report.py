@@ -28,7 +28,7 @@ MORE_IMPORTANT = "more-important"
 
 _Reason = tuple[str, Callable[[], str], str]
 #: A node that was evaluated, and the plan for it.
-Look = tuple[int, NodePreemptionPlan | None]
+EvaluatedNode = tuple[int, NodePreemptionPlan | None]
 
 
 class EvictionReport:
@@ -41,14 +41,14 @@ class EvictionReport:
         pool: CandidatePool,
         builder: UnitBuilder,
         failures: FailureReport,
-        accounts: DecisionRecords,
+        records: DecisionRecords,
     ) -> None:
         self._session = session
         self._rules = rules
         self._pool = pool
         self._builder = builder
         self._failures = failures
-        self.accounts = accounts
+        self.records = records
         self._by_row: dict[int, list[Task]] | None = None
 
     def evictions(
@@ -57,16 +57,16 @@ class EvictionReport:
         preemptor: Task,
         plan: NodePreemptionPlan,
         ranking: NodeRanking,
-        looks: Sequence[Look],
+        evaluated_nodes: Sequence[EvaluatedNode],
     ) -> dict[str, EvictionRecord]:
         """The record of every victim of a plan that is about to be carried out."""
         job = self._session.jobs[preemptor.job]
         candidates = selection.preferred(preemptor, plan.row, ranking.candidates(job, plan.row), self._pool)
         verdict = self._ask_plugins(preemptor, [each.task for each in candidates])
         protected = grouped(self._protected(preemptor, plan, candidates, verdict))
-        considered = tuple(self._considered(preemptor, plan, ranking, looks))
+        considered = tuple(self._considered(preemptor, plan, ranking, evaluated_nodes))
         return {
-            victim.uid: self._account(preemptor, plan, victim, verdict, protected, considered)
+            victim.uid: self._record_of(preemptor, plan, victim, verdict, protected, considered)
             for victim in plan.victims
         }
 
@@ -74,9 +74,9 @@ class EvictionReport:
         """The record of every member of a gang that is about to be evicted; the receiver of its capacity is added
         later.
         """
-        return {victim.uid: self._account_of_member(preemptor, victim, len(gang.tasks)) for victim in gang.tasks}
+        return {victim.uid: self._record_of_member(preemptor, victim, len(gang.tasks)) for victim in gang.tasks}
 
-    def _account_of_member(self, preemptor: Task, victim: Task, members: int) -> EvictionRecord:
+    def _record_of_member(self, preemptor: Task, victim: Task, members: int) -> EvictionRecord:
         plain = basic_eviction_record(self._session, Eviction(victim, self._rules.action, preemptor.job))
         allowed_by = self._ask_plugins(preemptor, [victim]).consents(victim)
         return replace(plain, allowed_by=allowed_by, with_gang=members > 1)
@@ -84,7 +84,7 @@ class EvictionReport:
     def _ask_plugins(self, preemptor: Task, tasks: Sequence[Task]) -> PluginVerdict:
         return ask_plugins(self._session, self._rules, preemptor, tasks)
 
-    def _account(
+    def _record_of(
         self,
         preemptor: Task,
         plan: NodePreemptionPlan,
@@ -112,18 +112,18 @@ class EvictionReport:
     def _protected(
         self, preemptor: Task, plan: NodePreemptionPlan, candidates: Sequence[VictimCandidate], verdict: PluginVerdict
     ) -> Iterator[_Reason]:
-        going = {victim.uid for victim in plan.victims}
+        evicted = {victim.uid for victim in plan.victims}
         allowed = {task.uid for task in verdict.allowed}
         units = self._builder.units(preemptor, [each for each in candidates if each.task.uid in allowed])
         unit_of = {task.uid: unit for unit in units for task in unit.tasks}
-        for task in [each.task for each in candidates if each.task.uid not in going]:
+        for task in [each.task for each in candidates if each.task.uid not in evicted]:
             if task.uid not in allowed:
                 yield verdict.veto(task)
             elif task.uid in unit_of:
                 yield self._not_taken(task, unit_of[task.uid], plan.top)
             else:
                 yield self._failures.reason_not_evictable(task)
-        yield from self._refused_before(preemptor, plan.row, going | {each.task.uid for each in candidates})
+        yield from self._refused_before(preemptor, plan.row, evicted | {each.task.uid for each in candidates})
         job = self._session.jobs[preemptor.job]
         for task in self._running_on(plan.row):
             reason = self._failures.reason_not_candidate(job, self._session.jobs[task.job], task)
@@ -160,13 +160,16 @@ class EvictionReport:
     # -- on other nodes -----------------------------------------------------------------------------------------
 
     def _considered(
-        self, preemptor: Task, plan: NodePreemptionPlan, ranking: NodeRanking, looks: Sequence[Look]
+        self, preemptor: Task, plan: NodePreemptionPlan, ranking: NodeRanking, evaluated_nodes: Sequence[EvaluatedNode]
     ) -> Iterator[RejectedNode]:
         """Nodes that were evaluated because they might have been cheaper, then those that could not be."""
-        names, others = self._session.nodes.names, [look for look in looks if look[0] != plan.row]
+        names, others = (
+            self._session.nodes.names,
+            [evaluated for evaluated in evaluated_nodes if evaluated[0] != plan.row],
+        )
         for row, other in others[:_MAX_REPORTED_NODES]:
             yield RejectedNode(names[row], self._nothing_there(preemptor, row) if other is None else _dearer(other))
-        seen = {plan.row, *(row for row, _ in looks)}
+        seen = {plan.row, *(row for row, _ in evaluated_nodes)}
         following = ranking.following(_MAX_REPORTED_NODES - min(len(others), _MAX_REPORTED_NODES), seen)
         for bound, row in [each for each in following if each[0][1]]:
             yield RejectedNode(names[row], f"not cheaper: {_describe_cost(bound[1], bound[0])} at least")

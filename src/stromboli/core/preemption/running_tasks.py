@@ -33,10 +33,10 @@ class RunningTasks:
         within_reach = (rows >= 0) & np.isin(codes, [status.value for status in statuses])
         if session.nodes.excluded_nodes is not None:
             within_reach &= ~session.nodes.excluded_nodes[rows]
-        standing = np.flatnonzero(within_reach)
-        standing = standing[rows[standing].argsort(kind="stable")]
-        self.tasks = [tasks[place] for place in standing.tolist()]
-        self.rows: Index = rows[standing]
+        selected = np.flatnonzero(within_reach)
+        selected = selected[rows[selected].argsort(kind="stable")]
+        self.tasks = [tasks[place] for place in selected.tolist()]
+        self.rows: Index = rows[selected]
         self._jobs = session.jobs
         self._nodes = len(session.nodes)
         self._ends: list[int] = self.rows.searchsorted(np.arange(self._nodes + 1)).tolist()

@@ -50,11 +50,11 @@ class VictimSelection:
             chosen = question.chosen(self._within_budgets(units))
         if chosen is None or not self._is_allowed_in_order(preemptor, chosen):
             return None
-        going = {task.uid: task for unit in chosen for task in unit.tasks}
-        ordered = [each.task for each in victims if each.task.uid in going]
-        if len(ordered) < len(going):
+        evicted = {task.uid: task for unit in chosen for task in unit.tasks}
+        ordered = [each.task for each in victims if each.task.uid in evicted]
+        if len(ordered) < len(evicted):
             here = {task.uid for task in ordered}
-            ordered += [task for uid, task in going.items() if uid not in here]
+            ordered += [task for uid, task in evicted.items() if uid not in here]
         top = max((unit.grade for unit in chosen), default=())
         return NodePreemptionPlan(row, chosen, ordered, top, self._rules.comparison.cost(self._session, top, ordered))
 
@@ -80,9 +80,9 @@ class VictimSelection:
         statement, mark = self._statement, len(self._statement.operations)
         is_evictable_in_order = True
         for unit in chosen:
-            standing = [task for task in unit.tasks if self.ledger.status_of(task) in self._rules.statuses]
-            is_evictable_in_order = is_evictable_in_order and self._builder.may_evict_all(preemptor, standing)
-            for task in standing if is_evictable_in_order else ():
+            remaining = [task for task in unit.tasks if self.ledger.status_of(task) in self._rules.statuses]
+            is_evictable_in_order = is_evictable_in_order and self._builder.may_evict_all(preemptor, remaining)
+            for task in remaining if is_evictable_in_order else ():
                 statement.evict(task, self._rules.action, preemptor.job)
         statement.rollback(mark)
         return is_evictable_in_order
@@ -186,8 +186,8 @@ class _NodeSelection:
                     return False
         if self._resources_suffice:
             return True
-        going = {task.uid: task for unit in units for task in unit.tasks}
-        return self._selection.would_take(self._preemptor, self._row, list(going.values()))
+        evicted = {task.uid: task for unit in units for task in unit.tasks}
+        return self._selection.would_take(self._preemptor, self._row, list(evicted.values()))
 
     def enough(self, units: Sequence[EvictionUnit]) -> list[EvictionUnit] | None:
         """Units up to the lowest sufficient grade; None when all together do not suffice."""

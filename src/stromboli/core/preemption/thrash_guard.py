@@ -47,9 +47,9 @@ class ThrashGuard:
     def __init__(self, session: Session, window: Window) -> None:
         self.window = window.text
         since = session.now - window.seconds
-        recent = [taking for taking in session.snapshot.eviction_history if taking.at > since]
-        self._jobs = {(taking.victim, taking.preemptor) for taking in recent}
-        self._queues = {(taking.queue, taking.preemptor) for taking in recent if taking.queue}
+        recent = [eviction for eviction in session.snapshot.eviction_history if eviction.at > since]
+        self._jobs = {(eviction.victim, eviction.preemptor) for eviction in recent}
+        self._queues = {(eviction.queue, eviction.preemptor) for eviction in recent if eviction.queue}
 
     def __bool__(self) -> bool:
         return bool(self._jobs)

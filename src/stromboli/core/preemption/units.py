@@ -98,18 +98,16 @@ class UnitBuilder:
         """All members of a gang, if every one of them may be evicted."""
         session, codes = self._session, self._session.ledger.codes
         job = session.jobs[first.task.job]
-        asking = session.jobs[preemptor.job]
+        preemptor_job = session.jobs[preemptor.job]
         members = [task for task in job.tasks.values() if codes[task.row] in _HOLDING]
         if not all(self._pool.is_candidate(task) for task in members):
             return None
-        members = session.victims_in_order(members, asking)
+        members = session.victims_in_order(members, preemptor_job)
         if not self.may_evict_all(preemptor, members) or not session.ledger.budgets.may_spend([t.uid for t in members]):
             return None
-        top = max(self._pool.candidate(asking, task).grade for task in members)
+        top = max(self._pool.candidate(preemptor_job, task).grade for task in members)
         return EvictionUnit(members, (*top[:-1], True))
 
     def may_evict_all(self, preemptor: Task, members: Sequence[Task]) -> bool:
-        """Report whether each of these may be evicted in the current state. They are evicted at once, so none of them
-        is evaluated without the others.
-        """
+        """Report whether each of these may be evicted, all at once: each is evaluated in the current state."""
         return all(self._rules.allowed(preemptor, [task]) for task in members)

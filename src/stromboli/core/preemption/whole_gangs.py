@@ -39,13 +39,13 @@ def need_of(session: Session, job: Job, tasks: Sequence[Task], domain: Domain) -
     number = min(session.tasks_until_ready(job), len(tasks))
     requests = [dict(task.task_class.request) for task in tasks]
     dimensions = sorted({dimension for request in requests for dimension in request})
-    least = {d: sum(sorted(request.get(d, 0) for request in requests)[:number]) for d in dimensions}
+    smallest = {d: sum(sorted(request.get(d, 0) for request in requests)[:number]) for d in dimensions}
     useful = np.zeros(len(session.nodes), dtype=np.bool_)
     for task_class in {task.task_class.number: task.task_class for task in tasks}.values():
         useful |= session.search.view(task_class).static.admitted
     if domain.inside is not None:
         useful &= domain.inside
-    return Need(job, tasks, domain, {d: amount for d, amount in least.items() if amount}, useful)
+    return Need(job, tasks, domain, {d: amount for d, amount in smallest.items() if amount}, useful)
 
 
 class WholeGangs:

@@ -37,9 +37,9 @@ class DomainEvaluation:
 
     domains: Sequence[Domain]
     #: Maximum number of the tasks in each domain of the tree, by index; None outside a tree.
-    room: Amount | None
+    capacity: Amount | None
     #: Domains that may hold as many as are needed.
-    roomy: Sequence[Domain]
+    fitting: Sequence[Domain]
     #: Whether more tasks wait than are needed, so that the number of tasks in a domain matters.
     is_elastic: bool = False
     #: Scores by name, of the last comparison.
@@ -48,7 +48,7 @@ class DomainEvaluation:
     failed: dict[str, TaskRefusal | DomainSearchRecord | None] = field(default_factory=dict)
 
     def holds(self, place: int | None) -> int | None:
-        return None if self.room is None or place is None else int(self.room[place])
+        return None if self.capacity is None or place is None else int(self.capacity[place])
 
 
 @dataclass(slots=True)

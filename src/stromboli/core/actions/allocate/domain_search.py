@@ -39,15 +39,15 @@ class DomainSearch:
     def allocate(self, pending_tasks: PendingTasks) -> bool:
         """Find the best domain for what the job needs next. True when something was committed."""
         session, job = self._session, self._job
-        account = self._account()
+        record = self._new_record()
         with session.statement() as statement:
             tasks = [task for task in pending_tasks.rest if session.ledger.is_pending(task)]
-            if not self._place(statement, tasks, account):
-                self._record(account)
+            if not self._place(statement, tasks, record):
+                self._report(record)
                 return False
             served = {task.uid for each in statement.operations for task in each.entry.tasks}
-            account.placed = len(served)
-            self._record(account)
+            record.placed = len(served)
+            self._report(record)
             pending_tasks.drop(served)
             if session.job_ready(job):
                 statement.commit()
@@ -58,60 +58,60 @@ class DomainSearch:
     def plan(self, tasks: Sequence[Task]) -> SavedStatement | None:
         """The placements of the tasks in a dry run."""
         with self._session.statement() as statement:
-            return statement.save() if self._place(statement, tasks, self._account()) else None
+            return statement.save() if self._place(statement, tasks, self._new_record()) else None
 
-    def _place(self, statement: Statement, tasks: Sequence[Task], account: DomainSearchRecord) -> bool:
+    def _place(self, statement: Statement, tasks: Sequence[Task], record: DomainSearchRecord) -> bool:
         """Place the job in the best domain of the first group that has one. If there is none, roll back."""
         groups = self._session.gradient_for_job(self._job, CLUSTER)
-        for group in _own_shard_first(self._session, groups, tasks, account):
-            if self._place_in_best(statement, tasks, account, self._look(account, group, tasks)):
+        for group in _own_shard_first(self._session, groups, tasks, record):
+            if self._place_in_best(statement, tasks, record, self._evaluate(record, group, tasks)):
                 return True
         return False
 
     # -- records ------------------------------------------------------------------------------------------------
 
-    def _account(self) -> DomainSearchRecord:
+    def _new_record(self) -> DomainSearchRecord:
         session, job = self._session, self._job
         needed, tree = session.tasks_until_ready(job), session.snapshot.network_of(job)
         spec, has_sub_jobs = job.spec, bool(job.ready_count)
         return DomainSearchRecord(tree, "", spec.topology, needed, has_sub_jobs, CLUSTER, bool(spec.min_resources))
 
-    def _account_of(self, sub_job: SubJob, root: Domain) -> DomainSearchRecord:
+    def _new_sub_job_record(self, sub_job: SubJob, root: Domain) -> DomainSearchRecord:
         needed, tree = needed_by(self._session, sub_job), self._session.snapshot.network_of(self._job)
         topology = sub_job.policy.topology if sub_job.policy else None
         return DomainSearchRecord(tree, sub_job.key, topology, needed, bool(sub_job.ready_count), root)
 
-    def _record(self, account: DomainSearchRecord) -> None:
+    def _report(self, record: DomainSearchRecord) -> None:
         """Report why no domain is suitable, unless another reason exists; keep the record if the session keeps any."""
         session, job = self._session, self._job
         if session.accounts is not None and session.program.flat["hyper_node_gradient_for_job"]:
-            session.accounts.searches.setdefault(job.key, DomainSearchRecords()).add(account)
-        if account.taken is None and (cause := _cause(account)) is not None:
+            session.accounts.searches.setdefault(job.key, DomainSearchRecords()).add(record)
+        if record.taken is None and (cause := _cause(record)) is not None:
             session.refusals.of(job).replace(
                 Reason(Code.NO_DOMAIN, f"{failure_description(cause)}{_nodes_outside_shard(session)}")
             )
 
     # -- domains ------------------------------------------------------------------------------------------------
 
-    def _look(self, account: DomainSearchRecord, group: Sequence[Domain], tasks: Sequence[Task]) -> DomainEvaluation:
+    def _evaluate(self, record: DomainSearchRecord, group: Sequence[Domain], tasks: Sequence[Task]) -> DomainEvaluation:
         """Evaluate a group, which is of one tier of a tree: which of its domains may hold as many tasks as needed?"""
         tree = group[0].tree
-        room = None if tree is None else self._session.domain_capacity.tasks_that_fit(tree, tasks)
-        roomy = group if room is None else marked_in(group, room >= account.needed)
-        look = DomainEvaluation(group, room, roomy, is_elastic=len(tasks) > account.needed)
-        self._session.measurements.domains_passed_over += len(group) - len(look.roomy)
-        account.tree = tree or account.tree
-        account.looks.append(look)
-        return look
+        capacity = None if tree is None else self._session.domain_capacity.tasks_that_fit(tree, tasks)
+        fitting = group if capacity is None else marked_in(group, capacity >= record.needed)
+        evaluation = DomainEvaluation(group, capacity, fitting, is_elastic=len(tasks) > record.needed)
+        self._session.measurements.domains_passed_over += len(group) - len(evaluation.fitting)
+        record.tree = tree or record.tree
+        record.looks.append(evaluation)
+        return evaluation
 
-    def _by_score(self, subject: Job | SubJob, look: DomainEvaluation) -> Iterator[tuple[Domain, float]]:
+    def _by_score(self, subject: Job | SubJob, evaluation: DomainEvaluation) -> Iterator[tuple[Domain, float]]:
         """The best first; among equals the one that holds most of the tasks, then by name. Scores may depend on the
         other domains, so they are computed again whenever one is not taken.
         """
-        left = look.roomy
+        left = evaluation.fitting
         while left:
-            scores = look.scores = self._session.domain_scores(subject, left)
-            best, score = scores.best(look.room if look.is_elastic else None)
+            scores = evaluation.scores = self._session.domain_scores(subject, left)
+            best, score = scores.best(evaluation.capacity if evaluation.is_elastic else None)
             self._session.measurements.domains_tried += 1
             yield best, score
             left = [domain for domain in left if domain is not best]
@@ -141,17 +141,17 @@ class DomainSearch:
     # -- jobs ---------------------------------------------------------------------------------------------------
 
     def _place_in_best(
-        self, statement: Statement, tasks: Sequence[Task], account: DomainSearchRecord, look: DomainEvaluation
+        self, statement: Statement, tasks: Sequence[Task], record: DomainSearchRecord, evaluation: DomainEvaluation
     ) -> bool:
         """Place the job in the best of the domains with enough capacity."""
         if self._job.spec.policies:
-            return self._place_where_sub_jobs_are_best(statement, tasks, account, look)
-        for domain, score in self._by_score(self._job, look):
-            refused = self._place_inside(statement, tasks, domain, account.needed)
+            return self._place_where_sub_jobs_are_best(statement, tasks, record, evaluation)
+        for domain, score in self._by_score(self._job, evaluation):
+            refused = self._place_inside(statement, tasks, domain, record.needed)
             if self._can_start(statement):
-                account.take(domain, score)
+                record.take(domain, score)
                 return True
-            look.failed[domain.name] = refused
+            evaluation.failed[domain.name] = refused
             statement.rollback(0)
         return False
 
@@ -160,25 +160,25 @@ class DomainSearch:
         return bool(statement.operations) and (session.job_ready(self._job) or session.job_pipelined(self._job))
 
     def _place_where_sub_jobs_are_best(
-        self, statement: Statement, tasks: Sequence[Task], account: DomainSearchRecord, look: DomainEvaluation
+        self, statement: Statement, tasks: Sequence[Task], record: DomainSearchRecord, evaluation: DomainEvaluation
     ) -> bool:
         """The placement of its sub-jobs determines the score of a domain, so all domains are tried."""
         best: SavedStatement | None = None
-        scores = look.scores = {}
-        for domain in sorted(look.roomy, key=lambda domain: domain.name):
+        scores = evaluation.scores = {}
+        for domain in sorted(evaluation.fitting, key=lambda domain: domain.name):
             parts = DomainSearchRecords()
             self._session.measurements.domains_tried += 1
             score = self._place_sub_jobs(statement, tasks, domain, parts)
             if not self._can_start(statement):
-                look.failed[domain.name] = next((part for part in parts if part.taken is None), None)
-            elif len(look.roomy) == 1:
-                account.take(domain, score, parts)
+                evaluation.failed[domain.name] = next((part for part in parts if part.taken is None), None)
+            elif len(evaluation.fitting) == 1:
+                record.take(domain, score, parts)
                 return True
             else:
                 scores[domain.name] = score
-                if best is None or score > account.score:
+                if best is None or score > record.score:
                     best = statement.save()
-                    account.take(domain, score, parts)
+                    record.take(domain, score, parts)
             statement.rollback(0)
         return best is not None and statement.recover(best)
 
@@ -197,7 +197,7 @@ class DomainSearch:
             for sub_job in sub_jobs_by_need(self._session, self._job, self._session.sub_job_ready):
                 waiting = [t for t in by_sub_job.get(sub_job.key, ()) if self._session.ledger.is_pending(t)]
                 if waiting:
-                    part = self._account_of(sub_job, domain)
+                    part = self._new_sub_job_record(sub_job, domain)
                     self._place_sub_job(statement, sub_job, waiting, part)
                     parts.add(part)
                     total += part.score
@@ -206,20 +206,20 @@ class DomainSearch:
         return total
 
     def _place_sub_job(
-        self, statement: Statement, sub_job: SubJob, tasks: Sequence[Task], account: DomainSearchRecord
+        self, statement: Statement, sub_job: SubJob, tasks: Sequence[Task], record: DomainSearchRecord
     ) -> None:
         """Place one sub-job in the best of its own domains, or roll back."""
         session, mark = self._session, len(statement.operations)
-        groups = session.gradient_for_sub_job(sub_job, account.root)
-        for group in _own_shard_first(self._session, groups, tasks, account):
-            look = self._look(account, group, tasks)
-            for domain, score in self._by_score(sub_job, look):
-                refused = self._place_inside(statement, tasks, domain, account.needed, sub_job)
+        groups = session.gradient_for_sub_job(sub_job, record.root)
+        for group in _own_shard_first(self._session, groups, tasks, record):
+            evaluation = self._evaluate(record, group, tasks)
+            for domain, score in self._by_score(sub_job, evaluation):
+                refused = self._place_inside(statement, tasks, domain, record.needed, sub_job)
                 if len(statement.operations) > mark and self._sub_job_can_start(sub_job):
-                    account.take(domain, score)
-                    account.placed = sum(len(each.entry.tasks) for each in statement.operations[mark:])
+                    record.take(domain, score)
+                    record.placed = sum(len(each.entry.tasks) for each in statement.operations[mark:])
                     return
-                look.failed[domain.name] = refused
+                evaluation.failed[domain.name] = refused
                 statement.rollback(mark)
         valid = valid_in(sub_job.counts)
         if valid < sub_job.min_available:
@@ -231,13 +231,13 @@ class DomainSearch:
         return session.sub_job_ready(self._job, sub_job) or session.sub_job_pipelined(self._job, sub_job)
 
 
-def _cause(account: DomainSearchRecord) -> DomainSearchRecord | None:
+def _cause(record: DomainSearchRecord) -> DomainSearchRecord | None:
     """The search that failed for its domains: this one, or that of a sub-job, where the job may use any node."""
-    failures = [failure for look in account.looks for failure in look.failed.values()]
+    failures = [failure for evaluation in record.looks for failure in evaluation.failed.values()]
     if any(isinstance(failure, TaskRefusal) and failure.nodes is None for failure in failures):
         return None
-    if account.supports_domains:
-        return account
+    if record.supports_domains:
+        return record
     part = next((failure for failure in failures if isinstance(failure, DomainSearchRecord)), None)
     return _cause(part) if part is not None else None
 
@@ -246,7 +246,7 @@ def _cause(account: DomainSearchRecord) -> DomainSearchRecord | None:
 
 
 def _own_shard_first(
-    session: Session, groups: Iterable[Sequence[Domain]], tasks: Sequence[Task], account: DomainSearchRecord
+    session: Session, groups: Iterable[Sequence[Domain]], tasks: Sequence[Task], record: DomainSearchRecord
 ) -> Iterator[Sequence[Domain]]:
     """Where nodes of other shards come last, domains that need them come after those of their tier that do not. So does
     the previous domain of the job, unless the job has nominated capacity there.
@@ -254,17 +254,17 @@ def _own_shard_first(
     if session.nodes.last is None or any(task.nominated_node for task in tasks):
         yield from groups
         return
-    was_there: Sequence[Domain] = ()
+    previous: Sequence[Domain] = ()
     for group in groups:
-        ours, others = _split_by_shard(session, group, tasks, account.needed)
-        account.deprioritized.update(domain.name for domain in others)
-        if group[0].kept and not ours:
-            was_there = others
+        own, others = _split_by_shard(session, group, tasks, record.needed)
+        record.deprioritized.update(domain.name for domain in others)
+        if group[0].kept and not own:
+            previous = others
         else:
-            yield from filter(None, (ours, was_there, others))
-            was_there = ()
-    if was_there:
-        yield was_there
+            yield from filter(None, (own, previous, others))
+            previous = ()
+    if previous:
+        yield previous
 
 
 def _split_by_shard(

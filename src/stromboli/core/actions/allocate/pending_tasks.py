@@ -33,11 +33,11 @@ class PendingTasks:
     def return_to(self, mark: int) -> None:
         self._position = mark
 
-    def take_run(self, most: int) -> Sequence[Task]:
-        """The next tasks that no rule distinguishes, at most `most`. A nominated task is a run of its own."""
+    def take_run(self, limit: int) -> Sequence[Task]:
+        """The next tasks that no rule distinguishes, at most `limit`. A nominated task is a run of its own."""
         tasks, start = self._tasks, self._position
         first = tasks[start]
-        end, limit = start + 1, min(start + most, len(tasks))
+        end, limit = start + 1, min(start + limit, len(tasks))
         if not first.nominated_node:
             task_class = first.task_class
             while end < limit and tasks[end].task_class is task_class and not tasks[end].nominated_node:

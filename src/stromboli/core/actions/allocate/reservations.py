@@ -37,17 +37,17 @@ def reservations_of(session: Session, attempt: AllocateJob) -> ReservationPlacer
     arguments = configuration.arguments_of("backfill")
     if not isinstance(arguments, BackfillArguments) or arguments.strategy == BEST_EFFORT:
         return None
-    most = 1 if arguments.strategy == EASY else arguments.max_reservations
-    return ReservationPlacer(session, attempt, most)
+    max_reservations = 1 if arguments.strategy == EASY else arguments.max_reservations
+    return ReservationPlacer(session, attempt, max_reservations)
 
 
 class ReservationPlacer:
-    """Serves jobs in order. At most `most` jobs have a reservation at a time."""
+    """Serves jobs in order. At most `max_reservations` jobs have a reservation at a time."""
 
-    def __init__(self, session: Session, attempt: AllocateJob, most: int) -> None:
+    def __init__(self, session: Session, attempt: AllocateJob, max_reservations: int) -> None:
         self._session = session
         self._attempt = attempt
-        self._most = most
+        self._max_reservations = max_reservations
         self._calendar = Calendar(session)
         #: The capacity that is currently withheld in the ledger.
         self._aside: Block | None = None
@@ -182,7 +182,7 @@ class ReservationPlacer:
     def _reserve(self, job: Job, tasks: Sequence[Task], run_time: float, own: Booking | None) -> None:
         """Reserve the earliest capacity for the job, or keep its earlier reservation, if that starts first."""
         calendar, session = self._calendar, self._session
-        if len(calendar) >= self._most:
+        if len(calendar) >= self._max_reservations:
             return
         self._set_aside(None)
         calendar.update()

@@ -31,10 +31,10 @@ class Consolidate(Action):
 
     def execute(self, session: Session) -> None:
         waiting = [job for job in session.waiting if job.phase != "Pending" and not job.has_minimum(role_pipelined)]
-        most = self.arguments.max_moved_pods
-        if not waiting or not len(session.nodes) or not most:
+        max_moves = self.arguments.max_moved_pods
+        if not waiting or not len(session.nodes) or not max_moves:
             return
-        cycle = _Cycle(session, most, self.arguments.max_tried_jobs)
+        cycle = _Cycle(session, max_moves, self.arguments.max_tried_jobs)
         job_order = JobOrder(session, waiting)
         while cycle.tries_left and (queue := job_order.next_queue()) is not None:
             if session.is_overused(queue):
@@ -49,9 +49,9 @@ class Consolidate(Action):
 class _Cycle:
     """The moves and failures of this cycle."""
 
-    def __init__(self, session: Session, most: int, tries: int) -> None:
+    def __init__(self, session: Session, max_moves: int, tries: int) -> None:
         self._session = session
-        self._most: int | None = None if most < 0 else most
+        self._max_moves: int | None = None if max_moves < 0 else max_moves
         self._moved = 0
         self.tries_left = tries
         #: By need, how many tasks were too many, and why.
@@ -68,7 +68,7 @@ class _Cycle:
             return
         self.tries_left -= 1
         moving = RelocationSearch(
-            session, job, Consolidate.name, None if self._most is None else self._most - self._moved
+            session, job, Consolidate.name, None if self._max_moves is None else self._max_moves - self._moved
         )
         self._moved += moving.carry_out(tasks)
         if moving.refusal is not None:

@@ -50,22 +50,22 @@ def _message(node: str) -> str:
 
 
 def refusal_of(
-    session: Session, rules: PreemptionRules, pool: CandidatePool, preemptor: Task, most: int | None
+    session: Session, rules: PreemptionRules, pool: CandidatePool, preemptor: Task, max_moves: int | None
 ) -> Reason:
-    """Why no plan exists for a task; `most` is set when the limit of moved pods was exceeded."""
-    reason, objections = _why(session, rules, pool, preemptor, most)
+    """Why no plan exists for a task; `max_moves` is set when the limit of moved pods was exceeded."""
+    reason, objections = _why(session, rules, pool, preemptor, max_moves)
     if session.accounts is not None:
         session.accounts.refuse(preemptor.job, PreemptionFailure(rules.action, preemptor.key, reason, objections))
     return reason
 
 
 def _why(
-    session: Session, rules: PreemptionRules, pool: CandidatePool, preemptor: Task, most: int | None
+    session: Session, rules: PreemptionRules, pool: CandidatePool, preemptor: Task, max_moves: int | None
 ) -> tuple[Reason, tuple[RuleObjection, ...]]:
     if preemptor.never_preempts:
         return _reason(rules, Code.NEVER_PREEMPTS, f"{preemptor.key} has preemptionPolicy Never"), ()
-    if most is not None:
-        detail = f"the plan would move more pods than allowed in a cycle ({most} left)"
+    if max_moves is not None:
+        detail = f"the plan would move more pods than allowed in a cycle ({max_moves} left)"
         return _reason(rules, Code.PREEMPTION_INSUFFICIENT, detail), ()
     job = session.jobs[preemptor.job]
     tasks = [each.task for each in islice(pool.all_candidates(job), _MAX_CANDIDATES)]
@@ -91,10 +91,10 @@ def _guarded(
     protected: list[tuple[str, Callable[[], str], str]] = []
     for name, plugin in _guards(session):
         let_go = plugin.evictable(context, left)
-        going = {task.uid for task in (left if let_go is None else let_go)}
-        kept = [task for task in left if task.uid not in going]
+        allowed = {task.uid for task in (left if let_go is None else let_go)}
+        kept = [task for task in left if task.uid not in allowed]
         protected += [(name, partial(plugin_message, plugin.veto, preemptor, task), task.key) for task in kept]
-        left = [task for task in left if task.uid in going]
+        left = [task for task in left if task.uid in allowed]
     return protected
 
 

@@ -36,7 +36,7 @@ class RelocationAttempt:
     preemptors: dict[str, Task] = field(default_factory=dict)
     rankings: dict[int, NodeRanking] = field(default_factory=dict)
     #: The first task without a plan, and whether the limit of moved pods was the reason.
-    stuck: Task | None = None
+    failed_task: Task | None = None
     too_many: bool = False
 
     @property
@@ -47,11 +47,11 @@ class RelocationAttempt:
 class RelocationSearch:
     """Finds moves for one job, up to a number of pods."""
 
-    def __init__(self, session: Session, job: Job, action: str, most: int | None) -> None:
+    def __init__(self, session: Session, job: Job, action: str, max_moves: int | None) -> None:
         self._session = session
         self._job = job
         self._action = action
-        self._most = most
+        self._max_moves = max_moves
         self._rules = rules_for(session, action)
         self._pool = MovablePool(session, self._rules, jobs_to_move(session, job))
         self._builder = UnitBuilder(session, self._rules, self._pool)
@@ -68,9 +68,13 @@ class RelocationSearch:
                 self._place(attempt, tasks)
                 if self._has_enough():
                     return self._conclude(attempt)
-                if attempt.stuck is not None:
+                if attempt.failed_task is not None:
                     self.refusal = refusal_of(
-                        self._session, self._rules, self._pool, attempt.stuck, self._most if attempt.too_many else None
+                        self._session,
+                        self._rules,
+                        self._pool,
+                        attempt.failed_task,
+                        self._max_moves if attempt.too_many else None,
                     )
         if self.refusal is not None:
             self._session.refusals.add(self._job, self.refusal)
@@ -113,10 +117,10 @@ class RelocationSearch:
             if not self._may_be_placed(attempt, task) or not self._take_free_capacity(attempt, task):
                 left.append(task)
         for task in left:
-            if self._has_enough() or attempt.stuck is not None:
+            if self._has_enough() or attempt.failed_task is not None:
                 return
             if self._may_be_placed(attempt, task) and not self._move_others(attempt, task):
-                attempt.stuck = task
+                attempt.failed_task = task
 
     def _may_be_placed(self, attempt: RelocationAttempt, task: Task) -> bool:
         return attempt.selection.is_allowed(task) and self._session.pre_predicate(task.task_class) is None
@@ -190,7 +194,7 @@ class RelocationSearch:
 
     def _dry_run(self, attempt: RelocationAttempt, task: Task, plan: NodePreemptionPlan) -> SavedStatement | None:
         """The operations of the plan, if every moved task has a place."""
-        if self._most is not None and attempt.moved + len(plan.victims) > self._most:
+        if self._max_moves is not None and attempt.moved + len(plan.victims) > self._max_moves:
             attempt.too_many = True
             return None
         statement, mark = attempt.statement, len(attempt.statement.operations)
