@@ -7,10 +7,9 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
+from stromboli.binding.plugins.loading import BUILT_IN
 from stromboli.binding.plugins.plugin import BinderContext, BinderPlugin
-from stromboli.binding.steps.claims.plugin import DynamicResourcesPlugin
 from stromboli.binding.steps.gpu_sharing.plugin import GpuSharingPlugin
-from stromboli.binding.steps.volumes.plugin import VolumesPlugin
 from stromboli.cluster.ingest.ingest import Mirror
 from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.client.client import Client
@@ -37,7 +36,7 @@ def built_in_plugins(policy: SchedulingPolicy) -> list[BinderPlugin]:
         plugin = policy.program.plugins.get(GpuSharingPlugin.name)
         return plugin.binding_options if plugin is not None else {}
 
-    return [VolumesPlugin(), DynamicResourcesPlugin(), GpuSharingPlugin(current=gpu_sharing_options)]
+    return [GpuSharingPlugin(current=gpu_sharing_options) if each is GpuSharingPlugin else each() for each in BUILT_IN]
 
 
 class SchedulerClusterView:

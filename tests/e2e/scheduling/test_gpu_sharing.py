@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from stromboli.binding.plugins.built_in import BUILT_IN
+from stromboli.binding.plugins.loading import BUILT_IN
 from stromboli.binding.plugins.loading import load_plugins
 from stromboli.binding.requests.binder import Binder
 from stromboli.binding.steps.gpu_sharing.config_maps import CONFIG_MAP, VISIBLE

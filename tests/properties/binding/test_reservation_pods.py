@@ -18,7 +18,7 @@ from tests.testing.random_clusters.effort import examples
 
 NAMESPACE = "stromboli-reservations"
 
-places = st.builds(SharedGpu, st.sampled_from("ab"), st.sampled_from("xyz"))
+gpus = st.builds(SharedGpu, st.sampled_from("ab"), st.sampled_from("xyz"))
 names = st.sampled_from(["one", "two", "three"])
 uids = st.sampled_from(["1", "2", "3"])
 groups = st.lists(st.sampled_from("xyz"), max_size=2, unique=True)
@@ -45,8 +45,8 @@ requests = st.builds(
     st.sampled_from(["", "Binding", "Bound", "Failed", "Unwound"]),
 )  # fmt: skip
 held = st.builds(
-    lambda place, uid, ended, leaving: ReservationState(place, reservation_pod_name(place), uid, ended, leaving),
-    places, uids, st.booleans(), st.booleans(),
+    lambda gpu, uid, ended, leaving: ReservationState(gpu, reservation_pod_name(gpu), uid, ended, leaving),
+    gpus, uids, st.booleans(), st.booleans(),
 )  # fmt: skip
 
 
@@ -60,40 +60,40 @@ def known_in(listed: list[Pod]) -> dict[str, Pod]:
 @given(
     listed=st.lists(pods, max_size=4), open_requests=st.lists(requests, max_size=3), there=st.lists(held, max_size=5)
 )
-def test_two_looks_put_everything_right(
+def test_two_checks_repair_everything(
     listed: list[Pod], open_requests: list[BindRequest], there: list[ReservationState]
 ) -> None:
-    standing = known_in(listed)
-    existing = list({each.place: each for each in there}.values())
-    have_to = required_gpus(standing.values(), open_requests, (), lambda _, name: standing.get(name), NAMESPACE)
-    first = repairs(have_to, existing, ())
+    known = known_in(listed)
+    existing = list({each.gpu: each for each in there}.values())
+    required = required_gpus(known.values(), open_requests, (), lambda _, name: known.get(name), NAMESPACE)
+    first = repairs(required, existing, ())
     assert first.delete == () == first.create
-    second = repairs(have_to, existing, first.seen)
-    for given_up in second.delete:
-        assert given_up.has_ended or given_up.place not in have_to
+    second = repairs(required, existing, first.seen)
+    for deleted in second.delete:
+        assert deleted.has_ended or deleted.gpu not in required
     left = [each for each in existing if each not in second.delete]
-    left += [ReservationState(place, reservation_pod_name(place), "new") for place in second.create]
-    after = repairs(have_to, left, differences(have_to, left))
+    left += [ReservationState(gpu, reservation_pod_name(gpu), "new") for gpu in second.create]
+    after = repairs(required, left, differences(required, left))
     left = [each for each in left if each not in after.delete]
-    left += [ReservationState(place, reservation_pod_name(place), "new") for place in after.create]
-    assert differences(have_to, left) == frozenset()
-    used = {place for place, who in have_to.items() if any(member.is_bound for member in who)}
-    assert used <= {each.place for each in left} <= {*have_to, *(each.place for each in left if each.is_leaving)}
+    left += [ReservationState(gpu, reservation_pod_name(gpu), "new") for gpu in after.create]
+    assert differences(required, left) == frozenset()
+    used = {gpu for gpu, who in required.items() if any(member.is_bound for member in who)}
+    assert used <= {each.gpu for each in left} <= {*required, *(each.gpu for each in left if each.is_leaving)}
 
 
 @examples(100)
 @given(listed=st.lists(pods, max_size=4), open_requests=st.lists(requests, max_size=3))
 def test_whoever_uses_a_gpu_or_may_yet_use_it_has_it_held(listed: list[Pod], open_requests: list[BindRequest]) -> None:
-    standing = known_in(listed)
-    have_to = required_gpus(standing.values(), open_requests, (), lambda _, name: standing.get(name), NAMESPACE)
-    for pod in standing.values():
+    known = known_in(listed)
+    required = required_gpus(known.values(), open_requests, (), lambda _, name: known.get(name), NAMESPACE)
+    for pod in known.values():
         member = member_of(pod, NAMESPACE)
         if member is not None:
-            assert all(pod.metadata.uid in {each.uid for each in have_to[place]} for place in member.places)
+            assert all(pod.metadata.uid in {each.uid for each in required[gpu]} for gpu in member.gpus)
     for request in open_requests:
         [bound], [state] = request.spec.pods, request.status.pods
         is_open = request.status.phase in ("", "Binding") and state.phase in ("", "Binding")
-        if is_open and bound.pod_name not in standing:
+        if is_open and bound.pod_name not in known:
             coming = SharingPod(bound.pod_uid, bound.selected_node, tuple(bound.selected_gpu_groups))
             assert is_expected(coming, None)
-            assert all(place in have_to for place in coming.places)
+            assert all(gpu in required for gpu in coming.gpus)

@@ -13,8 +13,13 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
 from stromboli.binding.plugins.plugin import BinderPlugin
+from stromboli.binding.steps.claims.plugin import DynamicResourcesPlugin
+from stromboli.binding.steps.gpu_sharing.plugin import GpuSharingPlugin
+from stromboli.binding.steps.volumes.plugin import VolumesPlugin
 
 ENTRY_POINTS = "stromboli.binder_plugins"
+#: The plugins of every binder, in their order.
+BUILT_IN: tuple[type[BinderPlugin], ...] = (VolumesPlugin, DynamicResourcesPlugin, GpuSharingPlugin)
 #: Methods that a plugin may override, with whether they are asynchronous.
 _METHODS = {
     "validate": False,

@@ -1,7 +1,7 @@
-"""Which shared GPUs have to be held: those of pods that stand on nodes, and those of binds that are decided.
+"""The shared GPUs that have to be reserved: those of pods on nodes, and those of binds in progress.
 
-Only what we wrote counts: what travelled with the binding of a pod, and what bind requests say. What tenants may write
-on their pods keeps no GPU and frees none.
+Only what this product wrote counts: annotations written with the binding, and bind requests. Annotations that tenants
+write on their pods reserve no GPU and release none.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ _ENDED = ("Succeeded", "Failed")
 
 @dataclass(frozen=True, slots=True)
 class SharingPod:
-    """A pod that shares GPUs of a node, or is about to. Of one that is only decided, the name is not always known."""
+    """A pod that shares GPUs of a node, or is being bound there; the name may be unknown before."""
 
     uid: str
     node: str
     groups: tuple[str, ...]
     namespace: str = ""
     name: str = ""
-    #: Whether it stands on the node.
+    #: Whether it is on the node.
     is_bound: bool = False
-    #: Whether it was bound once, as its request says: then the pod was known, and if it is not any more, it is gone.
+    #: Whether its request reports it as bound: if the pod is unknown then, it was deleted.
     was_bound: bool = False
 
     @property
-    def places(self) -> list[SharedGpu]:
+    def gpus(self) -> list[SharedGpu]:
         return [SharedGpu(self.node, group) for group in self.groups]
 
 
 def member_of(pod: Pod, namespace: str) -> SharingPod | None:
-    """A pod on a node as a member of groups; None for one that is none. Reservation pods, in `namespace`, are not."""
+    """Return a pod on a node that shares GPUs; None for others, and for reservation pods, which are in `namespace`."""
     node, metadata = pod.spec.node_name, pod.metadata
     if not node or metadata.namespace == namespace or (pod.status.phase or "") in _ENDED:
         return None
@@ -46,7 +46,7 @@ def member_of(pod: Pod, namespace: str) -> SharingPod | None:
 
 
 def decided_in(request: BindRequest) -> list[SharingPod]:
-    """The members that a bind request is about to bind, or has bound."""
+    """Return the members that a bind request is binding or has bound."""
     if request.status.phase == FAILED:
         return []
     phases = {each.pod_uid: each.phase for each in request.status.pods}
@@ -63,7 +63,7 @@ def decided_in(request: BindRequest) -> list[SharingPod]:
 
 
 def gpu_groups_of(member: BoundPod) -> tuple[str, ...]:
-    """The groups of a member of a request, by the field or by what travels with its binding."""
+    """Return the GPU groups of a member, from the field or from the annotations."""
     return tuple(member.selected_gpu_groups) or groups_in(member.annotations)
 
 
@@ -71,8 +71,8 @@ PodLookup = Callable[[str, str], Pod | None]
 
 
 def is_expected(member: SharingPod, pod: Pod | None) -> bool:
-    """Whether a decided member may yet stand on its node. One that is not known at all may only be late; another pod of
-    its name has taken its place; and one that stands somewhere speaks for itself.
+    """Report whether a pod that is being bound may still arrive on its node. An unknown pod may be new; another pod of the
+    same name has replaced it; and a pod on a node is counted there.
     """
     if pod is None:
         return not member.was_bound
@@ -86,14 +86,14 @@ def required_gpus(
     known: PodLookup,
     namespace: str,
 ) -> Mapping[SharedGpu, tuple[SharingPod, ...]]:
-    """The GPUs that have to be held, each with who shares it. `under_way` are binds that this process knows of, and
-    `known` finds a pod by namespace and name.
+    """Return the GPUs to reserve, each with the pods that share it. `pending` are binds of this process, and `known` finds
+    a pod by namespace and name.
     """
     decided = [*pending, *(member for request in requests for member in decided_in(request))]
     members = [each for each in decided if is_expected(each, known(each.namespace, each.name))]
     members += [bound for pod in pods if (bound := member_of(pod, namespace)) is not None]
-    places: dict[SharedGpu, dict[str, SharingPod]] = {}
+    shared: dict[SharedGpu, dict[str, SharingPod]] = {}
     for member in members:
-        for place in member.places:
-            places.setdefault(place, {})[member.uid] = member
-    return {place: tuple(who for _, who in sorted(sharing.items())) for place, sharing in places.items()}
+        for gpu in member.gpus:
+            shared.setdefault(gpu, {})[member.uid] = member
+    return {gpu: tuple(pod for _, pod in sorted(pods_of.items())) for gpu, pods_of in shared.items()}

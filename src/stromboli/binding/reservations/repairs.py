@@ -1,7 +1,7 @@
-"""What to do when the GPUs that are held are not those that have to be.
+"""Repairs of differences between reserved GPUs and those that have to be reserved.
 
-What watches report may be late, and each of them on its own. So a difference is only acted upon when it was seen
-before: by an earlier look, or by one at what the watches report and one at the server itself.
+Watches may lag, each on its own. So a difference is acted upon only if it was seen before: by an earlier check, or by
+one of the watches and one of the API server.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from stromboli.binding.reservations.reservation_pods import SharedGpu
 
 
 class ReservationFault(Enum):
-    #: A pod holds a GPU that nobody shares.
+    #: A reservation pod holds a GPU that no pod shares.
     IDLE = "idle"
-    #: A pod that should hold a GPU has ended.
+    #: A reservation pod has ended.
     ENDED = "ended"
-    #: Pods share a GPU that nobody holds for them.
+    #: Pods share a GPU without a reservation pod.
     MISSING = "missing"
 
 
@@ -27,7 +27,7 @@ class ReservationFault(Enum):
 class ReservationState:
     """A reservation pod."""
 
-    place: SharedGpu
+    gpu: SharedGpu
     name: str
     uid: str
     has_ended: bool = False
@@ -36,16 +36,16 @@ class ReservationState:
 
 @dataclass(frozen=True, slots=True)
 class ReservationDifference:
-    """What is wrong with which GPU. Another pod in the same place is another difference."""
+    """What is wrong with a GPU. Another reservation pod for the same GPU is another difference."""
 
     fault_kind: ReservationFault
-    place: SharedGpu
+    gpu: SharedGpu
     held: ReservationState | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Repairs:
-    """Instructions, and what was seen: to be handed to the next look."""
+    """What to delete and create, and the differences to pass to the next check."""
 
     delete: tuple[ReservationState, ...]
     create: tuple[SharedGpu, ...]
@@ -53,38 +53,38 @@ class Repairs:
 
 
 def differences(
-    required_gpus: Mapping[SharedGpu, Collection[SharingPod]], existing: Iterable[ReservationState]
+    required: Mapping[SharedGpu, Collection[SharingPod]], existing: Iterable[ReservationState]
 ) -> frozenset[ReservationDifference]:
-    """Who is leaving is seen to already. Who is only about to share a GPU has it held by whoever binds him."""
-    here = list(existing)
-    holding = {held.place for held in here if held.is_leaving or not held.has_ended}
-    staying = [held for held in here if not held.is_leaving]
-    ended = [ReservationDifference(ReservationFault.ENDED, held.place, held) for held in staying if held.has_ended]
+    """Compare required and existing reservations. Terminating pods are ignored; the bind itself reserves for new pods."""
+    states = list(existing)
+    holding = {held.gpu for held in states if held.is_leaving or not held.has_ended}
+    staying = [held for held in states if not held.is_leaving]
+    ended = [ReservationDifference(ReservationFault.ENDED, held.gpu, held) for held in staying if held.has_ended]
     idle = [
-        ReservationDifference(ReservationFault.IDLE, held.place, held)
+        ReservationDifference(ReservationFault.IDLE, held.gpu, held)
         for held in staying
-        if held.place not in required_gpus and not held.has_ended
+        if held.gpu not in required and not held.has_ended
     ]
     missing = [
-        ReservationDifference(ReservationFault.MISSING, place)
-        for place, sharing in required_gpus.items()
-        if place not in holding and any(member.is_bound for member in sharing)
+        ReservationDifference(ReservationFault.MISSING, gpu)
+        for gpu, sharing in required.items()
+        if gpu not in holding and any(member.is_bound for member in sharing)
     ]
     return frozenset((*ended, *idle, *missing))
 
 
 def repairs(
-    required_gpus: Mapping[SharedGpu, Collection[SharingPod]],
+    required: Mapping[SharedGpu, Collection[SharingPod]],
     existing: Iterable[ReservationState],
     seen_before: Collection[ReservationDifference],
 ) -> Repairs:
-    """What has been wrong for two looks is put right."""
-    seen = differences(required_gpus, existing)
-    lasting = sorted(
-        (each for each in seen if each in seen_before), key=lambda each: (each.fault_kind.value, each.place)
+    """Return repairs for differences that two checks have seen."""
+    seen = differences(required, existing)
+    persistent = sorted(
+        (each for each in seen if each in seen_before), key=lambda each: (each.fault_kind.value, each.gpu)
     )
     return Repairs(
-        delete=tuple(each.held for each in lasting if each.held is not None),
-        create=tuple(each.place for each in lasting if each.fault_kind is ReservationFault.MISSING),
+        delete=tuple(each.held for each in persistent if each.held is not None),
+        create=tuple(each.gpu for each in persistent if each.fault_kind is ReservationFault.MISSING),
         seen=seen,
     )

@@ -1,9 +1,9 @@
-"""The pod that holds a whole GPU for all who share it, and how it tells which GPU that is.
+"""The reservation pod, which holds a whole GPU for all pods that share it, and reports which GPU that is.
 
-It asks for one GPU like any other pod, so the node's device plugin gives it one and gives that to nobody else. Its
-first container finds out which one it is and leaves the answer as its last message, which stands in the status of the
-pod; its second container does nothing, for as long as the GPU is shared. So it needs no access to the API server. An
-annotation says the same where somebody else finds out, as KAI's reservation image does.
+It requests one GPU like any other pod, so that the node's device plugin allocates one to it alone. Its init container
+finds out the id and writes it as its termination message, which appears in the pod status; its main container waits for
+as long as the GPU is shared. So it needs no access to the API server. An annotation has the id where another image, such
+as KAI's, finds it out.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from stromboli.core.model.devices.gpu_fractions import DEFAULT_NAMESPACE, GPU, G
 from stromboli.kube.objects.meta import TopLevel, Wire
 from stromboli.kube.objects.resources import Resource
 
-#: The annotations by which somebody may say which GPU a pod holds; the second is KAI's.
+#: Annotations with the id of the GPU that a pod holds; the second is KAI's.
 DEVICE = "stromboli.dev/gpu-device"
 DEVICE_ANNOTATIONS = (DEVICE, "run.ai/reserve_for_gpu_index")
 COMPONENT = "app.kubernetes.io/component"
 RESERVATION_COMPONENT = "gpu-reservation"
 FINDER = "find"
-#: What simulated nodes take for the last message of the first container.
-TERMINATION_MESSAGE = "stromboli.dev/last-words"
-#: What a GPU may be called: it will stand in environment variables.
+#: The termination message of the init container on simulated nodes.
+TERMINATION_MESSAGE = "stromboli.dev/termination-message"
+#: Valid ids of GPUs, which become environment variables.
 _DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:-]{0,127}", re.ASCII)
-_LONGEST_PREFIX = 40
+_MAX_PREFIX_LENGTH = 40
 
 
 class Terminated(Wire):
@@ -60,7 +60,7 @@ class ReservationPodSpec(Wire):
 
 
 class ReservationPod(TopLevel):
-    """A reservation pod, with the last words of its containers. Other pods are not read with these."""
+    """A pod with the termination messages of its containers, which the ordinary Pod does not decode."""
 
     kind_name: ClassVar[str] = "Pod"
 
@@ -74,7 +74,7 @@ RESERVATION_PODS = Resource(ReservationPod, "v1", "pods")
 
 
 class SharedGpu(NamedTuple):
-    """A shared GPU: its node, and the name of the group that shares it."""
+    """A shared GPU: its node, and the group of pods that share it."""
 
     node: str
     group: str
@@ -82,33 +82,33 @@ class SharedGpu(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReservationPodOptions:
-    """How reservation pods are made. Times are in seconds."""
+    """Options of reservation pods. Times are in seconds."""
 
     namespace: str = DEFAULT_NAMESPACE
     image: str = f"stromboli:{__version__}"
-    #: How long it may take until a GPU is held and known.
+    #: The time limit until a GPU is reserved and its id is known.
     seconds: float = 40.0
     runtime_class: str = ""
-    #: Whether nodes have no real GPUs, so that one is made up.
+    #: Whether nodes have no real GPUs, so that the id is made up.
     fake: bool = False
 
 
-def reservation_pod_name(place: SharedGpu) -> str:
-    """The same for the same GPU, whoever makes the pod; a valid name whatever the node is called."""
-    told = _digest(place)
-    node = re.sub(r"[^a-z0-9-]+", "-", place.node.lower()).strip("-")[:_LONGEST_PREFIX].strip("-")
-    return f"gpu-{node}-{told}" if node else f"gpu-{told}"
+def reservation_pod_name(gpu: SharedGpu) -> str:
+    """Return a valid name that depends only on the GPU."""
+    digest = _digest(gpu)
+    node = re.sub(r"[^a-z0-9-]+", "-", gpu.node.lower()).strip("-")[:_MAX_PREFIX_LENGTH].strip("-")
+    return f"gpu-{node}-{digest}" if node else f"gpu-{digest}"
 
 
-def _digest(place: SharedGpu) -> str:
-    return hashlib.sha256(f"{place.node}/{place.group}".encode()).hexdigest()[:12]
+def _digest(gpu: SharedGpu) -> str:
+    return hashlib.sha256(f"{gpu.node}/{gpu.group}".encode()).hexdigest()[:12]
 
 
-def reservation_pod_manifest(place: SharedGpu, options: ReservationPodOptions) -> dict[str, Any]:
-    """It stands on its node from the beginning: nobody has to schedule it."""
+def reservation_pod_manifest(gpu: SharedGpu, options: ReservationPodOptions) -> dict[str, Any]:
+    """Return the manifest, with the node set, so that no scheduler is involved."""
     find = ["reserve-gpu", "--fake"] if options.fake else ["reserve-gpu"]
     spec: dict[str, Any] = {
-        "nodeName": place.node,
+        "nodeName": gpu.node,
         "restartPolicy": "Always",
         "terminationGracePeriodSeconds": 1,
         "automountServiceAccountToken": False,
@@ -121,13 +121,13 @@ def reservation_pod_manifest(place: SharedGpu, options: ReservationPodOptions) -
     if options.runtime_class:
         spec["runtimeClassName"] = options.runtime_class
     metadata = {
-        "name": reservation_pod_name(place),
+        "name": reservation_pod_name(gpu),
         "namespace": options.namespace,
         "labels": {"app.kubernetes.io/name": "stromboli", COMPONENT: RESERVATION_COMPONENT},
         "annotations": {
-            GROUPS: place.group,
+            GROUPS: gpu.group,
             "karpenter.sh/do-not-disrupt": "true",
-            **({TERMINATION_MESSAGE: f"GPU-fake-{_digest(place)}"} if options.fake else {}),
+            **({TERMINATION_MESSAGE: f"GPU-fake-{_digest(gpu)}"} if options.fake else {}),
         },
     }
     return {"metadata": metadata, "spec": spec}
@@ -149,14 +149,14 @@ def _container(name: str, arguments: list[str], options: ReservationPodOptions) 
     }
 
 
-def device_of(holder: ReservationPod) -> str:
-    """The GPU that a pod holds; empty while nobody knows."""
-    said: Mapping[str, str] = holder.metadata.annotations or {}
-    last = (
-        _termination_message(status) for status in holder.status.init_container_statuses or () if status.name == FINDER
+def device_of(pod: ReservationPod) -> str:
+    """Return the id of the GPU that a pod holds; empty while it is unknown."""
+    annotations: Mapping[str, str] = pod.metadata.annotations or {}
+    messages = (
+        _termination_message(status) for status in pod.status.init_container_statuses or () if status.name == FINDER
     )
-    told = (*(said.get(key, "") for key in DEVICE_ANNOTATIONS), *last)
-    return next((text.strip() for text in told if _DEVICE.fullmatch(text.strip())), "")
+    candidates = (*(annotations.get(key, "") for key in DEVICE_ANNOTATIONS), *messages)
+    return next((text.strip() for text in candidates if _DEVICE.fullmatch(text.strip())), "")
 
 
 def _termination_message(status: ReservationContainerStatus) -> str:
@@ -164,11 +164,11 @@ def _termination_message(status: ReservationContainerStatus) -> str:
     return (ended.message or "") if ended is not None and not ended.exit_code else ""
 
 
-def has_ended(holder: ReservationPod) -> bool:
-    """Whether it will never hold a GPU again."""
-    return holder.status.phase in ("Failed", "Succeeded")
+def has_ended(pod: ReservationPod) -> bool:
+    """Report whether it has ended for good."""
+    return pod.status.phase in ("Failed", "Succeeded")
 
 
-def end_reason(holder: ReservationPod) -> str:
-    words = (holder.status.reason, holder.status.message)
-    return ": ".join(word for word in words if word) or f"its phase is {holder.status.phase}"
+def end_reason(pod: ReservationPod) -> str:
+    parts = (pod.status.reason, pod.status.message)
+    return ": ".join(part for part in parts if part) or f"its phase is {pod.status.phase}"

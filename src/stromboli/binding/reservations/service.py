@@ -1,8 +1,8 @@
-"""Keeps the GPUs held that pods share, and no others.
+"""Keeps shared GPUs reserved, and no others.
 
-Whoever binds a pod asks for the GPUs of its groups to be held. Besides, the difference between what is held and what
-has to be is looked for: at the start, on the node of every bind, when a pod ends, and now and then. A GPU is given up
-only when neither the watches nor the server itself know of anybody who shares it.
+The bind of a pod reserves the GPUs of its groups. Besides, the service compares reserved and required GPUs: at the start,
+on the node of every bind, when a pod ends, and periodically. A GPU is released only when neither the watches nor the API
+server show a pod that shares it.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from stromboli.kube.objects.cluster import KubeNode
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.pod import Pod
 
-#: Seconds between two looks at everything, and at a GPU that is about to be held.
+#: Seconds between two checks of everything, and of a GPU that is being reserved.
 SWEEP_INTERVAL, POLL_INTERVAL = 60.0, 0.25
-#: Seconds after which a bind that is over and never came true is forgotten.
+#: Seconds after which a finished bind whose pod did not appear is dropped.
 BIND_FORGOTTEN_AFTER = 300.0
 _FORBIDDEN = 403
 
@@ -49,7 +49,7 @@ EventFunction = Callable[[TopLevel, str, str, str], None]
 
 
 class ReservationService:
-    """One for the whole cluster. `get` finds objects as the watches reported them, `tell` makes events."""
+    """One for the whole cluster. `get` returns objects as last reported by the watches."""
 
     def __init__(
         self,
@@ -67,39 +67,39 @@ class ReservationService:
         self._record_event = record_event
         self._is_leader = is_leader
         self._sweep = sweep
-        #: What the watches report: members by uid, requests by key, reservation pods by name.
+        #: As reported by the watches: sharing pods by uid, requests by key, reservation pods by name.
         self._pods: dict[str, Pod] = {}
         self._requests: dict[str, BindRequest] = {}
-        self._holders: dict[str, Pod] = {}
-        #: Binds that were begun here and are not seen to be true yet, by uid.
+        self._reservation_pods: dict[str, Pod] = {}
+        #: Binds of this process whose pods the watches do not show yet, by uid.
         self._pending: dict[str, SharingPod] = {}
-        #: When some of them were over, by uid.
-        self._settled: dict[str, float] = {}
-        #: GPUs that are being held again.
+        #: When they finished, by uid.
+        self._finished: dict[str, float] = {}
+        #: GPUs whose reservation is being restored.
         self._restoring: dict[SharedGpu, asyncio.Task[None]] = {}
         self._seen: frozenset[ReservationDifference] = frozenset()
-        #: Nodes to be looked at soon.
+        #: Nodes to check soon.
         self._due: set[str] = set()
         self._changed = asyncio.Event()
         self._locks: dict[SharedGpu, tuple[asyncio.Lock, int]] = {}
 
-    # -- news ---------------------------------------------------------------------------------------------------
+    # -- events -------------------------------------------------------------------------------------------------
 
     def object_changed(self, entry: TopLevel, before: TopLevel | None) -> None:
-        """An object was reported; of one that is gone, `before` is the object itself."""
+        """Process a watch event; for a deleted object, `before` is the object itself."""
         if isinstance(entry, Pod):
             self._pod_changed(entry, is_gone=entry is before)
         elif isinstance(entry, BindRequest):
             self._request_changed(entry, is_gone=entry is before)
 
     def _pod_changed(self, pod: Pod, *, is_gone: bool) -> None:
-        if not (self._pods or self._holders or self._pending or _is_sharing(pod)):
+        if not (self._pods or self._reservation_pods or self._pending or _is_sharing(pod)):
             return
         metadata, namespace = pod.metadata, self._options().namespace
         if metadata.namespace == namespace:
             if _is_sharing(pod) and not is_gone:
-                self._holders[metadata.name] = pod
-            elif self._holders.pop(metadata.name, None) is not None:
+                self._reservation_pods[metadata.name] = pod
+            elif self._reservation_pods.pop(metadata.name, None) is not None:
                 self._schedule_check(pod.spec.node_name or "")
             return
         if is_gone or pod.spec.node_name:
@@ -131,91 +131,91 @@ class ReservationService:
 
     # -- binds --------------------------------------------------------------------------------------------------
 
-    async def reserve(self, member: SharingPod, obstacle: Callable[[], str] = lambda: "") -> list[str]:
-        """Have the GPUs of a member's groups held; answers which they are. Raises StepFailed."""
+    async def reserve(self, member: SharingPod, precondition_error: Callable[[], str] = lambda: "") -> list[str]:
+        """Reserve the GPUs of a pod's groups. Returns their ids. Raises StepFailed."""
         self.release(member.uid)
         self._pending[member.uid] = member
         await self._reconcile_node(member.node)
-        return [await self._acquire(place, obstacle) for place in member.places]
+        return [await self._acquire(gpu, precondition_error) for gpu in member.gpus]
 
     def bind_finished(self, uid: str) -> None:
-        """A bind is over, or nobody knows what became of it: the watches tell, or it is forgotten after a while."""
+        """Note that a bind has finished, perhaps with an unknown outcome; it is dropped unless the pod appears."""
         if uid in self._pending:
-            self._settled[uid] = time.monotonic()
+            self._finished[uid] = time.monotonic()
 
     def release(self, uid: str) -> None:
-        """A pod will not stand where it was meant to: what was held for it alone is given up."""
+        """Drop a pod that is not bound; a GPU that was reserved for it alone is released."""
         member = self._pending.pop(uid, None)
-        self._settled.pop(uid, None)
+        self._finished.pop(uid, None)
         if member is not None:
             self._schedule_check(member.node)
 
-    async def _acquire(self, place: SharedGpu, obstacle: Callable[[], str]) -> str:
+    async def _acquire(self, gpu: SharedGpu, precondition_error: Callable[[], str]) -> str:
         options = self._options()
         deadline = time.monotonic() + options.seconds
-        async with self._exclusive(place):
+        async with self._exclusive(gpu):
             while True:
-                holder = await self._reservation_pod_for(place, options)
-                if holder is not None and (device := device_of(holder)):
+                pod = await self._reservation_pod_for(gpu, options)
+                if pod is not None and (device := device_of(pod)):
                     return device
-                if problem := obstacle():
+                if problem := precondition_error():
                     raise StepFailed(problem)
                 if time.monotonic() >= deadline:
                     raise StepFailed(
-                        f"no GPU of node {place.node} was held for sharing within {options.seconds:g} s; look at pod "
-                        f"{options.namespace}/{reservation_pod_name(place)}"
+                        f"no GPU of node {gpu.node} was reserved within {options.seconds:g} s; check pod "
+                        f"{options.namespace}/{reservation_pod_name(gpu)}"
                     )
                 await asyncio.sleep(POLL_INTERVAL)
 
-    async def _reservation_pod_for(self, place: SharedGpu, options: ReservationPodOptions) -> ReservationPod | None:
-        """The pod that holds a GPU, made if there is none; None for one that is on its way out."""
+    async def _reservation_pod_for(self, gpu: SharedGpu, options: ReservationPodOptions) -> ReservationPod | None:
+        """Return the reservation pod of a GPU, created if it does not exist; None while an old one terminates."""
         try:
-            holder = await self._client.get(RESERVATION_PODS, reservation_pod_name(place), namespace=options.namespace)
+            pod = await self._client.get(RESERVATION_PODS, reservation_pod_name(gpu), namespace=options.namespace)
         except ApiError as error:
             if not error.is_missing:
                 raise
-            return await self._create(place, options)
-        if groups_in(holder.metadata.annotations) != (place.group,) or holder.spec.node_name != place.node:
-            raise StepFailed(f"pod {holder.key} is in the way: it holds no GPU for group {place.group}; delete it")
-        if holder.metadata.deletion_timestamp is not None:
+            return await self._create(gpu, options)
+        if groups_in(pod.metadata.annotations) != (gpu.group,) or pod.spec.node_name != gpu.node:
+            raise StepFailed(f"pod {pod.key} exists and holds no GPU for group {gpu.group}; delete it")
+        if pod.metadata.deletion_timestamp is not None:
             return None
-        if has_ended(holder):
-            await self._delete(_held(holder), options)
-            raise StepFailed(f"pod {holder.key} could not hold a GPU of node {place.node}: {end_reason(holder)}")
-        return holder
+        if has_ended(pod):
+            await self._delete(_reservation_of(pod), options)
+            raise StepFailed(f"pod {pod.key} could not reserve a GPU of node {gpu.node}: {end_reason(pod)}")
+        return pod
 
-    async def _create(self, place: SharedGpu, options: ReservationPodOptions) -> ReservationPod | None:
+    async def _create(self, gpu: SharedGpu, options: ReservationPodOptions) -> ReservationPod | None:
         try:
             return await self._client.create(
-                RESERVATION_PODS, reservation_pod_manifest(place, options), namespace=options.namespace
+                RESERVATION_PODS, reservation_pod_manifest(gpu, options), namespace=options.namespace
             )
         except ApiError as error:
             if error.is_conflict:
-                return None  # somebody was faster, or the old one is not gone yet
+                return None  # another process created it, or an old one still terminates
             if error.is_missing or error.status == _FORBIDDEN:
                 raise StepFailed(
-                    f"no pod can be made in namespace {options.namespace} to hold a GPU: {error.message}; create the "
-                    "namespace and allow us to create pods there"
+                    f"no reservation pod can be created in namespace {options.namespace}: {error.message}; create the "
+                    "namespace, and allow this service account to create pods there"
                 ) from None
             raise
 
     @asynccontextmanager
-    async def _exclusive(self, place: SharedGpu) -> AsyncIterator[None]:
-        """One at a time for each GPU."""
-        lock, users = self._locks.get(place, (asyncio.Lock(), 0))
-        self._locks[place] = lock, users + 1
+    async def _exclusive(self, gpu: SharedGpu) -> AsyncIterator[None]:
+        """Lock a GPU."""
+        lock, users = self._locks.get(gpu, (asyncio.Lock(), 0))
+        self._locks[gpu] = lock, users + 1
         try:
             async with lock:
                 yield
         finally:
-            lock, users = self._locks.pop(place)
+            lock, users = self._locks.pop(gpu)
             if users > 1:
-                self._locks[place] = lock, users - 1
+                self._locks[gpu] = lock, users - 1
 
-    # -- looking ------------------------------------------------------------------------------------------------
+    # -- checks -------------------------------------------------------------------------------------------------
 
     async def serve(self) -> None:
-        """Look at everything at the start and now and then, and at single nodes when something has ended there."""
+        """Check everything at the start and periodically, and single nodes when a pod has ended there."""
         await self._check_nodes(self._compare_all().seen)
         while True:
             deadline = time.monotonic() + self._sweep
@@ -228,16 +228,16 @@ class ReservationService:
             await self._check_nodes(self._compare_all().seen & before)
 
     def _compare_all(self) -> Repairs:
-        """What the watches say; kept for the next time."""
-        over = time.monotonic() - BIND_FORGOTTEN_AFTER
-        for uid in [uid for uid, since in self._settled.items() if since < over]:
+        """Compare by the watches, and keep the differences for the next check."""
+        expired = time.monotonic() - BIND_FORGOTTEN_AFTER
+        for uid in [uid for uid, since in self._finished.items() if since < expired]:
             self.release(uid)
-        found = self._compare(self._holders.values(), self._pods.values(), ())
+        found = self._compare(self._reservation_pods.values(), self._pods.values(), ())
         self._seen = found.seen
         return found
 
     async def _check_nodes(self, found: Iterable[ReservationDifference]) -> None:
-        for node in sorted({each.place.node for each in found}):
+        for node in sorted({each.gpu.node for each in found}):
             await self._reconcile_node(node)
 
     async def _wait_for_change(self, timeout: float) -> None:
@@ -250,73 +250,79 @@ class ReservationService:
                 return
 
     async def _reconcile_node(self, node: str) -> None:
-        """What the watches say is wrong with a node is put right if the server says so, too."""
-        reported = self._compare(_on(node, self._holders.values()), _on(node, self._pods.values()), ())
-        mine = {each for each in reported.seen if each.place.node == node}
+        """Repair differences on a node that the watches and the API server agree on."""
+        reported = self._compare(_on(node, self._reservation_pods.values()), _on(node, self._pods.values()), ())
+        mine = {each for each in reported.seen if each.gpu.node == node}
         if not mine or not self._is_leader():
             return
         try:
             listing = await self._client.list(PODS, field_selector=f"spec.nodeName={node}")
             namespace = self._options().namespace
-            holders = [pod for pod in listing.items if pod.metadata.namespace == namespace and _is_sharing(pod)]
-            await self._repair(self._compare(holders, listing.items, mine, only=node))
+            reservation_pods = [
+                pod for pod in listing.items if pod.metadata.namespace == namespace and _is_sharing(pod)
+            ]
+            await self._repair(self._compare(reservation_pods, listing.items, mine, only=node))
         except RequestFailed as error:
-            log.warning("shared GPUs of node %s cannot be looked at: %s", node, error)
+            log.warning("shared GPUs cannot be checked", extra={"node": node, "error": str(error)})
         except StepFailed as error:
-            log.warning("shared GPUs of node %s: %s", node, error)
+            log.warning("shared GPUs cannot be repaired", extra={"node": node, "error": str(error)})
 
     def _compare(
-        self, holders: Iterable[Pod], pods: Iterable[Pod], seen: Iterable[ReservationDifference], only: str = ""
+        self,
+        reservation_pods: Iterable[Pod],
+        pods: Iterable[Pod],
+        seen: Iterable[ReservationDifference],
+        only: str = "",
     ) -> Repairs:
         namespace = self._options().namespace
-        places = required_gpus(pods, self._requests.values(), self._pending.values(), self._find_pod, namespace)
-        living = {place: who for place, who in places.items() if self._get(KubeNode, place.node) is not None}
+        required = required_gpus(pods, self._requests.values(), self._pending.values(), self._find_pod, namespace)
+        required = {gpu: pods_of for gpu, pods_of in required.items() if self._get(KubeNode, gpu.node) is not None}
         if only:
-            living = {place: who for place, who in living.items() if place.node == only}
-        return repairs(living, [_reservation_of(pod) for pod in holders], set(seen))
+            required = {gpu: pods_of for gpu, pods_of in required.items() if gpu.node == only}
+        return repairs(required, [_reservation_of(pod) for pod in reservation_pods], set(seen))
 
     async def _repair(self, found: Repairs) -> None:
         options = self._options()
         for held in found.delete:
-            async with self._exclusive(held.place):
-                if not self._is_required_now(held.place):
+            async with self._exclusive(held.gpu):
+                if not self._is_required_now(held.gpu):
                     await self._delete(held, options)
-        for place in found.create:
-            if place not in self._restoring:
-                self._restoring[place] = asyncio.ensure_future(self._restore_reservation(place))
+        for gpu in found.create:
+            if gpu not in self._restoring:
+                self._restoring[gpu] = asyncio.ensure_future(self._restore_reservation(gpu))
 
-    def _is_required_now(self, place: SharedGpu) -> bool:
-        """Whether somebody began to share a GPU while the server was asked."""
-        return any(place in member.places for member in self._pending.values())
+    def _is_required_now(self, gpu: SharedGpu) -> bool:
+        """Report whether a bind that shares the GPU has started meanwhile."""
+        return any(gpu in member.gpus for member in self._pending.values())
 
     async def _delete(self, held: ReservationState, options: ReservationPodOptions) -> None:
-        """This very pod, at once where there is no kubelet to wait for."""
-        grace = None if self._get(KubeNode, held.place.node) is not None else 0
+        """Delete exactly this pod, immediately if its node, and so the kubelet, is gone."""
+        grace = None if self._get(KubeNode, held.gpu.node) is not None else 0
         try:
             await self._client.delete(
                 RESERVATION_PODS, held.name, namespace=options.namespace, uid=held.uid, grace_period=grace
             )
-            log.info("GPU group %s of node %s is given up", held.place.group, held.place.node)
+            log.info("shared GPU released", extra={"node": held.gpu.node, "group": held.gpu.group})
         except ApiError as error:
             if not error.is_missing and not error.is_conflict:
                 raise
 
-    async def _restore_reservation(self, place: SharedGpu) -> None:
-        """Pods run on a GPU that nobody holds. They are not touched; the GPU is held again, and that is said."""
-        what = f"GPU group {place.group} of node {place.node}"
+    async def _restore_reservation(self, gpu: SharedGpu) -> None:
+        """Reserve a GPU again on which pods run without a reservation, and report it on those pods."""
+        what = f"GPU group {gpu.group} of node {gpu.node}"
         try:
-            device = await self._acquire(place, lambda: "")
-            note = f"{what} was not held any more; GPU {device} is held for it now. Check that the pod uses that one."
+            device = await self._acquire(gpu, lambda: "")
+            note = f"{what} had lost its reservation; GPU {device} is reserved now. Check that the pod uses this one."
         except (StepFailed, RequestFailed) as error:
-            note = f"{what} is not held any more: {error}"
+            note = f"{what} has lost its reservation: {error}"
         finally:
-            self._restoring.pop(place, None)
-        for pod in self._sharing(place):
+            self._restoring.pop(gpu, None)
+        for pod in self._sharing(gpu):
             self._record_event(pod, "Warning", "GPUReservationLost", note)
-        log.warning(note)
+        log.warning("GPU reservation lost", extra={"node": gpu.node, "group": gpu.group, "note": note})
 
-    def _sharing(self, place: SharedGpu) -> list[Pod]:
-        return [pod for pod in self._pods.values() if place in _places_of(pod)]
+    def _sharing(self, gpu: SharedGpu) -> list[Pod]:
+        return [pod for pod in self._pods.values() if gpu in _gpus_of(pod)]
 
 
 def _on(node: str, pods: Iterable[Pod]) -> list[Pod]:
@@ -327,21 +333,12 @@ def _is_sharing(pod: Pod) -> bool:
     return GROUPS in (pod.metadata.annotations or {})
 
 
-def _places_of(pod: Pod) -> list[SharedGpu]:
+def _gpus_of(pod: Pod) -> list[SharedGpu]:
     return [SharedGpu(pod.spec.node_name or "", group) for group in groups_in(pod.metadata.annotations)]
 
 
-def _reservation_of(pod: Pod) -> ReservationState:
+def _reservation_of(pod: Pod | ReservationPod) -> ReservationState:
     metadata = pod.metadata
-    group = next(iter(groups_in(metadata.annotations)), "")
-    ended = (pod.status.phase or "") in ("Failed", "Succeeded")
-    leaving = metadata.deletion_timestamp is not None
-    return ReservationState(SharedGpu(pod.spec.node_name or "", group), metadata.name, metadata.uid, ended, leaving)
-
-
-def _held(holder: ReservationPod) -> ReservationState:
-    metadata = holder.metadata
-    group = next(iter(groups_in(metadata.annotations)), "")
-    return ReservationState(
-        SharedGpu(holder.spec.node_name or "", group), metadata.name, metadata.uid, has_ended(holder)
-    )
+    gpu = SharedGpu(pod.spec.node_name or "", next(iter(groups_in(metadata.annotations)), ""))
+    has_ended = (pod.status.phase or "") in ("Failed", "Succeeded")
+    return ReservationState(gpu, metadata.name, metadata.uid, has_ended, metadata.deletion_timestamp is not None)

@@ -159,8 +159,7 @@ def _settings(options: dict[str, Any]) -> AdmissionSettings:
 
 def _policy(options: dict[str, Any]) -> AdmissionPolicy:
     from stromboli.admission.facts import TRUSTED_GROUPS, TRUSTED_USERS, AdmissionPolicy
-    from stromboli.binding.plugins.built_in import BUILT_IN
-    from stromboli.binding.plugins.loading import UnusablePlugin, load_plugins, read_options
+    from stromboli.binding.plugins.loading import BUILT_IN, UnusablePlugin, load_plugins, read_options
 
     plugin_arguments = options["plugins"], options["plugin_options"]
     try:

@@ -80,8 +80,7 @@ def binder(**options: Any) -> None:
 
 
 def _settings(options: Mapping[str, Any]) -> BinderSettings:
-    from stromboli.binding.plugins.built_in import BUILT_IN
-    from stromboli.binding.plugins.loading import load_plugins, read_options
+    from stromboli.binding.plugins.loading import BUILT_IN, load_plugins, read_options
     from stromboli.binding.process.process import BinderSettings
     from stromboli.binding.requests.options import BinderOptions
 

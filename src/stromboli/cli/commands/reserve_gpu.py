@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import signal
 import socket
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -16,6 +18,11 @@ Examples:
   stromboli reserve-gpu --hold
 """
 _TERMINATION_LOG = Path("/dev/termination-log")
+#: The driver's folder with one folder per visible GPU.
+DRIVER = Path("/proc/driver/nvidia/gpus")
+_VISIBLE = "NVIDIA_VISIBLE_DEVICES"
+_GPU_ID = re.compile(r"(?:GPU|MIG)-[0-9A-Za-z/-]+", re.ASCII)
+_GPU_UUID = re.compile(r"^GPU UUID:\s*(GPU-[0-9A-Za-z-]+)\s*$", re.ASCII | re.MULTILINE)
 
 
 @click.command("reserve-gpu", epilog=_EPILOG)
@@ -41,13 +48,34 @@ def reserve_gpu(hold: bool, fake: bool, to: Path) -> None:
     click.echo(gpu)
 
 
-def _found() -> str:
-    from stromboli.binding.reservations.visible_gpu import NotOneGpu, visible_gpu
+class NotOneGpu(Exception):
+    """None or several GPUs are visible."""
 
+
+def _found() -> str:
     try:
         return visible_gpu(os.environ)
     except NotOneGpu as error:
         raise click.ClickException(str(error)) from None
+
+
+def visible_gpu(environment: Mapping[str, str], driver: Path = DRIVER) -> str:
+    """Return the only GPU of this container, from the device plugin's environment variable or from the driver's files.
+
+    Raises NotOneGpu. Not tested on real hardware.
+    """
+    named = [word for word in environment.get(_VISIBLE, "").split(",") if _GPU_ID.fullmatch(word)]
+    found = named or _gpus_from_driver(driver)
+    if not found:
+        raise NotOneGpu(f"no GPU is visible: {_VISIBLE} names none, and {driver} describes none")
+    if len(found) > 1:
+        raise NotOneGpu(f"expected one GPU, and {len(found)} are visible: {', '.join(found)}")
+    return found[0]
+
+
+def _gpus_from_driver(driver: Path) -> list[str]:
+    texts = (path.read_text(errors="replace") for path in sorted(driver.glob("*/information")))
+    return [gpu for text in texts for gpu in _GPU_UUID.findall(text)]
 
 
 def _wait() -> None:

@@ -161,8 +161,7 @@ def _settings(arguments: Mapping[str, Any]) -> SchedulerSettings:
 
 def _binder_plugins() -> list[BinderPlugin]:
     """Binder plugins of installed packages, which direct binding runs after the built-in ones."""
-    from stromboli.binding.plugins.built_in import BUILT_IN
-    from stromboli.binding.plugins.loading import UnusablePlugin, load_plugins
+    from stromboli.binding.plugins.loading import BUILT_IN, UnusablePlugin, load_plugins
 
     try:
         return [plugin for plugin in load_plugins(BUILT_IN) if type(plugin) not in BUILT_IN]

@@ -12,8 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from stromboli.binding.plugins.built_in import BUILT_IN
-from stromboli.binding.plugins.loading import load_plugins
+from stromboli.binding.plugins.loading import BUILT_IN, load_plugins
 from stromboli.binding.requests.binder import Binder
 from stromboli.controllers.wiring import Controllers
 from stromboli.core.config.bind_options import REQUEST

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from stromboli.binding.plugins import loading
-from stromboli.binding.plugins.built_in import BUILT_IN
-from stromboli.binding.plugins.loading import UnusablePlugin, load_plugins, read_options
+from stromboli.binding.plugins.loading import BUILT_IN, UnusablePlugin, load_plugins, read_options
 from stromboli.binding.plugins.plugin import BinderPlugin, Placement
 
 MODULE = """

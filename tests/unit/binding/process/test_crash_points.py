@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 import stromboli.binding
-from stromboli.binding.process.crash_point_client import CrashPointClient, write_name
-from stromboli.binding.process.crash_points import VARIABLE
+from stromboli.binding.process.crash_point_client import VARIABLE, CrashPointClient, write_name
 from stromboli.binding.process.process import BinderProcess
 from tests.e2e.binding.test_binder_crashes import KILLED
 from tests.unit.binding.requests.test_fault_schedules import WRITES
@@ -114,7 +113,7 @@ def test_crash_point_has_the_name_of_its_write(method: str, path: str, name: str
 
 @pytest.mark.parametrize(("asked", "survives"), [("", 3), ("here", 0), ("here#3", 2), ("elsewhere", 3)])
 def test_process_dies_at_the_crash_point(asked: str, survives: int) -> None:
-    program = "from stromboli.binding.process.crash_points import crash_point\nfor _ in range(3):\n" \
+    program = "from stromboli.binding.process.crash_point_client import crash_point\nfor _ in range(3):\n" \
         "    crash_point('here'); print('still there', flush=True)"  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-c", program],

@@ -99,7 +99,7 @@ CASES = [
     Case("a pod that nobody can tell", (pod("one", "a", "x", mapped=False),), "", {"one": "-"}, "F",
          "has no annotation stromboli.dev/gpu-config-map"),
     Case("a GPU that nobody tells", (pod("one", "a", "x"),), "", {"one": "-"}, "F",
-         "no GPU of node a was held for sharing within 5 s", silent=True),
+         "no GPU of node a was reserved within 5 s", silent=True),
     Case("a map of somebody else", (map_of_another("one-gpu"), pod("one", "a", "x")), "", {}, "F",
          "ConfigMap default/one-gpu exists and does not belong to"),
     Case("a pod that is gone before", (lambda world: world.waiting("one"), lambda world: world.decide("one", "a", "x"),
@@ -155,8 +155,8 @@ def test_lost_gpu_reservation_is_reported_on_its_pods() -> None:
                 await running.binder.recorder.flush(30.0)
             told = await world.events("GPUReservationLost")
             assert told == [
-                "Pod one: GPU group x of node a was not held any more; GPU GPU-a0 is held for it now. Check that the "
-                "pod uses that one."
+                "Pod one: GPU group x of node a had lost its reservation; GPU GPU-a0 is reserved now. Check that the "
+                "pod uses this one."
             ]
             assert (await world.pods())["one"].spec.node_name == "a"
         finally:

@@ -20,8 +20,7 @@ from stromboli.binding.reservations.reservation_pods import (
     reservation_pod_name,
 )
 from stromboli.binding.steps.gpu_sharing.config_maps import GpuEnvironment, container_index, portion_text
-from stromboli.binding.steps.gpu_sharing.options import sharing_options
-from stromboli.binding.steps.gpu_sharing.plugin import GpuSharingPlugin
+from stromboli.binding.steps.gpu_sharing.plugin import GpuSharingPlugin, sharing_options
 from stromboli.core.plugins.gpusharing import GpuSharing
 from stromboli.core.plugins.gpusharing.plugin import GpuSharingArguments
 from stromboli.kube.objects.meta import ObjectMeta

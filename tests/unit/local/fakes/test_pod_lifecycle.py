@@ -77,7 +77,7 @@ def test_host_network_pod_has_host_address() -> None:
 
 def test_init_container_has_termination_message() -> None:
     spec = {"containers": [{"name": "main"}], "initContainers": [{"name": "first"}]}
-    expected = pod({"stromboli.dev/last-words": "done"}, spec=spec)
+    expected = pod({"stromboli.dev/termination-message": "done"}, spec=spec)
     step = next_step(expected, bound_at=0, started_at=0, now=NOW, address="a", host="h")
     assert step is not None
     assert step.status is not None

@@ -4,20 +4,39 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from stromboli.binding.plugins.plugin import BinderContext, BinderPlugin
 from stromboli.binding.reservations.demand import SharingPod
+from stromboli.binding.reservations.reservation_pods import ReservationPodOptions
 from stromboli.binding.reservations.service import ReservationService
 from stromboli.binding.steps.gpu_sharing.admission import prepare, validation_errors
 from stromboli.binding.steps.gpu_sharing.config_maps import GpuEnvironment, delete_maps, write_maps
-from stromboli.binding.steps.gpu_sharing.options import DEFAULTS, SharingOptions, sharing_options
 from stromboli.binding.steps.step import StepFailed
 from stromboli.core.model.devices.gpu_fractions import GROUPS, received_in
 from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.objects.bind_requests import BindRequest
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.pod import Pod
+
+_STANDARD = ReservationPodOptions()
+DEFAULTS: Mapping[str, str] = {
+    "namespace": _STANDARD.namespace,
+    "image": _STANDARD.image,
+    "seconds": f"{_STANDARD.seconds:g}",
+    "runtimeClass": "",
+    "fake": "false",
+    "cdi": "false",
+}
+_MAX_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class SharingOptions:
+    reservation_pods: ReservationPodOptions = field(default_factory=ReservationPodOptions)
+    #: Whether pods get the ids of GPUs as the container device interface names them.
+    cdi: bool = False
 
 
 class GpuSharingPlugin(BinderPlugin):
@@ -88,3 +107,36 @@ class GpuSharingPlugin(BinderPlugin):
 
     async def serve(self) -> None:
         await self._reservations.serve()
+
+
+def sharing_options(values: Mapping[str, str]) -> SharingOptions:
+    """Read the options. Raises ValueError with a message for an invalid one."""
+    for name in values:
+        if name not in DEFAULTS:
+            raise ValueError(f"unknown option {name!r}; known options are {', '.join(sorted(DEFAULTS))}")
+    options = {**DEFAULTS, **values}
+    reservation_pods = ReservationPodOptions(
+        options["namespace"],
+        options["image"],
+        _seconds(options["seconds"]),
+        options["runtimeClass"],
+        _is_true(options, "fake"),
+    )
+    return SharingOptions(reservation_pods, _is_true(options, "cdi"))
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= _MAX_SECONDS:
+        raise ValueError(f"seconds: expected a number of seconds up to {_MAX_SECONDS:g}, such as 40, got {text!r}")
+    return seconds
+
+
+def _is_true(options: Mapping[str, str], name: str) -> bool:
+    text = options[name].lower()
+    if text not in ("true", "false"):
+        raise ValueError(f"{name}: expected true or false, got {text!r}")
+    return text == "true"

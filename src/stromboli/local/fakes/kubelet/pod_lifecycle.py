@@ -20,7 +20,7 @@ RUN_SECONDS = "stromboli.dev/run-seconds"
 STOP_SECONDS = "stromboli.dev/stop-seconds"
 EXIT_CODE = "stromboli.dev/exit-code"
 #: The termination message of init containers.
-TERMINATION_MESSAGE = "stromboli.dev/last-words"
+TERMINATION_MESSAGE = "stromboli.dev/termination-message"
 
 
 @dataclass(frozen=True, slots=True)
