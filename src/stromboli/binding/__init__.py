@@ -1,1 +1,1 @@
-"""Carries out decisions: binds the pods of a gang, evicts victims, and knows what to do when it does not work."""
+"""Binding: executes placements and evictions, prepares what pods need, and recovers from failures."""

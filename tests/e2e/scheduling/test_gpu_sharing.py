@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from stromboli.binding.plugins.loading import BUILT_IN
-from stromboli.binding.plugins.loading import load_plugins
+from stromboli.binding.plugins.loading import BUILT_IN, load_plugins
 from stromboli.binding.requests.binder import Binder
 from stromboli.binding.steps.gpu_sharing.config_maps import CONFIG_MAP, VISIBLE
 from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME

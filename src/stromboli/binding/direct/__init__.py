@@ -1,1 +1,1 @@
-"""Binding by the scheduler itself: bounded workers carry out commits in its own process."""
+"""Direct binding: workers of the scheduler bind the pods of commits."""

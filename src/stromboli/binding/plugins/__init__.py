@@ -1,1 +1,1 @@
-"""Binder plugins: the base class, how they are loaded, and the list of built-in ones."""
+"""Binder plugins: the base class, loading, and their execution."""

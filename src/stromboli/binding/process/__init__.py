@@ -1,1 +1,1 @@
-"""The binder as a process of its own, and the moments at which a test may have it die."""
+"""The binder process, and the crash points of its client for tests."""

@@ -1,4 +1,4 @@
-"""A binder as a process."""
+"""The binder process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stromboli.observability.process import Process, ProcessSettings
 
 @dataclass(frozen=True, slots=True)
 class BinderSettings(ProcessSettings):
-    """What a process needs to know besides the behaviour of its binder."""
+    """Settings of the process, with the options of its binder."""
 
     plugins: Sequence[BinderPlugin] = ()
     options: BinderOptions = field(default_factory=BinderOptions)

@@ -1,1 +1,1 @@
-"""The reconciler of bind requests: looks at every decision again and again until it is carried out or undone."""
+"""The binder: reconciles bind requests until they have succeeded or are rolled back."""

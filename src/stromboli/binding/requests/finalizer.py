@@ -12,7 +12,7 @@ from stromboli.binding.requests.cluster_view import BinderClusterView
 from stromboli.binding.requests.decisions import Decision, DecisionIndex
 from stromboli.binding.requests.orphans import OrphanedPreparations
 from stromboli.binding.requests.placements import bound_placement
-from stromboli.binding.requests.progress import GangProgress, is_ours, progress_of
+from stromboli.binding.requests.progress import GangProgress, progress_of, was_bound_by
 from stromboli.binding.requests.reports import Reports
 from stromboli.binding.requests.rollback import GangRollback
 from stromboli.kube.objects.bind_requests import BINDING, BOUND, FAILED, SUCCEEDED, UNWINDING, UNWOUND
@@ -127,8 +127,8 @@ class GangFinalizer:
         if not decision.has_failed:
             return None
         pods = ((self._view.pod(member.pod_uid), request, member) for request, member in members)
-        ours = [pod for pod, request, member in pods if pod is not None and is_ours(pod, request, member)]
-        if not any(pod.metadata.deletion_timestamp is None for pod in ours):
+        bound = [pod for pod, request, member in pods if pod is not None and was_bound_by(pod, request, member)]
+        if not any(pod.metadata.deletion_timestamp is None for pod in bound):
             return None
         progress, reason = progress_of(decision, self._view), decision.first.status.reason
         await self._reports.write(decision, progress, UNWINDING, decision.failed_attempts, reason)
@@ -147,6 +147,6 @@ class GangFinalizer:
         done = decision.in_phase(BOUND) | decision.followed
         for request, member in decision.members():
             uid = member.pod_uid
-            if uid in progress.ours and uid not in done:
+            if uid in progress.bound_here and uid not in done:
                 await self._preparations.after_bind(decision.prepared.get(uid) or bound_placement(request, member))
                 decision.followed.add(uid)

@@ -54,7 +54,7 @@ def member_of(placement: Placement, whole_gpus: int = 0) -> BoundPod:
     )
     if placement.volumes is not None:
         member.volumes = [ChosenVolume(choice.claim, choice.volume) for choice in placement.volumes.choices]
-        member.volume_seconds = max(int(placement.volumes.patience), 1)
+        member.volume_seconds = max(int(placement.volumes.timeout), 1)
     member.resource_claim_allocations = [
         ClaimAllocation(name, dict(allocation)) for name, allocation in placement.allocations.items()
     ]

@@ -23,7 +23,7 @@ class GangProgress:
     #: Members with a node, each with a message if it is another node than the chosen one.
     placed: dict[str, str] = field(default_factory=dict)
     #: Those of them that this decision bound.
-    ours: set[str] = field(default_factory=set)
+    bound_here: set[str] = field(default_factory=set)
     #: Members that cannot be bound any more, with the reason.
     impossible: dict[str, str] = field(default_factory=dict)
     #: Members that are still to be bound, in their order.
@@ -35,7 +35,7 @@ class GangProgress:
         return next_step(
             needed,
             placed=len(self.placed),
-            bound_here=len(self.ours),
+            bound_here=len(self.bound_here),
             open_members=open_members,
             ready=open_members if ready is None else ready,
         )
@@ -54,7 +54,7 @@ def progress_of(decision: Decision, view: BinderClusterView) -> GangProgress:
         for member in request.spec.pods:
             if member.pod_uid in decision.bound and view.pod(member.pod_uid) is not None:
                 progress.placed[member.pod_uid] = ""
-                progress.ours.add(member.pod_uid)
+                progress.bound_here.add(member.pod_uid)
             else:
                 _classify(progress, request, member, view, failed.get(member.pod_uid))
     for uid, problem in decision.problems.items():
@@ -69,8 +69,8 @@ def _classify(
     uid, pod = member.pod_uid, view.pod(member.pod_uid)
     if pod is not None and pod.spec.node_name:
         progress.placed[uid] = _placement_message(pod, member)
-        if is_ours(pod, request, member):
-            progress.ours.add(uid)
+        if was_bound_by(pod, request, member):
+            progress.bound_here.add(uid)
         return
     node = view.node(member.selected_node)
     placement = bound_placement(request, member)
@@ -114,7 +114,7 @@ def _placement_message(pod: Pod, member: BoundPod) -> str:
     return f"another writer bound the pod to node {pod.spec.node_name}"
 
 
-def is_ours(pod: Pod, request: BindRequest, member: BoundPod) -> bool:
+def was_bound_by(pod: Pod, request: BindRequest, member: BoundPod) -> bool:
     """Report whether exactly this request bound the pod to its node."""
     mark = (pod.metadata.annotations or {}).get(BOUND_BY)
     return mark == request.metadata.name and pod.spec.node_name == member.selected_node

@@ -112,7 +112,7 @@ class GangReconciler:
         return 0 < term < self._index.latest_term
 
     async def _advance(self, decision: Decision, progress: GangProgress) -> float | None:
-        if decision.refusal and not progress.ours:
+        if decision.refusal and not progress.bound_here:
             progress.give_up(dict.fromkeys(progress.open, decision.refusal))
             return await self._finalizer.end(decision, progress, FAILED, decision.refusal)
         if self._clock() >= decision.deadline:
@@ -126,7 +126,7 @@ class GangReconciler:
         problems, limit = self._problems_now(decision, progress)
         ready = [placement for uid, placement in progress.open.items() if uid not in problems]
         if progress.next_step(decision.needed, len(ready)) is GangStep.WAIT:
-            if not progress.ours:
+            if not progress.bound_here:
                 self._assumed.release(self._assumed.held_by(decision))  # capacity that is unusable now blocks others
             return await self._conclude(decision, progress, problems, limit)
         if await self._start_preparation(decision, progress, ready):
@@ -143,7 +143,7 @@ class GangReconciler:
         problems |= {uid: error for uid, each in remaining.items() if (error := self._assumed.node_error(each))}
         fitting = [placement for uid, placement in remaining.items() if uid not in problems]
         without_capacity = self._assumed.reserve(decision, fitting)
-        if without_capacity and not problems and not progress.ours:
+        if without_capacity and not problems and not progress.bound_here:
             limit = min(limit, MAX_ATTEMPTS_WITHOUT_CAPACITY)
         return {**problems, **without_capacity}, limit
 

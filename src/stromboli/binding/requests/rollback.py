@@ -16,7 +16,7 @@ from stromboli.binding.plugins.preparations import Preparations
 from stromboli.binding.requests.cluster_view import BinderClusterView
 from stromboli.binding.requests.decisions import Decision, DecisionIndex
 from stromboli.binding.requests.placements import bound_placement
-from stromboli.binding.requests.progress import is_ours
+from stromboli.binding.requests.progress import was_bound_by
 from stromboli.binding.requests.reports import Reports
 from stromboli.kube.objects.bind_requests import BindRequest, BoundPod
 
@@ -68,7 +68,7 @@ class GangRollback:
         pod = self._view.pod(member.pod_uid)
         if pod is None or pod.metadata.deletion_timestamp is not None:
             return ""
-        if not (is_known or is_ours(pod, request, member)):
+        if not (is_known or was_bound_by(pod, request, member)):
             return ""
         namespace, group = pod.metadata.namespace, request.spec.pod_group
         order = EvictOrder(member.pod_uid, namespace, member.pod_name, group, UNWIND_REASON)
@@ -80,7 +80,7 @@ class GangRollback:
 
     async def _roll_back(self, request: BindRequest, member: BoundPod) -> str:
         pod = self._view.pod(member.pod_uid)
-        if pod is not None and pod.spec.node_name and not is_ours(pod, request, member):
+        if pod is not None and pod.spec.node_name and not was_bound_by(pod, request, member):
             return ""  # another writer bound the pod, which uses what was prepared
         placement = bound_placement(request, member)
         if not self._preparations.applies_to(placement):

@@ -1,1 +1,1 @@
-"""Shared GPUs are held by pods of ours: which there must be, which there are, and what to do about the difference."""
+"""Reservation pods, which hold shared GPUs: which are required, which exist, and repairs."""

@@ -1,1 +1,1 @@
-"""Bind requests as the scheduler writes and follows them."""
+"""Bind requests of the scheduler: written, monitored and deleted."""

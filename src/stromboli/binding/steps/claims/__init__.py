@@ -1,1 +1,1 @@
-"""Resource claims get their devices before their pods are bound: as a step, and as a plugin."""
+"""ResourceClaims, allocated and reserved before their pods are bound."""

@@ -159,15 +159,15 @@ class _ClaimWriter:
         """Remove the reservation, and the allocation if it was made for this pod and no other pod uses it."""
         users = claim.status.reserved_for or []
         others = [user for user in users if user.uid != self._placement.uid]
-        is_ours = self._write.allocation is not None and not others and claim.status.allocation is not None
+        may_deallocate = self._write.allocation is not None and not others and claim.status.allocation is not None
         change: dict[str, Any] = {}
         if len(others) < len(users):
             change["reservedFor"] = _wire(others) or None
-        if is_ours and len(users) <= 1 and self._matches_allocation(claim):
+        if may_deallocate and len(users) <= 1 and self._matches_allocation(claim):
             change["allocation"] = None
         if change:
             claim = await self._patch(claim, {"status": change}, subresource="status")
-        if claim.status.allocation is None and PROTECTION in (claim.metadata.finalizers or ()) and is_ours:
+        if claim.status.allocation is None and PROTECTION in (claim.metadata.finalizers or ()) and may_deallocate:
             left = [each for each in claim.metadata.finalizers or () if each != PROTECTION]
             await self._patch(claim, {"metadata": {"finalizers": left or None}})
 

@@ -1,1 +1,1 @@
-"""Pods that share GPUs: how they are admitted, what they are told, as a step and as a plugin."""
+"""Pods that share GPUs: admission, environment, and the binder plugin."""

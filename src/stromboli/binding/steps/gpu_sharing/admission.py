@@ -29,12 +29,12 @@ def validation_errors(manifest: Mapping[str, Any]) -> list[str]:
     if annotations.get(MPS) == "true" and FRACTION not in annotations and MEMORY not in annotations:
         found.append(f"metadata.annotations[{MPS}]: no GPU is shared; add {FRACTION} or {MEMORY}, or remove it")
     try:
-        wish = gpu_request_of(msgspec.convert(manifest, Pod, strict=False))
+        share = gpu_request_of(msgspec.convert(manifest, Pod, strict=False))
     except msgspec.ValidationError as error:
         return [*found, f"the pod cannot be decoded: {error}"]
     except ValueError as error:
         return [*found, str(error)]
-    if wish is not None and wish.portion >= WHOLE:
+    if share is not None and share.portion >= WHOLE:
         found.append(f"metadata.annotations[{FRACTION}]: expected less than a whole GPU; ask for {GPU} instead")
     return found
 

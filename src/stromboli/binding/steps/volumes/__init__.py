@@ -1,1 +1,1 @@
-"""Claims for volumes are made ready before their pods are bound: as a step, and as a plugin."""
+"""PersistentVolumeClaims, prepared before their pods are bound."""

@@ -57,8 +57,8 @@ class VolumeStep:
             await self._select(placement, choice)
         while waiting := [problem for each in placement.volumes.choices if (problem := self._missing(placement, each))]:
             now = time.monotonic()
-            if now - began >= placement.volumes.patience:
-                raise StepFailed(f"not ready after {placement.volumes.patience:g} seconds: {waiting[0]}")
+            if now - began >= placement.volumes.timeout:
+                raise StepFailed(f"not ready after {placement.volumes.timeout:g} seconds: {waiting[0]}")
             if now - checked >= CHECK_INTERVAL:
                 checked = now
                 if error := self._precondition_error(placement):

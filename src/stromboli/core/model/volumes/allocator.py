@@ -34,7 +34,7 @@ class VolumePolicy:
 
     binds: bool = False
     limits: bool = False
-    patience: float = 600.0
+    timeout: float = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +252,7 @@ class VolumeAllocator:
             VolumeChoice(name, volumes[each.volume].name if each.volume >= 0 else "")
             for name, each in zip(task.claims, taken, strict=True)
         )
-        return VolumeOrder(tuple(choices), self.policy.patience)
+        return VolumeOrder(tuple(choices), self.policy.timeout)
 
     # -- proofs -------------------------------------------------------------------------------------------------
 

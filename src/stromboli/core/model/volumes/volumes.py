@@ -92,7 +92,7 @@ class VolumeOrder:
     """The volumes that must be ready before a pod is bound, and how long that may take, in seconds."""
 
     choices: tuple[VolumeChoice, ...] = ()
-    patience: float = 600.0
+    timeout: float = 600.0
 
 
 @dataclass(frozen=True, slots=True)

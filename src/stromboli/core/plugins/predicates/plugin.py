@@ -97,7 +97,7 @@ class Predicates(Plugin):
         self._volumes = VolumePolicy(
             binds=arguments.volume_binding,
             limits=arguments.volume_limits,
-            patience=float(arguments.bind_timeout),
+            timeout=float(arguments.bind_timeout),
         )
 
     def open(self, session: Session) -> None:
