@@ -33,7 +33,7 @@ from tests.testing.manifests.shared_devices import (
     vgpu,
 )
 
-TAKEN = "node(s) didn't have enough left of their GPUs"
+TAKEN = "node(s) didn't have enough free GPUs"
 NONE = "node(s) had no GPUs to share"
 TWO = gpu_node("a", "g0", "g1")
 HALF = vgpu(memory=8000)
@@ -133,7 +133,7 @@ WHAT_RUNS = [
     Case("an unreadable value is reported", TWO, old("a", {VGPU_IDS: "g0;g1"}), gang(4, more=HALF), conf=VGPU,
          binds="aaaa",
          warnings=["Pod default/old-task-0: annotation volcano.sh/vgpu-ids-new: expected id,type,memory,cores for each "
-                   "device, got 'g0'; its devices on node a are not known to be in use"]),
+                   "device, got 'g0'; its devices on node a are not counted as in use"]),
     Case("a bad registration is of one node", gpu_node("a", registered="g0,ten,1"), gpu_node("b", "g1"),
          gang(1, more=HALF), conf=VGPU, binds="b",
          warnings=["Node a: annotation volcano.sh/node-vgpu-register: expected uuid,count,memory,type,health,mode for "
@@ -227,7 +227,7 @@ INSTANCES = [
          conf=sharing(VGPUEnable=True, KnownGeometriesCMName="mine", KnownGeometriesCMNamespace="devices")),
     Case("a ConfigMap that makes no sense", MIG, device_config("nvidia: 7"), gang(1, more=HALF), conf=VGPU, binds="a",
          warnings=["ConfigMap kube-system/volcano-vgpu-device-config: device-config.yaml: nvidia must be a mapping; "
-                   "the usual geometries are assumed"]),
+                   "the default geometries are used"]),
     Case("both modes in one cluster", MIG, gpu_node("b", "g1"), noted("volcano.sh/vgpu-mode", "hami-core"),
          noted("volcano.sh/vgpu-mode", "mig", name="more"), conf=VGPU, binds="b a"),
 ]  # fmt: skip

@@ -22,9 +22,9 @@ from tests.testing.manifests.fractional_gpus import (
 )
 from tests.testing.manifests.shared_devices import bind_annotations_of
 
-TAKEN = "node(s) didn't have enough left of their GPUs"
-SHARED = "node(s) had only parts of GPUs left that others share"
-SILENT = "node(s) do not say how much memory their GPUs have"
+TAKEN = "node(s) didn't have enough free GPUs"
+SHARED = "node(s) had only fractions of shared GPUs left"
+SILENT = "node(s) did not report their GPU memory"
 HALF = part("0.5")
 SPREAD = sharing(SchedulePolicy="gpuspread", ScheduleWeight=0)
 CAPACITY = sharing("capacity")

@@ -61,7 +61,7 @@ ORDER = [
         conf=agreeing(), binds="a-",
         warnings=[
             f"PodGroup default/young: annotation {AGREED}: 'soon' is not a duration; "
-            "write one such as 90s, 30m or 1h30m; it is left out",
+            "write one such as 90s, 30m or 1h30m; it is ignored",
         ],
     ),
     Case("all units", ONE, waiting("old", "10:00", "2h1m"), waiting("young", "10:00", "2h30s500ms"),

@@ -110,7 +110,7 @@ PREFERENCES = [
         "an unknown strategy is reported and ignored", nodes(4, 2), foreign("a"),
         gang(1, annotations=with_constraint("Sideways")), binds="b", conf=fitted(),
         warnings=[
-            f"annotation {SCORING_TYPE}: write LeastAllocated or MostAllocated, not 'Sideways'; it is left out",
+            f"annotation {SCORING_TYPE}: write LeastAllocated or MostAllocated, not 'Sideways'; it is ignored",
         ],
     ),
     *(
@@ -118,7 +118,7 @@ PREFERENCES = [
             f"invalid weights are reported and ignored: {text}", nodes(4, 2), foreign("a"),
             gang(1, annotations=with_constraint(weights=text)), conf=fitted(), binds="b",
             warnings=[
-                f'annotation {WEIGHTS}: write weights like {{"cpu": 2, "memory": 1}}, not {text!r}; it is left out',
+                f'annotation {WEIGHTS}: write weights like {{"cpu": 2, "memory": 1}}, not {text!r}; it is ignored',
             ],
         )
         for text in ("cpu=2", "[1]", '{"cpu": "2"}', '{"cpu": -1}', '{"cpu": true}', '{"cpu": 10001}', "")

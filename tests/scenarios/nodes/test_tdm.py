@@ -152,7 +152,7 @@ LEAVING = [
         "an invalid value is reported and ignored", running("aaa", **budget(most="some")), evicts="0",
         warnings=[
             "PodGroup default/old: annotation volcano.sh/jdb-max-unavailable: write a number or a percentage, "
-            "not 'some'; it is left out",
+            "not 'some'; it is ignored",
         ],
     ),
     leaving("a second round waits for its period", running("aaa", **SOFT), evicts="0", cycles=2),

@@ -19,7 +19,7 @@ def usage(given: dict[str, Any] | None = None, **switches: bool) -> str:
 TWO = nodes(10, 2, memory="100Gi")
 #: Measured: node b has less to do.
 B_IS_CALM = [measured("a", 4, "40Gi"), measured("b", 2, "20Gi")]
-UNKNOWN = "usage: no figure of the last 5m says what {} nodes use; these are not judged by their load"
+UNKNOWN = "usage: no usage metrics of the last 5m for {} nodes; their load is ignored"
 
 LIMITS = [
     Case("a node with a high cpu load takes no pod", TWO, measured("a", "8001m"), measured("b", 8), gang(1),
@@ -63,10 +63,10 @@ AGE = [
     Case("a figure that makes no sense is left out", TWO, measured("a", "much"), measured("b", 1), gang(1),
          conf=usage(), binds="b", warnings=[
              'NodeMetrics a: usage.cpu: "much" is not a quantity; write a number and a suffix, as in 500m, 2, 1.5 or '
-             "4Gi; it is left out", UNKNOWN.format("1 of 2")]),
+             "4Gi; it is ignored", UNKNOWN.format("1 of 2")]),
     Case("so is one without a time", nodes(10, 1), measured("a", 9, at=""), gang(1), conf=usage(), binds="a", warnings=[
              "NodeMetrics a: timestamp: there is no time of the measurement; write one such as 2026-01-31T12:00:00Z; "
-             "it is left out", UNKNOWN.format("1 of 1")]),
+             "it is ignored", UNKNOWN.format("1 of 1")]),
     Case("a node that has nothing has no part of it", node("a", 0), node("b"), measured("a", 1), measured("b", 1),
          gang(1), conf=usage(), binds="b", warnings=[UNKNOWN.format("1 of 2")]),
 ]  # fmt: skip

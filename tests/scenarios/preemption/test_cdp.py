@@ -42,7 +42,7 @@ def protection(
     )  # fmt: skip
 
 
-IGNORED = "it is left out"
+IGNORED = "it is ignored"
 
 CASES = [
     protection("a pod that has just come stays", standing("a", "15m")),

@@ -231,7 +231,7 @@ VICTIMS = [
         "a newly placed pod is protected",
         nodes(2, 1), low("a", name="young", placed="2026-01-01T00:00:00Z", labels={"volcano.sh/cooldown-time": "600s"}),
         low("a"), gang(1, name="now", priority="high", created="2026-01-01T00:01:00Z"), conf=GUARDED,
-        protected={"cdp": (["young-task-0"], "it got its place 60 s ago and keeps it for 600 s")},
+        protected={"cdp": (["young-task-0"], "it was placed 60 s ago, and its cool-down time is 600 s")},
     ),
     ReportCase(
         "the smaller share takes from the larger one",
@@ -247,7 +247,7 @@ VICTIMS = [
         consents={"rich-task-3": ["proportion", "conformance"]},
         protected={"proportion": (
             ["rich-task-2", "rich-task-1", "rich-task-0"],
-            "queue theirs has cpu 4, deserves 3: others of the queue go first, and then it has no more than that",
+            "queue theirs has cpu 4, deserves 3: other pods of the queue are evicted first, and then it holds no more than that",
         )},
     ),
     ReportCase(
@@ -265,8 +265,8 @@ VICTIMS = [
         protected={
             "not-needed": (["rich-task-1"], ENOUGH),
             "capacity": (["rich-task-0", "fair-task-0"],
-                         "queue theirs has cpu 3, deserves 1: others of the queue go first, and then it has no more "
-                         "than that"),
+                         "queue theirs has cpu 3, deserves 1: other pods of the queue are evicted first, and then it "
+                         "holds no more than that"),
         },
     ),
     ReportCase(
@@ -275,14 +275,14 @@ VICTIMS = [
         running("a", name="safe", queue="kept"), running("aaa", name="rich", queue="theirs"), gang(1, 2, queue="mine"),
         conf=PROMISES,
         protected={"capacity": (["safe-task-0", "rich-task-0"],
-                             "it is needed for what the queue is guaranteed: queue kept has cpu 1, deserves 1")},
+                             "the guarantee of its queue covers it: queue kept has cpu 1, deserves 1")},
     ),
     ReportCase(
         "a pod that may run on revocable nodes leaves the others",
         nodes(1, 1), low("a", **MARKED), high(annotations={"volcano.sh/preemptable": "false"}),
         conf=configuration(BROAD, LENDING, "predicates", actions="enqueue, allocate, preempt"),
         victims={"low-task-0": ("high-task-0 on a",
-                                "tdm: it may run on nodes that are lent out, and the claimant may not")},
+                                "tdm: it may run on revocable nodes, and the preemptor may not")},
     ),
     ReportCase(
         "a custom plugin without a message is named",
@@ -428,14 +428,14 @@ STOPPED = [
         nodes(3, 1, gpu=1), queue("mine", 3), queue("theirs"), foreign("a", 3),
         running("a", cpu=None, gpu=1, name="other", queue="theirs"), gang(1, 3, queue="mine"), conf=PROMISES,
         victims={},
-        stopped={"capacity": (["other-task-0"], "it holds nothing that the claimant asks for: queue theirs has "
+        stopped={"capacity": (["other-task-0"], "it holds no resource that the preemptor requests: queue theirs has "
                                                 "nvidia.com/gpu 1, deserves 0")},
     ),
     ReportCase(
         "a pod that has just got its place",
         nodes(1, 1), low("a", placed="2026-01-01T00:00:00Z", labels={"volcano.sh/cooldown-time": "10m"}),
         gang(1, name="now", priority="high", created="2026-01-01T00:01:00Z"), conf=GUARDED,
-        victims={}, stopped={"cdp": (["low-task-0"], "it got its place 60 s ago and keeps it for 600 s")},
+        victims={}, stopped={"cdp": (["low-task-0"], "it was placed 60 s ago, and its cool-down time is 600 s")},
     ),
     ReportCase(
         "a job that has not worked for long enough",

@@ -65,7 +65,7 @@ def protecting(**annotations: str) -> Manifest:
 
 HOUR, MINUTE = {"defaultPreemptMinRuntime": "1h"}, {"defaultPreemptMinRuntime": "1m"}
 MINE = queue("mine", **protecting(preempt="1h"))
-SENSE = "is not a duration; write one such as 90s, 30m or 1h30m; it is left out"
+SENSE = "is not a duration; write one such as 90s, 30m or 1h30m; it is ignored"
 
 WITHIN = [
     preempts("without the annotation no pod is protected", nodes(1, 1), own(), urgent(), evicts="old-task-0",

@@ -107,7 +107,7 @@ LENDING = [
 ]  # fmt: skip
 
 TEN = [node(name, 10, "100Gi", labels={"kubernetes.io/hostname": name}) for name in "abc"]
-UNKNOWN = "rescheduling: no figure of the last 5m says what {} nodes use; these are left alone"
+UNKNOWN = "rescheduling: no usage metrics of the last 5m for {} nodes; they are not rescheduled"
 
 
 def balancing(low: Any = None, high: Any = None, *, beside: Any = ("gang", "predicates"), **given: Any) -> str:

@@ -59,7 +59,7 @@ LIMITS = [
         "a capability is reported with what is left below it",
         nodes(8, 1), queue("left", capability=cpu(3)), gang(3, cpu=2, queue="left"), conf=FLAT, binds="---",
         reasons={"gang": [
-            "queue left may have cpu 3 and has 0: room for 1 of 3 pods",
+            "queue left may have cpu 3 and has 0: capacity for 1 of 3 pods",
         ]},
     ),
     Case(
@@ -96,7 +96,7 @@ LIMITS = [
         gang(1, name="first", queue="other", **SINGLES), gang(2, name="second", queue="right", **SINGLES), conf=FLAT,
         binds="a a-", codes={"second": ["QueueCapabilityExceeded"]},
         reasons={"second": [
-            "the queues of the cluster may have cpu 4 and has 2; 2 is kept for guarantees of others",
+            "the queues of the cluster may have cpu 4 and has 2; 2 is reserved for guarantees of others",
         ]},
     ),
     Case(
@@ -145,7 +145,7 @@ LIMITS = [
         "deserved devices have no effect and a warning",
         nodes(2, 1), queue("left", guarantee={"deviceclass/gpu.example.com": 1}), gang(1, queue="left"), conf=FLAT,
         binds="a", warnings=[
-            "Queue left: deviceclass/gpu.example.com has no effect: devices are limited, not promised",
+            "Queue left: deviceclass/gpu.example.com has no effect: devices can be limited, not guaranteed or deserved",
         ],
     ),
 ]  # fmt: skip
@@ -284,7 +284,7 @@ IN_A_TREE = [
         nodes(8, 1), queue("org", capability=cpu(4)), queue("one", "org", guarantee=cpu(2)), queue("two", "org"),
         queue("three", "org"), gang(1, name="first", queue="three", **SINGLES),
         gang(2, name="second", queue="two", **SINGLES), conf=TREE, binds="a a-",
-        reasons={"second": ["queue org may have cpu 4 and has 2; 2 is kept for guarantees of others"]},
+        reasons={"second": ["queue org may have cpu 4 and has 2; 2 is reserved for guarantees of others"]},
     ),
     Case(
         "a closed queue closes those below it",
@@ -313,14 +313,14 @@ MISTAKES = [
         gang(1, name="third", queue="sound"), conf=TREE, binds="- - a",
         codes={"first": ["QueueMisplaced"], "second": ["QueueMisplaced"]},
         reasons={"first": [
-            "queue team takes nothing: spec.parent of queue lost: queue 'nowhere' does not exist; "
+            "queue team accepts no jobs: spec.parent of queue lost: queue 'nowhere' does not exist; "
             "create it or name another",
         ]},
         warnings=[
             f"Queue lost: spec.parent: queue 'nowhere' does not exist; {HANGS}",
-            "Queue lost: it takes nothing: spec.parent of queue lost: queue 'nowhere' does not exist; "
+            "Queue lost: it accepts no jobs: spec.parent of queue lost: queue 'nowhere' does not exist; "
             "create it or name another",
-            "Queue team: it takes nothing: spec.parent of queue lost: queue 'nowhere' does not exist; "
+            "Queue team: it accepts no jobs: spec.parent of queue lost: queue 'nowhere' does not exist; "
             "create it or name another",
         ],
     ),
@@ -332,9 +332,9 @@ MISTAKES = [
         warnings=[
             f"Queue one: spec.parent: the queue is its own ancestor; {HANGS}",
             f"Queue two: spec.parent: the queue is its own ancestor; {HANGS}",
-            f"Queue one: it takes nothing: queue one {OWN_ANCESTOR}",
-            f"Queue team: it takes nothing: queue two {OWN_ANCESTOR}",
-            f"Queue two: it takes nothing: queue two {OWN_ANCESTOR}",
+            f"Queue one: it accepts no jobs: queue one {OWN_ANCESTOR}",
+            f"Queue team: it accepts no jobs: queue two {OWN_ANCESTOR}",
+            f"Queue two: it accepts no jobs: queue two {OWN_ANCESTOR}",
         ],
     ),
     Case(
@@ -343,7 +343,7 @@ MISTAKES = [
         running("aa", queue="lost"), gang(2, queue="sound", **SINGLES), conf=TREE, binds="a-",
         warnings=[
             f"Queue lost: spec.parent: queue 'nowhere' does not exist; {HANGS}",
-            "Queue lost: it takes nothing: spec.parent of queue lost: queue 'nowhere' does not exist; "
+            "Queue lost: it accepts no jobs: spec.parent of queue lost: queue 'nowhere' does not exist; "
             "create it or name another",
         ],
     ),
@@ -586,7 +586,7 @@ CUT_OFF = Case(
     conf=configuration(plugin("capacity", enableHierarchy=True), actions="evict-reclaimable"), evicts=[],
     warnings=[
         f"Queue lost: spec.parent: queue 'nowhere' does not exist; {HANGS}",
-        "Queue lost: it takes nothing: spec.parent of queue lost: queue 'nowhere' does not exist; "
+        "Queue lost: it accepts no jobs: spec.parent of queue lost: queue 'nowhere' does not exist; "
         "create it or name another",
     ],
 )  # fmt: skip

@@ -46,12 +46,12 @@ def crew(
 
 def unknown(key: str, role: str, roles: str = "'ps', 'worker'") -> str:
     reported = f"annotation {key}: no pod of the job has the role {role!r}; its roles are {roles}"
-    return f"PodGroup default/gang: {reported}; its rules about roles are left out"
+    return f"PodGroup default/gang: {reported}; its task topology is ignored"
 
 
 def twice(key: str, role: str) -> str:
-    reported = f"annotation {key}: the role {role!r} stands twice in a group; name it once"
-    return f"PodGroup default/gang: {reported}; its rules about roles are left out"
+    reported = f"annotation {key}: the role {role!r} is named twice in a group; name it once"
+    return f"PodGroup default/gang: {reported}; its task topology is ignored"
 
 
 TOGETHER = [

@@ -125,9 +125,9 @@ def held(name: str, *world: Any, code: str, reason: str, **more: Any) -> Case:
 
 MISTAKES = [
     held("a topology that is not there", WORLD, gang(1, notes=asking(RACK, network="other")), binds="-",
-         code="UnknownTier", reason="there is no Topology 'other' that makes sense; there are: net"),
+         code="UnknownTier", reason="there is no valid Topology 'other'; there are: net"),
     held("nor for those that prefer it", nodes(2, 1), gang(1, notes=asking(None, RACK)), binds="-",
-         code="UnknownTier", reason="there is no Topology 'net' that makes sense; there are: none"),
+         code="UnknownTier", reason="there is no valid Topology 'net'; there are: none"),
     held("a level that it does not have", WORLD, gang(1, notes=asking("zone")), binds="-", code="UnknownTier",
          reason=f"Topology 'net' has no level 'zone'; there are: {BLOCK}, {RACK}"),
     held("a preferred level that it does not have", WORLD, gang(1, notes=asking(RACK, "zone")), binds="-",

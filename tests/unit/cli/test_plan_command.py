@@ -64,7 +64,7 @@ def test_waiting_group_as_json(run: Run) -> None:
         ["message", "reason", "status", "transitionID", "type"]
     ]
     assert (group["conditions"][0]["type"], group["conditions"][0]["transitionID"]) == ("Unschedulable", "cycle-1")
-    assert group["reasons"] == ["queue default deserves cpu 8 and has 0: room for 2 of 3 pods"]
+    assert group["reasons"] == ["queue default deserves cpu 8 and has 0: capacity for 2 of 3 pods"]
     assert group["codes"] == ["QueueShareExhausted"]
     pods = planned(result)["pods"]
     assert {pod["reason"] for pod in pods.values()} == {"Unschedulable"}

@@ -110,7 +110,7 @@ def test_filter_reasons_are_reported_on_pending_job(service: HttpService, extend
     service.handlers["/predicate"] = responds({"refused": {"a": "too\nhot", "b": "too\nhot", "c": ""}})
     run = PlanRun(conf(service.address, "predicate"), nodes(4, 3), gang(1), outside=extenders)
     assert run.binds == "-"
-    message = "2 refused by the extender: too hot, 1 refused by the extender: it does not say why"
+    message = "2 refused by the extender: too hot, 1 refused by the extender: no reason reported"
     assert run.reasons("gang") == f"0/3 nodes are available: {message}."
 
 
@@ -164,7 +164,7 @@ def test_job_enqueueable_decides_admission(
     assert run.binds == binds
     assert service.asked("/enqueueable")[0].body["job"]["minResources"] == {"cpu": "99"}
     assert len(service.asked("/enqueued")) == (status > 0)
-    assert ("the extender does not let the job in" in run.reasons("gang")) is (status < 0)
+    assert ("the extender rejected the job" in run.reasons("gang")) is (status < 0)
 
 
 def test_job_starts_when_job_ready_agrees(service: HttpService, extenders: HttpExtenders) -> None:
@@ -181,7 +181,7 @@ def test_overused_queue_is_skipped(service: HttpService, extenders: HttpExtender
     world = [TWO, queue("full"), gang(1, name="one", queue="full"), gang(1, name="two")]
     run = PlanRun(conf(service.address, "overused"), *world, outside=extenders)
     assert run.binds == "-a"
-    assert "the extender says that queue full has had enough" in run.reasons("one")
+    assert "the extender reports queue full as overused" in run.reasons("one")
 
 
 # -- victims ----------------------------------------------------------------------------------------------------------
@@ -389,7 +389,7 @@ def test_plan_does_not_call_extender_by_default(service: HttpService) -> None:
     service.handlers["/predicate"] = responds({"refused": {"a": "no", "b": "no"}})
     run = PlanRun(conf(service.address, "predicate open allocate ready"), TWO, gang(1), outside=None)
     assert run.binds == "a"
-    assert run.warnings == ["the extender is not asked here; what follows is without its word"]
+    assert run.warnings == ["the extender is not called here; the plan does not include its decisions"]
     assert service.received == []
 
 
@@ -408,8 +408,8 @@ WRONG = [
     ({"extender.urlPrefix": "extender:8080"}, "'extender:8080' is no address"),
     ({"extender.urlPrefix": "ftp://extender"}, "'ftp://extender' is no address"),
     ({"extender.httpTimeout": "fast"}, "'fast' is not a duration"),
-    ({"extender.predicateVerb": "a?b=c"}, "'a?b=c' is no part of an address"),
-    ({"extender.predicateVerb": "../admin"}, "'../admin' is no part of an address"),
+    ({"extender.predicateVerb": "a?b=c"}, "'a?b=c' is not a valid verb"),
+    ({"extender.predicateVerb": "../admin"}, "'../admin' is not a valid verb"),
     ({"extender.ignorable": "perhaps"}, "expected true or false"),
     ({"extender.bindVerb": "bind"}, "unknown argument 'extender.bindVerb'"),
 ]
@@ -474,5 +474,5 @@ def test_plan_calls_extender_if_requested(
     done = CliRunner().invoke(main, [*arguments, *(["gang"] if command == "explain" else [])])
     assert done.exit_code == 0, done.output
     assert f"{node_of_pod} ×1" in done.output
-    assert ("the extender is not asked here" in done.output) is not bool(options)
+    assert ("the extender is not called here" in done.output) is not bool(options)
     assert bool(service.received) is bool(options)

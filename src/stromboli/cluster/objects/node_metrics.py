@@ -31,7 +31,7 @@ class NodeUsage:
         try:
             figure = usage_of(metrics)
         except ValueError as error:
-            self._faults[metrics.key] = f"NodeMetrics {metrics.key}: {error}; it is left out"
+            self._faults[metrics.key] = f"NodeMetrics {metrics.key}: {error}; it is ignored"
             self._forget(metrics.key)
         else:
             self.figures[metrics.key] = figure

@@ -131,7 +131,7 @@ class NumaAllocations:
         try:
             return _ChosenCpus(node, assigned_cpus(text, dict(request).get(CPU, 0) // 1000))
         except ValueError as error:
-            self._pod_faults[uid] = f"Pod {pod.key}: {error}; it is left out"
+            self._pod_faults[uid] = f"Pod {pod.key}: {error}; it is ignored"
             return None
 
     def _holdings_on(self, name: str, records: Mapping[str, PodRecord], assumptions: Assumptions) -> Holdings:

@@ -19,7 +19,7 @@ class Rule(Enum):
     """How answers are combined. The value is the sentence shown in the documentation."""
 
     SORT_KEYS = "keys are compared in file order; the first that differs decides"
-    VOTE_BY_TIER = "a rejection is final; a permission ends the voting after its tier; nobody voting means yes"
+    VOTE_BY_TIER = "a rejection is final; a permission ends the voting after its tier; without votes the result is yes"
     INTERSECTION_BY_TIER = "within a tier all voters must agree on a victim; the first tier with victims decides"
     INTERSECTION = "all voters must agree on a victim, whatever their tiers"
     UNION_BY_TIER = "within a tier every answer counts; the first tier with victims decides"
@@ -27,10 +27,10 @@ class Rule(Enum):
     SMALLEST = "the smallest answer counts"
     LARGEST = "the largest answer counts"
     ANY = "one yes is enough"
-    FIRST_TIER_DECIDES = "the first tier with an answer decides; all in it must say yes"
+    FIRST_TIER_DECIDES = "the first tier with an answer decides; all plugins in it must agree"
     SUM = "answers are added up"
     FIRST_ANSWER = "the first answer that is not None counts"
-    NOTIFY_ALL = "everybody is told; nothing is answered"
+    NOTIFY_ALL = "all plugins are notified; nothing is returned"
 
 
 class Vote(IntEnum):

@@ -164,7 +164,7 @@ class TierReader:
             self._findings.add(node.line, f"{key!r} of {owner} must be true or false, not {node.described}")
         elif switches.setdefault(SWITCHES[key], node.value) != node.value:
             self._findings.add(
-                node.line, f"{key!r} of {owner} is given in two spellings with different values; remove one"
+                node.line, f"{key!r} of {owner} is set in two spellings with different values; remove one"
             )
 
     def _reject_key(self, owner: str, key: str, node: YamlNode, declared: type[Arguments]) -> None:

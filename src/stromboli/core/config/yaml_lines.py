@@ -147,7 +147,7 @@ def _convert_mapping(node: yaml.MappingNode, findings: Findings) -> dict[str, Ya
             findings.add(line, "a list or mapping cannot be a key; write text before the colon")
         elif key.value in fields:
             first = fields[key.value].line
-            findings.add(line, f"key {quoted(key.value)} is given twice (first in line {first}); remove one")
+            findings.add(line, f"key {quoted(key.value)} is set twice (first in line {first}); remove one")
         else:
             fields[key.value] = _convert(value, findings, line)
     return fields

@@ -39,7 +39,7 @@ class Cdp(Plugin):
 
     def veto(self, preemptor: Task, victim: Task) -> str:
         has_run = self._now - (victim.placed_at or victim.created)
-        return f"it got its place {has_run:.0f} s ago and keeps it for {self._time_of(victim.task_class):.0f} s"
+        return f"it was placed {has_run:.0f} s ago, and its cool-down time is {self._time_of(victim.task_class):.0f} s"
 
     def _past_cooldown(self, candidates: Sequence[Task]) -> list[Task]:
         return [task for task in candidates if self._is_past_cooldown(task)]
@@ -61,5 +61,5 @@ class Cdp(Plugin):
         try:
             return parse_duration(text)
         except ValueError as error:
-            self._warnings.append(f"label or annotation {COOLDOWN}: {error}; it is left out")
+            self._warnings.append(f"label or annotation {COOLDOWN}: {error}; it is ignored")
             return 0.0

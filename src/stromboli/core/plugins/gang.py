@@ -73,7 +73,7 @@ class Gang(Plugin):
     def veto(self, preemptor: Task, victim: Task) -> str:
         job = self._jobs[victim.job]
         detail = f"PodGroup {job.key} has {job.ready_count} pods and needs {job.min_available}"
-        return f"{detail}: others of it go first" if job.ready_count > job.min_available else detail
+        return f"{detail}: other members are evicted first" if job.ready_count > job.min_available else detail
 
     def _above_minimum(self, candidates: Sequence[Task]) -> list[Task]:
         """Victims that leave every job its minimum."""
@@ -87,4 +87,4 @@ class Gang(Plugin):
         return victims
 
 
-_NOT_YET = Reason(Code.GANG_DOES_NOT_FIT, "fewer tasks have a place than must start together")
+_NOT_YET = Reason(Code.GANG_DOES_NOT_FIT, "fewer tasks are placed than must start together")

@@ -135,7 +135,7 @@ class MinRuntime(Plugin):
         try:
             return duration_or_nothing(text)
         except ValueError as error:
-            warning = f"Queue {queue.name}: annotation {annotation}: {error}; it is left out"
+            warning = f"Queue {queue.name}: annotation {annotation}: {error}; it is ignored"
             if warning not in self._reported:
                 self._reported.add(warning)
                 self._session.warnings.append(warning)

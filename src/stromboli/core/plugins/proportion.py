@@ -174,7 +174,7 @@ class Proportion(Plugin):
         name, amount = self._axis.names[dimension], self._axis.format
         deserved, has = amount(dimension, queue_share.deserved[dimension]), queue_share.books.allocated[dimension]
         detail = f"queue {queue.name} deserves {name} {deserved} and has {amount(dimension, has)}"
-        return Reason(Code.QUEUE_SHARE, f"{detail}: room for {number} of {wanted} pods" if number else detail)
+        return Reason(Code.QUEUE_SHARE, f"{detail}: capacity for {number} of {wanted} pods" if number else detail)
 
     def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> Reason | None:
         for task in tasks:
@@ -217,10 +217,10 @@ class Proportion(Plugin):
     def veto(self, preemptor: Task, victim: Task) -> str:
         queue_share = self._queue_shares.get(self._jobs[victim.job].queue)
         if queue_share is None:
-            return f"what queue {self._jobs[victim.job].queue} deserves is not known"
+            return f"the deserved resources of queue {self._jobs[victim.job].queue} are unknown"
         right = self.justification(preemptor, victim)
         if right:
-            return f"{right}: others of the queue go first, and then it has no more than that"
+            return f"{right}: other pods of the queue are evicted first, and then it holds no more than that"
         return self._compared(queue_share, victim.task_class.request[0][0])
 
     def _compared(self, queue_share: ProportionShare, dimension: int) -> str:

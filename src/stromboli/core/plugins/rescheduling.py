@@ -195,8 +195,8 @@ class Rescheduling(Plugin):
     def _warn_of_unknown(self, known: Mask) -> None:
         unknown = len(known) - int(known.sum())
         if unknown:
-            words = f"no figure of the last 5m says what {unknown} of {len(known)} nodes use"
-            self._session.warnings.append(f"rescheduling: {words}; these are left alone")
+            words = f"no usage metrics of the last 5m for {unknown} of {len(known)} nodes"
+            self._session.warnings.append(f"rescheduling: {words}; they are not rescheduled")
 
     def _leaving(self, balance: Balance, candidates: Sequence[Task]) -> Iterator[Task]:
         """Nodes that are busiest first; of each, the pods that matter least first."""

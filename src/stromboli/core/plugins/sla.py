@@ -66,5 +66,5 @@ class Sla(Plugin):
                 try:
                     return parse_duration(job.spec.annotations[key])
                 except ValueError as error:
-                    self._warnings.append(f"PodGroup {job.key}: annotation {key}: {error}; it is left out")
+                    self._warnings.append(f"PodGroup {job.key}: annotation {key}: {error}; it is ignored")
         return self.arguments.waiting_time

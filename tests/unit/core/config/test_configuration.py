@@ -228,7 +228,7 @@ def test_a_bad_config_map(name: str, data: dict[str, Any] | None, message: str) 
 
 def test_a_key_given_twice_in_the_manifest() -> None:
     assert complaints(config_map({"a.conf": DEFAULT_TEXT}) + "kind: ConfigMap\n") == [
-        "scheduler.conf:10: key 'kind' is given twice (first in line 7); remove one"
+        "scheduler.conf:10: key 'kind' is set twice (first in line 7); remove one"
     ]
 
 

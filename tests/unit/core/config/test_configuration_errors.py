@@ -30,7 +30,7 @@ MISTAKES = [
     ("tag", "actions: !!python/object:os.system x", 1, "are not supported; remove it"),
     ("tag on a list", "tiers: !!set {a}", 1, "tags ('tag:yaml.org,2002:set') are not supported"),
     ("list as key", f"actions: allocate{TIERS}\n? [a]\n: 1", 3, "a list or mapping cannot be a key"),
-    ("key twice", f"actions: allocate{TIERS}\nactions: enqueue", 3, "key 'actions' is given twice (first in line 1)"),
+    ("key twice", f"actions: allocate{TIERS}\nactions: enqueue", 3, "key 'actions' is set twice (first in line 1)"),
     ("unknown key", f"actions: allocate{TIERS}\ntier: []", 3, "unknown key 'tier'; did you mean 'tiers'?"),
     ("far-off key", f"actions: allocate{TIERS}\nxyzzy: 1", 3, "unknown key 'xyzzy'; known are: actions, bind, c"),
     ("merge key", f"actions: allocate{TIERS}\n<<: {{a: 1}}", 3, "unknown key '<<'"),
@@ -92,9 +92,9 @@ MISTAKES = [
         "two spellings, two values",
         one_plugin("- name: gang\n  enableJobOrder: true\n  enabledJobOrder: false"),
         6,
-        "'enabledJobOrder' of plugin 'gang' is given in two spellings with different values; remove one",
+        "'enabledJobOrder' of plugin 'gang' is set in two spellings with different values; remove one",
     ),
-    ("switch twice", one_plugin("- name: gang\n  enableJobOrder: on\n  enableJobOrder: on"), 6, "is given twice"),
+    ("switch twice", one_plugin("- name: gang\n  enableJobOrder: on\n  enableJobOrder: on"), 6, "is set twice"),
     # arguments
     ("arguments as a list", one_plugin("- name: gang\n  arguments: []"), 5, "must be a mapping, not a list"),
     (

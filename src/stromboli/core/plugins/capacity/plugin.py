@@ -60,7 +60,10 @@ class Capacity(Plugin):
         for queue in session.queues.values() if classes else ():
             limits = () if counts else [(*each, _DEVICES + " is off") for each in queue.capability]
             promises = (*queue.deserved, *queue.guarantee)
-            for dimension, _, why in (*limits, *((*each, "devices are limited, not promised") for each in promises)):
+            for dimension, _, why in (
+                *limits,
+                *((*each, "devices can be limited, not guaranteed or deserved") for each in promises),
+            ):
                 if dimension in classes:
                     name = session.axis.names[dimension]
                     session.warnings.append(f"Queue {queue.name}: {name} has no effect: {why}")
@@ -153,7 +156,7 @@ class Capacity(Plugin):
         if self._devices is not None and task_class.claims is not None:
             most, words = self._devices.headroom(queue, task_class, number)
             if most < number:
-                words += f": room for {most} of {wanted} pods" if most else ""
+                words += f": capacity for {most} of {wanted} pods" if most else ""
                 return Allowance(most, Reason(Code.QUEUE_CAPABILITY, words))
         if tightest is None:
             return None
@@ -167,8 +170,8 @@ class Capacity(Plugin):
         )
         detail = f"{holder.title} may have {self._axis.names[dimension]} {limit} and has {has}"
         if kept:
-            detail += f"; {self._axis.format(dimension, kept)} is kept for guarantees of others"
-        detail += f": room for {number} of {wanted} pods" if number else ""
+            detail += f"; {self._axis.format(dimension, kept)} is reserved for guarantees of others"
+        detail += f": capacity for {number} of {wanted} pods" if number else ""
         return Reason(Code.QUEUE_CAPABILITY, detail)
 
     def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> Reason | None:
@@ -228,7 +231,7 @@ class Capacity(Plugin):
         objection = ReclaimRules(mine, preemptor.task_class.request, self._level).veto(victim, queue_share)
         compared = self._compared(queue_share, self._dimension_of(victim))
         if objection is None:
-            return f"{compared}: others of the queue go first, and then it has no more than that"
+            return f"{compared}: other pods of the queue are evicted first, and then it holds no more than that"
         return f"{objection.value}: {compared}"
 
     @staticmethod

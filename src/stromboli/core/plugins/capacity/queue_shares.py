@@ -39,8 +39,8 @@ def tree_queue_shares(session: Session) -> QueueShares:
     for name, fault in tree.cut_off.items():
         queue_shares[name] = _plain(session, session.queues[name], [0] * size)
         queue_shares[name].is_detached = True
-        queue_shares[name].refusal = Reason(Code.QUEUE_MISPLACED, f"queue {name} takes nothing: {fault}")
-        session.warnings.append(f"Queue {name}: it takes nothing: {fault}")
+        queue_shares[name].refusal = Reason(Code.QUEUE_MISPLACED, f"queue {name} accepts no jobs: {fault}")
+        session.warnings.append(f"Queue {name}: it accepts no jobs: {fault}")
     below: dict[str, list[QueueShare]] = {}
     for row in range(1, len(tree.queues)):
         parent = tree.queues[tree.parents[row]].name

@@ -14,9 +14,9 @@ from stromboli.core.plugins.capacity.queue_share import QueueShare
 class ReclaimObjection(Enum):
     """Why a victim stays; the value is for people."""
 
-    NO_SHARED_RESOURCE = "it holds nothing that the claimant asks for"
-    ELSEWHERE = "its room would not help, as a queue above the claimant's is full"
-    GUARANTEED = "it is needed for what the queue is guaranteed"
+    NO_SHARED_RESOURCE = "it holds no resource that the preemptor requests"
+    ELSEWHERE = "evicting it would not help: an ancestor of the preemptor's queue is full"
+    GUARANTEED = "the guarantee of its queue covers it"
     DESERVED = "the queue has no more than it deserves"
 
 

@@ -103,7 +103,7 @@ class DeviceState:
             try:
                 holding = self._holding_of(claim, devices)
             except ValueError as error:
-                warnings.append(f"Pod {claim.key}: {error}; its devices on node {node.name} are not known to be in use")
+                warnings.append(f"Pod {claim.key}: {error}; its devices on node {node.name} are not counted as in use")
                 continue
             if holding is not None:
                 holdings[uid] = holding

@@ -101,7 +101,7 @@ class DeviceShare(Plugin):
             try:
                 known = read_catalog(data)
             except ValueError as error:
-                self._warning = f"ConfigMap {self._map}: {error}; the usual geometries are assumed"
+                self._warning = f"ConfigMap {self._map}: {error}; the default geometries are used"
         self._know(known)
 
     def _know(self, known: DeviceCatalog) -> None:

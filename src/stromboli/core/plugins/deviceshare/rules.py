@@ -87,7 +87,7 @@ class DeviceFilter(NodeFilter):
             left &= ~without
         if left.any():
             words = self._columns.concerned(task_class)[0].backend.devices_description
-            yield Reason(Code.DEVICES_IN_USE, f"node(s) didn't have enough left of their {words}"), np.flatnonzero(left)
+            yield Reason(Code.DEVICES_IN_USE, f"node(s) didn't have enough free {words}"), np.flatnonzero(left)
 
 
 class DeviceScorer(NodeScorer):

@@ -29,7 +29,7 @@ Read = TypeVar("Read")
 
 def _verb(text: str) -> str:
     if text and (not _PATH.fullmatch(text) or ".." in text):
-        raise ValueError(f"{text[:60]!r} is no part of an address; write letters, figures, - and /")
+        raise ValueError(f"{text[:60]!r} is not a valid verb; write letters, digits, - and /")
     return text.strip("/")
 
 
@@ -103,7 +103,7 @@ class Extender(Plugin):
         if outside is not None and any(self._verbs.values()):
             self._client_of_extender = outside.client_for(self._endpoint)
         elif any(self._verbs.values()):
-            self._warn("the extender is not asked here; what follows is without its word")
+            self._warn("the extender is not called here; the plan does not include its decisions")
         self._notify("open", self._documents.of_session)
 
     def close(self, session: Session) -> None:
@@ -140,12 +140,12 @@ class Extender(Plugin):
             self._overused[key] = self._asked("overused", question, lambda a: messages.truth(a, "overused"), False)
         if not self._overused[key]:
             return None
-        return Reason(Code.PLUGIN_REFUSED, f"the extender says that queue {queue.name} has had enough")
+        return Reason(Code.PLUGIN_REFUSED, f"the extender reports queue {queue.name} as overused")
 
     def job_enqueueable(self, job: Job) -> Vote | Reason:
         vote = self._asked("job_enqueueable", {"job": self._documents.of_job(job)}, messages.vote, 0)
         if vote < 0:
-            return Reason(Code.PLUGIN_REFUSED, "the extender does not let the job in")
+            return Reason(Code.PLUGIN_REFUSED, "the extender rejected the job")
         return Vote.PERMIT if vote else Vote.ABSTAIN
 
     def job_enqueued(self, job: Job) -> None:
@@ -214,7 +214,7 @@ class Extender(Plugin):
         try:
             self._asked(question, about(), lambda _: None, None)
         except ServiceError as error:
-            self._warn(f"the extender could not be told: {error}")
+            self._warn(f"notifying the extender failed: {error}")
 
     def _warn(self, words: str) -> None:
         if words not in self._told:

@@ -55,7 +55,7 @@ class Refusals(NodeFilter):
             return
         by_message: dict[str, list[str]] = {}
         for node, why in verdict.refused.items():
-            by_message.setdefault(why or "it does not say why", []).append(node)
+            by_message.setdefault(why or "no reason reported", []).append(node)
         for why, nodes in by_message.items():
             rows = [row for row in _rows(ledger.nodes, nodes) if refused[row]]
             if rows:

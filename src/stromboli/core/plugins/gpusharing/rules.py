@@ -81,7 +81,7 @@ class GpuShareFilter(NodeFilter):
         if request is not None and request.memory:
             silent = left & np.array([not node.memory for node in state.rows], dtype=np.bool_)
             if silent.any():
-                words = "node(s) do not say how much memory their GPUs have"
+                words = "node(s) did not report their GPU memory"
                 yield Reason(Code.NO_DEVICES, words), np.flatnonzero(silent)
             left &= ~silent
             small = left & np.array([node.memory < request.memory for node in state.rows], dtype=np.bool_)
@@ -89,7 +89,7 @@ class GpuShareFilter(NodeFilter):
                 yield Reason(Code.NO_DEVICES, "node(s) had no GPUs with so much memory"), np.flatnonzero(small)
             left &= ~small
         if left.any():
-            yield Reason(Code.DEVICES_IN_USE, "node(s) didn't have enough left of their GPUs"), np.flatnonzero(left)
+            yield Reason(Code.DEVICES_IN_USE, "node(s) didn't have enough free GPUs"), np.flatnonzero(left)
 
 
 class WholeGpuFilter(NodeFilter):
@@ -117,7 +117,7 @@ class WholeGpuFilter(NodeFilter):
         return slack if rows.index is None else slack[rows.index]
 
     def refusal(self, task_class: TaskClass) -> Reason:
-        return Reason(Code.DEVICES_IN_USE, "node(s) had only parts of GPUs left that others share")
+        return Reason(Code.DEVICES_IN_USE, "node(s) had only fractions of shared GPUs left")
 
 
 class GpuShareScorer(NodeScorer):

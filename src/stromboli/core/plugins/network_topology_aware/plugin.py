@@ -114,7 +114,7 @@ class Networks:
         tree = self._topologies.get(name)
         if tree is None:
             known = ", ".join(sorted(self._topologies)) or "none"
-            raise UnknownTier(f"there is no Topology {name!r} that makes sense; there are: {known}")
+            raise UnknownTier(f"there is no valid Topology {name!r}; there are: {known}")
         return tree
 
 

@@ -91,12 +91,12 @@ def pod_strategy(task_class: TaskClass) -> PodStrategy:
     faults = []
     kind, text = task_class.annotations.get(SCORING_TYPE), task_class.annotations.get(WEIGHTS)
     if kind is not None and kind not in TYPES:
-        faults.append(f"annotation {SCORING_TYPE}: write {' or '.join(TYPES)}, not {quoted(kind)}; it is left out")
+        faults.append(f"annotation {SCORING_TYPE}: write {' or '.join(TYPES)}, not {quoted(kind)}; it is ignored")
         kind = None
     weights = _weights(text) if text is not None else None
     if text is not None and weights is None:
         example = '{"cpu": 2, "memory": 1}'
-        faults.append(f"annotation {WEIGHTS}: write weights like {example}, not {quoted(text)}; it is left out")
+        faults.append(f"annotation {WEIGHTS}: write weights like {example}, not {quoted(text)}; it is ignored")
     return PodStrategy(None if kind is None else kind == MOST, weights, tuple(faults))
 
 

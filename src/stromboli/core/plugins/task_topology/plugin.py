@@ -57,7 +57,7 @@ def _rules_of(job: Job, warnings: list[str]) -> Rules | None:
     try:
         return rules_of(job.spec.annotations, roles)
     except ValueError as error:
-        warnings.append(f"PodGroup {job.key}: {error}; its rules about roles are left out")
+        warnings.append(f"PodGroup {job.key}: {error}; its task topology is ignored")
         return None
 
 

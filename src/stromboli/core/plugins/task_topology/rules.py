@@ -79,5 +79,5 @@ def _names(text: str, key: str, roles: Collection[str]) -> tuple[str, ...]:
         raise ValueError(f"annotation {key}: no pod of the job has the role {quoted(unknown[0])}; its roles are {told}")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"annotation {key}: the role {quoted(twice)} stands twice in a group; name it once")
+        raise ValueError(f"annotation {key}: the role {quoted(twice)} is named twice in a group; name it once")
     return names

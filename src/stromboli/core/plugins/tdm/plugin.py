@@ -52,7 +52,7 @@ def _amount(job: Job, key: str, warnings: list[str]) -> int | None:
         return None
     number = text.removesuffix("%")
     if not (number.isdecimal() and number.isascii() and len(number) < 7):
-        fault = f"annotation {key}: write a number or a percentage, not {quoted(text)}; it is left out"
+        fault = f"annotation {key}: write a number or a percentage, not {quoted(text)}; it is ignored"
         words = f"PodGroup {job.key}: {fault}"
         if words not in warnings:  # asked once per preemptor
             warnings.append(words)
@@ -120,13 +120,13 @@ class Tdm(Plugin):
         return self._within_budget(task for task in candidates if not self._zone_of(task) and self._is_evictable(task))
 
     def justification(self, preemptor: Task, victim: Task) -> str:
-        return "it may run on nodes that are lent out, and the claimant may not"
+        return "it may run on revocable nodes, and the preemptor may not"
 
     def veto(self, preemptor: Task, victim: Task) -> str:
         if self._may_be_preempted(preemptor) or may_use_revocable_nodes(preemptor.task_class):
-            return "the claimant may run on nodes that are lent out itself"
+            return "the preemptor may itself run on revocable nodes"
         if self._zone_of(victim):
-            return "its node is lent out"
+            return "its node is revocable"
         if not self._is_evictable(victim):
             return "it is not running, or not marked as preemptable"
         return f"PodGroup {victim.job} allows no more evictions at a time"
@@ -167,4 +167,4 @@ class Tdm(Plugin):
         return self._nodes.nodes[row].revocable_zone if row >= 0 else ""
 
 
-_NOT_YET = Reason(Code.GANG_DOES_NOT_FIT, "fewer tasks have a place than must start together")
+_NOT_YET = Reason(Code.GANG_DOES_NOT_FIT, "fewer tasks are placed than must start together")

@@ -79,8 +79,8 @@ class UsagePlugin(Plugin):
     def _warn_of_unknown(self) -> None:
         unknown, number = len(self.known) - int(self.known.sum()), len(self.known)
         if unknown:
-            words = f"no figure of the last 5m says what {unknown} of {number} nodes use"
-            self._session.warnings.append(f"usage: {words}; these are not judged by their load")
+            words = f"no usage metrics of the last 5m for {unknown} of {number} nodes"
+            self._session.warnings.append(f"usage: {words}; their load is ignored")
 
     @property
     def unmeasured(self) -> UnmeasuredLoad:
