@@ -81,7 +81,7 @@ async def test_another_binder_takes_over_in_the_middle_of_a_gang(plane: ControlP
         assert (await told(second, "readyz")).startswith("ok")
         numbers = await told(second, "metrics")
         assert "stromboli_leader 1.0" in numbers
-        assert 'stromboli_binder_requests_finished_total{phase="Succeeded"} 1.0' in numbers
+        assert 'stromboli_binder_requests_finished_total{result="succeeded"} 1.0' in numbers
         second.signal(signal.SIGTERM)
         assert second.ends() == 0
 
