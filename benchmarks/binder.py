@@ -101,7 +101,7 @@ async def _resumed(plane: ControlPlane, client: Client, members: int, nodes: lis
     async with watched(client, "resumed") as times:
         with _running(plane, "resumed", "binder", elects=True) as process:
             log = _log(plane, "resumed", "binder")
-            while "leading" not in log.read_text():
+            while "leadership acquired" not in log.read_text():
                 await asyncio.sleep(_POLL)
             leads = time.perf_counter()
             await until_all(times, members)

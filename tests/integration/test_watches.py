@@ -9,6 +9,7 @@ import pytest
 from stromboli.binding.requests.binder import Binder
 from stromboli.local.api_server.faults import Answer, Match
 from stromboli.observability.metrics.scheduler import SchedulerMetrics
+from tests.testing.logs import log_text
 from tests.testing.manifests.builders import gang
 from tests.testing.world import cpus, living
 
@@ -23,14 +24,16 @@ async def test_missing_required_kind_is_reported_everywhere(caplog: pytest.LogCa
     async with living(cpus(1), bare=True, starts=False) as world:
         world.faults.add(REQUIRED, Answer(404, "NotFound"), times=None)
         await world.start(metrics=metrics)
-        await world.until_true(lambda: "cannot follow podgroups" in caplog.text, "the log says it")
-        assert "is the CRD of this kind installed?" in caplog.text
+        await world.until_true(lambda: "watch failed resources=podgroups" in log_text(caplog), "the log says it")
+        assert "is the CRD of this kind installed?" in log_text(caplog)
         assert "podgroups.scheduling.volcano.sh: 404" in (world.scheduler.watches.problem() or "")
         assert 'stromboli_watch_up{resource="podgroups.scheduling.volcano.sh"} 0.0' in metrics.render()[0].decode()
         assert 'stromboli_api_requests_total{code="404",method="GET"}' in metrics.render()[0].decode()
         world.faults.clear()
-        await world.until_true(lambda: "can follow again: podgroups" in caplog.text, "the log says that it is over")
-        assert caplog.text.count("cannot follow podgroups") == 1
+        await world.until_true(
+            lambda: "watch recovered resources=podgroups" in log_text(caplog), "the log says that it is over"
+        )
+        assert log_text(caplog).count("watch failed resources=podgroups") == 1
         assert world.scheduler.watches.problem() is None
 
 
@@ -39,7 +42,9 @@ async def test_binder_reports_missing_kind(caplog: pytest.LogCaptureFixture) -> 
         world.faults.add(Match(verb="watch", plural="bindrequests"), Answer(404, "NotFound"), times=None)
         binder = Binder(world.client, ())
         running = asyncio.ensure_future(binder.run())
-        await world.until_true(lambda: "cannot follow bindrequests.scheduling" in caplog.text, "the log says it")
+        await world.until_true(
+            lambda: "watch failed resources=bindrequests.scheduling" in log_text(caplog), "the log says it"
+        )
         assert "is the CRD of this kind installed?" in (binder.watches.problem() or "")
         world.faults.clear()
         await world.until_true(lambda: binder.watches.problem() is None, "it can be followed again")
@@ -55,7 +60,9 @@ async def test_denied_optional_kind_is_reported_and_scheduling_continues(
         await world.start()
         await world.create(gang(1, 1, name="gang"))
         await world.until_bound("gang", 1)
-        await world.until_true(lambda: "cannot follow resourcequotas: 403" in caplog.text, "the log says it")
+        await world.until_true(
+            lambda: 'watch failed resources=resourcequotas error="403' in log_text(caplog), "the log says it"
+        )
         assert world.scheduler.watches.problem() is None
 
 

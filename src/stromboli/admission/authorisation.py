@@ -84,7 +84,7 @@ class Authorisation:
             allowed = msgspec.json.decode(answer, type=_AccessReview).status.allowed
         except (RequestFailed, msgspec.DecodeError) as error:
             self._on_result("error")
-            _log.warning("access review failed: user=%s queue=%s error=%s", user.username, queue, error)
+            _log.warning("access review failed", extra={"user": user.username, "queue": queue, "error": str(error)})
             raise AuthorisationUnavailable(str(error)) from error
         self._on_result("allowed" if allowed else "denied")
         self._store(question, allowed)

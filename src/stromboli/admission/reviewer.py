@@ -73,7 +73,7 @@ class Reviewer:
         except ApiError as error:
             if error.is_missing:
                 return None
-            _log.warning("queue %s cannot be read again: %s", name, error)
+            _log.warning("queue not read; using the cached one", extra={"queue": name, "error": str(error)})
         except RequestFailed as error:
-            _log.warning("queue %s cannot be read again: %s", name, error)
+            _log.warning("queue not read; using the cached one", extra={"queue": name, "error": str(error)})
         return facts.queues.get(name)

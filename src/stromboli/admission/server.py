@@ -126,7 +126,7 @@ class Server:
         verdict = await self._reviewer.review(request)
         self._metrics.reviewed(request.kind.kind, request.operation, allowed=verdict.is_allowed)
         if not verdict.is_allowed:
-            _log.info("refused: %s", verdict.message, extra={"user": request.user_info.username})
+            _log.info("request denied", extra={"user": request.user_info.username, "reason": verdict.message})
         return answer_verdict(request, verdict)
 
     async def _mutate(self, request: Request) -> bytes:

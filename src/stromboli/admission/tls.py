@@ -58,7 +58,7 @@ class Certificate:
         try:
             self._latest = self._load()
         except InvalidCertificate as error:
-            _log.error("certificate rejected; keeping the last valid one: %s", error)
+            _log.error("certificate rejected; keeping the last valid one", extra={"error": str(error)})
             self._on_reload("rejected")
         else:
             _log.info("certificate reloaded", extra={"file": self._certificate})

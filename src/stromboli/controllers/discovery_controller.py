@@ -59,5 +59,5 @@ class DiscoveryController:
             await write(self._client, changes_to(self._hyper_nodes.objects.values(), found))
         elif not self._found_nothing:
             labels = ", ".join(key.label for key in self._keys)
-            _log.warning("no node has any of the labels %s: no HyperNodes are discovered", labels)
+            _log.warning("no node has the discovery labels; keeping the HyperNodes", extra={"labels": labels})
         self._found_nothing = not found

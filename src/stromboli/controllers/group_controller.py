@@ -76,7 +76,7 @@ class GroupController:
 
     def unreadable(self, resource: Resource[Any], key: str, uid: str, problem: str) -> None:
         """Whoever reports such objects to people is elsewhere; a pod that cannot be read gets no group."""
-        _log.debug("%s %s: %s", resource.name, key, problem)
+        _log.debug("unreadable object", extra={"resource": resource.name, "key": key, "problem": problem})
 
     def _is_ours(self, pod: Pod) -> bool:
         """Whether the pod needs a group of ours, or has one."""

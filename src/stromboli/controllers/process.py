@@ -62,7 +62,7 @@ async def _work_when_elected(
     try:
         await _until_first(leads.wait(), stop.wait())
         if not stop.is_set():
-            log.info("leading", extra={"epoch": leadership.epoch})
+            log.info("leadership acquired", extra={"epoch": leadership.epoch})
             await _until_first(_work(settings, stop, lambda: leadership.is_leading), lost.wait())
     finally:
         await asyncio.to_thread(leadership.stop)

@@ -103,7 +103,7 @@ class UsageFeed:
     def _set_problem(self, problem: str) -> None:
         """Log each change between working and failing once."""
         if problem and not self.problem:
-            log.warning("node usage metrics unavailable: %s", problem)
+            log.warning("node usage metrics unavailable", extra={"error": problem})
         elif self.problem and not problem and self._asked is not None:
             log.info("node usage metrics available again")
         self.problem = problem

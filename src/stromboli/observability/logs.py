@@ -1,8 +1,9 @@
-"""Logs: one line per record, for people or for programs, without secrets and without forged lines.
+"""Logs: one line per record, as text or JSON, without secrets and without forged lines.
 
-Names and messages come from objects that anybody may have written. So what could begin a new line is escaped, what
-looks like a credential is taken out, and what is too long is cut. A log that cannot be written (a closed pipe, a
-full disk) never stops the scheduler: records are lost, and counted.
+A record has a constant message and facts in `extra`, which become key=value: `log.warning("watch failed",
+extra={"error": error})`. Values may come from untrusted objects: control characters are escaped, credentials are
+redacted, and long values are cut. A log that cannot be written (a closed pipe, a full disk) does not stop the process:
+records are dropped and counted.
 """
 
 from __future__ import annotations

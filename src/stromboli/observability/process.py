@@ -149,7 +149,7 @@ class Process(Generic[W]):
                 raise
         except BaseExceptionGroup as group:
             self._ending = Ending.FAILED
-            self._log.error("the %s failed", self.name, exc_info=group)
+            self._log.error("process failed", exc_info=group)
 
     # -- leadership ---------------------------------------------------------------------------------------------
 
@@ -184,13 +184,13 @@ class Process(Generic[W]):
 
     def _lead(self, worker: W) -> None:
         if self.leadership is not None:
-            self._log.info("leading", extra={"epoch": self.epoch()})
+            self._log.info("leadership acquired", extra={"epoch": self.epoch()})
         self._gauge.set_leader(True)
         worker.lead()
 
     def _leave(self) -> None:
         """Nothing is written any more; what was under way is for the next leader to find out."""
-        self._log.error("leadership is lost")
+        self._log.error("leadership lost")
         self._gauge.set_leader(False)
         self._ending = Ending.LEADERSHIP_LOST
         if self._running is not None:
@@ -217,7 +217,9 @@ class Process(Generic[W]):
         endpoints.start()
         for name, path in (("metrics", "metrics"), ("health", "readyz")):
             if name in endpoints.addresses:
-                self._log.info("%s: http://%s/%s", name, endpoints.addresses[name], path)
+                self._log.info(
+                    "endpoint started", extra={"endpoint": name, "url": f"http://{endpoints.addresses[name]}/{path}"}
+                )
         try:
             yield
         finally:

@@ -60,14 +60,14 @@ class DumpWriter:
         try:
             decisions = recorded_decisions(self._decide(contents, now))
         except Exception as error:
-            log.warning("the dump is without decisions", extra={"problem": f"{type(error).__name__}: {error}"})
+            log.warning("dump without decisions", extra={"error": f"{type(error).__name__}: {error}"})
             decisions = None
         try:
             write_dump(path, Dump(contents, now, policy.text, {"defaultQueue": options.default_queue}, decisions))
         except DumpError as error:
-            log.error("no dump: %s", error)
+            log.error("dump failed", extra={"error": str(error)})
         else:
-            log.info("dumped to %s", path)
+            log.info("dump written", extra={"file": str(path)})
 
     def _decide(self, contents: Contents, now: float) -> Session:
         """What the next cycle would decide, found out with a cluster and a program of its own."""
@@ -84,13 +84,13 @@ class DumpWriter:
                 listing: Listing[Any] = await self._client.list(resource)
                 found.extend(listing.items)
         except RequestFailed as error:
-            log.error("the cache cannot be compared: %s", error)
+            log.error("cache comparison failed", extra={"error": str(error)})
             return
         began = time.perf_counter()
         comparison = CacheComparison(self._scheduler.cluster)
         differences = await asyncio.to_thread(comparison.with_objects, found)
         self._scheduler.metrics.audited("comparison", time.perf_counter() - began, len(differences))
         if not differences:
-            log.info("the cache says what the API server says", extra={"objects": len(found)})
+            log.info("cache equals the API server", extra={"objects": len(found)})
         for difference in differences:
-            log.warning("the cache differs: %s", difference)
+            log.warning("cache differs from the API server", extra={"difference": str(difference)})

@@ -50,6 +50,6 @@ class FencingCheck:
             return
         self._newest = term
         if self._mandate.is_leading:
-            log.warning("somebody may have taken over, by the mark on a pod", extra={"epoch": term})
+            log.warning("pod bound in a later term; renewing the lease", extra={"epoch": term})
             self._doubted_at = self._clock()
             self._mandate.renew_now()

@@ -87,4 +87,4 @@ class Watches:
 
     def tell(self) -> None:
         """Say in the log which kinds cannot be followed, and when they can be again: once each."""
-        self._log.tell(self.reflectors)
+        self._log.update(self.reflectors)

@@ -61,7 +61,7 @@ async def test_another_binder_takes_over_in_the_middle_of_a_gang(plane: ControlP
         assert isinstance(place, Pair)
         await place.create_nodes(5, 10)
         first = place.fight()
-        await place.until(lambda: "leading" in first.output, "the first one leads")
+        await place.until(lambda: "leadership acquired" in first.output, "the first one leads")
         second, gate = place.fight(), Gate()
         place.proxy.faults.add(BINDINGS, gate, times=None, after=SIZE // 2)
         place.decide()
@@ -72,7 +72,7 @@ async def test_another_binder_takes_over_in_the_middle_of_a_gang(plane: ControlP
         gate.refuse()
         place.proxy.faults.clear()
         await place.until_bound("gang", SIZE)
-        assert "leading" in second.output
+        assert "leadership acquired" in second.output
         deadline = time.monotonic() + DEADLINE
         while await place.requests():
             assert time.monotonic() < deadline, f"waited in vain: requests are deleted\n{place.logs}"
@@ -97,11 +97,11 @@ async def test_binder_that_loses_its_lease_exits(plane: ControlPlane, tmp_path: 
     async with ground(plane, tmp_path, Pair) as place:
         assert isinstance(place, Pair)
         command = place.fight()
-        await place.until(lambda: "leading" in command.output, "the binder leads")
+        await place.until(lambda: "leadership acquired" in command.output, "the binder leads")
         stolen = {"spec": {"holderIdentity": "somebody else", "leaseDurationSeconds": 1, "renewTime": timestamps.now()}}
         await place.client.patch(LEASES, "stromboli-binder", stolen, namespace=NAMESPACE)
         assert command.ends() == 4, command.output
-        assert "leadership is lost" in command.output
+        assert "leadership lost" in command.output
 
 
 async def test_newer_status_is_never_overwritten(plane: ControlPlane, tmp_path: Path) -> None:

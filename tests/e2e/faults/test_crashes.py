@@ -56,7 +56,7 @@ async def killed(ground: Ground, death: Death, *, elects: bool = False, waiting:
     gate, _ = ground.stop_before_write(death.position)
     leader = ground.start(elects=elects)
     if elects:
-        await ground.until(lambda: "leading" in leader.output, "the first one leads")
+        await ground.until(lambda: "leadership acquired" in leader.output, "the first one leads")
         ground.start(elects=True)
     await ground.create_gang("gang", SIZE, minimum=MINIMUM.get(death.scenario))
     await ground.until_between_writes(gate)

@@ -37,7 +37,7 @@ async def place(plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Ground]:
 async def two_replicas(place: Ground) -> tuple[Command, Command]:
     """The first leads, the second has seen it."""
     first = place.start(elects=True)
-    await place.until(lambda: "leading" in first.output, "the first replica leads")
+    await place.until(lambda: "leadership acquired" in first.output, "the first replica leads")
     second = place.start(elects=True)
     asked = len(place.proxy.seen(LEASE_READS))
     await place.until(lambda: len(place.proxy.seen(LEASE_READS)) > asked, "the second replica has read the lease")
@@ -55,7 +55,7 @@ async def in_the_middle_of_a_commit(place: Ground, seed: int) -> Gate:
 
 
 async def until_leading(place: Ground, command: Command, since: float) -> None:
-    await place.until(lambda: "leading" in command.output, "the other replica leads")
+    await place.until(lambda: "leadership acquired" in command.output, "the other replica leads")
     waited = time.monotonic() - since
     assert waited < LEASE + MARGIN, f"it took {waited:.1f} s to take over a lease of {LEASE:g} s"
 
@@ -95,7 +95,7 @@ async def test_a_leader_is_frozen_in_the_middle_of_a_commit_and_wakes_up(seed: i
     sent = len(place.proxy.seen(BINDINGS))
     first.signal(signal.SIGCONT)
     assert first.ends() == 4
-    assert "leadership is lost" in first.output
+    assert "leadership lost" in first.output
     assert len(place.proxy.seen(BINDINGS)) == sent, "no request was sent after it resumed"
     assert await place.faults() == [], place.logs
 
@@ -144,7 +144,7 @@ async def test_leaders_are_replaced_while_gangs_arrive(place: Ground) -> None:
         leader.signal(signal.SIGKILL)
         leader.ends()
         leader, standby = standby, place.start(elects=True)
-        await place.until(lambda leader=leader: "leading" in leader.output, "the next replica leads")  # type: ignore[misc]
+        await place.until(lambda leader=leader: "leadership acquired" in leader.output, "the next replica leads")  # type: ignore[misc]
     await place.until_bound("gang", 90)
     lease = await place.client.get(LEASES, "stromboli", namespace=NAMESPACE)
     assert (lease.spec.lease_transitions or 0) >= 3

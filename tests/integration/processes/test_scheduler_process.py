@@ -20,7 +20,7 @@ def holder(cluster: Cluster) -> str:
 
 def test_another_one_takes_over_when_the_leader_is_killed(cluster: Cluster) -> None:
     first = cluster.start_scheduler()
-    first.says("leading")
+    first.says("leadership acquired")
     second = cluster.start_scheduler()
     cluster.create_pod("early")
     cluster.wait_until_bound("early")
@@ -32,21 +32,21 @@ def test_another_one_takes_over_when_the_leader_is_killed(cluster: Cluster) -> N
 
 def test_a_leader_that_was_stopped_for_too_long_leaves_and_writes_nothing(cluster: Cluster) -> None:
     first = cluster.start_scheduler()
-    first.says("leading")
+    first.says("leadership acquired")
     first.signal(signal.SIGSTOP)
     second = cluster.start_scheduler()
-    second.says("leading")
+    second.says("leadership acquired")
     second.signal(signal.SIGSTOP)
     cluster.create_pod("waiting")
     first.signal(signal.SIGCONT)
     assert first.ends() == 4
-    assert "leadership is lost" in first.output
+    assert "leadership lost" in first.output
     assert cluster.node_of("waiting") == ""
 
 
 def test_a_stop_gives_the_lease_back(cluster: Cluster) -> None:
     scheduler = cluster.start_scheduler()
-    scheduler.says("leading")
+    scheduler.says("leadership acquired")
     cluster.create_pod("one")
     cluster.wait_until_bound("one")
     scheduler.signal(signal.SIGTERM)
@@ -61,8 +61,8 @@ def test_a_dump_can_be_replayed(cluster: Cluster, tmp_path: Path) -> None:
     cluster.create_pod("one")
     cluster.wait_until_bound("one")
     scheduler.signal(signal.SIGUSR2)
-    scheduler.says("the cache says what the API server says")
-    scheduler.says("dumped to")
+    scheduler.says("cache equals the API server")
+    scheduler.says("dump written")
     (dump,) = dumps.iterdir()
     assert dump.stat().st_mode & 0o077 == 0
     done = subprocess.run([str(STROMBOLI), "replay", str(dump)], capture_output=True, text=True, check=False)
@@ -93,7 +93,7 @@ def test_the_policy_is_read_again_when_its_file_changes(cluster: Cluster, tmp_pa
     scheduler = cluster.start_scheduler(f"--scheduler-conf={policy}", "--leader-elect=false")
     scheduler.says("configuration loaded")
     policy.write_text("actions: nonsense\ntiers: []\n")
-    scheduler.says("the last good one stays")
+    scheduler.says("the last valid one stays active")
     cluster.create_pod("one")
     cluster.wait_until_bound("one")
 
@@ -115,14 +115,14 @@ def test_flags_of_volcano_that_change_nothing_are_accepted_with_a_word(cluster: 
         "--leader-elect=false", "--percentage-nodes-to-find=20", "--enable-metrics", "-v=3", "--csi-storage=true"
     )
     for flag in ("--percentage-nodes-to-find", "--enable-metrics", "-v", "--csi-storage"):
-        scheduler.says(f"{flag} changes nothing")
+        scheduler.says(f"{flag} has no effect")
     cluster.create_pod("one")
     cluster.wait_until_bound("one")
 
 
 def test_the_controllers_make_groups_and_end_when_told(cluster: Cluster) -> None:
     controller = cluster.start("controller", "--healthz-address=", "--leader-elect-resource-namespace=kube-system")
-    controller.says("leading")
+    controller.says("leadership acquired")
     cluster.kubectl("run", "plain", "--image=example/main", '--overrides={"spec":{"schedulerName":"volcano"}}')
     wait_for(lambda: "podgroup-" in cluster.kubectl("get", "podgroups", "-o", "name"), "a group for the plain pod")
     controller.signal(signal.SIGINT)

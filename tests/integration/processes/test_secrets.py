@@ -51,10 +51,10 @@ def test_secrets_stay_inside(form: str, cluster: Cluster, tmp_path: Path) -> Non
     cluster.kubectl("apply", "-f", "-", stdin=SECRETIVE.replace("NAME", "one"))
     cluster.wait_until_bound("one")
     policy.write_text(POLICY.replace("  type", "  type: [") % (OTHER, OTHER))
-    scheduler.says("the last good one stays")
+    scheduler.says("the last valid one stays active")
     scheduler.signal(signal.SIGUSR2)
-    scheduler.says("the cache says what the API server says")
-    scheduler.says("dumped to")
+    scheduler.says("cache equals the API server")
+    scheduler.says("dump written")
     (dump,) = dumps.iterdir()
     told = {
         "log": scheduler.output,

@@ -242,10 +242,10 @@ async def test_failure_is_logged_once(server: HttpService, caplog: pytest.LogCap
                 await reported.collect_if_due()
             server.handlers["/api/v1/query"], reported.now = prometheus(HALF, HALF, SEEN), 6.0
             await reported.collect_if_due()
-    requests = [record.getMessage() for record in caplog.records]
-    assert len(requests) == 2
-    assert requests[0].startswith("node usage metrics unavailable: 500")
-    assert requests[1] == "node usage metrics available again"
+    failed, recovered = caplog.records
+    assert failed.getMessage() == "node usage metrics unavailable"
+    assert vars(failed)["error"].startswith("500")
+    assert recovered.getMessage() == "node usage metrics available again"
 
 
 async def test_a_redirect_is_not_followed(server: HttpService) -> None:
@@ -288,9 +288,10 @@ async def test_plugin_without_metrics_source_is_reported(caplog: pytest.LogCaptu
             reported.program = program("", "[{name: gang}]")
             await reported.collect_if_due()
     assert reported.feed.problem == ""
-    assert [record.getMessage() for record in caplog.records] == [
-        "node usage metrics unavailable: the configuration has no metrics"
-    ]
+    (record,) = caplog.records
+    assert (record.getMessage(), vars(record)["error"]) == (
+        "node usage metrics unavailable", "the configuration has no metrics"
+    )  # fmt: skip
 
 
 async def test_changed_configuration_applies_at_once(server: HttpService) -> None:

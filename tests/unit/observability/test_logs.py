@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import json
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+import stromboli
 from stromboli.kube.client.redaction import redact, redact_value
 from stromboli.observability.logs import SafeStreamHandler, set_up_logs
+
+SOURCES = Path(stromboli.__file__).parent
 
 CANARY = "c4n4ry-S3cret_0123456789"
 
@@ -138,3 +143,27 @@ def test_a_log_that_nobody_reads_stops_nothing(stream: io.StringIO) -> None:
     handler.flush()
     assert isinstance(handler, SafeStreamHandler)
     assert handler.lost >= 1
+
+
+def log_calls() -> Iterator[tuple[str, ast.Call]]:
+    """Every call of a logger in the package."""
+    methods = {"debug", "info", "warning", "error", "exception", "critical", "log"}
+    for path in sorted(SOURCES.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            called = node.func if isinstance(node, ast.Call) else None
+            is_log = isinstance(called, ast.Attribute) and ast.unparse(called.value) in ("log", "_log", "self._log")
+            if isinstance(node, ast.Call) and is_log and ast.unparse(node.func).rpartition(".")[2] in methods:
+                yield f"{path.relative_to(SOURCES)}:{node.lineno}", node
+
+
+def test_log_messages_are_constant_and_facts_are_fields() -> None:
+    calls = list(log_calls())
+    assert len(calls) > 50
+    for place, call in calls:
+        message, *rest = (
+            call.args[1:] if isinstance(call.func, ast.Attribute) and call.func.attr == "log" else call.args
+        )
+        assert isinstance(message, ast.Constant), place
+        assert "%" not in str(message.value), place
+        assert rest == [], place
+        assert {keyword.arg for keyword in call.keywords} <= {"extra", "exc_info"}, place

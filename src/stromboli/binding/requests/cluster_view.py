@@ -125,4 +125,4 @@ class BinderWatches:
 
     def log_changes(self) -> None:
         """Log watches that failed or recovered, once each."""
-        self._log.tell(self.reflectors)
+        self._log.update(self.reflectors)

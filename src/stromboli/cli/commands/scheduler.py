@@ -180,7 +180,7 @@ def _policy(registry: Registry, arguments: Mapping[str, Any], metrics: Scheduler
     def report(problem: str) -> None:
         metrics.configuration_loaded("rejected" if problem else "accepted")
         if problem:
-            log.error("configuration rejected; the last valid one stays active: %s", problem)
+            log.error("configuration rejected; the last valid one stays active", extra={"error": problem})
         else:
             log.info("configuration loaded", extra={"file": arguments["scheduler_conf"]})
 

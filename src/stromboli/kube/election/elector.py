@@ -153,9 +153,11 @@ class LeaderElector:
     def _tell(self, problem: str) -> None:
         """Keep the problem for those who ask, and log it once."""
         if problem and not self.problem:
-            _log.warning("the lease %s/%s cannot be taken or renewed: %s", self._namespace, self._name, problem)
+            _log.warning(
+                "lease not acquired or renewed", extra={"lease": f"{self._namespace}/{self._name}", "error": problem}
+            )
         elif self.problem and not problem:
-            _log.info("the lease %s/%s answers again", self._namespace, self._name)
+            _log.info("lease reachable again", extra={"lease": f"{self._namespace}/{self._name}"})
         self.problem = problem
 
     async def _take(self) -> Lease | None:

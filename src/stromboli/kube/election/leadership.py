@@ -114,6 +114,6 @@ class Leadership:
                 await self._elector.release()
                 return
             except Exception as error:
-                log.exception("the election failed")
+                log.exception("leader election failed")
                 self._failure = f"{type(error).__name__}: {error}"
             self._lost()

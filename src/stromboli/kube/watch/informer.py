@@ -50,4 +50,4 @@ class Informer(Generic[T]):
 
     def unreadable(self, resource: Resource[Any], key: str, uid: str, problem: str) -> None:
         """Whoever reports such objects to people is elsewhere; here they stay as they were last read, if ever."""
-        _log.debug("%s %s: %s", resource.name, key, problem)
+        _log.debug("unreadable object", extra={"resource": resource.name, "key": key, "problem": problem})

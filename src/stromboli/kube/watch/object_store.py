@@ -182,7 +182,7 @@ class WatchStore(Generic[T]):
             handler(entry)
         except Exception as error:
             self.failures += 1
-            _log.exception("%s %s: a handler failed", self._resource.kind, entry.key)
+            _log.exception("watch handler failed", extra={"kind": self._resource.kind, "key": entry.key})
             if entry.key in self._known:
                 self._failed.add(entry.key)
             self._report(entry.key, entry.metadata.uid, f"a handler failed: {error or type(error).__name__}")
@@ -192,7 +192,7 @@ class WatchStore(Generic[T]):
             self._sink.unreadable(self._resource, key, uid, problem)
         except Exception:
             self.failures += 1
-            _log.exception("%s %s: a handler failed", self._resource.kind, key)
+            _log.exception("watch handler failed", extra={"kind": self._resource.kind, "key": key})
 
     def _placeholder(self, found: Unreadable) -> T:
         namespace, _, name = found.key.rpartition("/")

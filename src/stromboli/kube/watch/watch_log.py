@@ -1,4 +1,4 @@
-"""Says in the log which kinds cannot be followed, and when they can be again."""
+"""Logs which watches fail, and when they recover."""
 
 from __future__ import annotations
 
@@ -12,25 +12,29 @@ log = logging.getLogger("stromboli.watches")
 
 
 class WatchLog:
-    """Remembers what was said, so that everything is said once."""
+    """Logs every failure and every recovery once."""
 
     def __init__(self) -> None:
-        self._told: set[str] = set()
+        self._failed: set[str] = set()
 
-    def tell(self, reflectors: Iterable[Reflector[Any]]) -> None:
-        behind = {each.resource.name: each for each in reflectors if each.problem}
-        for words in group_by_problem(each for name, each in behind.items() if name not in self._told):
-            log.warning("cannot follow %s", words)
-        if again := sorted(self._told - set(behind)):
-            log.info("can follow again: %s", ", ".join(again))
-        self._told = set(behind)
+    def update(self, reflectors: Iterable[Reflector[Any]]) -> None:
+        failed = {each.resource.name: each for each in reflectors if each.problem}
+        for problem, names in _by_problem(each for name, each in failed.items() if name not in self._failed).items():
+            log.warning("watch failed", extra={"resources": ",".join(names), "error": problem})
+        if recovered := sorted(self._failed - set(failed)):
+            log.info("watch recovered", extra={"resources": ",".join(recovered)})
+        self._failed = set(failed)
 
 
 def group_by_problem(reflectors: Iterable[Reflector[Any]]) -> list[str]:
-    """Every problem once, behind the names of those that have it."""
+    """Describe every problem once, after the names of the resources that have it."""
+    return [f"{', '.join(names)}: {problem}" for problem, names in _by_problem(reflectors).items()]
+
+
+def _by_problem(reflectors: Iterable[Reflector[Any]]) -> dict[str, list[str]]:
     names: dict[str, list[str]] = {}
     for reflector in reflectors:
         if reflector.problem:
             problem = reflector.problem.removeprefix(f"GET {reflector.resource.path()}: ")
             names.setdefault(problem, []).append(reflector.resource.name)
-    return [f"{', '.join(those)}: {problem}" for problem, those in names.items()]
+    return names

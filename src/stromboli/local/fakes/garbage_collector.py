@@ -241,4 +241,4 @@ class _Sink:
 
     def unreadable(self, resource: Resource[Any], key: str, uid: str, problem: str) -> None:
         """An unreadable object has no known owners, and is kept."""
-        _log.debug("%s %s: %s", resource.name, key, problem)
+        _log.debug("unreadable object", extra={"resource": resource.name, "key": key, "problem": problem})

@@ -55,7 +55,7 @@ class HttpFront:
         except web.HTTPRequestEntityTooLarge:
             return _response(_refusal(too_large(_BODY_LIMIT)))
         except Exception as error:
-            _log.exception("local API server failed on %s %s", request.method, request.path)
+            _log.exception("request failed", extra={"method": request.method, "path": request.path})
             return _response(_refusal(internal_error(f"{type(error).__name__}: {error}")))
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:

@@ -26,7 +26,7 @@ class WarningLog:
         now = self._clock()
         for warning in dict.fromkeys(warnings):
             if now - self._heard.get(warning, -OVER_AFTER) >= OVER_AFTER:
-                log.warning("%s", warning)
+                log.warning("scheduling warning", extra={"warning": warning})
             self._heard[warning] = now
 
     def forget_old(self) -> int:

@@ -95,7 +95,7 @@ class ShardCoordinator:
             self._has_started = self._is_seen = False
         elif not self._lives.is_gone(shard.key, now := self._clock()):
             self.claims.heard(self._deleted_shards.begin(shard.key, now), _record(shard))
-            log.info("a NodeShard was deleted; its nodes are left alone for a while", extra={"shard": shard.key})
+            log.info("NodeShard deleted; not using its nodes yet", extra={"shard": shard.key})
         self._see(shard.key, None)
 
     def unreadable(self, resource: Resource[Any], key: str, uid: str, problem: str) -> None:
@@ -196,7 +196,7 @@ class ShardCoordinator:
 
     def _tell(self, problem: str) -> None:
         if problem and problem != self._told:
-            log.warning("%s", problem, extra={"shard": self.name})
+            log.warning("shard not ready", extra={"shard": self.name, "problem": problem})
         self._told = problem
 
     def _wanted(self) -> set[str]:
@@ -235,7 +235,7 @@ class ShardCoordinator:
                 raise
         else:
             self.claims.accepted(write, _number(answer.metadata.resource_version))
-            log.info("the shard is written", extra={"shard": self.name, "nodes": len(write.record.in_use)})
+            log.info("NodeShard updated", extra={"shard": self.name, "nodes": len(write.record.in_use)})
 
     def _busy(self) -> set[str]:
         """The nodes on which a bind or an eviction of ours is under way, or nobody knows what became of it."""

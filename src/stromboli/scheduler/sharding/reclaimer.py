@@ -62,9 +62,10 @@ class ShardReclaimer:
                 version = {"resourceVersion": found.metadata.resource_version}
                 body = {"metadata": version, "status": {**cleared(found), "lastUpdateTime": timestamps.now()}}
                 await self._client.patch(NODE_SHARDS, shard, body, subresource="status")
-                log.warning("the scheduler of a shard is gone; its nodes are taken over", extra={"shard": shard})
+                log.warning("shard without a scheduler; its nodes are released", extra={"shard": shard})
         except (RequestFailed, TimeoutError) as error:
-            log.warning("the nodes of shard %s are not taken over yet: %s", shard, error or "its lease is not free")
+            facts = {"shard": shard, "error": str(error) or "its lease is held"}
+            log.warning("nodes of a dead shard not released; retrying", extra=facts)
         finally:
             await elector.release()
 

@@ -14,6 +14,7 @@ from stromboli.kube.election.elector import LeaderElector
 from tests.testing.kube import responses
 from tests.testing.kube.http_server import LittleServer
 from tests.testing.kube.waiting import running, until
+from tests.testing.logs import log_text
 
 PATH = "/apis/coordination.k8s.io/v1/namespaces/system/leases/stromboli"
 
@@ -195,7 +196,7 @@ async def test_a_lease_is_lost_when_it_cannot_be_renewed(world: World, caplog: p
         world.pass_time(10)
         await keeping
     assert not one.is_leading
-    assert caplog.text.count("cannot be taken or renewed: 503 ServiceUnavailable: away") == 1
+    assert log_text(caplog).count('error="503 ServiceUnavailable: away"') == 1
 
 
 async def test_a_server_that_hangs_cannot_hold_up_the_loss() -> None:

@@ -44,7 +44,7 @@ def logged_in_a_cycle(scheduler: Scheduler, caplog: pytest.LogCaptureFixture) ->
     caplog.clear()
     with caplog.at_level(logging.WARNING, "stromboli.scheduler"):
         scheduler.cycles.run(scheduler.policy.program)
-    return [record.getMessage() for record in caplog.records]
+    return [vars(record)["warning"] for record in caplog.records]
 
 
 async def test_a_warning_is_logged_once_as_long_as_it_holds(caplog: pytest.LogCaptureFixture) -> None:
