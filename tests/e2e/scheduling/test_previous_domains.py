@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
-from stromboli.cluster.objects.pod_groups.previous_domains import HOME
+from stromboli.cluster.objects.pod_groups.previous_domains import ALLOCATED_HYPERNODE
 from stromboli.kube.objects.catalogue import PODS
 from testbed.fault_proxy import BINDINGS
 from testbed.plane import ControlPlane
@@ -78,7 +78,7 @@ class Racks:
         return [number for number, rack in enumerate(self.nodes) if nodes & set(rack)]
 
     async def record(self) -> str:
-        path = HOME.replace(".", "\\.")
+        path = ALLOCATED_HYPERNODE.replace(".", "\\.")
         return await self.kubectl("get", GROUPS, "train", "-o", f"jsonpath={{.metadata.annotations.{path}}}")
 
     async def until_recorded(self, domain: str) -> None:
@@ -142,7 +142,7 @@ async def test_a_job_keeps_its_rack(racks: Racks) -> None:
     assert await racks.in_use() == [1], place.logs
 
     # A record that is deleted or changed by another client is written again.
-    for record in (f"{HOME}-", f"{HOME}={racks.names[0]}"):
+    for record in (f"{ALLOCATED_HYPERNODE}-", f"{ALLOCATED_HYPERNODE}={racks.names[0]}"):
         await racks.kubectl("annotate", GROUPS, "train", "--overwrite", record)
         await racks.until_recorded(racks.names[1])
 

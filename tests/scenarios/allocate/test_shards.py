@@ -10,7 +10,7 @@ import yaml
 from click.testing import CliRunner
 
 from stromboli.cli.commands.plan import plan
-from stromboli.cluster.objects.pod_groups.previous_domains import HOME
+from stromboli.cluster.objects.pod_groups.previous_domains import ALLOCATED_HYPERNODE
 from tests.testing.cases.case import Case, configuration, plugin
 from tests.testing.cases.sharding import OUTSIDE, Sharded, hard, node_shard, soft
 from tests.testing.manifests.builders import (
@@ -172,11 +172,11 @@ DOMAINS = [
          node_shard("ours", "cd"), running("c", 2, releasing=True), gang(2, cpu=2, topology=HARD_RACK), conf=AWARE,
          binds="ab"),
     soft("a place outside is not kept where ours will do", network(2, "ab", "cd"), node_shard("ours", "ab"),
-         gang(2, cpu=2, topology=HARD_RACK, notes={HOME: "rack-1"}), conf=AWARE, binds="ab"),
+         gang(2, cpu=2, topology=HARD_RACK, notes={ALLOCATED_HYPERNODE: "rack-1"}), conf=AWARE, binds="ab"),
     soft("it is where ours will not", network(2, "ab", "cd", "ef"), node_shard("ours", "ab"), running("a"),
-         gang(2, cpu=2, topology=HARD_RACK, notes={HOME: "rack-2"}), conf=AWARE, binds="ef"),
+         gang(2, cpu=2, topology=HARD_RACK, notes={ALLOCATED_HYPERNODE: "rack-2"}), conf=AWARE, binds="ef"),
     soft("a place inside is kept", network(2, "ab", "cd", "ef"), node_shard("ours", "abef"),
-         gang(2, cpu=2, topology=HARD_RACK, notes={HOME: "rack-2"}), conf=AWARE, binds="ef"),
+         gang(2, cpu=2, topology=HARD_RACK, notes={ALLOCATED_HYPERNODE: "rack-2"}), conf=AWARE, binds="ef"),
     soft("each sub-group is placed where the nodes of the shard suffice", network(2, "ab", "cd", "ef"),
          node_shard("ours", "cdef"),
          gang_of(*(pod(2, labels={"part": part}) for part in "xxyy"), policies=[{"name": "p", "subGroupSize": 2,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stromboli.cluster.objects.pod_groups.previous_domains import HOME
+from stromboli.cluster.objects.pod_groups.previous_domains import ALLOCATED_HYPERNODE
 from stromboli.core.config.configuration import parse_configuration
 from stromboli.core.config.plugin import Domain, Plugin
 from stromboli.core.model.jobs.job import Job
@@ -116,11 +116,11 @@ SEARCHES = [
          messages=["2 pods placed in rack-0 (tier 1), score 0.0",
                "no domain fits 1 more pod: rack-0 (tier 1) holds none"], rack_1="Skipped: the job has pods elsewhere"),
     SearchCase("it keeps the rack that it was in", SPACIOUS, running("a", cpu=2),
-         gang(2, cpu=2, topology=HARD_RACK, notes={HOME: "rack-1"}),
+         gang(2, cpu=2, topology=HARD_RACK, notes={ALLOCATED_HYPERNODE: "rack-1"}),
          messages=["2 pods placed in rack-1 (tier 1), score 50.0, its previous or nominated domain"],
          rack_0="Skipped: the job keeps its previous domain rack-1", cluster="TierNotAllowed: tier 2 is not allowed"),
     SearchCase("the rack that it was in is full", TWO, running("d", cpu=2),
-         gang(2, cpu=2, topology=HARD_RACK, notes={HOME: "rack-1"}),
+         gang(2, cpu=2, topology=HARD_RACK, notes={ALLOCATED_HYPERNODE: "rack-1"}),
          messages=["2 pods placed in rack-0 (tier 1), score 100.0"],
          rack_1="InsufficientCapacity: holds at most 1 of 2 pods"),
     SearchCase("less than the least of a job", TWO, gang(2, cpu=2, topology=HARD_RACK, resources={"cpu": 8}),

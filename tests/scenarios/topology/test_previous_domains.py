@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stromboli.cluster.objects.pod_groups.previous_domains import HOME, SUB_GROUP_HYPERNODES
+from stromboli.cluster.objects.pod_groups.previous_domains import ALLOCATED_HYPERNODE, SUB_GROUP_HYPERNODES
 from stromboli.core.model.topology.hypernodes import TOP
 from tests.testing.cases.case import Case, configuration
 from tests.testing.manifests.builders import gang, gang_of, node, nodes, pod, priority_class, running
@@ -26,7 +26,7 @@ def kept(name: str, *world: Any, binds: str, conf: str = AWARE, **more: Any) -> 
 def was_in(domain: str = "", **parts: str) -> dict[str, str]:
     """The previous domains of a group, and of its sub-groups p-x, p-y, ..."""
     named_parts = {f"p-{part}": home for part, home in parts.items()}
-    reported = {HOME: domain, SUB_GROUP_HYPERNODES: json.dumps(named_parts) if parts else ""}
+    reported = {ALLOCATED_HYPERNODE: domain, SUB_GROUP_HYPERNODES: json.dumps(named_parts) if parts else ""}
     return {key: value for key, value in reported.items() if value}
 
 

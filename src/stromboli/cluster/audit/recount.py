@@ -73,11 +73,11 @@ class Recount:
         pod, node = record.pod, self._assumptions.node_of(record.pod)
         if record.facts is None and not pod.spec.node_name:
             return None
-        asking = pod if record.facts is not None else without_requests(pod)
-        wishes = record.facts.devices if record.facts is not None else None
-        request = self._cluster.decoder.gpus.counted(pod, pod_request(asking, self._cluster.axis), wishes)
+        requesting = pod if record.facts is not None else without_requests(pod)
+        device_requests = record.facts.devices if record.facts is not None else None
+        request = self._cluster.decoder.gpus.counted(pod, pod_request(requesting, self._cluster.axis), device_requests)
         row = self.cluster_state.table.index.get(node, -1)
-        return _Count(record, self._assumptions.status_of(pod), request, scored_request(asking, request), row)
+        return _Count(record, self._assumptions.status_of(pod), request, scored_request(requesting, request), row)
 
     def _counted(self, records: Iterable[PodRecord]) -> list[_Count]:
         return [count for record in records if (count := self._count_of(record)) is not None]
@@ -91,8 +91,8 @@ class Recount:
             if count is not None and entered is not None:
                 yield from self._check_entry(count, entered)
             elif count is not None or entered is not None:
-                told = {True: "entered", False: "not counted"}
-                yield difference(f"pod {record.pod.key}", told[count is not None], told[entered is not None])
+                states = {True: "entered", False: "not counted"}
+                yield difference(f"pod {record.pod.key}", states[count is not None], states[entered is not None])
 
     def _check_entry(self, count: _Count, entered: Counted) -> Iterator[Difference]:
         columns, place, name = self.cluster_state.columns, entered.task.row, f"pod {count.record.pod.key}"
@@ -100,12 +100,12 @@ class Recount:
         in_columns = TaskStatus(int(columns.status[place])), int(columns.node_of[place]), request
         for account, found in (("entered", (entered.status, entered.row, request)), ("columns", in_columns)):
             if found != expected:
-                yield difference(f"{name}, {account}", self._told(*expected), self._told(*found))
+                yield difference(f"{name}, {account}", self._describe(*expected), self._describe(*found))
         occupies = count.row >= 0 and count.status in OCCUPYING_STATUSES
         if occupies and count.uid not in self.cluster_state.standing.get(count.row, ()):
             yield difference(f"{name}, occupies", self.cluster_state.table.names[count.row], None)
 
-    def _told(self, status: TaskStatus, row: int, request: Request) -> str:
+    def _describe(self, status: TaskStatus, row: int, request: Request) -> str:
         node = self.cluster_state.table.names[row] if row >= 0 else "no node"
         return f"{status.word} on {node}, requests {self._cluster.axis.describe(request)}"
 
@@ -187,9 +187,9 @@ class Recount:
         """Compare the devices assigned to pods on the node, including bindings in progress."""
         assigned = self._assumptions.devices_of
         expected = {
-            count.uid: said
+            count.uid: annotations
             for count in present
-            if (said := {**assignments_in(count.record.pod.metadata.annotations or {}), **assigned(count.uid)})
+            if (annotations := {**assignments_in(count.record.pod.metadata.annotations or {}), **assigned(count.uid)})
         }
         claims = self._cluster.accounting.devices.claims().get(name, {})
         found = {uid: claim.annotations for uid, claim in claims.items()}

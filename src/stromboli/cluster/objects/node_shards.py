@@ -13,7 +13,7 @@ from stromboli.core.model.nodes.shards import ShardChoice, ShardMembership
 from stromboli.kube.objects.shards import NodeShard
 
 #: Maximum number of names in a warning; the object has the full list.
-_TOLD = 5
+_MAX_NAMES = 5
 
 
 class NodeShards:
@@ -98,5 +98,5 @@ def relevant_fields(shard: NodeShard) -> tuple[object, ...]:
 
 def _some(names: Iterable[str]) -> str:
     ordered = sorted(names)
-    more = f" and {len(ordered) - _TOLD} more" if len(ordered) > _TOLD else ""
-    return ", ".join(ordered[:_TOLD]) + more
+    more = f" and {len(ordered) - _MAX_NAMES} more" if len(ordered) > _MAX_NAMES else ""
+    return ", ".join(ordered[:_MAX_NAMES]) + more

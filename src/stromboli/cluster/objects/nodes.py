@@ -20,7 +20,7 @@ from stromboli.core.model.resources.resources import CPU, MAX_PER_NODE, MEMORY, 
 MANY_PODS = 1 << 31
 OVERSUBSCRIPTION = "volcano.sh/oversubscription"
 #: Prefixes of annotations that device plugins and schedulers use as heartbeats and locks.
-_PASSING = ("volcano.sh/node-vgpu-handshake", "volcano.sh/mutex.lock", "hami.io/node-handshake", "hami.io/mutex.lock")
+_TRANSIENT = ("volcano.sh/node-vgpu-handshake", "volcano.sh/mutex.lock", "hami.io/node-handshake", "hami.io/mutex.lock")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ def node_facts(
 def stable_annotations(node: kube.KubeNode) -> dict[str, str]:
     """Annotations without heartbeats and locks, which do not describe the node."""
     annotations = node.metadata.annotations or {}
-    return {key: value for key, value in annotations.items() if not key.startswith(_PASSING)}
+    return {key: value for key, value in annotations.items() if not key.startswith(_TRANSIENT)}
 
 
 def same_facts(one: Node, other: Node) -> bool:
@@ -184,8 +184,8 @@ def allocatable_of(node: kube.KubeNode, axis: ResourceAxis) -> dict[int, int]:
         raise ValueError(f"status.allocatable.{error}") from None
     for dimension, amount in amounts.items():
         if amount > MAX_PER_NODE:
-            offered = f"{axis.names[dimension]}: {axis.format(dimension, amount)}"
-            raise ValueError(f"status.allocatable.{offered} is more than any node can have; correct the amount")
+            text = f"{axis.names[dimension]}: {axis.format(dimension, amount)}"
+            raise ValueError(f"status.allocatable.{text} is more than any node can have; correct the amount")
     amounts.setdefault(PODS, MANY_PODS)
     if (node.metadata.labels or {}).get(OVERSUBSCRIPTION) == "true":
         _oversubscribe(amounts, node.metadata.annotations or {})

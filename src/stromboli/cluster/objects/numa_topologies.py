@@ -31,7 +31,7 @@ class NodeProcessors:
     #: CPUs that may be assigned to containers exclusively.
     allocatable: CpuSet
     #: CPUs of pods, by pod uid.
-    given: Mapping[str, CpuSet]
+    allocated: Mapping[str, CpuSet]
 
 
 def processors_of(wire: Numatopology) -> NodeProcessors:
@@ -41,11 +41,15 @@ def processors_of(wire: Numatopology) -> NodeProcessors:
     policy = policies.get(_POLICY) or NONE
     if policy not in POLICIES:
         raise ValueError(f"spec.policies.{_POLICY}: {policy[:40]!r} is not known; write {' or '.join(POLICIES)}")
-    bare = Processors(policies.get(_MANAGER) or NONE, policy, _places(spec.cpu_detail or {}), gives="cpu" in resources)
+    listed = Processors(
+        policies.get(_MANAGER) or NONE, policy, _places(spec.cpu_detail or {}), gives="cpu" in resources
+    )
     offer = resources.get("cpu")
-    allocatable = _cpus(offer.allocatable, "spec.numares.cpu.allocatable", bare) if offer is not None else 0
-    reserved = _reserved(spec.res_reserved or {}, bare)
-    return NodeProcessors(replace(bare, reserved=reserved), allocatable, _given(spec.pod_allocations or (), bare))
+    allocatable = _cpus(offer.allocatable, "spec.numares.cpu.allocatable", listed) if offer is not None else 0
+    reserved = _reserved(spec.res_reserved or {}, listed)
+    return NodeProcessors(
+        replace(listed, reserved=reserved), allocatable, _allocated(spec.pod_allocations or (), listed)
+    )
 
 
 def _places(details: Mapping[str, CpuPlace]) -> tuple[Processor, ...]:
@@ -63,18 +67,18 @@ def _places(details: Mapping[str, CpuPlace]) -> tuple[Processor, ...]:
     return tuple(sorted(places))
 
 
-def _cpus(text: str | None, field: str, bare: Processors) -> CpuSet:
+def _cpus(text: str | None, field: str, listed: Processors) -> CpuSet:
     """A set of CPUs, all of which must be listed."""
     try:
         cpus = parse_cpus(text or "")
     except ValueError as error:
         raise ValueError(f"{field}: {error}") from None
-    if unknown := cpus & ~bare.all:
+    if unknown := cpus & ~listed.all:
         raise ValueError(f"{field}: spec.cpuDetail does not say where processor {format_cpus(unknown)} lies")
     return cpus
 
 
-def _reserved(reserved: Mapping[str, str], bare: Processors) -> CpuSet:
+def _reserved(reserved: Mapping[str, str], listed: Processors) -> CpuSet:
     """CPUs that the kubelet reserves for the system: the reported number, rounded up."""
     if "cpu" not in reserved:
         return 0
@@ -82,16 +86,16 @@ def _reserved(reserved: Mapping[str, str], bare: Processors) -> CpuSet:
         number = -(-parse_quantity(reserved["cpu"], milli=True) // 1000)
     except ValueError as error:
         raise ValueError(f"spec.resReserved.cpu: {error}") from None
-    if not 0 <= number <= len(bare.places):
-        raise ValueError(f"spec.resReserved.cpu: {number} of {len(bare.places)} processors cannot be reserved")
-    return take(bare, bare.all, number)
+    if not 0 <= number <= len(listed.places):
+        raise ValueError(f"spec.resReserved.cpu: {number} of {len(listed.places)} processors cannot be reserved")
+    return take(listed, listed.all, number)
 
 
-def _given(allocations: Sequence[PodAllocation], bare: Processors) -> dict[str, CpuSet]:
-    given: dict[str, CpuSet] = {}
+def _allocated(allocations: Sequence[PodAllocation], listed: Processors) -> dict[str, CpuSet]:
+    allocated: dict[str, CpuSet] = {}
     for place, pod in enumerate(allocations):
         for number, container in enumerate(pod.container_allocations or ()):
             field = f"spec.podAllocations[{place}].containerAllocations[{number}].allocations.cpu"
-            cpus = _cpus((container.allocations or {}).get("cpu"), field, bare)
-            given[pod.uid or ""] = given.get(pod.uid or "", 0) | cpus
-    return given
+            cpus = _cpus((container.allocations or {}).get("cpu"), field, listed)
+            allocated[pod.uid or ""] = allocated.get(pod.uid or "", 0) | cpus
+    return allocated

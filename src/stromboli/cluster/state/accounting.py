@@ -140,8 +140,8 @@ class Accounting:
     def _sharing_by_memory(self) -> list[str]:
         """Pods that count as a fraction of the largest GPU."""
         facts_by_uid = ((uid, record.facts) for uid, record in self._pods.records.items())
-        wishes = ((uid, gpu_request_in(facts.devices)) for uid, facts in facts_by_uid if facts is not None)
-        return [uid for uid, wish in wishes if wish is not None and wish.memory]
+        requests = ((uid, gpu_request_in(facts.devices)) for uid, facts in facts_by_uid if facts is not None)
+        return [uid for uid, request in requests if request is not None and request.memory]
 
     def _count_new_terms(self) -> None:
         """Count pods again that match a term which was registered since the last update."""
@@ -192,9 +192,9 @@ class Accounting:
     def _note_devices(self, record: PodRecord, counted: Counted) -> None:
         """Record the devices that are assigned to a pod on a node."""
         if counted.row >= 0 and counted.status in OCCUPYING_STATUSES:
-            given = self._assumptions.devices_of(record.pod.metadata.uid)
+            assigned = self._assumptions.devices_of(record.pod.metadata.uid)
             leaves = counted.status is TaskStatus.RELEASING
-            self.devices.enter(record, self._cluster_state.table.names[counted.row], given, leaving=leaves)
+            self.devices.enter(record, self._cluster_state.table.names[counted.row], assigned, leaving=leaves)
 
     def _moved_between_queues(self) -> set[str]:
         """Pods whose job is in another queue than when they were counted."""

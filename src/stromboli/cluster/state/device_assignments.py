@@ -16,24 +16,24 @@ class DeviceAssignments:
         self._claims: dict[str, dict[str, DeviceUser]] = {}
         self._nodes: dict[str, str] = {}
         #: The last returned mapping, until something changes.
-        self._handed_out: DeviceUsers | None = None
+        self._returned: DeviceUsers | None = None
 
     def claims(self) -> DeviceUsers:
-        if self._handed_out is None:
-            self._handed_out = dict(self._claims)
-        return self._handed_out
+        if self._returned is None:
+            self._returned = dict(self._claims)
+        return self._returned
 
-    def enter(self, record: PodRecord, node: str, given: Mapping[str, str], *, leaving: bool) -> None:
+    def enter(self, record: PodRecord, node: str, annotations: Mapping[str, str], *, leaving: bool) -> None:
         """Add a pod that occupies a node. `given` are the annotations of a binding in progress."""
         metadata = record.pod.metadata
-        said = {**assignments_in(metadata.annotations or {}), **given}
-        if not said:
+        assigned = {**assignments_in(metadata.annotations or {}), **annotations}
+        if not assigned:
             return
-        wishes = record.facts.devices if record.facts else None
-        claim = DeviceUser(metadata.uid, record.pod.key, record.job, said, metadata.labels or {}, wishes, leaving)
+        requests = record.facts.devices if record.facts else None
+        claim = DeviceUser(metadata.uid, record.pod.key, record.job, assigned, metadata.labels or {}, requests, leaving)
         self._claims[node] = {**self._claims.get(node, {}), metadata.uid: claim}
         self._nodes[metadata.uid] = node
-        self._handed_out = None
+        self._returned = None
 
     def forget(self, uid: str) -> None:
         node = self._nodes.pop(uid, None)
@@ -44,4 +44,4 @@ class DeviceAssignments:
             self._claims[node] = left
         else:
             del self._claims[node]
-        self._handed_out = None
+        self._returned = None

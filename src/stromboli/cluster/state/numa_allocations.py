@@ -39,14 +39,14 @@ class NumaAllocations:
         #: By node, the pods for which CPUs were chosen there.
         self._holders: dict[str, set[str]] = {}
         #: By pod uid, the nodes that report CPUs for it.
-        self._givers: dict[str, set[str]] = {}
+        self._reporting_nodes: dict[str, set[str]] = {}
         self._node_faults: dict[str, str] = {}
         self._pod_faults: dict[str, str] = {}
         #: Changes since the last calculation.
         self._changed_pods: set[str] = set()
         self._changed_nodes: set[str] = set()
-        self._knows_pods = False
-        self._shown: Mapping[str, Holdings] = {}
+        self._has_read_pods = False
+        self._holdings: Mapping[str, Holdings] = {}
 
     def objects(self) -> list[Numatopology]:
         return list(self._objects.values())
@@ -66,8 +66,8 @@ class NumaAllocations:
         except ValueError as error:
             self._node_faults[name] = f"Numatopology {name}: {error}; the node takes no pods that have a NUMA policy"
             return None
-        for uid in node.given:
-            self._givers.setdefault(uid, set()).add(name)
+        for uid in node.allocated:
+            self._reporting_nodes.setdefault(uid, set()).add(name)
         return node.facts
 
     def remove(self, wire: Numatopology) -> None:
@@ -76,8 +76,8 @@ class NumaAllocations:
         self._objects.pop(name, None)
         self._changed_nodes.add(name)
         known = self._nodes.pop(name, None)
-        for uid in known.given if known else ():
-            _take_out(self._givers, uid, name)
+        for uid in known.allocated if known else ():
+            _take_out(self._reporting_nodes, uid, name)
 
     def touch(self, uid: str) -> None:
         """Read a pod again: it was added, changed or removed, or a decision about it changed."""
@@ -90,16 +90,16 @@ class NumaAllocations:
         """Allocations by node. The same object until something changes; it is never edited."""
         if not self._objects:
             self._forget()
-        for uid in self._changed_pods if self._knows_pods else records if self._objects else ():
+        for uid in self._changed_pods if self._has_read_pods else records if self._objects else ():
             self._read_pod(uid, records.get(uid), assumptions)
-        self._changed_pods, self._knows_pods = set(), bool(self._objects)
+        self._changed_pods, self._has_read_pods = set(), bool(self._objects)
         if self._changed_nodes:
             changed = {
                 name: self._holdings_on(name, records, assumptions) for name in self._changed_nodes & self._nodes.keys()
             }
-            others = {name: known for name, known in self._shown.items() if name not in self._changed_nodes}
-            self._shown, self._changed_nodes = {**others, **changed}, set()
-        return self._shown
+            others = {name: known for name, known in self._holdings.items() if name not in self._changed_nodes}
+            self._holdings, self._changed_nodes = {**others, **changed}, set()
+        return self._holdings
 
     def _forget(self) -> None:
         """Drop all state about pods: without Numatopologies it is not needed."""
@@ -110,7 +110,7 @@ class NumaAllocations:
         if before is not None:
             _take_out(self._holders, before.node, uid)
             self._changed_nodes.add(before.node)
-        self._changed_nodes.update(self._givers.get(uid, ()))
+        self._changed_nodes.update(self._reporting_nodes.get(uid, ()))
         self._pod_faults.pop(uid, None)
         decided = self._decided_for(record, assumptions) if record is not None else None
         if decided is not None:
@@ -137,7 +137,7 @@ class NumaAllocations:
     def _holdings_on(self, name: str, records: Mapping[str, PodRecord], assumptions: Assumptions) -> Holdings:
         """Reported allocations, and chosen ones for pods that the node does not report yet."""
         node = self._nodes[name]
-        held = {uid: self._decided[uid].cpus for uid in self._holders.get(name, ())} | dict(node.given)
+        held = {uid: self._decided[uid].cpus for uid in self._holders.get(name, ())} | dict(node.allocated)
         staying, leaving = 0, 0
         for uid, cpus in held.items():
             record = records.get(uid)

@@ -11,7 +11,7 @@ from typing import Any
 
 from stromboli.cluster.objects.pod_groups.native_pod_groups import INITIALLY_SCHEDULED, SCHEDULED
 from stromboli.cluster.objects.pod_groups.pod_groups import STALE
-from stromboli.cluster.objects.pod_groups.previous_domains import HOME, PLACED
+from stromboli.cluster.objects.pod_groups.previous_domains import ALLOCATED_HYPERNODE, PLACED
 from stromboli.core.model.reasons import Code
 from stromboli.kube.events.series import shortened
 from stromboli.kube.objects import native
@@ -26,7 +26,7 @@ Condition = dict[str, Any]
 
 def scheduled_patch(group: native.NativePodGroup, wanted: GroupStatus, now: str) -> dict[str, Any] | None:
     """Makes the group say what is wanted; None when it does already, or has nothing to say."""
-    return _patch(group, _scheduled(group, wanted, now), _placed(group, wanted.record.get(HOME, ""), now))
+    return _patch(group, _scheduled(group, wanted, now), _placed(group, wanted.record.get(ALLOCATED_HYPERNODE, ""), now))
 
 
 def _scheduled(group: native.NativePodGroup, wanted: GroupStatus, now: str) -> Condition | None:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from stromboli.cluster.ingest.kinds import is_relevant
-from stromboli.cluster.objects.pod_groups.previous_domains import HOME, PLACED
+from stromboli.cluster.objects.pod_groups.previous_domains import ALLOCATED_HYPERNODE, PLACED
 from stromboli.kube.objects import native
 from stromboli.kube.objects.bind_requests import BindRequest
 from stromboli.kube.objects.claims import ResourceClaim, ResourceSlice
@@ -70,8 +70,8 @@ CHANGES: dict[str, tuple[type[TopLevel], Any, Any, bool]] = {
     "a minimum": (PodGroup, GROUP, {"spec": {"minMember": 3}}, True),
     "group is admitted": (PodGroup, GROUP, {"status": {"phase": "Inqueue"}}, True),
     "group status counts change": (PodGroup, GROUP, {"status": {"running": 1}}, False),
-    "group's placement record changes": (PodGroup, GROUP, {"metadata": {"annotations": {HOME: "rack-0"}}}, False),
-    "group annotation changes": (PodGroup, GROUP, {"metadata": {"annotations": {HOME: "r", "a": "b"}}}, True),
+    "group's placement record changes": (PodGroup, GROUP, {"metadata": {"annotations": {ALLOCATED_HYPERNODE: "rack-0"}}}, False),
+    "group annotation changes": (PodGroup, GROUP, {"metadata": {"annotations": {ALLOCATED_HYPERNODE: "r", "a": "b"}}}, True),
     "native group's minimum changes": (
         native.NativePodGroup, NATIVE, {"spec": {"schedulingPolicy": {"gang": {"minCount": 3}}}}, True,
     ),

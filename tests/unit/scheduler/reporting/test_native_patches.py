@@ -9,7 +9,7 @@ import pytest
 
 from stromboli.cluster.objects.pod_groups.native_pod_groups import as_group
 from stromboli.cluster.objects.pod_groups.pod_groups import stale_since
-from stromboli.cluster.objects.pod_groups.previous_domains import HOME, PLACED, previous_domains_of
+from stromboli.cluster.objects.pod_groups.previous_domains import ALLOCATED_HYPERNODE, PLACED, previous_domains_of
 from stromboli.cluster.objects.timestamps import seconds_of
 from stromboli.kube.objects import native
 from stromboli.scheduler.reporting.native_patches import disruption_patch, native_staleness_patch, scheduled_patch
@@ -82,7 +82,7 @@ def test_where_it_is(told: str | None, home: str, written: tuple[str, str] | Non
         placed = native.NativePodGroupCondition(type=PLACED, status="True", reason="InDomain", message=told)
         stands.status.conditions = [*(stands.status.conditions or ()), placed]
     assert previous_domains_of(as_group(stands)) == ({as_group(stands).key: told} if told else {})
-    patch = scheduled_patch(stands, GroupStatus("Running", 0, 0, 0, LACKS, record={HOME: home}), NOW)
+    patch = scheduled_patch(stands, GroupStatus("Running", 0, 0, 0, LACKS, record={ALLOCATED_HYPERNODE: home}), NOW)
     found = _told(patch, PLACED)
     assert (found and (found[0], found[2])) == written
 

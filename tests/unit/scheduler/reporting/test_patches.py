@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from stromboli.cluster.objects.pod_groups.previous_domains import (
-    HOME,
+    ALLOCATED_HYPERNODE,
     SUB_GROUP_HYPERNODES,
     placement_record_of,
     previous_domains_in,
@@ -97,16 +97,16 @@ def test_a_group_is_told(
     assert conditions == (told and [f"{each['type']}={each['status']}" for each in told])
 
 
-AT_HOME = {HOME: "rack-0", SUB_GROUP_HYPERNODES: ""}
+AT_HOME = {ALLOCATED_HYPERNODE: "rack-0", SUB_GROUP_HYPERNODES: ""}
 
 #: What a group says about where it is, what it should say, and what is written.
 RECORDS: dict[str, tuple[dict[str, str] | None, dict[str, str], dict[str, str | None] | None]] = {
-    "it has found a place": (None, AT_HOME, {HOME: "rack-0"}),
-    "it stays there": ({HOME: "rack-0", "note": "theirs"}, AT_HOME, None),
-    "it is elsewhere": ({HOME: "rack-9"}, AT_HOME, {HOME: "rack-0"}),
-    "its place is gone": ({HOME: "rack-9", "note": "theirs"}, {HOME: "", SUB_GROUP_HYPERNODES: ""}, {HOME: None}),
+    "it has found a place": (None, AT_HOME, {ALLOCATED_HYPERNODE: "rack-0"}),
+    "it stays there": ({ALLOCATED_HYPERNODE: "rack-0", "note": "theirs"}, AT_HOME, None),
+    "it is elsewhere": ({ALLOCATED_HYPERNODE: "rack-9"}, AT_HOME, {ALLOCATED_HYPERNODE: "rack-0"}),
+    "its place is gone": ({ALLOCATED_HYPERNODE: "rack-9", "note": "theirs"}, {ALLOCATED_HYPERNODE: "", SUB_GROUP_HYPERNODES: ""}, {ALLOCATED_HYPERNODE: None}),
     "so are those of its parts": (
-        {HOME: "rack-0", SUB_GROUP_HYPERNODES: "{}"},
+        {ALLOCATED_HYPERNODE: "rack-0", SUB_GROUP_HYPERNODES: "{}"},
         AT_HOME,
         {SUB_GROUP_HYPERNODES: None},
     ),
@@ -131,7 +131,7 @@ def test_a_record_that_is_too_long_is_not_kept() -> None:
     }
     many = {f"team/job/part-{number}": "rack-0" for number in range(10_000)}
     assert placement_record_of({**many, "team/job": "block-0"}, "team/job") == {
-        HOME: "block-0",
+        ALLOCATED_HYPERNODE: "block-0",
         SUB_GROUP_HYPERNODES: "",
     }
 

@@ -32,7 +32,7 @@ FromClass = Callable[[str], DeviceClass | None]
 def allocation_of(claim: ResourceClaim, choice: ClaimChoice, node: str, class_of: FromClass) -> Allocation:
     """The allocation of the claim on the node."""
     requests = (claim.spec.devices.requests if claim.spec.devices else None) or ()
-    results = [_result(claim, requests, given, number) for number, given in enumerate(choice.devices)]
+    results = [_result(claim, requests, device, number) for number, device in enumerate(choice.devices)]
     config = list(_configuration(claim, requests, choice, class_of))
     return Allocation(DeviceAllocation(results or None, config or None), _selector(choice, node))
 
@@ -74,49 +74,49 @@ def _portions(result: AllocatedDevice) -> tuple[tuple[str, int], ...] | None:
 
 
 def _result(
-    claim: ResourceClaim, requests: Iterable[DeviceRequest], given: AssignedDevice, number: int
+    claim: ResourceClaim, requests: Iterable[DeviceRequest], device: AssignedDevice, number: int
 ) -> AllocatedDevice:
-    is_part = given.portions is not None
+    is_part = device.portions is not None
     return AllocatedDevice(
-        request=given.request,
-        driver=given.name.driver,
-        pool=given.name.pool,
-        device=given.name.device,
-        admin_access=True if given.is_admin else None,
-        share_id=_share(claim, given, number) if is_part else None,
-        tolerations=_tolerations(requests, given.request),
+        request=device.request,
+        driver=device.name.driver,
+        pool=device.name.pool,
+        device=device.name.device,
+        admin_access=True if device.is_admin else None,
+        share_id=_share(claim, device, number) if is_part else None,
+        tolerations=_tolerations(requests, device.request),
         consumed_capacity={
-            name: format_quantity(amount, milli=True, binary=True) for name, amount in given.portions or ()
+            name: format_quantity(amount, milli=True, binary=True) for name, amount in device.portions or ()
         } if is_part else None,
     )  # fmt: skip
 
 
-def _share(claim: ResourceClaim, given: AssignedDevice, number: int) -> str:
+def _share(claim: ResourceClaim, device: AssignedDevice, number: int) -> str:
     """A unique, reproducible id for this share of the device."""
-    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{claim.metadata.uid}/{given.name}/{number}"))
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{claim.metadata.uid}/{device.name}/{number}"))
 
 
 def _tolerations(requests: Iterable[DeviceRequest], name: str) -> list[KubeDeviceToleration] | None:
-    way = next((way for own, way in _ways(requests) if own == name), None)
-    return way.tolerations if way is not None else None
+    alternative = next((alternative for own, alternative in _alternatives(requests) if own == name), None)
+    return alternative.tolerations if alternative is not None else None
 
 
-def _ways(requests: Iterable[DeviceRequest]) -> Iterator[tuple[str, DeviceSubRequest]]:
+def _alternatives(requests: Iterable[DeviceRequest]) -> Iterator[tuple[str, DeviceSubRequest]]:
     """All alternatives of requests, each under the name that results use for it."""
     for request in requests:
         if request.exactly is not None:
             yield request.name or "", request.exactly
-        for way in request.first_available or ():
-            yield f"{request.name}/{way.name}", way
+        for alternative in request.first_available or ():
+            yield f"{request.name}/{alternative.name}", alternative
 
 
 def _configuration(
     claim: ResourceClaim, requests: Iterable[DeviceRequest], choice: ClaimChoice, class_of: FromClass
 ) -> Iterator[dict[str, Any]]:
     """Configuration for drivers: from the class of each chosen request, and from the claim for these requests."""
-    chosen = {given.request for given in choice.devices}
-    for name, way in _ways(requests):
-        device_class = class_of(way.device_class_name or "") if name in chosen else None
+    chosen = {device.request for device in choice.devices}
+    for name, alternative in _alternatives(requests):
+        device_class = class_of(alternative.device_class_name or "") if name in chosen else None
         for entry in (device_class.spec.config if device_class is not None else None) or ():
             yield {"source": "FromClass", "requests": [name], **entry}
     for entry in (claim.spec.devices.config if claim.spec.devices else None) or ():

@@ -129,15 +129,15 @@ class _ClaimNeedsReader:
         try:
             if costs := costs_of(claim):
                 self._costs.append(ClaimCost(costs, shared))
-            if not self._read_given(claim, use):
+            if not self._read_allocated(claim, use):
                 self._waiting.append(self._demand(claim, use, number, shared))
         except ValueError as error:
             raise ClaimNotReady(Code.INVALID_OBJECT, f'resourceclaim "{claim.metadata.name}": {error}') from None
 
     def _claim(self, use: ResourceClaimUse) -> ResourceClaim:
         if not use.key:
-            words = f'resource claim "{use.name}" of the pod is not created yet'
-            raise ClaimNotReady(Code.RESOURCE_CLAIM_MISSING, words)
+            message = f'resource claim "{use.name}" of the pod is not created yet'
+            raise ClaimNotReady(Code.RESOURCE_CLAIM_MISSING, message)
         name, claim = use.key.partition("/")[2], self._known.claims.get(use.key)
         if claim is None:
             raise ClaimNotReady(Code.RESOURCE_CLAIM_MISSING, f'resourceclaim "{name}" not found')
@@ -145,15 +145,15 @@ class _ClaimNeedsReader:
         if use.made_for_pod and not any(
             owner.controller and owner.uid == uid for owner in claim.metadata.owner_references or ()
         ):
-            words = f'resourceclaim "{name}" was not created for the pod: it is not its owner'
-            raise ClaimNotReady(Code.RESOURCE_CLAIM_MISSING, words)
+            message = f'resourceclaim "{name}" was not created for the pod: it is not its owner'
+            raise ClaimNotReady(Code.RESOURCE_CLAIM_MISSING, message)
         if claim.metadata.deletion_timestamp is not None:
             raise ClaimNotReady(Code.RESOURCE_CLAIM_UNUSABLE, f'resourceclaim "{name}" is being deleted')
         return claim
 
     # -- claims that have their devices -------------------------------------------------------------------------
 
-    def _read_given(self, claim: ResourceClaim, use: ResourceClaimUse) -> bool:
+    def _read_allocated(self, claim: ResourceClaim, use: ResourceClaimUse) -> bool:
         """Report whether the claim is allocated. Devices of a running pod's own claim do not count: a replacement would
         get others.
         """
@@ -164,8 +164,8 @@ class _ClaimNeedsReader:
             return False
         users = claim.status.reserved_for or ()
         if len(users) >= MAX_USERS and all(user.uid != self._pod.metadata.uid for user in users):
-            words = f'resourceclaim "{claim.metadata.name}" is used by {len(users)} pods, and more may not'
-            raise ClaimNotReady(Code.RESOURCE_CLAIM_UNUSABLE, words)
+            message = f'resourceclaim "{claim.metadata.name}" is used by {len(users)} pods, and more may not'
+            raise ClaimNotReady(Code.RESOURCE_CLAIM_UNUSABLE, message)
         if allocation is not None:
             where = "status.allocation.nodeSelector.nodeSelectorTerms"
             self._bound.append(volume_terms(allocation.node_selector, where))
@@ -178,26 +178,27 @@ class _ClaimNeedsReader:
     def _demand(self, claim: ResourceClaim, use: ResourceClaimUse, number: int, shared: str) -> ClaimDemand:
         devices = claim.spec.devices
         requests = tuple(
-            self._ways(request, place) for place, request in enumerate((devices.requests if devices else None) or ())
+            self._alternatives(request, place)
+            for place, request in enumerate((devices.requests if devices else None) or ())
         )
         constraints = tuple(
             _constraint(wire, place) for place, wire in enumerate((devices.constraints if devices else None) or ())
         )
         return ClaimDemand(use.name, number, requests, constraints, shared)
 
-    def _ways(self, request: DeviceRequest, place: int) -> tuple[DeviceAlternative, ...]:
+    def _alternatives(self, request: DeviceRequest, place: int) -> tuple[DeviceAlternative, ...]:
         where, name = f"spec.devices.requests[{place}]", request.name or ""
         if request.exactly is not None:
-            return (self._wish(request.exactly, name, f"{where}.exactly"),)
-        ways = request.first_available or ()
-        if not ways:
+            return (self._alternative(request.exactly, name, f"{where}.exactly"),)
+        alternatives = request.first_available or ()
+        if not alternatives:
             raise ValueError(f"{where}: request {name!r} must say exactly or firstAvailable")
         return tuple(
-            self._wish(way, f"{name}/{way.name}", f"{where}.firstAvailable[{number}]")
-            for number, way in enumerate(ways)
+            self._alternative(alternative, f"{name}/{alternative.name}", f"{where}.firstAvailable[{number}]")
+            for number, alternative in enumerate(alternatives)
         )
 
-    def _wish(self, wire: DeviceSubRequest, name: str, where: str) -> DeviceAlternative:
+    def _alternative(self, wire: DeviceSubRequest, name: str, where: str) -> DeviceAlternative:
         class_name = wire.device_class_name or ""
         device_class = self._known.classes.get(class_name)
         if device_class is None:
@@ -260,21 +261,25 @@ def costs_of(claim: ResourceClaim) -> Costs:
     Of several alternatives the first counts, and `All` counts as one device, until the devices are chosen.
     """
     devices = claim.spec.devices
-    given = claim.status.allocation.devices if claim.status.allocation else None
-    results = (given.results if given else None) or ()
+    allocated = claim.status.allocation.devices if claim.status.allocation else None
+    results = (allocated.results if allocated else None) or ()
     costs: dict[str, int] = {}
     for request in (devices.requests if devices else None) or ():
-        ways = {f"{request.name}/{way.name}": way for way in request.first_available or ()}
-        own: dict[str, DeviceSubRequest] = {request.name or "": request.exactly} if request.exactly else dict(ways)
+        alternatives = {
+            f"{request.name}/{alternative.name}": alternative for alternative in request.first_available or ()
+        }
+        own: dict[str, DeviceSubRequest] = (
+            {request.name or "": request.exactly} if request.exactly else dict(alternatives)
+        )
         chosen = [result.request or "" for result in results if result.request in own]
         name, count = (chosen[0], len(chosen)) if chosen else (next(iter(own), ""), 0)
-        way = own.get(name)
-        if way is None or (isinstance(way, ExactDeviceRequest) and way.admin_access):
+        alternative = own.get(name)
+        if alternative is None or (isinstance(alternative, ExactDeviceRequest) and alternative.admin_access):
             continue
-        count = count or (1 if way.allocation_mode == "All" or way.count is None else way.count)
-        key = f"{DEVICE_CLASS}{way.device_class_name}"
+        count = count or (1 if alternative.allocation_mode == "All" or alternative.count is None else alternative.count)
+        key = f"{DEVICE_CLASS}{alternative.device_class_name}"
         costs[key] = costs.get(key, 0) + 1000 * count
-        for dimension, amount in _capacity_of(way, f"request {name}"):
+        for dimension, amount in _capacity_of(alternative, f"request {name}"):
             part = f"{dimension}.{key}"
             costs[part] = costs.get(part, 0) + amount * count
     return tuple(sorted(costs.items()))

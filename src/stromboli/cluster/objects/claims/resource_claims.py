@@ -113,7 +113,7 @@ class ResourceClaims:
         known = self._needs.get(uid)
         if known is None:
             known = self._needs[uid] = needs_of(pod, uses, self.known)
-            if self._table is not None and any(suit not in self._table.suited for suit in suits_of([known])):
+            if self._table is not None and any(suit not in self._table.suited for suit in criteria_of([known])):
                 self._table = None
         return known
 
@@ -168,7 +168,7 @@ class ResourceClaims:
         if not self._uses and not self._allocated:
             return ClaimState()
         if self._table is None:
-            self._table = self.pools.table(dict.fromkeys(suits_of(self._needs.values())))
+            self._table = self.pools.table(dict.fromkeys(criteria_of(self._needs.values())))
         return ClaimState(self._table, {key: self._held(key) for key in {**self._allocated, **self.known.decided}})
 
     def _held(self, key: str) -> HeldClaim:
@@ -186,13 +186,13 @@ class ResourceClaims:
         return self.pools.faults() if self._uses else []
 
 
-def suits_of(known: Iterable[PodClaims]) -> Iterable[DeviceCriteria]:
+def criteria_of(known: Iterable[PodClaims]) -> Iterable[DeviceCriteria]:
     distinct = {each.needs for each in known if each.needs is not None}
     for needs in sorted(distinct, key=repr):
         for demand in needs.waiting:
-            for wishes in demand.requests:
-                for wish in wishes:
-                    yield wish.suit
+            for alternatives in demand.requests:
+                for alternative in alternatives:
+                    yield alternative.suit
 
 
 def relevant_fields(claim: ResourceClaim) -> tuple[object, ...]:

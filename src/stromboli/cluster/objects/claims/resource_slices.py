@@ -24,7 +24,7 @@ PoolName = tuple[str, str]
 
 
 @dataclass(slots=True)
-class _Read:
+class _DecodedSlice:
     """A decoded slice, or why it is invalid."""
 
     wire: ResourceSlice
@@ -33,52 +33,54 @@ class _Read:
     where: Terms = None
     fault: str = ""
     #: Devices with bindingConditions, which are not supported.
-    left_out: int = 0
+    ignored: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class _Pool:
-    slices: tuple[_Read, ...]
+    slices: tuple[_DecodedSlice, ...]
     fault: str = ""
 
 
 class DevicePools:
     def __init__(self) -> None:
-        self._slices: dict[str, _Read] = {}
-        self._pools: dict[PoolName, dict[str, _Read]] = {}
+        self._slices: dict[str, _DecodedSlice] = {}
+        self._pools: dict[PoolName, dict[str, _DecodedSlice]] = {}
         self._faults: list[str] | None = None
 
     def objects(self) -> Iterable[ResourceSlice]:
-        return (read.wire for read in self._slices.values())
+        return (decoded.wire for decoded in self._slices.values())
 
-    def put(self, given: ResourceSlice, *, present: bool) -> None:
+    def put(self, resource_slice: ResourceSlice, *, present: bool) -> None:
         self._faults = None
-        before = self._slices.pop(given.key, None)
+        before = self._slices.pop(resource_slice.key, None)
         if before is not None:
             members = self._pools[_pool_of(before.wire)]
-            del members[given.key]
+            del members[resource_slice.key]
             if not members:
                 del self._pools[_pool_of(before.wire)]
         if present:
-            read = self._slices[given.key] = _read(given)
-            self._pools.setdefault(_pool_of(given), {})[given.key] = read
+            decoded = self._slices[resource_slice.key] = _decode(resource_slice)
+            self._pools.setdefault(_pool_of(resource_slice), {})[resource_slice.key] = decoded
 
-    def table(self, suits: Iterable[DeviceCriteria]) -> DeviceTable:
+    def table(self, criteria: Iterable[DeviceCriteria]) -> DeviceTable:
         """All devices of complete pools, and which of them satisfy each selector."""
         devices: list[Device] = []
-        judged: list[DeviceDocument] = []
+        documents: list[DeviceDocument] = []
         counters: dict[str, int] = {}
         unknown: list[tuple[str, Terms]] = []
         for (driver, name), members in sorted(self._pools.items()):
             pool = _newest(members)
             if pool.fault:
-                unknown += [(f"{driver}/{name}", read.where) for read in pool.slices]
+                unknown += [(f"{driver}/{name}", decoded.where) for decoded in pool.slices]
                 continue
-            for read in pool.slices:
-                counters |= read.counters
-                devices += (device for device, _ in read.devices)
-                judged += (judge for _, judge in read.devices)
-        return DeviceTable(tuple(devices), counters, {suit: _suited(judged, suit) for suit in suits}, tuple(unknown))
+            for decoded in pool.slices:
+                counters |= decoded.counters
+                devices += (device for device, _ in decoded.devices)
+                documents += (judge for _, judge in decoded.devices)
+        return DeviceTable(
+            tuple(devices), counters, {suit: _suited(documents, suit) for suit in criteria}, tuple(unknown)
+        )
 
     def faults(self) -> list[str]:
         """What is wrong with pools; recalculated when a slice has changed."""
@@ -92,16 +94,16 @@ class DevicePools:
             pool = _newest(members)
             if pool.fault:
                 found.append(f"pool {driver}/{name}: {pool.fault}; none of its devices is allocated")
-            elif left_out := sum(read.left_out for read in pool.slices):
-                words = f"{left_out} devices have bindingConditions, which is not supported"
-                found.append(f"pool {driver}/{name}: {words}; they are not allocated")
+            elif ignored := sum(decoded.ignored for decoded in pool.slices):
+                message = f"{ignored} devices have bindingConditions, which is not supported"
+                found.append(f"pool {driver}/{name}: {message}; they are not allocated")
         return found
 
 
-def _suited(judged: Iterable[DeviceDocument], suit: DeviceCriteria) -> MatchingDevices:
+def _suited(documents: Iterable[DeviceDocument], suit: DeviceCriteria) -> MatchingDevices:
     import numpy as np
 
-    answers = [judge.answer(suit) for judge in judged]
+    answers = [judge.answer(suit) for judge in documents]
     mask = np.array([answer is True for answer in answers], dtype=np.bool_)
     return MatchingDevices(mask, {place: answer for place, answer in enumerate(answers) if isinstance(answer, str)})
 
@@ -111,24 +113,26 @@ def _pool_of(wire: ResourceSlice) -> PoolName:
     return wire.spec.driver or "", (pool.name if pool else None) or ""
 
 
-def _generation_of(read: _Read) -> int:
-    return (read.wire.spec.pool.generation if read.wire.spec.pool else None) or 0
+def _generation_of(decoded: _DecodedSlice) -> int:
+    return (decoded.wire.spec.pool.generation if decoded.wire.spec.pool else None) or 0
 
 
-def _newest(members: Mapping[str, _Read]) -> _Pool:
+def _newest(members: Mapping[str, _DecodedSlice]) -> _Pool:
     newest = max(map(_generation_of, members.values()))
-    slices = tuple(read for _, read in sorted(members.items()) if _generation_of(read) == newest)
-    wanted = max((read.wire.spec.pool.resource_slice_count if read.wire.spec.pool else 0) or 0 for read in slices)
-    fault = next((read.fault for read in slices if read.fault), "")
+    slices = tuple(decoded for _, decoded in sorted(members.items()) if _generation_of(decoded) == newest)
+    wanted = max(
+        (decoded.wire.spec.pool.resource_slice_count if decoded.wire.spec.pool else 0) or 0 for decoded in slices
+    )
+    fault = next((decoded.fault for decoded in slices if decoded.fault), "")
     if not fault and len(slices) < wanted:
         fault = f"{len(slices)} of {wanted} slices of generation {newest} are there"
-    names = [device.name for read in slices for device, _ in read.devices]
+    names = [device.name for decoded in slices for device, _ in decoded.devices]
     if not fault and len(set(names)) < len(names):
         twice = next(name for place, name in enumerate(names) if name in names[:place])
         fault = f"two devices are called {twice.device}"
-    known = {name for read in slices for name in read.counters}
+    known = {name for decoded in slices for name in decoded.counters}
     if not fault:
-        drawn = (name for read in slices for device, _ in read.devices for name, _ in device.counters)
+        drawn = (name for decoded in slices for device, _ in decoded.devices for name, _ in device.counters)
         missing = next((name for name in drawn if name not in known), "")
         fault = f"there is no counter {missing}" if missing else ""
     return _Pool(slices, fault)
@@ -137,24 +141,24 @@ def _newest(members: Mapping[str, _Read]) -> _Pool:
 # -- reading --------------------------------------------------------------------------------------------------------
 
 
-def _read(wire: ResourceSlice) -> _Read:
-    read, spec, where = _Read(wire), wire.spec, f"ResourceSlice {wire.key}: spec"
+def _decode(wire: ResourceSlice) -> _DecodedSlice:
+    decoded, spec, where = _DecodedSlice(wire), wire.spec, f"ResourceSlice {wire.key}: spec"
     driver, pool = _pool_of(wire)
     try:
-        read.where = _node_terms(spec.node_name, spec.node_selector, where)
+        decoded.where = _node_terms(spec.node_name, spec.node_selector, where)
         for counter_set in spec.shared_counters or ():
             for name, counter in (counter_set.counters or {}).items():
                 key = _counter_key(driver, pool, counter_set.name, name)
-                read.counters[key] = _amount(counter.value, f"{where}.sharedCounters")
+                decoded.counters[key] = _amount(counter.value, f"{where}.sharedCounters")
         for number, device in enumerate(spec.devices or ()):
             if device.binding_conditions:
-                read.left_out += 1
+                decoded.ignored += 1
                 continue
             facts = _device(wire, device, f"{where}.devices[{number}]")
-            read.devices.append((facts, DeviceDocument(device, driver)))
+            decoded.devices.append((facts, DeviceDocument(device, driver)))
     except ValueError as error:
-        read.fault = str(error)
-    return read
+        decoded.fault = str(error)
+    return decoded
 
 
 def _counter_key(driver: str, pool: str, counter_set: str | None, counter: str) -> str:
@@ -182,8 +186,8 @@ def _device(wire: ResourceSlice, device: WireDevice, where: str) -> Device:
         if value is not None
     }
     capacity = {
-        qualified(name, driver): _capacity(name, given, f"{where}.capacity[{name}]")
-        for name, given in (device.capacity or {}).items()
+        qualified(name, driver): _capacity(name, resource_slice, f"{where}.capacity[{name}]")
+        for name, resource_slice in (device.capacity or {}).items()
     }
     return Device(
         DeviceName(driver, pool, device.name or ""),
@@ -212,9 +216,11 @@ def _drawn(driver: str, pool: str, uses: Iterable[CounterUse] | None, where: str
     return tuple(sorted(drawn.items()))
 
 
-def _capacity(name: str, given: DeviceCapacity, where: str) -> CapacityAmount:
-    policy = given.request_policy
-    return CapacityAmount(_amount(given.value, where), _policy(policy, where) if policy is not None else None, name)
+def _capacity(name: str, resource_slice: DeviceCapacity, where: str) -> CapacityAmount:
+    policy = resource_slice.request_policy
+    return CapacityAmount(
+        _amount(resource_slice.value, where), _policy(policy, where) if policy is not None else None, name
+    )
 
 
 def _policy(wire: CapacityRequestPolicy, where: str) -> CapacityPolicy:

@@ -86,15 +86,15 @@ def network_of(group: kube.PodGroup) -> str:
 
 def _status(origin: native.NativePodGroup) -> PodGroupStatus:
     conditions = origin.status.conditions or ()
-    told = next((c for c in conditions if c.type in (INITIALLY_SCHEDULED, SCHEDULED)), None)
-    if told is None:
+    condition = next((c for c in conditions if c.type in (INITIALLY_SCHEDULED, SCHEDULED)), None)
+    if condition is None:
         return PodGroupStatus()
-    is_scheduled = told.status == "True"
-    condition = PodGroupCondition(
+    is_scheduled = condition.status == "True"
+    converted = PodGroupCondition(
         type="Scheduled" if is_scheduled else "Unschedulable",
         status="True",
-        reason=told.reason,
-        message=told.message,
-        last_transition_time=told.last_transition_time,
+        reason=condition.reason,
+        message=condition.message,
+        last_transition_time=condition.last_transition_time,
     )
-    return PodGroupStatus(phase="Running" if is_scheduled else None, conditions=[condition])
+    return PodGroupStatus(phase="Running" if is_scheduled else None, conditions=[converted])

@@ -60,16 +60,16 @@ def queue_name_of(group: kube.PodGroup, default_queue: str = DEFAULT_QUEUE) -> s
     """The queue of a group. The CRD defaults `spec.queue` to `default`, so that value does not override an annotation
     or label.
     """
-    given = group.spec.queue or ""
-    if given not in ("", DEFAULT_QUEUE):
-        return given
-    return named_queue(group.metadata.annotations or {}, group.metadata.labels or {}) or given or default_queue
+    queue = group.spec.queue or ""
+    if queue not in ("", DEFAULT_QUEUE):
+        return queue
+    return named_queue(group.metadata.annotations or {}, group.metadata.labels or {}) or queue or default_queue
 
 
 def named_queue(annotations: Mapping[str, str], labels: Mapping[str, str]) -> str:
     """The queue that annotations or labels name; empty for none."""
-    told = (entries.get(name) for entries in (annotations, labels) for name in QUEUE_NAMES)
-    return next(filter(None, told), "")
+    names = (entries.get(name) for entries in (annotations, labels) for name in QUEUE_NAMES)
+    return next(filter(None, names), "")
 
 
 def is_true(text: str | None) -> bool:
@@ -128,8 +128,8 @@ def native_relevant_fields(group: NativePodGroup) -> tuple[object, ...]:
 
 def stale_since(group: kube.PodGroup) -> float:
     """Time since when the condition Stale holds; 0 if it does not."""
-    told = group.origin.status.conditions if isinstance(group, NativeGroup) else group.status.conditions
-    stale = (condition for condition in told or () if condition.type == STALE and condition.status == "True")
+    conditions = group.origin.status.conditions if isinstance(group, NativeGroup) else group.status.conditions
+    stale = (condition for condition in conditions or () if condition.type == STALE and condition.status == "True")
     return max((seconds_of(condition.last_transition_time) for condition in stale), default=0.0)
 
 

@@ -17,9 +17,9 @@ from stromboli.core.model.topology.hypernodes import HyperNodeTree
 from stromboli.core.model.topology.previous_domains import lost_domains
 
 #: Domain of the whole group, and domains of its sub-groups: a JSON object by sub-group name.
-HOME = "scheduling.stromboli.dev/allocated-hypernode"
+ALLOCATED_HYPERNODE = "scheduling.stromboli.dev/allocated-hypernode"
 SUB_GROUP_HYPERNODES = "scheduling.stromboli.dev/sub-group-hypernodes"
-RECORD = (HOME, SUB_GROUP_HYPERNODES)
+RECORD = (ALLOCATED_HYPERNODE, SUB_GROUP_HYPERNODES)
 #: Condition of a native group with the domain as its message.
 PLACED = "scheduling.stromboli.dev/Placed"
 #: Maximum length of the sub-group record; annotations may be four times as long.
@@ -30,43 +30,48 @@ def previous_domains_of(group: kube.PodGroup) -> Mapping[str, str]:
     """Recorded domains of a group and its sub-groups, by their keys."""
     if not isinstance(group, NativeGroup):
         return previous_domains_in(group.metadata.annotations or {}, group.key)
-    told = (each for each in group.origin.status.conditions or () if each.type == PLACED and each.status == "True")
-    home = next((each.message for each in told), "")
-    return {group.key: home} if home else {}
+    placed = (each for each in group.origin.status.conditions or () if each.type == PLACED and each.status == "True")
+    domain = next((each.message for each in placed), "")
+    return {group.key: domain} if domain else {}
 
 
 def previous_domains_in(annotations: Mapping[str, str], key: str) -> Mapping[str, str]:
     """By the keys of the group and its sub-groups. A record that cannot be decoded is ignored."""
-    homes = {key: annotations[HOME]} if annotations.get(HOME) else {}
-    if told := annotations.get(SUB_GROUP_HYPERNODES):
+    domains = {key: annotations[ALLOCATED_HYPERNODE]} if annotations.get(ALLOCATED_HYPERNODE) else {}
+    if record := annotations.get(SUB_GROUP_HYPERNODES):
         try:
-            homes |= {f"{key}/{name}": home for name, home in msgspec.json.decode(told, type=dict[str, str]).items()}
+            domains |= {
+                f"{key}/{name}": domain for name, domain in msgspec.json.decode(record, type=dict[str, str]).items()
+            }
         except msgspec.DecodeError:
-            return homes
-    return homes
+            return domains
+    return domains
 
 
-def placement_record_of(homes: Mapping[str, str], key: str) -> dict[str, str]:
+def placement_record_of(domains: Mapping[str, str], key: str) -> dict[str, str]:
     """The annotations that record these domains; an empty value means no annotation."""
-    parts = {name.removeprefix(f"{key}/"): home for name, home in sorted(homes.items()) if name != key}
-    told = msgspec.json.encode(parts).decode() if parts else ""
-    return {HOME: homes.get(key, ""), SUB_GROUP_HYPERNODES: told if len(told) <= MAX_RECORD_LENGTH else ""}
+    parts = {name.removeprefix(f"{key}/"): domain for name, domain in sorted(domains.items()) if name != key}
+    record = msgspec.json.encode(parts).decode() if parts else ""
+    return {
+        ALLOCATED_HYPERNODE: domains.get(key, ""),
+        SUB_GROUP_HYPERNODES: record if len(record) <= MAX_RECORD_LENGTH else "",
+    }
 
 
-def placement_record_changes(group: kube.PodGroup, wanted: Mapping[str, str]) -> dict[str, str | None]:
+def placement_record_changes(group: kube.PodGroup, desired: Mapping[str, str]) -> dict[str, str | None]:
     """Changes to a group's annotations, as a merge patch."""
-    told = group.metadata.annotations or {}
-    return {name: value or None for name, value in wanted.items() if told.get(name, "") != value}
+    annotations = group.metadata.annotations or {}
+    return {name: value or None for name, value in desired.items() if annotations.get(name, "") != value}
 
 
 def without_placement_record(group: kube.PodGroup) -> kube.PodGroup:
     """The group without the record that Stromboli writes."""
     if isinstance(group, NativeGroup):
         return _without_condition(group)
-    told = group.metadata.annotations or {}
-    if not any(name in told for name in RECORD):
+    annotations = group.metadata.annotations or {}
+    if not any(name in annotations for name in RECORD):
         return group
-    rest = {name: value for name, value in told.items() if name not in RECORD} or None
+    rest = {name: value for name, value in annotations.items() if name not in RECORD} or None
     return msgspec.structs.replace(group, metadata=msgspec.structs.replace(group.metadata, annotations=rest))
 
 

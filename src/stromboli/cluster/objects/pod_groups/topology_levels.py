@@ -11,32 +11,32 @@ TOPOLOGY = "kai.scheduler/topology"
 REQUIRED = "kai.scheduler/topology-required-placement"
 PREFERRED = "kai.scheduler/topology-preferred-placement"
 #: The same for every sub-group.
-PART_REQUIRED = "kai.scheduler/segment-topology-required-placement"
-PART_PREFERRED = "kai.scheduler/segment-topology-preferred-placement"
+SUB_GROUP_REQUIRED = "kai.scheduler/segment-topology-required-placement"
+SUB_GROUP_PREFERRED = "kai.scheduler/segment-topology-preferred-placement"
 
 
 def apply_topology_levels(spec: JobSpec) -> None:
     """Apply the topology annotations to the job. Raises ValueError."""
-    told = {key: value for key, value in spec.annotations.items() if key in _LEVELS and value}
-    if not told:
+    levels = {key: value for key, value in spec.annotations.items() if key in _LEVELS and value}
+    if not levels:
         return
-    _reject_contradictions(spec, told)
+    _reject_contradictions(spec, levels)
     spec.network = spec.annotations[TOPOLOGY]
-    spec.topology = _wish(told, REQUIRED, PREFERRED)
-    of_parts = _wish(told, PART_REQUIRED, PART_PREFERRED)
-    spec.policies = tuple(replace(policy, topology=of_parts) for policy in spec.policies)
+    spec.topology = _constraint(levels, REQUIRED, PREFERRED)
+    of_sub_groups = _constraint(levels, SUB_GROUP_REQUIRED, SUB_GROUP_PREFERRED)
+    spec.policies = tuple(replace(policy, topology=of_sub_groups) for policy in spec.policies)
 
 
-_LEVELS = frozenset((REQUIRED, PREFERRED, PART_REQUIRED, PART_PREFERRED))
+_LEVELS = frozenset((REQUIRED, PREFERRED, SUB_GROUP_REQUIRED, SUB_GROUP_PREFERRED))
 
 
-def _wish(told: Mapping[str, str], required: str, preferred: str) -> NetworkTopology | None:
-    highest, first = told.get(required, ""), told.get(preferred, "")
+def _constraint(levels: Mapping[str, str], required: str, preferred: str) -> NetworkTopology | None:
+    highest, first = levels.get(required, ""), levels.get(preferred, "")
     return NetworkTopology(bool(highest), None, highest, first) if highest or first else None
 
 
-def _reject_contradictions(spec: JobSpec, told: Mapping[str, str]) -> None:
-    first = min(told)
+def _reject_contradictions(spec: JobSpec, levels: Mapping[str, str]) -> None:
+    first = min(levels)
     if not spec.annotations.get(TOPOLOGY):
         raise ValueError(f"metadata.annotations[{first}]: names a level of no Topology; name it by {TOPOLOGY}")
     if spec.topology or any(policy.topology for policy in spec.policies):
@@ -44,8 +44,10 @@ def _reject_contradictions(spec: JobSpec, told: Mapping[str, str]) -> None:
             f"metadata.annotations[{first}]: the group has a networkTopology, too; keep one of both, as they speak of "
             "different networks"
         )
-    if not spec.policies and (of_part := [key for key in (PART_REQUIRED, PART_PREFERRED) if key in told]):
+    if not spec.policies and (
+        of_sub_group := [key for key in (SUB_GROUP_REQUIRED, SUB_GROUP_PREFERRED) if key in levels]
+    ):
         raise ValueError(
-            f"metadata.annotations[{of_part[0]}]: the group has no sub-groups; make some by spec.subGroupPolicy, or "
-            "remove the annotation"
+            f"metadata.annotations[{of_sub_group[0]}]: the group has no sub-groups; make some by "
+            "spec.subGroupPolicy, or remove the annotation"
         )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from stromboli import kube
 from stromboli.cluster.objects.pods.constraints import Namespaces, PodConstraints, constraints_of
 from stromboli.cluster.objects.pods.cpu_pinning import requested_cpus
-from stromboli.cluster.objects.pods.device_requests import backends_in, wishes_of
+from stromboli.cluster.objects.pods.device_requests import backends_in, device_requests_of
 from stromboli.cluster.objects.pods.requests import pod_limits, pod_request, scored_request
 from stromboli.core.model.devices.claims import ClaimNeeds
 from stromboli.core.model.devices.shared_devices import SharedDeviceRequests
@@ -106,7 +106,7 @@ class Classifier:
             len(containers),
             _chosen(pod.metadata.labels, self.labels),
             (*_chosen(pod.metadata.annotations, self.annotations), *self._limits(pod), *self._wanted(pod)),
-            wishes_of(pod, self._backends) if self._backends else None,
+            device_requests_of(pod, self._backends) if self._backends else None,
         )
 
     def _limits(self, pod: kube.Pod) -> tuple[tuple[str, str], ...]:

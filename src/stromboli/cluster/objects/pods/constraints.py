@@ -71,8 +71,11 @@ def asks_about_namespaces(pod: kube.Pod) -> bool:
     if affinity is None:
         return False
     sides = [side for side in (affinity.pod_affinity, affinity.pod_anti_affinity) if side is not None]
-    wishes = [wish.pod_affinity_term for side in sides for wish in side.preferred or ()]
-    terms = [*(term for side in sides for term in side.required or ()), *(wish for wish in wishes if wish is not None)]
+    preferences = [preference.pod_affinity_term for side in sides for preference in side.preferred or ()]
+    terms = [
+        *(term for side in sides for term in side.required or ()),
+        *(preference for preference in preferences if preference is not None),
+    ]
     return any(term.namespace_selector is not None for term in terms)
 
 
@@ -201,7 +204,7 @@ class _Reader:
             raise ConstraintError(f"{field}.topologyKey: is missing; name a node label")
         if wire.max_skew is not None and wire.max_skew < 1:
             raise ConstraintError(f"{field}.maxSkew: must be at least 1, got {wire.max_skew}")
-        _check_words(wire, field)
+        _check_values(wire, field)
         selector = self._with_own_labels(self._selector(wire.label_selector, field), wire.match_label_keys, "In")
         term = PodTerm(selector, frozenset((self._namespace,)))
         return SpreadConstraint(
@@ -241,15 +244,15 @@ class _Reader:
             raise ConstraintError(f"{field}: more than {MAX_REQUIREMENTS} selector clauses in one pod; use fewer")
 
 
-def check_choice(word: str | None, allowed: Sequence[str], field: str) -> None:
+def check_choice(value: str | None, allowed: Sequence[str], field: str) -> None:
     """Reject any value that Kubernetes would reject: reading it as the default would plan something else than was
     written.
     """
-    if word and word not in allowed:
-        raise ConstraintError(f"{field}: {word!r} is not one of {', '.join(allowed)}")
+    if value and value not in allowed:
+        raise ConstraintError(f"{field}: {value!r} is not one of {', '.join(allowed)}")
 
 
-def _check_words(wire: TopologySpreadConstraint, field: str) -> None:
+def _check_values(wire: TopologySpreadConstraint, field: str) -> None:
     check_choice(wire.when_unsatisfiable, ("DoNotSchedule", "ScheduleAnyway"), f"{field}.whenUnsatisfiable")
     check_choice(wire.node_affinity_policy, ("Honor", "Ignore"), f"{field}.nodeAffinityPolicy")
     check_choice(wire.node_taints_policy, ("Honor", "Ignore"), f"{field}.nodeTaintsPolicy")

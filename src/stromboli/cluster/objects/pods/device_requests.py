@@ -41,13 +41,13 @@ def assignments_in(annotations: Mapping[str, str]) -> dict[str, str]:
     return {key: annotations[key] for key in ASSIGNMENTS if key in annotations} if annotations else {}
 
 
-def wishes_of(pod: kube.Pod, backends: Collection[Backend]) -> SharedDeviceRequests | None:
+def device_requests_of(pod: kube.Pod, backends: Collection[Backend]) -> SharedDeviceRequests | None:
     """What a pod requests from these back-ends; None for nothing.
 
     Raises ValueError, with the field in front, for an invalid amount.
     """
     containers = tuple(
-        _wishes_of_container(container, f"spec.containers[{place}].resources.limits", backends)
+        _requests_of_container(container, f"spec.containers[{place}].resources.limits", backends)
         for place, container in enumerate(pod.spec.containers or ())
     )
     shared = gpu_request_of(pod) if Backend.GPU_FRACTIONS in backends else None
@@ -59,53 +59,55 @@ def wishes_of(pod: kube.Pod, backends: Collection[Backend]) -> SharedDeviceReque
     return SharedDeviceRequests(containers, (job_key_of(pod) or "") if apart else "")
 
 
-def _wishes_of_container(
+def _requests_of_container(
     container: kube.Container, field: str, backends: Collection[Backend]
 ) -> tuple[SharedDeviceRequest, ...]:
     resources = container.resources
     if resources is None:
         return ()
-    asked: Amounts = {**(resources.requests or {}), **(resources.limits or {})}
-    return tuple(wish for backend in _WISHES if backend in backends for wish in _WISHES[backend](asked, field))
+    amounts: Amounts = {**(resources.requests or {}), **(resources.limits or {})}
+    return tuple(
+        request for backend in _DECODERS if backend in backends for request in _DECODERS[backend](amounts, field)
+    )
 
 
-def _gpu_memory(asked: Amounts, field: str) -> list[SharedDeviceRequest]:
-    memory = _whole(asked, GPU_MEMORY, field)
+def _gpu_memory(amounts: Amounts, field: str) -> list[SharedDeviceRequest]:
+    memory = _whole(amounts, GPU_MEMORY, field)
     return [SharedDeviceRequest(Backend.GPU_SHARING, 1, memory)] if memory else []
 
 
-def _gpu_number(asked: Amounts, field: str) -> list[SharedDeviceRequest]:
-    number = _whole(asked, GPU_NUMBER, field)
+def _gpu_number(amounts: Amounts, field: str) -> list[SharedDeviceRequest]:
+    number = _whole(amounts, GPU_NUMBER, field)
     return [SharedDeviceRequest(Backend.GPU_NUMBER, number)] if number else []
 
 
-def _vgpu(asked: Amounts, field: str) -> list[SharedDeviceRequest]:
-    number, memory = _whole(asked, VGPU_NUMBER, field), _whole(asked, VGPU_MEMORY, field)
-    percentage, cores = _whole(asked, VGPU_PERCENTAGE, field, 100), _whole(asked, VGPU_CORES, field, 100)
+def _vgpu(amounts: Amounts, field: str) -> list[SharedDeviceRequest]:
+    number, memory = _whole(amounts, VGPU_NUMBER, field), _whole(amounts, VGPU_MEMORY, field)
+    percentage, cores = _whole(amounts, VGPU_PERCENTAGE, field, 100), _whole(amounts, VGPU_CORES, field, 100)
     if number:
         return [SharedDeviceRequest(Backend.VGPU, number, memory, percentage, cores)]
     _refuse_parts_alone(memory or percentage or cores, VGPU_NUMBER, field)
     return []
 
 
-def _ascend(asked: Amounts, field: str) -> list[SharedDeviceRequest]:
-    wishes = []
+def _ascend(amounts: Amounts, field: str) -> list[SharedDeviceRequest]:
+    requests = []
     for chip in ASCEND_CHIPS:
         names = ascend_resources(chip)
-        number, memory, cores = (_whole(asked, name, field) for name in names)
+        number, memory, cores = (_whole(amounts, name, field) for name in names)
         if number:
-            wishes.append(SharedDeviceRequest(Backend.ASCEND_HAMI, number, memory, cores=cores, chip=chip))
+            requests.append(SharedDeviceRequest(Backend.ASCEND_HAMI, number, memory, cores=cores, chip=chip))
         else:
             _refuse_parts_alone(memory or cores, names[0], field)
-    return wishes
+    return requests
 
 
-def _npu_core(asked: Amounts, field: str) -> list[SharedDeviceRequest]:
-    cores = _whole(asked, NPU_CORE, field)
+def _npu_core(amounts: Amounts, field: str) -> list[SharedDeviceRequest]:
+    cores = _whole(amounts, NPU_CORE, field)
     return [SharedDeviceRequest(Backend.ASCEND_MIND_CLUSTER, 1, cores=cores)] if cores else []
 
 
-_WISHES = {
+_DECODERS = {
     Backend.GPU_SHARING: _gpu_memory,
     Backend.GPU_NUMBER: _gpu_number,
     Backend.VGPU: _vgpu,
@@ -114,17 +116,17 @@ _WISHES = {
 }
 
 
-def _whole(asked: Amounts, name: str, field: str, most: int | None = None) -> int:
-    if name not in asked:
+def _whole(amounts: Amounts, name: str, field: str, most: int | None = None) -> int:
+    if name not in amounts:
         return 0
     try:
-        amount = parse_quantity(asked[name], milli=True)
+        amount = parse_quantity(amounts[name], milli=True)
     except ValueError as error:
         raise ValueError(f"{field}.{name}: {error}") from None
     if amount % 1000:
-        raise ValueError(f"{field}.{name}: expected a whole number, got {asked[name]!r}")
+        raise ValueError(f"{field}.{name}: expected a whole number, got {amounts[name]!r}")
     if most is not None and amount > most * 1000:
-        raise ValueError(f"{field}.{name}: expected at most {most}, as it is a percentage, got {asked[name]!r}")
+        raise ValueError(f"{field}.{name}: expected at most {most}, as it is a percentage, got {amounts[name]!r}")
     return amount // 1000
 
 

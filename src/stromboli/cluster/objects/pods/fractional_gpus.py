@@ -58,24 +58,24 @@ class GpuShareDecoder:
         if self.namespace:
             self.largest = max((known_memory(node.labels) for node in nodes), default=0)
 
-    def counted(self, pod: kube.Pod, request: Request, wishes: SharedDeviceRequests | None) -> Request:
+    def counted(self, pod: kube.Pod, request: Request, device_requests: SharedDeviceRequests | None) -> Request:
         """The request that counts, from the containers' request and the request by annotation."""
         if not self.namespace:
             return request
         if is_reservation(pod, self.namespace):
             dimension = self._axis.find(GPU)
             return tuple(entry for entry in request if entry[0] != dimension)
-        wish = gpu_request_in(wishes)
-        if wish is None or (pod.spec.node_name and GROUPS not in (pod.metadata.annotations or {})):
+        share = gpu_request_in(device_requests)
+        if share is None or (pod.spec.node_name and GROUPS not in (pod.metadata.annotations or {})):
             return request
-        charge = charge_of(wish.portion, wish.memory, wish.number, self.largest)
+        charge = charge_of(share.portion, share.memory, share.number, self.largest)
         return tuple(sorted((*request, (self._axis.dimension(GPU), charge))))
 
 
-def gpu_request_in(wishes: SharedDeviceRequests | None) -> SharedDeviceRequest | None:
+def gpu_request_in(device_requests: SharedDeviceRequests | None) -> SharedDeviceRequest | None:
     """The fractional GPU request among the device requests of a pod."""
-    every = (wish for container in (wishes.containers if wishes else ()) for wish in container)
-    return next((wish for wish in every if wish.backend is Backend.GPU_FRACTIONS), None)
+    requests = (share for container in (device_requests.containers if device_requests else ()) for share in container)
+    return next((share for share in requests if share.backend is Backend.GPU_FRACTIONS), None)
 
 
 def gpu_request_of(pod: kube.Pod) -> SharedDeviceRequest | None:

@@ -146,13 +146,13 @@ def task_of(
 
 def _placed_at(pod: kube.Pod) -> float:
     """Transition time of the condition PodScheduled=True."""
-    told = (c for c in pod.status.conditions or () if c.type == "PodScheduled" and c.status == "True")
-    return max((seconds_of(condition.last_transition_time) for condition in told), default=0.0)
+    transitions = (c for c in pod.status.conditions or () if c.type == "PodScheduled" and c.status == "True")
+    return max((seconds_of(condition.last_transition_time) for condition in transitions), default=0.0)
 
 
 def without_requests(pod: kube.Pod) -> kube.Pod:
     """A copy that requests nothing, for a running pod whose spec is invalid: it counts as one pod and nothing else."""
     status = type(pod.status)(phase=pod.status.phase)
-    said = {key: value for key, value in (pod.metadata.annotations or {}).items() if key not in DEMANDS}
-    metadata = msgspec.structs.replace(pod.metadata, annotations=said)
+    annotations = {key: value for key, value in (pod.metadata.annotations or {}).items() if key not in DEMANDS}
+    metadata = msgspec.structs.replace(pod.metadata, annotations=annotations)
     return kube.Pod(metadata=metadata, spec=type(pod.spec)(node_name=pod.spec.node_name), status=status)

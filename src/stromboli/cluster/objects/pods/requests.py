@@ -35,8 +35,8 @@ def pod_request(pod: Pod, axis: ResourceAxis) -> Request:
     amounts[PODS] = 1
     for dimension, amount in amounts.items():
         if amount > MAX_PER_NODE:
-            asked = f"{axis.names[dimension]}: {axis.format(dimension, amount)}"
-            raise RequestError(f"spec.containers: {asked} in total is more than any node can have; request less")
+            text = f"{axis.names[dimension]}: {axis.format(dimension, amount)}"
+            raise RequestError(f"spec.containers: {text} in total is more than any node can have; request less")
     return request_of(amounts)
 
 
@@ -57,13 +57,13 @@ def reject_too_many_names(names: Collection[str], field: str) -> None:
 
 def scored_request(pod: Pod, request: Request) -> tuple[int, int]:
     """cpu and memory as scorers count them: containers without a request get the default amount."""
-    asked = dict(request)
+    text = dict(request)
     containers = pod.spec.containers or ()
     without_cpu = sum(1 for container in containers if "cpu" not in _requests(container.resources))
     without_memory = sum(1 for container in containers if "memory" not in _requests(container.resources))
     return (
-        asked.get(CPU, 0) + without_cpu * ASSUMED_CPU,
-        asked.get(MEMORY, 0) + without_memory * ASSUMED_MEMORY,
+        text.get(CPU, 0) + without_cpu * ASSUMED_CPU,
+        text.get(MEMORY, 0) + without_memory * ASSUMED_MEMORY,
     )
 
 

@@ -27,9 +27,9 @@ from stromboli.kube.objects.storage import (
 )
 
 WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
-ONE_POD = "ReadWriteOncePod"
+READ_WRITE_ONCE_POD = "ReadWriteOncePod"
 #: Separator between the zones in the label of a volume that is in several.
-_BETWEEN_ZONES = "__"
+_ZONE_SEPARATOR = "__"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ class _VolumeNeedsReader:
 
     def read(self, pod: kube.Pod, use: VolumeClaimUse) -> None:
         claim = self._claim(pod, use)
-        if ONE_POD in (claim.spec.access_modes or ()) and len(self._storage.users.get(use.key, ())) > 1:
+        if READ_WRITE_ONCE_POD in (claim.spec.access_modes or ()) and len(self._storage.users.get(use.key, ())) > 1:
             self._exclusive.append(use.key)
         try:
             if claim.is_bound:
@@ -277,8 +277,8 @@ class _VolumeNeedsReader:
 def zones_of(volume: PersistentVolume) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Allowed values by node label; several zones in one label are separated by `__`."""
     labels = volume.metadata.labels or {}
-    told = {label: labels.get(label) or labels.get(old) for label, old in ZONE_LABELS.items()}
-    return tuple((label, tuple(sorted(text.split(_BETWEEN_ZONES)))) for label, text in told.items() if text)
+    zones = {label: labels.get(label) or labels.get(old) for label, old in ZONE_LABELS.items()}
+    return tuple((label, tuple(sorted(text.split(_ZONE_SEPARATOR)))) for label, text in zones.items() if text)
 
 
 def allowed_topologies(wire: Sequence[TopologySelectorTerm] | None, name: str) -> Terms:

@@ -19,14 +19,14 @@ from stromboli.core.model.topology.hypernodes import TOP, HyperNode, HyperNodeTr
 from stromboli.core.model.values.patterns import MAX_PATTERN_LENGTH, compiled
 from stromboli.kube.objects.meta import KubeLabelSelector
 from stromboli.kube.objects.topology import ExactMatch, HyperNodeMember, MemberSelector, RegexMatch
-from stromboli.kube.objects.topology import KubeHyperNode as WireHyperNode
+from stromboli.kube.objects.topology import KubeHyperNode as KubeHyperNode
 
 
 class HyperNodes:
     """All HyperNodes, and the tree that they form over the nodes."""
 
     def __init__(self) -> None:
-        self._objects: dict[str, WireHyperNode] = {}
+        self._objects: dict[str, KubeHyperNode] = {}
         self._table: NodeTable | None = None
         self._patterns = NodePatterns()
         self._domains: Sequence[HyperNode] = ()
@@ -34,17 +34,17 @@ class HyperNodes:
         #: By name, the errors of an object.
         self.faults: Mapping[str, tuple[str, ...]] = {}
 
-    def apply(self, hyper_node: WireHyperNode) -> None:
+    def apply(self, hyper_node: KubeHyperNode) -> None:
         known = self._objects.get(hyper_node.key)
         self._objects[hyper_node.key] = hyper_node
         if known is None or known.spec != hyper_node.spec:
             self._table = None
 
-    def remove(self, hyper_node: WireHyperNode) -> None:
+    def remove(self, hyper_node: KubeHyperNode) -> None:
         if self._objects.pop(hyper_node.key, None) is not None:
             self._table = None
 
-    def objects(self) -> list[WireHyperNode]:
+    def objects(self) -> list[KubeHyperNode]:
         return list(self._objects.values())
 
     def tree(self, table: NodeTable) -> HyperNodeTree:
@@ -67,7 +67,7 @@ class HyperNodes:
 class _TreeBuilder:
     """One evaluation of all objects."""
 
-    def __init__(self, objects: Mapping[str, WireHyperNode], table: NodeTable, patterns: NodePatterns) -> None:
+    def __init__(self, objects: Mapping[str, KubeHyperNode], table: NodeTable, patterns: NodePatterns) -> None:
         self._objects = objects
         self._table = table
         self._patterns = patterns
@@ -81,14 +81,14 @@ class _TreeBuilder:
         """Errors of the objects that this tree was built from."""
         for each in tree.hyper_nodes[: tree.top]:
             if not len(tree.rows(tree.index[each.name])):
-                self._complain(each.name, "no node is in it; nothing is placed there")
+                self._report(each.name, "no node is in it; nothing is placed there")
         return {name: tuple(faults) for name, faults in self._faults.items()}
 
     def domains(self) -> Sequence[HyperNode]:
-        sound = [name for name in sorted(self._objects) if self._is_sound(name)]
-        for name in sound:
+        valid = [name for name in sorted(self._objects) if self._is_valid(name)]
+        for name in valid:
             self._read_members(name)
-        self._check_tier_names(sound)
+        self._check_tier_names(valid)
         return [
             HyperNode(
                 name=name,
@@ -97,19 +97,19 @@ class _TreeBuilder:
                 parent=self._parents.get(name, ""),
                 rows=tuple(sorted(self._rows.get(name, ()))),
             )
-            for name in sound
+            for name in valid
         ]
 
-    def _complain(self, name: str, fault: str) -> None:
+    def _report(self, name: str, fault: str) -> None:
         self._faults.setdefault(name, []).append(fault)
 
     def _tier(self, name: str) -> int:
         return self._objects[name].spec.tier or 0
 
-    def _is_sound(self, name: str) -> bool:
+    def _is_valid(self, name: str) -> bool:
         fault = fault_of(self._objects[name])
         if fault:
-            self._complain(name, f"{fault}; the domain is left out")
+            self._report(name, f"{fault}; the domain is left out")
         return not fault
 
     def _check_tier_names(self, names: list[str]) -> None:
@@ -120,8 +120,10 @@ class _TreeBuilder:
             if tier_name:
                 tier, first = tiers.setdefault(tier_name, (self._tier(name), name))
                 if tier != self._tier(name):
-                    words = f"spec.tierName {tier_name!r} is that of tier {tier} at {first}, not of {self._tier(name)}"
-                    self._complain(name, words)
+                    message = (
+                        f"spec.tierName {tier_name!r} is that of tier {tier} at {first}, not of {self._tier(name)}"
+                    )
+                    self._report(name, message)
 
     # -- members ------------------------------------------------------------------------------------------------
 
@@ -135,7 +137,7 @@ class _TreeBuilder:
                 else:
                     self._rows.setdefault(name, set()).update(self._nodes(chosen))
             except ValueError as error:
-                self._complain(name, f"{field}{error}; the member is left out")
+                self._report(name, f"{field}{error}; the member is left out")
 
     def _nodes(self, chosen: ExactMatch | Selector | re2._Regexp) -> list[int]:
         match chosen:
@@ -170,14 +172,14 @@ class _TreeBuilder:
         if child not in self._objects:
             raise ValueError(f".selector.exactMatch.name: there is no HyperNode {child!r} yet")
         if child == parent or self._tier(child) >= self._tier(parent):
-            words = f"{child} is of tier {self._tier(child)}, which is not below tier {self._tier(parent)}"
-            raise ValueError(f".selector.exactMatch.name: {words}")
+            message = f"{child} is of tier {self._tier(child)}, which is not below tier {self._tier(parent)}"
+            raise ValueError(f".selector.exactMatch.name: {message}")
         owner = self._parents.setdefault(child, parent)
         if owner != parent:
             raise ValueError(f".selector.exactMatch.name: {child} is a member of {owner} already")
 
 
-def fault_of(hyper_node: WireHyperNode) -> str:
+def fault_of(hyper_node: KubeHyperNode) -> str:
     """What is wrong with an object regardless of its members; empty for nothing."""
     if hyper_node.metadata.name == TOP:
         return "metadata.name: this name is the cluster's own; choose another"
@@ -209,10 +211,10 @@ def chosen_by(member: HyperNodeMember) -> str | ExactMatch | Selector | re2._Reg
 def _only_choice(selector: MemberSelector | None) -> ExactMatch | RegexMatch | KubeLabelSelector:
     """The one selector that is set."""
     ways = (selector.exact_match, selector.regex_match, selector.label_match) if selector else ()
-    given = [way for way in ways if way is not None]
-    if len(given) != 1:
+    present = [way for way in ways if way is not None]
+    if len(present) != 1:
         raise ValueError(".selector: exactly one of exactMatch, regexMatch and labelMatch is needed")
-    return given[0]
+    return present[0]
 
 
 def _compiled(pattern: str) -> re2._Regexp:

@@ -30,8 +30,8 @@ class Topologies:
     def __init__(self) -> None:
         self._objects: dict[str, KubeTopology] = {}
         #: Labels that groups list themselves, by group key; and the number of groups per list.
-        self._of_groups: dict[str, tuple[str, tuple[str, ...]]] = {}
-        self._wanted: Counter[tuple[str, tuple[str, ...]]] = Counter()
+        self._labels_of_groups: dict[str, tuple[str, tuple[str, ...]]] = {}
+        self._group_networks: Counter[tuple[str, tuple[str, ...]]] = Counter()
         self._table: NodeTable | None = None
         self._trees: Mapping[str, HyperNodeTree] = {}
         self._faults: Mapping[str, str] = {}
@@ -50,21 +50,21 @@ class Topologies:
         """Track a group's own labels; most groups list none."""
         labels = topology_labels(group.origin) if isinstance(group, NativeGroup) else ()
         named = (network_of(group), labels) if all(labels) and labels else None
-        if self._of_groups.get(group.key) != named:
+        if self._labels_of_groups.get(group.key) != named:
             self.forget(group.key)
-        if named is not None and group.key not in self._of_groups:
-            self._of_groups[group.key] = named
-            if not self._wanted[named]:
+        if named is not None and group.key not in self._labels_of_groups:
+            self._labels_of_groups[group.key] = named
+            if not self._group_networks[named]:
                 self._table = None
-            self._wanted[named] += 1
+            self._group_networks[named] += 1
 
     def forget(self, key: str) -> None:
         """Stop tracking a group's labels."""
-        named = self._of_groups.pop(key, None)
+        named = self._labels_of_groups.pop(key, None)
         if named is not None:
-            self._wanted[named] -= 1
-            if not self._wanted[named]:
-                del self._wanted[named]
+            self._group_networks[named] -= 1
+            if not self._group_networks[named]:
+                del self._group_networks[named]
                 self._table = None
 
     def objects(self) -> list[KubeTopology]:
@@ -87,7 +87,7 @@ class Topologies:
             else:
                 if not trees[name]:
                     faults[name] = "no node has all of its labels; nothing is placed by it"
-        trees |= {network: tree_of(labels, table) for network, labels in self._wanted}
+        trees |= {network: tree_of(labels, table) for network, labels in self._group_networks}
         self._trees, self._faults = trees, faults
 
     def warnings(self) -> list[str]:
