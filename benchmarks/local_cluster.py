@@ -15,7 +15,7 @@ from benchmarks import clusters
 from benchmarks.measurement import Result, finished
 from stromboli.cli import tune_garbage_collection
 from stromboli.cli.registry import built_in_registry
-from stromboli.cluster.ingest.ingest import Mirror
+from stromboli.cluster.ingest.ingest import Ingest
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.kube.client.client import Client
 from stromboli.kube.client.config.connection import Connection
@@ -204,7 +204,7 @@ async def _read_events(client: Client, number: int) -> tuple[float, float]:
     cluster = Cluster()
     for place in range(1000):
         cluster.apply(clusters.plain_node(place, 64))
-    reflector = Reflector(client, PODS, Mirror(cluster))
+    reflector = Reflector(client, PODS, Ingest(cluster))
     reading = asyncio.ensure_future(reflector.run())
     await _until(lambda: reflector.events > 0)
     done, began, spent = reflector.events, time.perf_counter(), time.process_time()

@@ -47,7 +47,7 @@ class ProcessSettings:
     api_burst: int = field(default=0, kw_only=True)
 
 
-class Watches(Protocol):
+class WatchState(Protocol):
     """What a worker knows of the cluster."""
 
     async def wait_until_synced(self) -> None:
@@ -64,7 +64,7 @@ class Worker(Protocol):
     on_iteration: Callable[[], None]
 
     @property
-    def watches(self) -> Watches: ...
+    def watches(self) -> WatchState: ...
 
     async def run(self) -> None:
         """Work until `stop`, then finish what is under way."""
@@ -226,7 +226,7 @@ class Process(Generic[W]):
             endpoints.stop()
 
 
-async def _freeze_when_synced(watches: Watches) -> None:
+async def _freeze_when_synced(watches: WatchState) -> None:
     """What was there from the beginning mostly stays: the cycle collector need not look at it again and again."""
     await watches.wait_until_synced()
     gc.collect()

@@ -15,7 +15,7 @@ from stromboli import kube
 from stromboli.binding.gangs import UNWIND_REASON
 from stromboli.binding.orders import Commit, EvictOrder, Outcome, Result
 from stromboli.binding.recovery import GangRecovery
-from stromboli.cluster.ingest.ingest import Mirror
+from stromboli.cluster.ingest.ingest import Ingest
 from stromboli.cluster.objects.nodes import NodeEntry
 from stromboli.cluster.objects.pod_groups.pod_groups import job_key_of
 from stromboli.cluster.objects.timestamps import seconds_of
@@ -54,7 +54,7 @@ class BindTracker:
 
     def __init__(
         self,
-        mirror: Mirror,
+        mirror: Ingest,
         resync: Resync,
         recovery: GangRecovery,
         reporting: StatusReporter,

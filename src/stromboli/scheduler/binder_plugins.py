@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from stromboli.binding.plugins.loading import BUILT_IN
 from stromboli.binding.plugins.plugin import BinderContext, BinderPlugin
 from stromboli.binding.steps.gpu_sharing.plugin import GpuSharingPlugin
-from stromboli.cluster.ingest.ingest import Mirror
+from stromboli.cluster.ingest.ingest import Ingest
 from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.client.client import Client
 from stromboli.kube.events.recorder import EventRecorder
@@ -42,7 +42,7 @@ def built_in_plugins(policy: SchedulingPolicy) -> list[BinderPlugin]:
 class SchedulerClusterView:
     """The view of plugins: the scheduler's cache, and objects of kinds that only plugins watch."""
 
-    def __init__(self, mirror: Mirror, kinds: Iterable[type]) -> None:
+    def __init__(self, mirror: Ingest, kinds: Iterable[type]) -> None:
         self._mirror = mirror
         self._by_kind: dict[type, dict[str, TopLevel]] = {kind: {} for kind in (KubeNode, BindRequest, *kinds)}
         #: Kinds that the scheduler itself does not watch.
@@ -88,7 +88,7 @@ class BinderPluginHost:
     def __init__(
         self,
         client: Client,
-        mirror: Mirror,
+        mirror: Ingest,
         watches: Watches,
         recorder: EventRecorder,
         plugins: Sequence[BinderPlugin],

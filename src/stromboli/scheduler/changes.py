@@ -44,9 +44,7 @@ class ChangeHandler:
     def _observe_term(self, pod: kube.Pod) -> None:
         """Schedulers of other shards count their terms by leases of their own: their pods are ignored here."""
         components = self._components
-        is_foreign = (
-            components.shard is not None and (pod.spec.scheduler_name or "") not in self._cluster.scheduler_names
-        )
+        is_foreign = components.shard is not None and self._cluster.pods.is_foreign(pod)
         if not is_foreign and (term := term_of(pod)) is not None:
             components.observe_term(term)
 

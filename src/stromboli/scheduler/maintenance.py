@@ -90,7 +90,7 @@ class Maintenance:
     def update_metrics(self) -> None:
         self._components.requests.update_metrics()
         self._gauges.update(self._components)
-        self._components.watches.tell()
+        self._components.watches.log_problems()
 
     def _reload_policy(self) -> None:
         components = self._components

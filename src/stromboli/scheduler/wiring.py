@@ -11,7 +11,7 @@ from stromboli.binding.plugins.plugin import BinderPlugin
 from stromboli.binding.pod_binding import PodBinder
 from stromboli.binding.recovery import GangRecovery
 from stromboli.binding.steps.node_lock import NodeLock
-from stromboli.cluster.ingest.ingest import Mirror
+from stromboli.cluster.ingest.ingest import Ingest
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.config.bind_options import DIRECT, REQUEST
 from stromboli.external.usage_feed import UsageFeed
@@ -83,7 +83,7 @@ class Components:
             shard=options.shard.choice if options.shard else None,
         )  # fmt: skip
         self.changes = ChangeHandler(self)
-        self.mirror = Mirror(self.cluster, self.changes.object_changed, self.changes.object_rejected)
+        self.mirror = Ingest(self.cluster, self.changes.object_changed, self.changes.object_rejected)
         self.watches = Watches(self.client, self.mirror, program.config_maps)
         self.usage = UsageFeed(self.client, lambda: self.policy.program, self.changes.usage_reported, clock=self.clock)
 

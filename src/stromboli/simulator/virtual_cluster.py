@@ -14,7 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from stromboli import kube
-from stromboli.cluster.ingest.ingest import Mirror
+from stromboli.cluster.ingest.ingest import Ingest
 from stromboli.cluster.objects.pod_groups.pod_groups import job_key_of
 from stromboli.cluster.objects.pods.run_times import run_time_of
 from stromboli.cluster.objects.timestamps import seconds_of
@@ -78,7 +78,7 @@ class VirtualCluster:
             kind: self._serve(group, name, kind) for (group, name), kind in KINDS.items()
         }
         self.cluster = Cluster(scheduler_names, program.class_labels, program.class_annotations, seed=seed, shard=shard)
-        self._mirror = Mirror(self.cluster)
+        self._mirror = Ingest(self.cluster)
         self._applied_version = self._store.version
         self._pods: dict[str, StoreEntry] = {}
         #: Pods that were bound here, before their binding.

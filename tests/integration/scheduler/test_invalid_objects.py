@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stromboli.cluster.audit.auditor import audit
-from stromboli.cluster.ingest.ingest import Mirror
+from stromboli.cluster.ingest.ingest import Ingest
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.objects.catalogue import POD_GROUPS
@@ -173,7 +173,7 @@ STRANGE = {
 
 @pytest.mark.parametrize("pods", STRANGE.values(), ids=STRANGE)
 def test_a_pod_that_cannot_be_told_from_others_is_set_aside(pods: list[Pod]) -> None:
-    mirror = Mirror(Cluster())
+    mirror = Ingest(Cluster())
     for entry in pods:
         mirror.apply(entry)
     assert list(mirror.quarantine) == [("Pod", "default/two")]
@@ -184,6 +184,6 @@ def test_a_pod_that_cannot_be_told_from_others_is_set_aside(pods: list[Pod]) -> 
 
 
 def test_a_pod_that_does_not_say_when_it_came_is_as_old_as_can_be() -> None:
-    mirror = Mirror(Cluster())
+    mirror = Ingest(Cluster())
     mirror.apply(running_pod("one", "first", None))
     assert (mirror.quarantine, audit(mirror.cluster)) == ({}, [])

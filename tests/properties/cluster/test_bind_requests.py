@@ -9,7 +9,7 @@ from hypothesis import given
 
 from stromboli import kube
 from stromboli.cluster.audit.auditor import Auditor, audit
-from stromboli.cluster.ingest.ingest import Mirror
+from stromboli.cluster.ingest.ingest import Ingest
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.kube.objects.bind_requests import (
     BindRequest,
@@ -101,7 +101,7 @@ def test_every_room_is_held_once_by_whom_the_truth_says(world: SmallWorld, rando
         chronicle.write(entry)
     for _ in range(25):
         decide(chronicle, world)
-    mirror = Mirror(Cluster())
+    mirror = Ingest(Cluster())
     auditor = Auditor(mirror.cluster)
     for report in delivery_of(chronicle):
         (mirror.remove if report.is_gone else mirror.apply)(report.entry)
@@ -122,7 +122,7 @@ def test_what_we_meant_ourselves_leaves_no_trace_beside_requests(world: SmallWor
         chronicle.write(entry)
     for _ in range(20):
         decide(chronicle, world)
-    mirror = Mirror(Cluster())
+    mirror = Ingest(Cluster())
     for report in delivery_of(chronicle):
         (mirror.remove if report.is_gone else mirror.apply)(report.entry)
         pods, nodes = mirror.cluster.pods.all(), list(mirror.cluster.nodes.entries)

@@ -12,7 +12,7 @@ from stromboli import kube
 from stromboli.cluster.audit.auditor import Auditor, audit
 from stromboli.cluster.audit.comparison import compare
 from stromboli.cluster.audit.summary import summary_of
-from stromboli.cluster.ingest.ingest import Mirror
+from stromboli.cluster.ingest.ingest import Ingest
 from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.cluster.snapshot import current_view
 from stromboli.cluster.state.cluster import Cluster
@@ -39,7 +39,7 @@ def check_truth(cluster: Cluster, truth: list[KubeObject]) -> None:
     assert audit(cluster) == []
 
 
-def report_all(mirror: Mirror, reports: list[Report], random: Random) -> None:
+def report_all(mirror: Ingest, reports: list[Report], random: Random) -> None:
     """Pass reports on; now and then a cycle looks at the cluster, or the auditor does."""
     auditor = Auditor(mirror.cluster)
     for report in reports:
@@ -51,7 +51,7 @@ def report_all(mirror: Mirror, reports: list[Report], random: Random) -> None:
 
 
 def check_convergence(chronicle: Chronicle) -> None:
-    mirror = Mirror(Cluster())
+    mirror = Ingest(Cluster())
     report_all(mirror, delivery_of(chronicle), chronicle.random)
     assert mirror.quarantine == {}
     check_truth(mirror.cluster, list(chronicle.present.values()))
@@ -83,7 +83,7 @@ def promoted(pod: kube.Pod, random: Random) -> kube.Pod:
 @given(worlds(Traits(most_nodes=2, pod_rules=0)), randoms)
 def test_members_of_groups_come_and_go(world: SmallWorld, random: Random) -> None:
     """Nothing else changes, so that the cache has no reason to begin anew."""
-    chronicle, mirror = Chronicle(random), Mirror(Cluster())
+    chronicle, mirror = Chronicle(random), Ingest(Cluster())
     for entry in [*world.nodes, *world.queues, *map(in_halves, world.groups), *world.pods]:
         chronicle.write(entry)
     report_all(mirror, chronicle.changes, random)
@@ -130,7 +130,7 @@ def take_back_everything(cluster: Cluster) -> None:
 @given(worlds(FEW), worlds(FEW), randoms)
 def test_decisions_that_come_to_nothing_leave_no_trace(past: SmallWorld, present: SmallWorld, random: Random) -> None:
     chronicle = chronicle_of(past, present, random)
-    mirror, auditor = Mirror(Cluster()), None
+    mirror, auditor = Ingest(Cluster()), None
     for report in delivery_of(chronicle):
         (mirror.remove if report.is_gone else mirror.apply)(report.entry)
         decide(mirror.cluster, random)
@@ -147,7 +147,7 @@ def test_decisions_that_come_to_nothing_leave_no_trace(past: SmallWorld, present
 def test_a_decision_that_comes_true_is_counted_once(world: SmallWorld, random: Random) -> None:
     """A room that was assumed is the room that the pod has in the end, or gives back for another."""
     chronicle = Chronicle(random)
-    mirror = Mirror(Cluster())
+    mirror = Ingest(Cluster())
     for entry in world.objects:
         chronicle.write(entry)
     report_all(mirror, chronicle.changes, random)
@@ -173,7 +173,7 @@ def alone(pod: kube.Pod) -> kube.Pod:
 @examples(30)
 @given(worlds(Traits(most_nodes=2, pod_rules=0)), randoms)
 def test_pods_that_came_alone_are_given_groups(world: SmallWorld, random: Random) -> None:
-    chronicle, mirror = Chronicle(random), Mirror(Cluster())
+    chronicle, mirror = Chronicle(random), Ingest(Cluster())
     for entry in [*world.nodes, *world.queues, *map(alone, world.pods)]:
         chronicle.write(entry)
     report_all(mirror, chronicle.changes, random)

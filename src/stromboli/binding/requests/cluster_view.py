@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar, cast
 
 from stromboli.binding.requests.decisions import DecisionIndex
-from stromboli.cluster.ingest.ingest import Mirror, Quarantined
+from stromboli.cluster.ingest.ingest import Ingest, Quarantined
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.bind_requests import BindRequest
@@ -45,9 +45,9 @@ class BinderClusterView:
     ) -> None:
         self.index = index
         self.cluster = Cluster()
-        self.cluster.scheduler_names = _AllSchedulerNames()
+        self.cluster.pods.scheduler_names = _AllSchedulerNames()
         self._changed = changed
-        self.mirror = Mirror(self.cluster, changed, refused)
+        self.mirror = Ingest(self.cluster, changed, refused)
         self._by_kind: dict[type, dict[str, TopLevel]] = {}
 
     def get(self, kind: type, key: str) -> TopLevel | None:

@@ -63,7 +63,7 @@ def contents_of(cluster: Cluster) -> Contents:
         eviction_history=assumptions.evictions,
         phases={key: phase for key in groups if (phase := groups.phase(key)) != groups[key].status.phase},
         reservations=assumptions.reservations,
-        scheduler_names=sorted(cluster.scheduler_names),
+        scheduler_names=sorted(cluster.pods.scheduler_names),
         seed=cluster.seed,
         resources=list(cluster.axis.names),
         default_queue=cluster.default_queue,

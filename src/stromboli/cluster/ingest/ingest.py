@@ -1,29 +1,27 @@
-"""The door of the cache: what the watches and our own writes report goes through here.
+"""The entrance of the cache: watch events and the answers to own writes pass through one version gate.
 
-Reports come from several places (a watch per kind, the answers to our own writes), so the same object may be
-reported twice, late, or after it is gone. The mirror lets pass what is news: of one object only newer versions,
-of one name only one object, and of an object that is gone nothing more. One object that cannot be taken in is
-set aside and told about; it stops nobody else.
+The same object may be reported twice, late, or after it was deleted. Only news passes: of one object only newer
+versions, of one name only one object, and of a deleted object nothing. An object that cannot be processed is
+quarantined and reported; it affects no others.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from stromboli.cluster.state.cluster import Cluster
-from stromboli.kube.objects.meta import TopLevel
+from stromboli.kube.objects.meta import ObjectMeta, TopLevel
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.resources import Resource
+from stromboli.kube.watch.version_gate import VersionGate, is_older
 
-#: How many objects that are gone are remembered, so that a late report does not bring one back.
-MAX_TOMBSTONES = 20_000
+Identity = tuple[type[TopLevel], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """An object that cannot be used: who it is, and why, in words."""
+    """An object that cannot be used, and why."""
 
     api_version: str
     kind: str
@@ -32,15 +30,9 @@ class Quarantined:
     problem: str
 
 
-@dataclass(slots=True)
-class _Known:
-    entry: TopLevel
-    version: int
-
-
-class Mirror:
-    """Keeps a Cluster true to what is reported. `changed` is told of every report that passed, with what was known
-    before, which for an object that is gone is the object itself; `refused` of every object that was set aside.
+class Ingest:
+    """Passes news to a Cluster. `changed` is called with every object that passed and its previous version, which for a
+    removed object is the object itself; `refused` with every quarantined object.
     """
 
     def __init__(
@@ -50,72 +42,73 @@ class Mirror:
         refused: Callable[[Quarantined], None] = lambda quarantined: None,
     ) -> None:
         self.cluster = cluster
+        self.gate = VersionGate()
         self.quarantine: dict[tuple[str, str], Quarantined] = {}
-        #: Reports that were no news.
+        #: Number of reports that were no news.
         self.stale = 0
         self._changed = changed
         self._refused = refused
-        self._known: dict[tuple[type, str], _Known] = {}
-        #: By uid, the versions at which objects were gone. Who is heard of in a newer one is there after all: a list
-        #: may have left it out.
-        self._gone: OrderedDict[str, int] = OrderedDict()
+        self._known: dict[Identity, TopLevel] = {}
+        #: Known objects whose version cannot be compared, because the server was restored from a backup.
+        self._unversioned: set[Identity] = set()
+
+    def get(self, kind: type[TopLevel], key: str) -> TopLevel | None:
+        """An object as last reported."""
+        return self._known.get((kind, key))
 
     def apply(self, entry: TopLevel) -> None:
-        """An object was added or changed."""
-        kind, version, uid = type(entry), _version(entry), entry.metadata.uid
-        place = (kind, entry.key)
-        known = self._known.get(place)
-        if self._is_gone(uid, version) or (known is not None and not _is_news(known, version)):
+        """Add or update an object."""
+        kind, key = identity = type(entry), entry.key
+        known = self._known.get(identity)
+        if not self.gate.admits(_name(identity), entry.metadata, self._comparable(identity, known)):
             self.stale += 1
             return
-        if problem := self._confusion(entry):
+        if problem := self._uid_problem(entry):
             self._refuse(entry, problem)
             return
-        if known is not None and known.entry.metadata.uid != uid:
-            self._drop(known.entry)
-        self._known[place] = _Known(entry, version)
-        self.quarantine.pop((kind.kind_name, entry.key), None)
-        self._pass_on(entry, known.entry if known else None)
+        if known is not None and known.metadata.uid != entry.metadata.uid:
+            self._drop(known)
+        self._known[identity] = entry
+        self._unversioned.discard(identity)
+        self.quarantine.pop((kind.kind_name, key), None)
+        self._pass_on(entry, known)
 
     def remove(self, entry: TopLevel) -> None:
-        """An object is gone, and another of its name may be there already."""
-        known = self._known.get((type(entry), entry.key))
-        self.quarantine.pop((type(entry).kind_name, entry.key), None)
-        if known is not None and known.entry.metadata.uid == entry.metadata.uid:
-            self._drop(known.entry)
-            self._bury(entry.metadata.uid, _version(entry))
-            self._changed(known.entry, known.entry)
-        elif not self._confusion(entry):
-            self._bury(entry.metadata.uid, _version(entry))
+        """Remove an object, unless the known object of that name is another or newer one."""
+        identity = type(entry), entry.key
+        known = self._known.get(identity)
+        self.quarantine.pop((identity[0].kind_name, entry.key), None)
+        if known is None or known.metadata.uid != entry.metadata.uid:
+            if not self._uid_problem(entry):
+                self._record_deletion(entry)
+            return
+        if (comparable := self._comparable(identity, known)) is not None and is_older(entry.metadata, comparable):
+            return
+        self._drop(known)
+        self._record_deletion(entry)
+        self._changed(known, known)
 
-    def _is_gone(self, uid: str, version: int) -> bool:
-        died = self._gone.get(uid)
-        return died is not None and (died < 0 or version <= died)
+    def unreadable(self, resource: Resource[TopLevel], key: str, uid: str, problem: str) -> None:
+        """Quarantine an object that cannot be decoded. Its previous version still counts."""
+        self._quarantine(Quarantined(resource.api_version, resource.kind, key, uid, problem))
 
-    def _confusion(self, entry: TopLevel) -> str:
-        """Why a pod cannot be told from others, in words: everything that is counted is counted by uid."""
+    def forget_history(self, kind: type) -> None:
+        """The server was restored from a backup: lower versions of a kind may be news."""
+        self._unversioned.update(identity for identity in self._known if identity[0] is kind)
+        self.gate.forget_tombstones()
+
+    def _comparable(self, identity: Identity, known: TopLevel | None) -> ObjectMeta | None:
+        """Metadata of the known object, if its version can be compared."""
+        return known.metadata if known is not None and identity not in self._unversioned else None
+
+    def _uid_problem(self, entry: TopLevel) -> str:
+        """Why a pod cannot be distinguished from others: the accounting is by uid."""
         if not isinstance(entry, Pod):
             return ""
         if not entry.metadata.uid:
             return "the pod has no uid"
         other = self.cluster.pods.find(entry.metadata.uid)
         return f"the pod has the uid of pod {other.key}" if other is not None and other.key != entry.key else ""
-
-    def unreadable(self, resource: Resource[TopLevel], key: str, uid: str, problem: str) -> None:
-        """An object cannot be read. What was known of it before still counts: a pod that runs takes room."""
-        self._set_aside(Quarantined(resource.api_version, resource.kind, key, uid, problem))
-
-    def forget_history(self, kind: type) -> None:
-        """The server's history of a kind has begun anew, as after a backup was put back: lower versions may be news."""
-        for (known_kind, _), known in self._known.items():
-            if known_kind is kind:
-                known.version = -1
-        self._gone.clear()
-
-    def get(self, kind: type, key: str) -> TopLevel | None:
-        """An object as it was last reported."""
-        known = self._known.get((kind, key))
-        return known.entry if known else None
 
     def _pass_on(self, entry: TopLevel, before: TopLevel | None) -> None:
         try:
@@ -126,35 +119,23 @@ class Mirror:
 
     def _refuse(self, entry: TopLevel, problem: str) -> None:
         kind = type(entry)
-        version = entry.api_version or kind.group
-        self._set_aside(Quarantined(version, kind.kind_name, entry.key, entry.metadata.uid, problem))
+        api_version = entry.api_version or kind.group
+        self._quarantine(Quarantined(api_version, kind.kind_name, entry.key, entry.metadata.uid, problem))
 
-    def _set_aside(self, quarantined: Quarantined) -> None:
+    def _quarantine(self, quarantined: Quarantined) -> None:
         self.quarantine[quarantined.kind, quarantined.key] = quarantined
         self._refused(quarantined)
 
     def _drop(self, entry: TopLevel) -> None:
-        self._known.pop((type(entry), entry.key), None)
+        identity = type(entry), entry.key
+        self._known.pop(identity, None)
+        self._unversioned.discard(identity)
         self.cluster.remove(entry)
-        self._bury(entry.metadata.uid, _version(entry))
+        self._record_deletion(entry)
 
-    def _bury(self, uid: str, version: int) -> None:
-        if not uid:
-            return
-        self._gone[uid] = max(version, self._gone.get(uid, -1))
-        self._gone.move_to_end(uid)
-        if len(self._gone) > MAX_TOMBSTONES:
-            self._gone.popitem(last=False)
+    def _record_deletion(self, entry: TopLevel) -> None:
+        self.gate.record_deletion(_name((type(entry), entry.key)), entry.metadata)
 
 
-def _version(entry: TopLevel) -> int:
-    """The version as a number; -1 for servers whose versions are no numbers, which are taken as they come."""
-    text = entry.metadata.resource_version or ""
-    return int(text) if text.isdecimal() and len(text) < 20 else -1
-
-
-def _is_news(known: _Known, version: int) -> bool:
-    """Another object of the same name is news when it is younger; the same object when it has changed."""
-    if version < 0 or known.version < 0:
-        return True
-    return version > known.version
+def _name(identity: Identity) -> str:
+    return f"{identity[0].kind_name} {identity[1]}"

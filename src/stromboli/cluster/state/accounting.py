@@ -14,6 +14,7 @@ from stromboli.cluster.objects.layout_version import LayoutVersion
 from stromboli.cluster.objects.nodes import Nodes
 from stromboli.cluster.objects.pod_groups.pod_groups import job_spec, missing_group, queue_name_of
 from stromboli.cluster.objects.pods.decoder import PodDecoder
+from stromboli.cluster.objects.pods.device_requests import assignments_in
 from stromboli.cluster.objects.pods.fractional_gpus import gpu_request_in
 from stromboli.cluster.objects.pods.pods import Counted, PodRecord, task_of
 from stromboli.cluster.objects.pods.run_times import run_time_warning
@@ -23,9 +24,9 @@ from stromboli.cluster.objects.storage.volumes import PersistentVolumes
 from stromboli.cluster.state.assumptions import Assumptions
 from stromboli.cluster.state.changes import ChangedObjects
 from stromboli.cluster.state.cluster_state import ClusterState
-from stromboli.cluster.state.device_assignments import DeviceAssignments
 from stromboli.cluster.state.groups import Groups
 from stromboli.cluster.state.pods import Pods
+from stromboli.core.model.devices.shared_devices import DeviceUser, DeviceUsers
 from stromboli.core.model.nodes.amounts import AmountLayout
 from stromboli.core.model.nodes.table import NodeTable
 from stromboli.core.model.queues.queue import Queue
@@ -294,3 +295,41 @@ class Accounting:
 def _keeps_waiting(record: PodRecord) -> bool:
     """Report whether a pod is invalid and not running: running pods do not keep a job pending."""
     return bool(record.fault) and not record.pod.spec.node_name
+
+
+class DeviceAssignments:
+    """Pods on nodes with assigned devices. Updated pod by pod; a returned mapping never changes."""
+
+    def __init__(self) -> None:
+        self._claims: dict[str, dict[str, DeviceUser]] = {}
+        self._nodes: dict[str, str] = {}
+        #: The last returned mapping, until something changes.
+        self._returned: DeviceUsers | None = None
+
+    def claims(self) -> DeviceUsers:
+        if self._returned is None:
+            self._returned = dict(self._claims)
+        return self._returned
+
+    def enter(self, record: PodRecord, node: str, annotations: Mapping[str, str], *, leaving: bool) -> None:
+        """Add a pod that occupies a node. `given` are the annotations of a binding in progress."""
+        metadata = record.pod.metadata
+        assigned = {**assignments_in(metadata.annotations or {}), **annotations}
+        if not assigned:
+            return
+        requests = record.facts.devices if record.facts else None
+        claim = DeviceUser(metadata.uid, record.pod.key, record.job, assigned, metadata.labels or {}, requests, leaving)
+        self._claims[node] = {**self._claims.get(node, {}), metadata.uid: claim}
+        self._nodes[metadata.uid] = node
+        self._returned = None
+
+    def forget(self, uid: str) -> None:
+        node = self._nodes.pop(uid, None)
+        if node is None:
+            return
+        left = {other: claim for other, claim in self._claims[node].items() if other != uid}
+        if left:
+            self._claims[node] = left
+        else:
+            del self._claims[node]
+        self._returned = None

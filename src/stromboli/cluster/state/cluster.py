@@ -87,14 +87,14 @@ class Cluster:
         shard: ShardChoice | None = None,
     ) -> None:
         self.seed = seed
-        self.scheduler_names = frozenset(scheduler_names)
+        names = frozenset(scheduler_names)
         self.default_queue = default_queue
         self.node_selector = node_selector or {}
         self.shards = NodeShards(shard)
         self.changes = ChangedObjects()
         self.requests = BindRequests()
         self.usage = NodeUsage()
-        self.pods = Pods(self.scheduler_names, JobOwners(self.scheduler_names) if shard is not None else None)
+        self.pods = Pods(names, JobOwners(names) if shard is not None else None)
         self.groups = Groups(self.changes, self._observe_group, self._forget_group)
         placements: dict[str, Placement] = {}
         self.volumes = PersistentVolumes(lambda node: self.nodes.labels_of(node), placements)

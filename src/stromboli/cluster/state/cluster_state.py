@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from stromboli.cluster.objects.pod_groups.pod_groups import missing_group, sub_job_of
 from stromboli.cluster.objects.pods.pods import Counted
 from stromboli.cluster.state.queue_sums import QueueSums
-from stromboli.cluster.state.task_columns import TaskColumns
 from stromboli.core.model.jobs.job import PENDING_BEST_EFFORT, Counts, Job, JobSpec, SubJob, empty_counts
 from stromboli.core.model.nodes.amounts import AmountLayout, Effect
 from stromboli.core.model.nodes.table import NodeTable
@@ -30,6 +29,10 @@ Member = tuple[Counted, Mapping[str, str]]
 
 #: Jobs in these phases are part of every cycle, with or without pods.
 _UNSETTLED = ("Pending", "Inqueue")
+
+
+#: Initial number of rows of the task columns.
+_FIRST_ROWS = 1024
 
 
 class ClusterState:
@@ -224,3 +227,33 @@ def _leave_sub_job(job: Job, task: Task) -> None:
         del job.sub_jobs[task.sub_job]
     elif task.priority == sub_job.priority:
         sub_job.priority = max(other.priority for other in sub_job.tasks)
+
+
+class TaskColumns:
+    """Status and node row of every task: one row per pod, reused when the pod is removed."""
+
+    def __init__(self) -> None:
+        self.status: NDArray[np.int8] = np.zeros(_FIRST_ROWS, dtype=np.int8)
+        self.node_of: NDArray[np.int32] = np.full(_FIRST_ROWS, -1, dtype=np.int32)
+        self._used = 0
+        self._free: list[int] = []
+
+    def take(self, status: TaskStatus, node: int) -> int:
+        """Allocate a row for a new task."""
+        row = self._free.pop() if self._free else self._next()
+        self.status[row], self.node_of[row] = status.value, node
+        return row
+
+    def give_back(self, row: int) -> None:
+        self.status[row], self.node_of[row] = 0, -1
+        self._free.append(row)
+
+    def _next(self) -> int:
+        if self._used == len(self.status):
+            self.status = np.concatenate((self.status, np.zeros_like(self.status)))
+            self.node_of = np.concatenate((self.node_of, np.full_like(self.node_of, -1)))
+        self._used += 1
+        return self._used - 1
+
+    def copies(self) -> tuple[NDArray[np.int8], NDArray[np.int32]]:
+        return self.status[: self._used].copy(), self.node_of[: self._used].copy()

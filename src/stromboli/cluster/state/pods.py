@@ -18,7 +18,7 @@ class Pods:
     """`owners` counts the pods of jobs by scheduler, where several schedulers share the cluster."""
 
     def __init__(self, scheduler_names: Collection[str], owners: JobOwners | None) -> None:
-        self._scheduler_names = scheduler_names
+        self.scheduler_names = scheduler_names
         self._owners = owners
         self.records: dict[str, PodRecord] = {}
         #: Pod uids by job.
@@ -53,7 +53,7 @@ class Pods:
 
     def is_foreign(self, pod: kube.Pod) -> bool:
         """Report whether a pod names another scheduler."""
-        return (pod.spec.scheduler_name or "") not in self._scheduler_names
+        return (pod.spec.scheduler_name or "") not in self.scheduler_names
 
     # -- changes ------------------------------------------------------------------------------------------------
 

@@ -1,11 +1,9 @@
-"""What a sink knows of the server's objects of one kind, and what it has to be told next.
+"""The objects of one kind as a watch has passed them to its sink.
 
-Watches repeat themselves, lists overlap with them, and after a gap nobody says what vanished meanwhile. The mirror
-stands between: the sink hears of every change once, hears that an object is gone also when only its absence told, and
-never hears of a version that is older than one it knows. Versions are compared where they are integers, as those of
-every API server known; others are compared for equality alone.
+Watches repeat events, lists overlap with watches, and after a gap only a list shows what was deleted. The store passes
+every change to the sink once, passes deletions also when only a list shows them, and never passes an older version.
 
-What a sink cannot take, or what cannot be read at all, is told to it as `unreadable` and hurts nothing else.
+Objects that cannot be decoded, or that the sink fails to process, are passed as `unreadable` and affect no others.
 """
 
 from __future__ import annotations
@@ -19,80 +17,88 @@ import msgspec
 from stromboli.kube.client.decoding import Unreadable
 from stromboli.kube.objects.meta import ObjectMeta, TopLevel
 from stromboli.kube.objects.resources import Resource
+from stromboli.kube.watch.version_gate import VersionGate, is_older, number
 
 T = TypeVar("T", bound=TopLevel)
 Seen = TypeVar("Seen", bound=TopLevel, contravariant=True)
-
-MAX_TOMBSTONES = 10_000
-"""How many objects that are gone are remembered, so that a late event does not bring them back."""
 
 _log = logging.getLogger(__name__)
 
 
 class Sink(Protocol[Seen]):
-    """Whoever wants to know. Called on the event loop, one object at a time, in the order of the server."""
+    """Receives changes on the event loop, one object at a time, in the order of the server."""
 
     def apply(self, entry: Seen) -> None:
-        """It was added, or it changed."""
+        """The object was added or changed."""
         ...
 
     def remove(self, entry: Seen) -> None:
-        """It is gone; the entry is the last one that was seen of it."""
+        """The object was deleted; the entry is its last known version."""
         ...
 
     def unreadable(self, resource: Resource[Any], key: str, uid: str, problem: str) -> None:
-        """It exists, but in a form that nobody understands. It counts as existing until it is removed."""
+        """The object exists, but cannot be decoded. It counts as existing until it is removed."""
         ...
 
 
 @runtime_checkable
 class VersionedSink(Protocol):
-    """A sink that compares versions itself, and must be told when they begin anew."""
+    """A sink that compares versions as well."""
 
     def forget_history(self, kind: type) -> None:
-        """What is known of objects of a kind may be newer by number than what comes."""
+        """Known versions of a kind may be higher than those that follow."""
         ...
 
 
+@runtime_checkable
+class GatedSink(Protocol):
+    """A sink with a version gate of its own, through which own writes pass as well."""
+
+    gate: VersionGate
+
+
 class WatchStore(Generic[T]):
-    """The last version of every object that a sink was told of."""
+    """The last version of every object that was passed to the sink. For a GatedSink it tracks which objects exist, and
+    leaves the comparison of versions to the sink.
+    """
 
     def __init__(self, resource: Resource[T], sink: Sink[T]) -> None:
         self._resource = resource
         self._sink = sink
         self._known: dict[str, T] = {}
         self._failed: set[str] = set()
-        self._tombstones: dict[tuple[str, str], int] = {}
-        #: The newest version that was ever seen; no list may be older.
+        self._gate = None if isinstance(sink, GatedSink) else VersionGate()
+        #: The highest version seen; no list may be older.
         self.newest = 0
         self.failures = 0
         self.unreadable = 0
 
     @property
     def is_new(self) -> bool:
-        """The sink has not been told of anything, so nothing that comes can be old."""
+        """Report whether nothing was passed to the sink yet, so that no report can be outdated."""
         return not self._known and not self.newest
 
     def advance(self, version: str | None) -> None:
-        """History went on, with or without an object that we see."""
+        """Note a version of the server, with or without an object."""
         self.newest = max(self.newest, number(version) or 0)
 
     def is_stale(self, version: str) -> bool:
-        """Whether a list of this version was taken before something that the sink already knows."""
+        """Report whether a list of this version is older than what the sink has."""
         taken = number(version)
         return taken is not None and 0 < taken < self.newest
 
     def forget_history(self) -> None:
-        """The server started over (it was restored from a copy): its versions say nothing about ours."""
+        """The server was restored from a backup: its versions cannot be compared with the known ones."""
         self.newest = 0
-        self._tombstones.clear()
+        if self._gate is not None:
+            self._gate.forget_tombstones()
         for key, entry in self._known.items():
             self._known[key] = _with_version(entry, "")
         if isinstance(self._sink, VersionedSink):
             self._sink.forget_history(self._resource.type)
 
     def current(self, entry: T) -> T:
-        """The entry itself, or the equal one that is known already, to hold one copy and not two."""
+        """The known entry if it is the same version, so that one copy is kept in memory."""
         known = self._known.get(entry.key)
         return known if known is not None and _same(known, entry) else entry
 
@@ -101,17 +107,19 @@ class WatchStore(Generic[T]):
         if self._supersedes(key, entry.metadata):
             self._known[key] = entry
             self._failed.discard(key)
-            self._tell(self._sink.apply, entry)
+            self._pass_on(self._sink.apply, entry)
 
     def remove(self, entry: T) -> None:
         known = self._known.get(entry.key)
         if known is None or known.metadata.uid != entry.metadata.uid:
-            self._add_tombstone(entry)
-        elif not _is_older(entry.metadata, known.metadata):
-            self._bury(entry)
+            self._record_deletion(entry)
+            if self._gate is None:
+                self._pass_on(self._sink.remove, entry)
+        elif self._gate is None or not is_older(entry.metadata, known.metadata):
+            self._drop(entry)
 
     def refuse(self, found: Unreadable) -> None:
-        """An object that cannot be decoded: it exists, as far as anybody can tell."""
+        """Add an object that cannot be decoded: it exists."""
         self.advance(found.resource_version)
         entry = self._placeholder(found)
         if not found.key or self._supersedes(found.key, entry.metadata):
@@ -122,62 +130,45 @@ class WatchStore(Generic[T]):
             self._report(found.key, found.uid, found.problem)
 
     def remove_unreadable(self, found: Unreadable) -> None:
-        """It is gone, and what was last seen of it cannot be read."""
+        """Remove an object whose last version cannot be decoded."""
         self.advance(found.resource_version)
         known = self._known.get(found.key)
         if known is not None and known.metadata.uid == found.uid:
-            self._bury(_with_version(known, found.resource_version))
+            self._drop(_with_version(known, found.resource_version))
 
     def missing(self, present: Collection[str]) -> list[T]:
-        """What is known and not among the keys that a list holds."""
+        """Known objects that a list does not contain."""
         return [entry for key, entry in self._known.items() if key not in present]
 
     def lose(self, entry: T, version: str) -> None:
-        """A list of this version did not hold it, so it is gone."""
+        """Remove an object that a list of this version does not contain."""
         if self._known.get(entry.key) is entry:
-            self._bury(_with_version(entry, version) if number(version) else entry)
+            self._drop(_with_version(entry, version) if number(version) else entry)
 
     def _supersedes(self, key: str, metadata: ObjectMeta) -> bool:
-        """Whether this is news. If another object had the name, it is gone by now."""
-        version = number(metadata.resource_version)
-        if version is not None:
-            self.newest = max(self.newest, version)
+        """Report whether this is news. A known object of another uid is removed first."""
+        self.advance(metadata.resource_version)
         known = self._known.get(key)
-        if known is None:
-            return not self._has_tombstone(key, metadata.uid, version)
-        if _is_older(metadata, known.metadata):
-            return False
-        if known.metadata.uid != metadata.uid:
-            if self._has_tombstone(key, metadata.uid, version):
-                return False
-            self._bury(known)
+        if self._gate is None:
+            return known is None or not _same_version(metadata, known.metadata)
+        if self._gate.admits(key, metadata, known.metadata if known is not None else None):
+            if known is not None and known.metadata.uid != metadata.uid:
+                self._drop(known)
             return True
-        unchanged = metadata.resource_version and metadata.resource_version == known.metadata.resource_version
-        return not unchanged or key in self._failed
+        return key in self._failed and known is not None and _same_version(metadata, known.metadata)
 
-    def _bury(self, entry: T) -> None:
-        key = entry.key
-        self._known.pop(key, None)
-        self._failed.discard(key)
-        self._add_tombstone(entry)
-        self._tell(self._sink.remove, entry)
+    def _drop(self, entry: T) -> None:
+        self._known.pop(entry.key, None)
+        self._failed.discard(entry.key)
+        self._record_deletion(entry)
+        self._pass_on(self._sink.remove, entry)
 
-    def _add_tombstone(self, entry: T) -> None:
-        version = number(entry.metadata.resource_version)
-        if version is None:
-            return
-        self.newest = max(self.newest, version)
-        grave = (entry.key, entry.metadata.uid)
-        version = max(version, self._tombstones.pop(grave, 0))
-        self._tombstones[grave] = version
-        if len(self._tombstones) > MAX_TOMBSTONES:
-            del self._tombstones[next(iter(self._tombstones))]
+    def _record_deletion(self, entry: T) -> None:
+        self.advance(entry.metadata.resource_version)
+        if self._gate is not None:
+            self._gate.record_deletion(entry.key, entry.metadata)
 
-    def _has_tombstone(self, key: str, uid: str, version: int | None) -> bool:
-        died = self._tombstones.get((key, uid))
-        return died is not None and version is not None and version <= died
-
-    def _tell(self, handler: Callable[[T], None], entry: T) -> None:
+    def _pass_on(self, handler: Callable[[T], None], entry: T) -> None:
         try:
             handler(entry)
         except Exception as error:
@@ -200,19 +191,12 @@ class WatchStore(Generic[T]):
         return self._resource.type(metadata=metadata)
 
 
-def number(version: str | None) -> int | None:
-    """A version as a number, if it is one."""
-    return int(version) if version and version.isdecimal() and version.isascii() else None
-
-
-def _is_older(one: ObjectMeta, other: ObjectMeta) -> bool:
-    version, against = number(one.resource_version), number(other.resource_version)
-    return version is not None and against is not None and version < against
+def _same_version(one: ObjectMeta, other: ObjectMeta) -> bool:
+    return one.uid == other.uid and one.resource_version == other.resource_version and bool(one.resource_version)
 
 
 def _same(one: TopLevel, other: TopLevel) -> bool:
-    left, right = one.metadata, other.metadata
-    return left.uid == right.uid and left.resource_version == right.resource_version and bool(left.resource_version)
+    return _same_version(one.metadata, other.metadata)
 
 
 def _with_version(entry: T, version: str) -> T:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from stromboli.binding.direct.workers import BindObserver
-from stromboli.cluster.ingest.ingest import Mirror
+from stromboli.cluster.ingest.ingest import Ingest
 from stromboli.core.config.bind_options import BindOptions
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.bind_requests import BindRequest
@@ -25,7 +25,7 @@ class BindRequestService:
     def __init__(
         self,
         client: Client,
-        mirror: Mirror,
+        mirror: Ingest,
         tracker: BindTracker,
         reporting: StatusReporter,
         metrics: SchedulerMetrics,

@@ -16,7 +16,7 @@ from stromboli.binding.concurrency import ConcurrencyLimiter
 from stromboli.binding.direct.workers import BindObserver
 from stromboli.binding.gangs import failing_members
 from stromboli.binding.orders import Commit, Outcome, Result
-from stromboli.cluster.ingest.ingest import Mirror
+from stromboli.cluster.ingest.ingest import Ingest
 from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.client import Client
@@ -48,7 +48,7 @@ class BindRequestWriters:
     def __init__(
         self,
         client: Client,
-        mirror: Mirror,
+        mirror: Ingest,
         observer: BindObserver,
         builder: BindRequestBuilder,
         *,

@@ -26,7 +26,9 @@ Condition = dict[str, Any]
 
 def scheduled_patch(group: native.NativePodGroup, wanted: GroupStatus, now: str) -> dict[str, Any] | None:
     """Makes the group say what is wanted; None when it does already, or has nothing to say."""
-    return _patch(group, _scheduled(group, wanted, now), _placed(group, wanted.record.get(ALLOCATED_HYPERNODE, ""), now))
+    return _patch(
+        group, _scheduled(group, wanted, now), _placed(group, wanted.record.get(ALLOCATED_HYPERNODE, ""), now)
+    )
 
 
 def _scheduled(group: native.NativePodGroup, wanted: GroupStatus, now: str) -> Condition | None:

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Collection
 from typing import Any
 
-from stromboli.cluster.ingest.ingest import Mirror
+from stromboli.cluster.ingest.ingest import Ingest
 from stromboli.core.model.nodes.shards import ShardMode
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.client import Client
@@ -41,7 +41,7 @@ class ShardCoordinator:
     def __init__(
         self,
         client: Client,
-        mirror: Mirror,
+        mirror: Ingest,
         settings: ShardSettings,
         scheduler_names: Collection[str],
         *,

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from stromboli.cluster.audit.auditor import audit
-from stromboli.cluster.ingest.ingest import Mirror
+from stromboli.cluster.ingest.ingest import Ingest
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.kube.objects.catalogue import PODS
 from stromboli.kube.objects.cluster import KubeNode
@@ -202,7 +202,7 @@ def node_at(version: int) -> KubeNode:
 
 
 def test_who_was_missing_from_a_list_and_is_heard_of_again_is_there() -> None:
-    mirror = Mirror(Cluster())
+    mirror = Ingest(Cluster())
     mirror.apply(node_at(5))
     mirror.remove(node_at(8))
     mirror.apply(node_at(7))

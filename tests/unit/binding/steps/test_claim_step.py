@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from stromboli.binding.steps.claims.step import ClaimStep, ClaimWrite
 from stromboli.binding.steps.step import StepFailed
-from stromboli.cluster.ingest.ingest import Mirror
+from stromboli.cluster.ingest.ingest import Ingest
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.client.client import Client
@@ -46,7 +46,7 @@ class Ground:
     """A server, what the watches report of it, and the step."""
 
     client: Client
-    mirror: Mirror
+    mirror: Ingest
     step: ClaimStep
 
     async def create(self, name: str = "mine", **status: Any) -> None:
@@ -81,7 +81,7 @@ class Ground:
 
 @pytest_asyncio.fixture
 async def ground() -> AsyncIterator[Ground]:
-    mirror = Mirror(Cluster())
+    mirror = Ingest(Cluster())
     async with ApiServer() as server, Client(server.connection) as client:
         for name in "ab":
             await client.create(NODES, {"metadata": {"name": name}})

@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from stromboli.binding.steps.step import StepFailed
 from stromboli.binding.steps.volumes.step import VolumeStep
-from stromboli.cluster.ingest.ingest import Mirror
+from stromboli.cluster.ingest.ingest import Ingest
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.model.tasks.placement import Placement
 from stromboli.core.model.volumes.volumes import VolumeChoice, VolumeOrder
@@ -43,7 +43,7 @@ class Ground:
     """A server, what the watches report of it, and the step."""
 
     client: Client
-    mirror: Mirror
+    mirror: Ingest
     step: VolumeStep
 
     async def create(self, *documents: dict[str, Any]) -> None:
@@ -74,7 +74,7 @@ class Ground:
 
 @pytest_asyncio.fixture
 async def ground() -> AsyncIterator[Ground]:
-    mirror = Mirror(Cluster())
+    mirror = Ingest(Cluster())
     async with ApiServer() as server, Client(server.connection) as client:
         await client.create(NODES, {"metadata": {"name": "a", "labels": {HOST: "a"}}})
         reflectors = [Reflector(client, each, mirror) for each in (CLAIMS, VOLUMES, NODES)]

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from stromboli.cluster.audit.auditor import audit
-from stromboli.cluster.ingest.ingest import Mirror
+from stromboli.cluster.ingest.ingest import Ingest
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import PODS
@@ -21,8 +21,8 @@ OURS = {"schedulerName": "stromboli"}
 
 
 @asynccontextmanager
-async def watched(server: LittleServer) -> AsyncIterator[Mirror]:
-    mirror = Mirror(Cluster())
+async def watched(server: LittleServer) -> AsyncIterator[Ingest]:
+    mirror = Ingest(Cluster())
     async with server, Client(server.connection, timeout=30) as client:
         reflector = Reflector(
             client, PODS, mirror, retry=RetryPolicy(min_delay=0.001, max_delay=0.01), stale_list_seconds=0.05
@@ -32,7 +32,7 @@ async def watched(server: LittleServer) -> AsyncIterator[Mirror]:
             yield mirror
 
 
-def nodes_of(mirror: Mirror) -> dict[str, str]:
+def nodes_of(mirror: Ingest) -> dict[str, str]:
     return {pod.metadata.name: pod.spec.node_name or "" for pod in mirror.cluster.pods.all()}
 
 

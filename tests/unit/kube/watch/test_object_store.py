@@ -10,7 +10,8 @@ from stromboli.kube.client.decoding import Unreadable
 from stromboli.kube.objects.catalogue import PODS
 from stromboli.kube.objects.meta import ObjectMeta
 from stromboli.kube.objects.pod import Pod
-from stromboli.kube.watch.object_store import MAX_TOMBSTONES, WatchStore
+from stromboli.kube.watch.object_store import WatchStore
+from stromboli.kube.watch.version_gate import MAX_TOMBSTONES
 from tests.testing.kube.sinks import RecordingSink
 
 
@@ -123,7 +124,7 @@ def test_the_dead_are_not_remembered_for_ever() -> None:
     mirror = WatchStore(PODS, RecordingSink())
     for number in range(MAX_TOMBSTONES + 10):
         mirror.remove(Pod(metadata=ObjectMeta(f"p{number}", resource_version=str(number))))
-    assert len(mirror._tombstones) == MAX_TOMBSTONES
+    assert len(mirror._gate._tombstones) == MAX_TOMBSTONES
 
 
 def test_a_sink_that_cannot_even_hear_of_trouble_hurts_nobody() -> None:

@@ -10,7 +10,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from stromboli.cluster.ingest.ingest import Mirror
+from stromboli.cluster.ingest.ingest import Ingest
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.kube.client.api_errors import ApiError, Unreachable
 from stromboli.kube.client.client import Client
@@ -61,7 +61,7 @@ class Fixture:
     """A writer and its callbacks."""
 
     def __init__(self, server: Server) -> None:
-        self.mirror = Mirror(Cluster())
+        self.mirror = Ingest(Cluster())
         self.mirror.apply(a_queue())
         self.is_leader = True
         self.done: list[bool] = []

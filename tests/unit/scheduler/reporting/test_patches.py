@@ -104,7 +104,11 @@ RECORDS: dict[str, tuple[dict[str, str] | None, dict[str, str], dict[str, str | 
     "it has found a place": (None, AT_HOME, {ALLOCATED_HYPERNODE: "rack-0"}),
     "it stays there": ({ALLOCATED_HYPERNODE: "rack-0", "note": "theirs"}, AT_HOME, None),
     "it is elsewhere": ({ALLOCATED_HYPERNODE: "rack-9"}, AT_HOME, {ALLOCATED_HYPERNODE: "rack-0"}),
-    "its place is gone": ({ALLOCATED_HYPERNODE: "rack-9", "note": "theirs"}, {ALLOCATED_HYPERNODE: "", SUB_GROUP_HYPERNODES: ""}, {ALLOCATED_HYPERNODE: None}),
+    "its place is gone": (
+        {ALLOCATED_HYPERNODE: "rack-9", "note": "theirs"},
+        {ALLOCATED_HYPERNODE: "", SUB_GROUP_HYPERNODES: ""},
+        {ALLOCATED_HYPERNODE: None},
+    ),
     "so are those of its parts": (
         {ALLOCATED_HYPERNODE: "rack-0", SUB_GROUP_HYPERNODES: "{}"},
         AT_HOME,
