@@ -20,7 +20,7 @@ _MAX_NAMES = 4
 
 
 def search_as_plain(search: DomainSearchRecord) -> dict[str, Any]:
-    taken = search.taken
+    taken = search.chosen
     return {
         "subGroup": search.sub_job,
         "mode": _mode(search.topology),
@@ -39,7 +39,7 @@ def _mode(topology: NetworkTopology | None) -> str | None:
 
 
 def _tier(search: DomainSearchRecord) -> int:
-    tree, taken = search.tree, search.taken
+    tree, taken = search.tree, search.chosen
     return tree.tiers[tree.top if taken is None or taken.place is None else taken.place]
 
 

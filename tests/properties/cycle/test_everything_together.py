@@ -291,7 +291,7 @@ def test_what_is_undone_leaves_no_trace_with_anybody(manifests: list[Manifest], 
     with session.statement() as statement:
         for task in data.draw(st.permutations(tasks_of(session, TaskStatus.RUNNING)))[:4]:
             statement.evict(task, "test")
-            fitting = [row for row in range(len(session.nodes)) if session.search.filter(task, row)]
+            fitting = [row for row in range(len(session.nodes)) if session.search.accepts(task, row)]
             if fitting and data.draw(st.booleans()):
                 statement.relocate(task, data.draw(st.sampled_from(fitting)))
         for task in data.draw(st.permutations(tasks_of(session, TaskStatus.PENDING))):
@@ -311,7 +311,7 @@ def tasks_of(session: Session, status: TaskStatus) -> list[Task]:
 
 
 def place_somewhere(session: Session, statement: Statement, task: Task) -> None:
-    rows = session.search.places(task, 1)
+    rows = session.search.find_nodes(task, 1)
     if rows:
         statement.allocate([task], rows)
         session.search.settle(task.task_class, rows)
@@ -325,9 +325,9 @@ def answers_of(session: Session) -> list[Any]:
     return [
         (
             task.uid,
-            search.places(task, 1),
+            search.find_nodes(task, 1),
             search.find_future_node(task),
-            [search.filter(task, row) for row in rows],
+            [search.accepts(task, row) for row in rows],
             [search.fits_now(task.task_class, row) for row in rows],
             str(search.refusals(task.task_class)),
         )

@@ -62,7 +62,7 @@ def place(
     """Place tasks of one class, at most so many at a time, and tell where each operation put them."""
     statement, placed = session.statement(), 0
     while placed < len(tasks):
-        rows = session.search.places(tasks[placed], min(most, len(tasks) - placed), within)
+        rows = session.search.find_nodes(tasks[placed], min(most, len(tasks) - placed), within)
         if not rows:
             break
         statement.allocate(tasks[placed : placed + len(rows)], rows)

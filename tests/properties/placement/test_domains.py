@@ -187,7 +187,7 @@ def test_sums_follow_what_a_cycle_does(world: list[Manifest], seed: int) -> None
     for job in list(session.jobs.values()):
         for task in session.pending(job):
             check(task)
-            rows = [row for row in range(len(session.nodes)) if search.filter(task, row)]
+            rows = [row for row in range(len(session.nodes)) if search.accepts(task, row)]
             if rows:
                 with session.statement() as statement:
                     statement.place(task, int(random.choice(rows)))

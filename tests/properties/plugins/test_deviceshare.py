@@ -88,7 +88,7 @@ def check_devices(world: PlannedCluster) -> None:
         exclusive = defaultdict[str, set[str]](set)
         for uid, claim in claims.items():
             entries = [entry.split(",") for entry in claim.annotations["volcano.sh/vgpu-ids-new"].split(":") if entry]
-            asked = claim.wishes.containers[0][0] if claim.wishes else None
+            asked = claim.requests.containers[0][0] if claim.requests else None
             assert asked is not None
             assert len({device for device, *_ in entries}) == asked.number
             for device, _, held, part in entries:

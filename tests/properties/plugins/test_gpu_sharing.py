@@ -166,7 +166,7 @@ def all_placed(session: Session, most: int) -> list[int]:
     for _, job in sorted(session.jobs.items()):
         tasks = session.pending(job)
         while tasks:
-            rows = session.search.places(tasks[0], min(most, len(tasks)))
+            rows = session.search.find_nodes(tasks[0], min(most, len(tasks)))
             if not rows:
                 break
             statement.allocate(tasks[: len(rows)], rows)

@@ -41,8 +41,10 @@ def machines(draw: st.DrawFn, smallest: int = 1) -> Processors:
     """Cells of different sizes, one or two of them in a socket, with one or two threads in a core."""
     sizes = draw(st.lists(st.integers(smallest, 6), min_size=1, max_size=4))
     threads, per_socket = draw(st.integers(1, 2)), draw(st.integers(1, 2))
-    cells = [cell for cell, size in enumerate(sizes) for _ in range(size)]
-    places = tuple(Processor(n, cell, cell // per_socket, n // threads) for n, cell in enumerate(cells))
+    numa_nodes = [numa_node for numa_node, size in enumerate(sizes) for _ in range(size)]
+    places = tuple(
+        Processor(n, numa_node, numa_node // per_socket, n // threads) for n, numa_node in enumerate(numa_nodes)
+    )
     return Processors("static", draw(st.sampled_from(POLICIES)), places)
 
 
@@ -55,11 +57,18 @@ sets = st.integers(0, 2**24 - 1)
 @examples(150)
 @given(machine=machines(), free=sets, number=st.integers(1, 12))
 def test_cells_are_those_that_a_look_at_all_choices_finds(machine: Processors, free: CpuSet, number: int) -> None:
-    def suffice(cells: tuple[int, ...]) -> bool:
-        return sum((machine.cells[cell] & free).bit_count() for cell in cells) >= number
+    def suffice(numa_nodes: tuple[int, ...]) -> bool:
+        return sum((machine.numa_nodes[numa_node] & free).bit_count() for numa_node in numa_nodes) >= number
 
-    choices = [c for size in range(1, len(machine.cells) + 1) for c in combinations(machine.cells, size) if suffice(c)]
-    best = min(choices, key=lambda cells: (len(cells), sum(1 << cell for cell in cells)), default=())
+    choices = [
+        c
+        for size in range(1, len(machine.numa_nodes) + 1)
+        for c in combinations(machine.numa_nodes, size)
+        if suffice(c)
+    ]
+    best = min(
+        choices, key=lambda numa_nodes: (len(numa_nodes), sum(1 << numa_node for numa_node in numa_nodes)), default=()
+    )
     assert numa_nodes_for(machine, free, number) == list(best)
 
 
@@ -80,10 +89,10 @@ def test_as_many_are_taken_as_are_wanted(machine: Processors, free: CpuSet, part
 def test_containers_get_what_the_policy_allows(machine: Processors, free: CpuSet, demand: Any) -> None:
     free &= machine.all
     allotment = assign_cpus(machine, free, demand)
-    cells = count_numa_nodes(machine, free, demand)
+    numa_nodes = count_numa_nodes(machine, free, demand)
     if isinstance(allotment, str):
         assert machine.policy != "best-effort"
-        assert cells == 0
+        assert numa_nodes == 0
         return
     for (_, number), (_, cpus) in zip(demand, allotment.containers, strict=True):
         assert cpus & ~free == 0
@@ -94,7 +103,7 @@ def test_containers_get_what_the_policy_allows(machine: Processors, free: CpuSet
             most = 1 if machine.policy == "single-numa-node" else fewest_numa_nodes(machine, number)
             assert len(machine.numa_nodes_of(cpus)) <= most
     if all(cpus for _, cpus in allotment.containers):
-        assert cells == len(machine.numa_nodes_of(allotment.cpus))
+        assert numa_nodes == len(machine.numa_nodes_of(allotment.cpus))
 
 
 # -- a cycle ------------------------------------------------------------------------------------------------------

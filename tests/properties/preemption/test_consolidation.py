@@ -241,7 +241,7 @@ def test_moves_that_are_undone_leave_no_trace(cluster: Cluster, data: st.DataObj
     with session.statement() as statement:
         for task in running:
             statement.evict(task, "test")
-            fitting = [row for row in range(len(session.nodes)) if session.search.filter(task, row)]
+            fitting = [row for row in range(len(session.nodes)) if session.search.accepts(task, row)]
             if fitting and data.draw(st.booleans()):
                 row = data.draw(st.sampled_from(fitting))
                 statement.relocate(task, row)

@@ -65,7 +65,7 @@ def test_nobody_goes_outside_while_there_is_room_inside(
     ours = session.nodes.where(lambda node: node.name in inside)
     for job in list(session.waiting):
         for task in session.pending(job):
-            rows = session.search.places(task, 1)
+            rows = session.search.find_nodes(task, 1)
             view = session.search.view(task.task_class)
             free = view.evaluate(session.ledger.all_rows) > float("-inf")
             assert not rows or ours[rows[0]] or not (free & ours).any()

@@ -52,15 +52,15 @@ def check_steps(session: Session, steps: Sequence[Step], nodes: int, books: Call
 def _take(session: Session, statement: Statement, what: str, task: Task, row: int) -> None:
     """One step, where it can be taken."""
     search, status = session.search, session.ledger.status_of(task)
-    if what == "allocate" and status is TaskStatus.PENDING and search.filter(task, row):
+    if what == "allocate" and status is TaskStatus.PENDING and search.accepts(task, row):
         if search.fits_now(task.task_class, row):
             statement.allocate([task], [row])
-    elif what == "pipeline" and status is TaskStatus.PENDING and search.filter(task, row):
+    elif what == "pipeline" and status is TaskStatus.PENDING and search.accepts(task, row):
         statement.pipeline(task, row)
     elif what == "evict" and status is TaskStatus.RUNNING:
         statement.evict(task, "test")
     elif what == "rehouse" and status is TaskStatus.RELEASING and task.uid not in _rehoused(statement):
-        if search.filter(task, row):
+        if search.accepts(task, row):
             statement.relocate(task, row)
     elif what == "unpipeline" and status is TaskStatus.PIPELINED:
         statement.unpipeline(task)

@@ -45,7 +45,7 @@ def _volumes(snapshot: Snapshot) -> dict[str, Any]:
     table, later = snapshot.volumes.table, snapshot.volumes.later_use.named(snapshot.nodes)
     there = {
         "free": {volume.name: volume for volume in table.volumes},
-        "capacities": {capacity.name: capacity for capacity in table.rooms},
+        "capacities": {capacity.name: capacity for capacity in table.capacities},
     }
     return {**there, "limits": table.limits, **snapshot.volumes.use.named(snapshot.nodes), "later": later}
 

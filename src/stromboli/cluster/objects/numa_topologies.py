@@ -62,7 +62,7 @@ def _places(details: Mapping[str, CpuPlace]) -> tuple[Processor, ...]:
             if value is None or value < 0:
                 raise ValueError(f"spec.cpuDetail.{name}.{field}: expected a number from 0 on, got {value}")
         places.append(Processor(int(name), *(value or 0 for value in where)))
-    if (number := len({place.cell for place in places})) > MAX_NUMA_NODES:
+    if (number := len({place.numa_node for place in places})) > MAX_NUMA_NODES:
         raise ValueError(f"spec.cpuDetail: {number} NUMA nodes are named; name at most {MAX_NUMA_NODES}")
     return tuple(sorted(places))
 

@@ -47,7 +47,7 @@ class Backfill(Action):
 
     def _rows(self, session: Session, job: Job, task: Task) -> list[int]:
         """The best node in the first of the job's domains that has one for the task."""
-        found = (session.search.places(task, 1, inside) for inside in domains_of(session, job, task))
+        found = (session.search.find_nodes(task, 1, inside) for inside in domains_of(session, job, task))
         return next(filter(None, found), [])
 
     def _place(self, session: Session, job: Job, task: Task) -> None:
@@ -61,7 +61,7 @@ class Backfill(Action):
             session.allocate(task, rows[0])
             return
         nodes = None
-        if reason is None and session.search.places(task, 1):
+        if reason is None and session.search.find_nodes(task, 1):
             reason = Reason(Code.NO_DOMAIN, "no domain that the job may use has a node for it")
         elif reason is None:
             nodes = session.search.refusals(task.task_class)

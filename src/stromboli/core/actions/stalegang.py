@@ -128,7 +128,7 @@ def _place(session: Session, statement: Statement, task: Task) -> bool:
     queue = session.queue_of(session.jobs[task.job])
     if session.allocatable(queue, task.task_class, 1) is not None or session.pre_predicate(task.task_class) is not None:
         return False
-    rows = session.search.places(task, 1)
+    rows = session.search.find_nodes(task, 1)
     if rows:
         statement.allocate([task], rows)
         session.search.settle(task.task_class, rows)

@@ -221,7 +221,7 @@ class Rescheduling(Plugin):
         """Whether a pod is one of those that may be moved, has a place to go, and leaves no gang broken."""
         if not self._is_chosen(task) or not balance.fits_on(task.task_class):
             return False
-        if not self._session.search.places(task, 1, balance.low):
+        if not self._session.search.find_nodes(task, 1, balance.low):
             return False
         job = self._session.jobs[task.job]
         spare = spares.setdefault(task.job, SpareMembers(job))

@@ -11,7 +11,7 @@ from collections import defaultdict
 from stromboli.core.config.combining import Vote
 from stromboli.core.config.plugin import Plugin
 from stromboli.core.model.jobs.job import Job
-from stromboli.core.model.queues.quota import LIMITS, Quota, in_words
+from stromboli.core.model.queues.quota import LIMITS, Quota, format_amounts
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.resources.resources import PODS
 from stromboli.core.session.session import Session
@@ -46,7 +46,7 @@ class ResourceQuotaPlugin(Plugin):
         short = [name for name, amount in wanted.items() if taken[name] + amount > quota.hard[name]]
         if not short:
             return None
-        described = (in_words({name: amounts[name] for name in short}) for amounts in (wanted, taken, quota.hard))
+        described = (format_amounts({name: amounts[name] for name in short}) for amounts in (wanted, taken, quota.hard))
         detail = "resource quota insufficient, requested: {}, used: {}, limited: {}".format(*described)
         return Reason(Code.NAMESPACE_QUOTA, f"{detail} (ResourceQuota {quota.name})")
 

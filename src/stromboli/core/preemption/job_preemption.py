@@ -257,13 +257,13 @@ class Preemption:
     ) -> int:
         session, search = self._session, self._session.search
         nominated = session.nodes.index.get(task.nominated_node, -1) if task.nominated_node else -1
-        if nominated >= 0 and (within is None or within[nominated]) and search.filter(task, nominated):
+        if nominated >= 0 and (within is None or within[nominated]) and search.accepts(task, nominated):
             return nominated
         if resources_suffice:
             firsts = [ranking.first() for ranking in rankings]
             if all(first is None or first[0][1] > 0 for first in firsts):
                 return -1
-        rows = search.places(task, 1, within)
+        rows = search.find_nodes(task, 1, within)
         return rows[0] if rows else search.find_future_node(task, within)
 
     def _rankings_for(self, task: Task, domain: Domain, *, by_victims_alone: bool) -> list[NodeRanking]:

@@ -113,7 +113,7 @@ class VictimSelection:
 
     def takes(self, preemptor: Task, row: int) -> bool:
         """Report whether queue and node accept the preemptor in the current state."""
-        return self.is_allowed(preemptor) and self._session.search.filter(preemptor, row)
+        return self.is_allowed(preemptor) and self._session.search.accepts(preemptor, row)
 
     def is_allowed(self, preemptor: Task) -> bool:
         session = self._session

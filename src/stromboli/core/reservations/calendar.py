@@ -32,7 +32,7 @@ class Booking:
     tasks: Sequence[Task]
     rows: Sequence[int]
     #: Amounts of its tasks, by resource and node.
-    room: Block
+    amounts: Block
     #: Amounts of this booking and the others of the calendar together when it starts.
     taken: Block
 
@@ -70,20 +70,20 @@ class Calendar:
     def book(self, job: str, start: float, end: float, tasks: Sequence[Task], rows: Sequence[int]) -> Booking:
         """Return a booking without adding it to the calendar."""
         ledger = self._session.ledger
-        room = np.zeros((ledger.layout.resources, len(ledger.nodes)), dtype=np.int64)
+        amounts = np.zeros((ledger.layout.resources, len(ledger.nodes)), dtype=np.int64)
         for task, row in zip(tasks, rows, strict=True):
             for dimension, amount in task.task_class.request:
-                room[dimension, row] += amount
-        return Booking(job, start, end, tasks, rows, room, room)
+                amounts[dimension, row] += amount
+        return Booking(job, start, end, tasks, rows, amounts, amounts)
 
     def add(self, booking: Booking) -> None:
-        booking.taken = booking.room.copy()
+        booking.taken = booking.amounts.copy()
         for other in self._by_start:
             if booking.covers(other.start):
-                other.taken += booking.room
+                other.taken += booking.amounts
                 self._at_start.pop(other.job, None)
             if other.covers(booking.start):
-                booking.taken += other.room
+                booking.taken += other.amounts
         self._bookings[booking.job] = booking
         self._by_start = sorted(self._bookings.values(), key=lambda each: (each.start, each.job))
         self._kept_free = {}
@@ -95,7 +95,7 @@ class Calendar:
         self._by_start.remove(booking)
         for other in self._by_start:
             if booking.covers(other.start):
-                other.taken -= booking.room
+                other.taken -= booking.amounts
                 self._at_start.pop(other.job, None)
         self._at_start.pop(job, None)
         self._kept_free = {}
@@ -116,14 +116,14 @@ class Calendar:
 
     def change(self, start: float, end: float) -> Block:
         """Return the minimum change of free capacity, relative to now, during this period."""
-        least = self.completions.freed_by(start)
+        lowest = self.completions.freed_by(start)
         for booking in self._by_start:
             if booking.covers(start):
-                least = least - booking.room
+                lowest = lowest - booking.amounts
         for booking in self._by_start:
             if start < booking.start < end:
-                least = np.minimum(least, self._change_at_start_of(booking))
-        return least
+                lowest = np.minimum(lowest, self._change_at_start_of(booking))
+        return lowest
 
     def _change_at_start_of(self, booking: Booking) -> Block:
         known = self._at_start.get(booking.job)
@@ -133,7 +133,9 @@ class Calendar:
 
     def fits(self, booking: Booking) -> bool:
         """Report whether the amounts of a booking will be available, beside all others."""
-        return bool((self.idle_now() + self.change(booking.start, booking.end) >= booking.room)[booking.room > 0].all())
+        return bool(
+            (self.idle_now() + self.change(booking.start, booking.end) >= booking.amounts)[booking.amounts > 0].all()
+        )
 
     def kept_from(self, end: float) -> Block | None:
         """Return what a job that runs until `end` must leave free now, by resource and node; None if nothing."""
@@ -143,6 +145,6 @@ class Calendar:
         self.update()
         kept = self._kept_free.get(number)
         if kept is None:
-            least = np.minimum.reduce([self._change_at_start_of(booking) for booking in self._by_start[:number]])
-            kept = self._kept_free[number] = -np.minimum(least, 0)
+            lowest = np.minimum.reduce([self._change_at_start_of(booking) for booking in self._by_start[:number]])
+            kept = self._kept_free[number] = -np.minimum(lowest, 0)
         return kept if kept.any() else None

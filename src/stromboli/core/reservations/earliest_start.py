@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from stromboli.core.session.session import Session
 
 #: After this many times with enough capacity but no placement, the steps grow.
-_PATIENCE = 8
+_MAX_FAILED_TRIALS = 8
 
 
 class EarliestStart:
@@ -62,7 +62,7 @@ class EarliestStart:
             if booking := self._try_at(moment, idle):
                 return booking
             tries += 1
-            step *= 1 if tries < _PATIENCE else 2
+            step *= 1 if tries < _MAX_FAILED_TRIALS else 2
             index = min(index + step, max(index + 1, len(moments) - 1))
         return None
 

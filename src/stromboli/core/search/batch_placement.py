@@ -32,8 +32,8 @@ def place_copies(view: ClassView, ranking: Ranking, wanted: int, inside: Index |
     if inside is not None and not len(inside):
         return []
     if inside is not None and wanted <= _FEW:
-        view.ahead = view.ahead or Lookahead()
-        return view.ahead.place(view, ranking, wanted, inside)
+        view.lookahead = view.lookahead or Lookahead()
+        return view.lookahead.place(view, ranking, wanted, inside)
     rows = ranking.best(wanted) if inside is None else inside[Ranking(ranking.scores[inside]).best(wanted)]
     if not len(rows):
         return []
@@ -49,8 +49,8 @@ def place_copies(view: ClassView, ranking: Ranking, wanted: int, inside: Index |
             break
         depth *= 4
     ranking.replace(rows, table.take(_starts(len(rows), copies) + taken))
-    if view.ahead is not None:
-        view.ahead.forget(rows.tolist())
+    if view.lookahead is not None:
+        view.lookahead.forget(rows.tolist())
     return rows[owners].tolist()
 
 

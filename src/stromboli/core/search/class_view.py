@@ -51,8 +51,8 @@ class StaticAnswer:
     def groups(self, task_class: TaskClass, ledger: Ledger) -> list[tuple[Reason, Index]]:
         """Return why nodes were refused, each reason with its nodes."""
         if self._groups is None:
-            given = (rule.refusals(task_class, ledger, refused) for rule, refused in self.refused_by)
-            self._groups = [group for groups in given for group in groups]
+            refusals = (rule.refusals(task_class, ledger, refused) for rule, refused in self.refused_by)
+            self._groups = [group for groups in refusals for group in groups]
         return self._groups
 
 
@@ -60,20 +60,8 @@ class ClassView:
     """The current results of one class in one cycle."""
 
     __slots__ = (
-        "ahead",
-        "capacity_at",
-        "cluster_filters",
-        "cluster_scorers",
-        "fresh",
-        "ledger",
-        "ranking",
-        "refusal",
-        "request",
-        "room",
-        "row_filters",
-        "row_scorers",
-        "static",
-        "task_class",
+        "capacity", "capacity_at", "cluster_filters", "cluster_scorers", "fresh", "ledger", "lookahead", "ranking",
+        "refusal", "request", "row_filters", "row_scorers", "static", "task_class",
     )  # fmt: skip
 
     def __init__(self, task_class: TaskClass, program: Program, ledger: Ledger) -> None:
@@ -92,11 +80,11 @@ class ClassView:
         self.cluster_scorers = [rule for rule in scorers if rule.locality is Locality.CLUSTER]
         self.ranking: Ranking | None = None
         #: Scores of further copies, once some were placed inside a domain.
-        self.ahead: Lookahead | None = None
+        self.lookahead: Lookahead | None = None
         #: Position in the ledger's log up to which the scores are valid.
         self.fresh = 0
         #: Copies that fit when the class was last refused, why not more, and the ledger's `freed` at that time.
-        self.room = 0
+        self.capacity = 0
         self.capacity_at = -1
         self.refusal: NodeRefusals | None = None
 
@@ -110,12 +98,12 @@ class ClassView:
         log, ranking = ledger.log, self.ranking
         changed = log.position - self.fresh
         if ranking is None or changed * 3 > len(ledger.nodes):
-            ranking, self.ahead = ranking_of(self.evaluate(ledger.candidate_rows)), None
+            ranking, self.lookahead = ranking_of(self.evaluate(ledger.candidate_rows)), None
             self.ranking = ranking
         elif changed:
             index = log.since(self.fresh)
-            if self.ahead is not None:
-                self.ahead.forget(index.tolist())
+            if self.lookahead is not None:
+                self.lookahead.forget(index.tolist())
             ranking.replace(index, self.evaluate(ledger.rows(index, certain=True)))
         self.fresh = log.position
         return ranking

@@ -38,7 +38,7 @@ class NodeSearch:
         #: Nodes that come after all others, if there are any.
         self._last = ledger.nodes.last
         #: The task for which nodes are being searched, for CLUSTER rules that look beyond its class.
-        self.asking: Task | None = None
+        self.current_task: Task | None = None
 
     def view(self, task_class: TaskClass) -> ClassView:
         view = self._views.get(task_class.number)
@@ -53,7 +53,7 @@ class NodeSearch:
         if not view.static.possible:
             view.refusal = self._impossible(view)
             return 0
-        return view.room if view.capacity_at == self._ledger.freed else None
+        return view.capacity if view.capacity_at == self._ledger.freed else None
 
     def _impossible(self, view: ClassView) -> NodeRefusals:
         """Describe why no node could take the class even if it were empty."""
@@ -64,21 +64,21 @@ class NodeSearch:
             static.refusal = NodeRefusals(len(ledger.nodes), tuple(_grouped(groups, None)))
         return static.refusal
 
-    def remember_capacity(self, view: ClassView, room: int) -> None:
+    def remember_capacity(self, view: ClassView, capacity: int) -> None:
         """Only valid while the ledger has nothing that may still be rolled back."""
-        view.room, view.capacity_at = room, self._ledger.freed
+        view.capacity, view.capacity_at = capacity, self._ledger.freed
 
     # -- choosing -----------------------------------------------------------------------------------------------
 
-    def places(self, task: Task, wanted: int, within: Mask | None = None) -> list[int]:
+    def find_nodes(self, task: Task, wanted: int, within: Mask | None = None) -> list[int]:
         """Return rows for up to `wanted` tasks like this one, idle now, best first.
 
         More than one only if placing one by one would choose the same; call again for the rest. The caller places them
         at once and then calls `settle`.
         """
         if self._last is None:
-            return self._places(task, wanted, within)
-        return next(filter(None, (self._places(task, wanted, group) for group in self.groups(within))), [])
+            return self._find_nodes(task, wanted, within)
+        return next(filter(None, (self._find_nodes(task, wanted, group) for group in self.groups(within))), [])
 
     def groups(self, within: Mask | None) -> tuple[Mask | None, ...]:
         """Split the candidate nodes into groups; all nodes of a group come before the next group."""
@@ -87,7 +87,7 @@ class NodeSearch:
         groups = (~self._last, self._last) if within is None else (within & ~self._last, within & self._last)
         return tuple(group for group in groups if group.any())
 
-    def _places(self, task: Task, wanted: int, within: Mask | None) -> list[int]:
+    def _find_nodes(self, task: Task, wanted: int, within: Mask | None) -> list[int]:
         view = self.view(task.task_class)
         ranking = view.refresh()
         if view.reaches_over_cluster or self._best_node:
@@ -101,7 +101,7 @@ class NodeSearch:
         return place_copies(view, ranking, wanted)
 
     def settle(self, task_class: TaskClass, rows: list[int]) -> None:
-        """Mark the rows that `places` returned as taken."""
+        """Mark the rows that `find_nodes` returned as taken."""
         if len(rows) > 1:
             self.view(task_class).settle()
 
@@ -110,7 +110,7 @@ class NodeSearch:
         ledger = self._ledger
         if not ledger.has_releasing:
             return -1
-        view, self.asking = self.view(task.task_class), task
+        view, self.current_task = self.view(task.task_class), task
         scores = view.evaluate_later()
         for scorer in view.cluster_scorers:
             admitted = scores > REFUSED
@@ -119,7 +119,7 @@ class NodeSearch:
         return next((row for row in rows if row >= 0), -1)
 
     def _one(self, view: ClassView, task: Task, scores: Vector, within: Mask | None) -> int:
-        scores, self.asking = _inside(scores, within), task
+        scores, self.current_task = _inside(scores, within), task
         if view.reaches_over_cluster:
             scores = view.over_cluster(scores)
         return self._choose(task, scores)
@@ -141,7 +141,7 @@ class NodeSearch:
         row = self._ledger.nodes.index.get(name, -1)
         return row if row >= 0 and scores[row] > REFUSED else best
 
-    def filter(self, task: Task, row: int) -> bool:
+    def accepts(self, task: Task, row: int) -> bool:
         """Report whether this node can take the task now or later, for a nominated node."""
         view, ledger = self.view(task.task_class), self._ledger
         rows = ledger.rows(np.array([row], dtype=np.int64), later=True)
@@ -174,13 +174,13 @@ class NodeSearch:
         groups = list(view.static.groups(task_class, ledger))
         waits = (ledger.has_releasing or ledger.holds_nominated) and not task_class.best_effort
         rows = ledger.future_rows if waits else ledger.all_rows
-        room = rows.future_idle if waits else rows.idle
+        capacity = rows.future_idle if waits else rows.idle
         admitted = view.static.admitted
         kept = self._kept_from(task_class, admitted) if ledger.holds_nominated else None
         if kept is not None and kept.any():
             groups.append((_CAPACITY_NOMINATED, np.flatnonzero(kept)))
             admitted = admitted & ~kept
-        short, left = self._short_of(task_class, admitted, room)
+        short, left = self._short_of(task_class, admitted, capacity)
         groups.extend(short)
         for rule in (*view.row_filters, *view.cluster_filters):
             refused = left & ~rule.filter(task_class, rows, ledger)
@@ -200,12 +200,12 @@ class NodeSearch:
         return would_do & lacks
 
     def _short_of(
-        self, task_class: TaskClass, admitted: Mask, room: Callable[[int], Amount]
+        self, task_class: TaskClass, admitted: Mask, capacity: Callable[[int], Amount]
     ) -> tuple[list[tuple[Reason, Index]], Mask]:
         """Return which resources the accepted nodes lack, possibly several each, and which nodes lack none."""
         left, groups = admitted.copy(), []
         for dimension, amount in task_class.request:
-            short = admitted & (room(dimension) < amount)
+            short = admitted & (capacity(dimension) < amount)
             if short.any():
                 groups.append((self._shortage(dimension), np.flatnonzero(short)))
                 left &= ~short

@@ -29,21 +29,21 @@ class NominatedCapacity:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._held: dict[str, list[Nomination]] = {}
+        self._by_job: dict[str, list[Nomination]] = {}
         #: Pairs of preemptor and victim jobs from recent cycles.
-        self._preempted_by = {(taking.preemptor, taking.victim) for taking in session.snapshot.eviction_history}
-        nominated = [room for job in session.waiting for room in self._promised_to(job)]
+        self._preempted_by = {(past.preemptor, past.victim) for past in session.snapshot.eviction_history}
+        nominated = [nomination for job in session.waiting for nomination in self._nominations_of(job)]
         if nominated:
-            self._hold_first(nominated)
+            self._nominate_all(nominated)
 
     def __bool__(self) -> bool:
-        return bool(self._held)
+        return bool(self._by_job)
 
     def has_nominations_for(self, job: Job) -> bool:
         """Report whether some of it belongs to the job."""
-        return job.key in self._held
+        return job.key in self._by_job
 
-    def _promised_to(self, job: Job) -> Iterator[Nomination]:
+    def _nominations_of(self, job: Job) -> Iterator[Nomination]:
         if job.phase == "Pending":
             return
         index, codes = self._session.nodes.index, self._session.ledger.codes
@@ -53,32 +53,36 @@ class NominatedCapacity:
                 if row is not None:
                     yield Nomination(task, row)
 
-    def _hold_first(self, rooms: Sequence[Nomination]) -> None:
+    def _nominate_all(self, nominations: Sequence[Nomination]) -> None:
         """Nominate the capacity of all jobs that may be served, highest priority first."""
         session = self._session
-        jobs = {room.task.job: session.jobs[room.task.job] for room in rooms}
+        jobs = {nomination.task.job: session.jobs[nomination.task.job] for nomination in nominations}
         served = {name: not session.is_overused(session.queues[name]) for name in {job.queue for job in jobs.values()}}
         ranks = {key: (-job.priority, job.spec.created, key) for key, job in jobs.items()}
-        for room in sorted(rooms, key=lambda room: (ranks[room.task.job], room.task.order)):
-            if served[jobs[room.task.job].queue]:
-                self._hold(room)
+        for nomination in sorted(
+            nominations, key=lambda nomination: (ranks[nomination.task.job], nomination.task.order)
+        ):
+            if served[jobs[nomination.task.job].queue]:
+                self._nominate(nomination)
 
-    def _hold(self, room: Nomination) -> None:
-        session, task_class = self._session, room.task.task_class
-        queue = session.queue_of(session.jobs[room.task.job])
-        if session.allocatable(queue, task_class, 1) is None and session.search.filter(room.task, room.row):
-            session.ledger.nominate(room.task, room.row)
+    def _nominate(self, nomination: Nomination) -> None:
+        session, task_class = self._session, nomination.task.task_class
+        queue = session.queue_of(session.jobs[nomination.task.job])
+        if session.allocatable(queue, task_class, 1) is None and session.search.accepts(
+            nomination.task, nomination.row
+        ):
+            session.ledger.nominate(nomination.task, nomination.row)
             for plugin in session.program.plugins.values():
-                plugin.on_reserve(room.task, session.nodes.names[room.row])
-            self._held.setdefault(room.task.job, []).append(room)
+                plugin.on_reserve(nomination.task, session.nodes.names[nomination.row])
+            self._by_job.setdefault(nomination.task.job, []).append(nomination)
 
-    def _let_go(self, key: str) -> list[Nomination]:
-        rooms = self._held.pop(key, [])
-        for room in rooms:
-            self._session.ledger.release_nomination(room.task, room.row)
+    def _release(self, key: str) -> list[Nomination]:
+        nominations = self._by_job.pop(key, [])
+        for nomination in nominations:
+            self._session.ledger.release_nomination(nomination.task, nomination.row)
             for plugin in self._session.program.plugins.values():
-                plugin.on_release(room.task, self._session.nodes.names[room.row])
-        return rooms
+                plugin.on_release(nomination.task, self._session.nodes.names[nomination.row])
+        return nominations
 
     @contextmanager
     def released_to(self, job: Job) -> Iterator[None]:
@@ -87,20 +91,20 @@ class NominatedCapacity:
 
         What the job leaves is nominated again for the others, and for itself if it can start.
         """
-        session, own = self._session, self._let_go(job.key)
-        others = [room for key in self._below(job) for room in self._let_go(key)]
+        session, own = self._session, self._release(job.key)
+        others = [nomination for key in self._below(job) for nomination in self._release(key)]
         try:
             yield
             if own and (session.job_ready(job) or session.job_pipelined(job)):
                 others += own
         finally:
-            for room in others:
-                if session.ledger.is_pending(room.task):
-                    self._hold(room)
+            for nomination in others:
+                if session.ledger.is_pending(nomination.task):
+                    self._nominate(nomination)
 
     def _below(self, job: Job) -> list[str]:
         jobs = self._session.jobs
-        less_important = (key for key in self._held if jobs[key].priority < job.priority)
+        less_important = (key for key in self._by_job if jobs[key].priority < job.priority)
         return [
             key for key in less_important if jobs[key].queue == job.queue and (key, job.key) not in self._preempted_by
         ]

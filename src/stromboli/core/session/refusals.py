@@ -15,12 +15,12 @@ class NodeRefusals:
     Jobs of one class share the refusal, so the message is built once.
     """
 
-    __slots__ = ("_reason", "_words", "groups", "total")
+    __slots__ = ("_message", "_reason", "groups", "total")
 
     def __init__(self, total: int, groups: Sequence[tuple[Reason, Index]]) -> None:
         self.total = total
         self.groups = groups
-        self._words = ""
+        self._message = ""
         self._reason: Reason | None = None
 
     @property
@@ -38,17 +38,17 @@ class NodeRefusals:
 
     def __str__(self) -> str:
         """Format like kube-scheduler: `0/5 nodes are available: 3 Insufficient cpu, ...`."""
-        self._words = self._words or self._in_words()
-        return self._words
+        self._message = self._message or self._formatted()
+        return self._message
 
-    def _in_words(self) -> str:
+    def _formatted(self) -> str:
         if not self.total:
             return "0/0 nodes are available: the cluster has no nodes."
         counts: Counter[str] = Counter()
         for reason, nodes in self.groups:
             counts[reason.detail] += len(nodes)
-        words = ", ".join(f"{counts[detail]} {detail}" for detail in sorted(counts, key=lambda d: (-counts[d], d)))
-        return f"0/{self.total} nodes are available: {words}."
+        message = ", ".join(f"{counts[detail]} {detail}" for detail in sorted(counts, key=lambda d: (-counts[d], d)))
+        return f"0/{self.total} nodes are available: {message}."
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ class OperationKind(Enum):
     PIPELINE = "pipeline"
     EVICT = "evict"
     UNPIPELINE = "unpipeline"
-    RELOCATE = "rehouse"
+    RELOCATE = "relocate"
 
 
 @dataclass(slots=True)

@@ -33,13 +33,13 @@ class JobCondition:
     reason: str
     transition_id: str
     #: Builds the message when it is read.
-    tell: Callable[[], str] | None = None
+    describe: Callable[[], str] | None = None
     _message: str | None = None
 
     @property
     def message(self) -> str:
         if self._message is None:
-            self._message = "" if self.tell is None else self.tell()
+            self._message = "" if self.describe is None else self.describe()
         return self._message
 
 
@@ -51,21 +51,21 @@ class JobStatus:
     failed: int = 0
     conditions: Sequence[JobCondition] = ()
     #: Finds out why tasks of the job wait, when it is read.
-    ask: Callable[[], tuple[Sequence[Reason], Sequence[str]]] | None = None
-    _told: tuple[Sequence[Reason], Sequence[str]] | None = None
+    explain: Callable[[], tuple[Sequence[Reason], Sequence[str]]] | None = None
+    _explanation: tuple[Sequence[Reason], Sequence[str]] | None = None
 
-    def _why(self) -> tuple[Sequence[Reason], Sequence[str]]:
-        if self._told is None:
-            self._told = ((), ()) if self.ask is None else self.ask()
-        return self._told
+    def _explained(self) -> tuple[Sequence[Reason], Sequence[str]]:
+        if self._explanation is None:
+            self._explanation = ((), ()) if self.explain is None else self.explain()
+        return self._explanation
 
     @property
     def reasons(self) -> Sequence[Reason]:
-        return self._why()[0]
+        return self._explained()[0]
 
     @property
     def sentences(self) -> Sequence[str]:
-        return self._why()[1]
+        return self._explained()[1]
 
 
 def status_of(session: Session, job: Job) -> JobStatus:
@@ -112,9 +112,9 @@ def phase_of(job: Job, *, unschedulable: bool, leaving: int = 0) -> str:
 def _condition(session: Session, job: Job, leaving: int) -> JobCondition | None:
     refusal = session.refusals.get(job.key)
     if job.tasks and job.is_ready and (refusal is None or job.ready_count >= job.min_available):
-        wishes = job.spec.topology or any(policy.topology for policy in job.spec.policies)
-        tell = partial(describe_placement, session, job) if wishes else None
-        return JobCondition("Scheduled", "True", READY_REASON, session.uid, tell)
+        constrained = job.spec.topology or any(policy.topology for policy in job.spec.policies)
+        describe = partial(describe_placement, session, job) if constrained else None
+        return JobCondition("Scheduled", "True", READY_REASON, session.uid, describe)
     if (not job.tasks and refusal is None) or _is_only_ending(job, leaving):
         return None
     first = refusal.reasons[0] if refusal and refusal.reasons and not refusal.tasks else None

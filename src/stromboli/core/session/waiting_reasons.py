@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 #: A status name per entry of a job's counters.
-_WORDS = [status.word for status in TaskStatus]
+_STATUS_NAMES = [status.word for status in TaskStatus]
 
 
 def counted(number: int, thing: str) -> str:
@@ -81,7 +81,7 @@ def _was_placed(session: Session, task: Task) -> bool:
 def fit_error(session: Session, job: Job) -> str:
     """Describe why a job is not ready: its tasks by status, what each pending task could get, and the root cause."""
     ready = "pod group is ready" if job.is_ready else "pod group is not ready"
-    by_status = [(number, word) for number, word in zip(job.counts, _WORDS, strict=False) if number]
+    by_status = [(number, word) for number, word in zip(job.counts, _STATUS_NAMES, strict=False) if number]
     text = f"{ready}, {histogram([*by_status, (job.min_available, 'minAvailable')])}"
     if job.pending_count:
         schedulable = discarded_placements(session, job)

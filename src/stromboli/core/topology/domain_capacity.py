@@ -33,7 +33,7 @@ class DomainCapacity:
     def __init__(self, search: NodeSearch, ledger: Ledger) -> None:
         self._search = search
         self._ledger = ledger
-        self._rooms: dict[tuple[HyperNodeTree, int, bool, bool], DomainSums] = {}
+        self._sums: dict[tuple[HyperNodeTree, int, bool, bool], DomainSums] = {}
 
     def tasks_that_fit(self, tree: HyperNodeTree, tasks: Sequence[Task]) -> Amount:
         """Return how many of the tasks each domain of a tree can hold at most, each class by itself."""
@@ -46,22 +46,24 @@ class DomainCapacity:
     def _fitting(self, tree: HyperNodeTree, tasks: Sequence[Task], *, at_best: bool, only_ours: bool = False) -> Amount:
         total: Amount | None = None
         for task_class, number in numbers_of(tasks).items():
-            fitting = np.minimum(self._room(tree, task_class, at_best=at_best, only_ours=only_ours), number)
+            fitting = np.minimum(self._capacity(tree, task_class, at_best=at_best, only_ours=only_ours), number)
             total = fitting if total is None else total + fitting
         return np.zeros(len(tree.hyper_nodes), dtype=np.int64) if total is None else total
 
     def idle(self, tree: HyperNodeTree, task_class: TaskClass) -> Amount:
         """Return how many copies each domain of a tree can hold now, beside nominated capacity."""
-        return self._room(tree, task_class, at_best=False)
+        return self._capacity(tree, task_class, at_best=False)
 
-    def _room(self, tree: HyperNodeTree, task_class: TaskClass, *, at_best: bool, only_ours: bool = False) -> Amount:
+    def _capacity(
+        self, tree: HyperNodeTree, task_class: TaskClass, *, at_best: bool, only_ours: bool = False
+    ) -> Amount:
         key = tree, task_class.number, at_best, only_ours
-        sums = self._rooms.get(key)
+        sums = self._sums.get(key)
         if sums is None:
             admitted = self._search.view(task_class).static.admitted
             if only_ours and (last := self._ledger.nodes.last) is not None:
                 admitted = admitted & ~last
-            sums = self._rooms[key] = DomainSums(
+            sums = self._sums[key] = DomainSums(
                 tree, self._ledger, _Copies(self._ledger, task_class, admitted, at_best)
             )
         return sums.now()

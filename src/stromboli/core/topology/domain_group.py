@@ -54,8 +54,8 @@ def marked_in(domains: Sequence[Domain], marked: Mask) -> Sequence[Domain]:
     return [domain for domain in domains if domain.place is None or marked[domain.place]]
 
 
-def _room_in(domain: Domain, room: Amount | None) -> int:
-    return 0 if room is None or domain.place is None else int(room.item(domain.place))
+def _capacity_in(domain: Domain, capacity: Amount | None) -> int:
+    return 0 if capacity is None or domain.place is None else int(capacity.item(domain.place))
 
 
 class DomainScores(Mapping[str, float]):
@@ -65,7 +65,7 @@ class DomainScores(Mapping[str, float]):
         self._domains = domains
         self._points = points
 
-    def best(self, room: Amount | None = None) -> tuple[Domain, float]:
+    def best(self, capacity: Amount | None = None) -> tuple[Domain, float]:
         """Return the best domain with its score; among equals the one with the most capacity, and then the first by
         name.
         """
@@ -74,7 +74,7 @@ class DomainScores(Mapping[str, float]):
         if points.count(highest) == 1:
             return self._domains[points.index(highest)], highest
         equals = (domain for domain, point in zip(self._domains, points, strict=True) if point == highest)
-        return min(equals, key=lambda domain: (-_room_in(domain, room), domain.name)), highest
+        return min(equals, key=lambda domain: (-_capacity_in(domain, capacity), domain.name)), highest
 
     @cached_property
     def _by_name(self) -> dict[str, float]:

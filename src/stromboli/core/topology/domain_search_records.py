@@ -66,8 +66,8 @@ class DomainSearchRecord:
     root: Domain
     #: Whether domains with less capacity than the job's minResources were skipped.
     has_minimum: bool = False
-    looks: list[DomainEvaluation] = field(default_factory=list)
-    taken: Domain | None = None
+    evaluations: list[DomainEvaluation] = field(default_factory=list)
+    chosen: Domain | None = None
     score: float = 0.0
     #: How many tasks were placed.
     placed: int = 0
@@ -79,10 +79,10 @@ class DomainSearchRecord:
     @property
     def supports_domains(self) -> bool:
         """Whether the search was about domains of a tree."""
-        return not any(domain.place is None for look in self.looks for domain in look.domains)
+        return not any(domain.place is None for evaluation in self.evaluations for domain in evaluation.domains)
 
     def take(self, domain: Domain, score: float, parts: Iterable[DomainSearchRecord] = ()) -> None:
-        self.taken, self.score, self.parts = domain, score, list(parts)
+        self.chosen, self.score, self.parts = domain, score, list(parts)
 
 
 class DomainSearchRecords:
@@ -97,13 +97,13 @@ class DomainSearchRecords:
     def __iter__(self) -> Iterator[DomainSearchRecord]:
         return iter(self._known.values())
 
-    def add(self, account: DomainSearchRecord) -> None:
-        key = account.sub_job, account.taken.name if account.taken else ""
+    def add(self, record: DomainSearchRecord) -> None:
+        key = record.sub_job, record.chosen.name if record.chosen else ""
         same = self._known.get(key)
-        if same is None or account.taken is None:
-            self._known[key] = account
+        if same is None or record.chosen is None:
+            self._known[key] = record
         else:
-            same.placed += account.placed
+            same.placed += record.placed
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,83 +119,84 @@ class DomainOutcome:
     score: float | None = None
 
 
-def highest_allowed(account: DomainSearchRecord) -> int | None:
+def highest_allowed(record: DomainSearchRecord) -> int | None:
     """Return the highest tier that a hard constraint allows; None if unspecified."""
-    topology, tree = account.topology, account.tree
+    topology, tree = record.topology, record.tree
     if topology is None or not topology.hard:
         return None
     return tree.tier_names.get(topology.highest_tier_name) if topology.highest_tier_name else topology.highest_tier
 
 
-def outcomes(account: DomainSearchRecord) -> Iterator[DomainOutcome]:
+def outcomes(record: DomainSearchRecord) -> Iterator[DomainOutcome]:
     """Yield the outcomes of all domains inside the searched one, low tiers first."""
-    tree, looks = account.tree, {domain.name: look for look in account.looks for domain in look.domains}
-    root = tree.top if account.root.place is None else account.root.place
+    tree, evaluations = (
+        record.tree,
+        {domain.name: evaluation for evaluation in record.evaluations for domain in evaluation.domains},
+    )
+    root = tree.top if record.root.place is None else record.root.place
     for place in tree.within(root):
         if not len(tree.rows(place)):
             continue
-        look = looks.get(tree.name(place))
-        if look is not None:
-            yield _looked_at(account, place, look)
-        elif _asks_for_domains(account):
-            yield _not_looked_at(account, place)
+        evaluation = evaluations.get(tree.name(place))
+        if evaluation is not None:
+            yield _evaluated(record, place, evaluation)
+        elif _asks_for_domains(record):
+            yield _not_evaluated(record, place)
 
 
-def _asks_for_domains(account: DomainSearchRecord) -> bool:
+def _asks_for_domains(record: DomainSearchRecord) -> bool:
     """A hard constraint without a tier restricts nothing."""
-    return account.topology is not None and (not account.topology.hard or highest_allowed(account) is not None)
+    return record.topology is not None and (not record.topology.hard or highest_allowed(record) is not None)
 
 
-def _looked_at(account: DomainSearchRecord, place: int, look: DomainEvaluation) -> DomainOutcome:
-    tree = account.tree
-    name, tier, holds = tree.name(place), tree.tiers[place], look.holds(place)
-    taken, score = account.taken, look.scores.get(name)
-    if taken is not None and taken.name == name:
-        return DomainOutcome(
-            name, tier, DomainVerdict.CHOSEN, f"chosen, score {account.score:.1f}", holds, account.score
-        )
-    if holds is not None and holds < account.needed:
+def _evaluated(record: DomainSearchRecord, place: int, evaluation: DomainEvaluation) -> DomainOutcome:
+    tree = record.tree
+    name, tier, holds = tree.name(place), tree.tiers[place], evaluation.holds(place)
+    chosen, score = record.chosen, evaluation.scores.get(name)
+    if chosen is not None and chosen.name == name:
+        return DomainOutcome(name, tier, DomainVerdict.CHOSEN, f"chosen, score {record.score:.1f}", holds, record.score)
+    if holds is not None and holds < record.needed:
         most = f"at most {holds}" if holds else "none"
-        return DomainOutcome(name, tier, DomainVerdict.NO_CAPACITY, f"holds {most} of {_pods(account.needed)}", holds)
-    if name in look.failed:
+        return DomainOutcome(name, tier, DomainVerdict.NO_CAPACITY, f"holds {most} of {_pods(record.needed)}", holds)
+    if name in evaluation.failed:
         return DomainOutcome(
-            name, tier, DomainVerdict.FAILED, f"tried without success{_failure(look.failed[name])}", holds
+            name, tier, DomainVerdict.FAILED, f"tried without success{_failure(evaluation.failed[name])}", holds
         )
-    return DomainOutcome(name, tier, DomainVerdict.WORSE, _worse(account, look, score, holds), holds, score)
+    return DomainOutcome(name, tier, DomainVerdict.WORSE, _worse(record, evaluation, score, holds), holds, score)
 
 
-def _worse(account: DomainSearchRecord, look: DomainEvaluation, score: float | None, holds: int | None) -> str:
-    if account.taken is None or score is None:
+def _worse(record: DomainSearchRecord, evaluation: DomainEvaluation, score: float | None, holds: int | None) -> str:
+    if record.chosen is None or score is None:
         return "not compared"
-    if score == account.score and (holds or 0) < (look.holds(account.taken.place) or 0):
-        return f"score {score:.1f}, the same as {account.taken.name}, which holds more of the pods"
-    if score == account.score:
-        return f"score {score:.1f}, the same as {account.taken.name}, which comes first by name"
-    return f"score {score:.1f}, less than {account.score:.1f} of {account.taken.name}"
+    if score == record.score and (holds or 0) < (evaluation.holds(record.chosen.place) or 0):
+        return f"score {score:.1f}, the same as {record.chosen.name}, which holds more of the pods"
+    if score == record.score:
+        return f"score {score:.1f}, the same as {record.chosen.name}, which comes first by name"
+    return f"score {score:.1f}, less than {record.score:.1f} of {record.chosen.name}"
 
 
-def _not_looked_at(account: DomainSearchRecord, place: int) -> DomainOutcome:
-    tree, allowed = account.tree, highest_allowed(account)
+def _not_evaluated(record: DomainSearchRecord, place: int) -> DomainOutcome:
+    tree, allowed = record.tree, highest_allowed(record)
     name, tier = tree.name(place), tree.tiers[place]
     if allowed is not None and tier > allowed:
         return DomainOutcome(name, tier, DomainVerdict.NOT_ALLOWED, f"tier {tier} is not allowed")
-    if account.topology is not None and tier < tree.tier_names.get(account.topology.first_tier_name, 0):
+    if record.topology is not None and tier < tree.tier_names.get(record.topology.first_tier_name, 0):
         return DomainOutcome(
-            name, tier, DomainVerdict.SKIPPED, f"closer than {account.topology.first_tier_name}, which is preferred"
+            name, tier, DomainVerdict.SKIPPED, f"closer than {record.topology.first_tier_name}, which is preferred"
         )
-    if account.taken is not None and tier > account.taken.tier:
+    if record.chosen is not None and tier > record.chosen.tier:
         return DomainOutcome(name, tier, DomainVerdict.LOWER_CHOSEN, "a closer one was found")
-    if account.taken is not None and name in account.deprioritized:
+    if record.chosen is not None and name in record.deprioritized:
         return DomainOutcome(name, tier, DomainVerdict.SKIPPED, "it needs nodes of other shards")
-    return DomainOutcome(name, tier, DomainVerdict.SKIPPED, _left_out(account))
+    return DomainOutcome(name, tier, DomainVerdict.SKIPPED, _skip_reason(record))
 
 
-def _left_out(account: DomainSearchRecord) -> str:
-    if account.taken is not None and account.taken.kept:
-        return f"the job keeps its previous domain {account.taken.name}"
-    if account.has_sub_jobs:
+def _skip_reason(record: DomainSearchRecord) -> str:
+    if record.chosen is not None and record.chosen.kept:
+        return f"the job keeps its previous domain {record.chosen.name}"
+    if record.has_sub_jobs:
         return "the job has pods elsewhere"
-    return "its total is below the job's minResources" if account.has_minimum else "not offered by any plugin"
+    return "its total is below the job's minResources" if record.has_minimum else "not offered by any plugin"
 
 
 def _failure(failure: TaskRefusal | DomainSearchRecord | None) -> str:
@@ -209,64 +210,68 @@ def _failure(failure: TaskRefusal | DomainSearchRecord | None) -> str:
 # -- in one sentence ----------------------------------------------------------------------------------------------
 
 
-def failure_description(account: DomainSearchRecord) -> str:
+def failure_description(record: DomainSearchRecord) -> str:
     """Describe why no domain fits, with counts."""
-    tree, whose = account.tree, _whose(account)
-    parts = [words for look in account.looks for words in _look_in_words(look, tree)]
-    allowed = highest_allowed(account)
+    tree, whose = record.tree, _subject(record)
+    parts = [description for evaluation in record.evaluations for description in _describe_evaluation(evaluation, tree)]
+    allowed = highest_allowed(record)
     if not parts:
-        parts.append(_none_on_offer(account))
+        parts.append(_none_on_offer(record))
     if allowed is not None and allowed < tree.tiers[tree.top - 1]:
         parts.append(f"tiers above {allowed} are not allowed")
-    together = "1 more pod" if account.has_sub_jobs and account.needed == 1 else f"the {_pods(account.needed)} it needs"
+    together = "1 more pod" if record.has_sub_jobs and record.needed == 1 else f"the {_pods(record.needed)} it needs"
     return f"{whose}no domain fits {together}: {'; '.join(parts)}"
 
 
-def _none_on_offer(account: DomainSearchRecord) -> str:
-    if not account.tree:
+def _none_on_offer(record: DomainSearchRecord) -> str:
+    if not record.tree:
         return "no node is in any domain"
-    if account.has_sub_jobs:
+    if record.has_sub_jobs:
         return "its pods are further apart already"
-    if (allowed := highest_allowed(account)) is not None and allowed < account.tree.tiers[0]:
-        return f"the lowest tier is {account.tree.tiers[0]}"
-    return "each total is below the job's minResources" if account.has_minimum else "no domain is offered by any plugin"
+    if (allowed := highest_allowed(record)) is not None and allowed < record.tree.tiers[0]:
+        return f"the lowest tier is {record.tree.tiers[0]}"
+    return "each total is below the job's minResources" if record.has_minimum else "no domain is offered by any plugin"
 
 
-def _look_in_words(look: DomainEvaluation, tree: HyperNodeTree) -> Iterator[str]:
-    tried = [domain for domain in look.domains if domain.name in look.failed]
-    small = [domain for domain in look.domains if domain.name not in look.failed]
+def _describe_evaluation(evaluation: DomainEvaluation, tree: HyperNodeTree) -> Iterator[str]:
+    tried = [domain for domain in evaluation.domains if domain.name in evaluation.failed]
+    small = [domain for domain in evaluation.domains if domain.name not in evaluation.failed]
     if small:
-        most = max(look.holds(domain.place) or 0 for domain in small)
+        most = max(evaluation.holds(domain.place) or 0 for domain in small)
         verb = "holds" if len(small) == 1 else "hold"
         yield f"{_domains(small, tree)} {verb} {f'{most} of them at most' if most else 'none'}"
     if tried:
-        why = next((each for each in look.failed.values() if isinstance(each, DomainSearchRecord)), None)
+        why = next((each for each in evaluation.failed.values() if isinstance(each, DomainSearchRecord)), None)
         verb = "was" if len(tried) == 1 else "were"
         yield f"{_domains(tried, tree)} {verb} tried without success{_failure(why)}"
 
 
-def where(account: DomainSearchRecord) -> str:
+def where(record: DomainSearchRecord) -> str:
     """Describe where a search ended, and how far it had to widen."""
-    if account.taken is None:
-        return failure_description(account)
-    tree = account.tree
-    place = tree.top if account.taken.place is None else account.taken.place
-    name = WHOLE_CLUSTER if place == tree.top else f"{account.taken.name} (tier {account.taken.tier})"
-    found = f"{_whose(account)}{_pods(account.placed)} placed in {name}, score {account.score:.1f}"
-    if account.taken.kept:
+    if record.chosen is None:
+        return failure_description(record)
+    tree = record.tree
+    place = tree.top if record.chosen.place is None else record.chosen.place
+    name = WHOLE_CLUSTER if place == tree.top else f"{record.chosen.name} (tier {record.chosen.tier})"
+    found = f"{_subject(record)}{_pods(record.placed)} placed in {name}, score {record.score:.1f}"
+    if record.chosen.kept:
         found += ", its previous or nominated domain"
-    passed = [look for look in account.looks if look.domains and look.domains[0].tier < account.taken.tier]
-    yielded = "; ".join(_yielded(account, look) for look in passed)
+    passed = [
+        evaluation
+        for evaluation in record.evaluations
+        if evaluation.domains and evaluation.domains[0].tier < record.chosen.tier
+    ]
+    yielded = "; ".join(_yielded(record, evaluation) for evaluation in passed)
     return f"{found}; {yielded}" if yielded else found
 
 
-def _yielded(account: DomainSearchRecord, look: DomainEvaluation) -> str:
-    kind = _kind(look.domains[0].tier, account.tree)
-    return f"no {kind} fits" if look.failed else f"no {kind} had capacity for {_pods(account.needed)}"
+def _yielded(record: DomainSearchRecord, evaluation: DomainEvaluation) -> str:
+    kind = _kind(evaluation.domains[0].tier, record.tree)
+    return f"no {kind} fits" if evaluation.failed else f"no {kind} had capacity for {_pods(record.needed)}"
 
 
-def _whose(account: DomainSearchRecord) -> str:
-    return f"sub-group {account.sub_job}: " if account.sub_job else ""
+def _subject(record: DomainSearchRecord) -> str:
+    return f"sub-group {record.sub_job}: " if record.sub_job else ""
 
 
 def _kind(tier: int, tree: HyperNodeTree) -> str:

@@ -40,35 +40,35 @@ def current_domains(session: Session, job: Job) -> Mapping[str, str]:
 
     A sub-job without tasks keeps its domain as long as the job has sub-jobs.
     """
-    last = job.spec.homes
+    last = job.spec.previous_domains
     if not _supports_domains(session) or not (last or job.ready_count):
         return last
     tree = session.snapshot.network_of(job)
     kept = last.items() if job.spec.policies else ()
-    homes = {key: name for key, name in kept if key != job.key and name in tree.index}
-    for wish in topology_constraints(job):
-        homes[wish.key] = _next_domain(session, tree, wish, last.get(wish.key, ""))
-    return {key: name for key, name in homes.items() if name}
+    domains = {key: name for key, name in kept if key != job.key and name in tree.index}
+    for constraint in topology_constraints(job):
+        domains[constraint.key] = _next_domain(session, tree, constraint, last.get(constraint.key, ""))
+    return {key: name for key, name in domains.items() if name}
 
 
 def _supports_domains(session: Session) -> bool:
     return bool(session.program.flat["hyper_node_gradient_for_job"])
 
 
-def _next_domain(session: Session, tree: HyperNodeTree, wish: TopologyConstraint, last: str) -> str:
+def _next_domain(session: Session, tree: HyperNodeTree, constraint: TopologyConstraint, last: str) -> str:
     """A domain does not shrink when tasks leave; it changes when tasks are outside it."""
-    is_lost = not last or bool(why_lost(tree, wish.topology, last))
-    home = enclosing_domain(tree, session.ledger, wish.tasks)
-    if home is None:
+    is_lost = not last or bool(why_lost(tree, constraint.topology, last))
+    domain = enclosing_domain(tree, session.ledger, constraint.tasks)
+    if domain is None:
         return "" if is_lost else last
-    if not is_lost and tree.index[last] in tree.around[home]:
+    if not is_lost and tree.index[last] in tree.around[domain]:
         return last
-    return "" if home == tree.top else tree.name(home)
+    return "" if domain == tree.top else tree.name(domain)
 
 
 def previous_domain_warnings(session: Session, job: Job) -> list[str]:
     """Return warnings about previous domains that are no longer valid."""
-    if not job.spec.homes or not _supports_domains(session):
+    if not job.spec.previous_domains or not _supports_domains(session):
         return []
     lost = lost_domains(session.snapshot.network_of(job), job)
     return [f"previous domain {name!r} {why}; it is dropped" for name, why in sorted(lost.items())]
@@ -79,14 +79,17 @@ def describe_placement(session: Session, job: Job) -> str:
     if not _supports_domains(session):
         return f"{topology_label(job)} has no effect: no configured plugin supports network domains"
     tree = session.snapshot.network_of(job)
-    homes = (
-        ((wish.key, enclosing_domain(tree, session.ledger, wish.tasks)) for wish in topology_constraints(job))
+    domains = (
+        (
+            (constraint.key, enclosing_domain(tree, session.ledger, constraint.tasks))
+            for constraint in topology_constraints(job)
+        )
         if tree
         else ()
     )
-    told = [_describe_domain(tree, job, key, home) for key, home in homes if home is not None]
-    more = len(told) - _MAX_NAMES
-    return "; ".join(told[:_MAX_NAMES]) + (f"; and {more} more" if more > 0 else "")
+    descriptions = [_describe_domain(tree, job, key, domain) for key, domain in domains if domain is not None]
+    more = len(descriptions) - _MAX_NAMES
+    return "; ".join(descriptions[:_MAX_NAMES]) + (f"; and {more} more" if more > 0 else "")
 
 
 def topology_label(job: Job) -> str:
@@ -94,8 +97,8 @@ def topology_label(job: Job) -> str:
     return f"Topology {job.spec.network!r}" if job.spec.network else "networkTopology"
 
 
-def _describe_domain(tree: HyperNodeTree, job: Job, key: str, home: int) -> str:
-    who = "" if key == job.key else f"sub-group {key.removeprefix(f'{job.key}/')} "
-    if home == tree.top:
-        return f"{who}placed across the whole cluster: no domain fits all of it"
-    return f"{who}placed in {tree.name(home)} (tier {tree.tiers[home]})"
+def _describe_domain(tree: HyperNodeTree, job: Job, key: str, domain: int) -> str:
+    subject = "" if key == job.key else f"sub-group {key.removeprefix(f'{job.key}/')} "
+    if domain == tree.top:
+        return f"{subject}placed across the whole cluster: no domain fits all of it"
+    return f"{subject}placed in {tree.name(domain)} (tier {tree.tiers[domain]})"

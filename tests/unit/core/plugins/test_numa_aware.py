@@ -22,8 +22,8 @@ from tests.testing.manifests.builders import Manifest, pod
 
 def processors(sizes: str = "4 4", policy: str = "best-effort", threads: int = 2, per_socket: int = 1) -> Processors:
     """Cells of these sizes, so many of them in a socket, with so many threads in a core."""
-    cells = [cell for cell, size in enumerate(sizes.split()) for _ in range(int(size))]
-    places = [Processor(n, cell, cell // per_socket, n // threads) for n, cell in enumerate(cells)]
+    numa_nodes = [numa_node for numa_node, size in enumerate(sizes.split()) for _ in range(int(size))]
+    places = [Processor(n, numa_node, numa_node // per_socket, n // threads) for n, numa_node in enumerate(numa_nodes)]
     return Processors("static", policy, tuple(places))
 
 
@@ -75,9 +75,9 @@ def test_the_fewest_cells_with_the_lowest_numbers(sizes: str, free: str, number:
     assert numa_nodes_for(processors(sizes), parse_cpus(free), number) == expected
 
 
-@pytest.mark.parametrize(("number", "cells"), [(1, 1), (4, 1), (5, 2), (6, 2), (8, 3), (9, 0)])
-def test_how_many_cells_it_takes_at_least(number: int, cells: int) -> None:
-    assert fewest_numa_nodes(processors("4 2 2"), number) == cells
+@pytest.mark.parametrize(("number", "numa_nodes"), [(1, 1), (4, 1), (5, 2), (6, 2), (8, 3), (9, 0)])
+def test_how_many_cells_it_takes_at_least(number: int, numa_nodes: int) -> None:
+    assert fewest_numa_nodes(processors("4 2 2"), number) == numa_nodes
 
 
 # -- processors ---------------------------------------------------------------------------------------------------
@@ -121,14 +121,14 @@ def test_sockets_then_cores_then_single_processors(free: str, number: int, expec
 def test_what_containers_get(policy: str, free: str, demand: dict[str, int], expected: str) -> None:
     node, wanted = processors(policy=policy), tuple(demand.items())
     given = assign_cpus(node, parse_cpus(free), wanted)
-    cells = count_numa_nodes(node, parse_cpus(free), wanted)
+    numa_nodes = count_numa_nodes(node, parse_cpus(free), wanted)
     if isinstance(given, CpuAllocation):
         assert " ".join(f"{name}={format_cpus(cpus)}" for name, cpus in given.containers) == expected
         whole = all(cpus for _, cpus in given.containers)
-        assert cells == (len(node.numa_nodes_of(given.cpus)) if whole else len(node.cells) + 1)
+        assert numa_nodes == (len(node.numa_nodes_of(given.cpus)) if whole else len(node.numa_nodes) + 1)
     else:
         assert f"not {given}" == expected
-        assert cells == 0
+        assert numa_nodes == 0
 
 
 # -- pods ---------------------------------------------------------------------------------------------------------

@@ -96,7 +96,7 @@ def job_spec(
         labels=labels,
         preemptable=is_true(annotations.get(PREEMPTABLE) or labels.get(PREEMPTABLE)),
         network=network_of(group),
-        homes=previous_domains_of(group),
+        previous_domains=previous_domains_of(group),
         stale_since=stale_since(group),
     )
     try:

@@ -86,7 +86,7 @@ class DomainSearch:
         session, job = self._session, self._job
         if session.accounts is not None and session.program.flat["hyper_node_gradient_for_job"]:
             session.accounts.searches.setdefault(job.key, DomainSearchRecords()).add(record)
-        if record.taken is None and (cause := _cause(record)) is not None:
+        if record.chosen is None and (cause := _cause(record)) is not None:
             session.refusals.of(job).replace(
                 Reason(Code.NO_DOMAIN, f"{failure_description(cause)}{_nodes_outside_shard(session)}")
             )
@@ -101,7 +101,7 @@ class DomainSearch:
         evaluation = DomainEvaluation(group, capacity, fitting, is_elastic=len(tasks) > record.needed)
         self._session.measurements.domains_passed_over += len(group) - len(evaluation.fitting)
         record.tree = tree or record.tree
-        record.looks.append(evaluation)
+        record.evaluations.append(evaluation)
         return evaluation
 
     def _by_score(self, subject: Job | SubJob, evaluation: DomainEvaluation) -> Iterator[tuple[Domain, float]]:
@@ -170,7 +170,7 @@ class DomainSearch:
             self._session.measurements.domains_tried += 1
             score = self._place_sub_jobs(statement, tasks, domain, parts)
             if not self._can_start(statement):
-                evaluation.failed[domain.name] = next((part for part in parts if part.taken is None), None)
+                evaluation.failed[domain.name] = next((part for part in parts if part.chosen is None), None)
             elif len(evaluation.fitting) == 1:
                 record.take(domain, score, parts)
                 return True
@@ -233,7 +233,7 @@ class DomainSearch:
 
 def _cause(record: DomainSearchRecord) -> DomainSearchRecord | None:
     """The search that failed for its domains: this one, or that of a sub-job, where the job may use any node."""
-    failures = [failure for evaluation in record.looks for failure in evaluation.failed.values()]
+    failures = [failure for evaluation in record.evaluations for failure in evaluation.failed.values()]
     if any(isinstance(failure, TaskRefusal) and failure.nodes is None for failure in failures):
         return None
     if record.supports_domains:

@@ -102,7 +102,7 @@ class GangPlacer:
             if task.nominated_node and self._take_nominated(task):
                 placed += 1
                 continue
-            rows = self._search.places(task, len(run) - placed, self._within)
+            rows = self._search.find_nodes(task, len(run) - placed, self._within)
             if rows:
                 self._statement.allocate(run[placed : placed + len(rows)], rows)
                 self._search.settle(task.task_class, rows)
@@ -122,7 +122,7 @@ class GangPlacer:
     def _take_nominated(self, task: Task) -> bool:
         """Try the nominated node of the task first."""
         row = self._session.nodes.index.get(task.nominated_node, -1)
-        if row < 0 or (self._within is not None and not self._within[row]) or not self._search.filter(task, row):
+        if row < 0 or (self._within is not None and not self._within[row]) or not self._search.accepts(task, row):
             return False
         self._statement.place(task, row)
         return True

@@ -120,7 +120,7 @@ class ReservationPlacer:
         if not touched or not any(task.task_class.ports or task.task_class.feeds for task in tasks):
             return kept
         self._set_aside(None)
-        whole = np.zeros_like(touched[0].room) if kept is None else kept.copy()
+        whole = np.zeros_like(touched[0].amounts) if kept is None else kept.copy()
         rows = sorted({row for booking in touched for row in booking.rows})
         whole[:, rows] = np.maximum(whole[:, rows], self._calendar.idle_now()[:, rows])
         return whole
@@ -167,7 +167,7 @@ class ReservationPlacer:
         with session.statement() as statement:
             for task, row in zip(own.tasks, own.rows, strict=True):
                 allowed = session.allocatable(session.queue_of(job), task.task_class, 1) is None
-                if not (allowed and search.filter(task, row) and search.fits_now(task.task_class, row)):
+                if not (allowed and search.accepts(task, row) and search.fits_now(task.task_class, row)):
                     return False
                 statement.allocate([task], [row])
             if not session.job_ready(job):

@@ -83,7 +83,7 @@ class RelocationPruning:
     def _is_relocated(self, saved: SavedOperation) -> bool:
         """Place a moved task where it was planned, or elsewhere."""
         task, row = saved.tasks[0], saved.rows[0]
-        if not self._session.search.filter(task, row):
+        if not self._session.search.accepts(task, row):
             row = self._targets.row_for(task, elsewhere=True)
         if row >= 0:
             self._statement.relocate(task, row)

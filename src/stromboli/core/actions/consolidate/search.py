@@ -127,7 +127,7 @@ class RelocationSearch:
 
     def _take_free_capacity(self, attempt: RelocationAttempt, task: Task) -> bool:
         search = self._session.search
-        rows = search.places(task, 1, attempt.within)
+        rows = search.find_nodes(task, 1, attempt.within)
         row = rows[0] if rows else search.find_future_node(task, attempt.within)
         if row >= 0:
             attempt.statement.pipeline(task, row)

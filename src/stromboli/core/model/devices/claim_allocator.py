@@ -128,10 +128,10 @@ class ClaimAllocator:
             if shared is not None:
                 mask &= shared.reach & self._is_free_today(shared, later=later)
                 continue
-            for wishes in demand.requests:
+            for alternatives in demand.requests:
                 enough = np.zeros(len(self.nodes), dtype=np.bool_)
-                for wish in wishes:
-                    enough |= self.free(wish, later=later) >= self.least(wish)
+                for alternative in alternatives:
+                    enough |= self.free(alternative, later=later) >= self.least(alternative)
                 mask &= enough
         return mask
 
@@ -142,25 +142,27 @@ class ClaimAllocator:
         today = self._open()[0]
         return not any(today.users[grant.device] for grant in shared.grants if not grant.is_admin)
 
-    def least(self, wish: DeviceAlternative) -> int:
+    def least(self, alternative: DeviceAlternative) -> int:
         """Return the minimum number of devices; one may serve several requests if it can be shared."""
-        is_elastic = wish.takes_all or bool((self.table.suited[wish.suit].mask & self.table.is_shared).any())
-        return 1 if is_elastic else wish.count
+        is_elastic = alternative.takes_all or bool(
+            (self.table.suited[alternative.suit].mask & self.table.is_shared).any()
+        )
+        return 1 if is_elastic else alternative.count
 
-    def present(self, wish: DeviceAlternative) -> Count:
+    def present(self, alternative: DeviceAlternative) -> Count:
         """Count matching devices per node, allocated or not."""
-        return self.table.ground(self.nodes).per_node(self._suited(wish))
+        return self.table.ground(self.nodes).per_node(self._suited(alternative))
 
-    def _suited(self, wish: DeviceAlternative) -> Mask:
-        suited = self.table.suited[wish.suit]
+    def _suited(self, alternative: DeviceAlternative) -> Mask:
+        suited = self.table.suited[alternative.suit]
         mask = suited.mask.copy()
         mask[list(suited.faults)] = True
         return mask
 
-    def free(self, wish: DeviceAlternative, *, later: bool = False) -> Count:
+    def free(self, alternative: DeviceAlternative, *, later: bool = False) -> Count:
         """Count free matching devices per node."""
-        mask = self._suited(wish)
-        if not wish.is_admin:
+        mask = self._suited(alternative)
+        if not alternative.is_admin:
             for account in self._views(later=later):
                 mask &= (account.users == 0) | self.table.is_shared
         return self.table.ground(self.nodes).per_node(mask)
@@ -168,20 +170,22 @@ class ClaimAllocator:
     def _surely(self, needs: ClaimNeeds, *, later: bool) -> Mask:
         """Return the nodes where every request is satisfied even if all others are served first, without a search."""
         waiting = [demand for demand in needs.waiting if demand.shared not in self._shared]
-        first = [wishes[0] for demand in waiting for wishes in demand.requests]
-        is_long = any(sum(wishes[0].count for wishes in demand.requests) > MAX_DEVICES for demand in waiting)
+        first = [alternatives[0] for demand in waiting for alternatives in demand.requests]
+        is_long = any(
+            sum(alternatives[0].count for alternatives in demand.requests) > MAX_DEVICES for demand in waiting
+        )
         if is_long or any(demand.constraints for demand in waiting) or not all(map(self._is_simple, first)):
             return np.zeros(len(self.nodes), dtype=np.bool_)
-        total, mask = sum(wish.count for wish in first), np.ones(len(self.nodes), dtype=np.bool_)
-        for wish in first:
-            mask &= self.free(wish, later=later) >= total
+        total, mask = sum(alternative.count for alternative in first), np.ones(len(self.nodes), dtype=np.bool_)
+        for alternative in first:
+            mask &= self.free(alternative, later=later) >= total
         return mask
 
-    def _is_simple(self, wish: DeviceAlternative) -> bool:
+    def _is_simple(self, alternative: DeviceAlternative) -> bool:
         """Report whether counting devices is sufficient."""
-        suited = self.table.suited[wish.suit]
+        suited = self.table.suited[alternative.suit]
         limited = bool((suited.mask & self.table.is_limited).any())
-        return not (wish.takes_all or wish.capacity or suited.faults or limited)
+        return not (alternative.takes_all or alternative.capacity or suited.faults or limited)
 
     def _answer(self, needs: ClaimNeeds, rows: Mask, *, later: bool) -> _SearchResult:
         """Search on these nodes, unless a cached result is still valid."""
@@ -337,7 +341,7 @@ class ClaimAllocator:
         ]
         return ClaimOrder(tuple(zip(task.claim_names, keys, strict=True)), tuple(choices))
 
-    def _told_portions(self, grant: Grant) -> tuple[tuple[str, int], ...] | None:
+    def _named_portions(self, grant: Grant) -> tuple[tuple[str, int], ...] | None:
         device = self.table.devices[grant.device]
         if not device.is_shared or grant.is_admin:
             return None
@@ -350,7 +354,7 @@ class ClaimAllocator:
                 grant.request,
                 devices[grant.device].name,
                 grant.is_admin,
-                self._told_portions(grant),
+                self._named_portions(grant),
             )
             for grant in grants
         )
@@ -366,8 +370,8 @@ class ClaimAllocator:
         today, later = self._open()
         given = sorted((uid, repr(given)) for uid, given in self._of_task.items())
         shared = sorted((key, one.now, one.pods) for key, one in self._shared.items())
-        told = repr((given, shared, sorted(self._staying.items()))).encode()
-        return b"|".join((today.told(), later.told(), told))
+        state = repr((given, shared, sorted(self._staying.items()))).encode()
+        return b"|".join((today.fingerprint(), later.fingerprint(), state))
 
 
 def _merged(terms: Sequence[NodeTerm]) -> NodeTerm:

@@ -12,7 +12,7 @@ from stromboli.core.model.reasons import Reason
 from stromboli.core.model.volumes.volumes import Terms
 
 MAX_DEVICES = 32
-"""How many devices one claim may get, as the API says."""
+"""How many devices one claim may get, as the API reports."""
 
 #: Amounts in thousandths, by name.
 Costs = tuple[tuple[str, int], ...]
@@ -62,8 +62,12 @@ class Constraint:
     requests: tuple[str, ...] = ()
     is_distinct: bool = False
 
-    def applies_to(self, wish: DeviceAlternative) -> bool:
-        return not self.requests or wish.name in self.requests or wish.name.partition("/")[0] in self.requests
+    def applies_to(self, alternative: DeviceAlternative) -> bool:
+        return (
+            not self.requests
+            or alternative.name in self.requests
+            or alternative.name.partition("/")[0] in self.requests
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +171,9 @@ class Device:
         """Qualify a name: names without a domain belong to the driver."""
         return name if "/" in name else f"{self.name.driver}/{name}"
 
-    def portions(self, wish: DeviceAlternative) -> tuple[tuple[str, int], ...] | None:
+    def portions(self, alternative: DeviceAlternative) -> tuple[tuple[str, int], ...] | None:
         """Return what the request would take of each capacity of the device; None if the device cannot serve it."""
-        asked = {self.qualified(name): amount for name, amount in wish.capacity}
+        asked = {self.qualified(name): amount for name, amount in alternative.capacity}
         if any(name not in self.capacity for name in asked):
             return None
         if not self.is_shared:

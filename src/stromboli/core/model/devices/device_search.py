@@ -18,7 +18,7 @@ MAX_STEPS = 20_000
 
 
 class NoSolution(Exception):
-    """The search cannot be completed on this node; the message says why."""
+    """The search cannot be completed on this node; the message describes why."""
 
 
 class SearchLimitExceeded(NoSolution):
@@ -75,26 +75,26 @@ class Search:
         requests = self._demands[claim].requests
         if request == len(requests):
             return self._serve(claim + 1, 0)
-        return any(self._fulfil(claim, request, wish) for wish in requests[request])
+        return any(self._fulfil(claim, request, alternative) for alternative in requests[request])
 
-    def _fulfil(self, claim: int, request: int, wish: DeviceAlternative) -> bool:
-        candidates = self._candidates_of(wish)
-        if wish.takes_all:
-            return self._fulfil_all(claim, request, wish, candidates)
-        if len(self._found[claim]) + wish.count > MAX_DEVICES:
+    def _fulfil(self, claim: int, request: int, alternative: DeviceAlternative) -> bool:
+        candidates = self._candidates_of(alternative)
+        if alternative.takes_all:
+            return self._fulfil_all(claim, request, alternative, candidates)
+        if len(self._found[claim]) + alternative.count > MAX_DEVICES:
             return False
-        return self._choose(claim, request, wish, candidates, 0, wish.count)
+        return self._choose(claim, request, alternative, candidates, 0, alternative.count)
 
-    def _candidates_of(self, wish: DeviceAlternative) -> list[int]:
-        known = self._candidates.get(wish)
+    def _candidates_of(self, alternative: DeviceAlternative) -> list[int]:
+        known = self._candidates.get(alternative)
         if known is None:
             here = self._ground.at(self._row)
-            suited = self._table.suited[wish.suit]
+            suited = self._table.suited[alternative.suit]
             chosen = [d for d in here.tolist() if suited.mask[d] or d in suited.faults]
-            known = self._candidates[wish] = chosen
+            known = self._candidates[alternative] = chosen
         return known
 
-    def _fulfil_all(self, claim: int, request: int, wish: DeviceAlternative, candidates: Sequence[int]) -> bool:
+    def _fulfil_all(self, claim: int, request: int, alternative: DeviceAlternative, candidates: Sequence[int]) -> bool:
         """Grant all existing devices, every one of them free; impossible for an incomplete pool."""
         if pool := self._ground.unknown_at(self._row):
             raise NoSolution(f"pool {pool} is incomplete")
@@ -102,39 +102,48 @@ class Search:
             return False
         taken: list[Grant] = []
         for device in candidates:
-            grant = self._grant(claim, wish, device)
+            grant = self._grant(claim, alternative, device)
             if grant is None:
                 break
-            self._take(claim, wish, grant)
+            self._take(claim, alternative, grant)
             taken.append(grant)
         if len(taken) == len(candidates) and self._serve(claim, request + 1):
             return True
         for grant in reversed(taken):
-            self._give_back(claim, wish, grant)
+            self._give_back(claim, alternative, grant)
         return False
 
     def _choose(
-        self, claim: int, request: int, wish: DeviceAlternative, candidates: Sequence[int], start: int, wanted: int
+        self,
+        claim: int,
+        request: int,
+        alternative: DeviceAlternative,
+        candidates: Sequence[int],
+        start: int,
+        wanted: int,
     ) -> bool:
         if not wanted:
             return self._serve(claim, request + 1)
         for place in range(start, len(candidates)):
             device = candidates[place]
-            grant = self._grant(claim, wish, device)
+            grant = self._grant(claim, alternative, device)
             if grant is None:
                 continue
-            self._take(claim, wish, grant)
-            further = place + (not self._table.is_shared[device] or wish.is_admin)
-            enough = wanted == 1 or self._are_enough(claim, wish, candidates[further:], wanted - 1)
-            if enough and self._choose(claim, request, wish, candidates, further, wanted - 1):
+            self._take(claim, alternative, grant)
+            further = place + (not self._table.is_shared[device] or alternative.is_admin)
+            enough = wanted == 1 or self._are_enough(claim, alternative, candidates[further:], wanted - 1)
+            if enough and self._choose(claim, request, alternative, candidates, further, wanted - 1):
                 return True
-            self._give_back(claim, wish, grant)
+            self._give_back(claim, alternative, grant)
         return False
 
-    def _are_enough(self, claim: int, wish: DeviceAlternative, candidates: Sequence[int], wanted: int) -> bool:
+    def _are_enough(self, claim: int, alternative: DeviceAlternative, candidates: Sequence[int], wanted: int) -> bool:
         """Report whether enough devices can remain among these; one shareable device may serve all."""
         for device in candidates:
-            if device in self._table.suited[wish.suit].faults or self._grant(claim, wish, device) is not None:
+            if (
+                device in self._table.suited[alternative.suit].faults
+                or self._grant(claim, alternative, device) is not None
+            ):
                 wanted -= 1
                 if not wanted or self._table.is_shared[device]:
                     return True
@@ -142,33 +151,33 @@ class Search:
 
     # -- one device ---------------------------------------------------------------------------------------------
 
-    def _grant(self, claim: int, wish: DeviceAlternative, device: int) -> Grant | None:
+    def _grant(self, claim: int, alternative: DeviceAlternative, device: int) -> Grant | None:
         """Return the device for the request, if it is available."""
         self._steps -= 1
         if self._steps < 0:
             raise SearchLimitExceeded("the device search exceeded its limit of steps")
-        if not wish.is_admin and not self._is_free(device):
+        if not alternative.is_admin and not self._is_free(device):
             return None
-        fault = self._table.suited[wish.suit].faults.get(device)
+        fault = self._table.suited[alternative.suit].faults.get(device)
         if fault is not None:
             raise NoSolution(fault)
-        portions = self._table.portions(wish, device)
-        if portions is None or not self._fits_together(claim, wish, device):
+        portions = self._table.portions(alternative, device)
+        if portions is None or not self._fits_together(claim, alternative, device):
             return None
-        grant = Grant(device, wish.name, wish.is_admin, () if wish.is_admin else portions)
-        return grant if wish.is_admin or self._is_enough_left(grant) else None
+        grant = Grant(device, alternative.name, alternative.is_admin, () if alternative.is_admin else portions)
+        return grant if alternative.is_admin or self._is_enough_left(grant) else None
 
     def _is_free(self, device: int) -> bool:
         if self._table.is_shared[device]:
             return True
         return not self._own.get(device) and not any(account.users[device] for account in self._accounts)
 
-    def _fits_together(self, claim: int, wish: DeviceAlternative, device: int) -> bool:
+    def _fits_together(self, claim: int, alternative: DeviceAlternative, device: int) -> bool:
         attributes = self._table.devices[device].attributes
         return all(
             bond.filter(attributes.get(bond.constraint.attribute))
             for bond in self._bonds[claim]
-            if bond.constraint.applies_to(wish)
+            if bond.constraint.applies_to(alternative)
         )
 
     def _is_enough_left(self, grant: Grant) -> bool:
@@ -182,18 +191,18 @@ class Search:
                 return False
         return True
 
-    def _take(self, claim: int, wish: DeviceAlternative, grant: Grant) -> None:
+    def _take(self, claim: int, alternative: DeviceAlternative, grant: Grant) -> None:
         self._enter(grant, 1)
         self._found[claim].append(grant)
         for bond in self._bonds[claim]:
-            if bond.constraint.applies_to(wish):
+            if bond.constraint.applies_to(alternative):
                 bond.values.append(self._table.devices[grant.device].attributes.get(bond.constraint.attribute))
 
-    def _give_back(self, claim: int, wish: DeviceAlternative, grant: Grant) -> None:
+    def _give_back(self, claim: int, alternative: DeviceAlternative, grant: Grant) -> None:
         self._enter(grant, -1)
         self._found[claim].pop()
         for bond in self._bonds[claim]:
-            if bond.constraint.applies_to(wish):
+            if bond.constraint.applies_to(alternative):
                 bond.values.pop()
 
     def _enter(self, grant: Grant, sign: int) -> None:

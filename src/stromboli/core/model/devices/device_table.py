@@ -80,13 +80,13 @@ class DeviceTable:
         limited = [device.is_shared or bool(device.counters) for device in self.devices]
         self.is_limited = np.array(limited, dtype=np.bool_)
 
-    def portions(self, wish: DeviceAlternative, device: int) -> tuple[tuple[str, int], ...] | None:
+    def portions(self, alternative: DeviceAlternative, device: int) -> tuple[tuple[str, int], ...] | None:
         """Return what a request takes of the capacities of a device; None if the device is too small."""
-        if not wish.capacity and not self.is_shared[device]:
+        if not alternative.capacity and not self.is_shared[device]:
             return ()
-        key = wish, device
+        key = alternative, device
         if key not in self._portions:
-            self._portions[key] = self.devices[device].portions(wish)
+            self._portions[key] = self.devices[device].portions(alternative)
         return self._portions[key]
 
     def counters_of(self, device: int) -> Iterable[tuple[int, int]]:
@@ -107,10 +107,10 @@ class DeviceTable:
         device = self.devices[number]
         portions: tuple[tuple[str, int], ...] = ()
         if device.is_shared and not given.is_admin:
-            told = given.portions
+            portions_given = given.portions
             whole = tuple((name, capacity.value) for name, capacity in sorted(device.capacity.items()))
-            named = [(device.qualified(name), amount) for name, amount in told or ()]
-            portions = whole if told is None else tuple(each for each in named if each[0] in device.capacity)
+            named = [(device.qualified(name), amount) for name, amount in portions_given or ()]
+            portions = whole if portions_given is None else tuple(each for each in named if each[0] in device.capacity)
         return Grant(number, given.request, given.is_admin, portions)
 
     # -- where --------------------------------------------------------------------------------------------------

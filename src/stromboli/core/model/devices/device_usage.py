@@ -34,5 +34,5 @@ class DeviceUse:
             for number, amount in self._table.capacities_of(grant):
                 self.left[number] -= sign * amount
 
-    def told(self) -> bytes:
+    def fingerprint(self) -> bytes:
         return self.users.tobytes() + self.left.tobytes()

@@ -84,7 +84,7 @@ class DeviceUser:
     #: Only the annotations that name assigned devices.
     annotations: Mapping[str, str]
     labels: Mapping[str, str] = field(default_factory=dict)
-    wishes: SharedDeviceRequests | None = None
+    requests: SharedDeviceRequests | None = None
     #: Whether the pod is terminating.
     leaving: bool = False
 

@@ -81,7 +81,7 @@ class JobSpec:
     #: The Topology that the constraints of the job and its sub-jobs refer to; empty for HyperNodes.
     network: str = ""
     #: Previous domain by sub-job key, and by the job's own key.
-    homes: Mapping[str, str] = field(default_factory=dict)
+    previous_domains: Mapping[str, str] = field(default_factory=dict)
     #: When the gang fell below its minimum, according to its condition; 0 if it has no such condition.
     stale_since: float = 0.0
     #: What is invalid in the objects of this job; such a job waits with this message.

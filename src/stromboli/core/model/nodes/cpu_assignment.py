@@ -34,10 +34,10 @@ def assign_cpus(processors: Processors, free: CpuSet, demand: Demand) -> CpuAllo
     """Assign processors to all containers, or return the name of the container that the node's policy rejects."""
     given = []
     for container, number in demand:
-        cells = numa_nodes_for(processors, free, number)
-        if not _is_allowed(processors, cells, number):
+        numa_nodes = numa_nodes_for(processors, free, number)
+        if not _is_allowed(processors, numa_nodes, number):
             return container
-        cpus = take(processors, free & _union(processors, cells), number) if cells else 0
+        cpus = take(processors, free & _union(processors, numa_nodes), number) if numa_nodes else 0
         given.append((container, cpus))
         free &= ~cpus
     return CpuAllocation(tuple(given))
@@ -55,28 +55,28 @@ def count_numa_nodes(processors: Processors, free: CpuSet, demand: Demand) -> in
     if not _is_allowed(processors, last, number):
         return 0
     if not last or not all(cpus for _, cpus in before.containers):
-        return len(processors.cells) + 1
+        return len(processors.numa_nodes) + 1
     return len({*processors.numa_nodes_of(before.cpus), *last})
 
 
-def _is_allowed(processors: Processors, cells: Sequence[int], number: int) -> bool:
+def _is_allowed(processors: Processors, numa_nodes: Sequence[int], number: int) -> bool:
     if processors.policy == BEST_EFFORT:
         return True
     if processors.policy == SINGLE:
-        return len(cells) == 1
-    return bool(cells) and len(cells) == fewest_numa_nodes(processors, number)
+        return len(numa_nodes) == 1
+    return bool(numa_nodes) and len(numa_nodes) == fewest_numa_nodes(processors, number)
 
 
-def _union(processors: Processors, cells: Sequence[int]) -> CpuSet:
+def _union(processors: Processors, numa_nodes: Sequence[int]) -> CpuSet:
     union = 0
-    for cell in cells:
-        union |= processors.cells[cell]
+    for numa_node in numa_nodes:
+        union |= processors.numa_nodes[numa_node]
     return union
 
 
 def fewest_numa_nodes(processors: Processors, number: int) -> int:
     """Return how many NUMA nodes are needed for a number of processors on an empty node; 0 if the node is too small."""
-    sizes = sorted((cell.bit_count() for cell in processors.cells.values()), reverse=True)
+    sizes = sorted((numa_node.bit_count() for numa_node in processors.numa_nodes.values()), reverse=True)
     return _how_many(sizes, number)
 
 
@@ -94,16 +94,16 @@ def numa_nodes_for(processors: Processors, free: CpuSet, number: int) -> list[in
     """Return the fewest NUMA nodes with enough free processors, with the lowest numbers among equals: NUMA nodes are
     dropped from the highest number down. Empty if all of them have too few.
     """
-    sizes = {cell: (cpus & free).bit_count() for cell, cpus in processors.cells.items()}
+    sizes = {numa_node: (cpus & free).bit_count() for numa_node, cpus in processors.numa_nodes.items()}
     wanted = _how_many(sorted(sizes.values(), reverse=True), number)
     chosen: list[int] = []
     below = sorted(sizes)
     while len(chosen) < wanted:
-        cell = below.pop()
+        numa_node = below.pop()
         others = sorted((sizes[each] for each in below), reverse=True)[: wanted - len(chosen)]
         if sum(others) < number:
-            chosen.append(cell)
-            number -= sizes[cell]
+            chosen.append(numa_node)
+            number -= sizes[numa_node]
     return chosen[::-1]
 
 
@@ -126,8 +126,8 @@ def _whole(units: Sequence[CpuSet], free: CpuSet) -> list[CpuSet]:
 
 def _by_need(processors: Processors, free: CpuSet) -> list[CpuSet]:
     """Return cores, those first whose sockets have few free processors."""
-    room = {socket: (socket & free).bit_count() for socket in processors.sockets}
-    return sorted(processors.cores, key=lambda core: room[processors.socket_of[core.bit_length() - 1]])
+    free_cpus = {socket: (socket & free).bit_count() for socket in processors.sockets}
+    return sorted(processors.cores, key=lambda core: free_cpus[processors.socket_of[core.bit_length() - 1]])
 
 
 def _singles(processors: Processors, free: CpuSet) -> list[int]:

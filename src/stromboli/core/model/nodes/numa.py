@@ -41,7 +41,7 @@ class Processor(NamedTuple):
     """One processor: its number, and its NUMA node, socket and core."""
 
     number: int
-    cell: int
+    numa_node: int
     socket: int
     core: int
 
@@ -65,9 +65,9 @@ class Processors:
         return self.manager == "static" and self.policy in (BEST_EFFORT, RESTRICTED, SINGLE) and self.gives
 
     @cached_property
-    def cells(self) -> Mapping[int, CpuSet]:
+    def numa_nodes(self) -> Mapping[int, CpuSet]:
         """The processors of every NUMA node, by its number."""
-        return _grouped((place.cell, place.number) for place in self.places)
+        return _grouped((place.numa_node, place.number) for place in self.places)
 
     @cached_property
     def sockets(self) -> tuple[CpuSet, ...]:
@@ -93,7 +93,7 @@ class Processors:
 
     def numa_nodes_of(self, cpus: CpuSet) -> list[int]:
         """Return the NUMA nodes of these processors."""
-        return [number for number, cell in self.cells.items() if cell & cpus]
+        return [number for number, numa_node in self.numa_nodes.items() if numa_node & cpus]
 
 
 @dataclass(frozen=True, slots=True)

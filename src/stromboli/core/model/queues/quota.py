@@ -48,7 +48,7 @@ def quota_amounts(
     return amounts
 
 
-def in_words(amounts: QuotaAmounts) -> str:
+def format_amounts(amounts: QuotaAmounts) -> str:
     """Format amounts as the API server does: `cpu=2,memory=4Gi`."""
     return ",".join(f"{name}={_formatted(name, amount)}" for name, amount in sorted(amounts.items()))
 

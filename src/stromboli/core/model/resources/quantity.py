@@ -30,7 +30,7 @@ _CERTAINLY_BELOW_ONE = -128
 
 
 class QuantityError(ValueError):
-    """The text is not a valid amount; the message says why and what to write."""
+    """The text is not a valid amount; the message describes the problem and what to write."""
 
 
 def parse_quantity(text: str | int | float, *, milli: bool) -> int:

@@ -47,6 +47,6 @@ def lost_domains(tree: HyperNodeTree, job: Job) -> dict[str, str]:
     """Return the previous domains of a job and its sub-jobs that are no longer valid, with the reason. A sub-job
     without tasks has no constraint to violate.
     """
-    wishes = {wish.key: wish.topology for wish in topology_constraints(job)}
-    found = ((name, why_lost(tree, wishes.get(key), name)) for key, name in job.spec.homes.items())
+    constraints = {constraint.key: constraint.topology for constraint in topology_constraints(job)}
+    found = ((name, why_lost(tree, constraints.get(key), name)) for key, name in job.spec.previous_domains.items())
     return {name: why for name, why in found if why}

@@ -43,7 +43,7 @@ class VolumeAllocation:
 
     claim: WaitingClaim
     volume: int = -1
-    room: int = -1
+    capacity: int = -1
 
 
 @dataclass(slots=True)
@@ -93,7 +93,7 @@ class VolumeAllocator:
         """Return the nodes with enough volumes, or where claims of `size` in total can be provisioned."""
         if claim.shared in self._shared:
             return self._only(self._shared[claim.shared].row)
-        return (self.free(claim) >= volumes) | (self.provisionable(claim) & self.has_room(claim, size))
+        return (self.free(claim) >= volumes) | (self.provisionable(claim) & self.has_capacity(claim, size))
 
     def free(self, claim: WaitingClaim) -> Count:
         """Count free matching volumes per node."""
@@ -109,14 +109,14 @@ class VolumeAllocator:
             return self._only(self.nodes.index.get(claim.node, -1))
         return reachable(self.nodes, claim.topologies)
 
-    def has_room(self, claim: WaitingClaim, size: int) -> Mask:
+    def has_capacity(self, claim: WaitingClaim, size: int) -> Mask:
         """Return the nodes with enough storage, as far as it is tracked. A volume that is being provisioned has its
         storage already.
         """
         if not claim.checks_capacity or claim.node:
             return np.ones(len(self.nodes), dtype=np.bool_)
-        roomy = self.table.roomy(claim, self._left, size)
-        return self._rooms().per_node(roomy) > 0
+        capacities = self.table.sufficient(claim, self._left, size)
+        return self._capacities().per_node(capacities) > 0
 
     def is_in_use(self, needs: VolumeNeeds, *, later: bool = False) -> bool:
         """Report whether another pod has a claim that only one pod may use."""
@@ -140,7 +140,7 @@ class VolumeAllocator:
     def _volumes(self) -> Locations:
         return self.table.places(self.nodes)[0]
 
-    def _rooms(self) -> Locations:
+    def _capacities(self) -> Locations:
         return self.table.places(self.nodes)[1]
 
     # -- choosing -----------------------------------------------------------------------------------------------
@@ -168,15 +168,15 @@ class VolumeAllocator:
             return None
         if not claim.checks_capacity or claim.node:
             return VolumeAllocation(claim)
-        room = self._first_room(claim, row, before)
-        return VolumeAllocation(claim, room=room) if room >= 0 else None
+        capacity = self._first_capacity(claim, row, before)
+        return VolumeAllocation(claim, capacity=capacity) if capacity >= 0 else None
 
-    def _first_room(self, claim: WaitingClaim, row: int, before: Iterable[VolumeAllocation]) -> int:
+    def _first_capacity(self, claim: WaitingClaim, row: int, before: Iterable[VolumeAllocation]) -> int:
         left = self._left.copy()
         for taken in before:
-            if taken.room >= 0:
-                left[taken.room] -= taken.claim.size
-        here: Index = self._rooms().at(row, self.table.roomy(claim, left, claim.size))
+            if taken.capacity >= 0:
+                left[taken.capacity] -= taken.claim.size
+        here: Index = self._capacities().at(row, self.table.sufficient(claim, left, claim.size))
         return int(here[0]) if len(here) else -1
 
     # -- giving out ---------------------------------------------------------------------------------------------
@@ -239,8 +239,8 @@ class VolumeAllocator:
     def _enter(self, taken: VolumeAllocation, *, given: bool) -> None:
         if taken.volume >= 0:
             self._taken[taken.volume] = given
-        if taken.room >= 0:
-            self._left[taken.room] += -taken.claim.size if given else taken.claim.size
+        if taken.capacity >= 0:
+            self._left[taken.capacity] += -taken.claim.size if given else taken.claim.size
 
     def order_of(self, task: Task) -> VolumeOrder | None:
         """Return what must be ready before the task is bound."""
@@ -258,8 +258,8 @@ class VolumeAllocator:
 
     def fingerprint(self) -> bytes:
         """Return all mutable state, to prove that an undo restored it."""
-        given = sorted((uid, [(t.volume, t.room) for t in taken]) for uid, taken in self._of_task.items())
+        given = sorted((uid, [(t.volume, t.capacity) for t in taken]) for uid, taken in self._of_task.items())
         shared = sorted((name, one.row, one.pods) for name, one in self._shared.items())
         uses = self.use.named(self.nodes), self._later_use.named(self.nodes)
-        told = repr((given, shared, uses)).encode()
-        return b"|".join((self._taken.tobytes(), self._left.tobytes(), told))
+        state = repr((given, shared, uses)).encode()
+        return b"|".join((self._taken.tobytes(), self._left.tobytes(), state))

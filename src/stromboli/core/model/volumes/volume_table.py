@@ -63,20 +63,20 @@ class VolumeTable:
     """The volumes of a cluster. Immutable; allocations of a cycle are kept by the allocator."""
 
     volumes: tuple[FreeVolume, ...] = ()
-    rooms: tuple[StorageCapacity, ...] = ()
+    capacities: tuple[StorageCapacity, ...] = ()
     #: Attachable volumes by driver and node.
     limits: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     left: Count = field(init=False)
     _largest: Count = field(init=False)
     _suited: dict[WaitingClaim, Index] = field(default_factory=dict)
-    _rooms_of: dict[str, Index] = field(default_factory=dict)
+    _capacities_of: dict[str, Index] = field(default_factory=dict)
     _grounds: tuple[NodeTable, Locations, Locations] | None = None
     _limit_columns: dict[str, Count] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.volumes = tuple(sorted(self.volumes, key=lambda volume: (volume.size, volume.name)))
-        self.left = np.array([room.left for room in self.rooms], dtype=np.int64)
-        self._largest = np.array([room.largest for room in self.rooms], dtype=np.int64)
+        self.left = np.array([capacity.left for capacity in self.capacities], dtype=np.int64)
+        self._largest = np.array([capacity.largest for capacity in self.capacities], dtype=np.int64)
 
     def suited(self, claim: WaitingClaim) -> Index:
         """Return the volumes that match a claim, best first."""
@@ -85,20 +85,22 @@ class VolumeTable:
             self._suited[claim] = np.array(found, dtype=np.int64)
         return self._suited[claim]
 
-    def roomy(self, claim: WaitingClaim, left: Count, size: int) -> Index:
+    def sufficient(self, claim: WaitingClaim, left: Count, size: int) -> Index:
         """Return the storage capacities that can hold the claim, and `size` in total."""
-        rooms = self._rooms_of.get(claim.storage_class)
-        if rooms is None:
-            own = [place for place, room in enumerate(self.rooms) if room.storage_class == claim.storage_class]
-            rooms = self._rooms_of[claim.storage_class] = np.array(own, dtype=np.int64)
-        return rooms[(left[rooms] >= size) & (self._largest[rooms] >= claim.size)]
+        capacities = self._capacities_of.get(claim.storage_class)
+        if capacities is None:
+            own = [
+                place for place, capacity in enumerate(self.capacities) if capacity.storage_class == claim.storage_class
+            ]
+            capacities = self._capacities_of[claim.storage_class] = np.array(own, dtype=np.int64)
+        return capacities[(left[capacities] >= size) & (self._largest[capacities] >= claim.size)]
 
     def places(self, nodes: NodeTable) -> tuple[Locations, Locations]:
         """Return the places of the volumes and of the storage capacities."""
         if self._grounds is None or self._grounds[0] is not nodes:
             of_volumes = Locations([volume.terms for volume in self.volumes], nodes)
-            of_rooms = Locations([room.terms for room in self.rooms], nodes)
-            self._grounds, self._limit_columns = (nodes, of_volumes, of_rooms), {}
+            of_capacities = Locations([capacity.terms for capacity in self.capacities], nodes)
+            self._grounds, self._limit_columns = (nodes, of_volumes, of_capacities), {}
         return self._grounds[1], self._grounds[2]
 
     def limit(self, driver: str, nodes: NodeTable) -> Count:

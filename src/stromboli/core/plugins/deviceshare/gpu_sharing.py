@@ -61,7 +61,7 @@ class GpuMemory(DeviceBackend):
         places = _indices(text, f"annotation {GPU_INDEX}")
         if any(place >= len(devices) for place in places):
             raise ValueError(f"annotation {GPU_INDEX}: {quoted(text)} names a GPU that the node does not have")
-        requests = claim.wishes.containers if claim.wishes else ()
+        requests = claim.requests.containers if claim.requests else ()
         memory = sum(request.memory for container in requests for request in container if request.backend is self.name)
         return (tuple(Share(place, memory) for place in places),)
 

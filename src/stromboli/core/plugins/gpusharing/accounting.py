@@ -133,7 +133,7 @@ class SharedGpuState:
                 reservations.update(dict.fromkeys(groups, claim.leaving))
             else:
                 stay = Stay.LEAVING if claim.leaving else Stay.PRESENT
-                holdings[uid] = _holding(groups, request_in(claim.wishes), node, largest, stay)
+                holdings[uid] = _holding(groups, request_in(claim.requests), node, largest, stay)
         return NodeShares(memory, holdings, reservations)
 
     # -- asking -------------------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ class DomainDistance(NodeScorer):
         return task_class.number in self._classes
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
-        task = self._session.search.asking if self._session else None
+        task = self._session.search.current_task if self._session else None
         opinion = self._opinion(task) if task is not None else None
         return np.zeros(len(rows)) if opinion is None else opinion * self._top
 
@@ -188,7 +188,7 @@ class NetworkTopologyAware(Plugin):
         reach = network.constraints.of_job(job)
         if reach is None:
             return None
-        tasks, last = job.tasks.values(), job.spec.homes.get(job.key, "")
+        tasks, last = job.tasks.values(), job.spec.previous_domains.get(job.key, "")
         return network.staying.groups(root, reach, tasks, last, job.spec.min_resources)
 
     def hyper_node_gradient_for_sub_job(self, sub_job: SubJob, root: Domain) -> Sequence[Sequence[Domain]] | None:
@@ -197,7 +197,7 @@ class NetworkTopologyAware(Plugin):
         reach = network.constraints.of_sub_job(job, sub_job)
         if reach is None:
             return None
-        return network.staying.groups(root, reach, sub_job.tasks, job.spec.homes.get(sub_job.key, ""))
+        return network.staying.groups(root, reach, sub_job.tasks, job.spec.previous_domains.get(sub_job.key, ""))
 
     def hyper_node_order(self, sub_job: Job | SubJob, domains: Sequence[Domain]) -> Mapping[str, float]:
         """The fuller with the tasks that wait, the better; among the fullest, the one with more of the others in it."""

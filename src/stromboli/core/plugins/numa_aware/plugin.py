@@ -95,7 +95,7 @@ class NumaAware(Plugin):
 
     def _by_numa_node(self, row: int, cpus: int) -> Mapping[str, Mapping[str, str]]:
         """Return the number of CPUs per NUMA node, in Volcano's format."""
-        numa_nodes = self._states.processors_of(row).cells.items()
+        numa_nodes = self._states.processors_of(row).numa_nodes.items()
         return {str(numa_node): {"cpu": str((own & cpus).bit_count())} for numa_node, own in numa_nodes if own & cpus}
 
 

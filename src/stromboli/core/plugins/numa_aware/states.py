@@ -27,24 +27,24 @@ class Fits:
     def __init__(self, demand: Demand) -> None:
         self._demand = demand
         self._known = 1
-        self._cells: Index = np.zeros(64, dtype=np.int64)
+        self._numa_nodes: Index = np.zeros(64, dtype=np.int64)
         #: For states in which a task was placed or rejected.
         self.allotments: dict[int, CpuAllocation | str] = {}
 
     def extend(self, states: list[tuple[Processors, CpuSet]]) -> None:
         """Work out the states that are new."""
         for processors, free in states[self._known - 1 :]:
-            if self._known == len(self._cells):
-                self._cells = np.concatenate((self._cells, np.zeros_like(self._cells)))
-            self._cells[self._known] = count_numa_nodes(processors, free, self._demand)
+            if self._known == len(self._numa_nodes):
+                self._numa_nodes = np.concatenate((self._numa_nodes, np.zeros_like(self._numa_nodes)))
+            self._numa_nodes[self._known] = count_numa_nodes(processors, free, self._demand)
             self._known += 1
 
     def filter(self, states: Index) -> Mask:
-        return (self._cells[states] > 0) | (states == NO_CONSTRAINT)
+        return (self._numa_nodes[states] > 0) | (states == NO_CONSTRAINT)
 
     def numa_nodes(self, states: Index) -> Index:
         """Return the number of NUMA nodes that the CPUs would span."""
-        return self._cells[states]
+        return self._numa_nodes[states]
 
 
 class NumaStates:

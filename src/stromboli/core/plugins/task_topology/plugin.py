@@ -79,7 +79,7 @@ class BucketScorer(NodeScorer):
         return task_class in self._classes
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
-        task = self._search.asking
+        task = self._search.current_task
         arrangement = self._task_buckets.get(task.job) if task is not None else None
         scores = arrangement.scores(task, rows) if task is not None and arrangement is not None else None
         return np.zeros(len(rows)) if scores is None else scores * self._weight
