@@ -21,7 +21,7 @@ from stromboli.kube.client.config.credentials import static_token
 from stromboli.local.api_server.api import Api, Asked
 from stromboli.local.api_server.control_plane import ControlPlane
 from stromboli.local.api_server.errors import StatusError
-from stromboli.local.api_server.watches import Watch
+from stromboli.local.api_server.watches import StoreWatch
 from stromboli.local.http.calls import parse_call
 
 
@@ -138,7 +138,7 @@ class InMemoryClient(Client):
         with watch:
             yield self._lines(watch)
 
-    async def _lines(self, watch: Watch) -> AsyncIterator[bytes]:
+    async def _lines(self, watch: StoreWatch) -> AsyncIterator[bytes]:
         for line in watch.opening():
             yield line
         while True:

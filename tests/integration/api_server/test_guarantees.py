@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from stromboli.local.api_server.api import Api, Asked
 from stromboli.local.api_server.control_plane import ControlPlane
 from stromboli.local.api_server.errors import StatusError
-from stromboli.local.api_server.watches import Watch
+from stromboli.local.api_server.watches import StoreWatch
 from stromboli.local.http.calls import parse_call
 from tests.integration.api_server.http_api import (
     BUDGETS,
@@ -54,7 +54,7 @@ class DirectApi:
         items = json.loads(self._api.answer(self._asked("GET", path)).body)["items"]
         return {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in items}
 
-    def watch(self, path: str, query: str = "") -> Watch:
+    def watch(self, path: str, query: str = "") -> StoreWatch:
         return self._api.watch(self._asked("GET", path, query=f"watch=true&{query}"))
 
     def _asked(self, method: str, path: str, body: bytes = b"", media: str = "", query: str = "") -> Asked:

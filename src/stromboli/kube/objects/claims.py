@@ -103,7 +103,7 @@ class AllocatedDevice(Wire):
     consumed_capacity: dict[str, str | int | float] | None = None
 
 
-class DeviceAllocation(Wire):
+class KubeDeviceAllocation(Wire):
     """All allocated devices, with their driver configuration."""
 
     results: list[AllocatedDevice] | None = None
@@ -113,7 +113,7 @@ class DeviceAllocation(Wire):
 class Allocation(Wire):
     """An allocation, and the nodes on which it is usable."""
 
-    devices: DeviceAllocation | None = None
+    devices: KubeDeviceAllocation | None = None
     node_selector: NodeSelector | None = None
 
 

@@ -29,7 +29,7 @@ class SchedulingPolicy(Wire):
     gang: GangPolicy | None = None
 
 
-class TopologyConstraint(Wire):
+class NativeTopologyConstraint(Wire):
     """A node label: all pods must be on nodes with the same value."""
 
     key: str | None = None
@@ -38,7 +38,7 @@ class TopologyConstraint(Wire):
 class SchedulingConstraints(Wire):
     """Placement constraints of the pods relative to each other."""
 
-    topology: list[TopologyConstraint] | None = None
+    topology: list[NativeTopologyConstraint] | None = None
 
 
 class NativePodGroupSpec(Wire):

@@ -21,7 +21,7 @@ from stromboli.local.api_server.registry import ServedResource
 from stromboli.local.api_server.selectors import Matcher, matcher
 from stromboli.local.api_server.store import Object, StoreEntry, encode
 from stromboli.local.api_server.versions import collection_of, served_form
-from stromboli.local.api_server.watches import Watch
+from stromboli.local.api_server.watches import StoreWatch
 from stromboli.local.api_server.write_options import WriteOptions
 from stromboli.local.http.bodies import APPLY_PATCH, applied_configuration, decoded, patched
 from stromboli.local.http.calls import ApiCall
@@ -116,10 +116,10 @@ class Api:
             raise method_not_allowed(call.verb)
         return serve(asked)
 
-    def watch(self, asked: Asked) -> Watch:
+    def watch(self, asked: Asked) -> StoreWatch:
         check_options(asked.call, is_apply=False)
         form = self._form(asked)
-        return Watch(self._plane.store, form, asked.call, self._matcher(asked))
+        return StoreWatch(self._plane.store, form, asked.call, self._matcher(asked))
 
     def _form(self, asked: Asked) -> WholeForm:
         collection = collection_of(self._plane.store, asked.resource)

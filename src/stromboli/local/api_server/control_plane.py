@@ -26,7 +26,7 @@ from stromboli.local.kinds.plain_kinds import (
     RoleStrategy,
 )
 from stromboli.local.kinds.pods.evictions import Evictions
-from stromboli.local.kinds.pods.pods import PodStrategy
+from stromboli.local.kinds.pods.pods import PodKindStrategy
 from stromboli.local.kinds.priority_classes import PriorityClassStrategy, system_classes
 from stromboli.local.kinds.storage import ClaimStrategy, StorageClassStrategy, VolumeStrategy
 from stromboli.local.kinds.strategies import KindStrategy
@@ -65,7 +65,7 @@ class ControlPlane:
 
     def _strategies(self) -> dict[tuple[str, str], KindStrategy]:
         return {
-            ("", "pods"): PodStrategy(self.store),
+            ("", "pods"): PodKindStrategy(self.store),
             ("", "nodes"): NodeStrategy(),
             ("", "configmaps"): DataStrategy(),
             ("", "secrets"): SecretStrategy(),

@@ -15,7 +15,7 @@ from stromboli.local.http.representations import WholeForm
 _FROM_NOW = ("", "0")
 
 
-class Watch:
+class StoreWatch:
     """The position of one client. `wake` is set when there may be news."""
 
     def __init__(self, store: Store, form: WholeForm, call: ApiCall, matches: Matcher | None) -> None:
@@ -89,7 +89,7 @@ class Watch:
     def bookmark(self) -> bytes:
         return self._form.bookmark(self.place)
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> StoreWatch:
         self._collection.watchers.add(self.wake)
         return self
 

@@ -10,7 +10,7 @@ from aiohttp import web
 from stromboli.local.api_server.errors import StatusError, expired
 from stromboli.local.api_server.faults import CutWatch, Duplicate, ExpireWatch, Faults, HangWatch, Reorder, WatchAction
 from stromboli.local.api_server.store import encode, event_line
-from stromboli.local.api_server.watches import Watch
+from stromboli.local.api_server.watches import StoreWatch
 from stromboli.local.http.calls import ApiCall
 
 _MAX_WATCH_SECONDS = 1800
@@ -36,7 +36,7 @@ class Streams:
     def __len__(self) -> int:
         return len(self._open)
 
-    async def run(self, request: web.BaseRequest, call: ApiCall, watch: Watch) -> web.StreamResponse:
+    async def run(self, request: web.BaseRequest, call: ApiCall, watch: StoreWatch) -> web.StreamResponse:
         """Send until the time-out, the client disconnects, or the watch falls too far behind."""
         response = web.StreamResponse(headers=_HEADERS)
         response.enable_chunked_encoding()
@@ -77,7 +77,12 @@ class _Stream:
     """One open watch: its response, and its injected faults."""
 
     def __init__(
-        self, response: web.StreamResponse, transport: asyncio.Transport, call: ApiCall, watch: Watch, faults: Faults
+        self,
+        response: web.StreamResponse,
+        transport: asyncio.Transport,
+        call: ApiCall,
+        watch: StoreWatch,
+        faults: Faults,
     ) -> None:
         self.call = call
         self._response = response

@@ -16,10 +16,10 @@ from stromboli.core.model.tasks.selectors import Requirement as Clause
 from stromboli.kube.objects.claims import (
     AllocatedDevice,
     Allocation,
-    DeviceAllocation,
     DeviceClass,
     DeviceRequest,
     DeviceSubRequest,
+    KubeDeviceAllocation,
     KubeDeviceToleration,
     ResourceClaim,
 )
@@ -34,7 +34,7 @@ def allocation_of(claim: ResourceClaim, choice: ClaimChoice, node: str, class_of
     requests = (claim.spec.devices.requests if claim.spec.devices else None) or ()
     results = [_result(claim, requests, device, number) for number, device in enumerate(choice.devices)]
     config = list(_configuration(claim, requests, choice, class_of))
-    return Allocation(DeviceAllocation(results or None, config or None), _selector(choice, node))
+    return Allocation(KubeDeviceAllocation(results or None, config or None), _selector(choice, node))
 
 
 def choice_in(name: str, allocation: Mapping[str, Any]) -> ClaimChoice | None:

@@ -36,7 +36,7 @@ _DEADLINE = "spec.activeDeadlineSeconds"
 _STEERABLE = ("nodeSelector", "affinity")
 
 
-class PodStrategy(KindStrategy):
+class PodKindStrategy(KindStrategy):
     """Pods: the spec is immutable with few exceptions, deletion is graceful."""
 
     def __init__(self, store: Store) -> None:
