@@ -62,7 +62,7 @@ class _BatchNodeOrderScorer(NodeScorer):
         self.name = plugin.name
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
-        assert candidates is not None  # noqa: S101 - rules over the cluster are always told the candidates
+        assert candidates is not None  # noqa: S101 - rules over the cluster always get the candidates
         return checked_vector(self._ask(task_class, rows, candidates), len(rows), self._plugin, self.method)
 
     def _ask(self, task_class: TaskClass, rows: Rows, candidates: Mask) -> Vector:

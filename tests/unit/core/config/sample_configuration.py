@@ -1,4 +1,4 @@
-"""A registry of small stand-ins for the plugins and actions that a configuration names, and texts to read with it."""
+"""A registry of fake plugins and actions, and configurations that name them."""
 
 import textwrap
 from collections.abc import Mapping

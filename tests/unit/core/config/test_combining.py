@@ -1,4 +1,4 @@
-"""Every rule that turns many answers into one, as tables: what each plugin says, and the outcome.
+"""Every rule that turns many answers into one, as tables: the answer of each plugin, and the outcome.
 
 Tiers are written as lists of answers. A plugin that must not be asked any more is written as UNASKED.
 """
@@ -28,7 +28,7 @@ PERMIT, ABSTAIN = Vote.PERMIT, Vote.ABSTAIN
 UNASKED = object()
 
 
-def says(answer: object) -> Callable[..., Any]:
+def answering(answer: object) -> Callable[..., Any]:
     def reply(*_: object) -> object:
         assert answer is not UNASKED, "this plugin should not have been asked"
         return answer
@@ -37,7 +37,7 @@ def says(answer: object) -> Callable[..., Any]:
 
 
 def chain(answers: list[Any]) -> list[Callable[..., Any]]:
-    return [says(answer) for answer in answers]
+    return [answering(answer) for answer in answers]
 
 
 def tiers(answers: list[list[Any]]) -> list[list[Callable[..., Any]]]:
@@ -45,7 +45,7 @@ def tiers(answers: list[list[Any]]) -> list[list[Callable[..., Any]]]:
 
 
 VOTES = [
-    ("nobody is there", [], None),
+    ("no plugin answers", [], None),
     ("empty tiers", [[], []], None),
     ("all abstain", [[ABSTAIN], [ABSTAIN]], None),
     ("one permits", [[PERMIT]], None),
@@ -64,51 +64,51 @@ def test_vote_by_tier(name: str, answers: list[list[Any]], outcome: Reason | Non
 
 
 INTERSECTIONS = [
-    ("nobody is there", [], ""),
+    ("no plugin answers", [], ""),
     ("empty tiers", [[], []], ""),
     ("one plugin chooses", [["ac"]], "ac"),
     ("the order is that of the candidates", [["dba"]], "abd"),
     ("all in a tier must agree", [["abc", "bcd"]], "bc"),
     ("three agree on one", [["abc", "bcd", "cd"]], "c"),
     ("an abstention is no objection", [[None, "ab"]], "ab"),
-    ("everyone abstains", [[None], [None]], ""),
+    ("all plugins abstain", [[None], [None]], ""),
     ("an abstention after a choice", [["ab", None]], "ab"),
     ("all of a tier abstain: the next decides", [[None, None], ["d"]], "d"),
     ("an objection to all ends the tier", [["", UNASKED], ["d"]], "d"),
     ("no agreement: the next tier decides", [["a", "b"], ["cd"]], "cd"),
-    ("after no agreement nobody starts afresh in the same tier", [["a", "b", UNASKED]], ""),
+    ("an empty agreement ends its tier", [["a", "b", UNASKED]], ""),
     ("the first tier with victims decides", [["a"], [UNASKED]], "a"),
-    ("the last tier agrees on nobody", [[None], ["a", "b"]], ""),
+    ("the last tier agrees on no victim", [[None], ["a", "b"]], ""),
 ]
 
 
 @pytest.mark.parametrize(("name", "answers", "outcome"), INTERSECTIONS, ids=[c[0] for c in INTERSECTIONS])
 def test_intersection_by_tier(name: str, answers: list[list[Any]], outcome: str) -> None:
-    assert intersection_by_tier(tiers(answers), "claimant", "abcd", str) == list(outcome)
+    assert intersection_by_tier(tiers(answers), "preemptor", "abcd", str) == list(outcome)
 
 
-def test_victims_are_the_same_when_their_identity_is() -> None:
-    copies = [says([(1, "as one plugin sees it")]), says([(1, "as another does")])]
+def test_victims_are_compared_by_identity() -> None:
+    copies = [answering([(1, "as one plugin sees it")]), answering([(1, "as another does")])]
     candidates = [(1, "original"), (2, "other")]
     assert intersection_by_tier([copies], None, candidates, lambda task: task[0]) == [(1, "original")]
 
 
-def test_every_plugin_is_given_all_candidates() -> None:
+def test_every_plugin_gets_all_candidates() -> None:
     seen: list[tuple[str, str]] = []
 
     def picky(preemptor: str, candidates: str) -> str:
         seen.append((preemptor, candidates))
         return candidates[:1]
 
-    intersection_by_tier([[picky, picky]], "claimant", "ab", str)
-    assert seen == [("claimant", "ab"), ("claimant", "ab")]
+    intersection_by_tier([[picky, picky]], "preemptor", "ab", str)
+    assert seen == [("preemptor", "ab"), ("preemptor", "ab")]
 
 
 UNIONS = [
-    ("nobody is there", [], ""),
+    ("no plugin answers", [], ""),
     ("one plugin chooses", [["ac"]], "ac"),
     ("every answer in a tier counts", [["d", "", "ad"]], "ad"),
-    ("nobody chosen: the next tier decides", [["", ""], ["b"]], "b"),
+    ("no victim: the next tier decides", [["", ""], ["b"]], "b"),
     ("the first tier with victims decides", [["b"], [UNASKED]], "b"),
     ("what is no candidate is no victim", [["bz"]], "b"),
 ]
@@ -120,7 +120,7 @@ def test_union_by_tier(name: str, answers: list[list[Any]], outcome: str) -> Non
 
 
 REFUSALS = [
-    ("nobody is there", [], None),
+    ("no plugin answers", [], None),
     ("all agree", [None, None], None),
     ("the first refusal is final", [None, NO, UNASKED], NO),
     ("the first of two refusals", [NEVER, NO], NEVER),
@@ -134,7 +134,7 @@ def test_first_refusal(name: str, answers: list[Any], outcome: Reason | None) ->
 
 
 AGREEMENTS = [
-    ("nobody is there", [], True),
+    ("no plugin answers", [], True),
     ("all agree", [True, True], True),
     ("one does not, the rest is not asked", [True, False, UNASKED], False),
 ]
@@ -146,10 +146,10 @@ def test_all_agree(name: str, answers: list[Any], outcome: bool) -> None:
 
 
 DECISIONS = [
-    ("nobody is there", [], False),
+    ("no plugin answers", [], False),
     ("empty tiers decide nothing", [[], []], False),
-    ("the first tier says yes", [[True], [UNASKED]], True),
-    ("the first tier says no", [[False], [UNASKED]], False),
+    ("the first tier agrees", [[True], [UNASKED]], True),
+    ("the first tier rejects", [[False], [UNASKED]], False),
     ("an empty tier is passed over", [[], [True]], True),
     ("all in the tier must say yes", [[True, False], [UNASKED]], False),
 ]
@@ -161,8 +161,8 @@ def test_first_tier_decides(name: str, answers: list[list[Any]], outcome: bool) 
 
 
 ANSWERS = [
-    ("nobody is there", [], None),
-    ("nobody answers", [None, None], None),
+    ("no plugin answers", [], None),
+    ("no plugin answers", [None, None], None),
     ("the first answer counts", [None, "b", UNASKED], "b"),
     ("an empty answer is an answer", ["", UNASKED], ""),
     ("so is zero", [0, UNASKED], 0),
@@ -174,15 +174,15 @@ def test_first_answer(name: str, answers: list[Any], outcome: object) -> None:
     assert first_answer(chain(answers), "task") == outcome
 
 
-def test_sort_keys_decide_in_file_order_and_the_last_settles_the_rest() -> None:
+def test_sort_keys_in_file_order_with_tie_breaker() -> None:
     ages = {"old": 0, "young": 1, "urgent": 2}
-    questions: list[Callable[..., Any]] = [lambda job: job != "urgent", says("all the same")]
+    questions: list[Callable[..., Any]] = [lambda job: job != "urgent", answering("all the same")]
     ordered = sorted(ages, key=lambda job: sort_key(questions, job, (ages[job],)))
     assert ordered == ["urgent", "old", "young"]
     assert sort_key([], "job", (3, "uid")) == (3, "uid")
 
 
-def test_everybody_is_told_in_order() -> None:
+def test_notify_all_calls_plugins_in_order() -> None:
     heard: list[tuple[str, str]] = []
     notify_all([lambda job: heard.append(("first", job)), lambda job: heard.append(("second", job))], "job")
     assert heard == [("first", "job"), ("second", "job")]

@@ -32,7 +32,7 @@ def option(configuration: Configuration, name: str) -> PluginOption:
 # -- what is understood -----------------------------------------------------------------------------------------
 
 
-def test_a_complete_file() -> None:
+def test_complete_file_is_read() -> None:
     configuration = parse(COMPLETE)
     assert configuration.actions == ("enqueue", "allocate", "preempt", "backfill")
     assert [[o.name for o in tier.plugins] for tier in configuration.tiers] == [
@@ -47,7 +47,7 @@ def test_a_complete_file() -> None:
 
 
 @pytest.mark.parametrize("nested", [True, False])
-def test_metrics_are_understood_nested_as_documented_and_flat_as_volcano_wants_them(nested: bool) -> None:
+def test_metrics_keys_may_be_nested_or_flat(nested: bool) -> None:
     tls = "tls: {insecureSkipVerify: 'true'}" if nested else "tls.insecureSkipVerify: 'true'"
     index = "elasticsearch: {index: mine}" if nested else "elasticsearch.index: mine"
     text = f"{DEFAULT_TEXT}metrics:\n  type: elasticsearch\n  address: https://search/\n  {tls}\n  {index}\n"
@@ -60,7 +60,7 @@ def test_metrics_are_understood_nested_as_documented_and_flat_as_volcano_wants_t
     assert "the server is not verified" in warning
 
 
-def test_a_user_in_an_address_is_the_user_and_no_part_of_the_address() -> None:
+def test_user_in_metrics_address_is_separated() -> None:
     configuration = parse(f"{DEFAULT_TEXT}metrics: {{address: 'https://me:open%20sesame@search:9200/path'}}")
     assert configuration.metrics is not None
     source = configuration.metrics
@@ -70,7 +70,7 @@ def test_a_user_in_an_address_is_the_user_and_no_part_of_the_address() -> None:
     assert "sesame" not in warning
 
 
-def test_an_old_name_of_the_adaptor_is_the_adaptor() -> None:
+def test_older_name_of_adaptor_is_accepted() -> None:
     configuration = parse(f"{DEFAULT_TEXT}metrics: {{type: prometheus_adapt}}")
     assert configuration.metrics is not None
     assert configuration.metrics.type == "prometheus_adaptor"
@@ -87,7 +87,7 @@ def test_arguments_have_their_defaults_and_types() -> None:
     assert (predicates.node_ports, predicates.thresholds, predicates.strategies) == (False, {"cpu": 80}, [])
 
 
-def test_every_action_has_arguments_given_or_not() -> None:
+def test_every_action_has_arguments() -> None:
     configuration = parse(COMPLETE)
     preempt = configuration.arguments_of("preempt")
     assert isinstance(preempt, PreemptArguments)
@@ -107,7 +107,7 @@ def test_json_is_yaml() -> None:
     assert parse(json.dumps(document, indent=2)) == parse(COMPLETE)
 
 
-def test_an_action_may_be_carried_out_twice() -> None:
+def test_action_may_run_twice() -> None:
     assert parse("actions: [allocate, backfill, allocate]\ntiers: [plugins: [name: gang]]").actions == (
         "allocate",
         "backfill",
@@ -120,7 +120,7 @@ def test_empty_arguments_and_configurations_are_none() -> None:
     assert (option(configuration, "gang").arguments, configuration.metrics) == (Arguments(), None)
 
 
-def test_the_default() -> None:
+def test_default_configuration() -> None:
     configuration = default_configuration(REGISTRY)
     assert configuration.actions == ("enqueue", "allocate", "backfill")
     assert [[o.name for o in tier.plugins] for tier in configuration.tiers] == [
@@ -137,7 +137,7 @@ def test_missing_switch_is_on_except_hierarchy() -> None:
     assert all(gang.is_on(point.name) for point in EXTENSION_POINTS)
 
 
-def test_a_switch_turns_off_every_question_it_belongs_to() -> None:
+def test_switch_disables_all_its_extension_points() -> None:
     gang = option(parse(one_plugin("- name: gang\n  enablePredicate: false")), "gang")
     off = [point.name for point in EXTENSION_POINTS if not gang.is_on(point.name)]
     assert off == ["pre_predicate", "predicate"]
@@ -187,7 +187,7 @@ PLAIN_WORDS = [
 
 
 @pytest.mark.parametrize(("word", "value"), PLAIN_WORDS, ids=[word[:20] for word, _ in PLAIN_WORDS])
-def test_plain_words_mean_what_kubernetes_takes_them_for(word: str, value: object) -> None:
+def test_plain_scalars_are_read_as_kubernetes_does(word: str, value: object) -> None:
     text = one_plugin(f"- name: predicates\n  arguments:\n    thresholds:\n      key: {word}")
     assert option(parse(text), "predicates").arguments.configured["thresholds"] == {"key": value}
 
@@ -203,7 +203,7 @@ CONFIG_MAPS = [
 
 
 @pytest.mark.parametrize(("name", "data", "key"), CONFIG_MAPS, ids=[case[0] for case in CONFIG_MAPS])
-def test_a_config_map_holds_the_text(name: str, data: dict[str, Any], key: str) -> None:
+def test_configuration_inside_config_map(name: str, data: dict[str, Any], key: str) -> None:
     configuration = parse(config_map(data), "map.yaml")
     assert configuration.source == f"map.yaml[{key}]"
     assert configuration.tiers == default_configuration(REGISTRY).tiers
@@ -222,11 +222,11 @@ BAD_CONFIG_MAPS = [
 
 
 @pytest.mark.parametrize(("name", "data", "message"), BAD_CONFIG_MAPS, ids=[c[0] for c in BAD_CONFIG_MAPS])
-def test_a_bad_config_map(name: str, data: dict[str, Any] | None, message: str) -> None:
+def test_invalid_config_map_is_rejected(name: str, data: dict[str, Any] | None, message: str) -> None:
     assert any(line.startswith(f"scheduler.conf{message}") for line in complaints(config_map(data)))
 
 
-def test_a_key_given_twice_in_the_manifest() -> None:
+def test_duplicate_key_in_manifest_is_rejected() -> None:
     assert complaints(config_map({"a.conf": DEFAULT_TEXT}) + "kind: ConfigMap\n") == [
         "scheduler.conf:10: key 'kind' is set twice (first in line 7); remove one"
     ]
@@ -265,5 +265,5 @@ WARNINGS = [
 
 
 @pytest.mark.parametrize(("name", "text", "warning"), WARNINGS, ids=[case[0] for case in WARNINGS])
-def test_a_warning(name: str, text: str, warning: str) -> None:
+def test_accepted_configuration_with_warning(name: str, text: str, warning: str) -> None:
     assert parse(text).warnings == (f"scheduler.conf:{warning}",)

@@ -175,13 +175,13 @@ MISTAKES = [
     ),
     ("metrics as a word", f"actions: allocate{TIERS}\nmetrics: prometheus", 3, "metrics must be a mapping, not"),
     ("a misspelt key of metrics", f"actions: allocate{TIERS}\nmetrics:\n  adress: x", 4, "did you mean 'address'?"),
-    ("metrics of nobody", f"actions: allocate{TIERS}\nmetrics:\n  interval: 5s", 3,
+    ("metrics without an address", f"actions: allocate{TIERS}\nmetrics:\n  interval: 5s", 3,
      "metrics: the key 'address' is missing; set the address of prometheus"),
-    ("metrics of somebody unknown", f"actions: allocate{TIERS}\nmetrics: {{type: graphite}}", 3,
+    ("metrics of an unknown type", f"actions: allocate{TIERS}\nmetrics: {{type: graphite}}", 3,
      "argument 'type' of metrics: expected prometheus or prometheus_adaptor or prometheus_adapt or metrics-server or"),
     ("metrics from no address", f"actions: allocate{TIERS}\nmetrics:\n  address: prometheus:9090", 4,
      "'prometheus:9090' is no address; write one such as https://prometheus.monitoring:9090"),
-    ("a user and nobody there", f"actions: allocate{TIERS}\nmetrics:\n  address: http://a:b@", 4, "is no address"),
+    ("a user without a host", f"actions: allocate{TIERS}\nmetrics:\n  address: http://a:b@", 4, "is no address"),
     ("a time that is none", f"actions: allocate{TIERS}\nmetrics:\n  address: http://c\n  interval: soon", 5,
      "argument 'interval' of metrics: 'soon' is not a duration"),
     ("an unknown part of tls", f"actions: allocate{TIERS}\nmetrics:\n  address: http://c\n  tls: {{skip: true}}", 5,
@@ -190,12 +190,12 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("name", "text", "line", "sentence"), MISTAKES, ids=[case[0] for case in MISTAKES])
-def test_a_mistake_is_told_with_its_line(name: str, text: str, line: int, sentence: str) -> None:
+def test_error_is_reported_with_its_line(name: str, text: str, line: int, sentence: str) -> None:
     found = complaints(text)
     assert any(f.startswith(f"scheduler.conf:{line}: ") and sentence in f for f in found), "\n".join(found)
 
 
-def test_one_mistake_is_one_message() -> None:
+def test_one_error_is_one_message() -> None:
     assert complaints(one_plugin("- name: gang\n- name: predicates\n- name: gang\n- name: proportoin")) == [
         "scheduler.conf:6: plugin 'gang' is listed twice (first in line 4); "
         "Volcano would keep only the last, so remove one",
@@ -203,7 +203,7 @@ def test_one_mistake_is_one_message() -> None:
     ]
 
 
-def test_all_mistakes_are_told_in_the_order_of_the_file() -> None:
+def test_all_errors_are_reported_in_file_order() -> None:
     text = """\
     action: allocate
     configurations: 3
@@ -221,13 +221,13 @@ def test_all_mistakes_are_told_in_the_order_of_the_file() -> None:
     ]
 
 
-def test_a_text_full_of_mistakes_has_a_limit() -> None:
+def test_number_of_reported_errors_is_limited() -> None:
     found = complaints("\n".join(f"actoins{number}: x" for number in range(4000)))
     assert len(found) == MAX_PROBLEMS + 1
     assert found[-1].endswith(f"there is more from here on; only {MAX_PROBLEMS} are shown")
 
 
-def test_problems_are_values_too() -> None:
+def test_error_carries_problems_as_values() -> None:
     with pytest.raises(ConfigurationError) as caught:
         parse("actions: alocate\ntiers: [plugins: [name: gang]]")
     (problem,) = pickle.loads(pickle.dumps(caught.value)).problems  # noqa: S301 - our own bytes
@@ -239,5 +239,5 @@ DIFFERENT_TIERS = one_plugin("- name: drf\n  enableHierarchy: true") + "\n- plug
 
 
 @pytest.mark.parametrize("text", [DIFFERENT_TIERS, one_plugin("- name: drf\n- name: proportion")])
-def test_drf_and_proportion_get_along(text: str) -> None:
+def test_drf_and_proportion_without_hierarchy_do_not_warn(text: str) -> None:
     assert parse(text).warnings == ()

@@ -26,7 +26,7 @@ def survives(text: str) -> None:
 @example("%YAML 9.9\n---\na: 1")
 @example("a: 0x_")
 @example("{" * 70_000)
-def test_any_text(text: str) -> None:
+def test_any_text_is_read_or_rejected(text: str) -> None:
     survives(text)
 
 
@@ -55,13 +55,13 @@ NEARLY_RIGHT = st.fixed_dictionaries(
 
 
 @given(STRUCTURES | NEARLY_RIGHT)
-def test_any_structure(structure: object) -> None:
+def test_any_structure_is_read_or_rejected(structure: object) -> None:
     survives(yaml.safe_dump(structure, allow_unicode=True))
     survives(config_map({"a.conf": yaml.safe_dump(structure)}))
 
 
 @given(st.data())
-def test_a_good_file_with_a_piece_replaced(data: st.DataObject) -> None:
+def test_valid_file_with_a_replaced_piece_is_read_or_rejected(data: st.DataObject) -> None:
     text = textwrap.dedent(COMPLETE)
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, min(len(text), start + 20)))

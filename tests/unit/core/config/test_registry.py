@@ -1,4 +1,4 @@
-"""Who may join the registry, and what the others are told."""
+"""Registration of plugins and actions: valid classes, and the errors of invalid ones."""
 
 from functools import cache
 from importlib.metadata import EntryPoint, EntryPoints
@@ -60,7 +60,7 @@ class Sample(Plugin):
         return 0.5
 
     def _job_odrer(self) -> None:
-        """Private names are nobody's business."""
+        """Private names are not checked."""
 
 
 class Tidy(Action):
@@ -77,20 +77,20 @@ class OneByOne(PerNodePredicate, Plugin):
         return True
 
 
-def test_good_classes_join_under_their_names() -> None:
+def test_valid_classes_are_registered_by_name() -> None:
     registry = Registry([Sample, OneByOne], [Tidy])
     assert registry.plugins == {"sample": Sample, "one-by-one": OneByOne}
     assert registry.actions == {"tidy-up": Tidy}
 
 
-def test_the_same_class_may_join_twice_and_a_namesake_may_not() -> None:
+def test_duplicate_name_is_rejected_unless_same_class() -> None:
     registry = Registry([Sample])
     registry.add(Sample)
     with pytest.raises(RegistrationError, match=r"Other: the name 'sample' is taken by .*Sample; choose another"):
         registry.add(plugin_class("Other"))
 
 
-def test_a_plugin_and_an_action_may_share_a_name() -> None:
+def test_plugin_and_action_may_share_a_name() -> None:
     registry = Registry([Sample], [plugin_class("SampleAction", Action)])
     assert registry.plugins.keys() == registry.actions.keys()
 
@@ -149,14 +149,14 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("name", "attributes", "sentence"), REFUSED, ids=[case[0] for case in REFUSED])
-def test_a_faulty_plugin_is_refused(name: str, attributes: dict[str, Any], sentence: str) -> None:
+def test_invalid_plugin_is_rejected(name: str, attributes: dict[str, Any], sentence: str) -> None:
     with pytest.raises(RegistrationError) as caught:
         Registry([plugin_class("FooPlugin", **attributes)])
     assert str(caught.value).startswith("FooPlugin: ")
     assert sentence in str(caught.value)
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_faults_are_reported_at_once() -> None:
     faulty = plugin_class("FooPlugin", name="", locality=None, job_odrer=method())
     with pytest.raises(RegistrationError) as caught:
         Registry([faulty])
@@ -164,11 +164,11 @@ def test_all_faults_are_told_at_once() -> None:
 
 
 @pytest.mark.parametrize("honest", ["queue_share", "job_share", "opened", "score_of_node", "victims", "job_order_key"])
-def test_methods_of_a_plugins_own_are_welcome(honest: str) -> None:
+def test_further_methods_of_a_plugin_are_accepted(honest: str) -> None:
     Registry([plugin_class(**{honest: method()})])
 
 
-def test_a_faulty_action_is_refused() -> None:
+def test_invalid_action_is_rejected() -> None:
     with pytest.raises(RegistrationError, match="'excute' is not a step of an action; did you mean 'execute'"):
         Registry(actions=[plugin_class("FooAction", Action, excute=method("session"))])
     with pytest.raises(RegistrationError, match=r"'execute' takes \(\), but must take \(session\)"):
@@ -176,13 +176,13 @@ def test_a_faulty_action_is_refused() -> None:
 
 
 @pytest.mark.parametrize("stranger", [object, 3, None, "sample", SampleArguments(), Sample(SampleArguments())])
-def test_what_is_no_plugin_class_is_refused(stranger: object) -> None:
+def test_other_objects_are_rejected(stranger: object) -> None:
     with pytest.raises(RegistrationError, match="is neither a Plugin nor an Action; derive a class"):
         Registry().add(stranger)
 
 
 @pytest.mark.parametrize("base", [Plugin, Action])
-def test_the_bases_themselves_are_refused(base: type) -> None:
+def test_base_classes_are_rejected(base: type) -> None:
     with pytest.raises(RegistrationError, match="has no name"):
         Registry().add(base)
 
@@ -210,7 +210,7 @@ def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("modules")
-def test_a_class_joins_by_reference() -> None:
+def test_class_is_registered_by_reference() -> None:
     registry = Registry()
     load_named(registry, "fair_policies:Fair")
     load_named(registry, "fair_policies:Outer.Inner")
@@ -242,7 +242,7 @@ BAD_REFERENCES = [
 
 @pytest.mark.usefixtures("modules")
 @pytest.mark.parametrize(("name", "reference", "sentence"), BAD_REFERENCES, ids=[c[0] for c in BAD_REFERENCES])
-def test_a_bad_reference_is_refused(name: str, reference: str, sentence: str) -> None:
+def test_invalid_reference_is_rejected(name: str, reference: str, sentence: str) -> None:
     with pytest.raises(RegistrationError) as caught:
         load_named(Registry(), reference)
     assert sentence in str(caught.value)
@@ -254,7 +254,7 @@ def install(monkeypatch: pytest.MonkeyPatch, *installed: tuple[str, str]) -> Non
     monkeypatch.setattr(registry_module, "entry_points", lambda group: points.select(group=group))
 
 
-def test_classes_join_by_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_classes_are_registered_by_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, (PLUGIN_ENTRY_POINTS, f"{__name__}:Sample"), (ACTION_ENTRY_POINTS, f"{__name__}:Tidy"))
     registry = Registry()
     load_entry_points(registry)
@@ -262,7 +262,7 @@ def test_classes_join_by_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("modules")
-def test_an_installed_package_is_found_and_named(tmp_path: Path) -> None:
+def test_installed_package_is_found_and_named(tmp_path: Path) -> None:
     package = tmp_path / "fair_package-1.0.dist-info"
     package.mkdir()
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: fair-package\nVersion: 1.0\n")
@@ -288,7 +288,7 @@ BAD_ENTRY_POINTS = [
 
 @pytest.mark.usefixtures("modules")
 @pytest.mark.parametrize(("name", "group", "value", "sentence"), BAD_ENTRY_POINTS, ids=[c[0] for c in BAD_ENTRY_POINTS])
-def test_a_bad_entry_point_is_named_with_its_remedy(
+def test_invalid_entry_point_is_reported_with_remedy(
     name: str, group: str, value: str, sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(monkeypatch, (group, value))

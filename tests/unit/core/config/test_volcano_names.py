@@ -21,12 +21,12 @@ def everything() -> Configuration:
     return parse_configuration(EVERYTHING.read_text(), BUILT_IN)
 
 
-def test_a_file_with_everything_that_volcano_has_is_read() -> None:
+def test_file_with_all_names_of_volcano_is_read() -> None:
     configuration = everything()
     named = {entry.name for tier in configuration.tiers for entry in tier.plugins}
     assert configuration.actions == tuple(ACTIONS.split())
     assert named | {"capacity"} == set(PLUGINS.split()), "of capacity and proportion the first counts"
 
 
-def test_it_can_be_made() -> None:
+def test_program_of_that_file_is_built() -> None:
     assert len(Program(everything(), BUILT_IN).plugins) == len(PLUGINS.split()) - 1

@@ -28,8 +28,8 @@ def required_affinity(world: World, each: Kind) -> list[bool]:
     """Pods that match all terms together must stand in the node's domain of every term."""
     terms = each.fact("affinity")
     friends = [node for pod, node in pods(world) if all(matches(term.term, pod) for term in terms)]
-    nobody = not any(term.topology_key in node.labels for node in friends for term in terms)
-    is_first = nobody and all(matches(term.term, each) for term in terms)
+    no_match = not any(term.topology_key in node.labels for node in friends for term in terms)
+    is_first = no_match and all(matches(term.term, each) for term in terms)
 
     def accepts(node: Node) -> bool:
         if not all(term.topology_key in node.labels for term in terms):

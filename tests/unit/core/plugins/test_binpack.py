@@ -22,7 +22,7 @@ GPU_USER = kind(request={"cpu": 1000, "memory": GIB, GPU: 1000})
 class Case(NamedTuple):
     """Arguments (with __ for a dot), machines, and the scores of the nodes in the order of their names."""
 
-    story: str
+    title: str
     given: Mapping[str, object]
     machines: Sequence[Machine]
     asks: Kind
@@ -60,18 +60,18 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.story)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
 def test_scores(case: Case) -> None:
     world = World(case.machines, [case.asks], case.placed)
     (scorer,) = world.open(build(Binpack, **case.given)).node_scorers()
     assert list(world.scores(scorer, case.asks).values()) == pytest.approx(case.scores)
 
 
-def test_weight_zero_switches_it_off() -> None:
+def test_weight_zero_disables_scorer() -> None:
     assert not build(Binpack, binpack__weight=0).node_scorers()
 
 
-def test_a_resource_that_joins_the_cluster_later_counts_from_then_on() -> None:
+def test_resource_added_later_counts_from_then_on() -> None:
     """The plugin outlives cycles; its weights are looked up anew in each."""
     plugin = build(Binpack, **GPUS_COUNT)
     world = World(sized((4, 4)), [SMALL])
@@ -90,6 +90,6 @@ def test_a_resource_that_joins_the_cluster_later_counts_from_then_on() -> None:
     gpu=st.sampled_from(["", GPU]),
     data=st.data(),
 )
-def test_packing_reads_nothing_but_the_row(world: World, cpu: int, memory: int, gpu: str, data: st.DataObject) -> None:
+def test_packing_depends_on_the_row_only(world: World, cpu: int, memory: int, gpu: str, data: st.DataObject) -> None:
     plugin = build(Binpack, binpack__cpu=cpu, binpack__memory=memory, binpack__resources=gpu)
     check_rows(plugin, world, data)

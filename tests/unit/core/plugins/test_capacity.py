@@ -137,19 +137,19 @@ def found(queues: list[Queue], promises: QueueLimits, wanted: Mapping[str, objec
 
 
 @pytest.mark.parametrize("row", FLAT, ids=str)
-def test_flat(row: Row) -> None:
+def test_limits_without_hierarchy(row: Row) -> None:
     promises = flat_limits(row.queues, [TOTAL, 0, 0], AXIS)
     assert found(list(row.queues), promises, row.expected) == row.expected
 
 
 @pytest.mark.parametrize("row", TREE, ids=str)
-def test_tree(row: Row) -> None:
+def test_limits_in_hierarchy(row: Row) -> None:
     tree = QueueTree({each.name: each for each in row.queues})
     promises = tree_limits(tree, [TOTAL, 0, 0], AXIS)
     assert found(tree.queues, promises, row.expected) == row.expected
 
 
-def test_the_size_of_the_cluster_is_no_ceiling() -> None:
+def test_cluster_size_does_not_limit_capability() -> None:
     tree = QueueTree({each.name: each for each in (queue("a"), queue("b", "a", capability=20_000))})
     promises = tree_limits(tree, [TOTAL, 0, 0], AXIS)
     ceilings = {each.name: int(promises.ceiling[row, CPU]) for row, each in enumerate(tree.queues)}

@@ -24,7 +24,7 @@ USES = [Use(users=1, memory=10), Use(users=0, memory=0), Use(users=2, memory=5)]
 @pytest.mark.parametrize(
     ("policy", "order"), [("", [2, 1, 0]), ("binpack", [0, 2, 1]), ("spread", [1, 0, 2])], ids=["none", "full", "idle"]
 )
-def test_devices_are_tried_in_order(policy: str, order: list[int]) -> None:
+def test_devices_are_tried_in_policy_order(policy: str, order: list[int]) -> None:
     assert list(Policy(policy).places(USES)) == order
 
 
@@ -33,11 +33,11 @@ def test_devices_are_tried_in_order(policy: str, order: list[int]) -> None:
     [("binpack", 1, 25, 25.0), ("binpack", 0, 100, 100.0), ("spread", 0, 25, 100.0), ("spread", 1, 25, 0.0),
      ("", 0, 25, 0.0)],
 )  # fmt: skip
-def test_a_device_scores(policy: str, users_before: int, memory_after: int, points: float) -> None:
+def test_device_score(policy: str, users_before: int, memory_after: int, points: float) -> None:
     assert Policy(policy).score(users_before, memory_after, 100) == points
 
 
-def test_a_device_without_memory_scores_nothing() -> None:
+def test_device_without_memory_scores_zero() -> None:
     assert Policy("binpack").score(0, 0, 0) == 0.0
 
 
@@ -58,7 +58,7 @@ def test_a_device_without_memory_scores_nothing() -> None:
         (["unknown-0"], 100, None),
     ],
 )
-def test_a_pod_gets_the_smallest_instance(taken: list[str], memory: int, instance: str | None) -> None:
+def test_pod_gets_the_smallest_instance(taken: list[str], memory: int, instance: str | None) -> None:
     found = instance_for(STANDARD.geometries, A100, taken, memory, 40960)
     assert (named(found) if found else None) == instance
 
@@ -83,7 +83,7 @@ def test_a_pod_gets_the_smallest_instance(taken: list[str], memory: int, instanc
         (3, "low", "null", True, None),
     ],
 )
-def test_the_template_follows_from_cores_and_labels(
+def test_template_follows_from_cores_and_labels(
     cores: int, level: str, image_units: str, is_upper_half_free: bool, template: str | None
 ) -> None:
     found = part_for(cores, level, image_units, is_upper_half_free=is_upper_half_free)
@@ -95,7 +95,7 @@ def test_the_template_follows_from_cores_and_labels(
     [(0, ("", 21527)), (1, ("vir01", 3072)), (3072, ("vir01", 3072)), (3073, ("vir02", 6144)), (12289, ("", 21527)),
      (24576, ("", 21527)), (24577, None)],
 )  # fmt: skip
-def test_a_chip_is_cut_after_the_smallest_template(memory: int, part: tuple[str, int] | None) -> None:
+def test_chip_share_uses_the_smallest_template(memory: int, part: tuple[str, int] | None) -> None:
     found = STANDARD.chips["Ascend310P"].part_for(memory)
     assert ((found.name, found.memory) if found else None) == part
 
@@ -115,19 +115,19 @@ DEVICES = [SharedDevice("g0", "V100"), SharedDevice("g1", "V100")]
         ("", ((),)),
     ],
 )
-def test_an_annotation_says(text: str, shares: tuple[tuple[Share, ...], ...]) -> None:
+def test_annotation_is_parsed(text: str, shares: tuple[tuple[Share, ...], ...]) -> None:
     assert assigned(text, DEVICES, "key") == shares
 
 
 @pytest.mark.parametrize(
     "text", ["g0,NVIDIA,100,30:", "g0,NVIDIA,100,0:;;g1,NVIDIA,50,0:", "g1[group2-0],NVIDIA,10240,0:g0,NVIDIA,1,2:"]
 )
-def test_what_is_written_is_what_is_read(text: str) -> None:
+def test_formatted_annotation_parses_to_the_same_shares(text: str) -> None:
     assert formatted(assigned(text, DEVICES, "key"), DEVICES, lambda _: "NVIDIA") == text
 
 
 @pytest.mark.parametrize("text", ["g0", "g0,NVIDIA,-1,0:", "g0,NVIDIA,1:", "g0,NVIDIA,1,2,3:", "g0,NVIDIA,x,0:"])
-def test_an_annotation_that_cannot_be_read(text: str) -> None:
+def test_invalid_annotation_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="annotation key: expected id,type,memory,cores for each device"):
         assigned(text, DEVICES, "key")
 
@@ -147,17 +147,17 @@ def test_an_annotation_that_cannot_be_read(text: str) -> None:
         ("vnpus: [{commonWord: X}]", r"vnpus\[0\].memoryCapacity must be a whole number"),
     ],
 )  # fmt: skip
-def test_a_configuration_of_devices_that_makes_no_sense(text: str, words: str) -> None:
+def test_invalid_catalog_is_rejected(text: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         read_catalog({FILE: text})
 
 
-def test_a_configuration_of_devices_without_its_file() -> None:
+def test_catalog_without_its_file_is_the_default() -> None:
     with pytest.raises(ValueError, match="data has no device-config"):
         read_catalog({})
 
 
-def test_what_a_configuration_does_not_say_is_as_everybody_knows_it() -> None:
+def test_missing_sections_of_catalog_have_defaults() -> None:
     assert read_catalog({FILE: "nvidia: {deviceSplitCount: 4}"}) == STANDARD
     assert read_catalog({FILE: "vnpus: {hamiVnpuCore: true}"}).geometries == STANDARD.geometries
 
@@ -172,7 +172,7 @@ def opened(*manifests: object) -> tuple[Session, DeviceShare]:
     return session, found
 
 
-def test_a_room_that_was_given_up_and_is_taken_again_has_the_same_devices() -> None:
+def test_undone_and_repeated_nomination_has_the_same_devices() -> None:
     """Chosen anew, the first task would get the GPU that others have made fuller meanwhile."""
     sizes = (30, 40, 45)
     session, share = opened(
@@ -188,7 +188,7 @@ def test_a_room_that_was_given_up_and_is_taken_again_has_the_same_devices() -> N
     assert share.states[0].fingerprint() == before
 
 
-def test_room_for_a_successor_is_held_beside_what_the_one_that_leaves_has() -> None:
+def test_successor_gets_other_devices_than_the_evicted_pod() -> None:
     old = gang_of(pod(1, nodeName="a", more=vgpu(memory=60), annotations=having("g0:60")), name="old", minimum=0)
     session, share = opened(gpu_node("a", "g0", memory=100), gpu_node("b", "g1", memory=100), old)
     [task], statement, states = session.jobs["default/old"].tasks.values(), session.statement(), share.states[0]
@@ -205,7 +205,7 @@ def test_room_for_a_successor_is_held_beside_what_the_one_that_leaves_has() -> N
     assert states.fingerprint() == said[0]
 
 
-def test_books_of_nodes_that_did_not_change_are_kept() -> None:
+def test_state_of_unchanged_nodes_is_reused() -> None:
     nodes = [gpu_node(name, f"g{name}") for name in "ab"]
     old = gang_of(pod(1, nodeName="a", more=vgpu(memory=5), annotations=having("ga:5")), name="old", minimum=0)
     session, share = opened(nodes, old, gang(1, more=vgpu(memory=5)))

@@ -41,7 +41,7 @@ MIB = 1 << 20
 class Case(NamedTuple):
     """Machines, pods on them, and the scores of the nodes in the order of their names."""
 
-    story: str
+    title: str
     weight: str
     machines: Sequence[Machine]
     asks: Kind
@@ -99,11 +99,11 @@ CASES = [
     Case("no more than all of a resource can be used",
          "balancedresource", sized((1, 4)), SMALL, [62.5 + 12.5], [(SMALL, "a")]),
     Case("pods that ask for nothing do not care", "balancedresource", sized((2, 2)), NOTHING, [0.0]),
-    Case("a resource that the node lacks and nobody asked for is left out",
+    Case("a resource that the node lacks and no pod requests is left out",
          "balancedresource", sized((0, 4), (4, 4)), MEMORY_ONLY, [100.0, 87.5]),
     Case("GPUs count for those who ask for them",
          "balancedresource", [machine("a", cpu=4000, memory=16 * GIB, gpu=2000)], GPU_USER, [100 * (1 - UNEVEN)]),
-    Case("and for nobody else",
+    Case("and for no other pod",
          "balancedresource", [machine("a", cpu=4000, memory=4 * GIB, gpu=2000)], SMALL, [100.0], [(SMALL, "a")]),
     Case("GPUs of a node without memory",
          "balancedresource", [machine("a", cpu=4000, memory=0, gpu=2000)],
@@ -111,7 +111,7 @@ CASES = [
     Case("relative to the best candidate", "nodeaffinity", DISKS, LIKES_DISKS, [100.0, 25.0, 0.0]),
     Case("who is no candidate sets no scale",
          "nodeaffinity", DISKS, LIKES_DISKS, [400.0, 100.0, 0.0], candidates="b c"),
-    Case("nobody has what it likes", "nodeaffinity", DISKS, LIKES_DISKS, [0.0, 0.0, 0.0], candidates="c"),
+    Case("no node matches the preference", "nodeaffinity", DISKS, LIKES_DISKS, [0.0, 0.0, 0.0], candidates="c"),
     Case("no candidate at all", "nodeaffinity", DISKS, LIKES_DISKS, [0.0, 0.0, 0.0], candidates=""),
     Case("the fewer unwelcome taints the better",
          "tainttoleration", tainted("", "k:PreferNoSchedule", "k:PreferNoSchedule l:PreferNoSchedule"), WEB,
@@ -147,7 +147,7 @@ CASES = [
     Case("a skew makes differences smaller",
          "podtopologyspread", ZONES, kind("app=web", spread=(spread("app=web", hard=False, max_skew=3),)),
          [100 * 2 / (LOG + 2), 100.0, 100.0, 0.0], [(WEB, "a")]),
-    Case("nobody there yet", "podtopologyspread", ZONES, EVEN, [100.0, 100.0, 100.0, 0.0]),
+    Case("no pods yet", "podtopologyspread", ZONES, EVEN, [100.0, 100.0, 100.0, 0.0]),
     Case("no candidates to spread over",
          "podtopologyspread", ZONES, EVEN, [100.0, 100.0, 100.0, 0.0], [(WEB, "a")], candidates=""),
 ]  # fmt: skip
@@ -174,20 +174,20 @@ def only(name: str, weight: int, world: World) -> NodeScorer:
 
 
 @pytest.mark.parametrize("weight", [1, 3, -2])
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.weight}: {case.story}")
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.weight}: {case.title}")
 def test_scores(case: Case, weight: int) -> None:
     world = World(case.machines, [case.asks], case.placed)
     scores = world.scores(only(case.weight, weight, world), case.asks, case.candidates)
     assert list(scores.values()) == pytest.approx([weight * score for score in case.scores], abs=1e-9)
 
 
-def test_required_terms_of_others_are_no_preference() -> None:
+def test_required_terms_of_existing_pods_do_not_score() -> None:
     hates_web = kind("app=cache", anti_affinity=(near("app=web"),))
     world = World(ZONES, [WEB], [(hates_web, "a")])
     assert not PreferredPodAffinity(1).applies_to(world.classes[WEB], world.ledger)
 
 
-def test_scorers_with_weight_zero_are_left_out() -> None:
+def test_scorers_with_weight_zero_are_disabled() -> None:
     assert WEIGHTS == {
         "leastrequested.weight": 1, "mostrequested.weight": 0, "balancedresource.weight": 1, "nodeaffinity.weight": 2,
         "podaffinity.weight": 2, "tainttoleration.weight": 3, "imagelocality.weight": 1, "podtopologyspread.weight": 2,
@@ -198,7 +198,7 @@ def test_scorers_with_weight_zero_are_left_out() -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(world=row_worlds(), weight=st.sampled_from([1, 3, -2]), data=st.data())
-def test_scorers_of_rows_read_nothing_but_the_row(world: World, weight: int, data: st.DataObject) -> None:
+def test_row_scorers_depend_on_the_row_only(world: World, weight: int, data: st.DataObject) -> None:
     rows = ("leastrequested.weight", "mostrequested.weight", "balancedresource.weight")
     check_rows(build(NodeOrder, **dict.fromkeys(rows, weight)), world, data)
 
@@ -213,7 +213,7 @@ NAIVE: dict[str, Naive] = {
 @pytest.mark.parametrize("name", NAIVE)
 @settings(max_examples=300, deadline=None)
 @given(world=worlds(), data=st.data())
-def test_scorers_over_the_cluster_agree_with_one_node_at_a_time(name: str, world: World, data: st.DataObject) -> None:
+def test_cluster_scorers_agree_with_reference(name: str, world: World, data: st.DataObject) -> None:
     candidates = sorted(data.draw(st.sets(st.sampled_from(world.nodes.names), min_size=1)))
     scorer = only(name, 1, world)
     for each in world.kinds:
@@ -238,7 +238,7 @@ def naive_balance(world: World, each: Kind, row: int) -> float:
 
 @settings(max_examples=200, deadline=None)
 @given(world=row_worlds())
-def test_balance_agrees_with_the_textbook_where_the_pod_could_run(world: World) -> None:
+def test_balance_agrees_with_standard_deviation_on_feasible_nodes(world: World) -> None:
     scorer = only("balancedresource", 1, world)
     for each in world.kinds:
         task_class, rows = world.classes[each], world.ledger.all_rows

@@ -41,14 +41,14 @@ def processors(sizes: str = "4 4", policy: str = "best-effort", threads: int = 2
         ("4095", [4095], "4095"),
     ],
 )
-def test_sets_are_read_and_written(text: str, numbers: list[int], written: str) -> None:
+def test_cpu_set_round_trip(text: str, numbers: list[int], written: str) -> None:
     cpus = parse_cpus(text)
     assert list(numbers_of(cpus)) == numbers
     assert format_cpus(cpus) == written
 
 
 @pytest.mark.parametrize("text", ["x", "1-", "-1", "3-1", "0,,1", "4096", "0-99999999999", "1 2", "²", "0x1"])
-def test_what_is_no_set_is_refused(text: str) -> None:
+def test_invalid_cpu_set_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="is not a processor or a range; write a list such as 0-3,8"):
         parse_cpus(text)
 
@@ -71,12 +71,12 @@ def test_what_is_no_set_is_refused(text: str) -> None:
         ("2 6", "0-7", 2, [0]),
     ],
 )
-def test_the_fewest_cells_with_the_lowest_numbers(sizes: str, free: str, number: int, expected: list[int]) -> None:
+def test_fewest_numa_nodes_with_the_lowest_numbers(sizes: str, free: str, number: int, expected: list[int]) -> None:
     assert numa_nodes_for(processors(sizes), parse_cpus(free), number) == expected
 
 
 @pytest.mark.parametrize(("number", "numa_nodes"), [(1, 1), (4, 1), (5, 2), (6, 2), (8, 3), (9, 0)])
-def test_how_many_cells_it_takes_at_least(number: int, numa_nodes: int) -> None:
+def test_minimum_number_of_numa_nodes(number: int, numa_nodes: int) -> None:
     assert fewest_numa_nodes(processors("4 2 2"), number) == numa_nodes
 
 
@@ -100,7 +100,7 @@ def test_how_many_cells_it_takes_at_least(number: int, numa_nodes: int) -> None:
         ("0-7", 0, ""),
     ],
 )
-def test_sockets_then_cores_then_single_processors(free: str, number: int, expected: str) -> None:
+def test_cpus_are_taken_by_socket_then_core_then_thread(free: str, number: int, expected: str) -> None:
     assert format_cpus(take(processors(), parse_cpus(free), number)) == expected
 
 
@@ -118,7 +118,7 @@ def test_sockets_then_cores_then_single_processors(free: str, number: int, expec
         ("best-effort", "0-1", {"a": 3, "b": 2}, "a= b=0-1"),
     ],
 )
-def test_what_containers_get(policy: str, free: str, demand: dict[str, int], expected: str) -> None:
+def test_cpus_of_containers(policy: str, free: str, demand: dict[str, int], expected: str) -> None:
     node, wanted = processors(policy=policy), tuple(demand.items())
     given = assign_cpus(node, parse_cpus(free), wanted)
     numa_nodes = count_numa_nodes(node, parse_cpus(free), wanted)
@@ -162,7 +162,9 @@ PODS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("story", "containers", "spec", "expected"), PODS, ids=[story for story, *_ in PODS])
-def test_who_wants_processors(story: str, containers: list[Any], spec: dict[str, Any], expected: str | None) -> None:
+@pytest.mark.parametrize(("title", "containers", "spec", "expected"), PODS, ids=[title for title, *_ in PODS])
+def test_pods_with_exclusive_cpus(
+    title: str, containers: list[Any], spec: dict[str, Any], expected: str | None
+) -> None:
     [decoded] = objects([pod(name="x", containers=containers, **spec)])
     assert requested_cpus(decoded) == expected  # type: ignore[arg-type]

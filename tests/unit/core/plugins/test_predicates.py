@@ -43,7 +43,7 @@ HOST = "kubernetes.io/hostname"
 class Case(NamedTuple):
     """Machines, pods on them as `kind@node`, and the nodes that a rule leaves to the kind."""
 
-    story: str
+    title: str
     rule: type[NodeFilter]
     machines: Sequence[Machine]
     asks: Kind
@@ -79,7 +79,7 @@ LOCAL_TWIN = kind(ports=(HostPort("TCP", 80, "10.0.0.1"),))
 NO_SLOT = kind()
 
 CASES = [
-    Case("cordoned and unready nodes take nobody", Availability, MIXED, WEB, "a"),
+    Case("cordoned and unready nodes take no pods", Availability, MIXED, WEB, "a"),
     Case("who tolerates everything goes everywhere", Availability, MIXED, kind(tolerations=(EVERYTHING,)), "a b c"),
     Case(
         "cordoning is tolerated by its own taint",
@@ -101,8 +101,8 @@ CASES = [
         "one of two terms",
         NodeAffinity, DISKS, kind(required_node_terms=(labelled(disk="ssd"), labelled(disk="hdd"))), "a b",
     ),
-    Case("no term at all matches nobody", NodeAffinity, DISKS, kind(required_node_terms=()), ""),
-    Case("an empty term matches nobody", NodeAffinity, DISKS, kind(required_node_terms=(NodeTerm(),)), ""),
+    Case("no term matches no node", NodeAffinity, DISKS, kind(required_node_terms=()), ""),
+    Case("an empty term matches no node", NodeAffinity, DISKS, kind(required_node_terms=(NodeTerm(),)), ""),
     Case(
         "by name",
         NodeAffinity, DISKS,
@@ -131,19 +131,19 @@ CASES = [
     Case("who has no port does not care", HostPorts, TWO, WEB, "a b", [(SERVER, "a")]),
     Case("near the cache", PodAffinity, ZONES, NEAR_CACHE, "a b", [(CACHE, "b")]),
     Case("no cache anywhere", PodAffinity, ZONES, NEAR_CACHE, ""),
-    Case("a cache in no zone is in nobody's zone", PodAffinity, ZONES, NEAR_CACHE, "", [(CACHE, "d")]),
+    Case("a cache in no zone is in no domain", PodAffinity, ZONES, NEAR_CACHE, "", [(CACHE, "d")]),
     Case("the first of a set that needs itself", PodAffinity, ZONES, NEAR_ITSELF, "a b c"),
     Case("the second one", PodAffinity, ZONES, NEAR_ITSELF, "c", [(NEAR_ITSELF, "c")]),
     Case("both must be there", PodAffinity, ZONES, NEAR_BOTH, "a b", [(CACHE, "a"), (STORE, "b"), (CACHE, "c")]),
     Case("one of both is not enough", PodAffinity, ZONES, NEAR_BOTH, "", [(CACHE, "a")]),
-    Case("nobody matches both terms, so it is the first", PodAffinity, ZONES, BOTH, "a b c", [(WEB, "a")]),
+    Case("no pod matches both terms, so it is the first", PodAffinity, ZONES, BOTH, "a b c", [(WEB, "a")]),
     Case("away from the cache; no zone is no harm", PodAntiAffinity, ZONES, AWAY_FROM_CACHE, "c d", [(CACHE, "a")]),
-    Case("a cache in no zone is in nobody's way", PodAntiAffinity, ZONES, AWAY_FROM_CACHE, "a b c d", [(CACHE, "d")]),
+    Case("a cache in no zone rejects no node", PodAntiAffinity, ZONES, AWAY_FROM_CACHE, "a b c d", [(CACHE, "d")]),
     Case("no cache anywhere to avoid", PodAntiAffinity, ZONES, AWAY_FROM_CACHE, "a b c d"),
     Case("one per zone", PodAntiAffinity, ZONES, LONER, "c d", [(LONER, "a")]),
     Case("kept away by what is there", ExistingAntiAffinity, ZONES, WEB, "c d", [(HATES_WEB, "a")]),
     Case("not what it means", ExistingAntiAffinity, ZONES, STORE, "a b c d", [(HATES_WEB, "a")]),
-    Case("a preference keeps nobody away", ExistingAntiAffinity, ZONES, WEB, "a b c d", [(LIKES_WEB, "a")]),
+    Case("a preference rejects no node", ExistingAntiAffinity, ZONES, WEB, "a b c d", [(LIKES_WEB, "a")]),
     Case("an empty cluster is even", TopologySpread, ZONES, EVEN, "a b c"),
     Case("the emptier zone", TopologySpread, ZONES, EVEN, "c", [(WEB, "a")]),
     Case("even again", TopologySpread, ZONES, EVEN, "a b c", [(WEB, "a"), (WEB, "c")]),
@@ -178,8 +178,8 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule.__name__}: {case.story}")
-def test_which_nodes_a_rule_leaves(case: Case) -> None:
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule.__name__}: {case.title}")
+def test_rule_filters_nodes(case: Case) -> None:
     world = World(case.machines, [case.asks], case.placed)
     assert world.admitted(case.rule(), case.asks) == case.filter
 
@@ -221,12 +221,14 @@ WORDS = [
 
 
 @pytest.mark.parametrize(("rule", "machines", "asks", "words"), WORDS, ids=lambda value: getattr(value, "__name__", ""))
-def test_in_which_words(rule: type[NodeFilter], machines: Sequence[Machine], asks: Kind, words: dict[str, str]) -> None:
+def test_rule_reports_reason(
+    rule: type[NodeFilter], machines: Sequence[Machine], asks: Kind, words: dict[str, str]
+) -> None:
     world = World(machines, [asks], [(asks, "a")])
     assert world.refusals(rule(), asks) == words
 
 
-def test_selector_and_affinity_have_codes_of_their_own() -> None:
+def test_selector_and_affinity_have_different_codes() -> None:
     asks = kind(node_selector=(("disk", "ssd"),), required_node_terms=(labelled(cpu="16"),))
     world = World(DISKS, [asks])
     task_class = world.classes[asks]
@@ -257,9 +259,9 @@ TOLERATIONS = [
 
 
 @pytest.mark.parametrize(
-    ("story", "toleration", "text", "expected"), TOLERATIONS, ids=[each[0] for each in TOLERATIONS]
+    ("title", "toleration", "text", "expected"), TOLERATIONS, ids=[each[0] for each in TOLERATIONS]
 )
-def test_toleration(story: str, toleration: Toleration, text: str, expected: bool) -> None:
+def test_toleration(title: str, toleration: Toleration, text: str, expected: bool) -> None:
     assert tolerates((toleration,), taint(text)) is expected
 
 
@@ -281,13 +283,13 @@ ALL_RULES = [
 
 
 @pytest.mark.parametrize(("switch", "rules"), SWITCHES)
-def test_a_switch_takes_its_rules_out(switch: str, rules: list[type[NodeFilter]]) -> None:
+def test_argument_disables_its_rules(switch: str, rules: list[type[NodeFilter]]) -> None:
     assert [type(rule) for rule in build(Predicates).node_filters()] == ALL_RULES
     left = [type(rule) for rule in build(Predicates, **{switch: False}).node_filters()]
     assert left == [rule for rule in ALL_RULES if rule not in rules]
 
 
-def test_arguments_about_scores_of_volumes_and_times_of_claims_say_that_they_do_nothing() -> None:
+def test_ignored_arguments_are_marked() -> None:
     ignored = {argument.key for argument in Predicates.arguments.declared if argument.ignored}
     assert len(ignored) == 4
     working = [argument.key for argument in Predicates.arguments.declared if argument.key not in ignored]
@@ -305,7 +307,7 @@ NAIVE: dict[type[NodeFilter], Callable[[World, Kind], list[bool]]] = {
 @pytest.mark.parametrize("rule", NAIVE, ids=lambda rule: rule.__name__)
 @settings(max_examples=300, deadline=None)
 @given(world=worlds())
-def test_rules_over_the_cluster_agree_with_one_node_at_a_time(rule: type[NodeFilter], world: World) -> None:
+def test_cluster_rules_agree_with_reference(rule: type[NodeFilter], world: World) -> None:
     asked = rule()
     for each in world.kinds:
         if asked.applies_to(world.classes[each], world.ledger):
@@ -317,7 +319,7 @@ def test_rules_over_the_cluster_agree_with_one_node_at_a_time(rule: type[NodeFil
 @pytest.mark.parametrize("rule", NAIVE, ids=lambda rule: rule.__name__)
 @settings(max_examples=100, deadline=None)
 @given(world=worlds())
-def test_rules_over_the_cluster_follow_placements_and_their_undo(rule: type[NodeFilter], world: World) -> None:
+def test_cluster_rules_follow_placements_and_undo(rule: type[NodeFilter], world: World) -> None:
     asked, ledger = rule(), world.ledger
     before = [world.mask(asked, each).tobytes() for each in world.kinds]
     moved = world.kinds[0]
@@ -332,7 +334,7 @@ def test_rules_over_the_cluster_follow_placements_and_their_undo(rule: type[Node
 
 @settings(max_examples=100, deadline=None)
 @given(world=worlds())
-def test_one_set_of_rules_serves_every_cycle(world: World) -> None:
+def test_rules_are_reused_across_cycles(world: World) -> None:
     """What rules keep about classes belongs to one ledger: another cycle must not see it."""
     rules = [rule for rule in build(Predicates).node_filters() if rule.locality is Locality.CLUSTER]
     smaller = World(world.machines[:1], world.kinds)
@@ -343,7 +345,7 @@ def test_one_set_of_rules_serves_every_cycle(world: World) -> None:
             assert smaller.mask(rule, each).tolist() == smaller.mask(type(rule)(), each).tolist()
 
 
-def test_ports_of_rows_as_they_would_be() -> None:
+def test_ports_of_rows_after_more_copies() -> None:
     """A second copy on the same node finds the port of the first."""
     world = World(TWO, [SERVER])
     ledger, task_class = world.ledger, world.classes[SERVER]

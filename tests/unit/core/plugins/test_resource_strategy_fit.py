@@ -28,7 +28,7 @@ def opened(world: World, **arguments: Any) -> Plugin:
 class Case(NamedTuple):
     """Arguments, machines, and the scores of the nodes in the order of their names."""
 
-    story: str
+    title: str
     given: Mapping[str, Any]
     machines: Sequence[Machine]
     asks: Kind
@@ -64,8 +64,8 @@ FITTING = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", FITTING, ids=[case.story for case in FITTING])
-def test_the_fit(case: Case) -> None:
+@pytest.mark.parametrize("case", FITTING, ids=[case.title for case in FITTING])
+def test_strategy_scores(case: Case) -> None:
     world = World(case.machines, [case.asks, SMALL], case.placed)
     [scorer] = opened(world, **case.given).node_scorers()
     assert list(world.scores(scorer, case.asks).values()) == pytest.approx(list(case.scores))
@@ -86,7 +86,7 @@ TASKS = [
 
 
 @pytest.mark.parametrize(("asks", "expected"), TASKS)
-def test_scarce_resources_are_avoided_as_the_documentation_shows(asks: Kind, expected: list[float]) -> None:
+def test_scarce_resources_are_avoided_as_documented(asks: Kind, expected: list[float]) -> None:
     world = World(EXAMPLE, [every for every, _ in TASKS], [])
     sra = {"enable": True, "resources": f"{T4}, {A10}", "weight": 2, "resourceWeight": {T4: 1, A10: 1}}
     [scorer] = opened(world, resourceStrategyFitWeight=0, sra=sra).node_scorers()
@@ -101,13 +101,13 @@ resources = st.dictionaries(st.sampled_from(["cpu", "memory", GPU, "nvidia.com/*
 
 @given(world=row_worlds(), chosen=resources, data=st.data())
 @settings(max_examples=60)
-def test_a_row_has_one_score_however_it_is_shown(world: World, chosen: dict[str, Any], data: st.DataObject) -> None:
+def test_row_score_does_not_depend_on_other_rows(world: World, chosen: dict[str, Any], data: st.DataObject) -> None:
     check_rows(build(ResourceStrategyFit, resources=chosen), world, data)
 
 
 @given(world=row_worlds(), chosen=resources)
 @settings(max_examples=60)
-def test_scores_stay_within_their_weight(world: World, chosen: dict[str, Any]) -> None:
+def test_scores_stay_within_weight(world: World, chosen: dict[str, Any]) -> None:
     [scorer] = opened(world, resources=chosen).node_scorers()
     for each in world.kinds:
         if scorer.applies_to(world.classes[each], world.ledger):
@@ -117,7 +117,7 @@ def test_scores_stay_within_their_weight(world: World, chosen: dict[str, Any]) -
 
 @given(world=row_worlds(), cpu=st.sampled_from([0, 0.5, 1, 8]), memory=st.sampled_from([0, 0.25, 1, 64]))
 @settings(max_examples=100)
-def test_whoever_is_admitted_leaves_what_belongs_to_idle_devices(world: World, cpu: float, memory: float) -> None:
+def test_accepted_nodes_keep_proportions_of_idle_devices(world: World, cpu: float, memory: float) -> None:
     rates = {f"{GPU}.cpu": cpu, f"{GPU}.memory": memory}
     [rule] = opened(world, proportional={"enable": True, "resources": GPU, "resourceProportion": rates}).node_filters()
     books, layout = world.ledger.amounts, world.ledger.layout
@@ -133,5 +133,5 @@ def test_whoever_is_admitted_leaves_what_belongs_to_idle_devices(world: World, c
             expected = gpu in asked or idle == 0 or (leaves_cpu and leaves_memory)
             assert bool(mask[row]) is bool(expected)
         refused = np.flatnonzero(~mask)
-        told = [row for _, rows in rule.refusals(task_class, world.ledger, ~mask) for row in rows.tolist()]
-        assert sorted(told) == refused.tolist()
+        reported = [row for _, rows in rule.refusals(task_class, world.ledger, ~mask) for row in rows.tolist()]
+        assert sorted(reported) == refused.tolist()

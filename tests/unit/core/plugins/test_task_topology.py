@@ -39,7 +39,7 @@ def rules(near: str = "", apart: str = "", order: str = "") -> Rules:
         (";; ps , worker ;", "", {"ps": {"worker": 1}, "worker": {"ps": 1}}),
     ],
 )  # fmt: skip
-def test_who_likes_whom(near: str, apart: str, expected: dict[str, dict[str, int]]) -> None:
+def test_affinity_between_roles(near: str, apart: str, expected: dict[str, dict[str, int]]) -> None:
     stated = rules(near, apart)
     found = {one: {other: n for other in ROLES if (n := stated.attraction(one, other))} for one in ROLES}
     assert {role: others for role, others in found.items() if others} == expected
@@ -56,13 +56,13 @@ def test_who_likes_whom(near: str, apart: str, expected: dict[str, dict[str, int
         (rules(order="worker"), ["worker", "chief", "ps"]),
     ],
 )
-def test_the_stronger_wish_comes_first_unless_the_job_says_otherwise(stated: Rules, line: list[str]) -> None:
+def test_role_with_stronger_rules_comes_first_without_explicit_order(stated: Rules, line: list[str]) -> None:
     assert sorted(ROLES, key=stated.rank) == line
 
 
-@pytest.mark.parametrize("text", ["ps,nobody", "ps,ps", "ps,,worker", ",", "ps;worker,worker", "ps worker"])
+@pytest.mark.parametrize("text", ["ps,unknown", "ps,ps", "ps,,worker", ",", "ps;worker,worker", "ps worker"])
 @pytest.mark.parametrize("key", [AFFINITY, ANTI_AFFINITY])
-def test_what_makes_no_sense_is_named(key: str, text: str) -> None:
+def test_invalid_rules_are_reported(key: str, text: str) -> None:
     with pytest.raises(ValueError, match=f"^annotation {key}: .*the role "):
         rules_of({key: text}, ROLES)
 
@@ -99,7 +99,7 @@ def crew(members: str) -> list[Manifest]:
         (rules("", "ps,worker", "worker"), "ps worker", ["worker-1", "ps-0"]),
     ],
 )
-def test_who_is_with_whom(stated: Rules, members: str, expected: list[str]) -> None:
+def test_buckets(stated: Rules, members: str, expected: list[str]) -> None:
     ledger = ledger_of(nodes(8, 2), crew(members))
     buckets = buckets_of(ledger.jobs["default/gang"], stated, ledger)
     assert [" ".join(task.name.removeprefix("gang-") for task in bucket) for bucket in buckets] == expected
@@ -122,8 +122,8 @@ def test_who_is_with_whom(stated: Rules, members: str, expected: list[str]) -> N
 )
 def test_scores(stated: Rules, members: str, asked: str, expected: list[float]) -> None:
     """Of a there are 3 cpu free, of b 2 and of c 1, beside what the crew has."""
-    room = {"a": 3, "b": 2 + members.count("@b"), "c": 1}
-    ledger = ledger_of([node(name, cpu) for name, cpu in room.items()], crew(members))
+    capacity = {"a": 3, "b": 2 + members.count("@b"), "c": 1}
+    ledger = ledger_of([node(name, cpu) for name, cpu in capacity.items()], crew(members))
     job = ledger.jobs["default/gang"]
     task = next(task for task in job.tasks.values() if task.name == f"gang-{asked}")
     scores = TaskBuckets(job, stated, ledger).scores(task, ledger.all_rows)

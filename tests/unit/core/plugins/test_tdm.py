@@ -27,7 +27,7 @@ def written(minute: int) -> str:
 
 
 @given(start=minutes, end=minutes, days=st.integers(0, 30_000), second=st.integers(0, DAY * 60 - 1))
-def test_hours_are_those_between_two_minutes_round_the_clock(start: int, end: int, days: int, second: int) -> None:
+def test_hours_cover_the_minutes_of_the_day(start: int, end: int, days: int, second: int) -> None:
     hours = hours_of(f"{written(start)}-{written(end)}")
     length = (end - start) % DAY or DAY
     expected = (second // 60 - start) % DAY < length
@@ -35,12 +35,12 @@ def test_hours_are_those_between_two_minutes_round_the_clock(start: int, end: in
 
 
 @pytest.mark.parametrize("text", ["8:00-9:00", "08:00-09:00", " 20:00-06:00 ", "0:00-23:59"])
-def test_hours_that_can_be_read(text: str) -> None:
+def test_valid_hours(text: str) -> None:
     assert hours_of(text).text == text.strip()
 
 
 @pytest.mark.parametrize("text", ["8-9", "8:00", "25:00-26:00", "08:00-09:00-10:00", "8:0-9:0", "٠٨:٠٠-٠٩:٠٠", ""])
-def test_hours_that_cannot(text: str) -> None:
+def test_invalid_hours_are_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="write one such as 20:00-06:00"):
         hours_of(text)
 
@@ -52,8 +52,8 @@ EVENING = 19 * 3600.0
     ("period", "later", "rounds"),
     [("1m", 59, 1), ("1m", 60, 2), ("1m", -1, 2), ("10s", 10, 2), ("1h", 3599, 1), ("1h", 3600, 2)],
 )
-def test_a_round_of_evictions_waits_for_the_period(period: str, later: float, rounds: int) -> None:
-    """A clock that was put back does not keep anybody waiting."""
+def test_evictions_wait_for_the_period(period: str, later: float, rounds: int) -> None:
+    """A clock that was set back does not delay evictions."""
     registry = Registry(PLUGINS, PROBE_ACTIONS)
     arguments = {"tdm.revocable-zone.z": "08:00-18:00", "tdm.evict.period": period}
     program = Program(

@@ -32,10 +32,10 @@ def tasks_until_ready(*plugins: type[Plugin]) -> int:
     return session.tasks_until_ready(session.jobs["team/gang"])
 
 
-def test_a_gang_is_placed_in_one_go_when_nobody_wants_to_be_asked_in_between() -> None:
+def test_gang_is_placed_in_one_step_without_job_ready_only_plugins() -> None:
     assert tasks_until_ready(Patient) == 5
 
 
-def test_a_plugin_that_wants_to_be_asked_after_every_task_is_not_outvoted() -> None:
+def test_plugin_with_job_ready_alone_is_asked_after_every_task() -> None:
     assert tasks_until_ready(Attentive) == 1
     assert tasks_until_ready(Attentive, Patient) == 1

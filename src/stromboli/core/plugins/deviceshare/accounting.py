@@ -195,8 +195,10 @@ class DeviceState:
 
     def fingerprint(self) -> str:
         """Return everything that changes during a cycle."""
-        told = ((row, sorted(node.holdings.items())) for row, node in enumerate(self.rows) if node is not None)
-        return repr((self.backend.name, [entry for entry in told if entry[1]]))
+        holdings_by_row = (
+            (row, sorted(node.holdings.items())) for row, node in enumerate(self.rows) if node is not None
+        )
+        return repr((self.backend.name, [entry for entry in holdings_by_row if entry[1]]))
 
 
 class _Offers:

@@ -173,8 +173,8 @@ class HamiAscend(DeviceBackend):
 
 
 def _runtime(share: Share, devices: Sequence[SharedDevice]) -> dict[str, str]:
-    told = {"UUID": devices[share.place].id}
-    return {**told, "temp": share.part} if share.part else told
+    entry = {"UUID": devices[share.place].id}
+    return {**entry, "temp": share.part} if share.part else entry
 
 
 def _devices_in(key: str, text: str) -> list[SharedDevice]:

@@ -121,7 +121,7 @@ def vote(answer: Document) -> int:
     return value
 
 
-def words(answer: Document, field: str) -> str:
+def message(answer: Document, field: str) -> str:
     return _sanitized(answer.get(field) or "")
 
 

@@ -96,7 +96,7 @@ class Extender(Plugin):
 
     def open(self, session: Session) -> None:
         self._session, self._documents = session, Documents(session)
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._overused: dict[tuple[object, ...], bool] = {}
         outside = session.program.outside
         self._client_of_extender: ServiceClient | None = None
@@ -198,7 +198,7 @@ class Extender(Plugin):
             return otherwise
         try:
             answer = self._client_of_extender.ask(self._verbs[question], {"session": self._session.uid, **about})
-            if failure := messages.words(answer, "errorMessage"):
+            if failure := messages.message(answer, "errorMessage"):
                 raise ServiceError(f"{self._endpoint.address}/{self._verbs[question]}: {failure}")
             return read(answer)
         except ServiceError as error:
@@ -216,10 +216,10 @@ class Extender(Plugin):
         except ServiceError as error:
             self._warn(f"notifying the extender failed: {error}")
 
-    def _warn(self, words: str) -> None:
-        if words not in self._told:
-            self._told.add(words)
-            self._session.warnings.append(words)
+    def _warn(self, message: str) -> None:
+        if message not in self._reported:
+            self._reported.add(message)
+            self._session.warnings.append(message)
 
 
 _NO_VOTE: tuple[int, Sequence[str]] = (0, ())

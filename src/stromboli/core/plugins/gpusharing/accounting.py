@@ -86,7 +86,7 @@ class SharedGpuState:
         self._claims: DeviceUsers = {}
         self._largest = 0
         self._warnings: tuple[str, ...] = ()
-        self._wishes: dict[int, SharedDeviceRequest | None] = {}
+        self._requests: dict[int, SharedDeviceRequest | None] = {}
         #: By uid, the last step of a pod in this cycle.
         self._steps: dict[str, _ShareStep] = {}
 
@@ -100,7 +100,7 @@ class SharedGpuState:
         self.dimension = found if found is not None and found < session.snapshot.size else -1
         if nodes is not self._nodes or claims is not self._claims:
             self._read_nodes(nodes, claims)
-        self._wishes, self._steps = {}, {}
+        self._requests, self._steps = {}, {}
         self.rows = [self._read[name].state for name in nodes.names]
         self.memories = np.fromiter((state.memory for state in self.rows), np.int64, len(nodes))
         self.slack = np.fromiter((state.slack for state in self.rows), np.int64, len(nodes))
@@ -143,9 +143,9 @@ class SharedGpuState:
         if task_class.devices is None:
             return None
         number = task_class.number
-        if number not in self._wishes:
-            self._wishes[number] = request_in(task_class.devices)
-        return self._wishes[number]
+        if number not in self._requests:
+            self._requests[number] = request_in(task_class.devices)
+        return self._requests[number]
 
     def wants_whole_gpus(self, task_class: TaskClass) -> int:
         """Return how many whole GPUs pods of a class request, in thousandths."""

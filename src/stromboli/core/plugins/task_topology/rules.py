@@ -15,7 +15,7 @@ TASK_ORDER = "volcano.sh/task-topology-task-order"
 #: By role, its partner roles; it may be its own partner.
 Partners = Mapping[str, frozenset[str]]
 
-_NOBODY: frozenset[str] = frozenset()
+_NO_ROLES: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Rules:
 
     def attraction(self, role: str, other: str) -> int:
         """Return 1 for affinity of a role to another, -1 for anti-affinity, 0 for neither."""
-        return (other in self.together.get(role, _NOBODY)) - (other in self.apart.get(role, _NOBODY))
+        return (other in self.together.get(role, _NO_ROLES)) - (other in self.apart.get(role, _NO_ROLES))
 
     def rank(self, role: str) -> tuple[int, int]:
         """Return the rank of a role: as the job sets it, then by the strength of its rules."""
@@ -42,7 +42,7 @@ class Rules:
 
     def _strength(self, role: str) -> int:
         """Roles that stay away from their own kind come first: they make the buckets that others join."""
-        near, away = self.together.get(role, _NOBODY), self.apart.get(role, _NOBODY)
+        near, away = self.together.get(role, _NO_ROLES), self.apart.get(role, _NO_ROLES)
         if role in away:
             return 4
         if near - {role}:
@@ -75,8 +75,10 @@ def _names(text: str, key: str, roles: Collection[str]) -> tuple[str, ...]:
         return ()
     names = tuple(name.strip() for name in text.split(","))
     if unknown := [name for name in names if not name or name not in roles]:
-        told = ", ".join(quoted(role) for role in sorted(roles) if role) or "none"
-        raise ValueError(f"annotation {key}: no pod of the job has the role {quoted(unknown[0])}; its roles are {told}")
+        known_roles = ", ".join(quoted(role) for role in sorted(roles) if role) or "none"
+        raise ValueError(
+            f"annotation {key}: no pod of the job has the role {quoted(unknown[0])}; its roles are {known_roles}"
+        )
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"annotation {key}: the role {quoted(twice)} is named twice in a group; name it once")
