@@ -26,7 +26,7 @@ from stromboli.local.http.calls import parse_call
 
 
 @dataclass(slots=True)
-class Weather:
+class InjectedFaults:
     """How often requests go wrong, and how: shares of all requests, in the order in which they are asked for."""
 
     chance: random.Random = field(default_factory=lambda: random.Random(0))  # noqa: S311
@@ -37,7 +37,7 @@ class Weather:
     #: The names of writes that were carried out, with the object they were about.
     writes: list[tuple[str, str]] = field(default_factory=list)
 
-    def clear_up(self) -> None:
+    def stop(self) -> None:
         self.refused = self.lost = self.conflicts = self.slow = 0.0
 
 
@@ -45,14 +45,14 @@ class InMemoryClient(Client):
     def __init__(
         self,
         plane: ControlPlane,
-        weather: Weather | None = None,
+        injected: InjectedFaults | None = None,
         may_write: Callable[[], bool] = lambda: True,
     ) -> None:
         Client.__init__(self, Connection("http://memory", None, static_token("")))
         self._api = Api(plane)
-        self._faults = weather or Weather()
+        self._faults = injected or InjectedFaults()
         self._allowed = may_write
-        #: Whoever is dead asks for nothing, and hears of nothing.
+        #: A dead process sends nothing and receives nothing.
         self.is_dead = False
 
     async def request(
@@ -87,21 +87,21 @@ class InMemoryClient(Client):
         return await serve
 
     async def _serve(self, write: str, path: str, asked: Callable[[], Asked]) -> bytes:
-        weather, chance = self._faults, self._faults.chance
+        injected, chance = self._faults, self._faults.chance
         if write and not self._allowed():
             raise Unreachable("not the leader any more", sent=False)
-        if chance.random() < weather.refused:
+        if chance.random() < injected.refused:
             status, reason = chance.choice([(429, "TooManyRequests"), (500, "InternalError"), (503, "Unavailable")])
             raise ApiError(status, reason, "injected", retry_after=chance.choice([None, 1.0]))
-        if write and chance.random() < weather.conflicts:
+        if write and chance.random() < injected.conflicts:
             raise ApiError(409, "Conflict", "injected")
         try:
             answer = self._api.answer(asked()).body
         except StatusError as refused:
             raise _error(refused) from None
         if write:
-            weather.writes.append((write, path))
-        if chance.random() < weather.lost:
+            injected.writes.append((write, path))
+        if chance.random() < injected.lost:
             raise Unreachable("the answer was lost", sent=True)
         return answer
 
@@ -160,12 +160,12 @@ class SimulatedClient(CrashPointClient, InMemoryClient):
     def __init__(
         self,
         plane: ControlPlane,
-        weather: Weather,
+        injected: InjectedFaults,
         *,
         point: Callable[[str], None] = lambda name: None,
         may_write: Callable[[], bool] = lambda: True,
     ) -> None:
-        InMemoryClient.__init__(self, plane, weather, may_write)
+        InMemoryClient.__init__(self, plane, injected, may_write)
         self._point = point
 
 

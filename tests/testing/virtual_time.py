@@ -1,4 +1,4 @@
-"""An event loop whose clock jumps: nobody waits, and an hour is over as soon as nothing happens in it."""
+"""An event loop with a virtual clock, which jumps to the next timer when nothing else is ready."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _InstantSelector(selectors.DefaultSelector):  # type: ignore[misc, valid-t
         ready = super().select(0)
         if ready:
             return ready
-        assert timeout is not None, "everybody waits for somebody else"
+        assert timeout is not None, "deadlock: no timer is set and nothing is ready"
         self.now += max(timeout, 0.0)
         return ready
 

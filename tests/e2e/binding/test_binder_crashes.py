@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from stromboli.binding.process.crash_point_client import VARIABLE
-from stromboli.binding.requests.progress import BOUND_BY
+from stromboli.binding.requests.placements import BOUND_BY
 from stromboli.core.model.devices.shared_devices import NODE_LOCK
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.objects.bind_requests import FAILED, SUCCEEDED, UNWOUND, BindRequest

@@ -1,6 +1,4 @@
-"""What is held becomes what has to be held, whatever there was before; nothing is done that was seen only once, and no
-GPU is given up that somebody shares.
-"""
+"""Repairs make reserved GPUs those that are required, act only on differences seen twice, and release no GPU in use."""
 
 from __future__ import annotations
 
@@ -83,7 +81,7 @@ def test_two_checks_repair_everything(
 
 @examples(100)
 @given(listed=st.lists(pods, max_size=4), open_requests=st.lists(requests, max_size=3))
-def test_whoever_uses_a_gpu_or_may_yet_use_it_has_it_held(listed: list[Pod], open_requests: list[BindRequest]) -> None:
+def test_gpu_of_running_or_expected_pods_is_required(listed: list[Pod], open_requests: list[BindRequest]) -> None:
     known = known_in(listed)
     required = required_gpus(known.values(), open_requests, (), lambda _, name: known.get(name), NAMESPACE)
     for pod in known.values():

@@ -1,4 +1,4 @@
-"""A client that answers what it was told to, and remembers what it was asked."""
+"""A client with scripted answers, which records requests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stromboli.kube.objects.meta import ObjectMeta
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.work.retry import RetryPolicy
 
-IMPATIENT = RetryPolicy(attempts=3, min_delay=0.0, max_delay=0.0)
+NO_DELAY = RetryPolicy(attempts=3, min_delay=0.0, max_delay=0.0)
 PLACEMENT = Placement("uid-1", "default", "pod", "default/job", "node-a", {"key": "value"})
 VICTIM = EvictOrder("uid-1", "default", "pod", "default/job", "preempt")
 
@@ -32,7 +32,7 @@ def found(node: str = "", uid: str = "uid-1", deleted: str | None = None) -> Pod
     return pod
 
 
-class Scripted:
+class ScriptedClient:
     """Answers of each verb, in order; the last one stays. An exception is raised, anything else returned."""
 
     def __init__(self, **answers: list[Any]) -> None:
@@ -51,7 +51,8 @@ class Scripted:
         self._answer("delete")
 
     async def get(self, resource: Any, name: str, *, namespace: str = "") -> Pod:
-        return self._answer("get")
+        found: Pod = self._answer("get")
+        return found
 
     def _answer(self, verb: str) -> Any:
         self.asked.append(verb)

@@ -83,7 +83,7 @@ async def test_cancelled_waiter_passes_its_slot_on() -> None:
 
 
 class OverloadedClient:
-    """Binds four at a time, and refuses whoever comes beyond that."""
+    """Binds four pods at a time, and rejects requests beyond that."""
 
     def __init__(self) -> None:
         self.under_way = self.refused = self.bound = 0

@@ -15,12 +15,12 @@ from tests.unit.binding.scripted_client import (
     BROKEN,
     CONFLICT,
     FORBIDDEN,
-    IMPATIENT,
     LOST,
     MISSING,
+    NO_DELAY,
     VICTIM,
     Observer,
-    Scripted,
+    ScriptedClient,
     found,
 )
 
@@ -45,20 +45,20 @@ ANSWERS: dict[str, tuple[list[Any], Any, Outcome, str, int]] = {
     "always broken": ([BROKEN], HERE, UNKNOWN, "oops", 3),
     "always broken, and going": ([BROKEN], LEAVING, DONE, "", 3),
     "lost, and gone": ([LOST], MISSING, DONE, "", 3),
-    "lost, and nobody can say": ([LOST], BROKEN, UNKNOWN, "cut", 3),
+    "lost, and the pod cannot be read": ([LOST], BROKEN, UNKNOWN, "cut", 3),
 }
 
 
 @pytest.mark.parametrize("verb", ["evict", "delete"])
 @pytest.mark.parametrize(("answers", "pod", "outcome", "words", "times"), ANSWERS.values(), ids=ANSWERS)
 async def test_an_answer_means(
-    answers: list[Any], pod: Any, outcome: Outcome, words: str, times: int, verb: str
+    answers: list[Any], pod: Any, outcome: Outcome, message: str, times: int, verb: str
 ) -> None:
-    client = Scripted(**{verb: [*answers], "get": [pod]})
-    evictor = Evictor(client, delete=verb == "delete", retry=IMPATIENT)  # type: ignore[arg-type]
+    client = ScriptedClient(**{verb: [*answers], "get": [pod]})
+    evictor = Evictor(client, delete=verb == "delete", retry=NO_DELAY)  # type: ignore[arg-type]
     result = await evictor.evict(VICTIM)
     assert (result.outcome, client.asked.count(verb)) == (outcome, times)
-    assert words in result.problem
+    assert message in result.problem
 
 
 class RaisingEvictor:
@@ -81,7 +81,7 @@ async def test_workers_report_the_result_of_every_order() -> None:
 
 
 class Held:
-    """Evicts nobody until it is let go."""
+    """Evicts no pod before `go` is set."""
 
     def __init__(self) -> None:
         self.begun: list[str] = []

@@ -16,13 +16,13 @@ from tests.unit.binding.scripted_client import (
     CONFLICT,
     FORBIDDEN,
     GATEWAY,
-    IMPATIENT,
     INVALID,
     LOST,
     MISSING,
+    NO_DELAY,
     NOT_SENT,
     PLACEMENT,
-    Scripted,
+    ScriptedClient,
     found,
 )
 
@@ -33,7 +33,7 @@ OURS, THEIRS = found("node-a"), found("node-b")
 ANSWERS: dict[str, tuple[list[Any], Any, Outcome, str, int]] = {
     "bound": ([None], None, DONE, "", 1),
     "bound before, to the same node": ([CONFLICT], OURS, DONE, "", 1),
-    "bound by somebody else": ([CONFLICT], THEIRS, IMPOSSIBLE, "another writer bound the pod to node node-b", 1),
+    "bound by another writer": ([CONFLICT], THEIRS, IMPOSSIBLE, "another writer bound the pod to node node-b", 1),
     "another pod of that name": ([CONFLICT], found("", "uid-2"), IMPOSSIBLE, "another pod has its name", 1),
     "being deleted, or gated": ([CONFLICT], found(), IMPOSSIBLE, "it cannot be bound", 1),
     "gone after a conflict": ([CONFLICT], MISSING, IMPOSSIBLE, "the pod is gone", 1),
@@ -53,56 +53,56 @@ ANSWERS: dict[str, tuple[list[Any], Any, Outcome, str, int]] = {
 
 
 @pytest.mark.parametrize(("binds", "pod", "outcome", "words", "times"), ANSWERS.values(), ids=ANSWERS)
-async def test_an_answer_means(binds: list[Any], pod: Any, outcome: Outcome, words: str, times: int) -> None:
-    client = Scripted(bind=[*binds], get=[pod])
-    result = await PodBinder(client, retry=IMPATIENT).bind(PLACEMENT)  # type: ignore[arg-type]
+async def test_an_answer_means(binds: list[Any], pod: Any, outcome: Outcome, message: str, times: int) -> None:
+    client = ScriptedClient(bind=[*binds], get=[pod])
+    result = await PodBinder(client, retry=NO_DELAY).bind(PLACEMENT)  # type: ignore[arg-type]
     assert (result.outcome, client.asked.count("bind")) == (outcome, times)
-    assert words in result.problem
+    assert message in result.problem
 
 
 class Step:
-    """Writes down what it does; fails where it is told to."""
+    """Records calls, and fails if configured."""
 
-    def __init__(self, name: str, story: list[str], fails: Exception | None = None, stays: bool = False) -> None:
+    def __init__(self, name: str, calls: list[str], fails: Exception | None = None, stays: bool = False) -> None:
         self.name = name
-        self._story = story
+        self._calls = calls
         self._fails = fails
         self._stays = stays
 
     async def prepare(self, placement: Placement) -> None:
-        self._story.append(f"+{self.name}")
+        self._calls.append(f"+{self.name}")
         if self._fails is not None:
             raise self._fails
 
     async def undo(self, placement: Placement) -> None:
-        self._story.append(f"-{self.name}")
+        self._calls.append(f"-{self.name}")
         if self._stays:
             raise RuntimeError("it sticks")
 
 
-#: The answer to the binding, which step fails and how, and the story.
-STORIES: dict[str, tuple[list[Any], Exception | None, Outcome, str]] = {
+#: The answer to the binding, which step fails and how, and the calls.
+STEP_CASES: dict[str, tuple[list[Any], Exception | None, Outcome, str]] = {
     "all goes well": ([None], None, DONE, "+a +b +c"),
-    "a step says no": ([None], StepFailed("no such volume"), IMPOSSIBLE, "+a +b -b -a"),
+    "a step fails": ([None], StepFailed("no such volume"), IMPOSSIBLE, "+a +b -b -a"),
     "a step gets no answer": ([None], BROKEN, IMPOSSIBLE, "+a +b -b -a"),
     "the binding is refused": ([INVALID], None, IMPOSSIBLE, "+a +b +c -c -b -a"),
-    "nobody knows whether it was bound": ([LOST], None, UNKNOWN, "+a +b +c"),
+    "the outcome is unknown": ([LOST], None, UNKNOWN, "+a +b +c"),
 }
 
 
-@pytest.mark.parametrize(("binds", "failure", "outcome", "expected"), STORIES.values(), ids=STORIES)
+@pytest.mark.parametrize(("binds", "failure", "outcome", "expected"), STEP_CASES.values(), ids=STEP_CASES)
 async def test_steps_are_undone_in_reverse(
     binds: list[Any], failure: Exception | None, outcome: Outcome, expected: str
 ) -> None:
-    story: list[str] = []
-    steps = [Step("a", story), Step("b", story, failure), Step("c", story)]
-    result = await PodBinder(Scripted(bind=[*binds]), steps, IMPATIENT).bind(PLACEMENT)  # type: ignore[arg-type]
-    assert (result.outcome, " ".join(story)) == (outcome, expected)
+    calls: list[str] = []
+    steps = [Step("a", calls), Step("b", calls, failure), Step("c", calls)]
+    result = await PodBinder(ScriptedClient(bind=[*binds]), steps, NO_DELAY).bind(PLACEMENT)  # type: ignore[arg-type]
+    assert (result.outcome, " ".join(calls)) == (outcome, expected)
 
 
 async def test_failed_undo_is_reported_and_does_not_stop_the_others() -> None:
-    story: list[str] = []
-    steps = [Step("a", story), Step("b", story, stays=True), Step("c", story)]
-    result = await PodBinder(Scripted(bind=[INVALID]), steps, IMPATIENT).bind(PLACEMENT)  # type: ignore[arg-type]
-    assert story[3:] == ["-c", "-b", "-a"]
+    calls: list[str] = []
+    steps = [Step("a", calls), Step("b", calls, stays=True), Step("c", calls)]
+    result = await PodBinder(ScriptedClient(bind=[INVALID]), steps, NO_DELAY).bind(PLACEMENT)  # type: ignore[arg-type]
+    assert calls[3:] == ["-c", "-b", "-a"]
     assert "b could not be undone: RuntimeError: it sticks" in result.problem

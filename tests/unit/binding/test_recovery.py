@@ -32,7 +32,7 @@ def member(
 
 #: The pods of one job, and who was left behind.
 CASES: dict[str, tuple[list[Pod], str]] = {
-    "nobody is bound": ([member("a"), member("b")], ""),
+    "no pod is bound": ([member("a"), member("b")], ""),
     "all are bound": ([member("a", commit="c/2"), member("b", commit="c/2")], ""),
     "one of two is bound": ([member("a", commit="c/2"), member("b")], "a"),
     "two of three are bound": ([member("a", commit="c/3"), member("b", commit="c/3"), member("c")], "ab"),
@@ -42,7 +42,7 @@ CASES: dict[str, tuple[list[Pod], str]] = {
         [member("a", commit="c/1"), member("b", commit="d/2"), member("c")],
         "b",
     ),
-    "bound by somebody else": ([member("a", node="node-a"), member("b")], ""),
+    "bound by another writer": ([member("a", node="node-a"), member("b")], ""),
     "marks that make no sense": ([member("a", commit="c/x"), member("b")], ""),
     "no marks but a slash": ([member("a", commit="/"), member("b")], ""),
     "a size beyond all sense": ([member("a", commit=f"c/{10**30}"), member("b")], ""),
@@ -79,7 +79,7 @@ def test_single_pod_has_no_commit_annotation() -> None:
     assert commit_annotations("0.a.1", 2, DECISION, is_gang=True) == {COMMIT: "0.a.1/2", DECIDED: DECISION}
 
 
-class Story:
+class RecoveryCase:
     """A gang, and a clock that is moved by hand."""
 
     def __init__(self) -> None:
@@ -92,36 +92,36 @@ class Story:
 
 
 def test_half_bound_gang_is_due_once_after_its_timeout() -> None:
-    story = Story()
-    assert (story.healing.due(), story.healing.next_due()) == ([], 30.0)
-    story.now += 29
-    assert (story.healing.due(), story.healing.next_due()) == ([], 1.0)
-    story.now += 1
-    assert [half.uids for half in story.healing.due()] == [("a", "b")]
-    assert (story.healing.due(), story.healing.open, story.healing.next_due()) == ([], 0, None)
+    scenario = RecoveryCase()
+    assert (scenario.healing.due(), scenario.healing.next_due()) == ([], 30.0)
+    scenario.now += 29
+    assert (scenario.healing.due(), scenario.healing.next_due()) == ([], 1.0)
+    scenario.now += 1
+    assert [half.uids for half in scenario.healing.due()] == [("a", "b")]
+    assert (scenario.healing.due(), scenario.healing.open, scenario.healing.next_due()) == ([], 0, None)
 
 
 def test_gang_that_became_whole_is_not_due() -> None:
-    story = Story()
-    story.has_minimum_placed = True
-    story.now += 100
-    assert (story.healing.due(), story.healing.open) == ([], 0)
+    scenario = RecoveryCase()
+    scenario.has_minimum_placed = True
+    scenario.now += 100
+    assert (scenario.healing.due(), scenario.healing.open) == ([], 0)
 
 
 def test_pending_binds_delay_recovery_but_do_not_complete_the_gang() -> None:
-    story = Story()
-    story.can_complete, story.now = True, story.now + 100
-    assert (story.healing.due(), story.healing.next_due(), story.healing.open) == ([], None, 1)
-    story.can_complete = False
-    assert [half.job for half in story.healing.due()] == ["job"]
+    scenario = RecoveryCase()
+    scenario.can_complete, scenario.now = True, scenario.now + 100
+    assert (scenario.healing.due(), scenario.healing.next_due(), scenario.healing.open) == ([], None, 1)
+    scenario.can_complete = False
+    assert [half.job for half in scenario.healing.due()] == ["job"]
 
 
 def test_later_members_share_the_deadline_of_the_first() -> None:
-    story = Story()
-    story.now += 20
-    story.healing.begin("job", ["b", "c"])
-    story.now += 10
-    assert [half.uids for half in story.healing.due()] == [("a", "b", "c")]
+    scenario = RecoveryCase()
+    scenario.now += 20
+    scenario.healing.begin("job", ["b", "c"])
+    scenario.now += 10
+    assert [half.uids for half in scenario.healing.due()] == [("a", "b", "c")]
 
 
 def test_followers_of_an_incomplete_commit_are_evicted_with_it() -> None:

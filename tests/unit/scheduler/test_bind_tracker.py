@@ -29,7 +29,7 @@ class Watch:
 
 
 def outcomes_of(clock: Watch) -> BindTracker:
-    """The outcomes of a scheduler that nobody runs, with one pod that is on a node."""
+    """The tracker of a scheduler that does not run, with one bound pod."""
     scheduler = Scheduler(cast(Client, None), SchedulingPolicy(Registry(PLUGINS, ACTIONS)), clock=clock)
     spec = objects.template({"cpu": "1"})
     spec.node_name = "node-a"
@@ -38,7 +38,7 @@ def outcomes_of(clock: Watch) -> BindTracker:
 
 
 def tries(outcomes: BindTracker, clock: Watch, seconds: int) -> list[int]:
-    """When an eviction is tried by somebody who wants it every second, and never gets it."""
+    """Return the seconds in which an eviction starts that is requested every second and always fails."""
     began, tried = clock.now, []
     for second in range(seconds):
         clock.now = began + second
@@ -76,4 +76,4 @@ async def test_deleted_pods_are_forgotten() -> None:
     assert pod is not None
     outcomes._mirror.remove(pod)
     assert (outcomes.forget_gone(), outcomes.forget_gone()) == (1, 0)
-    assert outcomes.start_eviction(ORDER), "nobody knows of failures any more"
+    assert outcomes.start_eviction(ORDER), "failures are forgotten"

@@ -12,9 +12,9 @@ from stromboli.kube.objects.pod import Pod
 from stromboli.kube.work.retry import RetryPolicy
 from stromboli.scheduler.resync import Resync
 from tests.testing.kube.waiting import running, until
-from tests.unit.binding.scripted_client import BROKEN, LOST, MISSING, Scripted, found
+from tests.unit.binding.scripted_client import BROKEN, LOST, MISSING, ScriptedClient, found
 
-IMPATIENT = RetryPolicy(min_delay=0.0, max_delay=0.0)
+NO_DELAY = RetryPolicy(min_delay=0.0, max_delay=0.0)
 THERE = found("node-a")
 
 #: Answers of the server, and the result.
@@ -29,8 +29,8 @@ ANSWERS: dict[str, tuple[list[Any], Pod | None]] = {
 
 @pytest.mark.parametrize(("answers", "expected"), ANSWERS.values(), ids=ANSWERS)
 async def test_lookup_retries_until_the_outcome_is_known(answers: list[Any], expected: Pod | None) -> None:
-    client, learned = Scripted(get=[*answers]), list[Pod | None]()
-    resync = Resync(client, retry=IMPATIENT)  # type: ignore[arg-type]
+    client, learned = ScriptedClient(get=[*answers]), list[Pod | None]()
+    resync = Resync(client, retry=NO_DELAY)  # type: ignore[arg-type]
     resync.ask("default", "pod", "uid-1", learned.append)
     async with running(resync.run()):
         await until(lambda: learned)
@@ -38,37 +38,37 @@ async def test_lookup_retries_until_the_outcome_is_known(answers: list[Any], exp
 
 
 async def test_one_lookup_serves_all_callbacks() -> None:
-    client, story = Scripted(get=[THERE]), list[str]()
-    resync = Resync(client, retry=IMPATIENT)  # type: ignore[arg-type]
-    resync.ask("default", "pod", "uid-1", lambda pod: story.append("the bind"))
-    resync.ask("default", "pod", "uid-1", lambda pod: story.append("the eviction"))
+    client, scenario = ScriptedClient(get=[THERE]), list[str]()
+    resync = Resync(client, retry=NO_DELAY)  # type: ignore[arg-type]
+    resync.ask("default", "pod", "uid-1", lambda pod: scenario.append("the bind"))
+    resync.ask("default", "pod", "uid-1", lambda pod: scenario.append("the eviction"))
     assert resync.waiting == 1
     async with running(resync.run()):
         assert await resync.settle(5.0) == 0
-    assert (story, client.asked) == (["the bind", "the eviction"], ["get"])
+    assert (scenario, client.asked) == (["the bind", "the eviction"], ["get"])
 
 
 async def test_callback_added_during_the_lookup_is_called() -> None:
-    story, go = list[str](), asyncio.Event()
+    scenario, go = list[str](), asyncio.Event()
 
     class Slow:
         async def get(self, *arguments: Any, **facts: Any) -> Pod:
-            story.append("asked")
+            scenario.append("asked")
             await go.wait()
             return THERE
 
-    resync = Resync(Slow(), retry=IMPATIENT)  # type: ignore[arg-type]
-    resync.ask("default", "pod", "uid-1", lambda pod: story.append("the bind"))
+    resync = Resync(Slow(), retry=NO_DELAY)  # type: ignore[arg-type]
+    resync.ask("default", "pod", "uid-1", lambda pod: scenario.append("the bind"))
     async with running(resync.run()):
-        await until(lambda: story)
-        resync.ask("default", "pod", "uid-1", lambda pod: story.append("the eviction"))
+        await until(lambda: scenario)
+        resync.ask("default", "pod", "uid-1", lambda pod: scenario.append("the eviction"))
         go.set()
         assert await resync.settle(5.0) == 0
-    assert story == ["asked", "the bind", "the eviction"]
+    assert scenario == ["asked", "the bind", "the eviction"]
 
 
 async def test_settle_returns_open_lookups_after_the_timeout() -> None:
-    resync = Resync(Scripted(get=[LOST]), retry=IMPATIENT)  # type: ignore[arg-type]
+    resync = Resync(ScriptedClient(get=[LOST]), retry=NO_DELAY)  # type: ignore[arg-type]
     resync.ask("default", "pod", "uid-1", lambda pod: None)
     resync.ask("default", "other", "uid-2", lambda pod: None)
     async with running(resync.run()):

@@ -16,7 +16,7 @@ from stromboli.kube.objects.bind_requests import FAILED
 from tests.testing.kube.waiting import until
 from tests.testing.virtual_time import run_virtually
 from tests.unit.binding.requests.binder_world import World
-from tests.unit.binding.scripted_client import IMPATIENT, Observer
+from tests.unit.binding.scripted_client import NO_DELAY, Observer
 
 FAILURE = "example.com/failure"
 
@@ -54,7 +54,7 @@ async def bound_directly(world: World, plugins: Sequence[BinderPlugin], failure:
     annotations = {FAILURE: failure} if failure else {}
     placement = Placement(uid, "default", "gang-0", "default/gang", "a", annotations)
     observer = Observer()
-    workers = BindWorkers(PodBinder(world.client, retry=IMPATIENT), observer, plugins=plugins)
+    workers = BindWorkers(PodBinder(world.client, retry=NO_DELAY), observer, plugins=plugins)
     task = asyncio.ensure_future(workers.run())
     workers.submit(Commit("default/gang", (placement,), 1))
     await until(lambda: bool(observer.commits))

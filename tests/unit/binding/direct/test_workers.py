@@ -1,4 +1,4 @@
-"""Commits are carried out whole, or left alone."""
+"""Commits are bound whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stromboli.binding.orders import DONE, Commit, Outcome, Result
 from stromboli.binding.pod_binding import PodBinder
 from stromboli.core.model.tasks.placement import Placement
 from tests.testing.kube.waiting import until
-from tests.unit.binding.scripted_client import IMPATIENT, Observer, Scripted
+from tests.unit.binding.scripted_client import NO_DELAY, Observer, ScriptedClient
 
 
 def commit(*names: str, minimum: int | None = None, bound: int = 0) -> Commit:
@@ -32,13 +32,13 @@ async def working(binding: object, observer: Observer, workers: int = 1, batch: 
         await asyncio.gather(task, return_exceptions=True)
 
 
-def binding(client: Scripted) -> PodBinder:
-    return PodBinder(client, retry=IMPATIENT)  # type: ignore[arg-type]
+def binding(client: ScriptedClient) -> PodBinder:
+    return PodBinder(client, retry=NO_DELAY)  # type: ignore[arg-type]
 
 
-#: The commit, who has an obstacle, and who is bound.
+#: The commit, the pods with a precondition error, and the pods that are bound.
 JUDGEMENTS = {
-    "nobody has an obstacle": (commit("a", "b", "c"), "", "abc"),
+    "no precondition error": (commit("a", "b", "c"), "", "abc"),
     "one of a whole gang": (commit("a", "b", "c"), "b", ""),
     "the last one of a whole gang": (commit("a", "b", "c"), "c", ""),
     "one of a gang that needs two": (commit("a", "b", "c", minimum=2), "b", "ac"),
@@ -54,7 +54,7 @@ JUDGEMENTS = {
 async def test_precondition_errors_before_the_first_bind(
     given: Commit, precondition_errors: str, expected: str, batch: int
 ) -> None:
-    observer, client = Observer(**dict.fromkeys(precondition_errors, "the node is gone")), Scripted()
+    observer, client = Observer(**dict.fromkeys(precondition_errors, "the node is gone")), ScriptedClient()
     async with working(binding(client), observer, batch=batch) as crew:
         crew.submit(given)
         await until(lambda: observer.commits)
@@ -63,12 +63,12 @@ async def test_precondition_errors_before_the_first_bind(
         placement.name: placement.name in expected for placement in given.members
     }
     if precondition_errors and not expected and len(given.members) > 1:
-        told = {result.problem for name, result in observer.results.items() if name not in precondition_errors}
-        assert told <= {"another member of the gang cannot be bound: the node is gone"}
+        reported = {result.problem for name, result in observer.results.items() if name not in precondition_errors}
+        assert reported <= {"another member of the gang cannot be bound: the node is gone"}
 
 
 class Held:
-    """Binds nobody until it is let go."""
+    """Binds no pod before `go` is set."""
 
     def __init__(self) -> None:
         self.begun: list[str] = []

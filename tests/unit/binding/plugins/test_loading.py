@@ -102,11 +102,11 @@ REFUSED = [
     ("references", "options", "without", "words"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED]
 )
 def test_what_cannot_be_used_is_named(
-    module: str, references: list[str], options: list[str], without: list[str], words: str
+    module: str, references: list[str], options: list[str], without: list[str], message: str
 ) -> None:
     with pytest.raises(UnusablePlugin) as error:
         load_plugins(BUILT_IN, references, read_options(options), without=without)
-    assert words in str(error.value)
+    assert message in str(error.value)
 
 
 def test_package_that_fails_to_load_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +127,8 @@ class Answers(BinderPlugin):
 
 
 def test_plugin_at_admission_needs_only_the_manifest() -> None:
-    plugin, pod = Answers(), {"spec": {}}
+    plugin = Answers()
+    pod: dict[str, object] = {"spec": {}}
     assert plugin.validate(pod) == ["spec: there is none"]
     plugin.mutate(pod)
     assert pod["metadata"] == {"name": "changed"}

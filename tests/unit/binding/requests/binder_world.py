@@ -1,4 +1,4 @@
-"""A small cluster in memory with binders at work, for stories in virtual time."""
+"""A small in-memory cluster with binders, for tests in virtual time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from stromboli.kube.objects.bind_requests import FAILED, SUCCEEDED, BindRequest
 from stromboli.kube.objects.catalogue import BIND_REQUESTS, EVENTS, NODES, PODS
 from stromboli.local.api_server.control_plane import ControlPlane
 from stromboli.local.api_server.write_options import WriteOptions
-from tests.testing.in_memory_client import InMemoryClient, SimulatedClient, Weather
+from tests.testing.in_memory_client import InjectedFaults, InMemoryClient, SimulatedClient
 
 _DEFINITION = yaml.safe_load(
     (files("stromboli.kube") / "crds" / "bindrequests.scheduling.stromboli.dev.yaml").read_text()
@@ -33,14 +33,14 @@ ENDED = (SUCCEEDED, FAILED)
 
 @dataclass
 class Running:
-    """A binder process, as far as there are processes in memory: it can die at any point."""
+    """A simulated binder process, which can die at any point."""
 
     client: SimulatedClient
     binder: Binder
     task: asyncio.Task[None]
-    #: The names of the points that it came to.
+    #: The crash points that it has reached.
     passed: list[str] = field(default_factory=list)
-    #: At which it dies, and at which time it comes there.
+    #: The crash point at which it dies, and at which pass.
     dies_at: tuple[str, int] = ("", 0)
 
     @property
@@ -58,11 +58,11 @@ class World:
         self.plane = ControlPlane()
         definitions = self.plane.registry.named("apiextensions.k8s.io", "v1", "customresourcedefinitions")
         self.plane.writes.create(definitions, "", dict(_DEFINITION), WriteOptions())
-        self.weather = Weather(self.chance)
+        self.injected = InjectedFaults(self.chance)
         self.client = InMemoryClient(self.plane)
         self.binders: list[Running] = []
         self.uids: dict[str, str] = {}
-        #: The uids of pods that somebody else took away or bound.
+        #: The uids of pods that another client deleted or bound.
         self.disturbed: set[str] = set()
         self._numbers = itertools.count(1)
 
@@ -76,7 +76,7 @@ class World:
             "conditions": [{"type": "Ready", "status": "True"}],
         }
         await self.client.create(NODES, {"metadata": {"name": name}, "status": status})
-        # New nodes are kept free until a controller has seen them, and there is none.
+        # New nodes have a taint until a controller removes it, and there is none.
         await self.client.patch(NODES, name, {"spec": {"taints": None}})
 
     async def pod(self, name: str, cpu: int = 1, *, node: str = "", **spec: Any) -> str:
@@ -90,7 +90,7 @@ class World:
         return made.metadata.uid
 
     async def gang(self, name: str, nodes: str, *, cpu: int = 1, **facts: Any) -> BindRequest:
-        """A pod for every node that is named (by one letter each), and a request that binds them there."""
+        """Create a pod for every node (one letter each), and a request that binds them there."""
         pods = {f"{name}-{place}": node for place, node in enumerate(nodes)}
         for pod in pods:
             await self.pod(pod, cpu)
@@ -127,7 +127,7 @@ class World:
         return {pod.metadata.name: pod for pod in (await self.client.list(PODS)).items}
 
     async def places(self, gang: str) -> str:
-        """Where the members of a gang are, a letter each; a dash for those without a node, a dot for those gone."""
+        """Return the nodes of a gang, a letter each; a dash for a pod without a node, a dot for a deleted one."""
         pods = await self.pods()
         names = [name for name in self.uids if name.rpartition("-")[0] == gang]
         return "".join((pods[name].spec.node_name or "-") if name in pods else "." for name in names)
@@ -169,7 +169,7 @@ class World:
     ) -> Running:
         term = next(self._numbers)
         passed: list[str] = []
-        client = SimulatedClient(self.plane, self.weather, point=lambda name: self._pass(running, name))
+        client = SimulatedClient(self.plane, self.injected, point=lambda name: self._pass(running, name))
         binder = Binder(
             client, plugins, options or BinderOptions(event_rate=0), epoch=lambda: term,
             clock=asyncio.get_running_loop().time,
@@ -191,14 +191,14 @@ class World:
     # -- waiting ------------------------------------------------------------------------------------------------
 
     async def until(self, reached: Callable[[], Awaitable[bool]], seconds: float = 600.0) -> None:
-        """Wait until it is so, in virtual time."""
+        """Wait for a condition, in virtual time."""
         end = asyncio.get_running_loop().time() + seconds
         while not await reached():
-            assert asyncio.get_running_loop().time() < end, f"waited in vain\n{await self.described()}"
+            assert asyncio.get_running_loop().time() < end, f"timed out\n{await self.described()}"
             await asyncio.sleep(0.2)
 
     async def until_settled(self, seconds: float = 600.0) -> None:
-        """Wait until all requests have come to an end, and everything is told."""
+        """Wait until all requests have ended, and everything is reported."""
 
         async def settled() -> bool:
             return all(each.status.phase in ENDED for each in await self.requests())
@@ -222,7 +222,7 @@ class World:
     # -- what must hold -----------------------------------------------------------------------------------------
 
     async def faults(self) -> list[str]:
-        """Everything that is wrong now that all requests have come to an end."""
+        """Return all violated invariants after all requests have ended."""
         pods, requests = await self.pods(), await self.requests()
         return [
             *self._bound_twice(),
@@ -233,7 +233,7 @@ class World:
         ]
 
     def _bound_twice(self) -> list[str]:
-        binds = Counter(path for write, path in self.weather.writes if write == "create pods/binding")
+        binds = Counter(path for write, path in self.injected.writes if write == "create pods/binding")
         removed = {name for name, uid in self.uids.items() if uid in self.disturbed}
         return [
             f"{path} was bound {count} times"
@@ -242,7 +242,7 @@ class World:
         ]
 
     async def _over_committed(self, pods: Mapping[str, kube.Pod]) -> list[str]:
-        """By what we bound ourselves: what others do meanwhile is theirs."""
+        """Count only pods that the binder bound."""
         used: Counter[str] = Counter()
         for pod in pods.values():
             if BOUND_BY in (pod.metadata.annotations or {}):
@@ -252,7 +252,7 @@ class World:
         return [f"node {name} lacks {used[name] - cpu} cpus" for name, cpu in offered.items() if used[name] > cpu]
 
     def _torn(self, request: BindRequest, pods: Mapping[str, kube.Pod]) -> list[str]:
-        """A request that succeeded has its minimum, and one that failed has left nobody behind."""
+        """A request that succeeded has its minimum, and one that failed has left no pod behind."""
         by_uid = {pod.metadata.uid: pod for pod in pods.values()}
         name, members = request.metadata.name, request.spec.pods
         standing = [each.pod_uid for each in members if each.pod_uid in by_uid and by_uid[each.pod_uid].spec.node_name]
@@ -260,13 +260,15 @@ class World:
         ours = [uid for uid in standing if marks[uid] == name]
         found = []
         if request.status.phase == FAILED and ours:
-            found.append(f"request {name} failed, and left {len(ours)} pods on their nodes")
+            found.append(f"request {name} failed and left {len(ours)} bound pods")
         lost = sum(each.pod_uid in self.disturbed and each.pod_uid not in standing for each in members)
         if request.status.phase == SUCCEEDED and len(standing) + lost < request.spec.min_member:
             found.append(f"request {name} succeeded with {len(standing)} of {request.spec.min_member} pods")
         chosen = {each.pod_uid: each.selected_node for each in members}
         found += [
-            f"pod {uid} is not where {name} wanted it" for uid in ours if by_uid[uid].spec.node_name != chosen[uid]
+            f"pod {uid} is not on the node that {name} selected"
+            for uid in ours
+            if by_uid[uid].spec.node_name != chosen[uid]
         ]
         return found
 
@@ -281,10 +283,10 @@ class World:
                 pod = by_uid.get(state.pod_uid)
                 if pod is None or state.pod_uid in self.disturbed:
                     continue
-                said = [c.status for c in pod.status.conditions or () if c.type == "PodBound"]
-                wanted = "True" if pod.spec.node_name else "False"
-                if said != [wanted]:
-                    found.append(f"pod {pod.metadata.name} says PodBound={said}, and {wanted} is true")
+                found_status = [c.status for c in pod.status.conditions or () if c.type == "PodBound"]
+                expected = "True" if pod.spec.node_name else "False"
+                if found_status != [expected]:
+                    found.append(f"pod {pod.metadata.name} has PodBound={found_status}, expected {expected}")
         return found
 
 

@@ -29,7 +29,7 @@ async def attempts(world: World) -> int:
 
 
 def test_restarted_binder_continues_the_attempt_count() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = World()
         await world.node("a")
         await world.client.patch(NODES, "a", CORDONED)
@@ -43,7 +43,7 @@ def test_restarted_binder_continues_the_attempt_count() -> None:
         assert second.passed.count("after patch bindrequests/status") == 2
         await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
 async def _is(world: World, number: int) -> bool:
@@ -51,7 +51,7 @@ async def _is(world: World, number: int) -> bool:
 
 
 def test_delay_doubles_up_to_the_maximum() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = World()
         await world.node("a")
         await world.client.patch(NODES, "a", CORDONED)
@@ -65,11 +65,11 @@ def test_delay_doubles_up_to_the_maximum() -> None:
         assert pauses == pytest.approx([1, 2, 4, 8, 8, 8], abs=0.5)
         await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
 def test_binder_of_an_earlier_term_stops_when_a_later_term_writes() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = World()
         await world.node("a", cpu=20)
         old = world.start()
@@ -85,7 +85,7 @@ def test_binder_of_an_earlier_term_stops_when_a_later_term_writes() -> None:
         assert old.passed[said:] == []
         await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
 # -- how much at a time --------------------------------------------------------------------------------------------
@@ -108,7 +108,7 @@ class CountingBinder(PodBinder):
 
 @pytest.mark.parametrize("limit", [1, 3])
 def test_binds_per_node_are_limited(limit: int) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         binder, request = CountingBinder(), BindRequest(metadata=ObjectMeta("gang", "default"))
         members = [BoundPod(f"pod-{number}", str(number), "ab"[number % 2]) for number in range(12)]
         binds = ParallelBinds(binder, per_node=limit)
@@ -117,7 +117,7 @@ def test_binds_per_node_are_limited(limit: int) -> None:
         assert set(results.values()) == {DONE}
         assert binds.in_flight == 0
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
 # -- plugins that misbehave ----------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ FAILING_PLUGIN = [
     ("annotations", "phase", "reason"), [c[1:] for c in FAILING_PLUGIN], ids=[c[0] for c in FAILING_PLUGIN]
 )
 def test_failing_plugin_fails_only_the_pods_it_applies_to(annotations: dict[str, str], phase: str, reason: str) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world, plugin = World(), FailingPlugin()
         await world.node("a")
         await world.pod("gang-0")
@@ -176,7 +176,7 @@ def test_failing_plugin_fails_only_the_pods_it_applies_to(annotations: dict[str,
         assert await world.faults() == []
         await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
 # -- the command ---------------------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("arguments", "code", "words"), [c[1:] for c in REFUSED], ids=[c[0] for c in REFUSED])
-def test_command_rejects_invalid_arguments(arguments: list[str], code: int, words: str) -> None:
+def test_command_rejects_invalid_arguments(arguments: list[str], code: int, message: str) -> None:
     done = CliRunner().invoke(main, ["binder", *arguments])
     assert done.exit_code == code
-    assert words in done.output
+    assert message in done.output

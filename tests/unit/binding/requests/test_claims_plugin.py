@@ -38,7 +38,7 @@ async def prepared(nodes: str = "aa", *, shared: bool = False, cpu: int = 1, **f
     return world
 
 
-async def stories(world: World) -> dict[str, tuple[str, list[str], bool]]:
+async def states(world: World) -> dict[str, tuple[str, list[str], bool]]:
     """By claim, the devices it has, the names of its users, and whether it is protected."""
     found = {}
     for claim in (await world.client.list(RESOURCE_CLAIMS)).items:
@@ -60,48 +60,48 @@ GIVEN = {"of-gang-0": ("gpu-0", ["gang-0"], True), "of-gang-1": ("gpu-1", ["gang
 
 
 def test_every_member_gets_its_device() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = await prepared()
         assert await carried_out(world) == ("Succeeded", "aa")
-        assert await stories(world) == GIVEN
+        assert await states(world) == GIVEN
         await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
 def test_members_share_a_claim() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = await prepared(shared=True)
         assert await carried_out(world) == ("Succeeded", "aa")
-        [(device, users, _)] = (await stories(world)).values()
+        [(device, users, _)] = (await states(world)).values()
         assert (device in ("gpu-0", "gpu-1"), users) == (True, ["gang-0", "gang-1"])
         await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
 def test_allocations_are_rolled_back_when_a_claim_is_deleted() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = await prepared(backoffLimit=1, deadlineSeconds=20)
         await world.client.delete(RESOURCE_CLAIMS, "of-gang-1", namespace="default")
         assert await carried_out(world) == ("Failed", "--")
-        assert await stories(world) == {"of-gang-0": ("", [], False)}
+        assert await states(world) == {"of-gang-0": ("", [], False)}
         await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("write", WRITES)
 def test_binder_crash_during_allocation_is_completed_by_the_next_binder(write: str, moment: str) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = await prepared()
         await died(world, f"{moment} {write}", 1)
         assert await carried_out(world) == ("Succeeded", "aa")
-        assert await stories(world) == GIVEN
+        assert await states(world) == GIVEN
         await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -109,15 +109,15 @@ def test_binder_crash_during_allocation_is_completed_by_the_next_binder(write: s
 def test_binder_crash_during_rollback_is_completed_by_the_next_binder(write: str, moment: str) -> None:
     """The first write of each kind gives, the second takes back: one of the two claims is not there."""
 
-    async def story() -> None:
+    async def scenario() -> None:
         world = await prepared(backoffLimit=1, deadlineSeconds=20)
         await world.client.delete(RESOURCE_CLAIMS, "of-gang-1", namespace="default")
         await died(world, f"{moment} {write}", 2)
         assert await carried_out(world) == ("Failed", "--")
-        assert await stories(world) == {"of-gang-0": ("", [], False)}
+        assert await states(world) == {"of-gang-0": ("", [], False)}
         await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
 async def died(world: World, point: str, times: int) -> None:

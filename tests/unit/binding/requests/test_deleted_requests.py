@@ -9,7 +9,7 @@ import pytest
 from stromboli import kube
 from stromboli.binding.requests.cluster_view import BinderClusterView
 from stromboli.binding.requests.decisions import DecisionIndex
-from stromboli.binding.requests.progress import BOUND_BY
+from stromboli.binding.requests.placements import BOUND_BY
 from stromboli.binding.requests.status import RequestStatuses, StatusConflict
 from stromboli.kube.objects.catalogue import BIND_REQUESTS, CONFIG_MAPS, NODES
 from tests.testing.virtual_time import run_virtually
@@ -38,13 +38,13 @@ async def deleted(world: World, name: str) -> None:
 
 
 def test_binding_in_flight_keeps_its_capacity_when_the_request_is_deleted() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = await world_of("a")
         await world.gang("first", "a", cpu=4)
-        world.weather.slow = 1.0
+        world.injected.slow = 1.0
         running = world.start()
         await until_binding(world, running)
-        world.weather.clear_up()
+        world.injected.stop()
         await deleted(world, "first")
         await world.gang("gang", "a", cpu=4)
         await world.until_settled()
@@ -53,11 +53,11 @@ def test_binding_in_flight_keeps_its_capacity_when_the_request_is_deleted() -> N
         assert await world.faults() == []
         await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
 def test_capacity_is_released_when_the_request_is_deleted_before_binding() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = await world_of("a")
         await world.gang("first", "a", cpu=4)
         await world.remove_pod("first-0")
@@ -73,26 +73,26 @@ def test_capacity_is_released_when_the_request_is_deleted_before_binding() -> No
         assert await world.places("gang") == "a"
         await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
 def test_pod_bound_by_another_writer_to_the_same_node_is_not_evicted() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = await world_of("a", "b")
         await world.gang("gang", "ab")
-        world.weather.slow = 1.0
+        world.injected.slow = 1.0
         running = world.start()
         await until_binding(world, running, 2)
         await world.bind_elsewhere("gang-0", "a")
         await world.remove_pod("gang-1")
-        world.weather.clear_up()
+        world.injected.stop()
         await world.until_settled()
         assert (await world.found("gang")).status.phase == "Failed"
         assert await world.places("gang") == "a.", await world.described()
         assert await world.events("Scheduled") == []
         await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
 async def two_parts(world: World, phase: str) -> None:
@@ -113,7 +113,7 @@ VANISHED = [("Binding", "Succeeded", "a-"), ("Unwinding", "Failed", ".-")]
 
 @pytest.mark.parametrize(("phase", "end", "places"), VANISHED, ids=[case[0] for case in VANISHED])
 def test_decision_that_loses_a_part_continues_with_the_others(phase: str, end: str, places: str) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = await world_of("a", "b")
         await two_parts(world, phase)
         await deleted(world, "part-2")
@@ -124,13 +124,13 @@ def test_decision_that_loses_a_part_continues_with_the_others(phase: str, end: s
         assert running.passed.count("after patch bindrequests/status") < 5
         await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
 def test_preparation_of_the_next_request_survives_deletion_of_the_previous() -> None:
-    """The first lacks room for another member, and so has let go of the pod that both name."""
+    """The first request lacks capacity for another member, and so has released the pod that both name."""
 
-    async def story() -> None:
+    async def scenario() -> None:
         world = await world_of("a", "b")
         for name in ("gang-0", "gang-1"):
             await world.pod(name)
@@ -148,11 +148,11 @@ def test_preparation_of_the_next_request_survives_deletion_of_the_previous() -> 
         assert await tickets(world) == [f"ticket-{world.uids['gang-0']}"], (plugin.calls, await world.described())
         await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
 def test_capacity_of_a_recreated_request_is_its_own() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = await world_of("a")
         for name in ("gang-0", "gang-1"):
             await world.pod(name, 2)
@@ -168,7 +168,7 @@ def test_capacity_of_a_recreated_request_is_its_own() -> None:
         assert (await world.places("gang"), await world.places("large")) == ("-a", "-"), await world.described()
         await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
 async def tickets(world: World) -> list[str]:
@@ -177,7 +177,7 @@ async def tickets(world: World) -> list[str]:
 
 
 def test_request_missing_on_the_server_is_removed_before_the_watch_reports_it() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = await world_of("a")
         request = await world.gang("gang", "a")
         await deleted(world, "gang")
@@ -189,11 +189,11 @@ def test_request_missing_on_the_server_is_removed_before_the_watch_reports_it() 
             await statuses.write(decision, "Binding", {}, attempts=0, reason="")
         assert index.requests == {}
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
 def test_failed_member_that_was_bound_after_all_has_condition_bound() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = await world_of("a", "b")
         await world.gang("gang", "ab", minimum=1, backoffLimit=1)
         await world.client.patch(NODES, "b", {"spec": {"unschedulable": True}})
@@ -205,7 +205,7 @@ def test_failed_member_that_was_bound_after_all_has_condition_bound() -> None:
         assert messages_of(await world.pods(), "gang-1") == ["True"]
         await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
 def messages_of(pods: dict[str, kube.Pod], name: str) -> list[str]:

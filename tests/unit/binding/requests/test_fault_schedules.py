@@ -1,11 +1,11 @@
-"""Two hundred bad days of a binder, each by its seed: whatever goes wrong, and when, the end is a good one.
+"""208 seeded fault schedules of a binder: whatever fails, and when, the invariants hold at the end.
 
-On every day the server refuses, loses and delays requests; besides, each has a trouble of its own. When it is over, one
-binder works under a clear sky until all requests have come to an end, and everything must be in order: no node has
-more than it can take (I1), no gang is half there (I2), no request is open for ever (I3), nobody was bound twice (I4),
-nothing is held or prepared for nobody (I11), and who was followed by another has decided nothing more (I18).
+In every schedule the API server rejects, loses and delays requests, and one more kind of fault occurs. Then one binder
+runs without faults until all requests have ended, and all invariants must hold: no node is overcommitted (I1), no gang is
+half-bound (I2), no request stays open (I3), no pod was bound twice (I4), nothing stays assumed or prepared (I11), and a
+former leader has decided nothing more (I18).
 
-`FAULT_SEEDS` asks for more days or fewer.
+`FAULT_SEEDS` sets the number of schedules.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from tests.unit.binding.requests.tickets_plugin import TICKET, Tickets
 
 SEEDS = int(os.environ.get("FAULT_SEEDS") or 208)
 NODES = "abcd"
-ROOM = 4
-#: Every write that a binder makes on such a day, before and after which it may die.
+CAPACITY = 4
+#: Every write of a binder, before and after which it may die.
 WRITES = (
     "create pods/binding", "patch bindrequests/status", "patch pods/status", "create pods/eviction", "create events",
     "create configmaps", "patch configmaps", "delete configmaps",
 )  # fmt: skip
 POINTS = [f"{moment} {write}" for write in WRITES for moment in ("before", "after")]
 
-ReservationFault = Callable[["Day"], Awaitable[None]]
+ReservationFault = Callable[["FaultSchedule"], Awaitable[None]]
 
 
-class Day:
-    """Schedulers that decide by what they know themselves, and a binder that makes the best of it."""
+class FaultSchedule:
+    """Schedulers with accounting of their own, a binder, and faults."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -46,13 +46,13 @@ class Day:
         self.gangs: list[str] = []
         self.zombies: list[str] = []
 
-    async def furnish(self) -> None:
+    async def create_objects(self) -> None:
         for name in NODES:
-            await self.world.node(name, ROOM)
+            await self.world.node(name, CAPACITY)
 
-    async def decide(self, scheduler: str, count: int, *, epoch: int = 1, books: dict[str, int] | None = None) -> None:
-        """Gangs of one scheduler, each where there is room by the books of that scheduler."""
-        free = books if books is not None else dict.fromkeys(NODES, ROOM)
+    async def decide(self, scheduler: str, count: int, *, epoch: int = 1, free: dict[str, int] | None = None) -> None:
+        """Create gangs of one scheduler, each where its own accounting has capacity."""
+        free = free if free is not None else dict.fromkeys(NODES, CAPACITY)
         for _ in range(count):
             name = f"{scheduler}-{len(self.gangs)}"
             nodes = self._choose(free, self.chance.randint(1, 5))
@@ -64,7 +64,7 @@ class Day:
     def _choose(self, free: dict[str, int], size: int) -> str:
         chosen = ""
         for _ in range(size):
-            open_nodes = [name for name, room in free.items() if room]
+            open_nodes = [name for name, capacity in free.items() if capacity]
             if not open_nodes:
                 return ""
             node = self.chance.choice(open_nodes)
@@ -77,8 +77,8 @@ class Day:
         for pod in pods:
             await self.world.pod(pod)
         kinds = ["", "", "yes", "later:1", "slow:2", "never"] if self.seed % 2 else [""]
-        wishes = {pod: chance.choice(kinds) for pod in pods}
-        facts = {pod: {"annotations": {TICKET: kind}} for pod, kind in wishes.items() if kind}
+        kinds_by_pod = {pod: chance.choice(kinds) for pod in pods}
+        facts = {pod: {"annotations": {TICKET: kind}} for pod, kind in kinds_by_pod.items() if kind}
         minimum = chance.choice([len(pods), len(pods), max(len(pods) - 1, 1)])
         await self.world.request(
             name, pods, minimum=minimum, scheduler=scheduler, epoch=epoch, facts=facts, backoffLimit=4,
@@ -95,18 +95,18 @@ class Day:
         return self.chance.choice(sorted(self.world.uids))
 
     async def recover(self) -> None:
-        """Clear sky, and one binder."""
-        self.world.weather.clear_up()
+        """Run one binder without faults until everything has ended."""
+        self.world.injected.stop()
         for running in self.world.binders:
             running.kill()
         await asyncio.sleep(1.0)
         self.begin()
         await self.world.until_settled()
-        await asyncio.sleep(10.0)  # what was on its way has arrived
+        await asyncio.sleep(10.0)  # requests in flight have arrived
         await self.world.until_settled()
 
     async def orphans(self) -> list[str]:
-        """Tickets of pods that nobody bound, and pods that were bound without theirs."""
+        """Return the tickets of pods that are not bound."""
         pods, world = await self.world.pods(), self.world
         held = {each.metadata.name.removeprefix("ticket-") for each in (await world.client.list(CONFIG_MAPS)).items}
         known = set(world.uids.values()) - world.disturbed
@@ -115,129 +115,129 @@ class Day:
 
     async def refused(self) -> list[str]:
         found = {each.metadata.name: each.status.phase for each in await self.world.requests()}
-        return [f"{name} was carried out for a leader of the past" for name in self.zombies if found[name] == SUCCEEDED]
+        return [f"{name} was executed for a former leader" for name in self.zombies if found[name] == SUCCEEDED]
 
 
-# -- troubles ------------------------------------------------------------------------------------------------------
+# -- fault kinds ---------------------------------------------------------------------------------------------------
 
 
-async def crashes_at_a_point(day: Day) -> None:
-    """The binder dies before or after one of its writes, and another one comes."""
-    point = POINTS[day.seed // len(FAULTS) % len(POINTS)]
-    day.begin(dies_at=(point, day.chance.randint(1, 3)))
-    await day.decide("one", 3)
-    await day.moment()
-    day.begin()
-    await day.moment()
+async def crashes_at_a_point(schedule: FaultSchedule) -> None:
+    """The binder dies before or after one of its writes, and another one starts."""
+    point = POINTS[schedule.seed // len(FAULTS) % len(POINTS)]
+    schedule.begin(dies_at=(point, schedule.chance.randint(1, 3)))
+    await schedule.decide("one", 3)
+    await schedule.moment()
+    schedule.begin()
+    await schedule.moment()
 
 
-async def crashes_repeatedly(day: Day) -> None:
+async def crashes_repeatedly(schedule: FaultSchedule) -> None:
     for _ in range(4):
-        day.begin(dies_at=(day.chance.choice(POINTS), day.chance.randint(1, 4)))
-        await day.decide("one", 1, books=dict.fromkeys(day.chance.choice(NODES), 2))
-        await day.moment()
-        day.world.binders[-1].kill()
+        schedule.begin(dies_at=(schedule.chance.choice(POINTS), schedule.chance.randint(1, 4)))
+        await schedule.decide("one", 1, free=dict.fromkeys(schedule.chance.choice(NODES), 2))
+        await schedule.moment()
+        schedule.world.binders[-1].kill()
 
 
-async def two_binders_lead(day: Day) -> None:
-    """Two binders at once, neither of which knows that it should not."""
-    day.begin()
-    day.begin()
-    await day.decide("one", 4)
-    await day.moment(10.0)
+async def two_binders_lead(schedule: FaultSchedule) -> None:
+    """Two binders lead at the same time."""
+    schedule.begin()
+    schedule.begin()
+    await schedule.decide("one", 4)
+    await schedule.moment(10.0)
 
 
-async def nodes_are_deleted(day: Day) -> None:
-    day.begin()
-    await day.decide("one", 3)
-    await day.world.remove_node(day.chance.choice(NODES))
-    await day.decide("one", 2)
-    await day.world.remove_node(day.chance.choice(NODES))
-    await day.moment()
+async def nodes_are_deleted(schedule: FaultSchedule) -> None:
+    schedule.begin()
+    await schedule.decide("one", 3)
+    await schedule.world.remove_node(schedule.chance.choice(NODES))
+    await schedule.decide("one", 2)
+    await schedule.world.remove_node(schedule.chance.choice(NODES))
+    await schedule.moment()
 
 
-async def pods_are_deleted(day: Day) -> None:
-    """Some come back by the same name."""
-    day.begin()
+async def pods_are_deleted(schedule: FaultSchedule) -> None:
+    """Pods are deleted; some are created again with the same name."""
+    schedule.begin()
     for _ in range(3):
-        await day.decide("one", 1)
-        name = day.member()
-        await day.world.remove_pod(name)
-        if day.chance.random() < 0.5:
-            await day.world.pod(name)
-            day.world.disturbed.add(day.world.uids[name])
-        await day.moment(1.0)
+        await schedule.decide("one", 1)
+        name = schedule.member()
+        await schedule.world.remove_pod(name)
+        if schedule.chance.random() < 0.5:
+            await schedule.world.pod(name)
+            schedule.world.disturbed.add(schedule.world.uids[name])
+        await schedule.moment(1.0)
 
 
-async def other_schedulers_bind(day: Day) -> None:
-    day.begin()
+async def other_schedulers_bind(schedule: FaultSchedule) -> None:
+    schedule.begin()
     for _ in range(3):
-        await day.decide("one", 1)
-        await day.world.bind_elsewhere(day.member(), day.chance.choice(NODES))
-    await day.moment()
+        await schedule.decide("one", 1)
+        await schedule.world.bind_elsewhere(schedule.member(), schedule.chance.choice(NODES))
+    await schedule.moment()
 
 
-async def two_schedulers_decide(day: Day) -> None:
-    """Two schedulers give away the same rooms."""
-    day.begin(dies_at=(day.chance.choice(POINTS), day.chance.randint(1, 5)))
-    await asyncio.gather(day.decide("one", 4), day.decide("two", 4))
-    await day.moment()
-    day.world.binders[0].kill()
+async def two_schedulers_decide(schedule: FaultSchedule) -> None:
+    """Two schedulers use the same capacity."""
+    schedule.begin(dies_at=(schedule.chance.choice(POINTS), schedule.chance.randint(1, 5)))
+    await asyncio.gather(schedule.decide("one", 4), schedule.decide("two", 4))
+    await schedule.moment()
+    schedule.world.binders[0].kill()
     await asyncio.sleep(1.0)
-    day.begin()
-    await day.moment()
+    schedule.begin()
+    await schedule.moment()
 
 
-async def former_leader_decides(day: Day) -> None:
-    """A leader that was followed by another writes requests all the same."""
-    day.begin()
-    await day.decide("one", 2, epoch=2)
+async def former_leader_decides(schedule: FaultSchedule) -> None:
+    """A former leader still writes requests."""
+    schedule.begin()
+    await schedule.decide("one", 2, epoch=2)
     await asyncio.sleep(5.0)
-    before = set(day.gangs)
-    await day.decide("one", 2, epoch=1)
-    day.zombies = [name for name in day.gangs if name not in before]
-    await day.moment()
+    before = set(schedule.gangs)
+    await schedule.decide("one", 2, epoch=1)
+    schedule.zombies = [name for name in schedule.gangs if name not in before]
+    await schedule.moment()
 
 
-async def requests_are_deleted(day: Day) -> None:
-    """Requests are deleted in the middle, and their rooms and pods are given away again."""
-    day.begin()
+async def requests_are_deleted(schedule: FaultSchedule) -> None:
+    """Requests are deleted during execution, and their capacity and pods are used again."""
+    schedule.begin()
     for _ in range(4):
-        await day.decide("one", 1)
-        await day.moment(1.0)
-        await day.world.remove_request(day.chance.choice(day.gangs))
-        await day.decide("two", 1)
-    day.world.weather.clear_up()
-    await asyncio.sleep(60.0)  # who dies now leaves behind what nobody tells any more
+        await schedule.decide("one", 1)
+        await schedule.moment(1.0)
+        await schedule.world.remove_request(schedule.chance.choice(schedule.gangs))
+        await schedule.decide("two", 1)
+    schedule.world.injected.stop()
+    await asyncio.sleep(60.0)  # rollbacks of deleted requests finish before the binder is replaced
 
 
 FAULTS: dict[str, ReservationFault] = {
-    "dies": crashes_at_a_point,
-    "dies-often": crashes_repeatedly,
+    "crashes": crashes_at_a_point,
+    "crashes-repeatedly": crashes_repeatedly,
     "two-lead": two_binders_lead,
-    "nodes-go": nodes_are_deleted,
-    "pods-go": pods_are_deleted,
+    "nodes-deleted": nodes_are_deleted,
+    "pods-deleted": pods_are_deleted,
     "others-bind": other_schedulers_bind,
     "two-decide": two_schedulers_decide,
-    "the-past": former_leader_decides,
-    "requests-go": requests_are_deleted,
+    "former-leader": former_leader_decides,
+    "requests-deleted": requests_are_deleted,
 }
 
 
-async def live_through(seed: int) -> None:
+async def run_schedule(seed: int) -> None:
     random.seed(seed)
-    day = Day(seed)
-    await day.furnish()
-    weather, chance = day.world.weather, day.chance
-    weather.refused, weather.lost = chance.choice([0.0, 0.1, 0.3]), chance.choice([0.0, 0.1, 0.3])
-    weather.conflicts, weather.slow = chance.choice([0.0, 0.1]), chance.choice([0.0, 0.05, 0.2])
-    await list(FAULTS.values())[seed % len(FAULTS)](day)
-    await day.recover()
-    found = [*await day.world.faults(), *await day.orphans(), *await day.refused()]
-    assert found == [], await day.world.described()
-    await day.world.close()
+    schedule = FaultSchedule(seed)
+    await schedule.create_objects()
+    injected, chance = schedule.world.injected, schedule.chance
+    injected.refused, injected.lost = chance.choice([0.0, 0.1, 0.3]), chance.choice([0.0, 0.1, 0.3])
+    injected.conflicts, injected.slow = chance.choice([0.0, 0.1]), chance.choice([0.0, 0.05, 0.2])
+    await list(FAULTS.values())[seed % len(FAULTS)](schedule)
+    await schedule.recover()
+    found = [*await schedule.world.faults(), *await schedule.orphans(), *await schedule.refused()]
+    assert found == [], await schedule.world.described()
+    await schedule.world.close()
 
 
 @pytest.mark.parametrize("seed", range(SEEDS), ids=lambda seed: f"{list(FAULTS)[seed % len(FAULTS)]}-{seed}")
 def test_fault_schedule_ends_with_whole_gangs(seed: int) -> None:
-    run_virtually(live_through(seed))
+    run_virtually(run_schedule(seed))

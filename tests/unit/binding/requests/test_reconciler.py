@@ -1,6 +1,6 @@
-"""Bind requests and what becomes of them: a story each, on a cluster in memory, in virtual time.
+"""Bind requests and their results, on an in-memory cluster, in virtual time.
 
-Nodes are called a, b, c and have room for four pods. A gang is written as the nodes that its members are to go to.
+Nodes are called a, b, c and have capacity for four pods. A gang is written as the selected nodes of its members.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from stromboli.binding.requests.options import BinderOptions
-from stromboli.binding.requests.progress import BOUND_BY
+from stromboli.binding.requests.placements import BOUND_BY
 from stromboli.kube.objects.bind_requests import RECEIVED_RESOURCE_TYPE
 from stromboli.kube.objects.catalogue import BIND_REQUESTS, CONFIG_MAPS, DISRUPTION_BUDGETS, NODES, PODS
 from tests.testing.virtual_time import run_virtually
@@ -25,19 +25,19 @@ Act = Callable[[World], Awaitable[object]]
 
 @dataclass(frozen=True)
 class Case:
-    """What happens before the binder begins, what while it works, and how it ends."""
+    """Steps before and while the binder runs, and the result."""
 
     name: str
     before: tuple[Act, ...]
     phase: str
-    #: Where the members of the gang called `gang` are at the end.
+    #: The nodes of the gang called `gang` at the end.
     places: str
     meanwhile: tuple[Act, ...] = ()
-    #: Words of the reason that the request gives.
+    #: Part of the request's reason.
     reason: str = ""
     attempts: int = 0
     members: str = ""
-    weather: dict[str, float] = field(default_factory=dict)
+    injected: dict[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return self.name
@@ -90,30 +90,30 @@ def later(seconds: float, act: Act) -> Act:
 
 
 def phase_of(name: str, phase: str) -> Act:
-    """Somebody has written this status."""
+    """Write this phase."""
     return lambda world: world.client.patch(
         BIND_REQUESTS, name, {"status": {"phase": phase}}, namespace="default", subresource="status"
     )
 
 
 CORDONED = {"unschedulable": True}
-GATED = {"schedulingGates": [{"name": "example.com/wait"}]}
+GATED: dict[str, Any] = {"schedulingGates": [{"name": "example.com/wait"}]}
 DISK = {"volumes": [{"claim": "disk", "volume": "disk"}], "volumeSeconds": 600}
 TAINTED = {"taints": [{"key": "gpu", "effect": "NoSchedule"}]}
 
 CASES = [
-    Case("everybody fits", (gang("aab"),), "Succeeded", "aab", members="BBB"),
+    Case("all members fit", (gang("aab"),), "Succeeded", "aab", members="BBB"),
     Case("one pod alone", (gang("c"),), "Succeeded", "c", members="B"),
     Case("two gangs side by side", (gang("aab"), gang("bcc", "other")), "Succeeded", "aab"),
-    Case("no room for one: nobody is bound", (pod("big", 4, node="b"), gang("aab")), "Failed", "---",
+    Case("no capacity for one: no pod is bound", (pod("big", 4, node="b"), gang("aab")), "Failed", "---",
          reason="Insufficient cpu", attempts=3, members="FFF"),
-    Case("no room for one that is not needed", (pod("big", 4, node="b"), gang("aab", minimum=2)), "Succeeded", "aa-",
+    Case("no capacity for one that is not needed", (pod("big", 4, node="b"), gang("aab", minimum=2)), "Succeeded", "aa-",
          reason="Insufficient cpu", attempts=6, members="BBF"),
-    Case("room comes in time", (pod("big", 4, node="b"), gang("aab")), "Succeeded", "aab",
+    Case("capacity becomes free in time", (pod("big", 4, node="b"), gang("aab")), "Succeeded", "aab",
          meanwhile=(later(0.7, removed("big")),), attempts=2),
-    Case("more members than the node takes", (gang("aaaaab", minimum=5),), "Succeeded", "aaaa-b", attempts=6,
+    Case("more members than the node can hold", (gang("aaaaab", minimum=5),), "Succeeded", "aaaa-b", attempts=6,
          reason="Insufficient cpu"),
-    Case("the room was promised to whoever came first", (gang("aaa", "first"), gang("aa")), "Failed", "--", attempts=3,
+    Case("the first request gets the capacity", (gang("aaa", "first"), gang("aa")), "Failed", "--", attempts=3,
          reason="Insufficient cpu"),
     Case("a pod is gone", (gang("aab"), removed("gang-1")), "Failed", "-.-", reason="the pod is gone", members="FFF"),
     Case("a pod is gone that is not needed", (gang("aab", minimum=2), removed("gang-1")), "Succeeded", "a.b",
@@ -122,40 +122,40 @@ CASES = [
          reason="another pod has its name"),
     Case("a pod waits behind a gate", (pod("gang-0"), pod("gang-1", **GATED), request({"gang-0": "a", "gang-1": "a"})),
          "Failed", "--", reason="scheduling gates"),
-    Case("somebody was faster: the same node", (gang("aab"), bound("gang-0", "a")), "Succeeded", "aab"),
-    Case("somebody was faster: another node", (gang("aab"), bound("gang-0", "c")), "Succeeded", "cab", members="BBB"),
+    Case("another writer bound it to the same node", (gang("aab"), bound("gang-0", "a")), "Succeeded", "aab"),
+    Case("another writer bound it to another node", (gang("aab"), bound("gang-0", "c")), "Succeeded", "cab", members="BBB"),
     Case("the node is gone", (gang("aab"), node_gone("b")), "Failed", "---", reason="node b is gone"),
     Case("the node is gone, and is not needed", (gang("aab", minimum=2), node_gone("b")), "Succeeded", "aa-"),
     Case("the node is cordoned", (gang("aab"), patched_node("b", CORDONED)), "Failed", "---", attempts=6,
          reason="node b is cordoned"),
-    Case("the node is open again in time", (gang("aab"), patched_node("b", CORDONED)), "Succeeded", "aab", attempts=2,
+    Case("the node is uncordoned in time", (gang("aab"), patched_node("b", CORDONED)), "Succeeded", "aab", attempts=2,
          meanwhile=(later(0.8, patched_node("b", {"unschedulable": None})),)),
-    Case("the node repels the pod", (gang("aab"), patched_node("b", TAINTED)), "Failed", "---", attempts=6,
+    Case("the node has a taint", (gang("aab"), patched_node("b", TAINTED)), "Failed", "---", attempts=6,
          reason="taint {gpu: }"),
-    Case("the node repels others only",
+    Case("the pod tolerates the taint",
          (pod("gang-0", tolerations=[{"key": "gpu", "operator": "Exists"}]), patched_node("b", TAINTED),
           request({"gang-0": "b"})), "Succeeded", "b"),
     Case("no more attempts than allowed", (gang("aab", backoffLimit=2), patched_node("b", CORDONED)), "Failed", "---",
          attempts=2),
     Case("no attempt may fail", (gang("aab", backoffLimit=0), patched_node("b", CORDONED)), "Failed", "---",
          attempts=1),
-    Case("time is up", (gang("aab", deadlineSeconds=2, backoffLimit=100), patched_node("b", CORDONED)), "Failed", "---",
+    Case("deadline exceeded", (gang("aab", deadlineSeconds=2, backoffLimit=100), patched_node("b", CORDONED)), "Failed", "---",
          reason="not bound within 2 seconds", attempts=3),
-    Case("time is up, in which the volumes are counted", (pod("gang-0"), patched_node("b", CORDONED), request(
+    Case("deadline exceeded, volumes included", (pod("gang-0"), patched_node("b", CORDONED), request(
          {"gang-0": "b"}, deadlineSeconds=2, backoffLimit=100, facts={"gang-0": DISK})), "Failed", "-",
          reason="not bound within 2 seconds", attempts=3),
-    Case("the server is busy", (gang("aab"),), "Succeeded", "aab", weather={"refused": 0.3}),
-    Case("answers are lost", (gang("aab"),), "Succeeded", "aab", weather={"lost": 0.3}),
-    Case("a later phase is left alone", (gang("aab"), phase_of("gang", "Consecrated")), "Consecrated", "---"),
-    Case("what has failed is left alone", (gang("aab"), phase_of("gang", "Failed")), "Failed", "---"),
-    Case("a leader that was followed by another decides nothing",
+    Case("the server is busy", (gang("aab"),), "Succeeded", "aab", injected={"refused": 0.3}),
+    Case("responses are lost", (gang("aab"),), "Succeeded", "aab", injected={"lost": 0.3}),
+    Case("an unknown phase is left alone", (gang("aab"), phase_of("gang", "Unheard")), "Unheard", "---"),
+    Case("a failed request is left alone", (gang("aab"), phase_of("gang", "Failed")), "Failed", "---"),
+    Case("a decision of a former leader is rejected",
          (gang("c", "new", epoch=7),), "Failed", "---", meanwhile=(later(1.5, gang("aab", epoch=6)),),
          reason="term 6 of scheduler stromboli, whose current term is 7"),
-    Case("terms that begin anew count when nobody has spoken for the old ones in a long time",
+    Case("lower terms count when the old term has expired",
          (gang("c", "new", epoch=7),), "Succeeded", "aab", meanwhile=(later(400, gang("aab", epoch=1)),)),
-    Case("what was begun in an earlier term goes on",
+    Case("a request begun in an earlier term continues",
          (gang("aab", epoch=6), phase_of("gang", "Binding"), gang("c", "new", epoch=7)), "Succeeded", "aab"),
-    Case("terms of other schedulers are their own",
+    Case("terms of other schedulers do not count",
          (gang("c", "new", epoch=7, scheduler="other"),), "Succeeded", "aab",
          meanwhile=(later(1.5, gang("aab", epoch=6)),)),
 ]  # fmt: skip
@@ -167,8 +167,8 @@ async def play(case: Case) -> None:
         await world.node(name)
     for act in case.before:
         await act(world)
-    for name, share in case.weather.items():
-        setattr(world.weather, name, share)
+    for name, share in case.injected.items():
+        setattr(world.injected, name, share)
     world.start()
     await asyncio.gather(*(act(world) for act in case.meanwhile))
     if case.phase not in ("Succeeded", "Failed"):
@@ -176,15 +176,15 @@ async def play(case: Case) -> None:
     else:
         await world.until_settled()
     found = await world.found("gang")
-    told = await world.described()
-    assert (found.status.phase, await world.places("gang")) == (case.phase, case.places), told
-    assert case.reason in found.status.reason, told
-    if not case.weather:
-        assert found.status.failed_attempts == case.attempts, told
+    reported = await world.described()
+    assert (found.status.phase, await world.places("gang")) == (case.phase, case.places), reported
+    assert case.reason in found.status.reason, reported
+    if not case.injected:
+        assert found.status.failed_attempts == case.attempts, reported
     if case.members:
-        assert "".join(each.phase[:1] for each in found.status.pods) == case.members, told
-    if case.phase in ("Succeeded", "Failed") and case.name != "what has failed is left alone":
-        assert await world.faults() == [], told
+        assert "".join(each.phase[:1] for each in found.status.pods) == case.members, reported
+    if case.phase in ("Succeeded", "Failed") and case.name != "a failed request is left alone":
+        assert await world.faults() == [], reported
     await world.close()
 
 
@@ -197,7 +197,7 @@ def test_request_ends_in_phase(case: Case) -> None:
 
 
 async def half_bound(world: World, **facts: Any) -> None:
-    """Two members are bound, and the third cannot be: its node goes while the others are on their way."""
+    """Two members are bound, and the third cannot be: its node is deleted meanwhile."""
     for name in "abc":
         await world.node(name)
     await world.gang("gang", "aab", **facts)
@@ -210,7 +210,7 @@ async def half_bound(world: World, **facts: Any) -> None:
 
 
 def test_gang_that_cannot_be_completed_is_unwound_after_the_status_is_written() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = World()
         await half_bound(world)
         running = world.start()
@@ -225,11 +225,11 @@ def test_gang_that_cannot_be_completed_is_unwound_after_the_status_is_written() 
         assert await world.faults() == []
         await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
 def test_only_pods_bound_by_the_request_are_evicted() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = World()
         for name in "abc":
             await world.node(name)
@@ -242,11 +242,11 @@ def test_only_pods_bound_by_the_request_are_evicted() -> None:
         assert await world.places("gang") == "a.-"
         await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
 def test_eviction_blocked_by_a_budget_is_retried_until_allowed() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = World()
         await half_bound(world, deadlineSeconds=5)
         await world.client.patch(PODS, "gang-0", {"metadata": {"labels": {"app": "x"}}}, namespace="default")
@@ -266,11 +266,11 @@ def test_eviction_blocked_by_a_budget_is_retried_until_allowed() -> None:
         assert await world.faults() == []
         await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
 def test_binding_that_arrives_after_failure_is_rolled_back() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = World()
         for name in "abc":
             await world.node(name)
@@ -284,7 +284,7 @@ def test_binding_that_arrives_after_failure_is_rolled_back() -> None:
         assert await world.places("gang") == ".--"
         await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
 # -- parts ---------------------------------------------------------------------------------------------------------
@@ -297,7 +297,7 @@ async def part(world: World, number: int, pods: dict[str, str], parts: int = 2, 
 
 
 def test_nothing_is_bound_before_all_parts_exist() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = World()
         for name in "abc":
             await world.node(name)
@@ -312,11 +312,11 @@ def test_nothing_is_bound_before_all_parts_exist() -> None:
         assert await world.faults() == []
         await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
 def test_missing_parts_fail_the_existing_parts() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = World()
         await world.node("a")
         await part(world, 1, {"gang-0": "a"}, parts=3, deadlineSeconds=20)
@@ -327,11 +327,11 @@ def test_missing_parts_fail_the_existing_parts() -> None:
         assert "2 of 3 parts" in found.status.reason
         await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
 def test_one_part_that_cannot_be_bound_fails_the_whole_decision() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = World()
         await world.node("a")
         await part(world, 1, {"gang-0": "a"})
@@ -342,7 +342,7 @@ def test_one_part_that_cannot_be_bound_fails_the_whole_decision() -> None:
         assert await world.places("gang") == "--"
         await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
 # -- plugins -------------------------------------------------------------------------------------------------------
@@ -367,7 +367,7 @@ async def tickets_of(world: World) -> set[str]:
 PREPARED = [
     ("all get theirs", ("yes", "yes"), {}, "Succeeded", "aa", {"gang-0", "gang-1"}),
     ("one gets its own later", ("yes", "later:2"), {}, "Succeeded", "aa", {"gang-0", "gang-1"}),
-    ("one never does: nobody is bound", ("yes", "never"), {}, "Failed", "--", set()),
+    ("one never does: no pod is bound", ("yes", "never"), {}, "Failed", "--", set()),
     ("one never does, and is not needed", ("yes", "never"), {"minimum": 1}, "Succeeded", "a-", {"gang-0"}),
     ("one does not in time", ("yes", "slow:500"), {"deadlineSeconds": 20}, "Failed", "--", set()),
     ("one waits long, and gets it", ("yes", "slow:50"), {}, "Succeeded", "aa", {"gang-0", "gang-1"}),
@@ -379,7 +379,7 @@ PREPARED = [
 def test_members_are_prepared_before_the_first_is_bound(
     name: str, kinds: tuple[str, ...], facts: dict[str, Any], phase: str, places: str, left: set[str]
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world, plugin = World(), Tickets()
         await with_tickets(world, {f"gang-{place}": kind for place, kind in enumerate(kinds)}, **facts)
         running = world.start([plugin])
@@ -398,11 +398,11 @@ def test_members_are_prepared_before_the_first_is_bound(
             assert running.passed[:first].count("after create configmaps") >= len(left)
         await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
 def test_gang_in_preparation_does_not_block_other_gangs() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = World()
         await with_tickets(world, {"gang-0": "slow:100"})
         world.start([Tickets()], BinderOptions(request_workers=1))
@@ -415,11 +415,11 @@ def test_gang_in_preparation_does_not_block_other_gangs() -> None:
         assert await world.places("gang") == "a"
         await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
 def test_preparations_of_a_deleted_request_are_rolled_back() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = World()
         await with_tickets(world, {"gang-0": "yes", "gang-1": "slow:100"})
         running = world.start([Tickets()])
@@ -432,33 +432,35 @@ def test_preparations_of_a_deleted_request_are_rolled_back() -> None:
         assert await world.places("gang") == "--"
         await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
-# -- telling -------------------------------------------------------------------------------------------------------
+# -- reports -------------------------------------------------------------------------------------------------------
 
 
 def test_every_failed_attempt_is_reported_on_pod_and_group() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = World()
         await world.node("a", cpu=1)
         await world.pod("big", 1, node="a")
         await world.gang("gang", "a")
         world.start()
         await world.until_settled()
-        told = await world.events("BindingError")
-        words = "failed to bind to node a: node a has no capacity: Insufficient cpu"
-        assert f"Pod gang-0: {words}" in told
-        assert [f"PodGroup gang: attempt {number}: pod gang-0 {words}" in told for number in (1, 2, 3)] == [True] * 3
+        reported = await world.events("BindingError")
+        message = "failed to bind to node a: node a has no capacity: Insufficient cpu"
+        assert f"Pod gang-0: {message}" in reported
+        assert [f"PodGroup gang: attempt {number}: pod gang-0 {message}" in reported for number in (1, 2, 3)] == [
+            True
+        ] * 3
         (condition,) = [c for c in (await world.pods())["gang-0"].status.conditions or () if c.type == "PodBound"]
-        assert (condition.status, condition.reason, condition.message) == ("False", "BindingError", words)
+        assert (condition.status, condition.reason, condition.message) == ("False", "BindingError", message)
         await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
 def test_bound_pod_has_condition_annotations_and_labels() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = World()
         await world.node("a")
         await world.pod("gang-0")
@@ -474,11 +476,11 @@ def test_bound_pod_has_condition_annotations_and_labels() -> None:
         assert await world.events("Scheduled") == ["Pod gang-0: Successfully assigned default/gang-0 to a"]
         await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
 def test_successful_request_needs_one_status_write() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = World()
         for name in "abc":
             await world.node(name)
@@ -489,4 +491,4 @@ def test_successful_request_needs_one_status_write() -> None:
         assert running.passed.count("after create pods/binding") == 5
         await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())

@@ -18,7 +18,7 @@ from tests.unit.binding.requests.binder_world import World
 LOCAL = "local"
 
 
-async def furnish(world: World, *, disks: dict[str, str]) -> None:
+async def create_objects(world: World, *, disks: dict[str, str]) -> None:
     """Nodes a and b, a class whose claims wait for their pods, and disks that are there, by name with their nodes."""
     for name in "ab":
         await world.node(name)
@@ -65,7 +65,7 @@ CASES: list[tuple[str, dict[str, str], set[str], dict[str, Any], str, str]] = [
     ("one that is made", {"one": ""}, set(), {}, "Succeeded", "a"),
     ("both kinds in one gang", {"one": "disk-a", "two": ""}, set(), {}, "Succeeded", "aa"),
     (
-        "one that never comes: nobody is bound",
+        "one that is never provisioned: no pod is bound",
         {"one": "disk-a", "two": ""},
         {"two"},
         {"backoffLimit": 2},
@@ -91,9 +91,9 @@ CASES: list[tuple[str, dict[str, str], set[str], dict[str, Any], str, str]] = [
 def test_pods_are_bound_when_their_volumes_are_ready(
     chosen: dict[str, str], ignored: set[str], facts: dict[str, Any], phase: str, places: str
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = World()
-        await furnish(world, disks={"disk-a": "a", "disk-b": "b"})
+        await create_objects(world, disks={"disk-a": "a", "disk-b": "b"})
         await gang(world, chosen, **facts)
         provisioner = Provisioner(SimpleNamespace(client=world.client, namespace="default"))  # type: ignore[arg-type]
         provisioner.ignored = ignored
@@ -107,4 +107,4 @@ def test_pods_are_bound_when_their_volumes_are_ready(
         running.cancel()
         await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())

@@ -1,4 +1,4 @@
-"""A cluster in memory whose nodes have GPUs: a device plugin gives them out one by one, and tells which."""
+"""An in-memory cluster whose nodes have GPUs, allocated by a device plugin that reports their ids."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.unit.binding.requests.binder_world import Running, World
 
 
 class GpuWorld(World):
-    """`gpus` of each node; a device plugin that is `silent` never says which it gave."""
+    """`gpus` of each node; a `silent` device plugin never reports the id."""
 
     def __init__(self, seed: int = 0, *, gpus: int = 2, silent: bool = False) -> None:
         super().__init__(seed)
@@ -26,7 +26,7 @@ class GpuWorld(World):
         self.silent = silent
         self._kubelet: asyncio.Task[None] | None = None
 
-    async def furnish(self, *nodes: str) -> None:
+    async def create_objects(self, *nodes: str) -> None:
         await self.client.create(NAMESPACES, {"metadata": {"name": DEFAULT_NAMESPACE}})
         for name in nodes:
             await self.node(name)
@@ -69,8 +69,8 @@ class GpuWorld(World):
         """Which groups are held where: `a/x b/y`."""
         return " ".join(sorted(f"{place.node}/{place.group}" for place in await self.holders()))
 
-    async def told(self, name: str) -> str:
-        """The GPUs that a pod was told, or a dash."""
+    async def reported(self, name: str) -> str:
+        """Return the GPUs in the environment of a pod, or a dash."""
         try:
             found = await self.client.get(CONFIG_MAPS, f"{name}-gpu", namespace="default")
         except ApiError:

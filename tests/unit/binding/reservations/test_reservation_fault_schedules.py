@@ -1,7 +1,7 @@
-"""Bad days of shared GPUs, each by its seed: whatever goes wrong, and when, in the end exactly those GPUs are held that
-somebody shares, everybody was told the one that is held for him, and no GPU was given up under a pod that used it.
+"""Seeded fault schedules of shared GPUs: whatever fails, exactly the shared GPUs are reserved at the end, every pod has
+the id of its reserved GPU, and no GPU was released under a pod that used it.
 
-`FAULT_SEEDS` asks for more days or fewer.
+`FAULT_SEEDS` sets the number of schedules.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WRITES = (
 POINTS = [f"{moment} {write}" for write in WRITES for moment in ("before", "after")]
 
 
-class Day:
+class FaultSchedule:
     """A scheduler that gives out groups, pods that come and go, and binders that die."""
 
     def __init__(self, seed: int) -> None:
@@ -36,21 +36,23 @@ class Day:
         self._number = 0
 
     async def pass_by(self) -> None:
-        chance, weather = self.chance, self.world.weather
-        weather.refused, weather.lost, weather.conflicts, weather.slow = (chance.choice([0, 0.05]) for _ in range(4))
+        chance, injected = self.chance, self.world.injected
+        injected.refused, injected.lost, injected.conflicts, injected.slow = (
+            chance.choice([0, 0.05]) for _ in range(4)
+        )
         self.world.begin(dies_at=(chance.choice(POINTS), chance.randint(1, 4)))
         for _ in range(20):
             await chance.choice([self.comes, self.comes, self.goes, self.is_forgotten, self.is_followed])()
             await asyncio.sleep(chance.uniform(0.0, 3.0))
 
     async def comes(self) -> None:
-        """Somebody joins a group of some node, or begins one."""
+        """A pod joins a GPU group of some node, or starts one."""
         name, self._number = f"pod-{self._number}", self._number + 1
         groups = self.chance.sample(["x", "y", "z"], self.chance.choice([1, 1, 2]))
         await self.world.sharing(name, self.chance.choice(NODES), *groups)
 
     async def goes(self) -> None:
-        """Somebody ends, or is taken away, wherever he is; sometimes another of his name comes."""
+        """A pod ends or is deleted; sometimes another one with its name is created."""
         names = [name for name in self.world.uids if name in await self.world.pods()]
         if not names:
             return
@@ -77,7 +79,7 @@ class Day:
 
     async def recover(self) -> None:
         """Clear sky, and one binder."""
-        self.world.weather.clear_up()
+        self.world.injected.stop()
         for running in self.world.binders:
             running.kill()
         await asyncio.sleep(6.0)
@@ -95,24 +97,24 @@ class Day:
             places = [SharedGpu(pod.spec.node_name, group) for group in groups]
             shared.update(places)
             held = [(holders[place].metadata.annotations or {})[DEVICE] for place in places if place in holders]
-            told = (await self.world.told(name)).split(",")
-            if told != held:
-                found.append(f"{name} was told {told}, and {held} are held")
-        found += [f"{place} is held for nobody" for place in holders.keys() - shared]
-        found += [f"{place} is held by nobody" for place in shared - holders.keys()]
+            reported = (await self.world.reported(name)).split(",")
+            if reported != held:
+                found.append(f"{name} has {reported}, and {held} are reserved")
+        found += [f"{place} is reserved without need" for place in holders.keys() - shared]
+        found += [f"{place} is not reserved" for place in shared - holders.keys()]
         return found + await self.world.events("GPUReservationLost")
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_reservation_fault_schedule_leaves_the_right_reservation_pods(seed: int) -> None:
-    async def story() -> None:
-        day = Day(seed)
+    async def scenario() -> None:
+        schedule = FaultSchedule(seed)
         try:
-            await day.world.furnish(*NODES)
-            await day.pass_by()
-            await day.recover()
-            assert await day.faults() == []
+            await schedule.world.create_objects(*NODES)
+            await schedule.pass_by()
+            await schedule.recover()
+            assert await schedule.faults() == []
         finally:
-            await day.world.close()
+            await schedule.world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())

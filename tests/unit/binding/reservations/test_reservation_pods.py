@@ -1,4 +1,4 @@
-"""GPUs that pods share are held by a pod of ours for as long as they are shared: stories on a cluster in memory.
+"""Shared GPUs are reserved by a pod for as long as they are shared, on an in-memory cluster.
 
 Nodes are called a and b and have two GPUs, `GPU-a0` and so on; groups are called x, y and z.
 """
@@ -72,8 +72,8 @@ class Case:
     acts: tuple[Act, ...]
     #: Which groups are held where at the end, as in `a/x b/y`.
     held: str
-    #: What pods were told, by name; a dash for nothing.
-    told: dict[str, str]
+    #: The GPUs in the environment of pods, by name; a dash for none.
+    reported: dict[str, str]
     #: The phases of requests at the end, a letter each.
     ends: str = "S"
     reason: str = ""
@@ -85,7 +85,7 @@ class Case:
 
 
 CASES = [
-    Case("a GPU is held and the pod is told", (pod("one", "a", "x"),), "a/x", {"one": "GPU-a0"}),
+    Case("a GPU is reserved and passed to the pod", (pod("one", "a", "x"),), "a/x", {"one": "GPU-a0"}),
     Case("two share it", (pod("one", "a", "x"), pod("two", "a", "x")), "a/x", {"one": "GPU-a0", "two": "GPU-a0"}, "SS"),
     Case("two of them are two GPUs", (pod("one", "a", "x", "y"),), "a/x a/y", {"one": "GPU-a0,GPU-a1"}),
     Case("groups of one name on two nodes are two", (pod("one", "a", "x"), pod("two", "b", "x")), "a/x b/x",
@@ -96,11 +96,11 @@ CASES = [
     Case("the last is gone", (pod("one", "a", "x"), settled(), gone("one")), "", {}),
     Case("of two groups one is left", (pod("one", "a", "x", "y"), pod("two", "a", "y"), settled(), gone("one")), "a/y",
          {"two": "GPU-a1"}, "SS"),
-    Case("a pod that nobody can tell", (pod("one", "a", "x", mapped=False),), "", {"one": "-"}, "F",
+    Case("a pod without a ConfigMap", (pod("one", "a", "x", mapped=False),), "", {"one": "-"}, "F",
          "has no annotation stromboli.dev/gpu-config-map"),
-    Case("a GPU that nobody tells", (pod("one", "a", "x"),), "", {"one": "-"}, "F",
+    Case("a GPU with an unknown id", (pod("one", "a", "x"),), "", {"one": "-"}, "F",
          "no GPU of node a was reserved within 5 s", silent=True),
-    Case("a map of somebody else", (map_of_another("one-gpu"), pod("one", "a", "x")), "", {}, "F",
+    Case("a ConfigMap of another owner", (map_of_another("one-gpu"), pod("one", "a", "x")), "", {}, "F",
          "ConfigMap default/one-gpu exists and does not belong to"),
     Case("a pod that is gone before", (lambda world: world.waiting("one"), lambda world: world.decide("one", "a", "x"),
          gone("one")), "", {"one": "-"}, "F"),
@@ -111,7 +111,7 @@ CASES = [
         {"nodeName": "a", "containers": [{"name": "hold", "image": "example/hold"}]}}, namespace=DEFAULT_NAMESPACE),)),
     Case("the GPU is held again for those who use it", (pod("one", "a", "x"), settled(), reservation_pod_deleted()), "a/x",
          {"one": "GPU-a0"}),
-    Case("a tenant that says so keeps no GPU", (pod("one", "a", "x"), settled(), lambda world: world.waiting("sly"),
+    Case("a tenant's annotation reserves no GPU", (pod("one", "a", "x"), settled(), lambda world: world.waiting("sly"),
          claimed("sly", **{GROUPS: "x"}), gone("one")), "", {}),
     Case("a node that is gone", (pod("one", "a", "x"), settled(), node_gone("a")), "", {}),
 ]  # fmt: skip
@@ -119,10 +119,10 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_shared_gpus_are_held(case: Case) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = GpuWorld(silent=case.silent)
         try:
-            await world.furnish("a", "b")
+            await world.create_objects("a", "b")
             for act in case.before:
                 await act(world)
             world.begin()
@@ -130,21 +130,21 @@ def test_shared_gpus_are_held(case: Case) -> None:
                 await act(world)
             await world.until_settled()
             await world.until_held(case.held)
-            assert {name: await world.told(name) for name in case.told} == case.told
+            assert {name: await world.reported(name) for name in case.reported} == case.reported
             requests = await world.requests()
             assert "".join((each.status.phase or "-")[0] for each in requests) == case.ends
             assert case.reason in "".join(each.status.reason for each in requests)
         finally:
             await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())
 
 
 def test_lost_gpu_reservation_is_reported_on_its_pods() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = GpuWorld()
         try:
-            await world.furnish("a")
+            await world.create_objects("a")
             world.begin()
             await world.sharing("one", "a", "x")
             await world.until_settled()
@@ -153,8 +153,8 @@ def test_lost_gpu_reservation_is_reported_on_its_pods() -> None:
             for running in world.alive:
                 await asyncio.sleep(10.0)
                 await running.binder.recorder.flush(30.0)
-            told = await world.events("GPUReservationLost")
-            assert told == [
+            reported = await world.events("GPUReservationLost")
+            assert reported == [
                 "Pod one: GPU group x of node a had lost its reservation; GPU GPU-a0 is reserved now. Check that the "
                 "pod uses this one."
             ]
@@ -162,4 +162,4 @@ def test_lost_gpu_reservation_is_reported_on_its_pods() -> None:
         finally:
             await world.close()
 
-    run_virtually(story())
+    run_virtually(scenario())

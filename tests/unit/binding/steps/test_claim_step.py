@@ -42,7 +42,7 @@ def placed(uid: str = "pod-1", node: str = "a") -> Placement:
 
 
 @dataclass
-class Ground:
+class Environment:
     """A server, what the watches report of it, and the step."""
 
     client: Client
@@ -57,7 +57,7 @@ class Ground:
         await self.until_seen(made.key)
 
     async def write(self, name: str, status: dict[str, Any]) -> ResourceClaim:
-        """Somebody else writes on the claim."""
+        """Write the status as another client."""
         return await self.client.patch(
             RESOURCE_CLAIMS, name, {"status": status}, namespace="default", subresource="status"
         )
@@ -70,7 +70,7 @@ class Ground:
     async def claim(self, name: str = "mine") -> ResourceClaim:
         return await self.client.get(RESOURCE_CLAIMS, name, namespace="default")
 
-    async def story(self, name: str = "mine") -> tuple[str, list[str], bool]:
+    async def state(self, name: str = "mine") -> tuple[str, list[str], bool]:
         """The device that a claim has, who uses it, and whether it is protected."""
         claim = await self.claim(name)
         devices = claim.status.allocation.devices if claim.status.allocation else None
@@ -80,7 +80,7 @@ class Ground:
 
 
 @pytest_asyncio.fixture
-async def ground() -> AsyncIterator[Ground]:
+async def environment() -> AsyncIterator[Environment]:
     mirror = Ingest(Cluster())
     async with ApiServer() as server, Client(server.connection) as client:
         for name in "ab":
@@ -89,7 +89,7 @@ async def ground() -> AsyncIterator[Ground]:
         tasks = [asyncio.ensure_future(reflector.run()) for reflector in reflectors]
         try:
             await asyncio.gather(*(reflector.synced.wait() for reflector in reflectors))
-            yield Ground(client, mirror, ClaimStep(client, mirror))
+            yield Environment(client, mirror, ClaimStep(client, mirror))
         finally:
             for task in tasks:
                 task.cancel()
@@ -99,72 +99,72 @@ async def ground() -> AsyncIterator[Ground]:
 NOTHING: tuple[str, list[str], bool] = ("", [], False)
 
 
-async def test_claim_gets_device_and_consumer_and_rollback_removes_both(ground: Ground) -> None:
-    await ground.create()
-    await ground.step.prepare(placed(), [FRESH])
-    assert await ground.story() == ("a/gpu-0", ["pod-1"], True)
-    await ground.step.undo(placed(), [FRESH])
-    assert await ground.story() == NOTHING
+async def test_claim_gets_device_and_consumer_and_rollback_removes_both(environment: Environment) -> None:
+    await environment.create()
+    await environment.step.prepare(placed(), [FRESH])
+    assert await environment.state() == ("a/gpu-0", ["pod-1"], True)
+    await environment.step.undo(placed(), [FRESH])
+    assert await environment.state() == NOTHING
 
 
-async def test_prepare_and_undo_are_idempotent(ground: Ground) -> None:
-    await ground.create()
-    await ground.step.prepare(placed(), [FRESH])
-    version = (await ground.claim()).metadata.resource_version
-    await ground.step.prepare(placed(), [FRESH])
-    assert (await ground.claim()).metadata.resource_version == version
-    await ground.step.undo(placed(), [FRESH])
-    version = (await ground.claim()).metadata.resource_version
-    await ground.step.undo(placed(), [FRESH])
-    assert (await ground.claim()).metadata.resource_version == version
+async def test_prepare_and_undo_are_idempotent(environment: Environment) -> None:
+    await environment.create()
+    await environment.step.prepare(placed(), [FRESH])
+    version = (await environment.claim()).metadata.resource_version
+    await environment.step.prepare(placed(), [FRESH])
+    assert (await environment.claim()).metadata.resource_version == version
+    await environment.step.undo(placed(), [FRESH])
+    version = (await environment.claim()).metadata.resource_version
+    await environment.step.undo(placed(), [FRESH])
+    assert (await environment.claim()).metadata.resource_version == version
 
 
-async def test_pods_that_share_a_claim_are_all_reserved_concurrently(ground: Ground) -> None:
-    await ground.create()
+async def test_pods_that_share_a_claim_are_all_reserved_concurrently(environment: Environment) -> None:
+    await environment.create()
     names = [f"pod-{number}" for number in range(5)]
-    await asyncio.gather(*(ground.step.prepare(placed(name), [FRESH]) for name in names))
-    assert await ground.story() == ("a/gpu-0", names, True)
-    await ground.step.undo(placed("pod-0"), [FRESH])
-    assert await ground.story() == ("a/gpu-0", names[1:], True)
+    await asyncio.gather(*(environment.step.prepare(placed(name), [FRESH]) for name in names))
+    assert await environment.state() == ("a/gpu-0", names, True)
+    await environment.step.undo(placed("pod-0"), [FRESH])
+    assert await environment.state() == ("a/gpu-0", names[1:], True)
     for name in names[1:]:
-        await ground.step.undo(placed(name), [FRESH])
-    assert await ground.story() == NOTHING
+        await environment.step.undo(placed(name), [FRESH])
+    assert await environment.state() == NOTHING
 
 
-async def test_allocated_claim_keeps_its_device(ground: Ground) -> None:
-    await ground.create(allocation=on("a"))
-    await ground.step.prepare(placed(), [REUSED])
-    assert await ground.story() == ("a/gpu-0", ["pod-1"], False)
-    await ground.step.undo(placed(), [REUSED])
-    assert await ground.story() == ("a/gpu-0", [], False)
+async def test_allocated_claim_keeps_its_device(environment: Environment) -> None:
+    await environment.create(allocation=on("a"))
+    await environment.step.prepare(placed(), [REUSED])
+    assert await environment.state() == ("a/gpu-0", ["pod-1"], False)
+    await environment.step.undo(placed(), [REUSED])
+    assert await environment.state() == ("a/gpu-0", [], False)
 
 
-async def test_write_conflict_is_retried(ground: Ground) -> None:
-    await ground.create()
-    await ground.write("mine", {"allocation": on("b", "gpu-7")})
+async def test_write_conflict_is_retried(environment: Environment) -> None:
+    await environment.create()
+    await environment.write("mine", {"allocation": on("b", "gpu-7")})
     with pytest.raises(StepFailed, match="has devices that cannot be used from node a"):
-        await ground.step.prepare(placed(), [FRESH])
-    await ground.step.undo(placed(), [FRESH])
-    assert (await ground.story())[0] == "b/gpu-7"
+        await environment.step.prepare(placed(), [FRESH])
+    await environment.step.undo(placed(), [FRESH])
+    assert (await environment.state())[0] == "b/gpu-7"
 
 
-async def test_claim_allocated_by_another_writer_on_the_same_node_is_used(ground: Ground) -> None:
-    await ground.create()
-    await ground.write("mine", {"allocation": on("a", "gpu-7")})
-    await ground.step.prepare(placed(), [FRESH])
-    assert await ground.story() == ("a/gpu-7", ["pod-1"], False)
-    await ground.step.undo(placed(), [FRESH])
-    assert (await ground.story())[0] == "a/gpu-7"
+async def test_claim_allocated_by_another_writer_on_the_same_node_is_used(environment: Environment) -> None:
+    await environment.create()
+    await environment.write("mine", {"allocation": on("a", "gpu-7")})
+    await environment.step.prepare(placed(), [FRESH])
+    assert await environment.state() == ("a/gpu-7", ["pod-1"], False)
+    await environment.step.undo(placed(), [FRESH])
+    assert (await environment.state())[0] == "a/gpu-7"
 
 
-async def test_failure_of_the_second_claim_restores_the_first(ground: Ground) -> None:
-    await ground.create()
+async def test_failure_of_the_second_claim_restores_the_first(environment: Environment) -> None:
+    await environment.create()
     both = [FRESH, ClaimWrite("default/other", on("a", "gpu-1"))]
     with pytest.raises(StepFailed, match="resourceclaim default/other is gone"):
-        await ground.step.prepare(placed(), both)
-    assert (await ground.story())[0] == "a/gpu-0"
-    await ground.step.undo(placed(), both)
-    assert await ground.story() == NOTHING
+        await environment.step.prepare(placed(), both)
+    assert (await environment.state())[0] == "a/gpu-0"
+    await environment.step.undo(placed(), both)
+    assert await environment.state() == NOTHING
 
 
 CROWD = [{"resource": "pods", "name": name, "uid": name} for name in map(str, range(256))]
@@ -175,21 +175,23 @@ FAILURES: dict[str, tuple[dict[str, Any], ClaimWrite]] = {
 
 
 @pytest.mark.parametrize("words", FAILURES)
-async def test_unusable_claim_fails_the_step(ground: Ground, words: str) -> None:
-    status, write = FAILURES[words]
-    await ground.create(**status)
-    with pytest.raises(StepFailed, match=words):
-        await ground.step.prepare(placed(), [write])
+async def test_unusable_claim_fails_the_step(environment: Environment, message: str) -> None:
+    status, write = FAILURES[message]
+    await environment.create(**status)
+    with pytest.raises(StepFailed, match=message):
+        await environment.step.prepare(placed(), [write])
 
 
-async def test_terminating_claim_fails_the_step(ground: Ground) -> None:
-    await ground.create()
-    await ground.step.prepare(placed("other"), [FRESH])
-    await ground.client.delete(RESOURCE_CLAIMS, "mine", namespace="default")
+async def test_terminating_claim_fails_the_step(environment: Environment) -> None:
+    await environment.create()
+    await environment.step.prepare(placed("other"), [FRESH])
+    await environment.client.delete(RESOURCE_CLAIMS, "mine", namespace="default")
     async with asyncio.timeout(30):
-        while (claim := ground.mirror.get(ResourceClaim, "default/mine")) and not claim.metadata.deletion_timestamp:
+        while (
+            claim := environment.mirror.get(ResourceClaim, "default/mine")
+        ) and not claim.metadata.deletion_timestamp:
             await asyncio.sleep(0.01)
     with pytest.raises(StepFailed, match="is being deleted"):
-        await ground.step.prepare(placed(), [FRESH])
+        await environment.step.prepare(placed(), [FRESH])
     with contextlib.suppress(StepFailed):
-        await ground.step.undo(placed("other"), [FRESH])
+        await environment.step.undo(placed("other"), [FRESH])

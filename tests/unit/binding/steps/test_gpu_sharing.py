@@ -1,4 +1,4 @@
-"""What pods that share GPUs are made of: the pod that holds one, what is told to containers, and what is admitted."""
+"""GPU sharing: the reservation pod, the environment of containers, and admission."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_device_of_reservation_pod(said: dict[str, str], status: ReservationPodS
     assert device_of(ReservationPod(metadata=ObjectMeta(annotations=said), status=status)) == device
 
 
-# -- what containers are told --------------------------------------------------------------------------------------
+# -- environment of containers --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -141,8 +141,8 @@ def test_container_environment() -> None:
     assert GpuEnvironment(("GPU-1", "GPU-2"), 250).variables() == {
         "NVIDIA_VISIBLE_DEVICES": "GPU-1,GPU-2", "GPU_PORTION": "0.25", "RUNAI_NUM_OF_GPUS": "0.25"
     }  # fmt: skip
-    told = GpuEnvironment(("GPU-1",), 250, cdi=True).variables()
-    assert told["NVIDIA_VISIBLE_DEVICES"] == "k8s.device-plugin.nvidia.com/gpu=GPU-1"
+    reported = GpuEnvironment(("GPU-1",), 250, cdi=True).variables()
+    assert reported["NVIDIA_VISIBLE_DEVICES"] == "k8s.device-plugin.nvidia.com/gpu=GPU-1"
 
 
 @pytest.mark.parametrize(("wanted", "place"), [(None, "0"), ("side", "1"), ("first", "i0"), ("ghost", "0")])

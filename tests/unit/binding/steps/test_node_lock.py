@@ -1,4 +1,4 @@
-"""A node is locked for one bind at a time, and never for ever."""
+"""A node is locked for one bind at a time, and locks expire."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import NODES
 from stromboli.local.api_server.server import ApiServer
-from tests.unit.binding.scripted_client import FORBIDDEN, Scripted
+from tests.unit.binding.scripted_client import FORBIDDEN, ScriptedClient
 
 KEY = "volcano.sh/mutex.lock"
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -136,6 +136,6 @@ async def test_expired_locks_are_dropped(client: Client) -> None:
 
 
 async def test_forbidden_lock_reports_the_missing_permission() -> None:
-    client = Scripted(get=[FORBIDDEN])
+    client = ScriptedClient(get=[FORBIDDEN])
     with pytest.raises(StepFailed, match="node a cannot be locked: you may not; allow the scheduler to get and patch"):
         await NodeLock(client).prepare(order("one"))  # type: ignore[arg-type]

@@ -27,7 +27,7 @@ from stromboli.local.fakes.storage.volumes import VolumeController
 from tests.testing.manifests.storage import claim, reached_by, storage_class, volume
 
 HOST = "kubernetes.io/hostname"
-#: Longer than any story takes; and shorter than anybody would wait.
+#: Longer than any test, and short enough to wait for.
 LONG, SHORT = 60.0, 0.2
 
 
@@ -39,7 +39,7 @@ STATIC, MADE = VolumeChoice("data", "v"), VolumeChoice("data")
 
 
 @dataclass
-class Ground:
+class Environment:
     """A server, what the watches report of it, and the step."""
 
     client: Client
@@ -73,14 +73,14 @@ class Ground:
 
 
 @pytest_asyncio.fixture
-async def ground() -> AsyncIterator[Ground]:
+async def environment() -> AsyncIterator[Environment]:
     mirror = Ingest(Cluster())
     async with ApiServer() as server, Client(server.connection) as client:
         await client.create(NODES, {"metadata": {"name": "a", "labels": {HOST: "a"}}})
         reflectors = [Reflector(client, each, mirror) for each in (CLAIMS, VOLUMES, NODES)]
         async with _running(*reflectors):
             await asyncio.gather(*(reflector.synced.wait() for reflector in reflectors))
-            yield Ground(client, mirror, VolumeStep(client, mirror))
+            yield Environment(client, mirror, VolumeStep(client, mirror))
 
 
 @contextlib.asynccontextmanager
@@ -95,160 +95,160 @@ async def _running(*parts: Any) -> AsyncIterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def controller(ground: Ground) -> AsyncIterator[None]:
-    """Somebody who brings claims and volumes together, and makes volumes."""
-    claims = Informer(ground.client, CLAIMS)
-    async with _running(claims, VolumeController(ground.client, claims)):
+async def controller(environment: Environment) -> AsyncIterator[None]:
+    """A fake volume controller and provisioner."""
+    claims = Informer(environment.client, CLAIMS)
+    async with _running(claims, VolumeController(environment.client, claims)):
         yield
 
 
-async def test_existing_volume_is_bound(ground: Ground) -> None:
-    await ground.create(storage_class(), claim(), volume("v", on="a"))
-    async with controller(ground):
-        await ground.step.prepare(order(STATIC))
-    assert (await ground.claim()).spec.volume_name == "v"
-    await ground.step.undo(order(STATIC))
-    assert (await ground.claim()).is_bound
+async def test_existing_volume_is_bound(environment: Environment) -> None:
+    await environment.create(storage_class(), claim(), volume("v", on="a"))
+    async with controller(environment):
+        await environment.step.prepare(order(STATIC))
+    assert (await environment.claim()).spec.volume_name == "v"
+    await environment.step.undo(order(STATIC))
+    assert (await environment.claim()).is_bound
 
 
-async def test_volume_is_provisioned(ground: Ground) -> None:
-    await ground.create(storage_class("made", "disks.example.com"), claim(of="made"))
-    async with controller(ground):
-        await ground.step.prepare(order(MADE))
-        found = await ground.claim()
+async def test_volume_is_provisioned(environment: Environment) -> None:
+    await environment.create(storage_class("made", "disks.example.com"), claim(of="made"))
+    async with controller(environment):
+        await environment.step.prepare(order(MADE))
+        found = await environment.claim()
         assert (found.is_bound, found.selected_node) == (True, "a")
-        await ground.step.undo(order(MADE))
-    assert (await ground.claim()).selected_node == "a"
+        await environment.step.undo(order(MADE))
+    assert (await environment.claim()).selected_node == "a"
 
 
-async def test_prepare_is_idempotent(ground: Ground) -> None:
-    await ground.create(storage_class(), claim(), volume("v", on="a"))
-    async with controller(ground):
-        await ground.step.prepare(order(STATIC))
-        before = await ground.volume()
-        await ground.step.prepare(order(STATIC))
-    assert (await ground.volume()).metadata.resource_version == before.metadata.resource_version
+async def test_prepare_is_idempotent(environment: Environment) -> None:
+    await environment.create(storage_class(), claim(), volume("v", on="a"))
+    async with controller(environment):
+        await environment.step.prepare(order(STATIC))
+        before = await environment.volume()
+        await environment.step.prepare(order(STATIC))
+    assert (await environment.volume()).metadata.resource_version == before.metadata.resource_version
 
 
-async def test_volume_not_provisioned_in_time_fails_the_step(ground: Ground) -> None:
-    await ground.create(storage_class("made", "disks.example.com"), claim(of="made"))
+async def test_volume_not_provisioned_in_time_fails_the_step(environment: Environment) -> None:
+    await environment.create(storage_class("made", "disks.example.com"), claim(of="made"))
     late = order(MADE, timeout=SHORT)
     with pytest.raises(StepFailed, match=r"not ready after 0.2 seconds: the volume of claim \S+ is being provisioned"):
-        await ground.step.prepare(late)
-    assert (await ground.claim()).selected_node == "a"
-    await ground.step.undo(late)
-    assert (await ground.claim()).selected_node == ""
+        await environment.step.prepare(late)
+    assert (await environment.claim()).selected_node == "a"
+    await environment.step.undo(late)
+    assert (await environment.claim()).selected_node == ""
 
 
-async def test_claim_not_bound_in_time_fails_the_step(ground: Ground) -> None:
-    await ground.create(storage_class(), claim(), volume("v", on="a"))
+async def test_claim_not_bound_in_time_fails_the_step(environment: Environment) -> None:
+    await environment.create(storage_class(), claim(), volume("v", on="a"))
     late = order(STATIC, timeout=SHORT)
     with pytest.raises(StepFailed, match="claim default/data is not bound to volume v yet"):
-        await ground.step.prepare(late)
-    promised = (await ground.volume()).spec.claim_ref
+        await environment.step.prepare(late)
+    promised = (await environment.volume()).spec.claim_ref
     assert promised is not None
-    assert promised.uid == (await ground.claim()).metadata.uid
-    await ground.step.undo(late)
-    found = await ground.volume()
+    assert promised.uid == (await environment.claim()).metadata.uid
+    await environment.step.undo(late)
+    found = await environment.volume()
     assert found.spec.claim_ref is None
     assert not found.metadata.annotations
 
 
-async def test_volume_pre_bound_by_name_stays_pre_bound_by_name(ground: Ground) -> None:
-    await ground.create(storage_class(), claim(), volume("v", on="a", of_claim="data", phase="Available"))
+async def test_volume_pre_bound_by_name_stays_pre_bound_by_name(environment: Environment) -> None:
+    await environment.create(storage_class(), claim(), volume("v", on="a", of_claim="data", phase="Available"))
     late = order(STATIC, timeout=SHORT)
     with pytest.raises(StepFailed, match="claim default/data is not bound to volume v yet"):
-        await ground.step.prepare(late)
-    held = (await ground.volume()).spec.claim_ref
+        await environment.step.prepare(late)
+    held = (await environment.volume()).spec.claim_ref
     assert held is not None
-    assert held.uid == (await ground.claim()).metadata.uid
-    await ground.step.undo(late)
-    left = (await ground.volume()).spec.claim_ref
+    assert held.uid == (await environment.claim()).metadata.uid
+    await environment.step.undo(late)
+    left = (await environment.volume()).spec.claim_ref
     assert left is not None
     assert (left.name, left.uid) == ("data", None)
 
 
-async def test_provisioner_that_rejects_the_node_fails_the_step(ground: Ground) -> None:
-    await ground.create(storage_class("made", "disks.example.com"), claim(of="made"))
-    waits = asyncio.ensure_future(ground.step.prepare(order(MADE)))
-    await ground.until_selected()
+async def test_provisioner_that_rejects_the_node_fails_the_step(environment: Environment) -> None:
+    await environment.create(storage_class("made", "disks.example.com"), claim(of="made"))
+    waits = asyncio.ensure_future(environment.step.prepare(order(MADE)))
+    await environment.until_selected()
     note = {"metadata": {"annotations": {"volume.kubernetes.io/selected-node": None}}}
-    await ground.client.patch(CLAIMS, "data", note, namespace="default")
+    await environment.client.patch(CLAIMS, "data", note, namespace="default")
     with pytest.raises(StepFailed, match="no volume can be provisioned for claim default/data on node a"):
         await waits
 
 
-async def test_deleted_pod_ends_the_wait(ground: Ground) -> None:
-    await ground.create(storage_class("made", "disks.example.com"), claim(of="made"))
-    step = VolumeStep(ground.client, ground.mirror, lambda order: "the pod is gone")
+async def test_deleted_pod_ends_the_wait(environment: Environment) -> None:
+    await environment.create(storage_class("made", "disks.example.com"), claim(of="made"))
+    step = VolumeStep(environment.client, environment.mirror, lambda order: "the pod is gone")
     with pytest.raises(StepFailed, match="the pod is gone"):
         await step.prepare(order(MADE))
 
 
-async def test_deleted_claim_ends_the_wait(ground: Ground) -> None:
-    await ground.create(storage_class("made", "disks.example.com"), claim(of="made"))
-    waits = asyncio.ensure_future(ground.step.prepare(order(MADE)))
-    await ground.until_selected()
-    await ground.client.delete(CLAIMS, "data", namespace="default")
+async def test_deleted_claim_ends_the_wait(environment: Environment) -> None:
+    await environment.create(storage_class("made", "disks.example.com"), claim(of="made"))
+    waits = asyncio.ensure_future(environment.step.prepare(order(MADE)))
+    await environment.until_selected()
+    await environment.client.delete(CLAIMS, "data", namespace="default")
     with pytest.raises(StepFailed, match=r"claim default/data is (gone|being deleted)"):
         await waits
 
 
-async def test_missing_claim_or_volume_fails_the_step(ground: Ground) -> None:
+async def test_missing_claim_or_volume_fails_the_step(environment: Environment) -> None:
     with pytest.raises(StepFailed, match="claim default/data is gone"):
-        await ground.step.prepare(order(STATIC))
-    await ground.create(storage_class(), claim())
+        await environment.step.prepare(order(STATIC))
+    await environment.create(storage_class(), claim())
     with pytest.raises(StepFailed, match="PersistentVolume v is gone"):
-        await ground.step.prepare(order(STATIC))
+        await environment.step.prepare(order(STATIC))
 
 
-async def test_volume_promised_to_another_claim_fails_the_step(ground: Ground) -> None:
-    await ground.create(storage_class(), claim(), volume("v", on="a", of_claim="other"))
+async def test_volume_promised_to_another_claim_fails_the_step(environment: Environment) -> None:
+    await environment.create(storage_class(), claim(), volume("v", on="a", of_claim="other"))
     with pytest.raises(StepFailed, match="volume v is reserved for claim default/other"):
-        await ground.step.prepare(order(STATIC))
-    await ground.step.undo(order(STATIC))
-    promised = (await ground.volume()).spec.claim_ref
+        await environment.step.prepare(order(STATIC))
+    await environment.step.undo(order(STATIC))
+    promised = (await environment.volume()).spec.claim_ref
     assert promised is not None
     assert promised.name == "other"
 
 
-async def test_claim_selected_for_another_node_fails_the_step(ground: Ground) -> None:
-    await ground.client.create(NODES, {"metadata": {"name": "b"}})
-    await ground.until(lambda: ground.mirror.get(NODES.type, "b"))
-    await ground.create(storage_class("made", "disks.example.com"), claim(of="made", on="b"))
+async def test_claim_selected_for_another_node_fails_the_step(environment: Environment) -> None:
+    await environment.client.create(NODES, {"metadata": {"name": "b"}})
+    await environment.until(lambda: environment.mirror.get(NODES.type, "b"))
+    await environment.create(storage_class("made", "disks.example.com"), claim(of="made", on="b"))
     with pytest.raises(StepFailed, match="claim default/data is being provisioned for node b"):
-        await ground.step.prepare(order(MADE))
-    await ground.step.undo(order(MADE))
-    assert (await ground.claim()).selected_node == "b"
+        await environment.step.prepare(order(MADE))
+    await environment.step.undo(order(MADE))
+    assert (await environment.claim()).selected_node == "b"
 
 
-async def test_claim_selected_for_a_deleted_node_is_selected_again(ground: Ground) -> None:
-    await ground.create(storage_class("made", "disks.example.com"), claim(of="made", on="gone"))
-    async with controller(ground):
-        await ground.step.prepare(order(MADE))
-    assert (await ground.claim()).selected_node == "a"
+async def test_claim_selected_for_a_deleted_node_is_selected_again(environment: Environment) -> None:
+    await environment.create(storage_class("made", "disks.example.com"), claim(of="made", on="gone"))
+    async with controller(environment):
+        await environment.step.prepare(order(MADE))
+    assert (await environment.claim()).selected_node == "a"
 
 
-async def test_volume_unreachable_from_the_node_fails_the_step(ground: Ground) -> None:
-    await ground.create(
+async def test_volume_unreachable_from_the_node_fails_the_step(environment: Environment) -> None:
+    await environment.create(
         storage_class(), volume("v", of_claim="data", nodeAffinity=reached_by(HOST, "b")), claim(of="local")
     )
-    async with controller(ground):
-        await ground.until(lambda: getattr(ground.mirror.get(CLAIMS.type, "default/data"), "is_bound", False))
+    async with controller(environment):
+        await environment.until(lambda: getattr(environment.mirror.get(CLAIMS.type, "default/data"), "is_bound", False))
     with pytest.raises(StepFailed, match="volume v of claim default/data is not accessible from node a"):
-        await ground.step.prepare(order(STATIC))
+        await environment.step.prepare(order(STATIC))
 
 
-async def test_rollback_keeps_a_claim_that_another_pod_prepares(ground: Ground) -> None:
-    await ground.create(storage_class("made", "disks.example.com"), claim(of="made"))
+async def test_rollback_keeps_a_claim_that_another_pod_prepares(environment: Environment) -> None:
+    await environment.create(storage_class("made", "disks.example.com"), claim(of="made"))
     first, second = order(MADE, timeout=SHORT), order(MADE, uid="pod-2")
-    waits = asyncio.ensure_future(ground.step.prepare(second))
-    await ground.until_selected()
+    waits = asyncio.ensure_future(environment.step.prepare(second))
+    await environment.until_selected()
     with pytest.raises(StepFailed):
-        await ground.step.prepare(first)
-    await ground.step.undo(first)
-    assert (await ground.claim()).selected_node == "a"
-    async with controller(ground):
+        await environment.step.prepare(first)
+    await environment.step.undo(first)
+    assert (await environment.claim()).selected_node == "a"
+    async with controller(environment):
         await waits
-    ground.step.forget(second)
-    assert (await ground.claim()).is_bound
+    environment.step.forget(second)
+    assert (await environment.claim()).is_bound

@@ -21,7 +21,7 @@ from tests.unit.binding.scripted_client import (
     LOST,
     PLACEMENT,
     VICTIM,
-    Scripted,
+    ScriptedClient,
 )
 
 #: The Retry-After of the server, the number of the attempt, and the bounds of the delay. The maximum is 5 s.
@@ -70,7 +70,7 @@ IMMEDIATE = RetryPolicy(attempts=5, min_delay=0.0, max_delay=0.0)
 
 @pytest.mark.parametrize("answer", [BUSY, BROKEN, LOST], ids=["busy", "broken", "lost"])
 async def test_bind_is_not_retried_without_leadership(answer: RequestFailed) -> None:
-    client = Scripted(bind=[answer, None])
+    client = ScriptedClient(bind=[answer, None])
     result = await PodBinder(client, retry=IMMEDIATE, is_leader=lambda: False).bind(PLACEMENT)  # type: ignore[arg-type]
     assert (result.outcome, client.asked) == (Outcome.UNKNOWN, ["bind"])
 
@@ -78,7 +78,7 @@ async def test_bind_is_not_retried_without_leadership(answer: RequestFailed) -> 
 @pytest.mark.parametrize("verb", ["evict", "delete"])
 @pytest.mark.parametrize("answer", [BUSY, BROKEN, LOST], ids=["busy", "broken", "lost"])
 async def test_eviction_is_not_retried_without_leadership(answer: RequestFailed, verb: str) -> None:
-    client = Scripted(**{verb: [answer, None], "get": [CONFLICT]})
+    client = ScriptedClient(**{verb: [answer, None], "get": [CONFLICT]})
     evictor = Evictor(client, delete=verb == "delete", retry=IMMEDIATE, is_leader=lambda: False)  # type: ignore[arg-type]
     result = await evictor.evict(VICTIM)
     assert result.outcome is not Outcome.DONE
