@@ -49,9 +49,7 @@ def _fill_in(request: Request, document: Document, facts: Facts, policy: Admissi
 
 
 def _queue_for(named: str | None, metadata: kube.ObjectMeta, facts: Facts, policy: AdmissionPolicy) -> str:
-    """The queue of a group without one; empty if it names one. The schema's default writes `default` into groups
-    without a queue, so that they cannot be distinguished from groups that name it.
-    """
+    """The default queue of a group; empty if it names one. The CRD's own default `default` counts as none."""
     if named not in (None, "", DEFAULT_QUEUE) or _named_queue(metadata):
         return ""
     return facts.queue_of_namespace(metadata.namespace) or ("" if named else policy.default_queue)

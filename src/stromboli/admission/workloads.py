@@ -58,9 +58,7 @@ def validate_workload(template: WorkloadTemplate, policy: AdmissionPolicy) -> Ad
 def validate_workload_change(
     before: WorkloadTemplate | None, after: WorkloadTemplate, user: User, facts: Facts, policy: AdmissionPolicy
 ) -> AdmissionVerdict:
-    """Check whether the user may create such pods. A workload that keeps its queue and priority class is not checked
-    again.
-    """
+    """Check whether the user may create such pods; an unchanged queue and priority class is not checked again."""
     place = _place(after, facts, policy)
     if place is None or (before is not None and _place(before, facts, policy) == place):
         return GOOD

@@ -1,3 +1,1 @@
-"""A local cluster: an API server in memory with the Kubernetes REST conventions over HTTPS, fake kubelets and
-controllers.
-"""
+"""A local cluster: an API server in memory, fake kubelets and controllers."""

@@ -98,9 +98,7 @@ def _describe_other(text: str) -> tuple[str, str]:
 
 
 def _named(path: str, document: Any, got: str) -> str:
-    """The path of the entry that the decoder rejected. It does not name the entry of a map: it is the first one of that
-    type.
-    """
+    """The path of the rejected entry. Of a map, the decoder does not name it: it is the first one of that type."""
     if not path.endswith(_SOME_ENTRY):
         return path
     field = path.removesuffix(_SOME_ENTRY)

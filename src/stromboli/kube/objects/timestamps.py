@@ -3,8 +3,31 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 
 def now() -> str:
     """The current time to the microsecond, as in Leases and Events."""
     return f"{datetime.now(UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
+
+
+def stamp(seconds: float) -> str:
+    """Seconds since the epoch as a timestamp in whole seconds."""
+    return _stamp(int(seconds))
+
+
+@lru_cache(maxsize=128)
+def _stamp(second: int) -> str:
+    """Cached: thousands of objects are written within one second."""
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def seconds_of(text: str | None) -> float | None:
+    """Parse a timestamp; None if absent or invalid."""
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

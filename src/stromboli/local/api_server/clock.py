@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import datetime
 import time
-from functools import lru_cache
+
+from stromboli.kube.objects.timestamps import stamp
 
 
 def now() -> str:
-    return _stamp(int(time.time()))
+    return stamp(time.time())
 
 
 def seconds_from_now(seconds: int) -> str:
-    return _stamp(int(time.time()) + seconds)
-
-
-@lru_cache(maxsize=128)
-def _stamp(second: int) -> str:
-    """Cached: thousands of objects are written within one second."""
-    return datetime.datetime.fromtimestamp(second, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return stamp(time.time() + seconds)

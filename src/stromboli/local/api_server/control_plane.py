@@ -41,9 +41,7 @@ _RBAC = ("roles", "rolebindings", "clusterroles", "clusterrolebindings")
 
 
 class ControlPlane:
-    """Objects and rules of a cluster, without network. Native PodGroups are served only on request: with them, `kubectl
-    get podgroups` does not show Volcano's.
-    """
+    """Objects and rules of a cluster, without network. Native PodGroups are served only on request."""
 
     def __init__(self, *, native_groups: bool = False) -> None:
         self.store = Store()

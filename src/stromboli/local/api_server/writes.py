@@ -243,9 +243,7 @@ def _check_version(resource: ServedResource, strategy: KindStrategy, entry: Stor
 
 
 def _check_identity(resource: ServedResource, entry: StoreEntry, metadata: Object, options: WriteOptions) -> None:
-    """A full update must match the object's identity. A patch must not change it, except of a custom resource's status,
-    where metadata is ignored.
-    """
+    """Neither an update nor a patch changes the identity; status updates of custom resources ignore metadata."""
     uid, name = metadata.get("uid"), entry.key[1]
     if not uid or uid == entry.metadata["uid"]:
         return

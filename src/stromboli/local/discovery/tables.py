@@ -119,9 +119,7 @@ def _row(fields: tuple[Field, ...], entry: dict[str, Any], now: datetime, includ
 
 
 def _cell(field: Field, entry: dict[str, Any], now: datetime) -> Cell:
-    """The cell of a field. Built-in kinds are stored as sent: a field of the wrong type is an unknown cell, not an
-    error.
-    """
+    """The cell of a field; a field of the wrong type is an unknown cell, not an error."""
     try:
         return field.read(entry, now)
     except (AttributeError, TypeError, ValueError):

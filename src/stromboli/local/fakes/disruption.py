@@ -15,10 +15,10 @@ from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.objects.catalogue import DISRUPTION_BUDGETS
 from stromboli.kube.objects.cluster import PodDisruptionBudget
 from stromboli.kube.objects.pod import Pod
+from stromboli.kube.objects.selectors import matches
+from stromboli.kube.objects.timestamps import seconds_of, stamp
 from stromboli.kube.watch.informer import Informer
 from stromboli.kube.work.work_queue import WorkQueue
-from stromboli.local.fakes.matching import matches
-from stromboli.local.fakes.timestamps import seconds_of, stamp
 
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
@@ -85,9 +85,7 @@ def _is_healthy(pod: Pod) -> bool:
 
 
 def _is_still_to_go(pod: Pod | None, moment: str, now: float) -> bool:
-    """Whether a granted eviction is still pending: the pod exists, is not being deleted, and the time limit has not
-    passed.
-    """
+    """Whether a granted eviction is still pending: the pod is not being deleted and the time limit has not passed."""
     if pod is None or pod.metadata.deletion_timestamp is not None:
         return False
     return now < (seconds_of(moment) or now) + DELETED_WITHIN

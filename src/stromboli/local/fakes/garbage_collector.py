@@ -173,9 +173,7 @@ class GarbageCollector:
         await self._delete(entry, "Foreground" if waiting and has_dependents else "Background")
 
     async def _exists(self, reference: OwnerReference, dependent: OwnedObject) -> bool:
-        """Report whether the owner exists. An owner of an unknown kind, or in an ambiguous namespace, counts as
-        existing.
-        """
+        """Report whether the owner exists; owners of unknown kinds or in ambiguous namespaces count as existing."""
         if reference.uid in self._gone:
             return False
         group = (reference.api_version or "").rpartition("/")[0]

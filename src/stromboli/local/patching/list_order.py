@@ -9,9 +9,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 def arranged(live: Sequence[K], named: Sequence[K]) -> list[K]:
-    """All keys of both, in the order of strategic merges: named keys in their own order, other keys before the first
-    named key that followed them.
-    """
+    """All keys in strategic merge order: named keys as named, others before the first named key that followed them."""
     places = {key: place for place, key in enumerate(live)}
     others = [key for key in live if key not in set(named)]
     ordered: list[K] = []

@@ -13,10 +13,10 @@ from stromboli.kube.objects.catalogue import DISRUPTION_BUDGETS, PODS
 from stromboli.kube.objects.cluster import PodDisruptionBudget
 from stromboli.kube.objects.meta import KubeLabelSelector, KubeRequirement
 from stromboli.kube.objects.pod import Pod
+from stromboli.kube.objects.selectors import matches
+from stromboli.kube.objects.timestamps import stamp
 from stromboli.kube.watch.informer import Informer
 from stromboli.local.fakes.disruption import DisruptionController, count, desired_healthy, expires_in
-from stromboli.local.fakes.matching import matches
-from stromboli.local.fakes.timestamps import stamp
 from tests.unit.local.fakes.running import running, until
 
 NOW = 1_800_000_000.0

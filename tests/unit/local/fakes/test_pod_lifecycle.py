@@ -7,10 +7,10 @@ import pytest
 
 from stromboli.kube.objects.cluster import KubeNode
 from stromboli.kube.objects.pod import Pod
+from stromboli.kube.objects.timestamps import seconds_of, stamp
 from stromboli.local.api_server.quantities import UNIT, amount_of
 from stromboli.local.fakes.kubelet.admission import Admission, pod_requests
 from stromboli.local.fakes.kubelet.pod_lifecycle import next_step
-from stromboli.local.fakes.timestamps import seconds_of, stamp
 
 NOW = 1_800_000_000.0
 

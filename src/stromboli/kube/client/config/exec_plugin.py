@@ -30,9 +30,7 @@ MAX_RUN_SECONDS = 60.0
 EXPIRES_EARLY_SECONDS = 10.0
 """A token is replaced this long before it expires, so that none expires on its way to the server."""
 MIN_RUN_INTERVAL_SECONDS = 5.0
-"""Minimum time between two runs: requests that fail together share one run, and a failed run is not repeated for every
-request.
-"""
+"""Minimum seconds between two runs: requests that fail together share one run."""
 
 
 class _ExecCredentialStatus(msgspec.Struct, rename="camel"):

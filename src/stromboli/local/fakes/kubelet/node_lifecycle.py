@@ -19,6 +19,7 @@ from stromboli.kube.client.client import PatchKind
 from stromboli.kube.objects.catalogue import NODES, PODS
 from stromboli.kube.objects.cluster import KubeNode, KubeTaint
 from stromboli.kube.objects.pod import Pod
+from stromboli.kube.objects.timestamps import stamp
 from stromboli.kube.watch.informer import Informer
 from stromboli.kube.work.work_queue import WorkQueue
 from stromboli.local.fakes.kubelet.node_health import (
@@ -30,7 +31,6 @@ from stromboli.local.fakes.kubelet.node_health import (
     wanted_taints,
 )
 from stromboli.local.fakes.kubelet.simulated_nodes import health, is_simulated
-from stromboli.local.fakes.timestamps import stamp
 
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
@@ -39,9 +39,7 @@ HEARTBEAT, EVICTION_DELAY = 300.0, 5.0
 
 
 class NodeLifecycle:
-    """`heartbeat` is the interval of node status updates; `eviction_delay` how long pods may stay on an unreachable
-    node.
-    """
+    """`heartbeat` is the interval of status updates; `eviction_delay` applies to pods on unreachable nodes."""
 
     def __init__(
         self,

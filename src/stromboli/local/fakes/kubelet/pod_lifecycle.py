@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stromboli.kube.objects.pod import Container, Pod
-from stromboli.local.fakes.timestamps import seconds_of, stamp
+from stromboli.kube.objects.timestamps import seconds_of, stamp
 
 START_SECONDS = "stromboli.dev/start-seconds"
 RUN_SECONDS = "stromboli.dev/run-seconds"

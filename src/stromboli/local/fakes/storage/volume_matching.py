@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from stromboli.kube.objects.meta import Resources
+from stromboli.kube.objects.selectors import matches
 from stromboli.kube.objects.storage import (
     BOUND_BY_CONTROLLER,
     DEFAULT_CLASS,
@@ -18,7 +19,6 @@ from stromboli.kube.objects.storage import (
 )
 from stromboli.local.api_server.quantities import amount_of
 from stromboli.local.fakes.kubelet.simulated_nodes import HOSTNAME, SIMULATED
-from stromboli.local.fakes.matching import matches
 
 
 def default_class(classes: Iterable[StorageClass]) -> StorageClass | None:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.objects.catalogue import DEPLOYMENTS, REPLICA_SETS
 from stromboli.kube.objects.pod import Pod
+from stromboli.kube.objects.selectors import matches
 from stromboli.kube.objects.workloads import Deployment, ReplicaSet
 from stromboli.kube.watch.informer import Informer
 from stromboli.kube.work.work_queue import WorkQueue
-from stromboli.local.fakes.matching import matches
 from stromboli.local.fakes.workloads.owned_pods import OwnedPods
 from stromboli.local.fakes.workloads.pod_states import is_finished
 from stromboli.local.fakes.workloads.pod_templates import controller_of, controller_reference

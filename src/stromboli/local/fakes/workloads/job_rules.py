@@ -10,8 +10,8 @@ import msgspec
 
 from stromboli.kube.objects.meta import KubeCondition
 from stromboli.kube.objects.pod import Pod
+from stromboli.kube.objects.timestamps import seconds_of, stamp
 from stromboli.kube.objects.workloads import BatchJob
-from stromboli.local.fakes.timestamps import seconds_of, stamp
 from stromboli.local.fakes.workloads.pod_states import first_to_go
 
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from stromboli.kube.objects.meta import KubeCondition
 from stromboli.kube.objects.pod import Pod
-from stromboli.local.fakes.timestamps import seconds_of
+from stromboli.kube.objects.timestamps import seconds_of
 
 
 def is_finished(pod: Pod) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from stromboli.kube.objects.pod import Pod
+from stromboli.kube.objects.selectors import matches
 from stromboli.kube.objects.workloads import ReplicaSet
-from stromboli.local.fakes.matching import matches
 from stromboli.local.fakes.workloads.pod_states import available_at, first_to_go, is_active, is_ready
 
 

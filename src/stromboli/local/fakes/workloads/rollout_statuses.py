@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from stromboli.kube.objects.timestamps import seconds_of, stamp
 from stromboli.kube.objects.workloads import Deployment, DeploymentCondition, DeploymentStatus, ReplicaSet
-from stromboli.local.fakes.timestamps import seconds_of, stamp
 from stromboli.local.fakes.workloads.rollout_rules import bounds, desired
 
 AVAILABLE, PROGRESSING = "Available", "Progressing"

@@ -29,9 +29,7 @@ class PodWrites:
         self._client = client
 
     async def create(self, namespace: str, documents: Iterable[dict[str, Any]]) -> bool:
-        """Create pods; return whether all are new. Existing ones were created before, and the watch does not show them
-        yet.
-        """
+        """Create pods; return whether all are new. The watch may not show existing ones yet."""
         are_new = True
         for batch in _batches(documents):
             are_new &= all(await asyncio.gather(*(self._create(namespace, each) for each in batch)))

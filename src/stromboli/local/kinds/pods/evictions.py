@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
+from stromboli.kube.objects.meta import KubeLabelSelector
+from stromboli.kube.objects.selectors import matches
 from stromboli.local.api_server.clock import now
 from stromboli.local.api_server.deletion import DeleteOptions, Deletion, check_preconditions
 from stromboli.local.api_server.errors import Cause, StatusError, bad_request, forbidden, too_many_requests
@@ -68,7 +72,7 @@ class Evictions:
     def _matching(self, pod: StoreEntry) -> Iterator[StoreEntry]:
         labels = pod.metadata.get("labels") or {}
         for budget in self._store.collection("policy", "poddisruptionbudgets").entries(pod.key[0]):
-            if selects((budget.body.get("spec") or {}).get("selector"), labels):
+            if matches(_selector(budget), labels):
                 yield budget
 
 
@@ -122,25 +126,6 @@ def _exhausted(name: str, status: Object) -> StatusError:
     return too_many_requests(message, causes=[Cause("DisruptionBudget", why)])
 
 
-def selects(selector: Any, labels: Mapping[str, str]) -> bool:
-    """Match labels. No selector selects nothing; an empty one selects everything."""
-    if not isinstance(selector, dict):
-        return False
-    wanted = selector.get("matchLabels") or {}
-    if any(labels.get(key) != value for key, value in wanted.items()):
-        return False
-    return all(_holds(clause, labels) for clause in selector.get("matchExpressions") or ())
-
-
-def _holds(clause: dict[str, Any], labels: Mapping[str, str]) -> bool:
-    key, values = clause.get("key", ""), clause.get("values") or ()
-    match clause.get("operator"):
-        case "In":
-            return labels.get(key) in values
-        case "NotIn":
-            return labels.get(key) not in values
-        case "Exists":
-            return key in labels
-        case "DoesNotExist":
-            return key not in labels
-    return False
+def _selector(budget: StoreEntry) -> KubeLabelSelector | None:
+    found = (budget.body.get("spec") or {}).get("selector")
+    return msgspec.convert(found, KubeLabelSelector) if isinstance(found, dict) else None

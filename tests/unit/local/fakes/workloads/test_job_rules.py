@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stromboli.kube.objects.pod import Pod
+from stromboli.kube.objects.timestamps import stamp
 from stromboli.kube.objects.workloads import BatchJob
-from stromboli.local.fakes.timestamps import stamp
 from stromboli.local.fakes.workloads.job_records import JobRecord
 from stromboli.local.fakes.workloads.job_rules import (
     COMPLETION_INDEX,

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stromboli.kube.objects.pod import Pod
+from stromboli.kube.objects.timestamps import stamp
 from stromboli.kube.objects.workloads import Deployment, ReplicaSet
-from stromboli.local.fakes.timestamps import stamp
 from stromboli.local.fakes.workloads.pod_templates import free_names
 from stromboli.local.fakes.workloads.replica_rules import census, is_adoptable, shortage
 from stromboli.local.fakes.workloads.rollout_rules import (

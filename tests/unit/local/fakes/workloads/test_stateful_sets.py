@@ -9,8 +9,8 @@ import pytest_asyncio
 
 from stromboli.kube.objects.catalogue import CLAIMS, STATEFUL_SETS
 from stromboli.kube.objects.pod import Pod
+from stromboli.kube.objects.timestamps import stamp
 from stromboli.kube.objects.workloads import StatefulSet
-from stromboli.local.fakes.timestamps import stamp
 from stromboli.local.fakes.workloads.stateful_rules import REVISION_HASH, plan, revision
 from stromboli.local.fakes.workloads.stateful_sets import claims, document
 from tests.testing.world import World, cpus, living
