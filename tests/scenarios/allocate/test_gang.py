@@ -84,7 +84,7 @@ MINIMUM = [
         codes={"gang": ["NotEnoughTasks"]},
     ),
     Case(
-        "a member that succeeded has done its part",
+        "a succeeded member counts",
         nodes(4, 1), gang_of(pod(), pod(), pod(nodeName="a", phase="Succeeded"), phase="Inqueue"), binds="aa",
     ),
     Case(

@@ -44,7 +44,7 @@ KEPT = [
         gang_of(pod(nominated="b"), pod(nominated="c"), name="promised", created=LATE), binds="-- bc",
     ),
     Case(
-        "pods that ask for nothing are not in the way",
+        "pods without a request are not blocked",
         nodes(2, 1), gang(1, cpu=0, name="first", created=EARLY),
         gang(1, cpu=2, name="promised", created=LATE, nominated="a"), binds="a a",
     ),
@@ -119,7 +119,7 @@ GIVEN_UP = [
 
 OVER_CYCLES = [
     Case(
-        "what was evicted for one job is not given to another in the next cycle",
+        "capacity that was freed for one job is not used by another in the next cycle",
         CLASSES, nodes(2, 1), queue("ours"), queue("theirs"),
         running("a", name="low", cpu=2, queue="ours", priority="low"),
         gang(1, cpu=2, name="urgent", queue="ours", priority="high", created=LATE),

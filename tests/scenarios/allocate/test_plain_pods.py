@@ -43,7 +43,7 @@ CASES = [
         phases={"podgroup-set": "Inqueue"},
     ),
     Case(
-        "and then they go together",
+        "and then they are placed together",
         nodes(2, 1), owned("web-1", annotations={MINIMUM: "2"}), owned("web-2", annotations={MINIMUM: "2"}), binds="aa",
     ),
     Case("a number that is none", nodes(1, 1), plain(annotations={MINIMUM: "two"}), binds="a"),

@@ -55,7 +55,7 @@ POD = [
     asks("overhead comes on top", 750, container("500m"), overhead={"cpu": "250m"}),
     asks("overhead on top of the peak", 1150, container("500m"), init=[container("900m")], overhead={"cpu": "250m"}),
     asks(
-        "what the pod asks for as a whole replaces the sum",
+        "the pod-level request replaces the sum",
         600, container("500m"), container("500m"), resources={"requests": {"cpu": "600m"}},
     ),
     asks("and the peak", 600, container("500m"), init=[container("900m")], resources={"requests": {"cpu": "600m"}}),
@@ -109,7 +109,7 @@ OTHERS = [
         gang_of(pod(5)), binds="a",
     ),
     Case(
-        "a pod that grows counts with the larger of what it has and wants",
+        "a pod that is being resized counts with the larger of both requests",
         node("a", 4),
         {
             **foreign("a", 1),

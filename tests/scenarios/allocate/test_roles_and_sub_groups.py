@@ -21,7 +21,7 @@ ROLES = [
         binds="----",
     ),
     Case(
-        "no role asked for, so the total is enough",
+        "without role minimums the total is enough",
         nodes(3, 1), gang_of(pod(4, role="master"), *pods(3, role="worker"), minimum=2), binds="-aaa",
     ),
     Case(
@@ -31,7 +31,7 @@ ROLES = [
         codes={"gang": ["NotEnoughPodsOfTask"]},
     ),
     Case(
-        "a role may be asked for nothing",
+        "a role minimum may be zero",
         nodes(2, 1), gang(2, roles=["worker"] * 2, minimums={"master": 0, "worker": 2}), binds="aa",
     ),
     Case(
@@ -39,7 +39,7 @@ ROLES = [
         nodes(2, 1), gang(3, roles=["worker"] * 3, minimum=2, minimums={"worker": 3}), binds="aa-",
     ),
     Case(
-        "a role that found no node holds up the others: it cannot be done without",
+        "a required role without a node holds up the others",
         node("a", 1), node("b", 4, labels={"disk": "ssd"}),
         gang_of(
             pod(2, role="master", nodeSelector={"disk": "hdd"}), *pods(3, role="worker"), minimum=3,
@@ -49,7 +49,7 @@ ROLES = [
         reasons={"gang": ["0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector."]},
     ),
     Case(
-        "a member that asks for nothing counts for its role before it has a node",
+        "a member without a request counts for its role before it has a node",
         nodes(4, 1),
         gang_of(
             pod(0, role="master"), pod(9, role="master"), pod(2, role="worker"), minimum=2,
@@ -96,7 +96,7 @@ ROLES = [
         binds="a",
     ),
     Case(
-        "a member that asks for nothing counts for its role",
+        "a member without a request counts for its role",
         nodes(1, 1), gang_of(pod(role="master"), pod(0, role="worker"), minimums=ONE_EACH), binds="aa",
     ),
     Case(
@@ -118,41 +118,42 @@ def parts(text: str, cpu: object = 1, **facts: Any) -> list[Manifest]:
 
 
 SUB_GROUPS = [
-    Case("two parts of two, both fit", nodes(2, 2), gang_of(*parts("0011"), policies=[policy(2, 2)]), binds="aabb"),
+    Case("two sub-groups of two, both fit", nodes(2, 2), gang_of(*parts("0011"), policies=[policy(2, 2)]),
+         binds="aabb"),
     Case(
-        "one part of two is enough for the group",
+        "one sub-group of two is enough for the group",
         nodes(2, 1), gang_of(*parts("0011"), minimum=2, policies=[policy(2, 1)]), binds="aa--",
     ),
     Case(
-        "both parts are needed and only one fits",
+        "both sub-groups are needed and only one fits",
         nodes(3, 1), gang_of(*parts("0011"), minimum=2, policies=[policy(2, 2)]), binds="----",
     ),
     Case(
-        "a part that does not fit whole is left out",
+        "a sub-group that does not fit whole is skipped",
         nodes(3, 1), gang_of(*parts("000", 2), *parts("11"), minimum=2, policies=[policy(2, 1)]), binds="--- aa",
     ),
     Case(
-        "fewer parts than must be",
+        "fewer sub-groups than required",
         nodes(9, 1), gang_of(*parts("0000"), minimum=2, policies=[policy(2, 2)]), binds="----",
         reasons={"gang": ["Not enough valid subGroups of each task for gang-scheduling: part"]},
         codes={"gang": ["NotEnoughSubGroups"]},
     ),
     Case(
-        "enough parts, but too few pods for the group",
+        "enough sub-groups, but too few pods for the group",
         nodes(2, 1), gang_of(*parts("0011"), minimum=3, policies=[policy(2, 1)]), binds="----",
     ),
     Case(
-        "parts are served by their number",
+        "sub-groups are served by their number",
         nodes(2, 1), gang_of(*parts("2"), *parts("1"), *parts("0"), minimum=2, policies=[policy(1, 2)]), binds="-aa",
     ),
     Case(
-        "parts are served by priority",
+        "sub-groups are served by priority",
         nodes(1, 1), priority_class("high", 9),
         gang_of(*parts("0"), *parts("1", priorityClassName="high"), minimum=1, policies=[policy(1, 1)]),
         conf=configuration("gang", "priority", "predicates"), binds="-a",
     ),
     Case(
-        "pods that no part claims are placed beside",
+        "pods of no sub-group are placed beside",
         nodes(3, 1), gang_of(*parts("00"), pod(), minimum=3, policies=[policy(2, 1)]), binds="aaa",
     ),
     Case(
@@ -167,11 +168,11 @@ SUB_GROUPS = [
         binds="-- aa",
     ),
     Case(
-        "members above the minimum follow, part by part",
+        "members above the minimum follow, sub-group by sub-group",
         nodes(5, 1), gang_of(*parts("000"), *parts("111"), minimum=4, policies=[policy(2, 2)]), binds="aaa aa-",
     ),
     Case(
-        "all members of a part are needed, more than its size",
+        "all members of a sub-group are needed, more than its size",
         nodes(4, 1), gang_of(*parts("0000"), policies=[policy(2, 1)]), binds="aaaa",
     ),
     Case(
@@ -191,7 +192,7 @@ SUB_GROUPS = [
         nodes(2, 1), running("a", releasing=True), gang_of(*parts("01"), policies=[policy(1, 2)]), binds="-A",
     ),
     Case(
-        "without the plugin parts do not hold together",
+        "without the plugin sub-groups are not kept whole",
         nodes(3, 1), gang_of(*parts("0011"), minimum=2, policies=[policy(2, 2)]), conf=NO_GANG, binds="aaa-",
     ),
 ]  # fmt: skip

@@ -55,7 +55,7 @@ def zoned(cpu: object, **zones: str) -> list[object]:
 
 
 HARD = [
-    hard("a node of our shard is taken", nodes(2, 2), node_shard("ours", "b"), gang(1, cpu=2), binds="b"),
+    hard("a node of the shard is taken", nodes(2, 2), node_shard("ours", "b"), gang(1, cpu=2), binds="b"),
     hard(
         "no pod is placed outside, and the reason is reported",
         nodes(2, 3), node_shard("ours", "b"), gang(2, cpu=2), binds="--",
@@ -84,7 +84,7 @@ HARD = [
         nodes(2, 1), node_shard("theirs", "a"), gang(1), binds="-",
         warnings=["NodeShard ours does not exist, so no node is in the shard; there are: theirs"],
     ),
-    hard("pods that ask for nothing stay inside as well", nodes(2, 2), node_shard("ours", "b"),
+    hard("pods without a request stay inside as well", nodes(2, 2), node_shard("ours", "b"),
          gang_of(pod(None), pod(None)), binds="bb"),
     hard("capacity outside is not waited for", nodes(2, 2), node_shard("ours", "b"), running("a", **LEAVING),
          running("b", cpu=2, name="busy"), gang(1, cpu=2), binds="-"),
@@ -104,7 +104,7 @@ TAKING = [
          low("b"), HIGH, conf=PREEMPT, binds="-"),
     hard("a gang with a member outside is not broken for us", CLASSES, nodes(2, 2), node_shard("ours", "a"),
          low("ab", minimum=2), HIGH, conf=PREEMPT, binds="-"),
-    hard("nor taken whole", CLASSES, nodes(2, 2), node_shard("ours", "a"), low("ab", minimum=2), HIGH,
+    hard("nor evicted whole", CLASSES, nodes(2, 2), node_shard("ours", "a"), low("ab", minimum=2), HIGH,
          conf=GANG_PREEMPT, binds="-"),
     hard("a queue gets nothing back from outside", nodes(2, 2), queue("rich"), queue("poor"), node_shard("ours", "a"),
          running("ab", cpu=2, queue="rich", minimum=1), gang(1, cpu=2, queue="poor"), conf=RECLAIM,
@@ -117,10 +117,10 @@ TAKING = [
 ]  # fmt: skip
 
 GRADIENTS = [
-    soft("a node of our own comes first, however good others are", nodes(2, 2), node_shard("ours", "b"),
+    soft("a node of the shard comes first, whatever the scores", nodes(2, 2), node_shard("ours", "b"),
          gang(1, cpu=2), binds="b"),
     soft("then those outside", nodes(2, 3), node_shard("ours", "b"), gang(3, cpu=2), binds="bac"),
-    soft("many at once go the same way", nodes(4, 3), node_shard("ours", "c"), gang(10), binds="ccccaaaabb"),
+    soft("many at once are placed the same way", nodes(4, 3), node_shard("ours", "c"), gang(10), binds="ccccaaaabb"),
     soft("an idle node outside comes before one inside that will be free", nodes(2, 2), node_shard("ours", "b"),
          running("b", **LEAVING), gang(1, cpu=2), binds="a"),
     soft("a node inside that will be free comes before one outside that will be", nodes(2, 2), node_shard("ours", "b"),
@@ -129,13 +129,14 @@ GRADIENTS = [
          running("b", cpu=2, name="busy"), gang(1, cpu=2), binds="A"),
     soft("all four after one another", nodes(2, 4), node_shard("ours", "cd"), running("bd", **LEAVING), gang(4, cpu=2),
          conf=configuration("predicates"), binds="caDB"),
-    soft("pods that ask for nothing go inside", nodes(2, 2), node_shard("ours", "b"), gang_of(pod(None)), binds="b"),
+    soft("pods without a request are placed inside", nodes(2, 2), node_shard("ours", "b"), gang_of(pod(None)),
+         binds="b"),
     soft("and outside where the inside will not have them", node("a"), node("b", taints=["x=y:NoSchedule"]),
          node_shard("ours", "b"), gang_of(pod(None)), binds="a"),
-    soft("an empty shard is no obstacle", nodes(2, 1), node_shard("ours"), gang(1), binds="a"),
+    soft("an empty shard does not block", nodes(2, 1), node_shard("ours"), gang(1), binds="a"),
     soft("what others use is outside", nodes(2, 2), node_shard("ours", "ab"), node_shard("theirs", "", in_use="a"),
          gang(2, cpu=2), binds="ba"),
-    soft("rules that reach over the cluster are asked inside first", nodes(4, 2), node_shard("ours", "b"),
+    soft("cluster-wide filters are evaluated inside first", nodes(4, 2), node_shard("ours", "b"),
          gang_of(pod(1, labels={"app": "x"}, topologySpreadConstraints=[{
              "maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway",
              "labelSelector": {"matchLabels": {"app": "x"}}}])),
@@ -151,31 +152,32 @@ GRADIENTS = [
 ]  # fmt: skip
 
 DOMAINS = [
-    hard("a domain is as large as our part of it", network(2, "abc", "de"), node_shard("ours", "ade"),
+    hard("a domain counts with the nodes of the shard", network(2, "abc", "de"), node_shard("ours", "ade"),
          gang(2, cpu=2, topology=HARD_RACK), conf=AWARE, binds="de"),
     hard("a domain without enough nodes of the shard is rejected", network(2, "ab", "cd"), node_shard("ours", "ac"),
          gang(2, cpu=2, topology=HARD_RACK), conf=AWARE, binds="--", reasons={"gang": [
              "no domain fits the 2 pods it needs: the 2 domains of tier 1 hold 1 of them at most; not counting 2 "
              "nodes outside of this scheduler's shard"]}),
-    soft("inside a domain our nodes come first", network(2, "abc"), node_shard("ours", "bc"),
+    soft("inside a domain the nodes of the shard come first", network(2, "abc"), node_shard("ours", "bc"),
          gang(2, cpu=2, topology=HARD_RACK), conf=AWARE, binds="bc"),
     soft("a domain may be filled up with others'", network(2, "ab", "cd"), node_shard("ours", "b"),
          gang(2, cpu=2, topology=HARD_RACK), conf=AWARE, binds="ba"),
-    soft("of two domains the one of our nodes is taken", network(2, "ab", "cd"), node_shard("ours", "cd"),
+    soft("of two domains the one of the shard is taken", network(2, "ab", "cd"), node_shard("ours", "cd"),
          gang(2, cpu=2, topology=HARD_RACK), conf=AWARE, binds="cd"),
     soft("before a fuller one that needs others", network(4, "ab", "cd"), node_shard("ours", "bcd"), running("ab", 2),
          gang(2, cpu=2, topology=HARD_RACK), conf=AWARE, binds="cc"),
-    soft("a closer one that needs others comes before a wider one of ours", [*network(2, "abc", "de", "fg"),
+    soft("a closer domain with other nodes comes before a wider one of the shard", [*network(2, "abc", "de", "fg"),
          block("block", 2, "rack-1", "rack-2")], node_shard("ours", "defg"),
          gang(3, cpu=2, topology=SOFT), conf=AWARE, binds="abc"),
     soft("own capacity that is being released comes after capacity of others", network(2, "ab", "cd"),
          node_shard("ours", "cd"), running("c", 2, releasing=True), gang(2, cpu=2, topology=HARD_RACK), conf=AWARE,
          binds="ab"),
-    soft("a place outside is not kept where ours will do", network(2, "ab", "cd"), node_shard("ours", "ab"),
+    soft("a previous domain outside is not kept where the shard suffices", network(2, "ab", "cd"),
+         node_shard("ours", "ab"),
          gang(2, cpu=2, topology=HARD_RACK, notes={ALLOCATED_HYPERNODE: "rack-1"}), conf=AWARE, binds="ab"),
     soft("it is where ours will not", network(2, "ab", "cd", "ef"), node_shard("ours", "ab"), running("a"),
          gang(2, cpu=2, topology=HARD_RACK, notes={ALLOCATED_HYPERNODE: "rack-2"}), conf=AWARE, binds="ef"),
-    soft("a place inside is kept", network(2, "ab", "cd", "ef"), node_shard("ours", "abef"),
+    soft("a previous domain inside is kept", network(2, "ab", "cd", "ef"), node_shard("ours", "abef"),
          gang(2, cpu=2, topology=HARD_RACK, notes={ALLOCATED_HYPERNODE: "rack-2"}), conf=AWARE, binds="ef"),
     soft("each sub-group is placed where the nodes of the shard suffice", network(2, "ab", "cd", "ef"),
          node_shard("ours", "cdef"),

@@ -35,7 +35,7 @@ RELEASE = [
         nodes(4, 1), running("a", **LEAVING), gang(2, cpu=2), binds="-A",
     ),
     Case(
-        "a gang that will not be whole holds nothing",
+        "a gang that will not be whole reserves nothing",
         nodes(4, 1), running("a", **LEAVING), gang(3, cpu=2, name="first"), gang(1, cpu=2, name="second"),
         binds="--- a",
     ),
@@ -44,7 +44,7 @@ RELEASE = [
         nodes(2, 1), running("a", **LEAVING), gang(1, cpu=2, name="first"), gang(1, cpu=2, name="second"), binds="A -",
     ),
     Case(
-        "what a waiting gang has already is not given away either",
+        "capacity of a waiting gang is not used by others either",
         nodes(4, 1), running("a", **LEAVING), gang(2, cpu=2, name="first"), gang(1, cpu=2, name="second"), binds="-A -",
     ),
     Case(
@@ -101,13 +101,13 @@ NOMINATED = [
 
 GATES = [
     Case(
-        "a gated pod is left alone",
+        "a gated pod is skipped",
         nodes(2, 1), gang(1, gated=True), binds="-", reasons={"gang": ["scheduling gates hold back 1 pod"]},
         codes={"gang": ["SchedulingGated"]},
     ),
     Case("a gated member leaves its gang short", nodes(4, 1), gang_of(pod(), pod(gated=True)), binds="--"),
     Case("a gated member that is not needed", nodes(4, 1), gang_of(pod(), pod(gated=True), minimum=1), binds="a-"),
-    Case("a gated pod that asks for nothing", nodes(4, 1), gang_of(pod(0, gated=True), minimum=0), binds="-"),
+    Case("a gated pod without a request", nodes(4, 1), gang_of(pod(0, gated=True), minimum=0), binds="-"),
 ]  # fmt: skip
 
 CYCLES = [
@@ -135,7 +135,7 @@ CYCLES = [
         nodes(3, 1), gang(2, name="first"), group("second", 2, phase="Inqueue"), gang(2, name="second")[1:], cycles=2,
         binds="aa --", reasons={"second": ["0/1 nodes are available: 1 Insufficient cpu."]},
     ),
-    Case("pods that ask for nothing come with the last action", nodes(1, 1), gang_of(pod(), *pods(2, 0)), binds="aaa"),
+    Case("pods without a request are placed by the last action", nodes(1, 1), gang_of(pod(), *pods(2, 0)), binds="aaa"),
 ]  # fmt: skip
 
 

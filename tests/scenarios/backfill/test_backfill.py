@@ -8,14 +8,14 @@ from tests.testing.manifests.builders import foreign, gang, gang_of, node, nodes
 SHARES = configuration("gang", "proportion", "predicates")
 
 CASES = [
-    Case("a full node takes a pod that asks for nothing", nodes(1, 1), foreign("a"), gang(1, cpu=0), binds="a"),
+    Case("a full node takes a pod without a request", nodes(1, 1), foreign("a"), gang(1, cpu=0), binds="a"),
     Case("a request of no amounts is a request of nothing", nodes(1, 1), gang(1, cpu=None), binds="a"),
     Case(
         "not without the action",
         nodes(1, 1), gang(1, cpu=0), conf=configuration("gang", actions="enqueue, allocate"), binds="-",
     ),
     Case(
-        "rules hold for it, too",
+        "filters apply to it, too",
         nodes(1, 1), gang(1, cpu=0, nodeSelector={"disk": "ssd"}), binds="-",
         reasons={"gang": ["0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector."]},
         codes={"gang": ["NodeSelectorMismatch"]},
@@ -25,7 +25,7 @@ CASES = [
         nodes(4, 1, pods=1), foreign("a"), gang(1, cpu=0), binds="-",
         reasons={"gang": ["0/1 nodes are available: 1 Too many pods."]}, codes={"gang": ["TooManyPods"]},
     ),
-    Case("it takes the slots of a node", nodes(4, 2, pods=1), gang(3, cpu=0, minimum=0), binds="ab-"),
+    Case("it uses the pod slots of a node", nodes(4, 2, pods=1), gang(3, cpu=0, minimum=0), binds="ab-"),
     Case(
         "it counts for its gang from the start",
         nodes(1, 1), gang_of(pod(), pod(0)), binds="aa", phases={"gang": "Running"},
@@ -41,7 +41,7 @@ CASES = [
         binds="--",
     ),
     Case(
-        "no quota is asked",
+        "no quota applies",
         nodes(4, 1), queue("left", capability={"cpu": 1}), gang_of(pod(), *pods(3, 0), queue="left"), conf=SHARES,
         binds="aaaa",
     ),
@@ -52,7 +52,7 @@ CASES = [
         binds="- a",
     ),
     Case(
-        "a pod that asks for a gpu alone asks for something",
+        "a pod that requests only a gpu has a request",
         nodes(4, 1), gang(1, cpu=None, gpu=1), binds="-",
         reasons={"gang": ["0/1 nodes are available: 1 Insufficient nvidia.com/gpu."]},
     ),

@@ -183,7 +183,7 @@ EASY_CASES = [
         job("b", 1, 3), conf=EASY, binds="--- b",
     ),
     Case(
-        "rules hold for the reservation: it is where the job may run",
+        "filters apply to the reservation: it is where the job may run",
         node("a", 4), node("b", 4, labels={"disk": "ssd"}), busy("ab", 2, "1h"),
         job("a-head", 1, 4, "1h", nodeSelector={"disk": "ssd"}), job("b", 1, 2), job("c", 1, 2), conf=EASY,
         binds="- a -",
@@ -243,9 +243,9 @@ EASY_CASES = [
         nodes(4, 1), busy("a", 2, "1h"), HEAD, job("b", 3, 1, "2h", minimum=0), job("c", 2, 1, "1h", minimum=0),
         conf=EASY, binds="- --- aa",
     ),
-    Case("pods that ask for nothing go anywhere", HALF, HEAD, job("b", 1, 0), conf=EASY, binds="- a"),
+    Case("pods without a request are placed anywhere", HALF, HEAD, job("b", 1, 0), conf=EASY, binds="- a"),
     Case(
-        "a host port may be in the way whatever the amounts: its pod leaves reserved nodes alone",
+        "a pod with a host port does not use reserved nodes",
         nodes(8, 2), busy("a", 4, "1h"), busy("b", 4, None, name="ever"), job("a-head", 1, 6, "1h"),
         job("b", 1, 1, ports=PORT), job("c", 1, 1), conf=EASY, binds="- b a",
     ),
@@ -315,7 +315,7 @@ CONSERVATIVE_CASES = [
         },
     ),
     Case(
-        "so many reservations and no more",
+        "the number of reservations is limited",
         nodes(4, 2), busy("ab", 3, "1h"), HEAD, job("b-second", 1, 4, "1h"), job("c", 1, 1),
         conf=strategy("conservative", maxReservations=1), binds="- - b",
     ),

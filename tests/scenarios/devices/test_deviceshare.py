@@ -53,7 +53,7 @@ def old(
 
 
 MEMORY_AND_CORES = [
-    Case("a part of a GPU", TWO, gang(1, more=HALF), conf=VGPU, binds="a"),
+    Case("a fraction of a GPU", TWO, gang(1, more=HALF), conf=VGPU, binds="a"),
     Case("as many as fit", TWO, gang(5, more=HALF, minimum=1), conf=VGPU, binds="aaaa-"),
     Case("a gang that does not fit gets nothing", TWO, gang(5, more=HALF), conf=VGPU, binds="-----"),
     Case(
@@ -77,7 +77,8 @@ MEMORY_AND_CORES = [
          gang(1, name="more", more=vgpu(memory=100)), conf=VGPU, binds="a -"),
     Case("no cores beside some", gpu_node("a", "g0"), gang(1, more=vgpu(memory=100, cores=60)),
          gang(1, name="more", more=vgpu(memory=100)), conf=VGPU, binds="a a"),
-    Case("so many may share a GPU", gpu_node("a", "g0", count=2), gang(3, more=vgpu(memory=10), minimum=1), conf=VGPU,
+    Case("the number of pods on a GPU is limited", gpu_node("a", "g0", count=2),
+         gang(3, more=vgpu(memory=10), minimum=1), conf=VGPU,
          binds="aa-"),
     Case("a sick GPU is not used", gpu_node("a", "g0", "g1", sick="g1"), gang(3, more=HALF, minimum=1), conf=VGPU,
          binds="aa-"),
@@ -85,14 +86,14 @@ MEMORY_AND_CORES = [
         "a node without a registration", gpu_node("a", registered=""), gang(1, more=HALF), conf=VGPU, binds="-",
         reasons={"gang": [f"0/1 nodes are available: 1 {NONE}."]}, codes={"gang": ["NoDevices"]},
     ),
-    Case("pods that want no GPU go anywhere", gpu_node("a", registered=""), gang(1), conf=VGPU, binds="a"),
+    Case("pods without a GPU are placed anywhere", gpu_node("a", registered=""), gang(1), conf=VGPU, binds="a"),
     Case("two containers of a pod", TWO, gang(1, containers=[
         {"name": name, "resources": {"limits": vgpu(memory=12000)}} for name in ("one", "two")]), conf=VGPU, binds="a"),
     Case("a third container does not fit", TWO, gang(1, containers=[
         {"name": name, "resources": {"limits": vgpu(memory=12000)}} for name in ("one", "two", "three")]), conf=VGPU,
         binds="-"),
     Case(
-        "a part of nothing is refused", TWO, gang(1, more={"volcano.sh/vgpu-memory": 100}), conf=VGPU, binds="-",
+        "a fraction of zero is rejected", TWO, gang(1, more={"volcano.sh/vgpu-memory": 100}), conf=VGPU, binds="-",
         reasons={"gang": [
             "Pod default/gang-task-0: spec.containers[0].resources.limits: a fraction of a device is requested "
             "without a device count; add volcano.sh/vgpu-number"
@@ -197,7 +198,7 @@ PREFERENCES = [
          binds="abab"),
     Case("one node is filled", [gpu_node(n, f"g{n}") for n in "ab"], gang(3, more=vgpu(memory=4000)), conf=BINPACK,
          binds="aaa"),
-    Case("a larger part of a small GPU", gpu_node("a", "g0", memory=32000), gpu_node("b", "g1", memory=8000),
+    Case("a larger fraction of a small GPU", gpu_node("a", "g0", memory=32000), gpu_node("b", "g1", memory=8000),
          gang(1, more=vgpu(memory=4000)), conf=BINPACK, binds="b"),
 ]  # fmt: skip
 
@@ -225,7 +226,7 @@ INSTANCES = [
     Case("of the ConfigMap that is named", gpu_node("a", "g0", kind="NVIDIA-X1", mode="mig"), device_config(
         ONE_SET, "mine", "devices"), gang(3, more=HALF, minimum=1), binds="aa-",
          conf=sharing(VGPUEnable=True, KnownGeometriesCMName="mine", KnownGeometriesCMNamespace="devices")),
-    Case("a ConfigMap that makes no sense", MIG, device_config("nvidia: 7"), gang(1, more=HALF), conf=VGPU, binds="a",
+    Case("an invalid ConfigMap", MIG, device_config("nvidia: 7"), gang(1, more=HALF), conf=VGPU, binds="a",
          warnings=["ConfigMap kube-system/volcano-vgpu-device-config: device-config.yaml: nvidia must be a mapping; "
                    "the default geometries are used"]),
     Case("both modes in one cluster", MIG, gpu_node("b", "g1"), noted("volcano.sh/vgpu-mode", "hami-core"),
@@ -260,11 +261,11 @@ SHARED = [
 PART = npu(memory=3000)
 
 ASCEND = [
-    Case("parts of a chip", npus("a", "n0"), gang(8, more=PART, minimum=1), conf=HAMI, binds="aaaaaaa-"),
-    Case("a part is rounded up", npus("a", "n0"), gang(2, more=npu(memory=6145), minimum=1), conf=HAMI, binds="a-"),
+    Case("fractions of a chip", npus("a", "n0"), gang(8, more=PART, minimum=1), conf=HAMI, binds="aaaaaaa-"),
+    Case("a fraction is rounded up", npus("a", "n0"), gang(2, more=npu(memory=6145), minimum=1), conf=HAMI, binds="a-"),
     Case("a whole chip", npus("a", "n0", "n1"), gang(3, more=npu(), minimum=1), conf=HAMI, binds="aa-"),
     Case("two whole chips", npus("a", "n0", "n1"), gang(1, more=npu(2)), conf=HAMI, binds="a"),
-    Case("no parts of two chips", npus("a", "n0", "n1"), gang(1, more=npu(2, memory=1024)), conf=HAMI, binds="-"),
+    Case("no fractions of two chips", npus("a", "n0", "n1"), gang(1, more=npu(2, memory=1024)), conf=HAMI, binds="-"),
     Case("more than a chip has", npus("a", "n0"), gang(1, more=npu(memory=24577)), conf=HAMI, binds="-"),
     Case("chips of another kind", npus("a", "n0", chip="Ascend910A", memory=32768, cores=30), gang(1, more=PART),
          conf=HAMI, binds="-"),
@@ -298,7 +299,7 @@ CUT = [
          gang(1, name="rest", **cores(8)), conf=MIND_CLUSTER, binds="a a -"),
     Case("chips are filled up", chips("a", 2), gang(2, **cores(2)), gang(1, name="more", **cores(8)), conf=MIND_CLUSTER,
          binds="aa a"),
-    Case("no template has so many", chips("a", 1), gang(1, **cores(3)), conf=MIND_CLUSTER, binds="-"),
+    Case("no template is large enough", chips("a", 1), gang(1, **cores(3)), conf=MIND_CLUSTER, binds="-"),
     Case("pods without the label", chips("a", 1), gang(1, more={"huawei.com/npu-core": 1}), conf=MIND_CLUSTER,
          binds="-"),
     Case("pictures once per chip", chips("a", 1), gang(2, **cores(4, dvpp="yes"), minimum=1), conf=MIND_CLUSTER,
@@ -404,9 +405,9 @@ GIVEN = [
     Given("several by index", shared_gpus("a", 4, 0), gang(2, more={WHOLE: 2}), conf=NUMBER, key=GPU_INDEX,
           devices="0,1, 2,3"),
     Given("chips", npus("a", "n0", "n1"), gang(2, more=npu(memory=12000)), conf=HAMI, key=ALLOCATED, devices="n1, n0"),
-    Given("a part of a chip, low", chips("a", 1), gang(1, **cores(2)), conf=MIND_CLUSTER, key="huawei.com/npu-core",
+    Given("a fraction of a chip, low", chips("a", 1), gang(1, **cores(2)), conf=MIND_CLUSTER, key="huawei.com/npu-core",
           devices="0-vir02_1c"),
-    Given("a part of a chip, high", chips("a", 1), gang(1, **cores(4, level="high")), conf=MIND_CLUSTER,
+    Given("a fraction of a chip, high", chips("a", 1), gang(1, **cores(4, level="high")), conf=MIND_CLUSTER,
           key="huawei.com/npu-core", devices="0-vir04"),
     Given("high, but not as much left", chips("a", 1), gang(2, **cores(4, level="high")), conf=MIND_CLUSTER,
           key="huawei.com/npu-core", devices="0-vir04, 0-vir04_3c"),

@@ -102,7 +102,7 @@ CASES = [
     Case("the template is missing", nodes(8, 1), GPU, offer("a", 1), each(1, "one"), binds="-",
          reasons={"one": ['resource claim "dev" of the pod is not created yet']}),
     Case(
-        "an expression that makes no sense", nodes(8, 1), GPU, offer("a", 1),
+        "an invalid expression", nodes(8, 1), GPU, offer("a", 1),
         resource_claim(spec=claim_spec(exactly(1, "device.driver ="))), one("mine"), binds="-",
         reasons={"one": [
             'resourceclaim "mine": spec.devices.requests[0].exactly.selectors[0].cel.expression \'device.driver =\': '
@@ -110,7 +110,7 @@ CASES = [
         ]},
     ),
     Case(
-        "a class that makes no sense", nodes(8, 1), device_class("gpu", "nothing()"), offer("a", 1), resource_claim(),
+        "an invalid class", nodes(8, 1), device_class("gpu", "nothing()"), offer("a", 1), resource_claim(),
         one("mine"), binds="-",
         reasons={"one": [
             "resourceclaim \"mine\": DeviceClass gpu: spec.selectors[0].cel.expression 'nothing()': "
@@ -118,7 +118,7 @@ CASES = [
         ]},
     ),
     Case(
-        "an expression that has no answer", nodes(8, 1), GPU, offer("a", 1),
+        "an expression without a result", nodes(8, 1), GPU, offer("a", 1),
         resource_claim(spec=claim_spec(exactly(1, f'{fact("model")} == "x"'))), one("mine"), binds="-",
         reasons=said(1, "cannot allocate all claims: selector "
                      f"""'{fact("model")} == "x"' has no answer for device gpu-0: no such key: model"""),
@@ -182,7 +182,7 @@ CASES = [
         codes={"one": ["NoClaimedDevice"]},
     ),
     Case(
-        "an administrator looks at a device that is taken", nodes(8, 1), GPU, offer("a", 1),
+        "admin access to a device that is taken", nodes(8, 1), GPU, offer("a", 1),
         resource_claim("other", has=["a/gpu-0"], on="a"),
         resource_claim(spec=claim_spec(exactly(adminAccess=True))), one("mine"), binds="a",
     ),
@@ -227,7 +227,7 @@ CASES = [
          each(3, minimum=2), binds="ab-"),
     Case("two gangs compete", nodes(8, 1), GPU, offer("a", 3), template(), each(2, "first"), each(2, "second"),
          binds="aa--"),
-    Case("pods that share a claim go to one node", nodes(2, 2), GPU, offer("b", 1), resource_claim(),
+    Case("pods that share a claim are placed on one node", nodes(2, 2), GPU, offer("b", 1), resource_claim(),
          gang(2, name="pair", resourceClaims=claiming("mine")), binds="bb"),
     Case("pods that share a claim, and one does not fit", nodes(2, 2), GPU, offer("b", 1), resource_claim(),
          gang(3, name="trio", resourceClaims=claiming("mine")), binds="---"),
@@ -279,7 +279,7 @@ CASES = [
         template(), each(3), binds="---",
     ),
     Case(
-        "a whole card excludes its parts", nodes(8, 1), GPU,
+        "a whole card excludes its partitions", nodes(8, 1), GPU,
         offer("a", device("whole", takes={"memory": "40Gi"}), device("part", takes={"memory": "20Gi"}),
               counters={"memory": "40Gi"}),
         resource_claim("other", has=["a/part"], on="a"),
@@ -320,7 +320,7 @@ CASES = [
         codes={"one": ["ClaimedDevicesDoNotFit"]},
     ),
     Case(
-        "two parts of one device for one claim", nodes(8, 1), GPU,
+        "two partitions of one device for one claim", nodes(8, 1), GPU,
         offer("a", device("g", capacity={"memory": "40Gi"}, more=SHARED)),
         resource_claim(spec=claim_spec(exactly(2, capacity={"memory": "20Gi"}))), one("mine"), binds="a",
     ),
@@ -336,7 +336,7 @@ CASES = [
         running("a", releasing=True, resourceClaims=claiming("other")), resource_claim(), one("mine"), binds="-",
     ),
     Case(
-        "the important takes the devices of the others", nodes(8, 1), GPU, HIGH, LOW, offer("a", 1),
+        "the important job preempts the devices of the others", nodes(8, 1), GPU, HIGH, LOW, offer("a", 1),
         resource_claim("other", has=["a/gpu-0"], on="a", used_by=["pod-default-old-task-0"]),
         running("a", priority="low", resourceClaims=claiming("other")), resource_claim(),
         gang_of(pod(resourceClaims=claiming("mine")), name="one", priority="high"), binds="A",
@@ -373,7 +373,7 @@ QUOTAS = [
          conf=COUNTING, phases={"gang": "Pending"},
          reasons={"gang": ["queue q resource quota insufficient: insufficient deviceclass/gpu",
                            "the job is not admitted to its queue yet"]}),
-    Case("claims count by what they ask for", FOUR, limited(),
+    Case("claims count by their requests", FOUR, limited(),
          gang(2, minimum=1, queue="q", resourceClaims=claiming(dev="two")), binds="a-", conf=COUNTING),
     Case("what runs already counts", FOUR, limited(),
          resource_claim("other", has=["a/gpu-0"], on="a", used_by=["pod-default-old-task-0"]),
@@ -386,7 +386,7 @@ QUOTAS = [
          gang(3, queue="q", resourceClaims=claiming(dev="others")), binds="aaa", conf=COUNTING),
     Case("the limit of a parent holds", FOUR, limited("top"), queue("one", parent="top"), queue("two", parent="top"),
          each(1, "first", queue="one"), each(2, "second", minimum=1, queue="two"), binds="aa-", conf=IN_A_TREE),
-    Case("parts that the queue does not mention may not be had", nodes(8, 1), GPU,
+    Case("device classes outside the capability are not available", nodes(8, 1), GPU,
          offer("a", device("g", capacity={"memory": "40Gi"})), limited(),
          template(claim_spec(exactly(1, capacity={"memory": "1Gi"}))), each(1, queue="q"), binds="-", conf=IN_PARTS,
          reasons={"gang": ["queue q may have memory.deviceclass/gpu 0 and has 0"]}),

@@ -35,7 +35,7 @@ def old(*members: Manifest, **facts: Any) -> list[Manifest]:
 
 
 FRACTIONS = [
-    Case("a part of a GPU", gpus("a", 1), gang(1, annotations=HALF), conf=SHARING, binds="a"),
+    Case("a fraction of a GPU", gpus("a", 1), gang(1, annotations=HALF), conf=SHARING, binds="a"),
     Case("two halves fill a GPU", gpus("a", 1), gang(3, annotations=HALF, minimum=1), conf=SHARING, binds="aa-"),
     Case("as many as the GPUs hold", gpus("a", 2), gang(5, annotations=HALF, minimum=1), conf=SHARING, binds="aaaa-"),
     Case("a gang that does not fit gets nothing", gpus("a", 1), gang(3, annotations=HALF), conf=SHARING, binds="---"),
@@ -54,15 +54,15 @@ FRACTIONS = [
     Case("a node without GPUs", gpus("a", 0), gang(1, annotations=HALF), conf=SHARING, binds="-",
          reasons={"gang": ["0/1 nodes are available: 1 Insufficient nvidia.com/gpu."]}),
     Case("without the plugin an annotation is a note", gpus("a", 1), gang(3, annotations=HALF), binds="aaa"),
-    Case("pods that want no GPU go anywhere", gpus("a", 0), gang(1), conf=SHARING, binds="a"),
+    Case("pods without a GPU are placed anywhere", gpus("a", 0), gang(1), conf=SHARING, binds="a"),
     Case("a gang over several nodes", gpus("a", 1), gpus("b", 1), gang(4, annotations=HALF), conf=SHARING,
          binds="aabb"),
-    Case("the pod that will hold the GPU needs a place, too", gpus("a", 2, pods=3), gang(3, annotations=HALF,
+    Case("the reservation pod of the GPU needs a place, too", gpus("a", 2, pods=3), gang(3, annotations=HALF,
          minimum=1), conf=SHARING, binds="aa-"),
 ]  # fmt: skip
 
 MEMORY = [
-    Case("a part by memory", gpus("a", 1, 16384), gang(1, annotations=memory(8000)), conf=SHARING, binds="a"),
+    Case("a fraction by memory", gpus("a", 1, 16384), gang(1, annotations=memory(8000)), conf=SHARING, binds="a"),
     Case("memory is counted to the MiB", gpus("a", 1, 16384), gang(4, annotations=memory(5433), minimum=1),
          conf=SHARING, binds="aaa-"),
     Case("what is below a hundred is not to be had", gpus("a", 1, 16384), gang(1, annotations=memory(16301)),
@@ -80,14 +80,14 @@ MEMORY = [
         warnings=["Node a: label nvidia.com/gpu.memory: expected the memory of a GPU in MiB, such as 40960, got "
                   "'lots'; its GPUs are not shared by memory"],
     ),
-    Case("parts and memory on one GPU", gpus("a", 1, 16000), gang(1, annotations=HALF),
+    Case("fractions and memory on one GPU", gpus("a", 1, 16000), gang(1, annotations=HALF),
          gang(2, name="more", annotations=memory(8000), minimum=1), conf=SHARING, binds="a a-"),
     Case("a large GPU takes more of them", gpus("a", 1, 8000), gpus("b", 1, 32000),
          gang(6, annotations=memory(8000), minimum=1), conf=SHARING, binds="abbbb-"),
 ]  # fmt: skip
 
 SEVERAL = [
-    Case("a part of each of two GPUs", gpus("a", 2), gang(2, annotations=part("0.5", 2)), conf=SHARING, binds="aa"),
+    Case("a fraction of each of two GPUs", gpus("a", 2), gang(2, annotations=part("0.5", 2)), conf=SHARING, binds="aa"),
     Case("two GPUs are two different ones", gpus("a", 1), gang(1, annotations=part("0.5", 2)), conf=SHARING, binds="-"),
     Case("two GPUs of one node", gpus("a", 1), gpus("b", 2), gang(1, annotations=part("0.5", 2)), conf=SHARING,
          binds="b"),
@@ -101,10 +101,10 @@ WHOLE = [
     Case("whole GPUs beside shared ones", gpus("a", 2), gang(1, annotations=part("0.2")),
          gang(2, name="whole", gpu=1, minimum=1), conf=SHARING, binds="a a-",
          reasons={"whole": ["0/1 nodes are available: 1 Insufficient nvidia.com/gpu."]}),
-    Case("spread parts take whole GPUs away", gpus("a", 2), old(member("a", "x", part("0.2")), member("a", "y",
+    Case("spread fractions use up whole GPUs", gpus("a", 2), old(member("a", "x", part("0.2")), member("a", "y",
          part("0.2"))), gang(1, gpu=1), conf=SHARING, binds="-",
          reasons={"gang": [f"0/1 nodes are available: 1 {SHARED}."]}, codes={"gang": ["DevicesInUse"]}),
-    Case("a whole gang in one go", gpus("a", 4), gpus("b", 4), old(member("a", "x", part("0.2"))),
+    Case("a whole gang at once", gpus("a", 4), gpus("b", 4), old(member("a", "x", part("0.2"))),
          gang(7, gpu=1), conf=SHARING, binds="aaabbbb"),
     Case("where whole ones took all, nothing is shared", gpus("a", 1), gang(1, gpu=1), gang(1, name="part",
          annotations=HALF), conf=SHARING, binds="a -"),
@@ -114,12 +114,12 @@ WHOLE = [
          gang(1, gpu=1), conf=SHARING, binds="-"),
     Case("but can be shared", gpus("a", 1), reservation("a", "x"), gang(3, annotations=HALF, minimum=1), conf=SHARING,
          binds="aa-"),
-    Case("without the plugin it counts as what it asks for", gpus("a", 1), reservation("a", "x"), gang(1, gpu=1),
+    Case("without the plugin it counts with its request", gpus("a", 1), reservation("a", "x"), gang(1, gpu=1),
          binds="-"),
-    Case("in another namespace it counts as what it asks for, too", gpus("a", 1),
+    Case("in another namespace it counts with its request, too", gpus("a", 1),
          pod(1, gpu=1, name="sly", nodeName="a", annotations={"stromboli.dev/gpu-groups": "x"}),
          gang(1, annotations=HALF), conf=SHARING, binds="-"),
-    Case("parts that others gave count by the pod that holds them", gpus("a", 2),
+    Case("fractions of other schedulers count by their reservation pod", gpus("a", 2),
          pod(1, name="theirs", nodeName="a", annotations=HALF, schedulerName="kai-scheduler"),
          pod(0, gpu=1, name="gpu-reservation-a-x", namespace="kai-resource-reservation", nodeName="a"),
          gang(3, annotations=HALF, minimum=1), conf=SHARING, binds="aa-"),
@@ -165,7 +165,7 @@ QUEUES = [
          gang(3, annotations=HALF, queue="q", minimum=1), conf=CAPACITY, binds="aa-"),
     Case("several devices count as often", gpus("a", 4), queue("q", capability={"nvidia.com/gpu": "1"}),
          gang(2, annotations=part("0.5", 2), queue="q", minimum=1), conf=CAPACITY, binds="a-"),
-    Case("memory counts as a part", gpus("a", 4, 16000), queue("q", capability={"nvidia.com/gpu": "1"}),
+    Case("memory counts as a fraction", gpus("a", 4, 16000), queue("q", capability={"nvidia.com/gpu": "1"}),
          gang(5, annotations=memory(4000), queue="q", minimum=1), conf=CAPACITY, binds="aaaa-"),
 ]  # fmt: skip
 
@@ -190,7 +190,7 @@ VICTIMS = [
     Case("nothing is evicted for fractions that would not suffice", gpus("a", 2), CLASSES,
          low(member("a", "x", part("0.3")), member("a", "y", part("0.3"))), gang(1, annotations=part("0.5"),
          priority="high"), conf=PREEMPTION, binds="a"),
-    Case("a queue takes back its part", gpus("a", 1), queue("p", capability={"nvidia.com/gpu": "1"}),
+    Case("a queue reclaims its fraction", gpus("a", 1), queue("p", capability={"nvidia.com/gpu": "1"}),
          queue("q", guarantee={"nvidia.com/gpu": "500m"}),
          old(member("a", "x"), member("a", "x"), queue="p"), gang(1, annotations=HALF, queue="q"), conf=RECLAIM,
          binds="A", evicts=["old-task-1"]),

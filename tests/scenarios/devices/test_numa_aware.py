@@ -66,7 +66,7 @@ POLICIES = [
         "a node that gives no processors", machine("a", numares={}), crew(1), conf=CONF, binds="-",
         reasons=none_of(1, f"1 {NO_TOPOLOGY}"),
     ),
-    Case("the policy none asks for nothing", node("a", 8), crew(1, policy="none"), conf=CONF, binds="a"),
+    Case("the policy none requires nothing", node("a", 8), crew(1, policy="none"), conf=CONF, binds="a"),
     Case(
         "an unknown policy", machine("a"), crew(1, policy="strict"), conf=CONF, binds="-",
         codes={"gang": ["InvalidObject"]},
@@ -99,7 +99,7 @@ FREE_CAPACITY = [
         reasons=none_of(1, f"1 {UNASSIGNED}"), codes={"gang": ["NumaAlignmentImpossible"]},
     ),
     Case(
-        "all processors are given away", machine("a", free=""), crew(1), conf=CONF, binds="-",
+        "all CPUs are assigned", machine("a", free=""), crew(1), conf=CONF, binds="-",
         reasons=none_of(1, "1 cpu allocatable map is empty"),
     ),
     Case("more than a NUMA node holds", machine("a"), crew(1, 6), conf=CONF, binds="-"),
@@ -126,12 +126,12 @@ FREE_CAPACITY = [
         reasons=none_of(1, "1 container side cannot be assigned by numa"),
     ),
     Case(
-        "sidecars keep theirs", machine("a"), gang_of(
+        "sidecars keep their CPUs", machine("a"), gang_of(
             exact(4, SINGLE, initContainers=[container(3, "proxy", restartPolicy="Always")])
         ), conf=CONF, binds="a",
     ),
     Case(
-        "what the node gave to others", node("a", 8), topology("a", given={"stranger": "0-1"}), foreign("a", 2),
+        "CPUs of other pods", node("a", 8), topology("a", given={"stranger": "0-1"}), foreign("a", 2),
         gang_of(exact(4, SINGLE), exact(3, SINGLE)), conf=CONF, binds="--",
     ),
     Case("NUMA nodes of different sizes", machine("a", sizes="2 6"), crew(1, 6), conf=CONF, binds="a"),
@@ -214,7 +214,8 @@ WAITING = [
 
 BROKEN = [
     Case(
-        "a broken topology is left out", machine("a", cpuDetail={"0": {}}), machine("b"), crew(1), conf=CONF, binds="b",
+        "an invalid topology is ignored", machine("a", cpuDetail={"0": {}}), machine("b"), crew(1), conf=CONF,
+        binds="b",
         warnings=[broken("spec.cpuDetail.0.numa: expected a number from 0 on, got None")],
     ),
     Case(

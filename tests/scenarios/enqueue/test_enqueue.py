@@ -106,7 +106,7 @@ OVERCOMMIT = [
 
 QUEUES = [
     Case(
-        "a queue lets in as much as its capability",
+        "a queue admits as much as its capability",
         nodes(10, 1), queue("left", capability={"cpu": 4}), wants(3, "first", queue="left"),
         gang(2, name="second", queue="left", resources={"cpu": 2}), wants(1, "third", queue="left"), conf=SHARES,
         binds="--", phases={"first": "Inqueue", "second": "Pending", "third": "Inqueue"},

@@ -95,9 +95,10 @@ TWO = [NOON, nodes(2, 1)]
 SMALL = waiting("small", "11:59")
 
 KEEPING = [
-    Case("a gang that does not fit lets others pass", TWO, waiting("large", "11:00", "2h", 3), SMALL, conf=agreeing(),
+    Case("a gang that does not fit does not block others", TWO, waiting("large", "11:00", "2h", 3), SMALL,
+         conf=agreeing(),
          binds="--- a"),
-    Case("once its time is over it keeps what it finds", TWO, waiting("large", "11:00", "30m", 3), SMALL,
+    Case("after its SLA it keeps what it finds", TWO, waiting("large", "11:00", "30m", 3), SMALL,
          conf=agreeing(), binds="--- -"),
     Case("no pod of it is bound before it is whole", TWO, waiting("large", "11:00", "30m", 3), conf=agreeing(),
          binds="---", cycles=2),

@@ -133,7 +133,7 @@ STATE = [
     Case("a node that is not ready", node("a", ready=False), node("b"), gang(1), binds="b"),
     Case("a node that is not ready, tolerated", node("a", ready=False), gang(1, tolerations=[NOT_READY]), binds="a"),
     Case(
-        "to stay on a node that is not ready is not to go there",
+        "tolerating a node that is not ready does not allow placement there",
         node("a", ready=False), gang(1, tolerations=[f"{NOT_READY}:NoExecute"]), binds="-",
         reasons={"gang": ["0/1 nodes are available: 1 node(s) were not ready."]}, codes={"gang": ["NodeNotReady"]},
     ),

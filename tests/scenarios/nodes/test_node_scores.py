@@ -43,7 +43,7 @@ FREE_CAPACITY = [
         conf=LEAST, binds="a",
     ),
     Case(
-        "pods that ask for nothing still cost something",
+        "pods without a request still have a cost",
         nodes(4, 2), foreign("a", cpu=None), gang(1), conf=LEAST, binds="b",
     ),
     Case(
@@ -83,7 +83,7 @@ BALANCE = [
         conf=BALANCED, binds="a",
     ),
     Case(
-        "a resource that a node does not have is left out",
+        "a resource that a node does not have is ignored",
         node("a", 8, "8Gi"), node("b", 8, None), gang(1, cpu=2), conf=BALANCED, binds="b",
     ),
     Case(
@@ -91,7 +91,7 @@ BALANCE = [
         node("a", 8, "8Gi", gpu=4), node("b", 8, None, gpu=4), gang(1, cpu=2, gpu=1), conf=BALANCED, binds="b",
     ),
     Case(
-        "a pod that asks for nothing does not care",
+        "a pod without a request has no preference",
         nodes(8, 2, memory="8Gi"), foreign("a"), gang(1, cpu=0), conf=BALANCED, binds="a",
     ),
 ]  # fmt: skip
@@ -113,7 +113,7 @@ SPOT = "spot:PreferNoSchedule"
 BY_IMAGES = scored_by("imagelocality")
 
 NODES = [
-    Case("a node that the pod likes", DISKS, gang(1, **preferring((1, "ssd"))), conf=BY_AFFINITY, binds="c"),
+    Case("a node that the pod prefers", DISKS, gang(1, **preferring((1, "ssd"))), conf=BY_AFFINITY, binds="c"),
     Case("the heavier preference", DISKS, gang(1, **preferring((1, "ssd"), (2, "hdd"))), conf=BY_AFFINITY, binds="b"),
     Case("preferences of equal weight", DISKS, gang(1, **preferring((1, "ssd"), (1, "hdd"))), conf=BY_AFFINITY,
          binds="b"),
@@ -160,7 +160,7 @@ BY_PODS, BY_SPREAD = scored_by("podaffinity"), scored_by("podtopologyspread")
 AVOIDS = "podAntiAffinity"
 
 PODS = [
-    Case("near a pod that it likes", HOSTS, foreign("c", labels=WEB), gang(1, **preferences(1)), conf=BY_PODS,
+    Case("near a pod that it prefers", HOSTS, foreign("c", labels=WEB), gang(1, **preferences(1)), conf=BY_PODS,
          binds="c"),
     Case(
         "near more of them",
@@ -170,7 +170,7 @@ PODS = [
         "away from a pod that it dislikes",
         HOSTS, foreign("a", labels=WEB), gang(1, **preferences(1, kind=AVOIDS)), conf=BY_PODS, binds="b",
     ),
-    Case("near a pod that likes it", HOSTS, foreign("c", **preferences(1)), gang(1, labels=WEB), conf=BY_PODS,
+    Case("near a pod that prefers it", HOSTS, foreign("c", **preferences(1)), gang(1, labels=WEB), conf=BY_PODS,
          binds="c"),
     Case(
         "away from a pod that dislikes it",
@@ -208,7 +208,7 @@ PACKING = [
     Case("the node that is fuller already", nodes(4, 2), foreign("b"), gang(1), conf=packed(), binds="b"),
     Case("a node that would be full", node("a", 8), node("b", 2), gang(1, cpu=2), conf=packed(), binds="b"),
     Case(
-        "only what the pod asks for counts",
+        "only the requested resources count",
         nodes(4, 2, memory="8Gi"), foreign("a", 0, "7Gi"), foreign("b", 1, name="other"), gang(1), conf=packed(),
         binds="b",
     ),

@@ -44,7 +44,7 @@ NO_AFFINITY = "node group affinity not specified"
 
 BELONGING = [
     Case("a queue runs where it must", COLOURS, using(required="blue"), TEAM, conf=CONF, binds="b"),
-    Case("or where it would like to", COLOURS, using(preferred="green"), TEAM, conf=CONF, binds="c"),
+    Case("or where it prefers", COLOURS, using(preferred="green"), TEAM, conf=CONF, binds="c"),
     Case("or where it would rather not", COLOURS, using(disliked="green"), TEAM, conf=CONF, binds="c"),
     Case("never where it must not", grouped("a:red"), using(forbidden="red"), TEAM, conf=CONF, binds="-"),
     Case(
@@ -85,17 +85,17 @@ BELONGING = [
         gang(3, queue="team"), conf=CONF, binds="---",
     ),
     Case(
-        "pods that ask for nothing keep to the groups, too", COLOURS, using(required="blue"),
+        "pods without a request stay in the groups, too", COLOURS, using(required="blue"),
         gang(1, cpu=None, queue="team"), conf=CONF, binds="b",
     ),
 ]  # fmt: skip
 
 PREFERENCE = [
-    Case("must before would like", COLOURS, using(preferred="red", required="blue"), TEAM, conf=CONF, binds="b"),
-    Case("would like before would rather not", COLOURS, using(disliked="red", preferred="green"), TEAM, conf=CONF,
+    Case("required before preferred", COLOURS, using(preferred="red", required="blue"), TEAM, conf=CONF, binds="b"),
+    Case("preferred before avoided", COLOURS, using(disliked="red", preferred="green"), TEAM, conf=CONF,
          binds="c"),
     Case("both is best of all", COLOURS, using(required="red blue", preferred="blue"), TEAM, conf=CONF, binds="b"),
-    Case("all that it would like are equal", COLOURS, using(preferred="green red"), TEAM, conf=CONF, binds="a"),
+    Case("all preferred groups are equal", COLOURS, using(preferred="green red"), TEAM, conf=CONF, binds="a"),
     Case("unless their order counts", COLOURS, using(preferred="green red"), TEAM, conf=IN_ORDER, binds="c"),
     Case(
         "the next best when the best is full", COLOURS, foreign("c", 4), using(preferred="green red blue"), TEAM,
@@ -165,7 +165,7 @@ LIMITED = [
     Case("a resource that no node has limits no queue", REDS, limited({"red": {"rdma/hca": 1}}, "red"), TEAM, conf=CONF,
          binds="a"),
     Case(
-        "a gang that was given up gives back what it took", REDS, limited({"red": {"cpu": 4}}, "red"),
+        "a gang that was rolled back releases what it took", REDS, limited({"red": {"cpu": 4}}, "red"),
         gang(5, queue="team", name="big"), gang(4, queue="team", name="fits"), conf=CONF, binds="----- aaaa",
     ),
     *(
@@ -191,7 +191,7 @@ URGENT = gang(1, name="urgent", priority="high", queue="team")
 PREEMPTION = [
     Case("an evicted pod returns its use of a limit", HIGH, REDS, limited({"red": {"cpu": 1}}, "red"),
          running("a", queue="team"), URGENT, conf=PREEMPTING, evicts=["old-task-0"], binds="A"),
-    Case("a limit keeps an urgent job, too", HIGH, REDS, limited({"red": {"cpu": 1}}, "red"),
+    Case("a limit applies to an urgent job, too", HIGH, REDS, limited({"red": {"cpu": 1}}, "red"),
          running("a", queue="team", priority="high"), URGENT, conf=PREEMPTING, binds="-"),
     Case("victims are selected where the queue may run", HIGH, grouped("a:red b:blue", cpu=1), using(required="blue"),
          using(name="other", required="red"), running("a", name="one", queue="other"),

@@ -61,7 +61,7 @@ NEAR = [
         ZONES, gang(3, cpu=5, labels=WEB, **near(term(WEB))), binds="---",
     ),
     Case(
-        "the first of a set may go anywhere, the rest follows",
+        "the first of a set may be placed anywhere, the rest follows",
         ZONES, gang(3, cpu=4, labels=WEB, **near(term(WEB))), binds="aab",
     ),
     Case(
@@ -121,7 +121,7 @@ NEAR = [
         ZONES, gang_of(pod(labels=DATABASE, nodeSelector={ZONE: "west"}), pod(**near(term(DATABASE)))), binds="cc",
     ),
     Case(
-        "in the wrong order they wait in vain",
+        "in the wrong order they wait",
         ZONES, gang_of(pod(**near(term(DATABASE))), pod(labels=DATABASE)), binds="--",
     ),
 ]  # fmt: skip

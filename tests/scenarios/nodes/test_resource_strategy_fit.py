@@ -34,7 +34,7 @@ STRATEGIES = [
     Case("the fuller node where cpu is packed", nodes(4, 2), foreign("b"), gang(1), conf=PACKED, binds="b"),
     Case("node after node where cpu is packed", nodes(2, 2), gang(3), conf=PACKED, binds="aab"),
     Case(
-        "what is given replaces cpu and memory", GPUS_IN_USE, foreign("a", 4, name="busy"), gang(1, gpu=1),
+        "configured resources replace cpu and memory", GPUS_IN_USE, foreign("a", 4, name="busy"), gang(1, gpu=1),
         conf=fitted(resources={GPU: strategy(MOST)}), binds="b",
     ),
     Case(
@@ -62,7 +62,7 @@ STRATEGIES = [
         conf=fitted(resources={"nvidia.com/gp*": strategy(MOST), GPU: strategy()}),
     ),
     Case(
-        "what a pod does not ask for does not matter", GPUS_IN_USE, gang(1),
+        "resources that a pod does not request do not matter", GPUS_IN_USE, gang(1),
         conf=fitted(resources={GPU: strategy(MOST)}), binds="a",
     ),
     Case(
@@ -81,12 +81,12 @@ def with_constraint(kind: str | None = None, weights: str | None = None) -> dict
 
 PREFERENCES = [
     Case(
-        "a pod may want to be packed", nodes(4, 2), foreign("b"), gang(1, annotations=with_constraint(MOST)),
+        "a pod may prefer packing", nodes(4, 2), foreign("b"), gang(1, annotations=with_constraint(MOST)),
         conf=fitted(),
         binds="b",
     ),
     Case(
-        "a pod may want to be spread", nodes(4, 2), foreign("a"),
+        "a pod may prefer spreading", nodes(4, 2), foreign("a"),
         gang(1, annotations=with_constraint("LeastAllocated")),
         conf=PACKED, binds="b",
     ),
@@ -197,7 +197,8 @@ PROPORTIONS = [
         gang(1, 2, name="first"), gang(1, 1, name="second"), conf=kept(), binds="a-",
     ),
     Case(
-        "a device that is being released keeps its part", node("a", 4, gpu=2), running("a", 1, gpu=2, releasing=True),
+        "a device that is being released keeps its reserved capacity", node("a", 4, gpu=2),
+        running("a", 1, gpu=2, releasing=True),
         gang(1, 2, name="first"), gang(1, 1, name="second"), conf=kept(), binds="a-",
     ),
     Case(
@@ -208,7 +209,7 @@ PROPORTIONS = [
             actions="enqueue, allocate, preempt",
         ),
     ),
-    Case("pods that ask for nothing may stay", node("a", 4, gpu=4), gang(1, cpu=None), conf=kept(), binds="a"),
+    Case("pods without a request may stay", node("a", 4, gpu=4), gang(1, cpu=None), conf=kept(), binds="a"),
 ]  # fmt: skip
 
 

@@ -51,7 +51,7 @@ NODES = [
          conf=zones(), binds="-"),
     Case("nor a pod that is not preemptable", NOON, LENT, gang(1, annotations={PREEMPTABLE: "false"}), conf=zones(),
          binds="-"),
-    Case("others go where they always go", NOON, LENT, PLAIN, gang(1), conf=zones(), binds="b"),
+    Case("others are placed as before", NOON, LENT, PLAIN, gang(1), conf=zones(), binds="b"),
     Case("a revocable pod avoids the other nodes", NOON, PLAIN, node("c", labels={ZONE: "z"}), gang(1, **WILLING),
          conf=zones(), binds="c"),
     Case("as long as there is capacity", NOON, node("a", 1, labels={ZONE: "z"}), PLAIN, gang(3, **WILLING),

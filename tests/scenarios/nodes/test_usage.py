@@ -45,29 +45,29 @@ LIMITS = [
          conf=usage({"thresholds": {"CPUUsageAvg.5m": 50, "cpu": 70}, "usage.weight": 0}), binds="b"),
     Case("the switch of the rule", TWO, measured("a", 9), measured("b", 9), gang(1), conf=usage(enablePredicate=False),
          binds="a"),
-    Case("what others ask for does not count, what they use does", TWO, measured("a", 1), measured("b", 9),
+    Case("usage counts, requests do not", TWO, measured("a", 1), measured("b", 9),
          running("a", cpu=9), gang(1), conf=usage(), binds="a"),
     Case("a gang is whole or not there", nodes(2, 2), measured("a", 0), measured("b", "1900m"), gang(4), conf=usage(),
          binds="----"),
 ]  # fmt: skip
 
 AGE = [
-    Case("a figure of five minutes counts", clock("2026-03-01T12:05:00Z"), TWO, measured("a", 9), measured("b", 1),
+    Case("a metric of five minutes counts", clock("2026-03-01T12:05:00Z"), TWO, measured("a", 9), measured("b", 1),
          gang(1), conf=usage({"usage.weight": 0}), binds="b"),
     Case("an older one does not", clock("2026-03-01T12:05:01Z"), TWO, measured("a", 9), measured("b", 9),
          gang(1), conf=usage(), binds="a", warnings=[UNKNOWN.format("2 of 2")]),
-    Case("a node without a figure is not refused, and gets no points", TWO, measured("b", 5), gang(1), conf=usage(),
+    Case("a node without metrics is not rejected, and has score zero", TWO, measured("b", 5), gang(1), conf=usage(),
          binds="b", warnings=[UNKNOWN.format("1 of 2")]),
     Case("no metrics at all", TWO, gang(1), conf=usage(), binds="a", warnings=[UNKNOWN.format("2 of 2")]),
     Case("figures of nodes that are not there", TWO, measured("x", 9), *B_IS_CALM, gang(1), conf=usage(), binds="b"),
-    Case("a figure that makes no sense is left out", TWO, measured("a", "much"), measured("b", 1), gang(1),
+    Case("an invalid metric is ignored", TWO, measured("a", "much"), measured("b", 1), gang(1),
          conf=usage(), binds="b", warnings=[
              'NodeMetrics a: usage.cpu: "much" is not a quantity; write a number and a suffix, as in 500m, 2, 1.5 or '
              "4Gi; it is ignored", UNKNOWN.format("1 of 2")]),
     Case("so is one without a time", nodes(10, 1), measured("a", 9, at=""), gang(1), conf=usage(), binds="a", warnings=[
              "NodeMetrics a: timestamp: there is no time of the measurement; write one such as 2026-01-31T12:00:00Z; "
              "it is ignored", UNKNOWN.format("1 of 1")]),
-    Case("a node that has nothing has no part of it", node("a", 0), node("b"), measured("a", 1), measured("b", 1),
+    Case("a node without capacity has no utilization", node("a", 0), node("b"), measured("a", 1), measured("b", 1),
          gang(1), conf=usage(), binds="b", warnings=[UNKNOWN.format("1 of 2")]),
 ]  # fmt: skip
 

@@ -111,14 +111,14 @@ FAULTS = [
     Case("a claim that names its volume is waited for", machines(), LOCAL, claim(has="v", phase="Pending"),
          volume("v"), one("data"), binds="-",
          reasons={"one": ['pod has unbound immediate PersistentVolumeClaims: "data"']}),
-    Case("a size that makes no sense", machines(), LOCAL, claim(size="lots"), one("data"), binds="-",
+    Case("an invalid size", machines(), LOCAL, claim(size="lots"), one("data"), binds="-",
          codes={"one": ["InvalidObject"]}),
-    Case("a volume that makes no sense is left out", machines(), LOCAL, claim(), volume("v", "lots", on="a"),
+    Case("an invalid volume is ignored", machines(), LOCAL, claim(), volume("v", "lots", on="a"),
          volume("w", on="b"), one("data"), binds="b",
          warnings=[
              'PersistentVolume v: spec.capacity.storage: "lots" is not a quantity; write a number and a suffix, as in '
              "500m, 2, 1.5 or 4Gi; the volume is left out"]),
-    Case("one faulty claim leaves the other job alone", machines(), LOCAL, claim(), volume("v", on="b"),
+    Case("one invalid claim does not affect the other job", machines(), LOCAL, claim(), volume("v", on="b"),
          one("gone", name="first"), one("data", name="second"), binds="-b"),
     Case("a claim made for another pod", machines(), LOCAL, volume("v", on="b"),
          claim("one-task-0-scratch", owner="other"),
@@ -128,7 +128,7 @@ FAULTS = [
 ]  # fmt: skip
 
 STATIC = [
-    Case("a waiting claim takes its pod to a volume", machines(), LOCAL, claim(), volume("v", on="b"), one("data"),
+    Case("a waiting claim places its pod near a volume", machines(), LOCAL, claim(), volume("v", on="b"), one("data"),
          binds="b"),
     Case("no volume, no node", machines(), LOCAL, claim(), one("data"), binds="-", reasons=said(2, NO_VOLUME),
          codes={"one": ["NoVolumeAvailable"]}),
@@ -183,7 +183,7 @@ STATIC = [
 
 MADE_ON_DEMAND = [
     Case("a volume is provisioned where the pod is placed", machines(), MADE, claim(of="made"), one("data"), binds="a"),
-    Case("a volume that is there comes first", machines(), MADE, claim(of="made"), volume("v", on="b", of="made"),
+    Case("an existing volume comes first", machines(), MADE, claim(of="made"), volume("v", on="b", of="made"),
          foreign("a", 8), one("data"), binds="b"),
     Case("a class without a provisioner makes nothing", machines(), storage_class("made", ""), claim(of="made"),
          one("data"), binds="-"),
@@ -218,7 +218,7 @@ MADE_ON_DEMAND = [
          storage_capacity_on("b", "9Gi", most="5Gi"), claim(size="2Gi", of="made"), one("data"), binds="b"),
     Case("a largest size without a sum", machines(), MADE, driver(), storage_capacity_on("a", None, most="1Gi"),
          storage_capacity_on("b", None, most="5Gi"), claim(size="2Gi", of="made"), one("data"), binds="b"),
-    Case("storage that makes no sense is none", machines("a"), MADE, driver(), storage_capacity_on("a", "lots"),
+    Case("invalid storage counts as none", machines("a"), MADE, driver(), storage_capacity_on("a", "lots"),
          claim(of="made"),
          one("data"), binds="-", reasons=said(1, NO_STORAGE), warnings=[
              'CSIStorageCapacity default/on-a: capacity: "lots" is not a quantity; write a number and a suffix, as in '
@@ -266,7 +266,8 @@ def disk(name: str) -> list[Manifest]:
 
 
 LIMITS = [
-    Case("a node holds so many volumes", machines(), csi_node("a", 1), csi_node("b", 2), disk("x"), disk("y"),
+    Case("the number of volumes of a node is limited", machines(), csi_node("a", 1), csi_node("b", 2), disk("x"),
+         disk("y"),
          disk("z"), gang_of(*(pod(volumes=using(name)) for name in "xyz")), binds="abb"),
     Case("more than all nodes hold", machines(), csi_node("a", 1), csi_node("b", 0), disk("x"), disk("y"),
          one("x", name="first"), one("y"), binds="a-", reasons=said(2, TOO_MANY),

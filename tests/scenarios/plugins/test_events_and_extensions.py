@@ -198,7 +198,7 @@ ANSWERS = [
         nodes(4, 1), gang(1), binds="-", by=probe(predicate=lambda self, task_class, rows: False),
     ),
     extended(
-        "a node that was not on offer is not taken",
+        "a node that was not a candidate is not taken",
         nodes(4, 2), gang(1), binds="a", by=probe(best_node=lambda self, task, scores: "z"),
     ),
 ]  # fmt: skip
@@ -216,12 +216,12 @@ RACKS = [
              binds="aab"),
     extended("of several racks the better", nodes(2, 2), gang(2, **RACKED), by=probe_plugins.RacksInOrder, binds="bb"),
     extended(
-        "each part in a rack of its own",
+        "each sub-group in a rack of its own",
         nodes(2, 2), gang_of(*(pod(labels={"part": part}) for part in "0011"), policies=PARTS),
         by=probe_plugins.RacksForSubJobs, binds="bbaa",
     ),
     extended(
-        "a rack that only waits for others to go",
+        "a rack in which pods are terminating",
         node("a", 1), node("b", 2), running("bb", releasing=True), gang(2, **RACKED), by=probe_plugins.RacksForJobs,
         binds="BB",
     ),

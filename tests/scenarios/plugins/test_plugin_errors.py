@@ -46,11 +46,11 @@ def trip(subject: Any, otherwise: Any = None) -> Any:
         subject = subject[0] if isinstance(subject, list | tuple) else subject
     is_first = subject.name == "first" if hasattr(subject, "name") else dict(subject.request)[0] == 2000
     if is_first:
-        raise ValueError("a mistake")
+        raise ValueError("an error")
     return otherwise
 
 
-ERROR = f"scheduling failed with an error: ValueError: a mistake (plugin probe, {place(trip)})"
+ERROR = f"scheduling failed with an error: ValueError: an error (plugin probe, {place(trip)})"
 
 QUESTIONS: dict[str, Callable[..., Any]] = {
     "job_order": lambda self, job: trip(job, 0),
@@ -161,14 +161,14 @@ def test_jobs_admitted_before_error_stay_admitted() -> None:
 
 def judge(queue: Any) -> None:
     if queue.name == "left":
-        raise ValueError("a mistake")
+        raise ValueError("an error")
 
 
 QUEUE_QUESTIONS: dict[str, Callable[..., Any]] = {
     "queue_order": lambda self, queue: judge(queue),
     "overused": lambda self, queue: judge(queue),
 }
-UNJUDGED = f"queue left cannot be evaluated: ValueError: a mistake (plugin probe, {place(judge)})"
+UNJUDGED = f"queue left cannot be evaluated: ValueError: an error (plugin probe, {place(judge)})"
 
 
 @pytest.mark.parametrize("question", QUEUE_QUESTIONS)
@@ -203,43 +203,43 @@ class Stumbling(Action):
     name = "stumbling"
 
     def execute(self, session: Session) -> None:
-        raise ValueError("a mistake")
+        raise ValueError("an error")
 
 
 class StumblingBefore(Action):
     name = "stumbling"
 
     def initialize(self, session: Session) -> None:
-        raise ValueError("a mistake")
+        raise ValueError("an error")
 
 
 class StumblingAfter(Action):
     name = "stumbling"
 
     def uninitialize(self, session: Session) -> None:
-        raise ValueError("a mistake")
+        raise ValueError("an error")
 
 
 class StumblingAtOnce(Plugin):
     name = "probe"
 
     def open(self, session: Session) -> None:
-        raise ValueError("a mistake")
+        raise ValueError("an error")
 
 
 class StumblingAtTheEnd(Plugin):
     name = "probe"
 
     def close(self, session: Session) -> None:
-        raise ValueError("a mistake")
+        raise ValueError("an error")
 
 
 def stumble(self: Plugin, queue: Any = None) -> Any:
-    raise ValueError("a mistake")
+    raise ValueError("an error")
 
 
 def failed(title: str, function: Callable[..., Any]) -> str:
-    return f"{title} failed: ValueError: a mistake ({place(function)})"
+    return f"{title} failed: ValueError: an error ({place(function)})"
 
 
 STUMBLING = configuration("gang", actions="stumbling")
@@ -291,7 +291,7 @@ class FailingJobs(Plugin):
     name = "probe"
 
     def job_valid(self, job: Any) -> None:
-        raise ValueError("a mistake")
+        raise ValueError("an error")
 
 
 COMMANDS: dict[str, tuple[Any, ...]] = {
@@ -316,5 +316,5 @@ def test_traceback_option_prints_the_whole_traceback_once(
     assert (without.exit_code, without.stdout) == (result.exit_code, result.stdout)
     assert "Traceback" not in without.stderr
     assert result.stderr.count("Traceback (most recent call last):") == 1
-    assert "ValueError: a mistake" in result.stderr
+    assert "ValueError: an error" in result.stderr
     assert f'File "{__file__}", line' in result.stderr

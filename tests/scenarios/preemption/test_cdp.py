@@ -45,8 +45,8 @@ def protection(
 IGNORED = "it is ignored"
 
 CASES = [
-    protection("a pod that has just come stays", standing("a", "15m")),
-    protection("after its time it may go", standing("a", "5m"), evicts="old"),
+    protection("a newly placed pod stays", standing("a", "15m")),
+    protection("after its time it may be evicted", standing("a", "5m"), evicts="old"),
     protection("to the second", standing("a", "10m"), evicts="old"),
     protection("a moment before", standing("a", "10m1s")),
     protection("a pod without the annotation may be evicted", standing("a"), evicts="old"),
@@ -59,7 +59,7 @@ CASES = [
     protection("long ago", standing("a", "15m", since="09:00"), evicts="old"),
     protection("the start time is unknown", standing("a", "15m", since=None), evicts="old"),
     protection("hours, minutes and seconds", standing("a", "0h9m61s")),
-    protection("for queues that want back what is theirs, too", standing("a", "15m"), of=RECLAIM),
+    protection("for reclaim, too", standing("a", "15m"), of=RECLAIM),
     protection("and after its time", standing("a", "5m"), of=RECLAIM, evicts="old"),
     protection("for whole jobs, too", standing("a", "15m"), of=FOR_PREEMPT),
     protection("and after", standing("a", "5m"), of=FOR_PREEMPT, evicts="old"),

@@ -115,7 +115,7 @@ GANGS = [
           gang_of(pod(nodeName="a"), pod(nodeName="b", labels={"volcano.sh/preemptable": "false"}), name="pair",
                   phase="Running"),
           gang(1, 2, name="large"), binds="-"),
-    moves("not if one of them has nowhere to go", nodes(2, 3), foreign("c"),
+    moves("not if one of them has no other place", nodes(2, 3), foreign("c"),
           gang_of(pod(nodeName="a", nodeSelector={"disk": "gone"}), pod(nodeName="b"), name="pair", phase="Running"),
           LARGE, binds="-"),
     moves("a gang that must be near each other stays", nodes(2, 2),
@@ -124,22 +124,23 @@ GANGS = [
 ]  # fmt: skip
 
 RULES = [
-    moves("node labels hold for moved pods", node("a", 2, labels={"disk": "ssd"}), node("b", 2),
+    moves("node selectors of moved pods apply", node("a", 2, labels={"disk": "ssd"}), node("b", 2),
           small("a", "one", nodeSelector={"disk": "ssd"}), small("b", "two"), LARGE, moved="two-0", binds="B"),
-    moves("and may keep them where they are", node("a", 2, labels={"disk": "ssd"}), node("b", 2),
+    moves("and may keep them on their nodes", node("a", 2, labels={"disk": "ssd"}), node("b", 2),
           small("a", "one", nodeSelector={"disk": "ssd"}), foreign("b"), LARGE, binds="-"),
-    moves("taints hold", nodes(2, 1), node("b", 2, taints=["gpu:NoSchedule"]), small("a", "one"), foreign("b"), LARGE,
+    moves("taints apply", nodes(2, 1), node("b", 2, taints=["gpu:NoSchedule"]), small("a", "one"), foreign("b"), LARGE,
           binds="-"),
-    moves("ports hold", nodes(2, 2), small("a", "one", ports=[{"containerPort": 80, "hostPort": 80}]),
+    moves("host ports apply", nodes(2, 2), small("a", "one", ports=[{"containerPort": 80, "hostPort": 80}]),
           foreign("b", ports=[{"containerPort": 80, "hostPort": 80}]), LARGE, binds="-"),
-    moves("a node that is cordoned is no place to go", node("a", 2), node("b", 2, cordoned=True), node("c", 2),
+    moves("a cordoned node is no target", node("a", 2), node("b", 2, cordoned=True), node("c", 2),
           small("a", "one"), small("c", "two", 2), LARGE, binds="-"),
-    moves("anti-affinity of moved pods holds", [node(name, 2, labels={"host": name}) for name in "ab"],
+    moves("anti-affinity of moved pods applies", [node(name, 2, labels={"host": name}) for name in "ab"],
           small("a", "one", labels={"app": "web"}, affinity={"podAntiAffinity": {
               "requiredDuringSchedulingIgnoredDuringExecution": [
                   {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "host"}]}}),
           foreign("b", labels={"app": "web"}), LARGE, binds="-"),
-    moves("the large pod's own rules hold", node("a", 2), node("b", 2, labels={"disk": "ssd"}), small("a", "one"),
+    moves("the large pod's own constraints apply", node("a", 2), node("b", 2, labels={"disk": "ssd"}),
+          small("a", "one"),
           small("b", "two"), gang(1, 2, name="large", nodeSelector={"disk": "ssd"}), moved="two-0", binds="B"),
     moves("a queue that may not take more gets nothing", HALF_FULL, queue("tight", capability={"cpu": 1}),
           gang(1, 2, name="large", queue="tight"), binds="-", by=(*PLUGINS, "proportion")),
@@ -158,7 +159,7 @@ PROTECTED_FOR = {"defaultPreemptMinRuntime": "1h", "defaultReclaimMinRuntime": "
 GUARDED_BY_TIME = ("gang", plugin("minruntime", PROTECTED_FOR), "predicates")
 
 GUARDED = [
-    moves("whose owner does not want it stays", nodes(2, 2),
+    moves("a pod with preemptable false stays", nodes(2, 2),
           small("a", "one", labels={"volcano.sh/preemptable": "false"}), small("b", "two"), LARGE,
           moved="two-0", binds="B"),
     moves("also if there is no other pod", nodes(2, 2), small("a", "one", labels={"volcano.sh/preemptable": "false"}),
@@ -168,19 +169,19 @@ GUARDED = [
           codes={"large": ["NoPreemptablePods", "InsufficientResource"]}),
     moves("an equally important pod moves", nodes(2, 2), small("a", "one", priority="high"), foreign("b"),
           gang(1, 2, name="large", priority="high"), moved="one-0", binds="A"),
-    moves("pods that keep the cluster alive stay", nodes(2, 2),
+    moves("critical pods stay", nodes(2, 2),
           small("a", "one", priorityClassName="system-node-critical"), foreign("b"), LARGE, binds="-",
           reasons={"large": [
               "0/2 nodes are available: 2 Insufficient cpu.",
               "consolidate: none of 1 running pod may be moved: conformance protects 1 (default/one-task-0: "
               "priority class system-node-critical keeps the cluster alive)"]}),
-    moves("a queue that gives nothing away keeps its pods", nodes(2, 2),
+    moves("a queue that is not reclaimable keeps its pods", nodes(2, 2),
           {**queue("firm"), "spec": {"reclaimable": False}}, small("a", "one", queue="firm"), foreign("b"), LARGE,
           binds="-"),
     moves("except for its own jobs", nodes(2, 2), {**queue("firm"), "spec": {"reclaimable": False}},
           small("a", "one", queue="firm"), foreign("b"), gang(1, 2, name="large", queue="firm"), moved="one-0",
           binds="A"),
-    moves("a disruption budget is kept", nodes(2, 2), budget("none", 0, {"app": "x"}),
+    moves("a disruption budget applies", nodes(2, 2), budget("none", 0, {"app": "x"}),
           small("a", "one", labels={"app": "x"}), foreign("b"), LARGE, binds="-"),
     moves("and spent once", nodes(2, 4), budget("one", 1, {"app": "x"}),
           [small(place, f"job{place}", labels={"app": "x"}) for place in "abcd"], gang(2, 2), binds="--"),
@@ -191,7 +192,7 @@ GUARDED = [
           small("b", "two", placed=at("09:00")), LARGE, moved="two-0", binds="B", by=GUARDED_BY_TIME),
     moves("even if no other pod could move", NOON, nodes(2, 2), small("a", "one", placed=at("11:50")), foreign("b"),
           LARGE, binds="-", by=GUARDED_BY_TIME, codes={"large": ["NoPreemptablePods", "InsufficientResource"]}),
-    moves("a pod that may not take from others waits", HALF_FULL, gang(1, 2, name="large", preemptionPolicy="Never"),
+    moves("a pod that never preempts waits", HALF_FULL, gang(1, 2, name="large", preemptionPolicy="Never"),
           binds="-", codes={"large": ["PreemptionPolicyNever", "InsufficientResource"]}),
 ]  # fmt: skip
 
@@ -209,7 +210,7 @@ LIMITS = [
     moves("none", CROWDED, gang(1, 4, name="large"), binds="-", given={"maxMovedPods": 0}),
     moves("what one gang used is gone for the next", nodes(2, 4), [small(place, f"job{place}") for place in "abcd"],
           gang(1, 2, name="first"), gang(1, 2, name="second"), moved="joba-0", binds="A-", given={"maxMovedPods": 1}),
-    moves("so many jobs are tried", nodes(2, 4), [small(place, f"job{place}") for place in "abcd"],
+    moves("the number of tried jobs is limited", nodes(2, 4), [small(place, f"job{place}") for place in "abcd"],
           gang(1, 2, name="first"), gang(1, 2, name="second"), moved="joba-0", binds="A-", given={"maxTriedJobs": 1}),
 ]  # fmt: skip
 
@@ -256,7 +257,7 @@ def devices(name: str, taken: int, moved: str, binds: str) -> Case:
 
 
 DEVICES = [
-    devices("devices are places to go", 7000, "one two", "A"),
+    devices("free devices are targets", 7000, "one two", "A"),
     devices("no capacity is nominated twice", 8000, "", "-"),
 ]
 

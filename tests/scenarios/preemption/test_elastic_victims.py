@@ -46,7 +46,7 @@ def cases(of: str) -> list[Case]:
             evicts=["elastic-task-1"], of=of,
         ),
         shrinks(
-            "two members go rather than one job",
+            "two members are evicted rather than one job",
             nodes(2, 3), job("a", "alone", 1, cpu=2), job("bbc", "elastic", 1), job("c", "other", 1),
             preemptor(cpu=2, of=of), binds="B", evicts=["elastic-task-0", "elastic-task-1"], of=of,
         ),

@@ -180,7 +180,7 @@ VICTIMS = [
         protected={"priority": (["equal-task-0"], "priority 100 is not below 100")},
     ),
     ReportCase(
-        "a pod that is important itself may not go",
+        "a pod of high priority is not evicted",
         nodes(2, 1), low("a", name="critical", priorityClassName="high"), low("a"), high(),
         protected={"priority": (["critical-task-0"], "priority of the pod 100 is not below 100")},
     ),
@@ -192,7 +192,7 @@ VICTIMS = [
         protected={"gang": (["whole-task-0"], "PodGroup default/whole has 1 pods and needs 1")},
     ),
     ReportCase(
-        "a gang that could not go whole stays whole",
+        "a gang that cannot be evicted whole stays whole",
         nodes(2, 2), gang_of(pod(1, nodeName="a"), pod(1, nodeName="b", labels={"volcano.sh/preemptable": "false"}),
                              name="whole", priority="low", phase="Running"),
         low("a"), running("b", name="equal", priority="high"), high(),
@@ -234,13 +234,13 @@ VICTIMS = [
         protected={"cdp": (["young-task-0"], "it was placed 60 s ago, and its cool-down time is 600 s")},
     ),
     ReportCase(
-        "the smaller share takes from the larger one",
+        "the smaller share preempts the larger one",
         nodes(4, 1), running("aaaa", name="rich"), gang(1, name="poor"), conf=FAIR,
         victims={"rich-task-3": ("poor-task-0 on a",
                                  "drf: PodGroup default/rich would keep a share of 75%, default/poor would have 25%")},
     ),
     ReportCase(
-        "a queue takes back what it deserves by its weight",
+        "a queue reclaims what it deserves by its weight",
         nodes(4, 1), queue("mine"), queue("theirs"), running("aaaa", name="rich", queue="theirs"),
         gang(1, queue="mine"), conf=WEIGHTS,
         victims={"rich-task-3": ("gang-task-0 on a", "proportion: queue theirs has cpu 4, deserves 3")},
@@ -356,7 +356,7 @@ STOPPED = [
         victims={}, stopped={"gang": (["low-task-0", "low-task-1"], "PodGroup default/low has 2 pods and needs 2")},
     ),
     ReportCase(
-        "a gang of which not all may go",
+        "a gang of which not all members may be evicted",
         nodes(1, 2), gang_of(pod(1, nodeName="a"), pod(1, nodeName="b", labels={"volcano.sh/preemptable": "false"}),
                              name="whole", priority="low", phase="Running"), high(),
         victims={},
@@ -424,7 +424,7 @@ STOPPED = [
         stopped={"QueueShareExhausted": (["gang-task-0"], "queue mine does not deserve cpu 1 more")},
     ),
     ReportCase(
-        "a pod that holds nothing of what is asked for",
+        "a pod without the requested resource",
         nodes(3, 1, gpu=1), queue("mine", 3), queue("theirs"), foreign("a", 3),
         running("a", cpu=None, gpu=1, name="other", queue="theirs"), gang(1, 3, queue="mine"), conf=PROMISES,
         victims={},

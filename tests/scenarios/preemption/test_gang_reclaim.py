@@ -82,7 +82,7 @@ SHARES = [
              poor(3), binds="---"),
     reclaims("a queue at its deserved share loses nothing", nodes(4, 1), rich("aa", "one"),
              rich("aa", "two", queue="poor"), poor(1, name="more"), binds="-"),
-    reclaims("shares count in whichever tier they are asked about", nodes(4, 1),
+    reclaims("shares count in every tier", nodes(4, 1),
              rich("aa", "one"), rich("aa", "two", queue="poor"), poor(1, name="more"), binds="-", conf=TIERS),
     reclaims("and lose what is above it", nodes(4, 1), [rich("aa", each) for each in ("one", "two")], poor(),
              binds="AA", evicts=members("two", 2), conf=TIERS),
@@ -106,7 +106,7 @@ SHARES = [
 ]  # fmt: skip
 
 UNITS = [
-    reclaims("members go that a gang can spare", nodes(4, 1), rich("aaaa", minimum=1), poor(), binds="AA",
+    reclaims("spare members of a gang are evicted", nodes(4, 1), rich("aaaa", minimum=1), poor(), binds="AA",
              evicts=["rich-task-2", "rich-task-3"]),
     reclaims("they are evicted before any whole gang", nodes(4, 1), rich("aa", "whole"), rich("aa", "elastic", 1),
              poor(1),
@@ -132,21 +132,21 @@ UNITS = [
 ]  # fmt: skip
 
 RULES = [
-    reclaims("whole gangs stay if the action may not take them", nodes(4, 1),
+    reclaims("whole gangs stay if the action may not evict them", nodes(4, 1),
              [rich("aa", each) for each in ("one", "two")], poor(), binds="--",
              conf=conf_of(arguments={"allowWholeBundle": False})),
     reclaims("spare members are evicted nevertheless", nodes(4, 1), rich("aaaa", minimum=1), poor(), binds="AA",
              evicts=["rich-task-2", "rich-task-3"], conf=conf_of(arguments={"allowWholeBundle": False})),
-    reclaims("a queue that gives nothing away keeps what it has", nodes(4, 1), rich("aaaa"), poor(), binds="--",
+    reclaims("a queue that is not reclaimable keeps what it has", nodes(4, 1), rich("aaaa"), poor(), binds="--",
              queues=[unreclaimable("rich"), queue("poor")]),
     reclaims("pods that are bound and do not run yet stay", nodes(4, 1), gang_of(
                  *[pod(nodeName="a", phase="Pending") for _ in range(4)], name="rich", queue="rich", phase="Inqueue"),
              poor(), binds="--"),
     reclaims("a PodGroup that its owner protects stays", nodes(4, 1),
              rich("aaaa", notes={"volcano.sh/preemptable": "false"}), poor(), binds="--"),
-    reclaims("pods that keep the cluster alive stay", nodes(4, 1),
+    reclaims("critical pods stay", nodes(4, 1),
              rich("aaaa", priorityClassName="system-cluster-critical"), poor(), binds="--", conf=TIERS),
-    reclaims("a budget keeps a whole gang", nodes(4, 1), budget("three", 3, {"app": "x"}),
+    reclaims("a budget protects a whole gang", nodes(4, 1), budget("three", 3, {"app": "x"}),
              rich("aaaa", labels={"app": "x"}), poor(), binds="--"),
     reclaims("nothing is evicted in the preemptor's own queue", nodes(2, 1), rich("aa", queue="poor", priority="low"),
              poor(1, priority="high"), binds="-"),

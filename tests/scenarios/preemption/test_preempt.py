@@ -66,7 +66,8 @@ BETWEEN_JOBS = [
         "a free node is taken before any eviction",
         nodes(1, 2), low("a"), high(), evicts=[], binds="b",
     ),
-    preempts("no more go than are needed", nodes(3, 1), low("aaa"), high(cpu=2), evicts=["low-task-1", "low-task-2"],
+    preempts("no more are evicted than needed", nodes(3, 1), low("aaa"), high(cpu=2),
+             evicts=["low-task-1", "low-task-2"],
              binds="A"),
     preempts(
         "one large pod is evicted rather than two small ones",
@@ -79,12 +80,12 @@ BETWEEN_JOBS = [
         running("c", name="other", priority="middle"), high(), evicts=["low-task-0"], binds="B",
     ),
     preempts(
-        "two less important pods go rather than a more important one",
+        "two less important pods are evicted rather than a more important one",
         nodes(2, 2), running("a", cpu=2, name="middle", priority="middle"), low("bb"), high(cpu=2),
         evicts=["low-task-0", "low-task-1"], binds="B",
     ),
     preempts(
-        "the node where fewest must go is taken",
+        "the node with the fewest victims is taken",
         nodes(2, 2), low("aa", name="many"), low("b", cpu=2, name="one"), high(cpu=2),
         evicts=["one-task-0"], binds="B",
     ),
@@ -144,7 +145,7 @@ GANGS = [
         nodes(1, 2), low("b"), high(2), evicts=["low-task-0"], binds="AB",
     ),
     preempts(
-        "a gang takes victims for its minimum only",
+        "a gang preempts for its minimum only",
         nodes(1, 3), low("abc"), high(3, minimum=2), evicts=["low-task-1", "low-task-2"], binds="CB-",
     ),
     preempts(
@@ -165,7 +166,7 @@ GANGS = [
         evicts=["two-task-0", "two-task-1"], binds="E",
     ),
     preempts(
-        "a gang with a protected member does not go",
+        "a gang with a protected member is not evicted",
         nodes(1, 2),
         gang_of(pod(nodeName="a", labels={"volcano.sh/preemptable": "false"}), pod(nodeName="b"), name="low",
                 priority="low", phase="Running"),
@@ -201,11 +202,11 @@ PROTECTED = [
         codes={"high": ["NoPreemptablePods", "InsufficientResource"]},
     ),
     preempts(
-        "pods that keep the cluster alive stay",
+        "critical pods stay",
         nodes(1, 1), low("a", priorityClassName="system-node-critical"), high(), evicts=[], binds="-",
     ),
     preempts(
-        "they stay although a later tier would let them go",
+        "they stay although a later tier would allow their eviction",
         nodes(1, 1), low("a", namespace="kube-system"), high(), evicts=[], binds="-",
         conf=configuration(["conformance"], ["priority"], actions=ACTIONS),
     ),
@@ -380,7 +381,7 @@ SHARES = [
         conf=configuration(plugin("gang", enablePreemptable=False), "predicates", actions=ACTIONS),
     ),
     preempts(
-        "what was decided comes true in the next cycle, and then there is peace",
+        "the next cycle binds the preemptor, and evicts no more",
         nodes(1, 2), low("ab"), high(), cycles=5, evicts=["low-task-1"], binds="b",
     ),
 ]  # fmt: skip
@@ -400,7 +401,7 @@ ADMISSION = [
         conf=OVERCOMMIT, evicts=[], binds="-", phases={"high": "Pending"},
     ),
     preempts(
-        "nor is one that would need more than others hold",
+        "nor is one that needs more than victims hold",
         nodes(4, 1), low("aa"), running("aa", name="equal", priority="high"),
         high(cpu=3, resources={"cpu": 3}), conf=OVERCOMMIT, evicts=[], binds="-", phases={"high": "Pending"},
     ),

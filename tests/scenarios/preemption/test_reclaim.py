@@ -61,7 +61,7 @@ BETWEEN_QUEUES = [
         nodes(4, 1), rich("aaaa"), poor(3), evicts=[], binds="---",
     ),
     reclaims(
-        "a job that starts with less takes what the queue deserves",
+        "a job that starts with less reclaims what the queue deserves",
         nodes(4, 1), rich("aaaa"), poor(3, minimum=2), evicts=["rich-task-2", "rich-task-3"], binds="AA-",
     ),
     reclaims(
@@ -117,7 +117,7 @@ BETWEEN_QUEUES = [
         poor(2, cpu=2, minimum=2), evicts=[], binds="--",
     ),
     reclaims(
-        "there is peace afterwards",
+        "there are no further evictions",
         nodes(4, 1), rich("aaaa"), poor(2), cycles=6, evicts=["rich-task-2", "rich-task-3"], binds="aa",
     ),
 ]  # fmt: skip
@@ -149,7 +149,7 @@ GANGS = [
         evicts=["one-task-0", "one-task-1"], binds="BA",
     ),
     reclaims(
-        "jobs of one pod go one by one",
+        "jobs of one pod are evicted one by one",
         nodes(4, 1), [rich("a", name=f"job-{n}", minimum=1) for n in range(4)], poor(2), conf=TIERS,
         evicts=["job-2-task-0", "job-3-task-0"], binds="AA",
     ),
@@ -165,7 +165,7 @@ PROTECTED = [
         nodes(2, 1), rich("aa", priorityClassName="system-cluster-critical"), poor(), conf=TIERS, evicts=[], binds="-",
     ),
     reclaims(
-        "a pod that never preempts waits, the others go on",
+        "a pod that never preempts waits, the others are served",
         nodes(4, 1), rich("aaaa"),
         gang_of(pod(preemptionPolicy="Never"), pod(), name="poor", queue="poor", minimum=1),
         evicts=["rich-task-3"], binds="-A",
@@ -235,7 +235,7 @@ SHARES_IN_TIERS = [
 OVERCOMMIT = configuration("gang", "overcommit", "proportion", "predicates", actions=ACTIONS)
 ADMISSION = [
     reclaims(
-        "a job that can claim its queue's share is let into a full cluster",
+        "a job that can reclaim its queue's share is admitted to a full cluster",
         nodes(4, 1), rich("aaaa"), poor(2, resources={"cpu": 2}), conf=OVERCOMMIT,
         evicts=["rich-task-2", "rich-task-3"], binds="AA",
     ),

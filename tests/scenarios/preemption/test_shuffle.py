@@ -66,7 +66,8 @@ SHUFFLE = [
          binds="", evicts=["old-task-1", "old-task-2"],
          warnings=["shuffle: disruption budgets protect 1 pod that should be moved: default/old-task-0"],
          **moving_all()),
-    Case("an empty budget keeps all of them", nodes(4, 1), running("aa", labels=WEB), budget("web", 0, WEB), binds="",
+    Case("an exhausted budget protects all of them", nodes(4, 1), running("aa", labels=WEB), budget("web", 0, WEB),
+         binds="",
          warnings=["shuffle: disruption budgets protect 2 pods that should be moved: default/old-task-1, "
                    "default/old-task-0"], **moving_all()),
     Case("with the plugin pdb as well", nodes(4, 1), running("aaa", labels=WEB), budget("web", 2, WEB), binds="",
@@ -78,7 +79,7 @@ SHUFFLE = [
          warnings=["shuffle: disruption budgets protect 1 pod that should be moved: default/other-task-0"],
          conf=configuration(["priority", "gang"], ["predicates", MOVES_ALL.name], actions="allocate, preempt, shuffle"),
          extensions=[MOVES_ALL]),
-    Case("pods that keep the cluster alive stay", nodes(4, 1), running("a", namespace="kube-system"), binds="",
+    Case("critical pods stay", nodes(4, 1), running("a", namespace="kube-system"), binds="",
          **moving_all("conformance")),
     Case("without that plugin they do not", nodes(4, 1), running("a", namespace="kube-system"), binds="",
          evicts=["old-task-0"], **moving_all()),
@@ -91,7 +92,7 @@ SHUFFLE = [
 ]  # fmt: skip
 
 LENDING = [
-    Case("pods leave a node whose hours are over", EVENING, LENT, running("aa", **SOFT), conf=zones(), binds="",
+    Case("pods leave a node after its time window", EVENING, LENT, running("aa", **SOFT), conf=zones(), binds="",
          evicts=["old-task-0", "old-task-1"]),
     Case("not before", clock(), LENT, running("aa", **SOFT), conf=zones(), binds=""),
     Case("as many as their job can spare", EVENING, LENT, running("aaa", notes={PREEMPTABLE: "true"}), conf=zones(),
@@ -101,7 +102,7 @@ LENDING = [
     Case("budgets count for them, too", EVENING, LENT, running("aa", labels=WEB, **SOFT), budget("web", 1, WEB),
          conf=zones(), binds="", evicts=["old-task-1"],
          warnings=["shuffle: disruption budgets protect 1 pod that should be moved: default/old-task-0"]),
-    Case("what is free then is not given away in the same cycle", EVENING, LENT, running("a", cpu=9, **SOFT),
+    Case("the capacity is not used in the same cycle", EVENING, LENT, running("a", cpu=9, **SOFT),
          gang(1, cpu=9, annotations={ZONE: "*"}), conf=zones(), binds="-", evicts=["old-task-0"]),
     Case("the switch", EVENING, LENT, running("aa", **SOFT), conf=zones(enabledVictim=False), binds=""),
 ]  # fmt: skip
@@ -155,7 +156,7 @@ BALANCE = [
          evicts="2345"),
     busy("the busiest node first", running("abbb", cpu=4), loads="791", evicts="3",
          conf=balancing(low={"cpu": 20}, high={"cpu": 60})),
-    busy("not more than the others can take", running("aaaaaaaa"), loads="900",
+    busy("not more than the other nodes can take", running("aaaaaaaa"), loads="900",
          conf=balancing(low={"cpu": 20}, high={"cpu": 15}), evicts="567"),
     busy("a less important pod is evicted first", priority_class("low", -9), running("aa", name="kept", cpu=4),
          running("a", cpu=4, priorityClassName="low"), evicts="0"),
@@ -171,7 +172,7 @@ BALANCE = [
          running("cccc", name="big", cpu="2400m")),
     busy("nor one with anti-affinity to what runs there", running("aa", **apart("web")),
          running("bc", name="web", labels=WEB)),
-    busy("pods that keep the cluster alive stay", running("a", namespace="kube-system")),
+    busy("critical pods stay", running("a", namespace="kube-system")),
     busy("as do critical ones", priority_class("system-node-critical", 9),
          running("a", priorityClassName="system-node-critical")),
     busy("a node that rejects every pod is no target", node("b", 10, cordoned=True), node("c", 10, ready=False),
@@ -197,9 +198,9 @@ FIGURES = [
          warnings=[UNKNOWN.format("3 of 3")]),
     Case("old figures do not count", clock("2026-03-01T12:06:00Z"), TEN, load("911"), running("aaa"), conf=balancing(),
          binds="", warnings=[UNKNOWN.format("3 of 3")]),
-    Case("a node without a figure is left alone", TEN, load("91"), running("aaaaaa"), conf=balancing(), binds="",
+    Case("a node without metrics is skipped", TEN, load("91"), running("aaaaaa"), conf=balancing(), binds="",
          evicts=[f"old-task-{number}" for number in "2345"], warnings=[UNKNOWN.format("1 of 3")]),
-    Case("the interval keeps it from looking again", TEN, load("911"), running("aaaaaa", cpu=1, minimum=5),
+    Case("the interval limits how often it runs", TEN, load("911"), running("aaaaaa", cpu=1, minimum=5),
          conf=balancing(), cycles=2, binds="", evicts=["old-task-5"]),
 ]  # fmt: skip
 

@@ -101,7 +101,7 @@ CASES = [
         contradictory("reclaim", "0"), ["one", "", "two", "", "late"],
     ),
     WindowCase(
-        "whole gangs do not take it back either",
+        "whole gangs do not preempt back either",
         [*TWO_QUEUES, gang(1, name="two", queue="right")], contradictory("gangreclaim"), ["one", "", "", ""],
     ),
     WindowCase(

@@ -55,7 +55,7 @@ ON_A, ON_B = ["new-task-0", "old-task-0"], ["one-task-0", "two-task-0"]
 
 CHOICES = [
     compares("by cost the youngest work in sum is lost", AGES, binds="A", evicts=ON_A, conf=NORMAL),
-    compares("here the node is taken whose oldest work is youngest", AGES, binds="B", evicts=ON_B),
+    compares("the node with the latest earliest start is taken", AGES, binds="B", evicts=ON_B),
     compares(
         "only the oldest among the most important counts",
         nodes(2, 2), job("a", "aged", 1, "lowest"), job("a", "fresh", 8), job("b", "late", 9, "lowest"),
@@ -67,7 +67,7 @@ CHOICES = [
         binds="B", evicts=ON_B,
     ),
     compares(
-        "then where fewest go, as each counts more than its priority",
+        "then the fewest victims, as each counts more than its priority",
         nodes(2, 2), job("a", "one"), job("a", "two", priority="lowest"), job("b", "large", cpu=2), urgent(cpu=2),
         binds="B", evicts=["large-task-0"],
     ),
@@ -140,7 +140,7 @@ RULES = [
         binds="C", evicts=["one-task-0"],
     ),
     compares(
-        "no more go than are needed",
+        "no more are evicted than needed",
         nodes(4, 1), running("aaaa", name="many", priority="low"), urgent(cpu=2),
         binds="A", evicts=["many-task-2", "many-task-3"],
     ),
@@ -150,7 +150,7 @@ RULES = [
         binds="-", evicts=[], codes={"urgent": ["PreemptionPolicyNever", "InsufficientResource"]},
     ),
     compares(
-        "filters are asked again when the victims are gone",
+        "filters are evaluated again without the victims",
         node("a", 1, taints=["gpu:NoSchedule"]), node("b", 1), job("a", "one", priority="lowest"), job("b", "two"),
         urgent(), binds="B", evicts=["two-task-0"],
     ),

@@ -43,7 +43,7 @@ GANG = [
         running("ab"), of=PREEMPT, by="gang", evicts=["old-task-0", "old-task-1"],
     ),
     victims(
-        "a whole job may take a whole gang",
+        "a whole job may preempt a whole gang",
         running("ab", minimum=2), of=FOR_PREEMPT, by="gang", evicts=["old-task-0", "old-task-1"],
     ),
     victims(
@@ -113,7 +113,7 @@ SHARES = [
         queue("rich", 9), running("a", queue="rich"), of=RECLAIM, by="proportion", evicts=[],
     ),
     victims(
-        "a queue that may still grow may take",
+        "a queue below its limit may reclaim",
         running("a"), of="evict-for-queue", by="proportion", evicts=["old-task-0"],
     ),
     victims("a queue that may not grow may not", running("abc"), of="evict-for-queue", by="proportion", evicts=[]),

@@ -79,7 +79,7 @@ BETWEEN_JOBS = [
         evicts=["on-c-task-0", "on-d-task-0"],
     ),
     within(
-        "a domain with a pod that cannot go is left alone",
+        "a domain with a protected pod is skipped",
         low("a"), job("b", "equal", "high"), low("c"), job("d", "more", "middle"), urgent(), binds="CD",
         evicts=["more-task-0", "on-c-task-0"],
     ),

@@ -91,7 +91,7 @@ LIMITS = [
         binds="a---", reasons={"gang": ["queue right may have cpu 1 and has 1"]},
     ),
     Case(
-        "several others together leave a guarantee alone, too",
+        "several others together respect a guarantee, too",
         nodes(4, 1), queue("left", guarantee=cpu(2)), queue("right"), queue("other"),
         gang(1, name="first", queue="other", **SINGLES), gang(2, name="second", queue="right", **SINGLES), conf=FLAT,
         binds="a a-", codes={"second": ["QueueCapabilityExceeded"]},
@@ -100,17 +100,17 @@ LIMITS = [
         ]},
     ),
     Case(
-        "what of a guarantee is in use is not kept twice",
+        "the used part of a guarantee is not reserved twice",
         nodes(4, 1), queue("left", guarantee=cpu(2)), queue("right"), running("aa", queue="left"),
         gang(2, queue="right", **SINGLES), conf=FLAT, binds="aa",
     ),
     Case(
-        "a guarantee that is given back in the same cycle is kept again",
+        "a guarantee that is released in the same cycle is reserved again",
         nodes(2, 1), queue("left", guarantee=cpu(2)), queue("right"), gang(3, name="first", queue="left"),
         gang(1, name="second", queue="right"), conf=FLAT, binds="--- -",
     ),
     Case(
-        "what of a guarantee was put to use in the same cycle is not kept any more",
+        "the part of a guarantee that was used in the same cycle is not reserved any more",
         nodes(4, 1), queue("left", guarantee=cpu(2)), queue("right", priority=5), queue("other"),
         gang(1, name="first", queue="right"), gang(2, name="second", queue="left"),
         gang(1, name="third", queue="other"), conf=FLAT, binds="a aa a",
@@ -177,7 +177,7 @@ ORDER = [
         gang(1, name="second", queue="right"), conf=FLAT, binds="a -",
     ),
     Case(
-        "subtrees are compared where they part",
+        "subtrees are compared at their common ancestor",
         nodes(4, 1), queue("org", deserved=cpu(3)), queue("one", "org", deserved=cpu(2)),
         queue("two", "org", deserved=cpu(1)), queue("lone", deserved=cpu(1)), running("aa", queue="one"),
         gang(2, name="first", queue="two", **SINGLES), gang(1, name="second", queue="lone"), conf=TREE, binds="a- a",
@@ -210,7 +210,7 @@ ADMISSION = [
         phases={"first": "Running", "second": "Pending"},
     ),
     Case(
-        "what a job holds above its minimum can be taken back",
+        "what a job holds above its minimum can be reclaimed",
         nodes(4, 1), queue("left", capability=cpu(3)), running("aaa", minimum=1, queue="left", resources=cpu(1)),
         gang(1, queue="left", resources=cpu(2)), conf=FLAT, binds="-", phases={"gang": "Inqueue"},
     ),
@@ -231,7 +231,7 @@ ADMISSION = [
         codes={"gang": ["QueueCapabilityExceeded"]},
     ),
     Case(
-        "a full cluster does not keep a tree from letting jobs in",
+        "a full cluster does not block admission in a hierarchy",
         nodes(2, 1), queue("one", deserved=cpu(1)), queue("two", deserved=cpu(1)), running("aa", queue="one"),
         gang(2, queue="two", resources=cpu(2)), conf=TREE, binds="--", phases={"gang": "Inqueue"},
     ),
@@ -269,7 +269,7 @@ IN_A_TREE = [
         binds="aa --", reasons={"second": ["queue root may have cpu 2 and has 2"]},
     ),
     Case(
-        "a guarantee below a queue is kept from its neighbours",
+        "a guarantee below a queue is unavailable to its siblings",
         nodes(8, 1), queue("org", capability=cpu(4)), queue("one", "org", guarantee=cpu(3)), queue("two", "org"),
         gang(4, queue="two", **SINGLES), conf=TREE, binds="a---",
         reasons={"gang": ["queue two may have cpu 1 and has 1"]},
@@ -280,7 +280,7 @@ IN_A_TREE = [
         gang(4, queue="lone", **SINGLES), conf=TREE, binds="a---",
     ),
     Case(
-        "neighbours together leave a guarantee alone",
+        "siblings together respect a guarantee",
         nodes(8, 1), queue("org", capability=cpu(4)), queue("one", "org", guarantee=cpu(2)), queue("two", "org"),
         queue("three", "org"), gang(1, name="first", queue="three", **SINGLES),
         gang(2, name="second", queue="two", **SINGLES), conf=TREE, binds="a a-",
@@ -292,7 +292,7 @@ IN_A_TREE = [
         binds="-", reasons={"gang": ["queue org is Closed, not Open"]},
     ),
     Case(
-        "a queue without a parent lies below the root, whether that exists or not",
+        "a queue without a parent is below the root, whether that exists or not",
         nodes(2, 1), queue("one"), queue("two", "root"), gang(1, name="first", queue="one"),
         gang(1, name="second", queue="two"), conf=TREE, binds="a a",
     ),
@@ -461,11 +461,11 @@ VICTIMS = [
         POOR, queue("rich", deserved=cpu(2)), holding("rich", 3), of="evict-for-reclaim", evicts="rich-0",
     ),
     taking_back(
-        "within a queue this is not asked",
+        "within a queue this does not apply",
         POOR, queue("rich", deserved=cpu(2)), holding("rich", 2), of="evict-for-preemption", evicts="rich-0 rich-1",
     ),
     taking_back(
-        "a queue that has less than it deserves may take",
+        "a queue below its deserved share may reclaim",
         POOR, queue("rich"), holding("rich", 2), of="evict-for-queue", evicts="rich-0 rich-1",
     ),
     taking_back(
@@ -515,7 +515,7 @@ IN_THE_TREE = [
         ORG, queue("rich", "one", deserved=cpu(1)), holding("rich", 3), level=1, evicts="rich-1 rich-2",
     ),
     taking_back(
-        "two that deserve nothing leave each other alone within a department",
+        "two queues that deserve nothing do not reclaim from each other",
         queue("one", deserved=cpu(4)), queue("poor", "one"), preemptor(), queue("rich", "one"), holding("rich", 2),
         level=1, evicts="",
     ),
@@ -524,7 +524,7 @@ IN_THE_TREE = [
         ORG, queue("rich", "two"), holding("rich", 1), level=-3, evicts="rich-0",
     ),
     taking_back(
-        "a queue may take what its department deserves",
+        "a queue may reclaim what its department deserves",
         queue("one", deserved=cpu(4)), queue("poor", "one"), preemptor(), queue("rich"), holding("rich", 1), level=1,
         of="evict-for-queue", evicts="rich-0",
     ),

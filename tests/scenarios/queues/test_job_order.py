@@ -83,7 +83,7 @@ DRF = [
         gang_of(pod(1, "5Gi", nodeName="a"), pod(8), **SECOND, **EACH), conf=BY_SHARE, binds="a -",
     ),
     Case(
-        "parts of the cluster are compared, not amounts",
+        "shares of the cluster are compared, not amounts",
         nodes(10, 1, memory="100Gi"), gang_of(pod(5, nodeName="a"), pod(), **FIRST, **EACH),
         gang_of(pod(0, "1Gi", nodeName="a"), pod(5), **SECOND, **EACH), conf=BY_SHARE, binds="- a",
     ),

@@ -28,7 +28,7 @@ ORDER = [
         deserved={"left": {"cpu": "1", "pods": "1"}, "right": {"cpu": "3", "pods": "4"}},
     ),
     Case(
-        "what jobs asked for in one cycle they do not ask for twice in the next",
+        "requests of one cycle are not counted twice in the next",
         nodes(4, 1), queue("left"), queue("right"), gang(1, name="first", queue="left", **SINGLES),
         gang(4, name="second", queue="right", **SINGLES), cycles=2, binds="a aaa-",
         conf=configuration("gang", "proportion", "predicates", actions="allocate, enqueue"),
@@ -172,7 +172,7 @@ LIMITS = [
         gang(2, name="second", queue="left"), conf=SHARES, binds="- aa",
     ),
     Case(
-        "of a gang with several sizes each is asked for its own",
+        "each member of a gang counts with its own size",
         node("a", 8), queue("left", capability={"cpu": 3}), gang_of(pod(2), pod(2), pod(1), minimum=2, queue="left"),
         conf=SHARES, binds="a-a",
     ),

@@ -94,7 +94,7 @@ PODS = [
         tolerations=["gpu:NoSchedul"],
     ),
     bad_job(
-        "one bad member keeps its whole gang waiting",
+        "one invalid member keeps its whole gang waiting",
         gang_of(pod(), pod("two")), binds="-- aa",
         fault=f'Pod default/gang-task-1: spec.containers[0].resources.requests.cpu: "two" {NO_QUANTITY}',
     ),
@@ -102,7 +102,7 @@ PODS = [
 
 GROUPS = [
     bad_group(
-        "a group that needs a strange amount",
+        "a group with an invalid amount",
         f'spec.minResources.cpu: "lots" {NO_QUANTITY}', resources={"cpu": "lots"},
     ),
     bad_group(
@@ -143,12 +143,12 @@ def invalid(name: str, *world: Any, warning: str = "", warnings: Sequence[str] =
 
 CLUSTER = [
     invalid(
-        "a node with a strange amount is left out",
+        "a node with an invalid amount is ignored",
         node("b", cpu="lots"), gang(1, cpu=5), binds="- aa",
         warning=f'Node b: status.allocatable.cpu: "lots" {NO_QUANTITY}; the node is left out',
     ),
     invalid(
-        "a pod that runs with a strange amount counts as a pod",
+        "a running pod with an invalid amount counts as a pod",
         foreign("a", cpu="lots"),
         warning=f'Pod default/stranger: spec.containers[0].resources.requests.cpu: "lots" {NO_QUANTITY}',
     ),
@@ -158,7 +158,7 @@ CLUSTER = [
         warning=f'Queue odd: spec.capability.cpu: "lots" {NO_QUANTITY}; the queue takes no jobs', binds="- aa",
     ),
     invalid(
-        "a queue with a strange guarantee",
+        "a queue with an invalid guarantee",
         queue("odd", guarantee={"cpu": "-1"}), gang(1, queue="odd"), binds="- aa",
         warning='Queue odd: spec.guarantee.resource.cpu: "-1" is negative; a quantity is zero or more; '
         "the queue takes no jobs",

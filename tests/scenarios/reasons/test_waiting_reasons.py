@@ -36,7 +36,7 @@ SENTENCES = [
         sentences=["0/2 nodes are available: 2 Insufficient memory, 1 Insufficient cpu."],
     ),
     waiting(
-        "a node that can never take the pod is not called full",
+        "a node that can never take the pod is not reported as full",
         nodes(1, 1, taints=TAINT), gang(1, cpu=9),
         sentences=["0/1 nodes are available: 1 node(s) had untolerated taint {gpu: true}."],
     ),

@@ -51,7 +51,7 @@ BACKFILL = [
             pod(2, nodeName="a"), idle(), minimum=1, topology=HARD_BLOCK, phase="Running"), binds="c"),
     filling("a soft constraint finally allows any node", FIRST_CLOSED, gang_of(
             pod(2, nodeName="a"), idle(), minimum=1, topology=SOFT, phase="Running"), binds="c"),
-    filling("a job that asks for nothing at all stays in one rack", TWO, gang_of(*(idle() for _ in range(3)),
+    filling("a job without any request stays in one rack", TWO, gang_of(*(idle() for _ in range(3)),
             topology=HARD_RACK), binds="aaa"),
     filling("where it was", TWO, gang_of(*(idle() for _ in range(2)), topology=HARD_RACK,
             notes={"scheduling.stromboli.dev/allocated-hypernode": "rack-1"}), binds="cc"),
@@ -88,7 +88,7 @@ RESERVATIONS = [
     case
     for strategy in ("easy", "conservative")
     for case in (
-        reserving("a gang has a reservation in one rack, and others go to the next", HALF, HEAD,
+        reserving("a gang has a reservation in one rack, and others use the next", HALF, HEAD,
                   gang(1, 2, name="b", created=NOON), binds="-- d", strategy=strategy),
         reserving("a pod that ends before the reservation may backfill its rack", HALF, HEAD,
                   gang(1, 2, name="b", created=NOON, annotations={RUN_TIME: "30m"}), binds="-- b", strategy=strategy),

@@ -115,7 +115,7 @@ SEARCHES = [
     SearchCase("some join the others, the last one cannot", TWO, JOINING,
          messages=["2 pods placed in rack-0 (tier 1), score 0.0",
                "no domain fits 1 more pod: rack-0 (tier 1) holds none"], rack_1="Skipped: the job has pods elsewhere"),
-    SearchCase("it keeps the rack that it was in", SPACIOUS, running("a", cpu=2),
+    SearchCase("it keeps its previous rack", SPACIOUS, running("a", cpu=2),
          gang(2, cpu=2, topology=HARD_RACK, notes={ALLOCATED_HYPERNODE: "rack-1"}),
          messages=["2 pods placed in rack-1 (tier 1), score 50.0, its previous or nominated domain"],
          rack_0="Skipped: the job keeps its previous domain rack-1", cluster="TierNotAllowed: tier 2 is not allowed"),
@@ -126,11 +126,12 @@ SEARCHES = [
     SearchCase("less than the least of a job", TWO, gang(2, cpu=2, topology=HARD_RACK, resources={"cpu": 8}),
          messages=["no domain fits the 2 pods it needs: each total is below the job's minResources"],
          rack_0="Skipped: its total is below the job's minResources"),
-    SearchCase("parts of a job", TREE, running("a", cpu=2), parted(HARD_BLOCK),
+    SearchCase("sub-groups of a job", TREE, running("a", cpu=2), parted(HARD_BLOCK),
          messages=["4 pods placed in block-1 (tier 2), score 200.0; no domain of tier 1 had capacity for 4 pods"],
          parts=["sub-group default/gang/p-x: 2 pods placed in rack-2 (tier 1), score 100.0",
                 "sub-group default/gang/p-y: 2 pods placed in rack-3 (tier 1), score 100.0"]),
-    SearchCase("a part has no rack", [*network(2, "abx", "c"), block("b", 2, "rack-0", "rack-1")], parted(HARD_BLOCK),
+    SearchCase("a sub-group has no rack", [*network(2, "abx", "c"), block("b", 2, "rack-0", "rack-1")],
+               parted(HARD_BLOCK),
          messages=["no domain fits the 4 pods it needs: the 2 domains of tier 1 hold 3 of them at most; b (tier 2) was "
                "tried without success: sub-group default/gang/p-y: no domain fits the 2 pods it needs: the 2 domains "
                "of tier "

@@ -70,7 +70,7 @@ CASES = [
     close("a Topology has no effect on other groups", WORLD, train(4, RACK), binds="abef"),
     close("each group has its own label", RACKS, train(4, BLOCK, name="wide"), train(2, RACK, name="near"),
           binds="efgh ab"),
-    close("others go anywhere", in_racks(2, "ab cd"), train(3), binds="abc",
+    close("others are placed anywhere", in_racks(2, "ab cd"), train(3), binds="abc",
           conf=configuration("gang", "predicates", {"name": "network-topology-aware",
                              "arguments": {"hypernode.binpack.normal-pod.enable": False}})),
     close("victims are selected in one rack", in_racks(2, "ab cd"), priority_class("high", 100),

@@ -173,7 +173,7 @@ SUB_GROUPS = [
           *parts("xx"), pod(2), pod(2), topology=HARD_BLOCK, policies=[policy("p", 2, HARD_RACK)]), binds="ghef"),
     close("a soft job with hard sub-groups", TREE, running("ac", 2), gang_of(
           *parts("xxyy"), topology=SOFT, policies=[policy("p", 2, HARD_RACK)]), binds="efgh"),
-    close("it gives way, its sub-groups do not", TREE, running("ae", 2), gang_of(
+    close("the job widens, its sub-groups do not", TREE, running("ae", 2), gang_of(
           *parts("xxyy"), topology=SOFT, policies=[policy("p", 2, HARD_RACK)]), binds="cdgh"),
     close("a sub-group that is larger than any rack holds the job", TREE, gang_of(
           *parts("xxx"), policies=[policy("p", 3, HARD_RACK)]), binds="---", codes={"gang": ["NoDomainFits"]}),
@@ -188,7 +188,7 @@ SUB_GROUPS = [
           codes={"gang": ["UnknownTier"]}),
     close("a tier above that of the job is the job's", TREE, gang_of(
           *parts("xxx"), topology=HARD_RACK, policies=[policy("p", 3, HARD_BLOCK)]), binds="---"),
-    close("one sub-group runs, the next comes beside it", TREE, running("c", 2), gang_of(
+    close("one sub-group runs, the next is placed beside it", TREE, running("c", 2), gang_of(
           *(pod(2, nodeName=place, labels={"part": "x"}) for place in "ef"), *parts("yy"), minimum=2,
           topology=HARD_BLOCK, policies=[policy("p", 2, HARD_RACK)], phase="Running"), binds="gh"),
     close("half of a sub-group runs, its other half joins it", TREE, gang_of(
@@ -206,7 +206,7 @@ PARTLY = [
           gang(3, 2, minimum=1, topology=HARD_RACK), binds="bc-"),
     close("if that is enough to start with", network(2, "a", "bcd", "ef"), running("bcd", 1),
           gang(3, 2, minimum=2, topology=HARD_RACK), binds="ef-"),
-    close("the rest comes one by one", network(2, "abc", "de"), running("c", 2), gang_of(
+    close("the rest is placed one by one", network(2, "abc", "de"), running("c", 2), gang_of(
           pod(2, nodeName="a"), pod(2), pod(2), minimum=1, topology=HARD_RACK, phase="Running"), binds="b-"),
     close("among equal racks, pods that have ended draw the others", TWO, gang_of(
           pod(2, nodeName="c", phase="Succeeded"), pod(2), pod(2), minimum=2, topology=HARD_RACK, phase="Running"),
@@ -219,7 +219,7 @@ PARTLY = [
           binds="ab"),
     close("a pod on a deleted node has no effect either", TWO, gang_of(
           pod(2, nodeName="z"), pod(2), pod(2), minimum=2, topology=HARD_RACK, phase="Running"), binds="ab"),
-    close("two that run in one rack, two that come", network(2, "abcd", "efgh"), gang_of(
+    close("two that run in one rack, two that are placed", network(2, "abcd", "efgh"), gang_of(
           *(pod(2, nodeName=place) for place in "gh"), pod(2), pod(2), minimum=2, topology=HARD_RACK,
           phase="Running"), binds="ef"),
     close("a job that is spread by a soft constraint may use nodes in between", TREE, gang_of(

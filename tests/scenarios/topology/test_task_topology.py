@@ -107,7 +107,7 @@ TOGETHER = [
 
 APART = [
     Case("roles in each other's way", nodes(8, 2), crew("ps worker", apart="ps,worker"), conf=CONF, binds="ab"),
-    Case("a role that is in its own way", nodes(8, 3), crew("ps ps ps", apart="ps"), conf=CONF, binds="abc"),
+    Case("a role with anti-affinity to itself", nodes(8, 3), crew("ps ps ps", apart="ps"), conf=CONF, binds="abc"),
     Case("it is a preference, no constraint", nodes(8, 2), crew("ps ps ps", apart="ps"), conf=CONF, binds="aba"),
     Case("away from where one is", nodes(8, 2), crew("ps@a ps", apart="ps"), conf=CONF, binds="b"),
     Case(
@@ -119,14 +119,16 @@ APART = [
         crew("ps@b ps@c worker worker", near="ps,worker", apart="ps"), conf=CONF, binds="bc",
     ),
     Case(
-        "likes and dislikes cancel each other", nodes(8, 2), crew("ps worker", near="ps,worker", apart="ps,worker"),
+        "affinity and anti-affinity cancel each other", nodes(8, 2),
+        crew("ps worker", near="ps,worker", apart="ps,worker"),
         conf=CONF, binds="aa",
     ),
 ]  # fmt: skip
 
 ORDER = [
     Case(
-        "tasks with rules come first", nodes(1, 2), crew("chief ps worker", near="ps,worker", minimum=2), conf=CONF,
+        "tasks with affinities come first", nodes(1, 2), crew("chief ps worker", near="ps,worker", minimum=2),
+        conf=CONF,
         binds="-ab",
     ),
     Case(
@@ -143,12 +145,12 @@ ORDER = [
         binds="-a",
     ),
     Case(
-        "the bucket with most to do comes first", nodes(3, 1),
+        "the bucket with most tasks comes first", nodes(3, 1),
         crew("ps worker chief chief chief", near="ps,worker;chief", apart="ps,chief;worker,chief", minimum=1),
         conf=CONF, binds="--aaa",
     ),
     Case(
-        "what is more important comes first all the same", nodes(1, 1), priority_class("high", 9), gang_of(
+        "priority comes first nevertheless", nodes(1, 1), priority_class("high", 9), gang_of(
             pod(1, role="ps"), pod(1, role="chief", priorityClassName="high"), notes={AFFINITY: "ps"}, minimum=1,
         ), conf=configuration("gang", "predicates", "priority", "task-topology"), binds="-a",
     ),
@@ -185,7 +187,7 @@ MISTAKES = [
         warnings=[unknown(AFFINITY, "wroker")],
     ),
     Case(
-        "a role that will come", nodes(8, 2), crew("ps ps", near="ps,worker", minimums={"worker": 1}, minimum=0),
+        "a role without pods yet", nodes(8, 2), crew("ps ps", near="ps,worker", minimums={"worker": 1}, minimum=0),
         conf=CONF, binds="aa",
     ),
     Case(

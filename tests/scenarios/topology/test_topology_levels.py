@@ -28,7 +28,7 @@ def owned(*names: str, notes: dict[str, str]) -> list[Any]:
 REQUIRED = [
     close("a job stays in one rack", WORLD, gang(2, cpu=2, notes=asking(RACK)), binds="ab"),
     close("one that fits into no rack waits", WORLD, gang(3, cpu=2, notes=asking(RACK)), binds="---"),
-    close("a block will do where a block is required", WORLD, gang(3, cpu=2, notes=asking(BLOCK)), binds="abc"),
+    close("a block suffices where a block is required", WORLD, gang(3, cpu=2, notes=asking(BLOCK)), binds="abc"),
     close("a rack is in a block, and closer", WORLD, running("ac", cpu=2), gang(2, cpu=2, notes=asking(BLOCK)),
           binds="ef"),
     close("two blocks will not do", WORLD, gang(5, cpu=2, notes=asking(BLOCK)), binds="-----"),
@@ -66,7 +66,7 @@ REQUIRED = [
 PREFERRED = [
     close("a preferred rack is found", WORLD, running("a", cpu=2), gang(2, cpu=2, notes=asking(None, RACK)),
           binds="cd"),
-    close("it gives way to the block", WORLD, running("a", cpu=2), gang(3, cpu=2, notes=asking(None, RACK)),
+    close("it widens to the block", WORLD, running("a", cpu=2), gang(3, cpu=2, notes=asking(None, RACK)),
           binds="bcd"),
     close("and in the end to the cluster", WORLD, running("ae", cpu=2), gang(4, cpu=2, notes=asking(None, RACK)),
           binds="bcdf"),
@@ -94,7 +94,7 @@ def at_home(places: str, more: int, **constraint: str) -> list[Any]:
 AT_HOME = [
     close("a job that runs in a rack stays there", WORLD, at_home("c", 1, required=RACK), binds="d"),
     close("and waits when it is full", WORLD, running("d", cpu=2), at_home("c", 1, required=RACK), binds="-"),
-    close("the next rack of the block will do if it may", WORLD, running("d", cpu=2), at_home("c", 1, required=BLOCK),
+    close("the next rack of the block is used if allowed", WORLD, running("d", cpu=2), at_home("c", 1, required=BLOCK),
           binds="a"),
     close("a job that runs outside of all racks gets no more", WORLD, node("z", 2), at_home("z", 1, required=RACK),
           binds="-"),
@@ -102,16 +102,16 @@ AT_HOME = [
 ]  # fmt: skip
 
 PARTS = [
-    close("each part has a rack", WORLD, parts("x", "x", "y", "y", notes=asking(part=RACK)), binds="abcd"),
-    close("the job in a block, its parts in racks", WORLD, running("a", cpu=2),
+    close("each sub-group has a rack", WORLD, parts("x", "x", "y", "y", notes=asking(part=RACK)), binds="abcd"),
+    close("the job in a block, its sub-groups in racks", WORLD, running("a", cpu=2),
           parts("x", "x", "y", "y", notes=asking(BLOCK, part=RACK)), binds="efgh"),
-    close("a part without a rack holds the job", WORLD, running("ace", cpu=2),
+    close("a sub-group without a rack holds the job", WORLD, running("ace", cpu=2),
           parts("x", "x", "y", "y", notes=asking(part=RACK)), binds="----"),
-    close("a part that prefers a rack gives way within the job's block", WORLD, running("ae", cpu=2),
+    close("a sub-group that prefers a rack widens within the job's block", WORLD, running("ae", cpu=2),
           parts("x", "x", "x", size=3, notes=asking(BLOCK, part_preferred=RACK)), binds="bcd"),
     close("sub-groups without a constraint are placed with the job", WORLD, running("a", cpu=2),
           parts("x", "x", "y", "y", notes=asking(BLOCK)), binds="efgh"),
-    close("a part that prefers more than the job has takes all of it", WORLD, running("a", cpu=2),
+    close("a sub-group that prefers more than the job's domain uses all of it", WORLD, running("a", cpu=2),
           parts("x", "x", notes=asking(RACK, part_preferred=BLOCK)), binds="cd"),
 ]  # fmt: skip
 
@@ -132,7 +132,7 @@ MISTAKES = [
          reason=f"Topology 'net' has no level 'zone'; there are: {BLOCK}, {RACK}"),
     held("a preferred level that it does not have", WORLD, gang(1, notes=asking(RACK, "zone")), binds="-",
          code="UnknownTier", reason=f"Topology 'net' has no level 'zone'; there are: {BLOCK}, {RACK}"),
-    held("a level for parts that it does not have", WORLD, parts("x", "x", notes=asking(part="zone")), binds="--",
+    held("a level for sub-groups that do not exist", WORLD, parts("x", "x", notes=asking(part="zone")), binds="--",
          code="UnknownTier", reason=f"Topology 'net' has no level 'zone'; there are: {BLOCK}, {RACK}"),
     held("a preferred level that is wider than the required one", WORLD, gang(1, notes=asking(RACK, BLOCK)),
          binds="-", code="UnknownTier",
