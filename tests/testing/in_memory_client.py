@@ -149,8 +149,8 @@ class InMemoryClient(Client):
             except StatusError as refused:
                 raise _error(refused) from None
             for change in changes:
-                if (line := watch.line(change)) is not None:
-                    yield line
+                if (encoded := watch.line(change)) is not None:
+                    yield encoded
             await watch.wake.wait()
 
 

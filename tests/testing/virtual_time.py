@@ -12,8 +12,8 @@ from unittest import mock
 T = TypeVar("T")
 
 
-class _InstantSelector(selectors.DefaultSelector):  # type: ignore[misc, valid-type]
-    """Looks at what is ready, and lets the clock jump instead of waiting."""
+class _InstantSelector(selectors.DefaultSelector):
+    """Polls without waiting, and advances the clock instead."""
 
     now = 0.0
 

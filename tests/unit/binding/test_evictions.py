@@ -50,7 +50,7 @@ ANSWERS: dict[str, tuple[list[Any], Any, Outcome, str, int]] = {
 
 
 @pytest.mark.parametrize("verb", ["evict", "delete"])
-@pytest.mark.parametrize(("answers", "pod", "outcome", "words", "times"), ANSWERS.values(), ids=ANSWERS)
+@pytest.mark.parametrize(("answers", "pod", "outcome", "message", "times"), ANSWERS.values(), ids=ANSWERS)
 async def test_an_answer_means(
     answers: list[Any], pod: Any, outcome: Outcome, message: str, times: int, verb: str
 ) -> None:

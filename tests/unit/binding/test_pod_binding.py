@@ -52,7 +52,7 @@ ANSWERS: dict[str, tuple[list[Any], Any, Outcome, str, int]] = {
 }
 
 
-@pytest.mark.parametrize(("binds", "pod", "outcome", "words", "times"), ANSWERS.values(), ids=ANSWERS)
+@pytest.mark.parametrize(("binds", "pod", "outcome", "message", "times"), ANSWERS.values(), ids=ANSWERS)
 async def test_an_answer_means(binds: list[Any], pod: Any, outcome: Outcome, message: str, times: int) -> None:
     client = ScriptedClient(bind=[*binds], get=[pod])
     result = await PodBinder(client, retry=NO_DELAY).bind(PLACEMENT)  # type: ignore[arg-type]

@@ -99,7 +99,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(
-    ("references", "options", "without", "words"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED]
+    ("references", "options", "without", "message"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED]
 )
 def test_what_cannot_be_used_is_named(
     module: str, references: list[str], options: list[str], without: list[str], message: str

@@ -189,7 +189,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "code", "words"), [c[1:] for c in REFUSED], ids=[c[0] for c in REFUSED])
+@pytest.mark.parametrize(("arguments", "code", "message"), [c[1:] for c in REFUSED], ids=[c[0] for c in REFUSED])
 def test_command_rejects_invalid_arguments(arguments: list[str], code: int, message: str) -> None:
     done = CliRunner().invoke(main, ["binder", *arguments])
     assert done.exit_code == code

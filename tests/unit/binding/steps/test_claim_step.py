@@ -174,7 +174,7 @@ FAILURES: dict[str, tuple[dict[str, Any], ClaimWrite]] = {
 }
 
 
-@pytest.mark.parametrize("words", FAILURES)
+@pytest.mark.parametrize("message", FAILURES)
 async def test_unusable_claim_fails_the_step(environment: Environment, message: str) -> None:
     status, write = FAILURES[message]
     await environment.create(**status)
