@@ -24,14 +24,14 @@ async def test_missing_required_kind_is_reported_everywhere(caplog: pytest.LogCa
     async with living(cpus(1), bare=True, starts=False) as world:
         world.faults.add(REQUIRED, Answer(404, "NotFound"), times=None)
         await world.start(metrics=metrics)
-        await world.until_true(lambda: "watch failed resources=podgroups" in log_text(caplog), "the log says it")
+        await world.until_true(lambda: "watch failed resources=podgroups" in log_text(caplog), "the failure is logged")
         assert "is the CRD of this kind installed?" in log_text(caplog)
         assert "podgroups.scheduling.volcano.sh: 404" in (world.scheduler.watches.problem() or "")
         assert 'stromboli_watch_up{resource="podgroups.scheduling.volcano.sh"} 0.0' in metrics.render()[0].decode()
         assert 'stromboli_api_requests_total{code="404",method="GET"}' in metrics.render()[0].decode()
         world.faults.clear()
         await world.until_true(
-            lambda: "watch recovered resources=podgroups" in log_text(caplog), "the log says that it is over"
+            lambda: "watch recovered resources=podgroups" in log_text(caplog), "the recovery is logged"
         )
         assert log_text(caplog).count("watch failed resources=podgroups") == 1
         assert world.scheduler.watches.problem() is None
@@ -43,11 +43,11 @@ async def test_binder_reports_missing_kind(caplog: pytest.LogCaptureFixture) -> 
         binder = Binder(world.client, ())
         running = asyncio.ensure_future(binder.run())
         await world.until_true(
-            lambda: "watch failed resources=bindrequests.scheduling" in log_text(caplog), "the log says it"
+            lambda: "watch failed resources=bindrequests.scheduling" in log_text(caplog), "the failure is logged"
         )
         assert "is the CRD of this kind installed?" in (binder.watches.problem() or "")
         world.faults.clear()
-        await world.until_true(lambda: binder.watches.problem() is None, "it can be followed again")
+        await world.until_true(lambda: binder.watches.problem() is None, "the watch has recovered")
         binder.stop()
         await running
 
@@ -61,7 +61,7 @@ async def test_denied_optional_kind_is_reported_and_scheduling_continues(
         await world.create(gang(1, 1, name="gang"))
         await world.until_bound("gang", 1)
         await world.until_true(
-            lambda: 'watch failed resources=resourcequotas error="403' in log_text(caplog), "the log says it"
+            lambda: 'watch failed resources=resourcequotas error="403' in log_text(caplog), "the failure is logged"
         )
         assert world.scheduler.watches.problem() is None
 

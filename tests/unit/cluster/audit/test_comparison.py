@@ -44,20 +44,20 @@ def test_assumed_placement_is_no_difference() -> None:
     assert compare(cluster, [POD, *OTHERS]) == []
 
 
-SAID = "Pod team/job-0: "
+PREFIX = "Pod team/job-0: "
 CASES: dict[str, tuple[list[kube.Pod], list[kube.Pod], str]] = {
-    "missed": ([], [POD], f"{SAID}exists in the cluster and not in the cache"),
-    "not forgotten": ([POD], [], f"{SAID}exists in the cache and not in the cluster"),
-    "stale": ([POD], [version(POD, 9)], f"{SAID}the cache has version 7, the cluster 9"),
+    "missed": ([], [POD], f"{PREFIX}exists in the cluster and not in the cache"),
+    "not forgotten": ([POD], [], f"{PREFIX}exists in the cache and not in the cluster"),
+    "stale": ([POD], [version(POD, 9)], f"{PREFIX}the cache has version 7, the cluster 9"),
     "another": (
         [POD],
         [version(POD, 9, uid="new")],
-        f"{SAID}the cache has uid Pod/team/job-0, the cluster has uid new",
+        f"{PREFIX}the cache has uid Pod/team/job-0, the cluster has uid new",
     ),
     "spoiled": (
         [version(objects.pod("job-0", ON_A, group="job"), 7)],
         [POD],
-        f"{SAID}both have version 7 and differ in content",
+        f"{PREFIX}both have version 7 and differ in content",
     ),
 }
 

@@ -51,7 +51,7 @@ def merged(base: Any, change: Any) -> Any:
 
 
 GATED = merged(POD, {"spec": {"schedulingGates": [{"name": "g"}]}})
-TOLD = {"status": {"conditions": [{"type": "PodScheduled", "status": "False"}]}}
+CONDITION = {"status": {"conditions": [{"type": "PodScheduled", "status": "False"}]}}
 BOUND = {"spec": {"nodeName": "n"}}
 READY = {"type": "Ready", "status": "True"}
 #: The kind, the object, the change, and whether it is relevant.
@@ -61,7 +61,7 @@ CHANGES: dict[str, tuple[type[TopLevel], Any, Any, bool]] = {
     "bound pod finishes": (Pod, merged(POD, BOUND), {"status": {"phase": "Succeeded"}}, True),
     "pod is deleted": (Pod, POD, {"metadata": {"deletionTimestamp": "2024-01-01T00:00:00Z"}}, True),
     "scheduling gate is removed": (Pod, GATED, {"spec": {"schedulingGates": []}}, True),
-    "pod condition changes": (Pod, POD, TOLD, False),
+    "pod condition changes": (Pod, POD, CONDITION, False),
     "pod label changes": (Pod, POD, {"metadata": {"labels": {"a": "b"}}}, True),
     "a heartbeat": (KubeNode, NODE, {"status": {"conditions": [{**READY, "lastHeartbeatTime": "2"}]}}, False),
     "node becomes unready": (KubeNode, NODE, {"status": {"conditions": [{**READY, "status": "False"}]}}, True),
@@ -70,8 +70,8 @@ CHANGES: dict[str, tuple[type[TopLevel], Any, Any, bool]] = {
     "a minimum": (PodGroup, GROUP, {"spec": {"minMember": 3}}, True),
     "group is admitted": (PodGroup, GROUP, {"status": {"phase": "Inqueue"}}, True),
     "group status counts change": (PodGroup, GROUP, {"status": {"running": 1}}, False),
-    "group's placement record changes": (PodGroup, GROUP, {"metadata": {"annotations": {ALLOCATED_HYPERNODE: "rack-0"}}}, False),
-    "group annotation changes": (PodGroup, GROUP, {"metadata": {"annotations": {ALLOCATED_HYPERNODE: "r", "a": "b"}}}, True),
+    "group's placement record changes": (PodGroup, GROUP, annotated(ALLOCATED_HYPERNODE), False),
+    "group annotation changes": (PodGroup, GROUP, merged(annotated(ALLOCATED_HYPERNODE), annotated("a")), True),
     "native group's minimum changes": (
         native.NativePodGroup, NATIVE, {"spec": {"schedulingPolicy": {"gang": {"minCount": 3}}}}, True,
     ),

@@ -39,15 +39,15 @@ def request(
     places: dict[str, str], phase: str = "", name: str = "gang-0-1", members: str = "", epoch: int = 0, **facts: Any
 ) -> BindRequest:
     """`members` are the phases of members by first letter: B for Bound, F for Failed, U for Unwound."""
-    words = {"B": "Bound", "F": "Failed", "U": "Unwound"}
+    phases = {"B": "Bound", "F": "Failed", "U": "Unwound"}
     pods = [
         BoundPod(pod_name=each, pod_uid=f"pod-default-{each}", selected_node=place) for each, place in places.items()
     ]
-    told = [MemberStatus(member.pod_uid, words[letter]) for member, letter in zip(pods, members, strict=False)]
+    statuses = [MemberStatus(member.pod_uid, phases[letter]) for member, letter in zip(pods, members, strict=False)]
     return BindRequest(
         metadata=ObjectMeta(name=name, namespace="default", uid=f"request-{name}"),
         spec=BindRequestSpec(scheduler="stromboli", epoch=epoch, pods=pods, **facts),
-        status=BindRequestStatus(phase=phase, pods=told),
+        status=BindRequestStatus(phase=phase, pods=statuses),
     )
 
 
@@ -72,9 +72,9 @@ def again(manifest: Manifest) -> Manifest:
     return {**manifest, "metadata": {**manifest["metadata"], "uid": "another"}}
 
 
-STRANGER = pod(3, name="alien", schedulerName="somebody-else")
+FOREIGN_POD = pod(3, name="alien", schedulerName="another")
 
-STORIES: dict[str, tuple[list[Any], list[BindRequest], str]] = {
+CASES: dict[str, tuple[list[Any], list[BindRequest], str]] = {
     "new request": ([gang(2, 2)], [request(HERE)], "a4 b0"),
     "pending request": ([gang(2, 2)], [request(HERE, "Pending")], "a4 b0"),
     "binding request": ([gang(2, 2)], [request(HERE, "Binding", members="B")], "a4 b0"),
@@ -87,9 +87,9 @@ STORIES: dict[str, tuple[list[Any], list[BindRequest], str]] = {
     "pod bound to another node": ([on("b")], [request(HERE, "Binding")], "a0 b2"),
     "pod bound, request failed": ([on("a")], [request(HERE, "Failed")], "a2 b0"),
     "pod recreated under the same name": ([again(pod(2, name="gang-task-0"))], [request(HERE)], "a0 b0"),
-    "pod of another scheduler": ([STRANGER], [request({"alien": "b"})], "a0 b3"),
-    "pod of another scheduler without request": ([STRANGER], [], "a0 b0"),
-    "pod of another scheduler, failed request": ([STRANGER], [request({"alien": "b"}, "Failed")], "a0 b0"),
+    "pod of another scheduler": ([FOREIGN_POD], [request({"alien": "b"})], "a0 b3"),
+    "pod of another scheduler without request": ([FOREIGN_POD], [], "a0 b0"),
+    "pod of another scheduler, failed request": ([FOREIGN_POD], [request({"alien": "b"}, "Failed")], "a0 b0"),
     "node does not exist": ([gang(2, 2)], [request({"gang-task-0": "gone"})], "a0 b0"),
     "two requests: the later epoch counts": (
         [gang(2, 2)], [request(HERE, name="gang-1-9", epoch=1), request(THERE, name="gang-2-1", epoch=2)], "a0 b4",
@@ -100,11 +100,11 @@ STORIES: dict[str, tuple[list[Any], list[BindRequest], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("manifests", "requests", "expected"), STORIES.values(), ids=STORIES)
+@pytest.mark.parametrize(("manifests", "requests", "expected"), CASES.values(), ids=CASES)
 def test_placements_count_once_in_any_event_order(
     manifests: list[Any], requests: list[BindRequest], expected: str
 ) -> None:
-    parts: list[list[TopLevel]] = [decoded(NODES), decoded(*manifests), *([each] for each in requests)]
+    parts: list[list[TopLevel]] = [decoded(NODES), decoded(*manifests), *[list[TopLevel]([each]) for each in requests]]
     for order in permutations(parts):
         cluster = Cluster()
         for part in order:
@@ -170,7 +170,7 @@ def carry_out(cluster: Cluster, step: TopLevel | str) -> None:
 
 def test_dump_and_compaction_keep_placements(tmp_path: Path) -> None:
     cluster = Cluster()
-    for entry in [*decoded(NODES, STRANGER), *GANG, OPEN, request({"alien": "b"}, name="alien-1")]:
+    for entry in [*decoded(NODES, FOREIGN_POD), *GANG, OPEN, request({"alien": "b"}, name="alien-1")]:
         cluster.apply(entry)
     write_dump(tmp_path / "dump", Dump(contents_of(cluster)))
     assert used(cluster_with(read_dump(tmp_path / "dump").contents)) == used(cluster) == "a4 b3"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def cpus_of(cluster: Cluster, name: str = "a") -> str:
 
 
 @pytest.mark.parametrize(
-    ("story", "documents", "expected"),
+    ("case", "documents", "expected"),
     [
         ("no allocations", [topology()], "0-7"),
         ("only some CPUs allocatable", [topology(allocatable="2-5")], "2-5"),
@@ -82,7 +83,7 @@ def cpus_of(cluster: Cluster, name: str = "a") -> str:
         ("nothing to give", [topology(numares={})], "none"),
     ],
 )  # fmt: skip
-def test_allocations_in_any_event_order(story: str, documents: list[Manifest], expected: str) -> None:
+def test_allocations_in_any_event_order(case: str, documents: list[Manifest], expected: str) -> None:
     for order in itertools.permutations([node("a", 8), *documents]):
         cluster = cluster_of(*order)
         assert cpus_of(cluster) == expected
@@ -91,7 +92,7 @@ def test_allocations_in_any_event_order(story: str, documents: list[Manifest], e
 
 def test_allocations_follow_changes() -> None:
     cluster = cluster_of(node("a", 8), topology(), placed("x", "4-5"))
-    steps = [
+    steps: list[tuple[Callable[[], None], str]] = [
         (
             lambda: cluster.apply(one(topology(allocatable="0-3,6-7", podAllocations=[allocation("x", "4-5")]))),
             "0-3,6-7",
@@ -133,7 +134,7 @@ def test_dump_keeps_assumed_cpus(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "complaint"),
+    ("spec", "warning"),
     [
         (
             {"policies": {"TopologyManagerPolicy": "strict"}},
@@ -157,11 +158,11 @@ def test_dump_keeps_assumed_cpus(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_invalid_topology_affects_only_its_node(spec: dict[str, Any], complaint: str) -> None:
+def test_invalid_topology_affects_only_its_node(spec: dict[str, Any], warning: str) -> None:
     cluster = cluster_of(node("a", 8), node("b", 8), topology("a", **spec), topology("b"))
     [warning] = cluster.snapshot().warnings
     assert warning.startswith("Numatopology a: ")
-    assert complaint in warning
+    assert warning in warning
     assert warning.endswith("; the node takes no pods that have a NUMA policy")
     assert (cpus_of(cluster, "a"), cpus_of(cluster, "b")) == ("nothing is known", "0-7")
     assert [known.processors is not None for known in cluster.snapshot().nodes.nodes] == [False, True]
@@ -171,7 +172,7 @@ def test_invalid_topology_affects_only_its_node(spec: dict[str, Any], complaint:
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "warning"),
     [
         ("0-1", "expected lists of CPUs by container"),
         ('["0-1"]', "expected lists of CPUs by container"),
@@ -181,11 +182,11 @@ def test_invalid_topology_affects_only_its_node(spec: dict[str, Any], complaint:
         ("[" * 100_000, "expected lists of CPUs by container"),
     ],
 )
-def test_cpus_beyond_the_request_are_ignored(text: str, complaint: str) -> None:
+def test_cpus_beyond_the_request_are_ignored(text: str, warning: str) -> None:
     liar = pod(2, name="x", nodeName="a", annotations={PROCESSORS: text})
     cluster = cluster_of(node("a", 8), topology(), liar)
     assert cpus_of(cluster) == "0-7"
     [warning] = cluster.snapshot().warnings
-    assert warning.startswith(f"Pod default/x: annotation {PROCESSORS}: {complaint}")
+    assert warning.startswith(f"Pod default/x: annotation {PROCESSORS}: {warning}")
     cluster.remove(one(liar))
     assert cluster.snapshot().warnings == ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from stromboli import kube
@@ -22,7 +24,7 @@ def apart(name: str) -> kube.Affinity:
     return kube.Affinity(pod_anti_affinity=kube.KubePodAffinity(required=[term]))
 
 
-def pod_on(node: str, name: str, requests: dict[str, str], **spec: object) -> kube.Pod:
+def pod_on(node: str, name: str, requests: dict[str, str], **spec: Any) -> kube.Pod:
     described = objects.template(requests, **spec)
     described.node_name = node
     return objects.pod(name, described, phase="Running", labels={"job": name})
@@ -61,9 +63,9 @@ def test_compaction_drops_unused_entries(what: int, monkeypatch: pytest.MonkeyPa
     cluster = a_cluster()
     before = cluster.decoder.sizes
     run_pods(cluster, what, 5)
-    assert not cluster.needs_compaction, "below the threshold nothing is dropped"
+    assert [cluster.needs_compaction] == [False], "below the threshold nothing is dropped"
     run_pods(cluster, what, 60)
-    assert cluster.needs_compaction
+    assert [cluster.needs_compaction] == [True]
     cluster.forget_classes()
     assert cluster.decoder.sizes[what] > before[what], "dropping classes is not enough"
     cluster.compact()
@@ -96,7 +98,7 @@ def test_assumptions_survive_compaction() -> None:
     assert {uid: each.node for uid, each in cluster.assumptions.placements.items()} == {"Pod/team/gang-0": "a"}
     assert (cluster.assumptions.leaving, cluster.assumptions.backing_off) == ({"Pod/team/stays"}, {"Pod/team/gang-1"})
     assert (cluster.groups.phase("team/gang"), cluster.groups.pending_phases) == ("Inqueue", {"team/gang"})
-    assert [taking.victim for taking in cluster.snapshot().eviction_history] == ["team/stays"]
+    assert [eviction.victim for eviction in cluster.snapshot().eviction_history] == ["team/stays"]
     assert cluster.external_changes != seen, "earlier decisions are checked again"
     assert audit(cluster) == []
 

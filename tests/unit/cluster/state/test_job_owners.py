@@ -29,13 +29,13 @@ def test_job_belongs_to_the_scheduler_of_its_pods(backwards: bool) -> None:
     parts = [*gang(2, name="mine", schedulerName="ours"), *gang(2, name="theirs", schedulerName="another")]
     cluster = cluster_of(parts[::-1] if backwards else parts)
     seen = cluster.snapshot()
-    assert (seen.waiting, seen.foreign) == (("default/mine",), {"default/theirs"})
+    assert (seen.waiting, *seen.foreign) == (("default/mine",), "default/theirs")
 
 
 def test_running_pods_of_other_schedulers_are_foreign_and_count() -> None:
     cluster = cluster_of(running("ab", name="theirs", minimum=3, schedulerName="another"))
     seen = cluster.snapshot()
-    assert (seen.waiting, seen.touched, seen.foreign) == ((), (), {"default/theirs"})
+    assert (seen.waiting, seen.touched, *seen.foreign) == ((), (), "default/theirs")
     assert seen.queue_usage["default"].allocated[0] == 2000
 
 

@@ -67,7 +67,7 @@ def claim_state_of(cluster: Cluster) -> dict[str, object]:
         for uid, record in cluster.pods.records.items()
     }
     used = {suit for _, known in needs.values() if known.needs for demand in known.needs.waiting
-            for ways in demand.requests for wish in ways for suit in [wish.suit]}  # fmt: skip
+            for each in demand.requests for alternative in each for suit in [alternative.suit]}  # fmt: skip
     return {
         "devices": [str(each.name) for each in table.devices] if needs else [],
         "suited": {suit: suited[suit] for suit in used},
@@ -88,18 +88,18 @@ def history(random: Random) -> tuple[list[tuple[bool, KubeObject]], list[KubeObj
         else:
             present.append(seen[-1])
         lives.append(reports)
-    told = []
+    events = []
     while any(lives):
-        told.append(random.choice([life for life in lives if life]).pop(0))
-    return told, present
+        events.append(random.choice([life for life in lives if life]).pop(0))
+    return events, present
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_every_event_order_ends_in_the_same_state(seed: int) -> None:
     random = Random(seed)  # noqa: S311
-    told, present = history(random)
+    events, present = history(random)
     cluster, fresh = Cluster(), Cluster()
-    for is_there, entry in told:
+    for is_there, entry in events:
         (cluster.apply if is_there else cluster.remove)(entry)
         if random.random() < 0.2:
             cluster.snapshot()

@@ -147,8 +147,8 @@ def test_other_backends_read_other_amounts() -> None:
     assert "volcano.sh/vgpu-memory" in cluster.axis.names
     cluster.use_class_keys((), READS)
     assert "volcano.sh/vgpu-memory" not in cluster.axis.names
-    wishes = cluster.accounting.counted and [c.task.task_class.devices for c in cluster.accounting.counted.values()]
-    assert [wish.containers[0][0].memory for wish in wishes or () if wish] == [5]
+    requests = cluster.accounting.counted and [c.task.task_class.devices for c in cluster.accounting.counted.values()]
+    assert [request.containers[0][0].memory for request in requests or () if request] == [5]
     assert audit(cluster) == []
 
 

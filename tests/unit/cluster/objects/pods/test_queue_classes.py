@@ -16,8 +16,8 @@ WORLD = [
 ]
 
 
-def following(*, telling: bool = True) -> Cluster:
-    cluster = Cluster(class_annotations=(QUEUE,) if telling else ())
+def following(*, reads_queues: bool = True) -> Cluster:
+    cluster = Cluster(class_annotations=(QUEUE,) if reads_queues else ())
     for entry in objects(flattened(WORLD)):
         cluster.apply(entry)
     return cluster
@@ -33,7 +33,7 @@ def test_class_has_the_queue_of_the_job() -> None:
 
 
 def test_classes_ignore_queues_unless_a_plugin_reads_them() -> None:
-    cluster = following(telling=False)
+    cluster = following(reads_queues=False)
     assert queues_read(cluster) == {"one": {None}, "two": {None}}
     tasks = [task for job in cluster.snapshot().jobs.values() for task in job.tasks.values()]
     assert len({task.task_class for task in tasks}) == 1

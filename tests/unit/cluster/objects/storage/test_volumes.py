@@ -116,8 +116,8 @@ def test_pods_with_equal_claims_share_a_class() -> None:
     own = [claim(name) for name in "xyz"]
     cluster = cluster_of(decoded(NODES, STORAGE, own, gang_of(*(pod(volumes=using(name)) for name in "xyz"))))
     assert len(classes_of(cluster)) == 1
-    made = cluster_of(decoded(NODES, STORAGE, [claim(f"gang-task-{place}-d", owner=f"pod-default-gang-task-{place}")
-                                                for place in range(3)], gang(3, volumes=using(d=claim_template_spec()))))  # fmt: skip
+    ephemeral = [claim(f"gang-task-{place}-d", owner=f"pod-default-gang-task-{place}") for place in range(3)]
+    made = cluster_of(decoded(NODES, STORAGE, ephemeral, gang(3, volumes=using(d=claim_template_spec()))))
     assert len(classes_of(made)) == 1
 
 
