@@ -1,4 +1,4 @@
-"""Events about what the scheduler does: reasons and words that tools which know Volcano's look for."""
+"""Events of the scheduler, with the reasons and messages that Volcano's tools look for."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class EventAnnouncer:
         self._recorder.record(reference(pod), type="Normal", reason="Scheduled", note=note, action="Binding")
 
     def bind_failed(self, pod: kube.Pod, group: kube.PodGroup | None, problem: str) -> None:
-        """Tell the group; the pod itself is told by its condition."""
+        """Record an event on the group; the pod itself has a condition."""
         if group is not None:
             note, related = f"pod {pod.key} {problem}", reference(pod)
             self._recorder.record(reference(group), type="Warning", reason="BindFailed", note=note, related=related)
@@ -61,7 +61,7 @@ class EventAnnouncer:
     def evicts(
         self, pod: kube.Pod, order: EvictOrder, group: kube.PodGroup | None, preemptor: kube.PodGroup | None
     ) -> None:
-        """Tell the victim, its group, and the group in whose favour it goes."""
+        """Record events on the victim, on its group and on the preemptor's group."""
         favour = f" in favour of {order.preemptor}" if order.preemptor else ""
         note = f"Pod is evicted, because of {order.reason}{favour}"
         related = reference(preemptor) if preemptor else None
@@ -69,27 +69,27 @@ class EventAnnouncer:
             reference(pod), type="Warning", reason="Evict", note=note, action="Evicting", related=related
         )
         if group is not None:
-            told = f"{order.reason}: pod {order.key} is evicted{favour}"
-            self._recorder.record(reference(group), type="Normal", reason="Evict", note=told, related=related)
+            note = f"{order.reason}: pod {order.key} is evicted{favour}"
+            self._recorder.record(reference(group), type="Normal", reason="Evict", note=note, related=related)
         if preemptor is not None:
-            told = f"{order.reason}: pod {order.key} is evicted to make room"
+            note = f"{order.reason}: pod {order.key} is evicted to free capacity"
             self._recorder.record(
-                reference(preemptor), type="Normal", reason="Evict", note=told, related=reference(pod)
+                reference(preemptor), type="Normal", reason="Evict", note=note, related=reference(pod)
             )
 
     def nominated(self, pod: kube.Pod, node: str, victims: Sequence[EvictOrder]) -> None:
-        """Tell a pod for which others go from a node."""
-        who = ", ".join(order.key for order in victims)
-        many = f"pod {who} is" if len(victims) == 1 else f"{len(victims)} pods ({who}) are"
-        note = f"{victims[0].reason}: {many} evicted to make room on {node}"
+        """Record an event on the pod for which victims leave a node."""
+        names = ", ".join(order.key for order in victims)
+        pods = f"pod {names} is" if len(victims) == 1 else f"{len(victims)} pods ({names}) are"
+        note = f"{victims[0].reason}: {pods} evicted to free capacity on {node}"
         self._recorder.record(reference(pod), type="Normal", reason="Evict", note=note, action="Evicting")
 
     def eviction_failed(self, pod: kube.Pod, order: EvictOrder, problem: str, preemptor: kube.PodGroup | None) -> None:
-        note = f"Pod stays, although it was to be evicted because of {order.reason}: {problem}"
+        note = f"Eviction because of {order.reason} failed: {problem}"
         self._recorder.record(reference(pod), type="Warning", reason="EvictFailed", note=note)
         if preemptor is not None:
-            told = f"{order.reason}: pod {order.key} cannot be evicted: {problem}"
-            self._recorder.record(reference(preemptor), type="Warning", reason="EvictFailed", note=told)
+            note = f"{order.reason}: pod {order.key} cannot be evicted: {problem}"
+            self._recorder.record(reference(preemptor), type="Warning", reason="EvictFailed", note=note)
 
     # -- objects that cannot be used ----------------------------------------------------------------------------
 
@@ -106,7 +106,7 @@ class EventAnnouncer:
 
 
 def reference(entry: TopLevel) -> ObjectReference:
-    """Which object is meant."""
+    """Return the reference of an object."""
     if isinstance(entry, NativeGroup):
         entry = entry.origin
     metadata, kind = entry.metadata, type(entry)

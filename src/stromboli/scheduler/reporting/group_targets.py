@@ -1,4 +1,4 @@
-"""Where and how the status of a group is written: a matter of which kind it came as."""
+"""Where and how the status of a group is written: as a PodGroup of Volcano or a native one."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from stromboli.scheduler.reporting.patches import condition_patch, group_patch, 
 
 @dataclass(frozen=True, slots=True)
 class GroupTarget:
-    """A group on the server. `status` makes the patch of what a cycle says about it, `condition` of what happened,
-    `staleness` of whether it has lost members that it needs.
+    """A group on the server. `status` makes the patch for the result of a cycle, `condition` for an incident,
+    `staleness` for members lost below the minimum.
     """
 
     resource: Resource[Any]
@@ -32,11 +32,11 @@ class GroupTarget:
 
     @property
     def key(self) -> str:
-        """As the server knows it."""
+        """The key on the server."""
         return self.entry.key
 
 
-def place_of(group: kube.PodGroup) -> GroupTarget:
+def target_of(group: kube.PodGroup) -> GroupTarget:
     if not isinstance(group, NativeGroup):
         return GroupTarget(POD_GROUPS, group, group_patch, condition_patch, staleness_patch)
     is_early = group.origin.api_version == EARLY_NATIVE_POD_GROUPS.api_version

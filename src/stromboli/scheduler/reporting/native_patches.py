@@ -1,8 +1,8 @@
-"""What is written about native groups: a condition that says whether they were scheduled, in that API's own words, and
-one that says where in the network they are.
+"""Status patches of native groups: a condition for their scheduling, as that API defines it, and one for their
+topology domain.
 
-A strategic merge patch of the status touches these conditions alone. Where the condition is about the first time that a
-group was scheduled, it is never taken back.
+A strategic merge patch changes these conditions alone. A condition about the first time that a group was scheduled is
+never withdrawn.
 """
 
 from __future__ import annotations
@@ -24,44 +24,46 @@ DISRUPTION_TARGET = "DisruptionTarget"
 Condition = dict[str, Any]
 
 
-def scheduled_patch(group: native.NativePodGroup, wanted: GroupStatus, now: str) -> dict[str, Any] | None:
-    """Makes the group say what is wanted; None when it does already, or has nothing to say."""
+def scheduled_patch(group: native.NativePodGroup, desired: GroupStatus, now: str) -> dict[str, Any] | None:
+    """Return the patch of a group's status; None when nothing differs."""
     return _patch(
-        group, _scheduled(group, wanted, now), _placed(group, wanted.record.get(ALLOCATED_HYPERNODE, ""), now)
+        group, _scheduled(group, desired, now), _placed(group, desired.record.get(ALLOCATED_HYPERNODE, ""), now)
     )
 
 
-def _scheduled(group: native.NativePodGroup, wanted: GroupStatus, now: str) -> Condition | None:
-    if wanted.condition is None:
+def _scheduled(group: native.NativePodGroup, desired: GroupStatus, now: str) -> Condition | None:
+    if desired.condition is None:
         return None
     name = SCHEDULED if group.api_version == EARLY_NATIVE_POD_GROUPS.api_version else INITIALLY_SCHEDULED
-    before = _told(group, name)
+    before = _find_condition(group, name)
     if before is not None and before.status == "True" and name == INITIALLY_SCHEDULED:
         return None
-    if wanted.condition.type == patches.SCHEDULED:
-        return _condition(group, name, "True", "Scheduled", wanted.condition.message, now)
-    is_faulty = wanted.condition.reason == Code.INVALID_OBJECT.value
+    if desired.condition.type == patches.SCHEDULED:
+        return _condition(group, name, "True", "Scheduled", desired.condition.message, now)
+    is_faulty = desired.condition.reason == Code.INVALID_OBJECT.value
     reason = "SchedulerError" if is_faulty else "Unschedulable"
-    return _condition(group, name, "False", reason, wanted.condition.message, now)
+    return _condition(group, name, "False", reason, desired.condition.message, now)
 
 
-def _placed(group: native.NativePodGroup, home: str, now: str) -> Condition | None:
-    if home:
-        return _condition(group, PLACED, "True", "InDomain", home, now)
-    return _condition(group, PLACED, "False", "NoDomain", "", now) if _told(group, PLACED) is not None else None
+def _placed(group: native.NativePodGroup, domain: str, now: str) -> Condition | None:
+    if domain:
+        return _condition(group, PLACED, "True", "InDomain", domain, now)
+    return (
+        _condition(group, PLACED, "False", "NoDomain", "", now) if _find_condition(group, PLACED) is not None else None
+    )
 
 
-def disruption_patch(group: native.NativePodGroup, wanted: GroupCondition, now: str) -> dict[str, Any] | None:
-    """Says on the group of victims that it is disrupted; nothing is said where room is made for a group."""
-    if wanted.type != EVICTED:
+def disruption_patch(group: native.NativePodGroup, desired: GroupCondition, now: str) -> dict[str, Any] | None:
+    """Return the DisruptionTarget condition of the victims' group; the preemptor's group gets none."""
+    if desired.type != EVICTED:
         return None
-    disrupted = _condition(group, DISRUPTION_TARGET, "True", "PreemptionByScheduler", wanted.message, now)
+    disrupted = _condition(group, DISRUPTION_TARGET, "True", "PreemptionByScheduler", desired.message, now)
     return _patch(group, disrupted)
 
 
 def native_staleness_patch(group: native.NativePodGroup, message: str, now: str) -> dict[str, Any] | None:
-    """Says on the group that it has lost members that it needs; without a message, that it has them again."""
-    before = _told(group, STALE)
+    """Return the patch of a group's Stale condition, false without a message."""
+    before = _find_condition(group, STALE)
     if bool(message) == (before is not None and before.status == "True"):
         return None
     status = "True" if message else "False"
@@ -71,9 +73,9 @@ def native_staleness_patch(group: native.NativePodGroup, message: str, now: str)
 def _condition(
     group: native.NativePodGroup, name: str, status: str, reason: str, message: str, now: str
 ) -> Condition | None:
-    """The condition as it ought to be; None when it is so already."""
-    before, said = _told(group, name), (status, reason, shortened(message))
-    if before is not None and (before.status, before.reason, before.message or "") == said:
+    """Return the condition as it should be; None when nothing differs."""
+    before, content = _find_condition(group, name), (status, reason, shortened(message))
+    if before is not None and (before.status, before.reason, before.message or "") == content:
         return None
     stays = before is not None and before.status == status
     return {
@@ -94,5 +96,5 @@ def _patch(group: native.NativePodGroup, *conditions: Condition | None) -> dict[
     return {"metadata": identity, "status": {"conditions": changed}}
 
 
-def _told(group: native.NativePodGroup, name: str) -> native.NativePodGroupCondition | None:
+def _find_condition(group: native.NativePodGroup, name: str) -> native.NativePodGroupCondition | None:
     return next((condition for condition in group.status.conditions or () if condition.type == name), None)

@@ -1,8 +1,7 @@
-"""What is to be written about jobs, pods and queues, as patches: only what differs from what stands there.
+"""Status patches of PodGroups, pods and queues, with only the fields that differ.
 
-A PodGroup has no status subresource, so its patch carries the version it was made for and is refused when somebody
-else wrote meanwhile. Conditions are a list, which a merge patch replaces as a whole: those of others are put back
-as they were.
+A PodGroup has no status subresource, so its patch carries a resource version and is rejected after a concurrent write.
+Conditions are a list, which a merge patch replaces as a whole: other writers' conditions are repeated unchanged.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ from stromboli.cluster.objects.pod_groups.pod_groups import STALE, stale_since
 from stromboli.cluster.objects.pod_groups.previous_domains import placement_record_changes
 from stromboli.kube.events.series import shortened
 
-#: The longest message that is written: people read it in a terminal.
+#: The maximum length of a message.
 MAX_MESSAGE_BYTES = 1024
 
 UNSCHEDULABLE, SCHEDULED = "Unschedulable", "Scheduled"
-#: On the group of a victim, and on the group in whose favour it went.
+#: On the group of a victim, and on the group of the preemptor.
 EVICTED, CLAIMED = "Evicted", "Claimed"
-#: On a group whose members are not bound although that was decided.
+#: On a group whose placements are not bound.
 BIND_STUCK = "BindStuck"
-#: On a victim while it leaves.
+#: On a victim while it terminates.
 POD_EVICTED = "scheduling.stromboli.dev/Evicted"
 #: When one of these is true, the other one is not.
 _OPPOSITES = {UNSCHEDULABLE: SCHEDULED, SCHEDULED: UNSCHEDULABLE}
@@ -44,68 +43,68 @@ class GroupCondition:
 
 @dataclass(frozen=True, slots=True)
 class GroupStatus:
-    """What a cycle says about a job."""
+    """The result of a cycle for a job."""
 
     phase: str
     running: int
     succeeded: int
     failed: int
     condition: GroupCondition | None = None
-    #: The record of the domains in which the job and its sub-jobs are, as annotations.
+    #: The topology domains of the job and its sub-jobs, as annotations.
     record: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class PendingPodStatus:
-    """Why a pod has no node yet, and the node it may have soon."""
+    """Why a pod has no node yet, and its nominated node."""
 
     reason: str
     message: str
     nominated: str = ""
 
 
-def group_patch(group: kube.PodGroup, wanted: GroupStatus, now: str) -> dict[str, Any] | None:
-    """The merge patch that makes the group say what is wanted; None when it does already."""
+def group_patch(group: kube.PodGroup, desired: GroupStatus, now: str) -> dict[str, Any] | None:
+    """Return the merge patch of a group's status; None when nothing differs."""
     status = group.status
     changes: dict[str, Any] = {}
-    if (status.phase or "") != wanted.phase:
-        changes["phase"] = wanted.phase
+    if (status.phase or "") != desired.phase:
+        changes["phase"] = desired.phase
     for count in ("running", "succeeded", "failed"):
-        if (getattr(status, count) or 0) != getattr(wanted, count):
-            changes[count] = getattr(wanted, count)
+        if (getattr(status, count) or 0) != getattr(desired, count):
+            changes[count] = getattr(desired, count)
     conditions = status.conditions or []
-    told = _told(conditions, wanted.condition, now)
-    if told is not None:
-        changes["conditions"] = msgspec.to_builtins(told)
+    updated = _with_condition(conditions, desired.condition, now)
+    if updated is not None:
+        changes["conditions"] = msgspec.to_builtins(updated)
     metadata: dict[str, Any] = {"resourceVersion": group.metadata.resource_version}
-    if record := placement_record_changes(group, wanted.record):
+    if record := placement_record_changes(group, desired.record):
         metadata["annotations"] = record
     elif not changes:
         return None
     return {"metadata": metadata, "status": changes}
 
 
-def condition_patch(group: kube.PodGroup, wanted: GroupCondition, now: str) -> dict[str, Any] | None:
-    """The merge patch that adds one condition to a group; None when it says so already."""
-    told = _told(group.status.conditions or [], wanted, now)
-    if told is None:
+def condition_patch(group: kube.PodGroup, desired: GroupCondition, now: str) -> dict[str, Any] | None:
+    """Return the merge patch that sets one condition of a group; None when nothing differs."""
+    updated = _with_condition(group.status.conditions or [], desired, now)
+    if updated is None:
         return None
-    changes = {"conditions": msgspec.to_builtins(told)}
+    changes = {"conditions": msgspec.to_builtins(updated)}
     return {"metadata": {"resourceVersion": group.metadata.resource_version}, "status": changes}
 
 
 def staleness_patch(group: kube.PodGroup, message: str, now: str) -> dict[str, Any] | None:
-    """The merge patch that makes a group say that it has lost members that it needs, or, without a message, that it has
-    them again; None when it says so already. The time of the condition is when that began.
+    """Return the merge patch of a group's Stale condition, false without a message; None when nothing differs. The
+    transition time is when the staleness began.
     """
     if bool(message) == bool(stale_since(group)):
         return None
-    reason, words = staleness_reason(message)
+    reason, text = staleness_reason(message)
     fresh = kube.PodGroupCondition(
         type=STALE,
         status="True" if message else "False",
         reason=reason,
-        message=shortened(words),
+        message=shortened(text),
         last_transition_time=now,
     )
     others = [condition for condition in group.status.conditions or () if condition.type != STALE]
@@ -114,25 +113,25 @@ def staleness_patch(group: kube.PodGroup, message: str, now: str) -> dict[str, A
 
 
 def staleness_reason(message: str) -> tuple[str, str]:
-    """The reason and the message of the condition."""
+    """Return the reason and the message of the Stale condition."""
     if message:
         return "BelowMinimum", message
-    return "NotStale", "the gang has its minimum again, or nothing of it is left"
+    return "NotStale", "the gang has its minimum again, or no pods"
 
 
 def eviction_condition(kind: str, victims: Sequence[EvictOrder]) -> GroupCondition:
-    """Who goes, why, and in whose favour: for the group of the victims, or for the one that wants their room."""
+    """Return the condition about victims: for their own group, or for that of the preemptor."""
     first = victims[0]
     names = ", ".join(order.key for order in victims)
     pods = f"{len(victims)} pods ({names})" if len(victims) > 1 else f"pod {names}"
     if kind == EVICTED:
         favour = f" in favour of {first.preemptor}" if first.preemptor else ""
         return GroupCondition(kind, camel_case_reason(first.reason), f"{pods} evicted: {first.reason}{favour}", "")
-    return GroupCondition(kind, camel_case_reason(first.reason), f"{pods} evicted to make room: {first.reason}", "")
+    return GroupCondition(kind, camel_case_reason(first.reason), f"{pods} evicted to free capacity: {first.reason}", "")
 
 
 def victim_patch(pod: kube.Pod, order: EvictOrder, now: str) -> dict[str, Any] | None:
-    """The strategic merge patch that makes a leaving pod say why; None when it does already, or is another one."""
+    """Return the strategic merge patch of a victim's condition; None when it exists, or for another pod of the name."""
     if pod.metadata.uid != order.uid:
         return None
     if any(condition.type == POD_EVICTED for condition in pod.status.conditions or ()):
@@ -149,65 +148,65 @@ def victim_patch(pod: kube.Pod, order: EvictOrder, now: str) -> dict[str, Any] |
 
 
 def camel_case_reason(reason: str) -> str:
-    """A reason as one word, as conditions want it: `preempt` as it is, a sentence in CamelCase."""
-    words = reason.split()
-    return reason if len(words) == 1 else "".join(word.capitalize() for word in words if word.isalnum())
+    """Return a reason as one word, as conditions require: `preempt` as it is, a sentence in CamelCase."""
+    text = reason.split()
+    return reason if len(text) == 1 else "".join(word.capitalize() for word in text if word.isalnum())
 
 
-def _told(
-    conditions: Sequence[kube.PodGroupCondition], wanted: GroupCondition | None, now: str
+def _with_condition(
+    conditions: Sequence[kube.PodGroupCondition], desired: GroupCondition | None, now: str
 ) -> list[kube.PodGroupCondition] | None:
-    """The conditions with the wanted one among them, its opposite no longer true; None if that is so already."""
-    if wanted is None:
+    """Return the conditions with the desired one set and its opposite false; None when nothing differs."""
+    if desired is None:
         return None
     fresh = kube.PodGroupCondition(
-        type=wanted.type,
+        type=desired.type,
         status="True",
-        reason=wanted.reason,
-        message=shortened(wanted.message) or None,
+        reason=desired.reason,
+        message=shortened(desired.message) or None,
         last_transition_time=now,
-        transition_id=wanted.transition,
+        transition_id=desired.transition,
     )
     by_type = {condition.type or "": condition for condition in conditions}
-    before = by_type.get(wanted.type)
-    opposite = by_type.get(_OPPOSITES.get(wanted.type, ""))
+    before = by_type.get(desired.type)
+    opposite = by_type.get(_OPPOSITES.get(desired.type, ""))
     is_contradicted = opposite is not None and opposite.status == "True"
-    if before is not None and _says(before) == _says(fresh) and not is_contradicted:
+    if before is not None and _essence(before) == _essence(fresh) and not is_contradicted:
         return None
-    by_type[wanted.type] = fresh
+    by_type[desired.type] = fresh
     if opposite is not None and is_contradicted:
         by_type[opposite.type or ""] = msgspec.structs.replace(opposite, status="False", last_transition_time=now)
     return list(by_type.values())
 
 
-def _says(condition: kube.PodGroupCondition) -> tuple[str | None, ...]:
+def _essence(condition: kube.PodGroupCondition) -> tuple[str | None, ...]:
     return condition.status, condition.reason, condition.message or None
 
 
-def pod_patch(pod: kube.Pod, wanted: PendingPodStatus, now: str) -> dict[str, Any] | None:
-    """The strategic merge patch of a pod's status that makes it say why it waits; None when it does already."""
+def pod_patch(pod: kube.Pod, desired: PendingPodStatus, now: str) -> dict[str, Any] | None:
+    """Return the strategic merge patch of a pending pod's status; None when nothing differs."""
     before = next((c for c in pod.status.conditions or () if c.type == "PodScheduled"), None)
-    message = shortened(wanted.message)
+    message = shortened(desired.message)
     changes: dict[str, Any] = {}
-    if before is None or (before.status, before.reason, before.message or "") != ("False", wanted.reason, message):
+    if before is None or (before.status, before.reason, before.message or "") != ("False", desired.reason, message):
         stays = before is not None and before.status == "False"
         condition = {
             "type": "PodScheduled",
             "status": "False",
-            "reason": wanted.reason,
+            "reason": desired.reason,
             "message": message,
             "lastTransitionTime": before.last_transition_time if before is not None and stays else now,
         }
         changes["conditions"] = [condition]
-    if (pod.status.nominated_node_name or "") != wanted.nominated:
-        changes["nominatedNodeName"] = wanted.nominated or None
+    if (pod.status.nominated_node_name or "") != desired.nominated:
+        changes["nominatedNodeName"] = desired.nominated or None
     if not changes:
         return None
     return {"metadata": {"uid": pod.metadata.uid, "resourceVersion": pod.metadata.resource_version}, "status": changes}
 
 
 def queue_patch(queue: kube.KubeQueue, allocated: Mapping[str, str]) -> dict[str, Any] | None:
-    """The merge patch of a queue's status that makes it say what its jobs hold; None when it does already."""
+    """Return the merge patch of a queue's allocation; None when nothing differs."""
     before = queue.status.allocated or {}
     if before == allocated:
         return None

@@ -1,7 +1,7 @@
-"""What a cycle tells: conditions of PodGroups and pods, sums of queues, events.
+"""Reports a cycle: conditions of PodGroups and pods, allocations of queues, events.
 
-A cycle has something to say about every job that waits, and most of it was said before. A job is told about again
-when something about it has changed that people act on; words that merely count nodes differently wait for a while.
+Most jobs are in the same state as in the cycle before. A job is reported again when its phase, counts or reasons have
+changed; a message that merely counts nodes differently is refreshed after a while.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from stromboli.kube.events.series import shortened
 from stromboli.kube.objects.catalogue import PODS, QUEUES
 from stromboli.kube.work.status_writer import DesiredStatus, StatusWriter
 from stromboli.scheduler.reporting.announcer import EventAnnouncer
-from stromboli.scheduler.reporting.group_targets import place_of
+from stromboli.scheduler.reporting.group_targets import target_of
 from stromboli.scheduler.reporting.patches import (
     BIND_STUCK,
     CLAIMED,
@@ -44,8 +44,8 @@ from stromboli.scheduler.reporting.patches import (
 )
 from stromboli.scheduler.reporting.warning_log import WarningLog
 
-#: Reasons for which a group waits while its pods are being created.
-_ARRIVING = (
+#: Reasons for which a group is pending while its pods are being created.
+_PODS_MISSING = (
     Code.NO_PODS.value,
     Code.NOT_ENOUGH_TASKS.value,
     Code.NOT_ENOUGH_PODS_OF_ROLE.value,
@@ -53,18 +53,18 @@ _ARRIVING = (
 )
 
 
-#: The moment of what has been told already.
-_TOLD = 0.0
+#: The due time of a report that has been made.
+_DONE = 0.0
 
 
 @dataclass(slots=True)
 class _Reported:
-    """What was told about a job: what people act on, and when it may be told in other words."""
+    """The last report on a job: its essential facts, and when its message may be refreshed."""
 
     mark: tuple[object, ...]
-    again: float
+    refresh_at: float
     message: str = ""
-    #: Whether an event has told it, too.
+    #: Whether it is an event, too.
     is_announced: bool = False
 
 
@@ -83,51 +83,49 @@ class StatusReporter:
         self._announcer = announcer
         self._refresh = refresh
         self._clock = clock
-        self._told: dict[str, _Reported] = {}
-        #: Jobs whose status could not be written, and when to try again.
+        self._reports: dict[str, _Reported] = {}
+        #: Jobs whose status was not written, and when to retry.
         self._failed_writes: dict[str, float] = {}
-        #: Jobs whose pods name a group that does not exist, and when that is worth saying: it may just be made.
-        self._orphans: dict[str, float] = {}
-        #: By name, queues and their sums as they were last looked at.
+        #: Jobs whose pods name a missing group, and when to report it: the group may be created late.
+        self._missing_groups: dict[str, float] = {}
+        #: By name, queues and their allocations as last reported.
         self._queues: dict[str, tuple[kube.KubeQueue | None, list[int]]] = {}
-        self._complaints = WarningLog(clock)
+        self._warnings = WarningLog(clock)
 
     def report(self, session: Session) -> None:
-        """Wish for everything that this cycle has to say."""
+        """Report everything that this cycle has found."""
         for key, status in session.statuses.items():
             if key in self._cluster.groups:
-                self._orphans.pop(key, None)
+                self._missing_groups.pop(key, None)
                 self._report_job(session, session.jobs[key], status)
             else:
                 self._report_podless_group(session, session.jobs[key])
         for key, message in session.stale.items():
             self._report_staleness(key, message)
         self._report_queues()
-        self._complaints.tell(session.warnings)
+        self._warnings.log_new(session.warnings)
 
     def requeue_due(self) -> bool:
-        """Have those jobs told about again whose status could not be written a while ago, and those whose group is
-        still missing; whether there are any.
-        """
+        """Report jobs again whose status was not written, or whose group is still missing; return whether there are any."""
         now = self._clock()
-        due = [key for key, again in self._failed_writes.items() if now >= again]
+        due = [key for key, due_at in self._failed_writes.items() if now >= due_at]
         for key in due:
             del self._failed_writes[key]
-            self._told.pop(key, None)
-        lonely = [key for key, again in self._orphans.items() if again and now >= again]
-        self._orphans.update(dict.fromkeys(lonely, _TOLD))
-        for key in (*due, *lonely):
+            self._reports.pop(key, None)
+        orphaned = [key for key, refresh_at in self._missing_groups.items() if refresh_at and now >= refresh_at]
+        self._missing_groups.update(dict.fromkeys(orphaned, _DONE))
+        for key in (*due, *orphaned):
             self._cluster.touch(key)
-        return bool(due or lonely)
+        return bool(due or orphaned)
 
     def forget_gone(self) -> int:
-        """Forget what was told about jobs that are gone, and warnings that are over; answers how many they were."""
-        gone = [key for key in self._told if key not in self._cluster.groups]
+        """Drop records of deleted jobs, and old warnings; return their number."""
+        gone = [key for key in self._reports if key not in self._cluster.groups]
         for key in gone:
-            del self._told[key]
-        for key in [key for key in self._orphans if not self._cluster.pods.of_job(key)]:
-            del self._orphans[key]
-        return len(gone) + self._complaints.forget_old()
+            del self._reports[key]
+        for key in [key for key in self._missing_groups if not self._cluster.pods.of_job(key)]:
+            del self._missing_groups[key]
+        return len(gone) + self._warnings.prune()
 
     # -- jobs ---------------------------------------------------------------------------------------------------
 
@@ -136,39 +134,39 @@ class StatusReporter:
         homes = current_domains(session, job)
         record = placement_record_of(homes, job.key)
         mark = (*_mark(job, status), tuple(record.values()), self._outdated_record_version(job.key, homes))
-        told = self._told.get(job.key)
-        if told is not None and told.mark == mark and now < told.again:
+        last = self._reports.get(job.key)
+        if last is not None and last.mark == mark and now < last.refresh_at:
             return
-        wanted = _wanted(status, record)
-        message = wanted.condition.message if wanted.condition else ""
-        fresh = _Reported(mark, now + self._refresh, message)
-        if told is None or (told.mark, told.message) != (mark, message):
-            self._want_group_status(job, wanted)
+        desired = _group_status(status, record)
+        message = desired.condition.message if desired.condition else ""
+        report = _Reported(mark, now + self._refresh, message)
+        if last is None or (last.mark, last.message) != (mark, message):
+            self._want_group_status(job, desired)
             self._announce_losses(session, job)
         else:
-            fresh.is_announced = told.is_announced
-        stays = told is not None and told.mark == mark
-        if not fresh.is_announced and (stays or not _may_be_creating_pods(wanted)):
-            self._announce(job.key, wanted)
-            fresh.is_announced = True
+            report.is_announced = last.is_announced
+        stays = last is not None and last.mark == mark
+        if not report.is_announced and (stays or not _may_be_creating_pods(desired)):
+            self._announce(job.key, desired)
+            report.is_announced = True
         self._report_pods(session, job)
-        self._told[job.key] = fresh
+        self._reports[job.key] = report
 
-    def _want_group_status(self, job: Job, wanted: GroupStatus) -> None:
+    def _want_group_status(self, job: Job, desired: GroupStatus) -> None:
         key = job.key
-        place = place_of(self._cluster.groups[key])
-        if place.status(place.entry, wanted, _now()) is None:
-            self._writer.withdraw(place.resource, place.key)
-            self._cluster.groups.set_phase(key, wanted.phase)
+        target = target_of(self._cluster.groups[key])
+        if target.status(target.entry, desired, _now()) is None:
+            self._writer.withdraw(target.resource, target.key)
+            self._cluster.groups.set_phase(key, desired.phase)
             return
-        self._cluster.groups.set_phase(key, wanted.phase, hold=True)
+        self._cluster.groups.set_phase(key, desired.phase, hold=True)
         self._writer.want(
             DesiredStatus(
-                place.resource,
-                place.key,
-                lambda entry: place.status(entry, wanted, _now()),
-                kind=place.kind,
-                subresource=place.subresource,
+                target.resource,
+                target.key,
+                lambda entry: target.status(entry, desired, _now()),
+                kind=target.kind,
+                subresource=target.subresource,
                 done=lambda written: self._cluster.groups.release_phase(key),
                 failed=lambda: self._failed_writes.setdefault(key, self._clock() + self._refresh),
                 urgent=not self._is_being_bound(job),
@@ -176,11 +174,11 @@ class StatusReporter:
         )
 
     def _is_being_bound(self, job: Job) -> bool:
-        """Whether members are under way to their nodes: what is told about the group will soon be old."""
+        """Report whether members are being bound: the group's status will change soon."""
         return any(uid in self._cluster.assumptions.placements for uid in job.tasks)
 
-    def _announce(self, key: str, wanted: GroupStatus) -> None:
-        condition = wanted.condition
+    def _announce(self, key: str, desired: GroupStatus) -> None:
+        condition = desired.condition
         if condition is None:
             return
         group = self._cluster.groups[key]
@@ -192,7 +190,7 @@ class StatusReporter:
             self._announcer.pod_group_unschedulable(group, condition.message)
 
     def _outdated_record_version(self, key: str, homes: Mapping[str, str]) -> str | None:
-        """The version of a group that says something else about where it is; None when it says this."""
+        """Return the version of a group whose recorded domains differ; None when they are equal."""
         group = self._cluster.groups[key]
         return None if previous_domains_of(group) == homes else group.metadata.resource_version
 
@@ -201,101 +199,101 @@ class StatusReporter:
             self._announcer.domain_lost(self._cluster.groups[job.key], message)
 
     def report_evictions(self, orders: Sequence[EvictOrder]) -> None:
-        """Say on the groups of the victims, and on those in whose favour they go, who goes and why."""
-        told: dict[tuple[str, str], list[EvictOrder]] = {}
+        """Report evictions on the groups of the victims and of the preemptors."""
+        by_group: dict[tuple[str, str], list[EvictOrder]] = {}
         for order in orders:
-            told.setdefault((order.job, EVICTED), []).append(order)
-            told.setdefault((order.preemptor, CLAIMED), []).append(order)
-        for (key, kind), victims in told.items():
+            by_group.setdefault((order.job, EVICTED), []).append(order)
+            by_group.setdefault((order.preemptor, CLAIMED), []).append(order)
+        for (key, kind), victims in by_group.items():
             if key in self._cluster.groups:
                 condition = eviction_condition(kind, victims)
-                place = place_of(self._cluster.groups[key])
-                make = partial(place.condition, wanted=condition, now=_now())
-                wish = DesiredStatus(
-                    place.resource, place.key, make, topic=kind, kind=place.kind, subresource=place.subresource
+                target = target_of(self._cluster.groups[key])
+                make = partial(target.condition, desired=condition, now=_now())
+                desired = DesiredStatus(
+                    target.resource, target.key, make, topic=kind, kind=target.kind, subresource=target.subresource
                 )
-                self._writer.want(wish)
+                self._writer.want(desired)
 
     def report_stuck_bind(self, key: str, message: str, *, has_begun: bool) -> None:
-        """Say on a group, and in an event, that a binder does not do what was decided: not at all, or not in time."""
+        """Report on a group, and in an event, that no binder handles its placements, or not in time."""
         group = self._cluster.groups.get(key)
         if group is None:
             return
-        reason, tell = "NoBinder", self._announcer.no_binder
+        reason, announce = "NoBinder", self._announcer.no_binder
         if has_begun:
-            reason, tell = "BindingLate", self._announcer.binding_late
-        place = place_of(group)
-        make = partial(place.condition, wanted=GroupCondition(BIND_STUCK, reason, message, ""), now=_now())
+            reason, announce = "BindingLate", self._announcer.binding_late
+        target = target_of(group)
+        make = partial(target.condition, desired=GroupCondition(BIND_STUCK, reason, message, ""), now=_now())
         self._writer.want(
             DesiredStatus(
-                place.resource, place.key, make, topic=BIND_STUCK, kind=place.kind, subresource=place.subresource
+                target.resource, target.key, make, topic=BIND_STUCK, kind=target.kind, subresource=target.subresource
             )
         )
-        tell(group, message)
+        announce(group, message)
 
     def report_victim(self, order: EvictOrder) -> None:
-        """Say on a victim that is on its way out why it goes, and for whom."""
+        """Report on a victim why it is evicted, and in favour of which job."""
         make = partial(_victim_patch, order)
         self._writer.want(
             DesiredStatus(PODS, order.key, make, topic=EVICTED, kind=PatchKind.STRATEGIC, subresource="status")
         )
 
     def _report_staleness(self, key: str, message: str) -> None:
-        """Say on a group since when it has had too few members, so that it is known also after a restart."""
+        """Report on a group since when it has been below its minimum, so that a restart does not lose it."""
         group = self._cluster.groups.get(key)
         if group is not None and bool(message) != bool(stale_since(group)):
-            place = place_of(group)
-            make = partial(place.staleness, message=message, now=_now())
-            wish = DesiredStatus(
-                place.resource, place.key, make, topic=STALE, kind=place.kind, subresource=place.subresource
+            target = target_of(group)
+            make = partial(target.staleness, message=message, now=_now())
+            desired = DesiredStatus(
+                target.resource, target.key, make, topic=STALE, kind=target.kind, subresource=target.subresource
             )
-            self._writer.want(wish)
+            self._writer.want(desired)
 
     # -- pods ---------------------------------------------------------------------------------------------------
 
     def _report_podless_group(self, session: Session, job: Job) -> None:
-        """Say on pods that their group does not exist, once they have waited for it a while."""
+        """Report on pods that their group does not exist, after some time."""
         now = self._clock()
-        if now >= self._orphans.setdefault(job.key, now + self._refresh):
+        if now >= self._missing_groups.setdefault(job.key, now + self._refresh):
             self._report_pods(session, job)
 
     def _report_pods(self, session: Session, job: Job) -> None:
-        """What every pod of the job that waits is told."""
+        """Report on every pending pod of the job."""
         for task in job.tasks.values():
-            told = pod_condition(session, task)
+            condition = pod_condition(session, task)
             pod = self._cluster.pods.find(task.uid)
-            if told is None or pod is None or task.uid in self._cluster.assumptions.placements:
+            if condition is None or pod is None or task.uid in self._cluster.assumptions.placements:
                 continue
-            waits = PendingPodStatus(*told, nominated=_nominated_node(session, task))
-            if pod_patch(pod, waits, "") is None:
+            status = PendingPodStatus(*condition, nominated=_nominated_node(session, task))
+            if pod_patch(pod, status, "") is None:
                 self._writer.withdraw(PODS, pod.key)
             else:
-                self._want_pod_status(pod, waits)
+                self._want_pod_status(pod, status)
 
-    def _want_pod_status(self, pod: kube.Pod, waits: PendingPodStatus) -> None:
+    def _want_pod_status(self, pod: kube.Pod, status: PendingPodStatus) -> None:
         self._writer.want(
             DesiredStatus(
                 PODS,
                 pod.key,
-                partial(_pending_pod_patch, pod.metadata.uid, waits),
+                partial(_pending_pod_patch, pod.metadata.uid, status),
                 kind=PatchKind.STRATEGIC,
                 subresource="status",
             )
         )
-        self._announcer.pod_unschedulable(pod, waits)
+        self._announcer.pod_unschedulable(pod, status)
 
     def withdraw(self, pod: str) -> None:
-        """A pod is being bound: what it was to be told about waiting is old."""
+        """Drop the unwritten status of a pod that is being bound."""
         self._writer.withdraw(PODS, pod)
 
     def report_failed_bind(self, pod: kube.Pod, problem: str) -> None:
-        """A pod could not be bound to the node that was chosen for it."""
+        """Report a pod that was not bound to its node."""
         self._want_pod_status(pod, PendingPodStatus("SchedulerError", problem))
 
     # -- queues -------------------------------------------------------------------------------------------------
 
     def _report_queues(self) -> None:
-        """What the jobs of every queue hold, binds that are under way included."""
+        """Report the allocation of every queue, binds in progress included."""
         for name, sums in self._cluster.cluster_state().sums.books.items():
             queue = self._cluster.queues.find(name)
             looked_at = (queue, sums.allocated[:])
@@ -310,26 +308,26 @@ class StatusReporter:
 
 
 def _mark(job: Job, status: JobStatus) -> tuple[object, ...]:
-    """What people act on."""
+    """Return the facts that make a report new."""
     condition = status.conditions[0] if status.conditions else None
-    told = (condition.type, condition.reason) if condition else ()
+    reason = (condition.type, condition.reason) if condition else ()
     results = status.running, status.succeeded, status.failed
-    if condition is not None and condition.reason in _ARRIVING:
-        return job.spec.uid, status.phase, results, told
-    return job.spec.uid, status.phase, results, told, (job.pending_count, job.pipelined_count, job.ready_count)
+    if condition is not None and condition.reason in _PODS_MISSING:
+        return job.spec.uid, status.phase, results, reason
+    return job.spec.uid, status.phase, results, reason, (job.pending_count, job.pipelined_count, job.ready_count)
 
 
-def _may_be_creating_pods(wanted: GroupStatus) -> bool:
-    """Whether pods are missing that are perhaps just being created: no reason to warn anybody yet."""
-    return wanted.condition is not None and wanted.condition.reason in _ARRIVING
+def _may_be_creating_pods(desired: GroupStatus) -> bool:
+    """Report whether missing pods may still be created: too early for a warning."""
+    return desired.condition is not None and desired.condition.reason in _PODS_MISSING
 
 
 def _nominated_node(session: Session, task: Task) -> str:
-    """The node on which a room is held for the task until others are gone from it."""
+    """Return the node that is nominated for the task until its victims are gone."""
     return session.ledger.node_name(task) if session.ledger.status_of(task) is TaskStatus.PIPELINED else ""
 
 
-def _wanted(status: JobStatus, record: Mapping[str, str]) -> GroupStatus:
+def _group_status(status: JobStatus, record: Mapping[str, str]) -> GroupStatus:
     condition = None
     if status.conditions:
         first = status.conditions[0]
@@ -337,11 +335,11 @@ def _wanted(status: JobStatus, record: Mapping[str, str]) -> GroupStatus:
     return GroupStatus(status.phase, status.running, status.succeeded, status.failed, condition, record)
 
 
-def _pending_pod_patch(uid: str, waits: PendingPodStatus, pod: kube.Pod) -> dict[str, object] | None:
-    """Nothing is said about a pod that has a node by now, or that is another one."""
+def _pending_pod_patch(uid: str, status: PendingPodStatus, pod: kube.Pod) -> dict[str, object] | None:
+    """Skip a pod that has a node by now, or another pod of the same name."""
     if pod.metadata.uid != uid or pod.spec.node_name:
         return None
-    return pod_patch(pod, waits, _now())
+    return pod_patch(pod, status, _now())
 
 
 def _victim_patch(order: EvictOrder, pod: kube.Pod) -> dict[str, object] | None:

@@ -1,7 +1,7 @@
-"""What cycles warn of, in the log.
+"""Warnings of cycles in the log, without repetition.
 
-Every cycle finds the same things wrong again, and some are found only in cycles that look there. So a warning is logged
-when it is new, and once more only after it has not been heard of for a while.
+Most cycles repeat the same warnings. A warning is logged when it is new, and again only after it has been absent for a
+while.
 """
 
 from __future__ import annotations
@@ -11,28 +11,28 @@ from collections.abc import Callable, Sequence
 
 log = logging.getLogger("stromboli.scheduler")
 
-#: A warning that was not repeated for so many seconds is over.
-OVER_AFTER = 600.0
+#: A warning that is absent for so many seconds counts as new.
+EXPIRY_SECONDS = 600.0
 
 
 class WarningLog:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        #: When each was heard of last.
-        self._heard: dict[str, float] = {}
+        #: When each occurred last.
+        self._last_seen: dict[str, float] = {}
 
-    def tell(self, warnings: Sequence[str]) -> None:
-        """Log those that are new."""
+    def log_new(self, warnings: Sequence[str]) -> None:
+        """Log the new ones."""
         now = self._clock()
         for warning in dict.fromkeys(warnings):
-            if now - self._heard.get(warning, -OVER_AFTER) >= OVER_AFTER:
+            if now - self._last_seen.get(warning, -EXPIRY_SECONDS) >= EXPIRY_SECONDS:
                 log.warning("scheduling warning", extra={"warning": warning})
-            self._heard[warning] = now
+            self._last_seen[warning] = now
 
-    def forget_old(self) -> int:
-        """Forget those that are over; answers how many they were."""
+    def prune(self) -> int:
+        """Drop expired warnings; return their number."""
         now = self._clock()
-        over = [warning for warning, heard in self._heard.items() if now - heard >= OVER_AFTER]
-        for warning in over:
-            del self._heard[warning]
-        return len(over)
+        expired = [warning for warning, last_seen in self._last_seen.items() if now - last_seen >= EXPIRY_SECONDS]
+        for warning in expired:
+            del self._last_seen[warning]
+        return len(expired)

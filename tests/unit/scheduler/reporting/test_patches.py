@@ -149,7 +149,7 @@ STALENESS: dict[str, tuple[PodGroup, str, list[str] | None]] = {
     "they are there again": (
         a_group(SHORT, OTHERS),
         "",
-        ["Audited=True", f"Stale=False since {NOW}: the gang has its minimum again, or nothing of it is left"],
+        ["Audited=True", f"Stale=False since {NOW}: the gang has its minimum again, or no pods"],
     ),
     "they always were": (a_group(STANDS), "", None),
     "nobody can read since when": (a_group(said("Stale")), "1 of 2", [f"Stale=True since {NOW}: 1 of 2"]),

@@ -13,7 +13,7 @@ from stromboli.core.plugins import PLUGINS
 from stromboli.kube.client.client import Client
 from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.policy import SchedulingPolicy
-from stromboli.scheduler.reporting.warning_log import OVER_AFTER
+from stromboli.scheduler.reporting.warning_log import EXPIRY_SECONDS
 from tests.testing.cases.case import flattened, objects
 from tests.testing.manifests.builders import gang, nodes, queue
 
@@ -52,7 +52,7 @@ async def test_a_warning_is_logged_once_as_long_as_it_holds(caplog: pytest.LogCa
     scheduler = scheduler_of(clock, nodes(1, 1), gang(1, 8, name="one", **WISHES))
     assert logged_in_a_cycle(scheduler, caplog) == [WARNING.format("one")]
     for _ in range(3):
-        clock.now += OVER_AFTER - 1
+        clock.now += EXPIRY_SECONDS - 1
         assert logged_in_a_cycle(scheduler, caplog) == []
 
 
@@ -69,7 +69,7 @@ async def test_what_comes_back_after_a_while_is_logged_again(caplog: pytest.LogC
     logged_in_a_cycle(scheduler, caplog)
     for entry in objects(manifests):
         scheduler.mirror.remove(entry)
-    clock.now += OVER_AFTER
+    clock.now += EXPIRY_SECONDS
     assert logged_in_a_cycle(scheduler, caplog) == []
     assert scheduler.reporter.forget_gone() == 2, "the group, and the warning about it"
     for manifest in manifests:
