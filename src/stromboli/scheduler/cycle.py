@@ -1,4 +1,4 @@
-"""One cycle over the living cluster: snapshot, session, and what was decided handed to those who carry it out."""
+"""One cycle: snapshot, session, and its decisions passed on to binding, eviction and reporting."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ from stromboli.scheduler.reporting.reporter import StatusReporter
 
 
 class PlacementExecutor(Protocol):
-    """Those who see to it that pods are bound: themselves, or by asking a binder."""
+    """Binds pods, directly or through bind requests."""
 
-    #: Members that are being made ready.
+    #: Members that are being prepared.
     preparing: int
 
     @property
     def waiting(self) -> int:
-        """Members that are not settled yet."""
+        """The number of members without a result."""
 
     def submit(self, commit: Commit) -> None:
-        """Take a commit on."""
+        """Accept a commit."""
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Bind until cancelled."""
 
     async def drain(self, timeout: float) -> int:
-        """Finish what has begun and drop the rest, within the time; answers how many members are not settled."""
+        """Finish started commits and drop the rest, within the timeout; return the number of members without a result."""
 
 
 @dataclass(slots=True)
 class CycleResult:
-    """What a cycle decided, in numbers, and the session for those who want to know more."""
+    """The decisions of a cycle, in numbers, and its session."""
 
     session: Session
     binds: int
@@ -80,12 +80,12 @@ class CycleRunner:
         self._seed = seed
         self._epoch = epoch
         self._wall_clock = wall_clock
-        #: Tells the cycles of this process from those of any other that ever was.
+        #: Distinguishes the cycles of this process from those of others.
         self._process = secrets.token_hex(4)
         self.number = 0
 
     def run(self, program: Program) -> CycleResult:
-        """Raises what a broken plugin or broken books raise; nothing of the cycle is then carried out."""
+        """Run a cycle. Raises PluginFailure or LedgerInconsistency; nothing is then passed on."""
         self.number += 1
         name = f"{self._epoch()}.{self._process}.{self.number}"
         began = time.perf_counter()
@@ -132,10 +132,10 @@ class CycleRunner:
         )
 
     def _minimum(self, job: Job, before: int, members: int) -> int:
-        """How many tasks must have a place after a commit of so many, when the job had some before.
+        """Return how many tasks must be placed after a commit of `members`, when `before` were placed already.
 
-        Where roles or sub-jobs have minimums of their own, who is missing matters as well as how many: until the job is
-        whole, all must come.
+        Where roles or sub-jobs have minimums of their own, any missing member counts: until the job is complete, all
+        members must be placed.
         """
         if (job.spec.min_task_member or job.spec.policies) and not self._cluster.has_minimum_placed(job.key):
             return before + members
@@ -155,7 +155,7 @@ class CycleRunner:
         return len(begun)
 
     def _report_preemptors(self, session: Session, begun: Sequence[EvictOrder]) -> None:
-        """Tell every pod that gets a room by evictions who goes for it."""
+        """Report to every pod with nominated capacity which victims leave its node."""
         nodes = {each.task.uid: session.ledger.node_name(each.task) for each in session.decisions.evictions}
         victims: dict[tuple[str, str], list[EvictOrder]] = {}
         for order in begun:
@@ -166,7 +166,7 @@ class CycleRunner:
 
 
 def _tasks_by_job(session: Session) -> Counter[str]:
-    """How many tasks of each job were given a node."""
+    """Count the placed tasks of each job."""
     counts: Counter[str] = Counter()
     for statement in session.decisions.binds:
         counts[statement[0].job] += len(statement)

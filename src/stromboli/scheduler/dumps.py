@@ -1,7 +1,7 @@
-"""Dumps of a living scheduler: for people who want to know what it saw, and what it makes of it.
+"""Dumps of a running scheduler: its state, and the decisions of the next cycle.
 
-A dump holds everything the next cycle depends on and the decisions that it would take, so that `stromboli replay` can
-take them again elsewhere. Both are found out beside the scheduler, from copies: dumping changes nothing.
+A dump holds everything the next cycle depends on and the decisions it would make, so that `stromboli replay` can repeat
+them elsewhere. Both come from copies: dumping changes nothing.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class DumpWriter:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def dump(self) -> None:
-        """Begin to write a dump; the scheduler goes on meanwhile."""
+        """Start to write a dump in the background."""
         now = self._wall_clock()
         name = datetime.fromtimestamp(now, UTC).strftime("stromboli-%Y%m%d-%H%M%S-%f.json.gz")
         contents = contents_of(self._scheduler.cluster)
         self._begin(asyncio.to_thread(self._write, self._folder / name, contents, now))
 
     def start_comparison(self) -> None:
-        """Dump, and compare what is known with what the API server says."""
+        """Write a dump and compare the cache with the API server."""
         self.dump()
         self._begin(self._compare())
 
@@ -70,7 +70,7 @@ class DumpWriter:
             log.info("dump written", extra={"file": str(path)})
 
     def _decide(self, contents: Contents, now: float) -> Session:
-        """What the next cycle would decide, found out with a cluster and a program of its own."""
+        """Run the next cycle on a copy of the cluster and the program."""
         program = Program(self._scheduler.policy.program.configuration, self._scheduler.policy.registry)
         twin = cluster_with(contents, program.class_labels, program.class_annotations)
         session = Session(twin.snapshot(now), program, uid="dump", seed=contents.seed)

@@ -1,4 +1,4 @@
-"""How a scheduler process behaves, apart from its policy, which the configuration file holds."""
+"""Options of a scheduler process; its policy is in the configuration file."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ class SchedulerOptions:
 
     scheduler_names: tuple[str, ...] = SCHEDULER_NAMES
     seed: int = 0
-    #: The queue of groups that name none.
+    #: The queue of groups without one.
     default_queue: str = "default"
-    #: Only nodes with one of these values of every label are used; all nodes if there is none.
+    #: Only nodes with one of these values for every label are used; empty for all nodes.
     node_selector: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    #: A cycle begins this long after the last one, if nothing calls for one earlier.
+    #: The interval of periodic cycles.
     period: float = 1.0
-    #: Events that matter start a cycle when nothing has followed them for so long.
+    #: Relevant changes start a cycle after a pause of this length.
     debounce: float = 0.02
-    #: Without any event, a cycle is run at least this often all the same.
+    #: Without any change, a cycle runs at least this often.
     flush: float = 30.0
-    #: Who binds pods: `direct` for the scheduler itself, `request` for a binder; empty for what the configuration says.
+    #: `direct` binds in the scheduler, `request` in a binder; empty for the mode of the configuration.
     bind_mode: str = ""
     bind_workers: int = 32
     bind_batch: int = 1
     evict_workers: int = 8
-    #: Evict by a plain delete, past disruption budgets.
+    #: Evict by deletion, ignoring disruption budgets.
     evict_by_delete: bool = False
     status_workers: int = 8
-    #: Events per second; 0 for as many as there are.
+    #: Events per second; 0 for no limit.
     event_rate: float = 50.0
-    #: Words that changed a little (the number of nodes that lack something) are written again no sooner than this.
+    #: A message with minor changes (numbers of nodes) is written again at most this often.
     status_refresh: float = 10.0
-    #: A gang of which only a part could be bound has so long to get the rest, then that part is evicted.
+    #: How long a half-bound gang may take to complete before it is unwound.
     heal: float = 30.0
-    #: How long a stopping process waits for binds that are under way.
+    #: How long a stopping process waits for binds in progress.
     grace: float = 10.0
-    #: A part of the books is checked against the objects this often; 0 for never.
+    #: The interval of cache audits; 0 for none.
     audit: float = 1.0
     dump_folder: str = ""
-    #: The part of the nodes that is ours; None for all of them.
+    #: The shard of this scheduler; None for all nodes.
     shard: ShardSettings | None = None

@@ -1,7 +1,7 @@
-"""The policy in force: a configuration file compiled into a program, and compiled again when the file changes.
+"""The active policy: a configuration file compiled into a program, and compiled again when the file changes.
 
-A file that cannot be used changes nothing: the last good policy stays, and the error is reported until it is fixed. The
-file is looked at by name once in a while, which also sees how Kubernetes exchanges the files of a ConfigMap.
+An invalid file changes nothing: the last valid policy stays active, and the problem is reported until it is gone. The
+file is checked by name periodically, which also detects how Kubernetes replaces the files of a ConfigMap.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from stromboli.core.session.program import Program
 
 
 class PolicyError(ValueError):
-    """There is no policy to begin with; the message says why."""
+    """No policy can be loaded at the start."""
 
 
 class SchedulingPolicy:
-    """The policy in force, and the file that it comes from."""
+    """The active policy and its file."""
 
     def __init__(
         self,
@@ -36,30 +36,30 @@ class SchedulingPolicy:
     ) -> None:
         self.registry = registry
         self._path = path
-        #: Hears of every attempt to read the file: what is wrong with it, or nothing.
+        #: Called after every attempt to read the file, with the problem or an empty text.
         self.report = report
-        #: The file that was read last; None for one that was not there.
+        #: The identity of the file that was read last; None if it was missing.
         self._seen: tuple[int, ...] | None = ()
-        #: What is wrong with the file as it is now, in words; empty if nothing is.
+        #: The problem of the file as it is now; empty if it is valid.
         self.problem = ""
         self.text = ""
-        #: Reaches services outside, for plugins that ask them.
+        #: Access to external services for plugins.
         self._outside = outside
         self.program = Program(default_configuration(registry), registry, outside)
         if path and not self.reload() and not default:
             raise PolicyError(self.problem)
 
     def close(self) -> None:
-        """Let go of services outside."""
+        """Close the connections to external services."""
         if self._outside is not None:
             self._outside.close()
 
     def force_reload(self) -> None:
-        """Have the file read next time even if it looks the same."""
+        """Read the file at the next reload even if it looks unchanged."""
         self._seen = ()
 
     def reload(self) -> bool:
-        """Read the file if it is not the one that was read last; whether another policy is in force now."""
+        """Read the file if it has changed; return whether another policy is active now."""
         if not self._path:
             return False
         seen = _identity(self._path)

@@ -1,12 +1,19 @@
-"""A scheduler as a process."""
+"""A scheduler as a process, with a fencing check on top of its lease.
+
+The lease decides who leads, and a leader checks by its own clock whether its lease is still valid. In addition, members
+of gangs carry the term of the leader that bound them. A later term than its own belongs to a successor: the process then
+writes nothing until the server has confirmed the lease. A forged term costs no more than one renewal.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from stromboli.binding.plugins.plugin import BinderPlugin
 from stromboli.kube.client.client import Client
@@ -15,15 +22,56 @@ from stromboli.observability.metrics.scheduler import SchedulerMetrics
 from stromboli.observability.process import Process, ProcessSettings
 from stromboli.observability.signals import heard
 from stromboli.scheduler.dumps import DumpWriter
-from stromboli.scheduler.fencing import FencingCheck
 from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.options import SchedulerOptions
 from stromboli.scheduler.policy import SchedulingPolicy
 
+log = logging.getLogger("stromboli.scheduler")
+
+
+class LeaseView(Protocol):
+    """What the lease says about this process."""
+
+    @property
+    def is_leading(self) -> bool: ...
+
+    @property
+    def epoch(self) -> int: ...
+
+    @property
+    def renewed_at(self) -> float:
+        """When the last successful renewal was sent."""
+
+    def renew_now(self) -> None:
+        """Renew the lease now."""
+
+
+class FencingCheck:
+    """Decides whether this process may write."""
+
+    def __init__(self, lease: LeaseView, clock: Callable[[], float]) -> None:
+        self._lease = lease
+        self._clock = clock
+        self._newest = -1
+        self._suspended_at = float("-inf")
+
+    def is_leader(self) -> bool:
+        return self._lease.is_leading and self._lease.renewed_at > self._suspended_at
+
+    def observe(self, term: int) -> None:
+        """A pod was bound by the leader of this term."""
+        if term <= max(self._newest, self._lease.epoch):
+            return
+        self._newest = term
+        if self._lease.is_leading:
+            log.warning("pod bound in a later term; renewing the lease", extra={"epoch": term})
+            self._suspended_at = self._clock()
+            self._lease.renew_now()
+
 
 @dataclass(frozen=True, slots=True)
 class SchedulerSettings(ProcessSettings):
-    """What a process needs to know besides the behaviour of its scheduler."""
+    """Settings of the process besides the options of its scheduler."""
 
     policy: Callable[[SchedulerMetrics], SchedulingPolicy]
     options: SchedulerOptions
@@ -59,12 +107,12 @@ class SchedulerProcess(Process[Scheduler]):
         self.policy.close()
 
     def is_leader(self) -> bool:
-        """Without an election, always."""
+        """Report whether this process leads; always without an election."""
         return self._succession is None or self._succession.is_leader()
 
     def elects(self, worker: Scheduler, leadership: Leadership) -> None:
         self._succession = FencingCheck(leadership, time.monotonic)
-        worker.observe_term = self._succession.saw
+        worker.observe_term = self._succession.observe
 
     def checks(self, worker: Scheduler) -> None:
         if worker.shard is not None:
@@ -81,7 +129,7 @@ class SchedulerProcess(Process[Scheduler]):
         }
 
     def signals(self, worker: Scheduler) -> contextlib.AbstractContextManager[None]:
-        """Stop, read the policy again, dump, dump and compare."""
+        """Handle signals: stop, reload the policy, dump, dump and compare."""
         dumping = DumpWriter(worker, worker.client)
         worker.health.dump = dumping.dump
         return heard(

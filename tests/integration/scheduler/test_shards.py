@@ -96,10 +96,10 @@ async def test_nodes_of_a_shard_that_was_deleted_are_left_to_what_is_under_way()
 
 
 @pytest.mark.parametrize(
-    ("farewell", "lease"), [pytest.param(0.2, False, id="after a while"), pytest.param(1e6, True, id="given back")]
+    ("deletion_grace", "lease"), [pytest.param(0.2, False, id="after a while"), pytest.param(1e6, True, id="given back")]
 )
-async def test_and_are_taken_when_nothing_can_be_under_way(farewell: float, lease: bool) -> None:
-    async with living(cpus(1), bare=True, starts=False, shard=replace(OURS, farewell=farewell)) as world:
+async def test_and_are_taken_when_nothing_can_be_under_way(deletion_grace: float, lease: bool) -> None:
+    async with living(cpus(1), bare=True, starts=False, shard=replace(OURS, deletion_grace=deletion_grace)) as world:
         await world.create(node_shard("ours", ""), node_shard("theirs", ""))
         await others_use(world, NODE)
         if lease:

@@ -55,7 +55,7 @@ class Process:
 
     def watch(self) -> None:
         if self.read < len(self.server.history):
-            self.claims.saw(*self.server.history[self.read])
+            self.claims.observe(*self.server.history[self.read])
             self.read += 1
 
     def list(self, chance: random.Random) -> None:
@@ -63,8 +63,8 @@ class Process:
         records = list(self.server.records.items())
         chance.shuffle(records)
         for name, record in records:
-            self.claims.heard(name, record)
-        self.claims.look()
+            self.claims.stage(name, record)
+        self.claims.evaluate()
         self.read = len(self.server.history)
 
     @property
@@ -85,7 +85,7 @@ class World:
         """It has watched for a while, and has not seen everything yet when it begins to lead."""
         process = Process(self.server, ShardClaims(name))
         for shard in SHARDS:
-            process.claims.heard(shard, Record(1))
+            process.claims.stage(shard, Record(1))
         for _ in range(self.chance.randint(0, len(self.server.history))):
             process.watch()
         process.claims.begin_term()
@@ -133,7 +133,7 @@ class World:
         if self.chance.random() < 0.2:
             return  # the answer is lost
         if version is None:
-            process.claims.refused(write)
+            process.claims.rejected(write)
         else:
             process.claims.accepted(write, version)
 
@@ -197,7 +197,7 @@ class World:
                 write, process.sending = process.sending, None
                 if write is not None:
                     version = self.server.write(name, write)
-                    process.claims.refused(write) if version is None else process.claims.accepted(write, version)
+                    process.claims.rejected(write) if version is None else process.claims.accepted(write, version)
                 self.check()
 
 

@@ -13,7 +13,7 @@ from stromboli.kube.client.client import Client
 from stromboli.kube.election.leadership import Election, Leadership
 from stromboli.kube.objects.catalogue import LEASES
 from stromboli.local.api_server.server import ApiServer
-from stromboli.scheduler.fencing import FencingCheck
+from stromboli.scheduler.process import FencingCheck
 from tests.testing.kube.waiting import until
 
 #: Renewed so rarely that no renewal comes by itself.
@@ -56,18 +56,18 @@ async def reign() -> AsyncIterator[Reign]:
 @pytest.mark.parametrize("term", [0, 7])
 async def test_who_still_leads_goes_on(reign: Reign, term: int) -> None:
     before = reign.leadership.renewed_at
-    reign.succession.saw(term)
+    reign.succession.observe(term)
     assert reign.succession.is_leader() == (term == 0), "only a later term is worth a question"
     await until(reign.succession.is_leader)
     assert (reign.leadership.renewed_at > before) == (term == 7)
-    reign.succession.saw(term)
+    reign.succession.observe(term)
     assert reign.succession.is_leader(), "the same mark is asked about once"
 
 
 async def test_who_has_a_successor_writes_no_more(reign: Reign) -> None:
     await reign.usurp()
     assert reign.succession.is_leader(), "nobody has told it"
-    reign.succession.saw(7)
+    reign.succession.observe(7)
     assert not reign.succession.is_leader()
     await until(lambda: reign.told == ["won", "lost"])
     assert not reign.succession.is_leader()
@@ -77,7 +77,7 @@ async def test_marks_from_before_our_time_are_no_successors() -> None:
     """Somebody has deleted the lease: terms are counted from the beginning again."""
     async with ApiServer() as server:
         reign = Reign(server)
-        reign.succession.saw(8)
+        reign.succession.observe(8)
         async with reign.lasting():
-            reign.succession.saw(8)
+            reign.succession.observe(8)
             assert reign.succession.is_leader()

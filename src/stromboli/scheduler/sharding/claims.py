@@ -1,14 +1,14 @@
-"""Which nodes are surely ours: what is seen of NodeShards goes in, what to write about ours comes out.
+"""Which nodes this shard may use: observed NodeShards go in, writes of its own NodeShard come out.
 
-Nothing here waits, asks or writes. The rule by which two schedulers never use a node at once is one sentence: a node is
-ours from when we have *seen* a state of all NodeShards in which ours claims it and no other does, for as long as we do
-not take it out of ours. Two of them cannot both have seen such a state while both still hold to it, because the states
-of one kind come in one order for everybody, and whoever takes a node out of its record has stopped using it before.
+Nothing here waits, reads or writes. Two schedulers never use a node at once by one rule: a node is usable from when a
+state of all NodeShards has been *observed* in which this shard claims it and no other does, until it is removed from
+this shard's record. Two shards cannot both hold such an observation, because all clients see the states of one kind in
+one order, and a shard stops using a node before it removes the node from its record.
 
-So a claim is written before the node is used; of two claims that cross each other the first is seen alone by its owner,
-and the other one is withdrawn; a node that is to be given up is first left alone, and leaves the record when nothing is
-under way on it. A term begins with a write that must come back: only then is what we see of ourselves not older than
-the term.
+So a claim is written before the node is used; of two concurrent claims the first one is observed alone by its owner, and
+the other one is withdrawn; a node that is released is first left unused, and leaves the record when no bind or eviction
+is in progress on it. A term begins with a write that must be observed: only then is this shard's own record not older
+than the term.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 Names = frozenset[str]
-_NOBODY: Names = frozenset()
+_NO_NODES: Names = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What a NodeShard said when it was seen; versions count up over all NodeShards."""
+    """The contents of an observed NodeShard; versions increase over all NodeShards."""
 
     version: int
-    in_use: Names = _NOBODY
-    to_add: Names = _NOBODY
-    to_remove: Names = _NOBODY
+    in_use: Names = _NO_NODES
+    to_add: Names = _NO_NODES
+    to_remove: Names = _NO_NODES
 
-    def says_the_same(self, other: Record) -> bool:
+    def is_same_as(self, other: Record) -> bool:
         return (self.in_use, self.to_add, self.to_remove) == (other.in_use, other.to_add, other.to_remove)
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """What our record should say. It must be refused if the record is not of that version any more."""
+    """The desired contents of this shard's record; valid only for that version."""
 
     based_on: int
     record: Record
@@ -46,26 +46,26 @@ class ShardClaims:
     """The claims of one shard, as one process knows them."""
 
     name: str
-    #: The nodes that we should have.
-    wanted: Names = _NOBODY
-    #: Nodes that are ours.
+    #: The nodes that this shard should have.
+    wanted: Names = _NO_NODES
+    #: Nodes that this shard holds.
     held: set[str] = field(default_factory=set)
-    #: Those of them on which we know of all pods.
+    #: Held nodes whose pods are all known.
     known: set[str] = field(default_factory=set)
     _own: Record | None = None
     _others: dict[str, Names] = field(default_factory=dict)
-    #: Writes that may still become true: all are based on the version that was seen last.
+    #: Writes that may still succeed: all are based on the last observed version.
     _open: list[Write] = field(default_factory=list)
-    #: A write that was accepted has this version, and has to be seen before anything else is written.
+    #: The version of an accepted write, which must be observed before the next one.
     _awaited: int = 0
     _leads: bool = False
-    #: Whether a write of this term was seen.
+    #: Whether a write of this term was observed.
     _is_current: bool = False
 
     # -- what happens -------------------------------------------------------------------------------------------
 
     def begin_term(self) -> None:
-        """We lead from now on. What was ours in another term has to be seen again."""
+        """This process leads from now on; nodes of an earlier term must be observed again."""
         self._leads = True
         self._start_over()
 
@@ -75,19 +75,19 @@ class ShardClaims:
         self._is_current, self._awaited = False, 0
 
     def forget_writes(self) -> None:
-        """The server has begun anew: nothing that was sent before can come true."""
+        """The server was restored: earlier writes cannot succeed any more."""
         self._open.clear()
 
     def want(self, nodes: Iterable[str]) -> None:
         self.wanted = frozenset(nodes)
 
-    def saw(self, name: str, record: Record | None) -> None:
-        """A NodeShard changed, or is gone; nothing else has changed since the last one was seen."""
-        self.heard(name, record)
-        self.look()
+    def observe(self, name: str, record: Record | None) -> None:
+        """A NodeShard changed or was deleted; nothing else has changed since the last observation."""
+        self.stage(name, record)
+        self.evaluate()
 
-    def heard(self, name: str, record: Record | None) -> None:
-        """The same in the middle of a list, when what is known is of no one moment. `look` has to follow its end."""
+    def stage(self, name: str, record: Record | None) -> None:
+        """Observe a NodeShard in the middle of a list, when the state is inconsistent; `evaluate` follows the end of the list."""
         if name != self.name:
             if record is None:
                 self._others.pop(name, None)
@@ -103,8 +103,8 @@ class ShardClaims:
         self.held &= record.in_use
         self.known &= record.in_use
 
-    def look(self) -> None:
-        """What is known is a state that all NodeShards had at one moment: which nodes are ours by it?"""
+    def evaluate(self) -> None:
+        """The observed state is consistent: determine the held nodes."""
         own = self._own
         if own is None or not self._leads:
             return
@@ -117,32 +117,32 @@ class ShardClaims:
             self.held |= claimed
 
     def accepted(self, write: Write, version: int) -> None:
-        """The server took a write, and this is what it made of it."""
+        """The server accepted a write and returned this version."""
         if self._own is not None and version > self._own.version and write in self._open:
             self._awaited = version
         elif self._own is not None and version <= self._own.version:
             self._is_current = self._is_current or self._leads
-            self.look()
+            self.evaluate()
 
-    def refused(self, write: Write) -> None:
-        """The server did not take it, and never will. A write without an answer is no such one: it may come true."""
+    def rejected(self, write: Write) -> None:
+        """The server rejected a write for good. A write without a response is not rejected: it may succeed."""
         if write in self._open:
             self._open.remove(write)
 
     def listed(self, nodes: Collection[str]) -> None:
-        """All pods on these nodes are known, as they were after the nodes had become ours."""
+        """All pods on these nodes are known, as of after the nodes were held."""
         self.known |= self.held & set(nodes)
 
     # -- what follows -------------------------------------------------------------------------------------------
 
     @property
     def _elsewhere(self) -> Names:
-        """The nodes that others claim."""
+        """The nodes that other shards claim."""
         return frozenset[str]().union(*self._others.values())
 
     @property
     def usable(self) -> Names:
-        """The nodes on which something may be decided now."""
+        """The nodes that may be used now."""
         usable = self.known & self.wanted
         for write in self._open:
             usable &= write.record.in_use
@@ -150,38 +150,38 @@ class ShardClaims:
 
     @property
     def unlisted(self) -> Names:
-        """Nodes that are ours, and of which we do not know all pods yet."""
+        """Held nodes whose pods are not all known yet."""
         return frozenset(self.held & self.wanted) - self.known
 
     @property
     def awaited(self) -> Names:
-        """Nodes that should be ours and are not."""
+        """Wanted nodes that are not held."""
         return self.wanted - self.held
 
     @property
     def leaving(self) -> Names:
-        """Nodes that are ours, and should not be."""
+        """Held nodes that are not wanted."""
         return frozenset(self.held) - self.wanted
 
     @property
     def is_current(self) -> bool:
-        """Whether what is known of our own record is of this term."""
+        """Report whether this shard's record is of this term."""
         return self._leads and self._is_current
 
     @property
     def is_missing(self) -> bool:
-        """Whether our NodeShard does not exist."""
+        """Report whether this shard's NodeShard does not exist."""
         return self._own is None
 
     def next_write(self, busy: Collection[str]) -> Write | None:
-        """What has to be written now, if anything. On `busy` nodes something of ours is still under way."""
+        """Return the next write, if any. On `busy` nodes a bind or an eviction is in progress."""
         own = self._own
         if own is None or not self._leads or self._awaited:
             return None
         staying = {node for node in self.held if node in self.wanted or node in busy}
         in_use = frozenset(staying | (self.wanted - self.held - self._elsewhere))
         record = Record(own.version, in_use, self.wanted - in_use, in_use - self.wanted)
-        if self._is_current and record.says_the_same(own) and not self._open:
+        if self._is_current and record.is_same_as(own) and not self._open:
             return None
         write = Write(own.version, record)
         if write not in self._open:

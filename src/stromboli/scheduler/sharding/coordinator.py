@@ -1,7 +1,7 @@
-"""Keeps our shard: follows NodeShards, writes ours, and tells the cache which nodes are surely in it.
+"""Coordinates this scheduler's shard: watches NodeShards, writes its own, and passes the usable nodes to the cache.
 
-What to write and which nodes are ours is for `claims` to say, who else lives for `lives`; here is what waits, asks and
-writes about our own. The cache is told at once when a node stops being ours, before anything is written about it.
+`claims` decides what to write and which nodes are usable, `liveness` which other shards have a scheduler; this module
+waits, reads and writes. The cache stops using a node before anything is written about it.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from stromboli.scheduler.sharding.liveness import ShardLiveness, lease_of, orpha
 from stromboli.scheduler.sharding.reclaimer import ShardReclaimer
 from stromboli.scheduler.sharding.settings import ShardSettings
 
-#: Without news, everything is looked at again this often, in seconds.
-_LOOK_EVERY = 0.5
-#: Up to so many nodes, their pods are listed node by node.
+#: Without changes, the state is checked this often, in seconds.
+_POLL_SECONDS = 0.5
+#: Up to so many nodes, pods are listed node by node.
 _FEW_NODES = 8
 
 log = logging.getLogger("stromboli.shards")
 
 
 class ShardCoordinator:
-    """Runs beside the cycles of a scheduler, on the same loop. `changed` is told when other nodes are ours."""
+    """Runs beside the cycles of a scheduler, on the same loop. `changed` is called when the usable nodes change."""
 
     def __init__(
         self,
@@ -64,57 +64,57 @@ class ShardCoordinator:
         self._is_leader = is_leader
         self._epoch = epoch
         self._clock = clock
-        self._lives = ShardLiveness(settings.takeover)
-        self._deleted_shards = DeletedShards(settings.farewell)
+        self._liveness = ShardLiveness(settings.takeover)
+        self._deleted_shards = DeletedShards(settings.deletion_grace)
         self._reclaimer = ShardReclaimer(client, settings, is_leader=is_leader, clock=clock)
-        self._news = asyncio.Event()
+        self._wakeup = asyncio.Event()
         self._term: int | None = None
         self._asked_at = float("-inf")
-        #: Whether no other shard is a scheduler of one of our names, as it was when that was last judged.
+        #: Whether no other live shard has one of this scheduler's names, as of the last check.
         self._has_unique_name = False
-        #: Whether that was judged after others could see our record: who comes later sees us.
-        self._is_seen = False
+        #: Whether that check was made after this shard's record became visible: later shards see it.
+        self._is_visible = False
         self._has_listed = False
-        #: Whether we have known once in this term which nodes are ours.
+        #: Whether the usable nodes have been known once in this term.
         self._has_started = False
         self._is_hard = settings.choice.mode is ShardMode.HARD
-        #: Who else has one of our names, in words.
+        #: Other shards with one of this scheduler's names; empty if there are none.
         self._name_conflict = ""
-        self._told = ""
+        self._logged = ""
         self._cluster.shards.grant(())
 
     # -- what is seen -------------------------------------------------------------------------------------------
 
     def apply(self, shard: NodeShard) -> None:
         self._mirror.apply(shard)
-        self._see(shard.key, _record(shard))
+        self._observe(shard.key, _record(shard))
 
     def remove(self, shard: NodeShard) -> None:
         self._mirror.remove(shard)
         if shard.key == self.name:
-            self._has_started = self._is_seen = False
-        elif not self._lives.is_gone(shard.key, now := self._clock()):
-            self.claims.heard(self._deleted_shards.begin(shard.key, now), _record(shard))
+            self._has_started = self._is_visible = False
+        elif not self._liveness.is_gone(shard.key, now := self._clock()):
+            self.claims.stage(self._deleted_shards.begin(shard.key, now), _record(shard))
             log.info("NodeShard deleted; not using its nodes yet", extra={"shard": shard.key})
-        self._see(shard.key, None)
+        self._observe(shard.key, None)
 
     def unreadable(self, resource: Resource[Any], key: str, uid: str, problem: str) -> None:
         self._mirror.unreadable(resource, key, uid, problem)
 
     def forget_history(self, kind: type) -> None:
-        """Versions begin anew: nothing that was seen before says anything."""
+        """Versions restart: nothing observed before is comparable."""
         self._mirror.forget_history(kind)
         self.claims.forget_writes()
         self._term = None
 
-    def _see(self, name: str, record: Record | None) -> None:
+    def _observe(self, name: str, record: Record | None) -> None:
         if self._is_consistent:
-            self.claims.saw(name, record)
+            self.claims.observe(name, record)
         else:
-            self.claims.heard(name, record)
+            self.claims.stage(name, record)
             self._has_listed = True
         self._grant()
-        self._news.set()
+        self._wakeup.set()
 
     @property
     def _is_consistent(self) -> bool:
@@ -122,38 +122,38 @@ class ShardCoordinator:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it is known which nodes and jobs are ours: else jobs would be told that they have no nodes, or be
-        placed outside although there is room inside. A shard that does not exist is told as such.
+        """Report whether the usable nodes are known. Before that, jobs would be reported without nodes, or be placed outside
+        the shard. A missing NodeShard counts as known in hard mode.
         """
         return self._has_unique_name and (self._has_started or (self.claims.is_missing and self._is_hard))
 
     @property
     def problem(self) -> str:
-        """Why nothing is decided, in words; empty when something is, or jobs are told."""
+        """Why nothing is scheduled; empty if something is."""
         makes_it_itself = self._settings.choice.selector is not None
         is_missing = self.claims.is_missing and self.reflector.synced.is_set() and not makes_it_itself
         if is_missing and not self._is_hard and not self._name_conflict:
-            return f"NodeShard {self.name} does not exist, so nobody knows which nodes come first; make it"
+            return f"NodeShard {self.name} does not exist, so preferred nodes are unknown; create it"
         return self._name_conflict
 
     def _grant(self) -> None:
-        """Tell the cache which nodes are ours."""
-        book = self._cluster.shards
-        before = book.granted
-        book.grant(self.claims.usable)
-        if book.granted != before:
+        """Pass the usable nodes to the cache."""
+        shards = self._cluster.shards
+        before = shards.granted
+        shards.grant(self.claims.usable)
+        if shards.granted != before:
             self._changed()
 
     # -- turns --------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Coordinate until cancelled."""
         try:
             while True:
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_LOOK_EVERY):
-                        await self._news.wait()
-                self._news.clear()
+                    async with asyncio.timeout(_POLL_SECONDS):
+                        await self._wakeup.wait()
+                self._wakeup.clear()
                 await self._turn()
         finally:
             self._reclaimer.stop()
@@ -163,55 +163,55 @@ class ShardCoordinator:
             return
         if self._term != self._epoch():
             self._begin_term()
-        self._look()
+        self._refresh()
         try:
             await self._follow_leases()
             await self._create_shard()
-            self.claims.want(self._wanted())
+            self.claims.want(self._wanted_nodes())
             self._grant()
             await self._write()
             await self._list_pods()
         except RequestFailed as error:
-            self._tell(f"the API server does not answer as it should: {error}")
+            self._log_problem(f"API server error: {error}")
         else:
-            self._tell(self.problem)
+            self._log_problem(self.problem)
         self._grant()
-        if not self._has_started and self._is_seen and self.claims.is_current and not self.claims.unlisted:
+        if not self._has_started and self._is_visible and self.claims.is_current and not self.claims.unlisted:
             self._has_started = True
             self._changed()
         self._clear_dead_shards()
 
     def _begin_term(self) -> None:
         self._term, self._asked_at = self._epoch(), float("-inf")
-        self._has_unique_name = self._is_seen = self._has_started = False
+        self._has_unique_name = self._is_visible = self._has_started = False
         self.claims.begin_term()
 
-    def _look(self) -> None:
-        """What was listed is whole by now, and some who are gone do not count any more."""
+    def _refresh(self) -> None:
+        """The list is complete, and some deleted shards have expired."""
         for shard in self._deleted_shards.over(self._clock()):
-            self.claims.saw(shard, None)
+            self.claims.observe(shard, None)
         if self._has_listed:
             self._has_listed = False
-            self.claims.look()
+            self.claims.evaluate()
 
-    def _tell(self, problem: str) -> None:
-        if problem and problem != self._told:
+    def _log_problem(self, problem: str) -> None:
+        if problem and problem != self._logged:
             log.warning("shard not ready", extra={"shard": self.name, "problem": problem})
-        self._told = problem
+        self._logged = problem
 
-    def _wanted(self) -> set[str]:
-        """The nodes that exist and should be ours, those of dead shards that fall to us included."""
+    def _wanted_nodes(self) -> set[str]:
+        """Return the existing nodes that this shard wants, orphaned nodes of dead shards included."""
         if not self._has_unique_name:
             return set()
-        book, nodes = self._cluster.shards, self._cluster.nodes.entries
-        wanted = {name for name, entry in nodes.items() if book.wants(name, entry.facts.labels)}
-        dead = self._lives.dead(self._clock())
+        shards, nodes = self._cluster.shards, self._cluster.nodes.entries
+        wanted = {name for name, entry in nodes.items() if shards.wants(name, entry.facts.labels)}
+        dead = self._liveness.dead(self._clock())
         if dead:
-            wanted |= orphaned_nodes_for(self.name, book.objects(), self._lives.living(), dead) & nodes.keys()
+            wanted |= orphaned_nodes_for(self.name, shards.objects(), self._liveness.living(), dead) & nodes.keys()
         return wanted
 
     async def _create_shard(self) -> None:
-        """A shard by labels needs a NodeShard only to write into; where nobody has made it, we do."""
+        """Create the NodeShard of a shard that is selected by labels, if it does not exist."""
         if self._settings.choice.selector is None or not self.claims.is_missing or not self._has_unique_name:
             return
         try:
@@ -230,7 +230,7 @@ class ShardCoordinator:
             answer = await self._client.patch(NODE_SHARDS, self.name, _body(write), subresource="status")
         except ApiError as error:
             if error.status in (404, 409, 422, 403):
-                self.claims.refused(write)
+                self.claims.rejected(write)
             if not error.is_conflict and not error.is_missing:
                 raise
         else:
@@ -238,7 +238,7 @@ class ShardCoordinator:
             log.info("NodeShard updated", extra={"shard": self.name, "nodes": len(write.record.in_use)})
 
     def _busy(self) -> set[str]:
-        """The nodes on which a bind or an eviction of ours is under way, or nobody knows what became of it."""
+        """Return the nodes with a bind or an eviction in progress or of unknown outcome."""
         busy = {placement.node for placement in self._cluster.assumptions.placements.values()}
         for uid in self._cluster.assumptions.leaving:
             pod = self._cluster.pods.find(uid)
@@ -247,7 +247,7 @@ class ShardCoordinator:
         return busy
 
     async def _list_pods(self) -> None:
-        """The watch of pods may be behind that of shards: what others did on a node before it was ours is asked for."""
+        """List the pods of new nodes: the watch on pods may be behind the one on shards."""
         nodes = self.claims.unlisted
         if not nodes:
             return
@@ -260,49 +260,51 @@ class ShardCoordinator:
     # -- others -------------------------------------------------------------------------------------------------
 
     async def _follow_leases(self) -> None:
-        """Look at the leases of the other shards now and then, and before anything is decided in a term."""
-        if self.claims.is_current and not self._is_seen:
+        """Read the leases of other shards periodically, and before the first decision of a term."""
+        if self.claims.is_current and not self._is_visible:
             self._has_unique_name, self._asked_at = False, float("-inf")
         now = self._clock()
         if now - self._asked_at < self._settings.retry_period:
             return
         others = sorted(shard.key for shard in self._cluster.shards.objects() if shard.key != self.name)
-        self._lives.forget(others)
+        self._liveness.retain(others)
         for shard in others:
             try:
                 lease = await self._client.get(LEASES, lease_of(shard), namespace=self._settings.namespace)
             except ApiError as error:
                 if not error.is_missing:
                     raise
-                self._lives.saw(shard, None, self._clock())
+                self._liveness.observe(shard, None, self._clock())
             else:
-                self._lives.saw(shard, lease, self._clock())
+                self._liveness.observe(shard, lease, self._clock())
         self._asked_at = now
         self._check_names()
 
     def _check_names(self) -> None:
-        """Two shards must not decide about the same jobs. Who comes second waits; who decides already goes on.
+        """Two shards must not schedule the same jobs: the second one waits, the first one continues.
 
-        Nobody sees a scheduler that has no record yet. So names are compared again when our record is there for all to
-        see: whose record is older than ours is seen by us then, and whose is younger sees us.
+        A scheduler without a record is not visible yet, so names are checked again once this shard's record is visible:
+        of two shards, the one with the younger record then sees the other.
         """
-        self._is_seen = self._is_seen or self.claims.is_current
+        self._is_visible = self._is_visible or self.claims.is_current
         if self._has_unique_name:
             return
-        sharing = self._lives.sharing(self._names)
+        sharing = self._liveness.sharing(self._names)
         self._has_unique_name = not sharing
-        told = [f"that of NodeShard {shard} is {' and '.join(names)}, too" for shard, names in sharing.items()]
+        conflicts = [f"{' and '.join(names)} in NodeShard {shard}" for shard, names in sharing.items()]
         remedy = "give the scheduler of each shard a --scheduler-name of its own"
-        self._name_conflict = f"another scheduler has the same name: {', '.join(told)}; {remedy}" if told else ""
+        self._name_conflict = (
+            f"another scheduler has the same name: {', '.join(conflicts)}; {remedy}" if conflicts else ""
+        )
 
     def _clear_dead_shards(self) -> None:
-        """Take the nodes of a dead shard out of its record, if we want some of them."""
+        """Remove the nodes of a dead shard from its record, if this shard wants some of them."""
         if self._reclaimer.is_busy:
             return
-        dead = self._lives.dead(self._clock())
+        dead = self._liveness.dead(self._clock())
         for shard in self._cluster.shards.objects():
             if shard.key in dead and self.claims.awaited.intersection(shard.status.nodes_in_use or ()):
-                self._reclaimer.begin(shard.key, *self._lives.last_seen(shard.key))
+                self._reclaimer.begin(shard.key, *self._liveness.last_seen(shard.key))
                 return
 
 

@@ -1,7 +1,7 @@
-"""Nodes of shards whose NodeShard is gone: somebody may still be placing pods on them, and cannot say so any more.
+"""Shards whose NodeShard was deleted: their schedulers may still place pods for a while.
 
-A scheduler gives up a node by its record. One that loses its record stops as soon as it hears of that, which may take
-as long as a watch can be silent, and what it has under way may take as long as a request. Until then nobody else comes.
+A scheduler releases a node through its record. One that loses its record stops when it observes the deletion, which may
+take as long as a watch can be stale, plus the time of a request. Until then its nodes count as used.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 
 class DeletedShards:
-    """Which shards are gone, and until when they count, in seconds of our clock."""
+    """Deleted shards, and until when they count, by the local clock."""
 
     def __init__(self, lasts: float) -> None:
         self._lasts = lasts
@@ -18,14 +18,14 @@ class DeletedShards:
         self._number = 0
 
     def begin(self, shard: str, now: float) -> str:
-        """The name by which it counts from now on: one that no object has, as another of its own may come."""
+        """Return the name under which the shard counts from now on; no object has it."""
         self._number += 1
         name = f"{shard}, which is gone ({self._number})"
         self._until[name] = now + self._lasts
         return name
 
     def over(self, now: float) -> Iterable[str]:
-        """Those that do not count any more; each is told once."""
+        """Return the shards that no longer count, each once."""
         over = [name for name, until in self._until.items() if now >= until]
         for name in over:
             del self._until[name]

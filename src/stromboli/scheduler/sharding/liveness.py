@@ -1,8 +1,8 @@
-"""Which shards have a scheduler that lives, and who looks after the nodes of those that have none.
+"""Which shards have a live scheduler, and which shard takes over the nodes of those without one.
 
-A shard's scheduler lives as long as it renews its lease; that is told by our own clock, from what we see of the lease.
-A shard that never had a lease is served by somebody who knows none, and is not judged. Nothing here asks or waits, and
-opinions may differ: who is taken for dead decides only who wants a node, never who has it.
+A shard's scheduler is alive while it renews its lease, by the observer's own clock. A shard that never had a lease is
+not judged. Nothing here reads or waits, and observers may disagree: liveness decides only which shard wants a node,
+never which one has it.
 """
 
 from __future__ import annotations
@@ -15,57 +15,57 @@ from stromboli.kube.objects.cluster import Lease
 from stromboli.kube.objects.shards import NodeShard
 
 LEASE_PREFIX = "stromboli-shard-"
-#: How the name of somebody begins who holds the lease of a dead shard for a moment, to clear its record.
+#: The prefix of a holder that takes the lease of a dead shard briefly, to clear its record.
 RECLAIMER_PREFIX = "caretaker-"
-#: On a lease, the names of the schedulers that its holder is.
+#: On a lease, the scheduler names of its holder.
 SCHEDULER_NAMES = "stromboli.dev/scheduler-names"
 _LASTS = 15.0
 
 
 def lease_of(shard: str) -> str:
-    """The name of the lease that the schedulers of a shard fight for."""
+    """Return the name of a shard's lease."""
     return f"{LEASE_PREFIX}{shard}"
 
 
 @dataclass(slots=True)
 class _ShardLease:
     lease: Lease
-    #: When it was first seen as it is, by our clock.
+    #: When this version was first observed, by the local clock.
     renewed: float
     lasts: float
     is_held: bool
     names: frozenset[str]
-    #: Since when nobody renews it; None while somebody does.
+    #: Since when the lease is expired; None while it is renewed.
     expired_since: float | None = None
 
 
 class ShardLiveness:
-    """What is known of the leases of other shards. `patience` is how long nobody must renew one, in seconds, until its
-    shard counts as dead; 0 for ever.
+    """The observed leases of other shards. A shard is dead when its lease has been expired for `takeover` seconds; 0 for
+    never.
     """
 
     def __init__(self, takeover: float) -> None:
         self._takeover = takeover
-        self._lives: dict[str, _ShardLease] = {}
+        self._leases: dict[str, _ShardLease] = {}
 
-    def saw(self, shard: str, lease: Lease | None, now: float) -> None:
+    def observe(self, shard: str, lease: Lease | None, now: float) -> None:
         if lease is None:
-            self._lives.pop(shard, None)
+            self._leases.pop(shard, None)
             return
-        known, version = self._lives.get(shard), lease.metadata.resource_version
+        known, version = self._leases.get(shard), lease.metadata.resource_version
         if known is None or known.lease.metadata.resource_version != version:
-            life = self._lives[shard] = _lease_state(lease, now)
+            life = self._leases[shard] = _lease_state(lease, now)
             life.expired_since = known.expired_since if known is not None and not life.is_held else None
-        self._judge(self._lives[shard], now)
+        self._judge(self._leases[shard], now)
 
     def last_seen(self, shard: str) -> tuple[Lease, float]:
-        """The lease of a shard that is known, and since when it is as it is."""
-        life = self._lives[shard]
+        """Return the lease of a known shard, and since when it is unchanged."""
+        life = self._leases[shard]
         return life.lease, life.renewed
 
-    def forget(self, shards: Collection[str]) -> None:
-        """Only these still exist."""
-        self._lives = {shard: life for shard, life in self._lives.items() if shard in shards}
+    def retain(self, shards: Collection[str]) -> None:
+        """Drop all other shards."""
+        self._leases = {shard: life for shard, life in self._leases.items() if shard in shards}
 
     @staticmethod
     def _judge(life: _ShardLease, now: float) -> None:
@@ -75,24 +75,24 @@ class ShardLiveness:
             life.expired_since = now
 
     def is_gone(self, shard: str, now: float) -> bool:
-        """Whether its scheduler has given its lease back or is dead: then nothing of it is under way any more."""
-        life = self._lives.get(shard)
+        """Report whether a shard's scheduler has released its lease or is dead: it starts nothing any more."""
+        life = self._leases.get(shard)
         return life is not None and (not life.is_held or shard in self.dead(now))
 
     def living(self) -> set[str]:
-        return {shard for shard, life in self._lives.items() if life.expired_since is None}
+        return {shard for shard, life in self._leases.items() if life.expired_since is None}
 
     def dead(self, now: float) -> set[str]:
-        """Those whose nodes are for others to look after."""
+        """Return the shards whose nodes others take over."""
         return {
             shard
-            for shard, life in self._lives.items()
+            for shard, life in self._leases.items()
             if self._takeover and life.expired_since is not None and now - life.expired_since >= self._takeover
         }
 
     def sharing(self, names: Collection[str]) -> dict[str, list[str]]:
-        """Shards that live and are schedulers of one of these names as well, with the names."""
-        shared = {shard: sorted(self._lives[shard].names & set(names)) for shard in sorted(self.living())}
+        """Return the live shards with one of these scheduler names, with the shared names."""
+        shared = {shard: sorted(self._leases[shard].names & set(names)) for shard in sorted(self.living())}
         return {shard: found for shard, found in shared.items() if found}
 
 
@@ -106,8 +106,8 @@ def _lease_state(lease: Lease, now: float) -> _ShardLease:
 def orphaned_nodes_for(
     own: str, shards: Iterable[NodeShard], living: Collection[str], dead: Collection[str]
 ) -> set[str]:
-    """The nodes of dead shards that fall to ours. Every node falls to one of those that live, always to the same one as
-    long as they do; what somebody else asks for is left to them.
+    """Return the nodes of dead shards that this shard takes over. Every node goes to one live shard, always the same one
+    while the set of live shards is unchanged; nodes that a live shard claims are left to it.
     """
     orphans, asked_for = set[str](), set[str]()
     for shard in shards:
@@ -130,5 +130,5 @@ def _weight(heir: str, node: str) -> bytes:
 
 
 def cleared(shard: NodeShard) -> Mapping[str, int | list[str]]:
-    """What the record of a dead shard has to say: it uses nothing, and waits for what it had."""
+    """Return the cleared record of a dead shard: it uses nothing, and waits for what it had."""
     return {"nodeCount": 0, "nodesInUse": [], "nodesToRemove": [], "nodesToAdd": sorted(_claimed_nodes(shard))}

@@ -1,6 +1,6 @@
-"""Takes the nodes of a dead shard out of its record, so that others may have them.
+"""Removes the nodes of a dead shard from its record, so that other shards may use them.
 
-Only who holds the lease of a shard writes its record, so the lease is taken, for a moment. Its scheduler cannot use it
+Only the holder of a shard's lease writes its record, so the lease is taken for a short time. Its scheduler cannot use it
 any more by then.
 """
 
@@ -44,7 +44,7 @@ class ShardReclaimer:
         return self._task is not None and not self._task.done()
 
     def begin(self, shard: str, lease: Lease, since: float) -> None:
-        """The lease is as it was last seen, and since when it is so by our clock."""
+        """Start to clear a record; the lease is unchanged `since` then by the local clock."""
         self._task = asyncio.create_task(self._clear(shard, lease, since))
 
     def stop(self) -> None:

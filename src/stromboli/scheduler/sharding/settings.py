@@ -1,4 +1,4 @@
-"""What a scheduler needs to know to share a cluster with others."""
+"""Settings of a scheduler that shares a cluster with others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stromboli.kube.watch.reflector import IDLE_SECONDS
 
 
 class ShardSettingsError(ValueError):
-    """A shard that this scheduler cannot have; the message says why and what to do."""
+    """A shard that this scheduler cannot have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,17 +18,16 @@ class ShardSettings:
     """Times are in seconds."""
 
     choice: ShardChoice
-    #: Where the leases of shards are, and who we are in them.
+    #: The namespace of the shards' leases, and this process's identity in them.
     namespace: str = "default"
     identity: str = "stromboli"
-    #: How long the lease of another shard must have run out until its nodes are taken over; 0 for never.
+    #: How long another shard's lease must be expired before its nodes are taken over; 0 for never.
     takeover: float = 30.0
     lease_duration: float = 15.0
     renew_deadline: float = 10.0
     retry_period: float = 2.0
-    #: How long the nodes of a NodeShard that was deleted are left alone: as long as a watch may be silent and a bind
-    #: may take.
-    farewell: float = IDLE_SECONDS + 30.0
+    #: How long the nodes of a deleted NodeShard are not used: as long as a watch may be stale and a bind may take.
+    deletion_grace: float = IDLE_SECONDS + 30.0
 
     def check(self, bind_mode: str) -> None:
         """Raises UnusableShard. Two schedulers that bind pods to one node themselves cannot know of each other in time;
@@ -36,6 +35,6 @@ class ShardSettings:
         """
         if self.choice.mode is ShardMode.SOFT and bind_mode != REQUEST:
             raise ShardSettingsError(
-                "--scheduler-sharding-mode soft places pods on nodes of other shards, which needs somebody who checks "
-                "every decision again: use it with --bind-mode request and a `stromboli binder`, or use hard"
+                "--scheduler-sharding-mode soft places pods on nodes of other shards, which needs a binder that "
+                "checks every placement: use it with --bind-mode request and a `stromboli binder`, or use hard"
             )

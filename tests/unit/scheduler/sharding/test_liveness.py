@@ -28,7 +28,7 @@ def test_who_renews_lives_and_who_does_not_is_dead_after_a_while() -> None:
     lives = ShardLiveness(takeover=5)
     told = []
     for now, version in ((0, 1), (8, 2), (16, 2), (18, 2), (22, 2), (23, 2), (24, 3)):
-        lives.saw("west", lease(version), now)
+        lives.observe("west", lease(version), now)
         told.append((now, lives.living(), lives.dead(now)))
     assert told == [
         (0, {"west"}, set()), (8, {"west"}, set()), (16, {"west"}, set()), (18, set(), set()), (22, set(), set()),
@@ -38,38 +38,38 @@ def test_who_renews_lives_and_who_does_not_is_dead_after_a_while() -> None:
 
 def test_a_lease_that_was_given_back_is_nobodys_at_once() -> None:
     lives = ShardLiveness(takeover=5)
-    lives.saw("west", lease(1, holder=""), 0)
+    lives.observe("west", lease(1, holder=""), 0)
     assert lives.living() == set()
-    lives.saw("west", lease(1, holder=""), 5)
+    lives.observe("west", lease(1, holder=""), 5)
     assert lives.dead(5) == {"west"}
 
 
 def test_a_caretaker_does_not_bring_anybody_back_to_life() -> None:
     lives = ShardLiveness(takeover=5)
-    lives.saw("west", lease(1, holder=""), 0)
-    lives.saw("west", lease(2, holder=f"{RECLAIMER_PREFIX}east"), 4)
-    lives.saw("west", lease(3, holder=""), 5)
+    lives.observe("west", lease(1, holder=""), 0)
+    lives.observe("west", lease(2, holder=f"{RECLAIMER_PREFIX}east"), 4)
+    lives.observe("west", lease(3, holder=""), 5)
     assert lives.dead(5) == {"west"}
 
 
 def test_who_never_had_a_lease_is_not_judged() -> None:
     lives = ShardLiveness(takeover=5)
-    lives.saw("west", None, 0)
-    lives.saw("west", None, 100)
+    lives.observe("west", None, 0)
+    lives.observe("west", None, 100)
     assert (lives.living(), lives.dead(100)) == (set(), set())
 
 
 def test_without_patience_nobody_is_ever_dead() -> None:
     lives = ShardLiveness(takeover=0)
-    lives.saw("west", lease(1, holder=""), 0)
-    lives.saw("west", lease(1, holder=""), 1000)
+    lives.observe("west", lease(1, holder=""), 0)
+    lives.observe("west", lease(1, holder=""), 1000)
     assert lives.dead(1000) == set()
 
 
 def test_names_are_shared_only_with_the_living() -> None:
     lives = ShardLiveness(takeover=5)
-    lives.saw("west", lease(1, names="volcano,west"), 0)
-    lives.saw("south", lease(1, holder="", names="volcano"), 0)
+    lives.observe("west", lease(1, names="volcano,west"), 0)
+    lives.observe("south", lease(1, holder="", names="volcano"), 0)
     assert lives.sharing(["volcano"]) == {"west": ["volcano"]}
     assert lives.sharing(["east"]) == {}
 
