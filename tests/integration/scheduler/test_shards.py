@@ -96,7 +96,8 @@ async def test_nodes_of_a_shard_that_was_deleted_are_left_to_what_is_under_way()
 
 
 @pytest.mark.parametrize(
-    ("deletion_grace", "lease"), [pytest.param(0.2, False, id="after a while"), pytest.param(1e6, True, id="given back")]
+    ("deletion_grace", "lease"),
+    [pytest.param(0.2, False, id="after a while"), pytest.param(1e6, True, id="given back")],
 )
 async def test_and_are_taken_when_nothing_can_be_under_way(deletion_grace: float, lease: bool) -> None:
     async with living(cpus(1), bare=True, starts=False, shard=replace(OURS, deletion_grace=deletion_grace)) as world:
@@ -150,9 +151,9 @@ async def test_a_soft_shard_that_does_not_exist_is_waited_for_and_that_is_told()
         keeper = world.scheduler.shard
         assert keeper is not None
         await world.until_true(lambda: "NodeShard ours does not exist" in keeper.problem, "it is told")
-        assert not keeper.may_decide
+        assert not keeper.is_ready
         await world.create(node_shard("ours", [NODE]))
-        await world.until_true(lambda: keeper.may_decide and not keeper.problem, "it goes on")
+        await world.until_true(lambda: keeper.is_ready and not keeper.problem, "it goes on")
 
 
 async def test_a_node_that_somebody_took_out_of_the_record_is_claimed_again(tmp_path: Path) -> None:

@@ -30,8 +30,8 @@ class ShardSettings:
     deletion_grace: float = IDLE_SECONDS + 30.0
 
     def check(self, bind_mode: str) -> None:
-        """Raises UnusableShard. Two schedulers that bind pods to one node themselves cannot know of each other in time;
-        a binder can, as every decision comes to it.
+        """Raises ShardSettingsError. Two schedulers that bind directly to one node cannot see each other's placements in
+        time; a binder can, since it receives every placement.
         """
         if self.choice.mode is ShardMode.SOFT and bind_mode != REQUEST:
             raise ShardSettingsError(
