@@ -134,7 +134,7 @@ def test_dump_keeps_assumed_cpus(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "warning"),
+    ("spec", "problem"),
     [
         (
             {"policies": {"TopologyManagerPolicy": "strict"}},
@@ -158,11 +158,11 @@ def test_dump_keeps_assumed_cpus(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_invalid_topology_affects_only_its_node(spec: dict[str, Any], warning: str) -> None:
+def test_invalid_topology_affects_only_its_node(spec: dict[str, Any], problem: str) -> None:
     cluster = cluster_of(node("a", 8), node("b", 8), topology("a", **spec), topology("b"))
     [warning] = cluster.snapshot().warnings
     assert warning.startswith("Numatopology a: ")
-    assert warning in warning
+    assert problem in warning
     assert warning.endswith("; the node takes no pods that have a NUMA policy")
     assert (cpus_of(cluster, "a"), cpus_of(cluster, "b")) == ("nothing is known", "0-7")
     assert [known.processors is not None for known in cluster.snapshot().nodes.nodes] == [False, True]
@@ -172,7 +172,7 @@ def test_invalid_topology_affects_only_its_node(spec: dict[str, Any], warning: s
 
 
 @pytest.mark.parametrize(
-    ("text", "warning"),
+    ("text", "problem"),
     [
         ("0-1", "expected lists of CPUs by container"),
         ('["0-1"]', "expected lists of CPUs by container"),
@@ -182,11 +182,11 @@ def test_invalid_topology_affects_only_its_node(spec: dict[str, Any], warning: s
         ("[" * 100_000, "expected lists of CPUs by container"),
     ],
 )
-def test_cpus_beyond_the_request_are_ignored(text: str, warning: str) -> None:
+def test_cpus_beyond_the_request_are_ignored(text: str, problem: str) -> None:
     liar = pod(2, name="x", nodeName="a", annotations={PROCESSORS: text})
     cluster = cluster_of(node("a", 8), topology(), liar)
     assert cpus_of(cluster) == "0-7"
     [warning] = cluster.snapshot().warnings
-    assert warning.startswith(f"Pod default/x: annotation {PROCESSORS}: {warning}")
+    assert warning.startswith(f"Pod default/x: annotation {PROCESSORS}: {problem}")
     cluster.remove(one(liar))
     assert cluster.snapshot().warnings == ()
