@@ -1,4 +1,4 @@
-"""Every alert says how bad it is, what happened, and where to read on; both forms of the rules are the same."""
+"""Every alert has a severity, a description and a page; both forms of the rules are the same."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def test_names_are_given_once() -> None:
 
 
 @EVERY_ALERT
-def test_it_says_how_bad_it_is_and_how_long_it_must_last(rule: Rule) -> None:
+def test_alert_has_a_severity_and_a_duration(rule: Rule) -> None:
     assert re.fullmatch(r"Stromboli[A-Z]\w+", rule["alert"])
     assert rule["labels"]["severity"] in ("critical", "warning", "info")
     assert timedelta(0) <= promql_parser.parse_duration(rule["for"]) <= timedelta(hours=1)
 
 
 @EVERY_ALERT
-def test_it_says_what_happened(rule: Rule, scheduler_metrics: Exposed) -> None:
+def test_alert_describes_what_happened(rule: Rule, scheduler_metrics: Exposed) -> None:
     assert rule["annotations"].keys() == {"summary", "description", "runbook_url"}
     words = f"{rule['annotations']['summary']} {rule['annotations']['description']}"
     question = taken_apart(rule["expr"])
@@ -57,7 +57,7 @@ def test_its_page_exists(rule: Rule) -> None:
     assert address.startswith(f"{SITE}troubleshooting/")
     page = DOCS / address.removeprefix(SITE).replace(".html", ".md")
     assert page.is_file()
-    assert f"`{rule['alert']}`" in page.read_text(encoding="utf-8"), "the page says which alerts lead to it"
+    assert f"`{rule['alert']}`" in page.read_text(encoding="utf-8"), "the page names the alerts that lead to it"
 
 
 @EVERY_ALERT
@@ -71,10 +71,10 @@ OF_SCHEDULERS = ["StromboliAbsent", "StromboliCyclesStopped", "StromboliBindRequ
 
 @pytest.mark.parametrize("name", OF_SCHEDULERS)
 def test_a_binder_that_leads_is_not_taken_for_a_scheduler(name: str) -> None:
-    """A binder leads, too, and has no cycles and writes no requests: such a rule asks for what only schedulers tell."""
+    """A binder also leads, but has no cycles and writes no requests: such a rule selects metrics of schedulers."""
     (rule,) = [rule for rule in alerts() if rule["alert"] == name]
-    told_by_binders = read(BinderMetrics())
-    expression = promql_parser.parse(rule["expr"])
+    of_binders = read(BinderMetrics())
+    expression: Any = promql_parser.parse(rule["expr"])
     always = [str(expression)] if "and on" not in rule["expr"] else [str(expression.lhs), str(expression.rhs)]
     assert " unless " not in rule["expr"]
-    assert any({metric for metric, _ in taken_apart(side).metrics} - told_by_binders.keys() for side in always)
+    assert any({metric for metric, _ in taken_apart(side).metrics} - of_binders.keys() for side in always)

@@ -1,4 +1,4 @@
-"""The dashboard can be imported anywhere, and says of every panel what it shows."""
+"""The dashboard can be imported anywhere, and every panel has a description."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_every_panel_follows_the_choice() -> None:
     assert ignoring == []
 
 
-def test_every_panel_says_what_it_shows() -> None:
+def test_every_panel_has_a_description() -> None:
     assert [panel["title"] for panel in panels() if not panel["description"].endswith(".")] == []
     titles = [panel["title"] for panel in panels()]
     assert len(titles) == len(set(titles))

@@ -1,4 +1,4 @@
-"""The dashboard and the alerts ask only for what a scheduler tells: metrics, labels and values that exist."""
+"""The dashboard and the alerts query only metrics, labels and values that exist."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALSO = {"reason": {code.value for code in Code}, "code": {"401", "403", "429", "
 
 
 def mistakes(expression: str, known: Exposed) -> Iterator[str]:
-    """What an expression asks for and nobody tells."""
+    """Metrics, labels and values of an expression that no process exposes."""
     question = taken_apart(expression)
     usable = set(OF_THE_SCRAPE)
     for metric, matchers in question.metrics:
@@ -38,7 +38,7 @@ def mistakes(expression: str, known: Exposed) -> Iterator[str]:
 
 
 def wanted_values(matcher: Matcher) -> set[str]:
-    """The alternatives of a matcher that are words and no patterns; none when it says what is not wanted."""
+    """The literal alternatives of a matcher; none for a negative matcher."""
     if matcher.op not in (MatchOp.Equal, MatchOp.Re):
         return set()
     return {word for word in matcher.value.split("|") if re.fullmatch(r"[\w-]+", word)}
@@ -50,7 +50,7 @@ def test_what_is_asked_for_exists(expression: str, scheduler_metrics: Exposed) -
 
 
 WRONG = {
-    "a metric that nobody has": ("sum(stromboli_dreams_total)", "no metric stromboli_dreams_total"),
+    "an unknown metric": ("sum(stromboli_dreams_total)", "no metric stromboli_dreams_total"),
     "a label of another metric": ('stromboli_leader{result="bound"}', "stromboli_leader has no label result"),
     "a value that never occurs": ('stromboli_binds_total{result="failed"}', "stromboli_binds_total never has"),
     "one of several values": ('stromboli_binds_total{result=~"rejected|lost"}', "never has result=['lost']"),
@@ -60,9 +60,11 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("expression", "told"), WRONG.values(), ids=WRONG)
-def test_what_does_not_exist_is_found(expression: str, told: str, scheduler_metrics: Exposed) -> None:
-    assert any(told in mistake for mistake in mistakes(expression, scheduler_metrics))
+@pytest.mark.parametrize(("expression", "reported"), WRONG.values(), ids=WRONG)
+def test_unknown_names_in_an_expression_are_reported(
+    expression: str, reported: str, scheduler_metrics: Exposed
+) -> None:
+    assert any(reported in mistake for mistake in mistakes(expression, scheduler_metrics))
 
 
 def test_what_is_no_promql_is_found() -> None:

@@ -1,4 +1,4 @@
-"""What the package never does: run text, unpack objects from bytes, or start a program behind anybody's back."""
+"""What the package never does: evaluate text, unpickle objects, or start a hidden program."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_linter_refuses(text: str, rule: str) -> None:
     assert f" {rule} " in done.stdout
 
 
-#: Modules that nobody in the package imports; what the linter finds can be waved through in a line, this cannot.
+#: Modules that the package never imports; a linter finding can be suppressed in a line, this cannot.
 FORBIDDEN = {"pickle", "marshal", "shelve", "dbm", "subprocess", "multiprocessing", "ctypes", "code", "telnetlib"}
 FORBIDDEN_CALLS = {"eval", "exec", "os.system", "os.popen", "os.fork", "os.execv", "asyncio.create_subprocess_shell"}
 #: A kubeconfig may name a program that makes tokens: kubectl starts it, and so do we, without a shell.

@@ -1,4 +1,4 @@
-"""The bill of materials tells exactly what is locked, and the same every time."""
+"""The bill of materials lists exactly what is locked, and is reproducible."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def bill() -> dict[str, Any]:
     return document
 
 
-def test_it_says_what_it_is() -> None:
+def test_document_names_its_format_and_subject() -> None:
     assert (bill()["bomFormat"], bill()["specVersion"], bill()["version"]) == ("CycloneDX", "1.6", 1)
     assert UUID(bill()["serialNumber"].removeprefix("urn:uuid:"))
 
@@ -52,12 +52,12 @@ def test_every_locked_package_is_there_with_its_hashes() -> None:
             name = f"{found[1]}@{found[2]}"
         elif "--hash=sha256:" in line:
             hashes.setdefault(name, set()).add(line.strip(" \\").removeprefix("--hash=sha256:"))
-    told = {
+    listed = {
         f"{part['name']}@{part['version']}": {each["content"] for each in part["hashes"]}
         for part in bill()["components"]
     }
-    assert told == hashes
-    assert len(told) > 20
+    assert listed == hashes
+    assert len(listed) > 20
     assert {each["alg"] for part in bill()["components"] for each in part["hashes"]} == {"SHA-256"}
 
 
@@ -68,13 +68,13 @@ def test_every_part_has_what_tools_look_for() -> None:
         assert part["scope"] == "excluded" or part["licenses"]
 
 
-def test_what_runs_is_told_from_what_is_for_another_python() -> None:
+def test_packages_for_other_pythons_are_marked_as_excluded() -> None:
     running = {f"{part['name']}@{part['version']}" for part in bill()["components"] if part["scope"] == "required"}
     assert {f"{name}@{version(name)}" for name in ("aiohttp", "numpy", "pyyaml")} <= running
     assert len({name.partition("@")[0] for name in running}) == len(running)
 
 
-def test_everything_that_runs_is_needed_by_somebody() -> None:
+def test_every_required_package_has_a_dependent() -> None:
     needs = {entry["ref"]: entry["dependsOn"] for entry in bill()["dependencies"]}
     seen: set[str] = set()
     asked = [bill()["metadata"]["component"]["bom-ref"]]
@@ -89,7 +89,7 @@ def test_it_is_the_same_every_time_and_everywhere(tmp_path: Path) -> None:
 
 
 def test_the_image_has_the_bill_of_what_is_in_it() -> None:
-    """Made by the Python of the image, after everything was installed and before the tools that tell it are gone."""
+    """Created by the Python of the image, after the installation and before the build tools are removed."""
     (environment,) = [stage for stage in stages() if stage.name == "environment"]
     commands = environment.of("RUN")
     (place,) = [place for place, command in enumerate(commands) if "sbom.py" in command]

@@ -41,7 +41,7 @@ async def discover(client: Client, labels: list[dict[str, str]]) -> Changes:
 
 
 async def written(client: Client, name: str, tier: int = 1) -> KubeHyperNode:
-    """What somebody writes by hand."""
+    """A HyperNode written by hand."""
     member: dict[str, Any] = {"type": "Node", "selector": {"exactMatch": {"name": "n"}}}
     return await client.create(HYPER_NODES, {"metadata": {"name": name}, "spec": {"tier": tier, "members": [member]}})
 
@@ -55,7 +55,8 @@ async def test_made_changed_and_removed(client: Client) -> None:
     assert set(after) == {"zone.a", "rack.a.r0", "rack.a.r2"}
     assert [each.key for each in changes.changed] == ["zone.a"]
     assert after["rack.a.r0"] == before["rack.a.r0"], "what is right is not written"
-    members = [member.selector.exact_match.name for member in after["zone.a"].spec.members or () if member.selector]
+    selectors = [member.selector for member in after["zone.a"].spec.members or ()]
+    members = [each.exact_match.name for each in selectors if each and each.exact_match]
     assert members == ["rack.a.r0", "rack.a.r2"]
 
 
@@ -68,7 +69,7 @@ async def test_what_people_wrote_stays(client: Client) -> None:
     assert {name: after[name] for name in theirs} == theirs
 
 
-async def test_whoever_takes_the_label_off_has_it(client: Client) -> None:
+async def test_hypernode_without_the_label_belongs_to_its_editor(client: Client) -> None:
     await discover(client, FIRST)
     await client.patch(HYPER_NODES, "rack.a.r1", {"metadata": {"labels": {DISCOVERED_BY: None}}})
     await discover(client, LATER)
@@ -76,7 +77,7 @@ async def test_whoever_takes_the_label_off_has_it(client: Client) -> None:
 
 
 async def test_what_is_written_meanwhile_is_not_overwritten(client: Client) -> None:
-    """Between the look and the write somebody makes one, takes one over, and takes over one that was to go."""
+    """Between the read and the write another client creates one, adopts one, and adopts one that was to be deleted."""
     await discover(client, FIRST)
     changes = await look(client, LATER)
     taken = await written(client, "rack.a.r2", tier=5)

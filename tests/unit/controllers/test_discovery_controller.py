@@ -48,7 +48,7 @@ async def test_labels_are_followed(client: Client) -> None:
 
 
 async def test_what_people_wrote_and_what_was_found_before_stays(client: Client) -> None:
-    """Somebody takes over a domain; then the labels vanish, and come back as others."""
+    """A domain is adopted by hand; then the labels are removed, and come back with other values."""
     member = {"type": "Node", "selector": {"exactMatch": {"name": "a"}}}
     await client.create(HYPER_NODES, {"metadata": {"name": "mine"}, "spec": {"tier": 1, "members": [member]}})
     await client.create(NODES, {"metadata": {"name": "a", "labels": {"zone": "z", "rack": "r"}}})
@@ -61,7 +61,7 @@ async def test_what_people_wrote_and_what_was_found_before_stays(client: Client)
         await until(there_are(client, "mine", "zone.y", "rack.z.r"), SECONDS)
 
 
-async def test_nobody_discovers_unasked(client: Client) -> None:
+async def test_discovery_is_off_by_default(client: Client) -> None:
     await client.create(NODES, {"metadata": {"name": "a", "labels": {"zone": "z"}}})
     controllers = Controllers(client, ["volcano"])
     async with running(controllers):
@@ -73,8 +73,8 @@ async def test_nobody_discovers_unasked(client: Client) -> None:
             },
         )
 
-        async def told() -> bool:
+        async def reported() -> bool:
             return (await client.get(HYPER_NODES, "mine")).status.node_count == 1
 
-        await until(told, SECONDS)
+        await until(reported, SECONDS)
     assert await there_are(client, "mine")()

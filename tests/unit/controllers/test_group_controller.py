@@ -1,6 +1,7 @@
 """Plain pods get groups, over the wire."""
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -63,7 +64,7 @@ async def test_pods_of_one_owner_share_a_group_that_heeds_the_owner(client: Clie
     async with running(controllers):
         annotations = {"scheduling.volcano.sh/group-min-member": "2", "unrelated": "x"}
         pods = await owned(client, 20, annotations=annotations)
-        groups = [await until(lambda pod=pod: group_of(client, pod.metadata.name)) for pod in pods]
+        groups = [await until(partial(group_of, client, pod.metadata.name)) for pod in pods]
     assert len({group.metadata.name for group in groups}) == 1
     assert groups[0].spec.min_member == 2
     assert groups[0].spec.queue == "research"
@@ -83,7 +84,7 @@ async def test_pods_of_others_and_pods_with_a_group_are_left_alone(client: Clien
     assert (await client.get(PODS, "theirs", namespace="default")).metadata.annotations is None
 
 
-async def test_a_group_that_somebody_deletes_is_made_again(client: Client) -> None:
+async def test_deleted_group_of_a_plain_pod_is_created_again(client: Client) -> None:
     await create(client, "a")
     async with running(Controllers(client, ["volcano"])):
         group = await until(lambda: group_of(client, "a"))
@@ -111,7 +112,7 @@ async def test_a_restart_repeats_nothing(client: Client) -> None:
     await asyncio.gather(*(create(client, f"pod-{number}") for number in range(10)))
     async with running(Controllers(client, ["volcano"])):
         for number in range(10):
-            await until(lambda number=number: group_of(client, f"pod-{number}"))
+            await until(partial(group_of, client, f"pod-{number}"))
     before = {pod.key: pod.metadata.resource_version for pod in (await client.list(PODS)).items}
     again = Controllers(client, ["volcano"])
     async with running(again):

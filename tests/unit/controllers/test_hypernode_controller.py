@@ -1,4 +1,4 @@
-"""HyperNodes say how many nodes they have, and what is wrong with them; who watches is told by events."""
+"""The status of HyperNodes has the number of nodes and the errors; events report errors as well."""
 
 from __future__ import annotations
 
@@ -42,23 +42,25 @@ def labelled(**labels: str) -> dict[str, Any]:
     return {"type": "Node", "selector": {"labelMatch": {"matchLabels": labels}}}
 
 
-def says(client: Client, name: str, nodes: int, message: str = "") -> Callable[[], Awaitable[KubeCondition | None]]:
+def status_is(
+    client: Client, name: str, nodes: int, message: str = ""
+) -> Callable[[], Awaitable[KubeCondition | None]]:
     """The condition of a HyperNode that has so many nodes, once its message holds these words."""
 
     async def answer() -> KubeCondition | None:
         status = (await client.get(HYPER_NODES, name)).status
-        told = next((each for each in status.conditions or () if each.type == VALID), None)
-        if told is None or status.node_count != nodes or message not in (told.message or ""):
+        condition = next((each for each in status.conditions or () if each.type == VALID), None)
+        if condition is None or status.node_count != nodes or message not in (condition.message or ""):
             return None
-        return told if (told.status == "False") is bool(message) else None
+        return condition if (condition.status == "False") is bool(message) else None
 
     return answer
 
 
 def events(client: Client, count: int) -> Callable[[], Awaitable[list[KubeEvent] | None]]:
     async def answer() -> list[KubeEvent] | None:
-        told = [each for each in (await client.list(EVENTS)).items if each.regarding.kind == "HyperNode"]
-        return told if len(told) >= count else None
+        condition = [each for each in (await client.list(EVENTS)).items if each.regarding.kind == "HyperNode"]
+        return condition if len(condition) >= count else None
 
     return answer
 
@@ -68,41 +70,41 @@ async def test_nodes_are_counted_as_they_come_and_go(client: Client) -> None:
     await create(client, "rack", 1, labelled(rack="r0"))
     await create(client, "block", 2, named("rack", "HyperNode"))
     async with running(Controllers(client, ["volcano"])):
-        told = await until(says(client, "block", 1), SECONDS)
+        condition = await until(status_is(client, "block", 1), SECONDS)
         await create_node(client, "b", rack="r0")
-        await until(says(client, "rack", 2), SECONDS)
-        await until(says(client, "block", 2), SECONDS)
+        await until(status_is(client, "rack", 2), SECONDS)
+        await until(status_is(client, "block", 2), SECONDS)
         await client.patch(NODES, "a", {"metadata": {"labels": {"rack": "elsewhere"}}})
-        await until(says(client, "block", 1), SECONDS)
+        await until(status_is(client, "block", 1), SECONDS)
         await client.delete(NODES, "b")
-        await until(says(client, "rack", 0, "no node is in it"), SECONDS)
-    assert (told.status, told.reason, told.message or "") == ("True", "Understood", "")
+        await until(status_is(client, "rack", 0, "no node is in it"), SECONDS)
+    assert (condition.status, condition.reason, condition.message or "") == ("True", "Understood", "")
 
 
-async def test_what_is_wrong_is_told_and_taken_back(client: Client) -> None:
+async def test_error_is_reported_and_cleared(client: Client) -> None:
     """A node is missing, then it comes; everything else goes on."""
     await create_node(client, "a")
     await create(client, "sound", 1, named("a"))
     await create(client, "broken", 1, named("a"), named("late"))
     async with running(Controllers(client, ["volcano"])):
-        told = await until(says(client, "broken", 1, "there is no node 'late'"), SECONDS)
-        await until(says(client, "sound", 1), SECONDS)
+        condition = await until(status_is(client, "broken", 1, "there is no node 'late'"), SECONDS)
+        await until(status_is(client, "sound", 1), SECONDS)
         (event,) = await until(events(client, 1), SECONDS)
         await create_node(client, "late")
-        await until(says(client, "broken", 2), SECONDS)
+        await until(status_is(client, "broken", 2), SECONDS)
         await until(events(client, 2), SECONDS)
-    assert told.reason == "Faulty"
+    assert condition.reason == "Faulty"
     assert (event.type, event.reason, event.regarding.name) == ("Warning", "Faulty", "broken")
-    assert event.note == told.message
+    assert event.note == condition.message
     reasons = {(each.regarding.name, each.reason) for each in await events(client, 2)() or ()}
     assert reasons == {("broken", "Faulty"), ("broken", "Understood")}
 
 
-async def test_a_circle_is_told_on_who_makes_it(client: Client) -> None:
+async def test_cycle_is_reported_on_the_hypernode_that_closes_it(client: Client) -> None:
     await create(client, "one", 1, named("two", "HyperNode"))
     await create(client, "two", 2, named("one", "HyperNode"))
     async with running(Controllers(client, ["volcano"])):
-        await until(says(client, "one", 0, "two is of tier 2, which is not below tier 1"), SECONDS)
+        await until(status_is(client, "one", 0, "two is of tier 2, which is not below tier 1"), SECONDS)
 
 
 def matching(pattern: str) -> dict[str, Any]:
@@ -118,13 +120,13 @@ FAULTS: dict[str, tuple[int, list[dict[str, Any]], int, str]] = {
     "no-pattern": (1, [matching("(")], 0, "spec.members[0].selector.regexMatch.pattern: missing )"),
     "own-member": (2, [named("own-member", "HyperNode")], 0, "own-member is of tier 2, which is not below tier 2"),
     "second-parent": (2, [named("sound", "HyperNode")], 0, "sound is a member of first-parent already"),
-    "unknown-hypernode": (2, [named("nobody", "HyperNode")], 0, "there is no HyperNode 'nobody' yet"),
-    "unknown-node": (1, [named("nobody")], 0, "there is no node 'nobody'"),
+    "unknown-hypernode": (2, [named("missing", "HyperNode")], 0, "there is no HyperNode 'missing' yet"),
+    "unknown-node": (1, [named("missing")], 0, "there is no node 'missing'"),
     "wide-pattern": (1, [matching("a" * 1025)], 0, "needs between 1 and 1024 characters"),
 }
 
 
-async def test_each_fault_is_told_on_its_object_alone(client: Client) -> None:
+async def test_each_error_is_reported_on_its_object_alone(client: Client) -> None:
     await create_node(client, "a" * 40 + "b")
     await create(client, "sound", 1, named("a" * 40 + "b"))
     await create(client, "first-parent", 2, named("sound", "HyperNode"))
@@ -132,14 +134,14 @@ async def test_each_fault_is_told_on_its_object_alone(client: Client) -> None:
         await create(client, name, tier, *members)
     async with running(Controllers(client, ["volcano"])):
         for name, (_, _, nodes, message) in FAULTS.items():
-            await until(says(client, name, nodes, message), SECONDS)
+            await until(status_is(client, name, nodes, message), SECONDS)
         for name in ("sound", "first-parent"):
-            await until(says(client, name, 1), SECONDS)
-        told = await until(events(client, len(FAULTS)), SECONDS)
-    assert {(each.regarding.name, each.type, each.reason) for each in told} == {
+            await until(status_is(client, name, 1), SECONDS)
+        condition = await until(events(client, len(FAULTS)), SECONDS)
+    assert {(each.regarding.name, each.type, each.reason) for each in condition} == {
         (name, "Warning", "Faulty") for name in FAULTS
     }
-    assert all(FAULTS[each.regarding.name or ""][3] in (each.note or "") for each in told)
+    assert all(FAULTS[each.regarding.name or ""][3] in (each.note or "") for each in condition)
 
 
 async def test_what_others_say_stays_and_what_is_true_is_not_written_again(client: Client) -> None:
@@ -148,24 +150,24 @@ async def test_what_others_say_stays_and_what_is_true_is_not_written_again(clien
     theirs = {"type": "Cooled", "status": "True", "observedGeneration": 1, "lastTransitionTime": "2026-01-01T00:00:00Z"}
     await client.patch(HYPER_NODES, "rack", {"status": {"conditions": [theirs]}}, subresource="status")
     async with running(Controllers(client, ["volcano"])):
-        await until(says(client, "rack", 1), SECONDS)
+        await until(status_is(client, "rack", 1), SECONDS)
     before = await client.get(HYPER_NODES, "rack")
     assert {each.type for each in before.status.conditions or ()} == {"Cooled", VALID}
     controllers = Controllers(client, ["volcano"])
     async with running(controllers):
         await create(client, "other", 1, named("a"))
-        await until(says(client, "other", 1), SECONDS)
+        await until(status_is(client, "other", 1), SECONDS)
     assert controllers.hyper_nodes.status_writes == 1
     assert await client.get(HYPER_NODES, "rack") == before
 
 
-async def test_a_status_that_somebody_falsified_is_put_right(client: Client) -> None:
+async def test_status_that_another_client_changed_is_corrected(client: Client) -> None:
     await create_node(client, "a")
     await create(client, "rack", 1, named("a"))
     async with running(Controllers(client, ["volcano"])):
-        await until(says(client, "rack", 1), SECONDS)
+        await until(status_is(client, "rack", 1), SECONDS)
         await client.patch(HYPER_NODES, "rack", {"status": {"nodeCount": 7}}, subresource="status")
-        await until(says(client, "rack", 1), SECONDS)
+        await until(status_is(client, "rack", 1), SECONDS)
 
 
 # -- the condition itself -----------------------------------------------------------------------------------------
@@ -174,14 +176,14 @@ EARLIER, NOW = "2026-01-01T00:00:00Z", "2026-02-02T00:00:00Z"
 
 
 def with_condition(status: str, message: str = "") -> KubeHyperNode:
-    told = KubeCondition(type=VALID, status=status, message=message, last_transition_time=EARLIER)
-    return KubeHyperNode(status=HyperNodeStatus(conditions=[told], node_count=1))
+    condition = KubeCondition(type=VALID, status=status, message=message, last_transition_time=EARLIER)
+    return KubeHyperNode(status=HyperNodeStatus(conditions=[condition], node_count=1))
 
 
 @pytest.mark.parametrize(
-    ("before", "verdict", "is_told", "since"),
+    ("before", "verdict", "is_reported", "since"),
     [
-        pytest.param(KubeHyperNode(), Verdict(1), False, NOW, id="never told"),
+        pytest.param(KubeHyperNode(), Verdict(1), False, NOW, id="never reported"),
         pytest.param(with_condition("True"), Verdict(1), True, EARLIER, id="nothing has changed"),
         pytest.param(with_condition("True"), Verdict(2), False, EARLIER, id="another count"),
         pytest.param(with_condition("True"), Verdict(1, ["x"]), False, NOW, id="something is wrong now"),
@@ -190,10 +192,10 @@ def with_condition(status: str, message: str = "") -> KubeHyperNode:
         pytest.param(with_condition("False", "x"), Verdict(1), False, NOW, id="it is right again"),
     ],
 )
-def test_the_condition(before: KubeHyperNode, verdict: Verdict, is_told: bool, since: str) -> None:
-    assert verdict.is_told_by(before) is is_told
+def test_the_condition(before: KubeHyperNode, verdict: Verdict, is_reported: bool, since: str) -> None:
+    assert verdict.is_told_by(before) is is_reported
     assert verdict.as_status(before, NOW)["conditions"][0]["lastTransitionTime"] == since
 
 
-def test_many_faults_are_not_all_told() -> None:
+def test_number_of_reported_errors_is_limited() -> None:
     assert Verdict(0, [str(number) for number in range(8)]).message == "0; 1; 2; 3; 4; and 3 more"

@@ -34,7 +34,7 @@ async def test_a_second_time_changes_nothing(client: Client) -> None:
     assert {entry.key: entry.metadata.resource_version for entry in (await client.list(CRDS)).items} == before
 
 
-async def test_a_definition_of_somebody_else_is_left_alone(client: Client) -> None:
+async def test_definition_of_another_project_is_left_alone(client: Client) -> None:
     theirs = next(document for document in crd_documents() if document["spec"]["names"]["kind"] == "Queue")
     theirs["spec"]["names"]["shortNames"] = ["qu"]
     await client.create(CRDS, theirs)

@@ -57,7 +57,7 @@ def test_only_what_is_meant_for_the_scheduler_is_copied() -> None:
     assert group.spec.queue == "research"
 
 
-def test_wishes_for_levels_of_the_network_are_copied() -> None:
+def test_topology_constraints_of_the_pod_are_copied() -> None:
     inherited = {"kai.scheduler/topology": "net", "kai.scheduler/topology-required-placement": "rack", "kai.io/x": "y"}
     group = group_for(pod(annotations={"kai.scheduler/topology-required-placement": "block"}), inherited)
     assert group.metadata.annotations == {
@@ -68,8 +68,8 @@ def test_wishes_for_levels_of_the_network_are_copied() -> None:
 
 MINIMUMS = [
     ("nothing said", {}, {}, 1),
-    ("the pod says", {"scheduling.volcano.sh/group-min-member": "3"}, {}, 3),
-    ("the owner says", {}, {"scheduling.volcano.sh/group-min-member": "4"}, 4),
+    ("the pod has the annotation", {"scheduling.volcano.sh/group-min-member": "3"}, {}, 3),
+    ("the owner has the annotation", {}, {"scheduling.volcano.sh/group-min-member": "4"}, 4),
     ("the pod knows better", {"scheduling.volcano.sh/group-min-member": "3"},
      {"scheduling.volcano.sh/group-min-member": "4"}, 3),
     ("nonsense", {"scheduling.volcano.sh/group-min-member": "many"}, {}, 1),

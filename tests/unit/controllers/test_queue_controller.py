@@ -35,7 +35,7 @@ async def ask(client: Client, name: str, state: str) -> None:
     await client.patch(QUEUES, name, {"status": {"state": state}}, subresource="status")
 
 
-def says(client: Client, name: str, **expected: Any) -> Callable[[], Awaitable[KubeQueue | None]]:
+def status_is(client: Client, name: str, **expected: Any) -> Callable[[], Awaitable[KubeQueue | None]]:
     async def answer() -> KubeQueue | None:
         queue = next((one for one in (await client.list(QUEUES)).items if one.metadata.name == name), None)
         if queue is None or any(getattr(queue.status, field) != value for field, value in expected.items()):
@@ -45,12 +45,12 @@ def says(client: Client, name: str, **expected: Any) -> Callable[[], Awaitable[K
     return answer
 
 
-async def test_the_queues_everybody_expects(client: Client) -> None:
+async def test_built_in_queues_exist_and_are_restored(client: Client) -> None:
     async with running(Controllers(client, ["volcano"])):
-        root = await until(says(client, "root", state=OPEN))
-        await until(says(client, "default", state=OPEN))
+        root = await until(status_is(client, "root", state=OPEN))
+        await until(status_is(client, "default", state=OPEN))
         await client.delete(QUEUES, "default")
-        renewed = await until(says(client, "default", state=OPEN, pending=0))
+        renewed = await until(status_is(client, "default", state=OPEN, pending=0))
     assert root.spec.reclaimable is False
     assert renewed.spec.weight == 1
 
@@ -60,20 +60,20 @@ async def test_groups_are_counted_by_phase(client: Client) -> None:
     await create_group(client, "a", "research", "Running")
     await create_group(client, "b", "research")
     async with running(Controllers(client, ["volcano"])):
-        await until(says(client, "research", state=OPEN, running=1, pending=1, inqueue=0))
+        await until(status_is(client, "research", state=OPEN, running=1, pending=1, inqueue=0))
         await client.patch(POD_GROUPS, "b", {"status": {"phase": "Inqueue"}}, namespace="default")
         await client.patch(POD_GROUPS, "a", {"spec": {"queue": "default"}}, namespace="default")
-        await until(says(client, "research", running=0, pending=0, inqueue=1))
-        await until(says(client, "default", running=1))
+        await until(status_is(client, "research", running=0, pending=0, inqueue=1))
+        await until(status_is(client, "default", running=1))
         await client.delete(POD_GROUPS, "b", namespace="default")
-        await until(says(client, "research", inqueue=0))
+        await until(status_is(client, "research", inqueue=0))
 
 
 async def test_what_the_scheduler_wrote_stays(client: Client) -> None:
     await create(client, "research")
     await client.patch(QUEUES, "research", {"status": {"allocated": {"cpu": "3"}}}, subresource="status")
     async with running(Controllers(client, ["volcano"])):
-        queue = await until(says(client, "research", state=OPEN))
+        queue = await until(status_is(client, "research", state=OPEN))
     assert queue.status.allocated == {"cpu": "3"}
 
 
@@ -81,13 +81,13 @@ async def test_a_queue_closes_when_its_last_group_is_gone_and_opens_again(client
     await create(client, "research")
     await create_group(client, "a", "research")
     async with running(Controllers(client, ["volcano"])):
-        await until(says(client, "research", state=OPEN, pending=1))
+        await until(status_is(client, "research", state=OPEN, pending=1))
         await ask(client, "research", CLOSED)
-        await until(says(client, "research", state=CLOSING))
+        await until(status_is(client, "research", state=CLOSING))
         await client.delete(POD_GROUPS, "a", namespace="default")
-        await until(says(client, "research", state=CLOSED))
+        await until(status_is(client, "research", state=CLOSED))
         await ask(client, "research", OPEN)
-        await until(says(client, "research", state=OPEN))
+        await until(status_is(client, "research", state=OPEN))
 
 
 async def test_queues_below_close_and_open_with_it_unless_closed_on_their_own(client: Client) -> None:
@@ -96,16 +96,16 @@ async def test_queues_below_close_and_open_with_it_unless_closed_on_their_own(cl
     await create(client, "person", parent="team")
     await create(client, "retired", parent="company")
     async with running(Controllers(client, ["volcano"])):
-        await until(says(client, "retired", state=OPEN))
+        await until(status_is(client, "retired", state=OPEN))
         await ask(client, "retired", CLOSED)
-        await until(says(client, "person", state=OPEN))
+        await until(status_is(client, "person", state=OPEN))
         await ask(client, "company", CLOSED)
-        marked = await until(says(client, "person", state=CLOSED))
+        marked = await until(status_is(client, "person", state=CLOSED))
         assert marked.metadata.annotations == {CLOSED_BY_PARENT: "true"}
         await ask(client, "company", OPEN)
-        await until(says(client, "person", state=OPEN))
-        await until(says(client, "team", state=OPEN))
-        retired = await until(says(client, "retired", state=CLOSED))
+        await until(status_is(client, "person", state=OPEN))
+        await until(status_is(client, "team", state=OPEN))
+        retired = await until(status_is(client, "retired", state=CLOSED))
         assert not retired.metadata.annotations
 
         async def unmarked() -> bool:
@@ -121,11 +121,11 @@ async def test_an_idle_cluster_is_left_in_peace(client: Client) -> None:
         return controllers.queues.work.is_idle
 
     async with running(controllers):
-        await until(says(client, "root", state=OPEN))
-        await until(says(client, "default", state=OPEN))
+        await until(status_is(client, "root", state=OPEN))
+        await until(status_is(client, "default", state=OPEN))
         await until(at_rest)
         writes = controllers.queues.status_writes
         await create_group(client, "a", "default")
-        await until(says(client, "default", pending=1))
+        await until(status_is(client, "default", pending=1))
         await until(at_rest)
     assert controllers.queues.status_writes == writes + 1

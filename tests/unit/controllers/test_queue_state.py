@@ -25,7 +25,7 @@ from stromboli.kube.objects.volcano import KubeQueue, PodGroup, PodGroupStatus, 
 
 
 class Case(NamedTuple):
-    story: str
+    title: str
     now: Standing
     parent: Standing | None
     is_empty: bool
@@ -41,7 +41,7 @@ CASES = [
     Case("closed with the last group", Standing(CLOSING), Standing(OPEN), True, Standing(CLOSED)),
     Case("closed too early: closing", Standing(CLOSED), Standing(OPEN), False, Standing(CLOSING)),
     Case("closed stays closed", Standing(CLOSED), Standing(OPEN), True, Standing(CLOSED)),
-    Case("a word nobody knows", Standing("Opne"), Standing(OPEN), True, Standing(UNKNOWN)),
+    Case("an unknown word", Standing("Opne"), Standing(OPEN), True, Standing(UNKNOWN)),
     Case("unknown waits for a person", Standing(UNKNOWN), Standing(OPEN), True, Standing(UNKNOWN)),
     Case("closes with its parent", Standing(OPEN), Standing(CLOSING), False, MARKED_CLOSING),
     Case("closes with its parent, empty", Standing(OPEN), Standing(CLOSED), True, MARKED_CLOSED),
@@ -54,7 +54,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.story for case in CASES])
+@pytest.mark.parametrize("case", CASES, ids=[case.title for case in CASES])
 def test_standing(case: Case) -> None:
     assert next_state(case.now, case.parent, is_empty=case.is_empty) == case.expected
 
@@ -73,7 +73,7 @@ def test_no_queue_is_open_below_a_closed_one(now: Standing, is_empty: bool) -> N
     assert next_state(now, Standing(CLOSED), is_empty=is_empty).is_closed
 
 
-def test_what_a_queue_says_of_itself() -> None:
+def test_state_of_a_queue_object() -> None:
     marked = KubeQueue(
         metadata=ObjectMeta(name="q", annotations={CLOSED_BY_PARENT: "true"}), status=QueueStatus(CLOSED)
     )

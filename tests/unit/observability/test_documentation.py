@@ -20,12 +20,12 @@ def exported() -> dict[str, str]:
     return {f"{family.name}_total" if family.type == "counter" else family.name: family.type for family in families}
 
 
-def test_all_metrics_are_told_and_no_others() -> None:
-    told = set(re.findall(r"`((?:volcano|stromboli)_\w+)`", TEXT)) - {"volcano_", "stromboli_"}
-    assert told == set(exported())
+def test_page_lists_exactly_the_exported_metrics() -> None:
+    listed = set(re.findall(r"`((?:volcano|stromboli)_\w+)`", TEXT)) - {"volcano_", "stromboli_"}
+    assert listed == set(exported())
 
 
 @pytest.mark.parametrize(("name", "kind"), exported().items())
-def test_the_type_is_told(name: str, kind: str) -> None:
+def test_page_has_the_type_of_the_metric(name: str, kind: str) -> None:
     line = next(line for line in TEXT.splitlines() if line.startswith("|") and f"`{name}`" in line)
     assert name.startswith("volcano_queue_") or f"| {kind} |" in line

@@ -1,4 +1,4 @@
-"""Probes are answered whatever the scheduler is doing, and nobody learns what is not theirs."""
+"""Probes are answered whatever the scheduler is doing, and each address serves only its own paths."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def ask(address: Address, path: str, method: str = "GET") -> tuple[HTTPResponse,
 
 @pytest.mark.parametrize("address", ["metrics", "health"])
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
-def test_a_healthy_process_says_ok(endpoints: Endpoints, address: str, path: str) -> None:
+def test_healthy_process_responds_ok(endpoints: Endpoints, address: str, path: str) -> None:
     response, text = ask(endpoints.addresses[address], path)
     assert (response.status, text) == (200, "ok\n")
     assert response.headers["X-Content-Type-Options"] == "nosniff"
@@ -86,7 +86,7 @@ def test_a_heart_that_stops_is_noticed() -> None:
     assert heartbeat() is None
 
 
-def test_metrics_are_told_at_one_address_only(endpoints: Endpoints) -> None:
+def test_metrics_are_served_at_one_address_only(endpoints: Endpoints) -> None:
     response, text = ask(endpoints.addresses["metrics"], "/metrics")
     assert response.status == 200
     assert response.headers["Content-Type"].startswith("text/plain")
@@ -121,7 +121,7 @@ def test_a_long_thought_is_no_illness(endpoints: Endpoints) -> None:
     assert answered == [200]
 
 
-def test_an_address_in_use_is_told() -> None:
+def test_address_in_use_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(ListenError, match=address):

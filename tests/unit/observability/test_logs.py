@@ -1,4 +1,4 @@
-"""Logs keep secrets, keep to their lines, and keep quiet when nobody listens."""
+"""Logs hide secrets, keep one record per line, and a closed stream does no harm."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_text_shows_the_fields() -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_nobody_can_forge_a_line(form: str) -> None:
+def test_log_line_cannot_be_forged(form: str) -> None:
     text = logged(form, "pod %s", "a\n2026-01-01T00:00:00.000Z ERROR root: pwned\r\x1b[31m\u2028", extra={"b": "x\ny"})
     assert text.count("\n") == 1
     assert "\x1b" not in text
@@ -104,7 +104,7 @@ def failing() -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_errors_are_told_without_their_secrets(form: str) -> None:
+def test_errors_are_logged_without_secrets(form: str) -> None:
     try:
         failing()
     except ValueError:
@@ -122,20 +122,20 @@ def test_records_below_the_level_are_not_written() -> None:
     assert logged("text", "quiet", level="error") == ""
 
 
-def test_a_call_that_makes_no_sense_is_told_and_does_no_harm() -> None:
+def test_invalid_logging_call_is_reported_and_does_no_harm() -> None:
     assert "cannot be formatted: TypeError" in logged("text", "%d pods", "many")
 
 
 class ClosedPipe(io.StringIO):
     def write(self, text: str, /) -> int:
-        raise BrokenPipeError("nobody reads")
+        raise BrokenPipeError("reader is gone")
 
     def flush(self) -> None:
-        raise BrokenPipeError("nobody reads")
+        raise BrokenPipeError("reader is gone")
 
 
 @pytest.mark.parametrize("stream", [ClosedPipe(), io.StringIO()], ids=["broken", "closed"])
-def test_a_log_that_nobody_reads_stops_nothing(stream: io.StringIO) -> None:
+def test_closed_log_stream_stops_nothing(stream: io.StringIO) -> None:
     if not isinstance(stream, ClosedPipe):
         stream.close()
     handler = set_up_logs(stream=stream)

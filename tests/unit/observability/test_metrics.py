@@ -31,7 +31,7 @@ def session_of(given: list[KubeObject]) -> Session:
     return session
 
 
-def told(metrics: SchedulerMetrics) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+def exported(metrics: SchedulerMetrics) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
     """Every sample by name and labels, read as a Prometheus server reads it."""
     text = metrics.render()[0].decode()
     samples = (sample for family in text_string_to_metric_families(text) for sample in family.samples)
@@ -39,7 +39,7 @@ def told(metrics: SchedulerMetrics) -> dict[tuple[str, tuple[tuple[str, str], ..
 
 
 def value(metrics: SchedulerMetrics, name: str, **labels: str) -> float | None:
-    return told(metrics).get((name, tuple(sorted(labels.items()))))
+    return exported(metrics).get((name, tuple(sorted(labels.items()))))
 
 
 @pytest.fixture
@@ -81,12 +81,12 @@ CYCLE = {
     "queue's others": ("volcano_queue_allocated_scalar_resources", {"queue_name": "gold", "resource": "pods"}, 3),
     "queue's ceiling": ("volcano_queue_capacity_milli_cpu", {"queue_name": "gold"}, 8000),
     "queue's weight": ("volcano_queue_weight", {"queue_name": "gold"}, 3),
-    "nobody is evicted": ("volcano_pod_preemption_victims", {}, 0),
+    "no pod is evicted": ("volcano_pod_preemption_victims", {}, 0),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "labels", "expected"), CYCLE.values(), ids=CYCLE)
-def test_a_cycle_is_told(metrics: SchedulerMetrics, name: str, labels: dict[str, str], expected: float) -> None:
+def test_metrics_of_a_cycle(metrics: SchedulerMetrics, name: str, labels: dict[str, str], expected: float) -> None:
     assert value(metrics, name, **labels) == pytest.approx(expected)
 
 
@@ -102,13 +102,13 @@ def test_a_queue_with_all_that_it_is_promised_is_overused() -> None:
     session.run()
     metrics = SchedulerMetrics()
     metrics.observe_cycle(session, SPENT)
-    told = {name: value(metrics, "volcano_queue_overused", queue_name=name) for name in ("rich", "poor")}
-    assert told == {"rich": 1, "poor": 0}
+    exported = {name: value(metrics, "volcano_queue_overused", queue_name=name) for name in ("rich", "poor")}
+    assert exported == {"rich": 1, "poor": 0}
 
 
-def test_what_is_gone_is_not_told_any_more(metrics: SchedulerMetrics) -> None:
+def test_series_of_removed_objects_disappear(metrics: SchedulerMetrics) -> None:
     metrics.observe_cycle(session_of(list(NODES)), SPENT)
-    labels = {label for _, pairs in told(metrics) for label in pairs}
+    labels = {label for _, pairs in exported(metrics) for label in pairs}
     assert not labels & {("queue_name", "gold"), ("job_id", "team/waits"), ("job_name", "fits")}
     assert value(metrics, "volcano_unschedule_job_count") == 0
 
@@ -120,7 +120,7 @@ def test_jobs_that_wait_on_are_counted_again(metrics: SchedulerMetrics) -> None:
 
 
 WAITS = {
-    "no room on any node": (objects.gang("job", 1, THREE_CPUS, phase="Inqueue"), "InsufficientResource"),
+    "no capacity on any node": (objects.gang("job", 1, THREE_CPUS, phase="Inqueue"), "InsufficientResource"),
     "what most nodes say": (
         [objects.node("c", {"cpu": "8"}, unschedulable=True), *objects.gang("job", 1, THREE_CPUS, phase="Inqueue")],
         "InsufficientResource",
@@ -134,16 +134,16 @@ WAITS = {
 
 
 @pytest.mark.parametrize(("job", "reason"), WAITS.values(), ids=WAITS)
-def test_what_keeps_a_job_waiting_is_told_by_its_code(job: list[KubeObject], reason: str) -> None:
+def test_pending_job_is_counted_by_its_reason_code(job: list[KubeObject], reason: str) -> None:
     metrics = SchedulerMetrics()
     metrics.observe_cycle(session_of([*NODES, *job]), SPENT)
-    found = {labels: value for (name, labels), value in told(metrics).items() if name == "stromboli_pending_jobs"}
+    found = {labels: value for (name, labels), value in exported(metrics).items() if name == "stromboli_pending_jobs"}
     assert [(dict(labels)["reason"], value) for labels, value in found.items()] == [(reason, 1)]
 
 
 def test_a_wait_is_counted_from_the_oldest_pod_without_a_node() -> None:
     metrics = SchedulerMetrics()
-    waiting = [objects.group("waits", min_member=1, phase="Inqueue", created="1970-01-01T00:00:00Z")]
+    waiting: list[KubeObject] = [objects.group("waits", min_member=1, phase="Inqueue", created="1970-01-01T00:00:00Z")]
     waiting += [objects.pod("old", THREE_CPUS, group="waits", created="1970-01-01T00:00:30Z")]
     waiting += [objects.pod("new", THREE_CPUS, group="waits", created="1970-01-01T00:01:30Z")]
     metrics.observe_cycle(session_of([*NODES, *waiting]), SPENT)
@@ -156,13 +156,13 @@ def test_the_number_of_series_has_a_limit() -> None:
     metrics = SchedulerMetrics(max_series=2)
     jobs = [entry for number in range(4) for entry in objects.gang(f"job-{number}", 5, ONE_CPU)]
     metrics.observe_cycle(session_of([*NODES, *jobs]), SPENT)
-    assert len([name for name, _ in told(metrics) if name == "volcano_unschedule_task_count"]) == 2
+    assert len([name for name, _ in exported(metrics) if name == "volcano_unschedule_task_count"]) == 2
     left_out = value(metrics, "stromboli_metric_series_omitted")
     assert left_out is not None
     assert left_out >= 2
 
 
-def test_what_the_process_does_is_told() -> None:
+def test_metrics_of_the_process() -> None:
     metrics = SchedulerMetrics()
     metrics.bind_finished("bound", 0.02, waited=1.5, pods=4)
     metrics.bind_finished("rejected", 0.01, waited=-3.0)
@@ -209,7 +209,7 @@ def test_what_the_process_does_is_told() -> None:
         ("stromboli_configuration_reloads_total", (("result", "rejected"),)): 1,
         ("stromboli_cycles_total", (("result", "plugin"),)): 1,
     }
-    found = told(metrics)
+    found = exported(metrics)
     assert {key: found.get(key) for key in expected} == expected
 
 

@@ -1,15 +1,15 @@
-"""At most one leads, somebody does in the end, and whoever was asleep finds out by itself."""
+"""At most one process leads, one does in the end, and a process that was suspended notices it by itself."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 
 from stromboli.kube.client.client import Client
-from stromboli.kube.election import elector
 from stromboli.kube.election.elector import LeaderElector
 from tests.testing.kube import responses
 from tests.testing.kube.http_server import LittleServer
@@ -20,7 +20,7 @@ PATH = "/apis/coordination.k8s.io/v1/namespaces/system/leases/stromboli"
 
 
 class Clock:
-    """Time passes when the test says so."""
+    """Time passes when the test advances it."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -66,9 +66,9 @@ async def world() -> AsyncIterator[World]:
 
 async def test_the_first_one_leads(world: World) -> None:
     one = world.candidate("one")
-    assert not one.is_leading
+    assert one.is_leading is False
     await soon(one.acquire())
-    assert one.is_leading
+    assert bool(one.is_leading)
     assert (one.leader, one.epoch, one.problem) == ("one", 0, "")
     assert world.record | {"acquireTime": "", "renewTime": ""} == {
         "holderIdentity": "one",
@@ -128,7 +128,7 @@ async def test_a_clock_of_the_day_that_jumps_changes_nothing(
     one, two = world.candidate("one"), world.candidate("two")
     await soon(one.acquire())
     jumped = datetime.now(UTC) + timedelta(hours=hours)
-    monkeypatch.setattr(elector.timestamps, "now", lambda: f"{jumped:%Y-%m-%dT%H:%M:%S.%fZ}")
+    monkeypatch.setattr("stromboli.kube.election.elector.timestamps.now", lambda: f"{jumped:%Y-%m-%dT%H:%M:%S.%fZ}")
     async with running(one.keep(), two.acquire()):
         for _ in range(5):
             world.pass_time(5)
@@ -157,7 +157,7 @@ async def test_clocks_that_do_not_go_alike_make_no_two_leaders(world: World, lea
             world.clocks[0].now += 0.5 * leaders
             world.clocks[1].now += 0.5 * others
             requests = len(world.server.requests)
-            await until(lambda seen=requests: two.is_leading or len(world.server.requests) > seen + 4)
+            await until(partial(_has_moved, world, two, requests))
         assert not one.is_leading
 
 
@@ -192,10 +192,10 @@ async def test_a_lease_is_lost_when_it_cannot_be_renewed(world: World, caplog: p
     async with asyncio.timeout(30):
         keeping = asyncio.create_task(one.keep())
         await until(lambda: one.problem == "503 ServiceUnavailable: away")
-        assert one.is_leading, "one failure is no loss"
+        assert bool(one.is_leading), "one failure is no loss"
         world.pass_time(10)
         await keeping
-    assert not one.is_leading
+    assert bool(one.is_leading) is False
     assert log_text(caplog).count('error="503 ServiceUnavailable: away"') == 1
 
 
@@ -319,8 +319,14 @@ def test_periods_that_cannot_work_are_refused(options: dict[str, float]) -> None
             name="l",
             namespace="n",
             identity="i",
-            **{"lease_duration": 15, "renew_deadline": 10, "retry_period": 2, **options},
+            lease_duration=options.get("lease_duration", 15),
+            renew_deadline=options.get("renew_deadline", 10),
+            retry_period=options.get("retry_period", 2),
         )
+
+
+def _has_moved(world: World, candidate: LeaderElector, seen: int) -> bool:
+    return candidate.is_leading or len(world.server.requests) > seen + 4
 
 
 async def soon(attempt: Awaitable[None]) -> None:
@@ -334,6 +340,6 @@ async def renewal(world: World) -> None:
 
 
 async def settle(world: World) -> None:
-    """Everybody has had a look."""
+    """Every candidate has read the lease."""
     requests = len(world.server.requests)
     await until(lambda: len(world.server.requests) > requests + 4)

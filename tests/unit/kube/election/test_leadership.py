@@ -19,34 +19,34 @@ async def broken(elector: LeaderElector) -> None:
     raise KeyError("unexpected")
 
 
-#: Which part of an election fails, and what is told.
+#: Which part of an election fails, and the callbacks.
 FAILURES = {"acquire": ["lost"], "keep": ["won", "lost"]}
 
 
 @pytest.mark.parametrize(("part", "expected"), FAILURES.items(), ids=FAILURES)
 async def test_an_election_that_fails_is_lost(part: str, expected: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LeaderElector, part, broken)
-    told: list[str] = []
+    calls: list[str] = []
     async with ApiServer() as server:
         leadership = Leadership(
-            server.connection, ELECTION, won=lambda: told.append("won"), lost=lambda: told.append("lost")
+            server.connection, ELECTION, won=lambda: calls.append("won"), lost=lambda: calls.append("lost")
         )
         leadership.start()
-        await until(lambda: "lost" in told)
+        await until(lambda: "lost" in calls)
         await asyncio.to_thread(leadership.stop)
-    assert told == expected
+    assert calls == expected
     assert leadership.problem == "KeyError: 'unexpected'"
 
 
 async def test_a_stop_is_no_loss() -> None:
-    told: list[str] = []
+    calls: list[str] = []
     async with ApiServer() as server:
         leadership: Any = Leadership(
-            server.connection, ELECTION, won=lambda: told.append("won"), lost=lambda: told.append("lost")
+            server.connection, ELECTION, won=lambda: calls.append("won"), lost=lambda: calls.append("lost")
         )
         leadership.start()
-        await until(lambda: told)
+        await until(lambda: calls)
         assert leadership.is_leading
         await asyncio.to_thread(leadership.stop)
         assert not leadership.is_leading
-    assert (told, leadership.problem) == (["won"], "")
+    assert (calls, leadership.problem) == (["won"], "")

@@ -1,4 +1,4 @@
-"""What happens is told once, what repeats is counted, and telling never holds anybody up."""
+"""Events are recorded once, repetitions are counted, and recording never blocks the caller."""
 
 import asyncio
 import re
@@ -20,7 +20,7 @@ from tests.testing.kube.waiting import running, until
 
 
 class Clock:
-    """Time passes when the test says so."""
+    """Time passes when the test advances it."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -102,7 +102,7 @@ async def test_what_repeats_while_it_is_written_is_counted(desk: Desk) -> None:
     assert [request.method for request in desk.server.requests] == ["POST", "PATCH"]
 
 
-async def test_an_event_whose_answer_was_lost_is_told_once(desk: Desk) -> None:
+async def test_event_whose_response_was_lost_is_recorded_once(desk: Desk) -> None:
     async def apply_and_cut(request: Any) -> Any:
         desk.server._post(request, desk.server.requests[-1].body)
         desk.record()
@@ -150,7 +150,7 @@ async def test_after_a_long_silence_it_is_news(desk: Desk) -> None:
     assert len(desk.events) == 2
 
 
-async def test_an_event_that_expired_is_told_anew(desk: Desk) -> None:
+async def test_expired_event_is_recorded_anew(desk: Desk) -> None:
     desk.record()
     await desk.recorder.flush(5)
     desk.server.objects.clear()

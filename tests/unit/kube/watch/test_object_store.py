@@ -1,4 +1,4 @@
-"""A sink hears every change once, and never of the past."""
+"""A sink receives every change once, and never an outdated one."""
 
 from dataclasses import dataclass
 
@@ -24,19 +24,19 @@ def bad(name: str, version: int, uid: str = "u") -> Unreadable:
 
 
 @dataclass
-class Story:
-    """`+a5` is version 5 of a, `-a6` its deletion at 6, `?a7` a version nobody can read; `'` is another of the name."""
+class EventSequence:
+    """`+a5` is version 5 of a, `-a6` its deletion at 6, `?a7` an invalid version; `'` is another object of the name."""
 
     title: str
     happens: str
-    heard: str
+    calls: str
     failing_names: str = ""
 
     def __str__(self) -> str:
         return self.title
 
 
-def tell(mirror: WatchStore[Pod], word: str) -> None:
+def feed(mirror: WatchStore[Pod], word: str) -> None:
     uid = "v" if "'" in word else "u"
     kind, name, version = word[0], word[1], word[2:].strip("'")
     if kind == "?":
@@ -49,37 +49,37 @@ def tell(mirror: WatchStore[Pod], word: str) -> None:
         mirror.remove(pod(name, version, uid))
 
 
-STORIES = [
-    Story("comes, changes, goes", "+a1 +a2 -a3", "+a +a -a"),
-    Story("said twice", "+a1 +a1 -a2 -a2", "+a -a"),
-    Story("an older version later", "+a2 +a1", "+a"),
-    Story("others do not matter", "+a5 +b3 +a4 +b4", "+a +b +b"),
-    Story("an echo of the dead", "+a1 -a3 +a2 +a3", "+a -a"),
-    Story("back in the selection", "+a1 -a3 +a4", "+a -a +a"),
-    Story("an old deletion of what came back", "+a1 -a3 +a4 -a3", "+a -a +a"),
-    Story("gone without having been there", "-a1 +a1", ""),
-    Story("another takes the name", "+a1 +a5'", "+a -a +a"),
-    Story("the old one's end is told late", "+a1 +a5' -a4 +a3", "+a -a +a"),
-    Story("the old one once more, when the new one is gone", "+a1 +a5' -a4 -a6' +a4 +a5'", "+a -a +a -a"),
-    Story("versions that are no numbers", "+ax +ax +ay +ax", "+a +a +a"),
-    Story("unreadable, then good again", "+a1 ?a2 +a3", "+a ?a +a"),
-    Story("unreadable from the start", "?a1 ?a1 -a2", "?a -a"),
-    Story("the readable past of what is unreadable", "?a2 +a1", "?a"),
-    Story("unreadable to the end", "+a1 ?a2 !a3 +a2", "+a ?a -a"),
-    Story("unreadable under a name of another", "+a1 ?a2' !a3'", "+a -a ?a -a"),
-    Story("the reader stumbles", "+a1 +b2 +a3 -a4", "+a ?a +b +a ?a -a", failing_names="a"),
-    Story("a stumble is tried again", "+a1 +a1", "+a ?a +a ?a", failing_names="a"),
+SEQUENCES = [
+    EventSequence("added, changed, deleted", "+a1 +a2 -a3", "+a +a -a"),
+    EventSequence("every event twice", "+a1 +a1 -a2 -a2", "+a -a"),
+    EventSequence("an older version later", "+a2 +a1", "+a"),
+    EventSequence("others do not matter", "+a5 +b3 +a4 +b4", "+a +b +b"),
+    EventSequence("an old version after the deletion", "+a1 -a3 +a2 +a3", "+a -a"),
+    EventSequence("back in the selection", "+a1 -a3 +a4", "+a -a +a"),
+    EventSequence("an old deletion of what came back", "+a1 -a3 +a4 -a3", "+a -a +a"),
+    EventSequence("gone without having been there", "-a1 +a1", ""),
+    EventSequence("another takes the name", "+a1 +a5'", "+a -a +a"),
+    EventSequence("a late deletion of the old object", "+a1 +a5' -a4 +a3", "+a -a +a"),
+    EventSequence("the old one once more, when the new one is gone", "+a1 +a5' -a4 -a6' +a4 +a5'", "+a -a +a -a"),
+    EventSequence("versions that are no numbers", "+ax +ax +ay +ax", "+a +a +a"),
+    EventSequence("unreadable, then good again", "+a1 ?a2 +a3", "+a ?a +a"),
+    EventSequence("unreadable from the start", "?a1 ?a1 -a2", "?a -a"),
+    EventSequence("the readable past of what is unreadable", "?a2 +a1", "?a"),
+    EventSequence("unreadable to the end", "+a1 ?a2 !a3 +a2", "+a ?a -a"),
+    EventSequence("unreadable under a name of another", "+a1 ?a2' !a3'", "+a -a ?a -a"),
+    EventSequence("the reader stumbles", "+a1 +b2 +a3 -a4", "+a ?a +b +a ?a -a", failing_names="a"),
+    EventSequence("a stumble is tried again", "+a1 +a1", "+a ?a +a ?a", failing_names="a"),
 ]
 
 
-@pytest.mark.parametrize("story", STORIES, ids=str)
-def test_what_is_heard(story: Story) -> None:
+@pytest.mark.parametrize("sequence", SEQUENCES, ids=str)
+def test_sink_receives_the_expected_calls(sequence: EventSequence) -> None:
     sink = RecordingSink()
-    sink.failing_names = set(story.failing_names)
+    sink.failing_names = set(sequence.failing_names)
     mirror = WatchStore(PODS, sink)
-    for word in story.happens.split():
-        tell(mirror, word)
-    assert sink.calls_text == story.heard
+    for word in sequence.happens.split():
+        feed(mirror, word)
+    assert sink.calls_text == sequence.calls
 
 
 def test_a_list_is_stale_before_anything_that_is_known() -> None:
@@ -106,7 +106,7 @@ def test_what_a_list_lacks_is_gone_for_its_time() -> None:
     assert sink.calls_text == "+a +b -a +a"
 
 
-def test_the_last_that_was_seen_is_told_when_it_is_gone() -> None:
+def test_deletion_carries_the_last_seen_state() -> None:
     removed: list[Pod] = []
     sink = RecordingSink()
     sink.remove = removed.append  # type: ignore[assignment,method-assign]
@@ -120,14 +120,15 @@ def test_the_last_that_was_seen_is_told_when_it_is_gone() -> None:
     assert entry.metadata.resource_version == "1"
 
 
-def test_the_dead_are_not_remembered_for_ever() -> None:
+def test_tombstones_are_limited() -> None:
     mirror = WatchStore(PODS, RecordingSink())
     for number in range(MAX_TOMBSTONES + 10):
         mirror.remove(Pod(metadata=ObjectMeta(f"p{number}", resource_version=str(number))))
+    assert mirror._gate is not None
     assert len(mirror._gate._tombstones) == MAX_TOMBSTONES
 
 
-def test_a_sink_that_cannot_even_hear_of_trouble_hurts_nobody() -> None:
+def test_failing_error_handler_of_a_sink_is_isolated() -> None:
     class Deaf(RecordingSink):
         def unreadable(self, *words: object) -> None:
             raise RuntimeError
@@ -146,15 +147,15 @@ EVENTS = st.lists(st.tuples(st.sampled_from("ab"), st.booleans()), max_size=12)
 
 @given(EVENTS, st.data())
 def test_echoes_and_old_news_change_nothing(events: list[tuple[str, bool]], data: st.DataObject) -> None:
-    """After every event any earlier ones may be told again; the end is the same."""
+    """After every event any earlier ones may be repeated; the end is the same."""
     plain, echoed = RecordingSink(), RecordingSink()
     first, second = WatchStore(PODS, plain), WatchStore(PODS, echoed)
     words: list[str] = []
     for version, (name, deleted) in enumerate(events, start=1):
         words.append(f"{'-' if deleted else '+'}{name}{version}")
-        tell(first, words[-1])
-        tell(second, words[-1])
+        feed(first, words[-1])
+        feed(second, words[-1])
         for earlier in data.draw(st.lists(st.sampled_from(words), max_size=3)):
-            tell(second, earlier)
+            feed(second, earlier)
     assert plain.versions == echoed.versions
     assert plain.calls_text == echoed.calls_text

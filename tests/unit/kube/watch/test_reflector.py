@@ -33,8 +33,8 @@ class Scene:
         """The sink knows what the server knows."""
         await until(lambda: self.sink.versions == self.server.pods(), lambda: (self.sink.versions, self.server.pods()))
 
-    async def hears(self, story: str) -> None:
-        await until(lambda: self.sink.calls_text == story, lambda: self.sink.calls_text)
+    async def receives(self, calls: str) -> None:
+        await until(lambda: self.sink.calls_text == calls, lambda: self.sink.calls_text)
 
 
 @asynccontextmanager
@@ -67,7 +67,7 @@ async def test_lists_and_watches(streams_lists: bool) -> None:
         s.server.put("a")
         s.server.delete("b")
         s.server.put("d")
-        await s.hears("+a +b +c +a -b +d")
+        await s.receives("+a +b +c +a -b +d")
         await s.settles()
         assert s.reflector.problem == ""
         assert (s.reflector.relists, s.reflector.unreadable) == (0, 0)
@@ -107,7 +107,7 @@ async def test_a_cut_watch_goes_on_where_it_was(streams_lists: bool) -> None:
         await s.settles()
         s.server.drop_watches()
         s.server.put("c")
-        await s.hears("+a +b +c")
+        await s.receives("+a +b +c")
         assert (s.reflector.reconnects, s.reflector.relists) == (1, 0)
         assert s.server.requests[-1].query["resourceVersion"] == str(s.server.version - 1)
 
@@ -162,7 +162,7 @@ async def test_words_that_are_not_known_are_passed_over() -> None:
     server.play(responses.lines(*said), watch=True)
     async with following(server) as s:
         server.put("a")
-        await s.hears("+a")
+        await s.receives("+a")
 
 
 async def test_silence_is_not_trusted() -> None:
@@ -173,7 +173,7 @@ async def test_silence_is_not_trusted() -> None:
         await s.settles()
 
 
-async def test_a_watch_that_never_says_anything_is_no_way_to_go_on() -> None:
+async def test_watch_without_any_event_falls_back_to_a_list() -> None:
     """A server that was restored waits for a version that is years ahead of it."""
     server = LittleServer()
     server.play(responses.lines(bookmark(10, INITIAL_EVENTS_END)), watch=True)
@@ -228,18 +228,18 @@ async def test_what_goes_while_it_is_listed_is_gone(known: tuple[str, ...]) -> N
                 await s.settles()
         uid = server.objects["/api/v1/namespaces/d/pods/b"]["metadata"]["uid"] if known else "u"
         server.play(responses.answer(410, "Expired"), watch=True, times=1 if known else 0)
-        told = (
+        events = (
             event("ADDED", pod("b", uid, 20)),
             event("ADDED", pod("c", version=21)),
             event("DELETED", pod("b", uid, 22)),
             bookmark(22, INITIAL_EVENTS_END),
         )
-        server.play(responses.lines(*told, then_hang=True), watch=True)
+        server.play(responses.lines(*events, then_hang=True), watch=True)
         async with running(s.reflector.run()):
             await until(lambda: list(s.sink.entries) == ["d/c"], lambda: s.sink.calls_text)
 
 
-async def test_a_future_that_does_not_come_is_not_awaited_for_ever() -> None:
+async def test_resource_version_from_the_future_is_abandoned_after_retries() -> None:
     async with following(LittleServer(), "a") as s:
         too_large = responses.answer(
             504, "Timeout", "Too large resource version: 12, current: 3", retryAfterSeconds=0.001
@@ -254,12 +254,12 @@ async def test_what_cannot_be_read_is_reported_and_the_rest_goes_on() -> None:
     async with following(LittleServer(), "a") as s:
         s.server.put("b", spec={"containers": "many"})
         s.server.put("c")
-        await s.hears("+a ?b +c")
+        await s.receives("+a ?b +c")
         assert s.sink.problems["d/b"] == (
             "Pod d/b: spec.containers: expected a list, got a string; write a list, one item per dash"
         )
         s.server.delete("b")
-        await s.hears("+a ?b +c -b")
+        await s.receives("+a ?b +c -b")
         assert s.reflector.unreadable == 1
 
 
@@ -268,7 +268,7 @@ async def test_a_sink_that_stumbles_does_not_end_the_stream() -> None:
         s.sink.failing_names = {"b"}
         s.server.put("b")
         s.server.put("c")
-        await s.hears("+a +b ?b +c")
+        await s.receives("+a +b ?b +c")
         assert s.sink.problems["d/b"] == "a handler failed: sink failure"
         assert s.reflector.handler_failures == 1
 
@@ -330,13 +330,13 @@ async def test_an_optional_kind_that_is_not_installed_is_none() -> None:
         assert s.reflector.problem == ""
         rule.times = 0
         server.put("a")
-        await s.hears("+a")
+        await s.receives("+a")
         rule.times = None
         server.drop_watches()
-        await s.hears("+a -a")
+        await s.receives("+a -a")
 
 
-async def test_an_optional_kind_that_is_forbidden_is_a_problem_and_no_obstacle() -> None:
+async def test_forbidden_optional_kind_is_reported_and_does_not_block() -> None:
     server = LittleServer()
     server.play(responses.answer(403, "Forbidden", "no"), times=None)
     async with following(server, optional=True) as s:

@@ -1,4 +1,4 @@
-"""Any history, cut anywhere, forgotten at any time and told with echoes, ends in a sink that knows the truth."""
+"""Any history, cut anywhere, compacted at any time and with repeated events, ends in a sink with the true state."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Every key is processed after its last change, by one worker at a time, and failures are retried with growing delays."""
+"""Every key is processed after its last change, by one worker at a time; failures are retried with growing delays."""
 
 import asyncio
 import contextlib
