@@ -80,8 +80,8 @@ def _minimums(spec: volcano.PodGroupSpec) -> AdmissionVerdict:
             verdict = verdict.plus(invalid(field, "no sub-group can exist", remedy))
     roles = sum((spec.min_task_member or {}).values())
     if roles and roles > minimum:
-        words = f"the minimums of roles add up to {roles}; they apply only if spec.minMember is at least as large"
-        verdict = verdict.plus(warned(f"spec.minTaskMember: {words}"))
+        message = f"the minimums of roles add up to {roles}; they apply only if spec.minMember is at least as large"
+        verdict = verdict.plus(warned(f"spec.minTaskMember: {message}"))
     return verdict
 
 

@@ -96,8 +96,8 @@ def _promises(entry: Queue, axis: ResourceAxis) -> Iterator[AdmissionVerdict]:
             if amount > most.get(dimension, amount):
                 name = axis.names[dimension]
                 amounts = [axis.format(dimension, each) for each in (amount, most[dimension])]
-                words = f"{amounts[0]} exceeds {bound_field}, {amounts[1]}"
-                yield invalid(f"{field}.{name}", words, "lower it, or raise the other")
+                message = f"{amounts[0]} exceeds {bound_field}, {amounts[1]}"
+                yield invalid(f"{field}.{name}", message, "lower it, or raise the other")
 
 
 def _below(parent: Queue | None, queues: Mapping[str, Queue], axis: ResourceAxis) -> AdmissionVerdict:
@@ -112,8 +112,10 @@ def _below(parent: Queue | None, queues: Mapping[str, Queue], axis: ResourceAxis
         if sums.get(dimension, 0) > ceiling:
             total, most = (axis.format(dimension, amount) for amount in (sums[dimension], ceiling))
             name = axis.names[dimension]
-            words = f"the children of {parent.name!r} are guaranteed {total} of {name}, more than its capability {most}"
-            return invalid("spec.guarantee.resource", words, "lower guarantees, or raise the capability")
+            message = (
+                f"the children of {parent.name!r} are guaranteed {total} of {name}, more than its capability {most}"
+            )
+            return invalid("spec.guarantee.resource", message, "lower guarantees, or raise the capability")
     return GOOD
 
 

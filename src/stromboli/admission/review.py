@@ -44,8 +44,10 @@ def review(request: Request, facts: Facts, policy: AdmissionPolicy) -> Admission
     try:
         verdict = rule(request, facts, policy)
     except ObjectError as error:
-        words = f"{error.field}: {error.message}; {error.remedy}" if error.field else f"{error.message}; {error.remedy}"
-        verdict = refused(Violation(words))
+        message = (
+            f"{error.field}: {error.message}; {error.remedy}" if error.field else f"{error.message}; {error.remedy}"
+        )
+        verdict = refused(Violation(message))
     return replace(verdict, subject=subject_of(request))
 
 

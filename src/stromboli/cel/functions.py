@@ -71,12 +71,12 @@ def _to_text(value: Any) -> str:
 
 
 def _to_bool(value: object) -> bool:
-    words = {"true": True, "True": True, "TRUE": True, "t": True, "1": True,
+    values = {"true": True, "True": True, "TRUE": True, "t": True, "1": True,
              "false": False, "False": False, "FALSE": False, "f": False, "0": False}  # fmt: skip
     if isinstance(value, bool):
         return value
-    if isinstance(value, str) and value in words:
-        return words[value]
+    if isinstance(value, str) and value in values:
+        return values[value]
     raise EvaluationError(f"bool() cannot convert {type_name(value)} {value!r}")
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stromboli.local.api_server.api import Api, Asked
+from stromboli.local.api_server.api import Api, ResourceRequest
 from stromboli.local.api_server.control_plane import ControlPlane
 from stromboli.local.api_server.errors import StatusError
 from stromboli.local.api_server.watches import StoreWatch
@@ -57,10 +57,10 @@ class DirectApi:
     def watch(self, path: str, query: str = "") -> StoreWatch:
         return self._api.watch(self._asked("GET", path, query=f"watch=true&{query}"))
 
-    def _asked(self, method: str, path: str, body: bytes = b"", media: str = "", query: str = "") -> Asked:
+    def _asked(self, method: str, path: str, body: bytes = b"", media: str = "", query: str = "") -> ResourceRequest:
         call = parse_call(method, path, query)
         assert call is not None
-        return Asked(call, self._api.resource(call), "", media, body)
+        return ResourceRequest(call, self._api.resource(call), "", media, body)
 
 
 SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["", "a", "b", "1", "x/y", "Pod"])

@@ -55,7 +55,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ResourceRequest:
     """A call with its requested representation and its body."""
 
     call: ApiCall
@@ -105,133 +105,137 @@ class Api:
             raise method_not_allowed(call.verb)
         return resource
 
-    def answer(self, asked: Asked) -> Reply:
+    def answer(self, request: ResourceRequest) -> Reply:
         """Handle everything except watches."""
-        call = asked.call
-        check_options(call, is_apply=asked.content_type == APPLY_PATCH)
+        call = request.call
+        check_options(call, is_apply=request.content_type == APPLY_PATCH)
         if call.verb == "create" and call.name:
-            return self._act(asked)
+            return self._act(request)
         serve = self._verbs.get(call.verb)
         if serve is None:
             raise method_not_allowed(call.verb)
-        return serve(asked)
+        return serve(request)
 
-    def watch(self, asked: Asked) -> StoreWatch:
-        check_options(asked.call, is_apply=False)
-        form = self._form(asked)
-        return StoreWatch(self._plane.store, form, asked.call, self._matcher(asked))
+    def watch(self, request: ResourceRequest) -> StoreWatch:
+        check_options(request.call, is_apply=False)
+        form = self._form(request)
+        return StoreWatch(self._plane.store, form, request.call, self._matcher(request))
 
-    def _form(self, asked: Asked) -> WholeForm:
-        collection = collection_of(self._plane.store, asked.resource)
-        return form_of(asked.resource, collection, asked.accept, asked.call.query.get("includeObject", ""))
+    def _form(self, request: ResourceRequest) -> WholeForm:
+        collection = collection_of(self._plane.store, request.resource)
+        return form_of(request.resource, collection, request.accept, request.call.query.get("includeObject", ""))
 
-    def _matcher(self, asked: Asked) -> Matcher | None:
-        query = asked.call.query
-        if asked.call.name:
-            query = {**query, "fieldSelector": f"metadata.name={asked.call.name}"}
-        return matcher(asked.resource, query, asked.resource.selectable_fields)
+    def _matcher(self, request: ResourceRequest) -> Matcher | None:
+        query = request.call.query
+        if request.call.name:
+            query = {**query, "fieldSelector": f"metadata.name={request.call.name}"}
+        return matcher(request.resource, query, request.resource.selectable_fields)
 
-    def _entry(self, asked: Asked) -> StoreEntry:
-        return self._plane.writes.existing(asked.resource, asked.call.namespace, asked.call.name)
+    def _entry(self, request: ResourceRequest) -> StoreEntry:
+        return self._plane.writes.existing(request.resource, request.call.namespace, request.call.name)
 
-    def _shown(self, asked: Asked, entry: StoreEntry, status: int = 200, warnings: Sequence[str] = ()) -> Reply:
-        return Reply(status, self._form(asked).one(entry), warnings=warnings)
+    def _shown(
+        self, request: ResourceRequest, entry: StoreEntry, status: int = 200, warnings: Sequence[str] = ()
+    ) -> Reply:
+        return Reply(status, self._form(request).one(entry), warnings=warnings)
 
-    def _get(self, asked: Asked) -> Reply:
-        entry = self._entry(asked)
-        if asked.call.subresource == "scale":
-            return Reply(200, encode(scale_of(asked.resource, entry.body)))
-        if asked.call.subresource not in ("", "status"):
-            raise StatusError(501, "NotImplemented", f"there is no {asked.call.subresource} in a simulated cluster")
-        return self._shown(asked, entry)
+    def _get(self, request: ResourceRequest) -> Reply:
+        entry = self._entry(request)
+        if request.call.subresource == "scale":
+            return Reply(200, encode(scale_of(request.resource, entry.body)))
+        if request.call.subresource not in ("", "status"):
+            raise StatusError(501, "NotImplemented", f"there is no {request.call.subresource} in a simulated cluster")
+        return self._shown(request, entry)
 
-    def _list(self, asked: Asked) -> Reply:
-        form = self._form(asked)
-        page = self._plane.lists.page(form.collection, asked.call, self._matcher(asked))
+    def _list(self, request: ResourceRequest) -> Reply:
+        form = self._form(request)
+        page = self._plane.lists.page(form.collection, request.call, self._matcher(request))
         return Reply(200, form.many(page.entries, page.metadata()))
 
-    def _create(self, asked: Asked) -> Reply:
-        body = decoded(asked.body, asked.content_type)
-        if asked.resource.kind == "Binding":
-            return self._bind(asked, _object(asked.resource, body))
-        if "list" not in asked.resource.verbs:
-            return Reply(201, encode(reviewed(asked.resource.plural, _object(asked.resource, body))))
-        given, options = _object(asked.resource, body), asked.options()
-        entry = self._plane.writes.create(asked.resource, asked.call.namespace, given, options)
-        return self._shown(asked, entry, 201, options.warnings)
+    def _create(self, request: ResourceRequest) -> Reply:
+        body = decoded(request.body, request.content_type)
+        if request.resource.kind == "Binding":
+            return self._bind(request, _object(request.resource, body))
+        if "list" not in request.resource.verbs:
+            return Reply(201, encode(reviewed(request.resource.plural, _object(request.resource, body))))
+        document, options = _object(request.resource, body), request.options()
+        entry = self._plane.writes.create(request.resource, request.call.namespace, document, options)
+        return self._shown(request, entry, 201, options.warnings)
 
-    def _bind(self, asked: Asked, binding: Object) -> Reply:
+    def _bind(self, request: ResourceRequest, binding: Object) -> Reply:
         """Bind through the `bindings` collection, where only the body names the pod."""
         pods = self._plane.registry.named("", "v1", "pods")
         name = str((binding.get("metadata") or {}).get("name") or "")
         if not name:
             raise bad_request("Name parameter required.")
-        entry = self._plane.writes.existing(pods, asked.call.namespace, name)
-        bind(self._plane.store, self._plane.writes, pods, entry, binding, asked.options())
+        entry = self._plane.writes.existing(pods, request.call.namespace, name)
+        bind(self._plane.store, self._plane.writes, pods, entry, binding, request.options())
         return Reply(201, encode(success(201)))
 
-    def _act(self, asked: Asked) -> Reply:
+    def _act(self, request: ResourceRequest) -> Reply:
         """Handle a POST to a subresource of a pod: an action."""
-        entry = self._entry(asked)
-        body = decoded(asked.body, asked.content_type)
-        if asked.call.subresource == "binding":
-            bind(self._plane.store, self._plane.writes, asked.resource, entry, body, asked.options())
-        elif asked.call.subresource == "eviction":
-            self._plane.evictions.evict(asked.resource, entry, body, asked.call.dry_run)
+        entry = self._entry(request)
+        body = decoded(request.body, request.content_type)
+        if request.call.subresource == "binding":
+            bind(self._plane.store, self._plane.writes, request.resource, entry, body, request.options())
+        elif request.call.subresource == "eviction":
+            self._plane.evictions.evict(request.resource, entry, body, request.call.dry_run)
         else:
-            raise method_not_allowed(asked.call.verb)
+            raise method_not_allowed(request.call.verb)
         return Reply(201, encode(success(201)))
 
-    def _update(self, asked: Asked) -> Reply:
-        body = _object(asked.resource, decoded(asked.body, asked.content_type))
-        if asked.call.subresource == "scale":
-            return self._scale(asked, body)
-        options = asked.options()
-        entry = self._plane.writes.update(asked.resource, self._entry(asked), body, options)
-        return self._shown(asked, entry, warnings=options.warnings)
+    def _update(self, request: ResourceRequest) -> Reply:
+        body = _object(request.resource, decoded(request.body, request.content_type))
+        if request.call.subresource == "scale":
+            return self._scale(request, body)
+        options = request.options()
+        entry = self._plane.writes.update(request.resource, self._entry(request), body, options)
+        return self._shown(request, entry, warnings=options.warnings)
 
-    def _scale(self, asked: Asked, scale: Object) -> Reply:
-        entry = self._entry(asked)
-        body = with_scale(asked.resource, entry.body, scale)
-        changed = self._plane.writes.update(asked.resource, entry, body, asked.options())
-        return Reply(200, encode(scale_of(asked.resource, changed.body)))
+    def _scale(self, request: ResourceRequest, scale: Object) -> Reply:
+        entry = self._entry(request)
+        body = with_scale(request.resource, entry.body, scale)
+        changed = self._plane.writes.update(request.resource, entry, body, request.options())
+        return Reply(200, encode(scale_of(request.resource, changed.body)))
 
-    def _patch(self, asked: Asked) -> Reply:
-        if asked.call.subresource == "scale":
-            found = scale_of(asked.resource, self._entry(asked).body)
-            return self._scale(asked, patched(asked.resource, asked.call.name, found, asked.body, asked.content_type))
-        if asked.content_type == APPLY_PATCH:
-            entry, is_new = self._plane.applies.apply(
-                asked.resource,
-                asked.call,
-                applied_configuration(asked.body),
-                asked.options(is_applied=True),
+    def _patch(self, request: ResourceRequest) -> Reply:
+        if request.call.subresource == "scale":
+            found = scale_of(request.resource, self._entry(request).body)
+            return self._scale(
+                request, patched(request.resource, request.call.name, found, request.body, request.content_type)
             )
-            return self._shown(asked, entry, 201 if is_new else 200)
-        entry = self._entry(asked)
-        collection = collection_of(self._plane.store, asked.resource)
-        found = served_form(asked.resource, collection, entry.body)
-        result = patched(asked.resource, asked.call.name, found, asked.body, asked.content_type)
-        options = asked.options()
-        changed = self._plane.writes.update(asked.resource, entry, result, options)
-        return self._shown(asked, changed, warnings=options.warnings)
+        if request.content_type == APPLY_PATCH:
+            entry, is_new = self._plane.applies.apply(
+                request.resource,
+                request.call,
+                applied_configuration(request.body),
+                request.options(is_applied=True),
+            )
+            return self._shown(request, entry, 201 if is_new else 200)
+        entry = self._entry(request)
+        collection = collection_of(self._plane.store, request.resource)
+        found = served_form(request.resource, collection, entry.body)
+        result = patched(request.resource, request.call.name, found, request.body, request.content_type)
+        options = request.options()
+        changed = self._plane.writes.update(request.resource, entry, result, options)
+        return self._shown(request, changed, warnings=options.warnings)
 
-    def _delete(self, asked: Asked) -> Reply:
-        entry = self._entry(asked)
-        options = DeleteOptions.parse(decoded(asked.body, asked.content_type), asked.call.query)
-        last, is_gone = self._plane.delete(asked.resource, entry, options)
-        if is_gone and asked.resource.plural not in _SHOWN_WHEN_DELETED:
-            details = {**details_of(asked.resource, asked.call.name), "uid": last.metadata["uid"]}
+    def _delete(self, request: ResourceRequest) -> Reply:
+        entry = self._entry(request)
+        options = DeleteOptions.parse(decoded(request.body, request.content_type), request.call.query)
+        last, is_gone = self._plane.delete(request.resource, entry, options)
+        if is_gone and request.resource.plural not in _SHOWN_WHEN_DELETED:
+            details = {**details_of(request.resource, request.call.name), "uid": last.metadata["uid"]}
             return Reply(200, encode(success(200, details)))
-        return self._shown(asked, last)
+        return self._shown(request, last)
 
-    def _delete_collection(self, asked: Asked) -> Reply:
+    def _delete_collection(self, request: ResourceRequest) -> Reply:
         form, options = (
-            self._form(asked),
-            DeleteOptions.parse(decoded(asked.body, asked.content_type), asked.call.query),
+            self._form(request),
+            DeleteOptions.parse(decoded(request.body, request.content_type), request.call.query),
         )
-        page = self._plane.lists.page(form.collection, asked.call, self._matcher(asked))
-        gone = [self._plane.delete(asked.resource, entry, options)[0] for entry in page.entries]
+        page = self._plane.lists.page(form.collection, request.call, self._matcher(request))
+        gone = [self._plane.delete(request.resource, entry, options)[0] for entry in page.entries]
         return Reply(200, form.many(gone, page.metadata()))
 
 

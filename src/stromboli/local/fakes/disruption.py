@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
 
-DELETED_WITHIN = 120.0
+EVICTION_TIMEOUT = 120.0
 """Time limit in seconds until a granted eviction must be observed; after that it is ignored."""
 
 
@@ -48,7 +48,7 @@ def count(budget: PodDisruptionBudget, pods: Iterable[Pod], now: float) -> Count
     disrupted = {
         name: moment
         for name, moment in (budget.status.disrupted_pods or {}).items()
-        if moment and _is_still_to_go(present.get(name), moment, now)
+        if moment and _is_eviction_pending(present.get(name), moment, now)
     }
     healthy = sum(1 for name, pod in present.items() if name not in disrupted and _is_healthy(pod))
     return Count(len(present), desired_healthy(budget, len(present)), healthy, disrupted)
@@ -64,7 +64,7 @@ def desired_healthy(budget: PodDisruptionBudget, expected: int) -> int:
 
 def expires_in(disrupted: Mapping[str, str], now: float) -> float | None:
     """Seconds until the next granted eviction expires; None without any."""
-    ends = [(seconds_of(moment) or now) + DELETED_WITHIN - now for moment in disrupted.values()]
+    ends = [(seconds_of(moment) or now) + EVICTION_TIMEOUT - now for moment in disrupted.values()]
     return max(0.0, min(ends)) if ends else None
 
 
@@ -84,14 +84,14 @@ def _is_healthy(pod: Pod) -> bool:
     return any(condition.type == "Ready" and condition.status == "True" for condition in pod.status.conditions or ())
 
 
-def _is_still_to_go(pod: Pod | None, moment: str, now: float) -> bool:
+def _is_eviction_pending(pod: Pod | None, moment: str, now: float) -> bool:
     """Whether a granted eviction is still pending: the pod is not being deleted and the time limit has not passed."""
     if pod is None or pod.metadata.deletion_timestamp is not None:
         return False
-    return now < (seconds_of(moment) or now) + DELETED_WITHIN
+    return now < (seconds_of(moment) or now) + EVICTION_TIMEOUT
 
 
-COUNTED_WITHIN = 0.05
+COUNT_DELAY = 0.05
 """Delay of a count in seconds, so that pods that change together are counted together."""
 
 
@@ -109,7 +109,7 @@ class DisruptionController:
         self._clock = clock
         self._by_namespace: dict[str, set[str]] = {}
         self._selected: dict[str, dict[str, Pod]] = {}
-        self.work: WorkQueue[str] = WorkQueue(self._look, name="disruption budgets", workers=4)
+        self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="disruption budgets", workers=4)
         #: Number of status writes.
         self.writes = 0
         budgets.listen(self._budget_changed)
@@ -144,9 +144,9 @@ class DisruptionController:
             if new is not None and budget is not None and _selects(budget, new):
                 selected[new.key] = new
             if before is not None or (pod is not None and pod.key in selected):
-                self.work.add_after(key, COUNTED_WITHIN)
+                self.work.add_after(key, COUNT_DELAY)
 
-    async def _look(self, key: str) -> float | None:
+    async def _reconcile(self, key: str) -> float | None:
         budget = self._budgets.objects.get(key)
         if budget is None:
             return None

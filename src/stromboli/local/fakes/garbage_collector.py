@@ -85,7 +85,7 @@ class GarbageCollector:
         self._definitions: Informer[CustomResourceDefinition] = Informer(client, CRDS)
         self._definitions.listen(lambda _old, _new: self._discovery.add(_DISCOVER))
         self._discovery: WorkQueue[str] = WorkQueue(self._discover, name="kinds", workers=1)
-        self.work: WorkQueue[str] = WorkQueue(self._look, name="garbage")
+        self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="garbage")
         #: Number of collected objects.
         self.collected = 0
 
@@ -133,14 +133,14 @@ class GarbageCollector:
         if len(self._gone) > MAX_TOMBSTONES:
             del self._gone[next(iter(self._gone))]
 
-    async def _look(self, uid: str) -> None:
+    async def _reconcile(self, uid: str) -> None:
         entry = self._ownership.get(uid)
         if entry is None:
             return
         if entry.is_foreground_deletion:
             await self._end_foreground(entry)
         elif entry.orphans_dependents:
-            await self._let_go(entry)
+            await self._orphan_dependents(entry)
         elif entry.owners and not entry.is_deleting:
             await self._collect(entry)
 
@@ -152,7 +152,7 @@ class GarbageCollector:
         if not any(dependent.is_blocking(uid) for dependent in dependents):
             await self._drop_finalizer(owner, FOREGROUND)
 
-    async def _let_go(self, owner: OwnedObject) -> None:
+    async def _orphan_dependents(self, owner: OwnedObject) -> None:
         for dependent in self._ownership.dependents(owner.metadata.uid):
             await self._disown(dependent, {owner.metadata.uid})
         await self._drop_finalizer(owner, ORPHAN)

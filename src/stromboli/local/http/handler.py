@@ -12,7 +12,7 @@ from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import RequestHandler
 
-from stromboli.local.api_server.api import Api, Asked, Reply
+from stromboli.local.api_server.api import Api, Reply, ResourceRequest
 from stromboli.local.api_server.control_plane import ControlPlane
 from stromboli.local.api_server.errors import StatusError, internal_error, too_large, unauthorized
 from stromboli.local.api_server.faults import Answer, CutConnection, Delay, Faults, Garble, Hold, LoseAnswer, Oversize
@@ -74,21 +74,23 @@ class HttpFront:
         return hmac.compare_digest(request.headers.get("Authorization", "").encode(), self._authorization.encode())
 
     async def _resource(self, request: web.BaseRequest, call: ApiCall) -> web.StreamResponse:
-        asked = await self._asked(request, call)
+        resource_request = await self._resource_request(request, call)
         if call.verb == "watch":
-            return await self._streams.run(request, call, self._api.watch(asked))
-        return _response(self._api.answer(asked))
+            return await self._streams.run(request, call, self._api.watch(resource_request))
+        return _response(self._api.answer(resource_request))
 
-    async def _asked(self, request: web.BaseRequest, call: ApiCall) -> Asked:
+    async def _resource_request(self, request: web.BaseRequest, call: ApiCall) -> ResourceRequest:
         resource = self._api.resource(call)
         body = await request.read() if request.body_exists else b""
         headers = request.headers
         content_type = request.content_type if body else ""
-        return Asked(call, resource, headers.get("Accept", ""), content_type, body, headers.get("User-Agent", ""))
+        return ResourceRequest(
+            call, resource, headers.get("Accept", ""), content_type, body, headers.get("User-Agent", "")
+        )
 
     async def _faulty(self, request: web.BaseRequest, call: ApiCall) -> web.StreamResponse:
         """As `_resource`, with injected faults."""
-        spoil: Garble | Oversize | LoseAnswer | None = None
+        corrupt: Garble | Oversize | LoseAnswer | None = None
         for action in self._faults.on_request(call):
             match action:
                 case Delay(seconds):
@@ -100,12 +102,12 @@ class HttpFront:
                 case CutConnection():
                     return _cut(request)
                 case _:
-                    spoil = action
+                    corrupt = action
         response = await self._resource(request, call)
-        if isinstance(spoil, LoseAnswer):
+        if isinstance(corrupt, LoseAnswer):
             return _cut(request)
-        if spoil is not None and isinstance(response, web.Response):
-            response.body = _spoiled(response.body, spoil)
+        if corrupt is not None and isinstance(response, web.Response):
+            response.body = _corrupted(response.body, corrupt)
         return response
 
     @property
@@ -116,10 +118,10 @@ class HttpFront:
         self._streams.drop()
 
 
-def _spoiled(body: object, spoil: Garble | Oversize) -> bytes:
+def _corrupted(body: object, corrupt: Garble | Oversize) -> bytes:
     whole = body if isinstance(body, bytes) else b""
-    if isinstance(spoil, Oversize):
-        return whole + b" " * (spoil.bytes - len(whole))
+    if isinstance(corrupt, Oversize):
+        return whole + b" " * (corrupt.bytes - len(whole))
     return whole[: len(whole) // 2]
 
 
@@ -156,5 +158,5 @@ def reject_anonymous(method: str, path: str, call: ApiCall | None) -> StatusErro
     place = f'in the namespace "{call.namespace}"' if call.namespace else "at the cluster scope"
     why = f'{_ANONYMOUS} cannot {call.verb} resource "{part}" in API group "{call.group}" {place}'
     details = {**({"name": call.name} if call.name else {}), "group": call.group, "kind": call.plural}
-    said = {key: value for key, value in details.items() if value}
-    return StatusError(403, "Forbidden", f"{named} is forbidden: {why}", details=said)
+    present = {key: value for key, value in details.items() if value}
+    return StatusError(403, "Forbidden", f"{named} is forbidden: {why}", details=present)

@@ -45,12 +45,12 @@ class NativeGroupStrategy(KindStrategy):
 
     def check(self, resource: ServedResource, body: Object) -> Iterable[Cause]:
         policy = body["spec"].get("schedulingPolicy") or {}
-        given = [name for name in ("basic", "gang") if policy.get(name) is not None]
-        if not given:
+        policies = [name for name in ("basic", "gang") if policy.get(name) is not None]
+        if not policies:
             yield required(_POLICY, "must specify one of: `basic`, `gang`")
-        elif len(given) > 1:
-            yield wrong(_POLICY, given, "must specify exactly one of: `basic`, `gang`")
-        elif "gang" in given:
+        elif len(policies) > 1:
+            yield wrong(_POLICY, policies, "must specify exactly one of: `basic`, `gang`")
+        elif "gang" in policies:
             yield from _gang_causes(policy["gang"])
 
     def check_change(self, resource: ServedResource, old: Object, new: Object, subresource: str) -> Iterable[Cause]:

@@ -30,12 +30,12 @@ _OF_PODS_ALONE = "enableServiceLinks"
 
 def defaulted_template(template: Object | None) -> Object:
     """A template with defaults."""
-    given = template or {}
-    spec = given.get("spec") or {}
+    found = template or {}
+    spec = found.get("spec") or {}
     complete = defaulted_spec(spec)
     if spec.get(_OF_PODS_ALONE) is None:
         del complete[_OF_PODS_ALONE]
-    return {**given, "spec": complete}
+    return {**found, "spec": complete}
 
 
 def defaulted_replica_set(spec: Object) -> Object:
@@ -85,6 +85,6 @@ def _filled(spec: Object, defaults: dict[str, Any]) -> Object:
     return {**_present(spec, defaults), "template": defaulted_template(spec.get("template"))}
 
 
-def _present(given: Object, defaults: dict[str, Any]) -> Object:
+def _present(found: Object, defaults: dict[str, Any]) -> Object:
     """A null field counts as absent."""
-    return {**given, **{key: value for key, value in defaults.items() if given.get(key) is None}}
+    return {**found, **{key: value for key, value in defaults.items() if found.get(key) is None}}

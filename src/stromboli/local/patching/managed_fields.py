@@ -51,12 +51,12 @@ class Manager:
         return (self.name, self.operation, self.subresource)
 
     def __str__(self) -> str:
-        words = f'"{self.name}"'
+        text = f'"{self.name}"'
         if self.subresource:
-            words += f' with subresource "{self.subresource}"'
+            text += f' with subresource "{self.subresource}"'
         if self.operation == "Update":
-            words += f" using {self.api_version}" + (f" at {self.time}" if self.time else "")
-        return words
+            text += f" using {self.api_version}" + (f" at {self.time}" if self.time else "")
+        return text
 
 
 def shape_of(resource: ServedResource) -> Shape:

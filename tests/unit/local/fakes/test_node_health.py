@@ -7,7 +7,7 @@ import pytest
 
 from stromboli.kube.objects.cluster import KubeNode
 from stromboli.kube.objects.constraints import KubeToleration
-from stromboli.local.fakes.kubelet.node_health import conditions, staying_time, wanted_taints
+from stromboli.local.fakes.kubelet.node_health import conditions, toleration_seconds, wanted_taints
 from stromboli.local.fakes.kubelet.simulated_nodes import RACK, ZONE, NodePool, is_simulated, node_documents
 
 NOW = "2027-01-15T08:00:00Z"
@@ -64,7 +64,7 @@ TOLERATIONS: list[tuple[str, list[KubeToleration], float | None]] = [
 
 @pytest.mark.parametrize(("tolerations", "seconds"), [c[1:] for c in TOLERATIONS], ids=[c[0] for c in TOLERATIONS])
 def test_staying_time(tolerations: list[KubeToleration], seconds: float | None) -> None:
-    assert staying_time(tolerations, NOT_READY, 5.0) == seconds
+    assert toleration_seconds(tolerations, NOT_READY, 5.0) == seconds
 
 
 def test_pool_is_spread_over_racks_and_zones() -> None:

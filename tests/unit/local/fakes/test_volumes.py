@@ -40,7 +40,7 @@ def volume(name: str, size: str = "4Gi", phase: str = "Available", **spec: Any) 
     )
 
 
-def promised(name: str = "data", uid: str | None = None) -> dict[str, Any]:
+def reserved(name: str = "data", uid: str | None = None) -> dict[str, Any]:
     return {"claimRef": {"namespace": "default", "name": name, "uid": uid}}
 
 
@@ -61,12 +61,12 @@ CASES = [
     Case("blocks are no files", claim(volumeMode="Block"), [volume("a")], None),
     Case("by label", claim(selector={"matchLabels": {"name": "b"}}), [volume("a", "2Gi"), volume("b")], "b"),
     Case("by name", claim(volumeName="b"), [volume("a"), volume("b", "1Gi")], "b"),
-    Case("reserved for another claim", claim(), [volume("a", **promised("other"))], None),
-    Case("promised by name", claim(), [volume("a"), volume("b", "9Gi", **promised())], "b"),
-    Case("promised to a namesake", claim(), [volume("a", **promised(uid="u0"))], None),
+    Case("reserved for another claim", claim(), [volume("a", **reserved("other"))], None),
+    Case("promised by name", claim(), [volume("a"), volume("b", "9Gi", **reserved())], "b"),
+    Case("promised to a namesake", claim(), [volume("a", **reserved(uid="u0"))], None),
     Case("given back, not yet cleaned", claim(), [volume("a", phase="Released")], None),
     Case("delayed: not yet", claim(), [volume("a")], None, delayed=True),
-    Case("delayed: the scheduler has promised it", claim(), [volume("a", **promised(uid="u1"))], "a", delayed=True),
+    Case("delayed: the scheduler has promised it", claim(), [volume("a", **reserved(uid="u1"))], "a", delayed=True),
 ]
 
 

@@ -84,8 +84,8 @@ class ExecProgram:
                 process.kill()
                 await process.wait()
         if process.returncode:
-            said = printable(complaints.decode("utf-8", "replace").strip())
-            raise self._problem(f"failed with code {process.returncode}: {said}; run it by hand")
+            message = printable(complaints.decode("utf-8", "replace").strip())
+            raise self._problem(f"failed with code {process.returncode}: {message}; run it by hand")
         return output
 
     def _understood(self, output: bytes) -> _ExecCredentialStatus:

@@ -29,10 +29,10 @@ _UNKNOWN = "<unknown>"
 
 def _node_status(node: Object, now: datetime) -> Cell:
     ready = next((c for c in items(node, "status", "conditions") if c.get("type") == "Ready"), None)
-    words = ["Unknown" if ready is None else "Ready" if ready.get("status") == "True" else "NotReady"]
+    states = ["Unknown" if ready is None else "Ready" if ready.get("status") == "True" else "NotReady"]
     if at(node, "spec", "unschedulable"):
-        words.append("SchedulingDisabled")
-    return ",".join(words)
+        states.append("SchedulingDisabled")
+    return ",".join(states)
 
 
 def _node_roles(node: Object, now: datetime) -> Cell:

@@ -17,8 +17,8 @@ _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 
 def _modes(*path: str) -> Field:
     def read(entry: Object, now: datetime) -> Cell:
-        given = set(items(entry, *path))
-        return joined((short for mode, short in _SHORT_MODES.items() if mode in given), "")
+        modes_present = set(items(entry, *path))
+        return joined((short for mode, short in _SHORT_MODES.items() if mode in modes_present), "")
 
     return Field("Access Modes", read)
 

@@ -101,10 +101,10 @@ DAEMON_SETS = (
 
 def _job_status(job: Object, now: datetime) -> Cell:
     true = {entry.get("type") for entry in items(job, "status", "conditions") if entry.get("status") == "True"}
-    words = {"Complete": "Complete", "Failed": "Failed", "Suspended": "Suspended", "FailureTarget": "FailureTarget"}
+    statuses = {"Complete": "Complete", "Failed": "Failed", "Suspended": "Suspended", "FailureTarget": "FailureTarget"}
     if at(job, "metadata", "deletionTimestamp"):
         return "Terminating"
-    found = next((word for condition, word in words.items() if condition in true), None)
+    found = next((status for condition, status in statuses.items() if condition in true), None)
     return found or ("SuccessCriteriaMet" if "SuccessCriteriaMet" in true else "Running")
 
 

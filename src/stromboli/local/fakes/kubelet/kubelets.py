@@ -37,7 +37,7 @@ class Kubelets:
         self._bound_at: dict[str, float] = {}
         self._started_at: dict[str, float] = {}
         self._addresses = Addresses()
-        self.work: WorkQueue[str] = WorkQueue(self._look, name="kubelets", workers=32)
+        self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="kubelets", workers=32)
         #: Number of pods that were started, finished, rejected and deleted.
         self.started = self.ended = self.rejected = self.deleted = 0
         nodes.listen(self._node_changed)
@@ -50,7 +50,7 @@ class Kubelets:
         await self.work.run()
 
     def _node_changed(self, old: KubeNode | None, new: KubeNode | None) -> None:
-        if new is not None and _answers(new) and not (old is not None and _answers(old)):
+        if new is not None and _is_responsive(new) and not (old is not None and _is_responsive(old)):
             for key in self._on_node.get(new.metadata.name, ()):
                 self.work.add(key)
 
@@ -84,12 +84,12 @@ class Kubelets:
                 del self._on_node[node]
         self.work.forget(pod.key)
 
-    async def _look(self, key: str) -> float | None:
+    async def _reconcile(self, key: str) -> float | None:
         pod = self._pods.objects.get(key)
         node = self._nodes.objects.get((pod.spec.node_name or "") if pod else "")
-        if pod is None or node is None or not _answers(node):
+        if pod is None or node is None or not _is_responsive(node):
             return None
-        if not await self._let_in(pod, node):
+        if not await self._admit(pod, node):
             return None
         step = self._next_step(pod)
         if step is None:
@@ -99,7 +99,7 @@ class Kubelets:
         await self._take(pod, step)
         return None
 
-    async def _let_in(self, pod: Pod, node: KubeNode) -> bool:
+    async def _admit(self, pod: Pod, node: KubeNode) -> bool:
         """Admit a pod that has not started yet, once."""
         is_new = pod.status.phase not in ("Running", "Succeeded", "Failed") and pod.metadata.deletion_timestamp is None
         if not is_new or self._admission.is_admitted(node.metadata.name, pod.metadata.uid):
@@ -164,7 +164,7 @@ class Kubelets:
         self.deleted += 1
 
 
-def _answers(node: KubeNode) -> bool:
+def _is_responsive(node: KubeNode) -> bool:
     """Whether the node is simulated and its kubelet alive."""
     return is_simulated(node) and health(node) != "Unknown"
 

@@ -34,12 +34,12 @@ def conditions(node: KubeNode, moment: str) -> list[dict[str, Any]]:
     """The conditions that a kubelet reports, or that are set for an unresponsive one."""
     status = health(node)
     reason, message = _READINESS[status]
-    said: list[dict[str, Any]] = [{"type": "Ready", "status": status, "reason": reason, "message": message}]
-    for kind, well, words in _PRESSURES:
+    conditions_now: list[dict[str, Any]] = [{"type": "Ready", "status": status, "reason": reason, "message": message}]
+    for kind, well, state in _PRESSURES:
         silent = {"status": "Unknown", "reason": reason, "message": message}
-        fine = {"status": "False", "reason": f"KubeletHas{well}", "message": f"kubelet has {words}"}
-        said.append({"type": kind, **(silent if status == "Unknown" else fine)})
-    return [_timed(condition, node, moment) for condition in said]
+        fine = {"status": "False", "reason": f"KubeletHas{well}", "message": f"kubelet has {state}"}
+        conditions_now.append({"type": kind, **(silent if status == "Unknown" else fine)})
+    return [_timed(condition, node, moment) for condition in conditions_now]
 
 
 def _timed(condition: dict[str, Any], node: KubeNode, moment: str) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def _timed(condition: dict[str, Any], node: KubeNode, moment: str) -> dict[str, 
 _DEFAULT_TOLERATION_SECONDS = 300
 
 
-def staying_time(tolerations: Sequence[KubeToleration], taint: str, eviction_delay: float) -> float | None:
+def toleration_seconds(tolerations: Sequence[KubeToleration], taint: str, eviction_delay: float) -> float | None:
     """Seconds that a pod may stay on a tainted node; None for no limit.
 
     The default of five minutes is too long for a simulated cluster.
@@ -95,7 +95,7 @@ def facts(node: KubeNode) -> tuple[object, ...]:
     return health(node), node.spec.unschedulable, node.spec.taints, ready, is_simulated(node)
 
 
-def lost_by(node: KubeNode) -> str | None:
+def evicting_taint(node: KubeNode) -> str | None:
     """The taint that evicts pods."""
     lost = (taint.key for taint in node.spec.taints or () if taint.effect == "NoExecute")
     return next((key for key in lost if key in (NOT_READY, UNREACHABLE)), None)

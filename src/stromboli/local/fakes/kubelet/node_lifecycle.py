@@ -24,10 +24,10 @@ from stromboli.kube.watch.informer import Informer
 from stromboli.kube.work.work_queue import WorkQueue
 from stromboli.local.fakes.kubelet.node_health import (
     conditions,
+    evicting_taint,
     facts,
-    lost_by,
     reports_conditions,
-    staying_time,
+    toleration_seconds,
     wanted_taints,
 )
 from stromboli.local.fakes.kubelet.simulated_nodes import health, is_simulated
@@ -58,8 +58,8 @@ class NodeLifecycle:
         self._next_beat: dict[str, float] = {}
         self._lost_since: dict[str, float] = {}
         self._on_node: dict[str, set[str]] = {}
-        self.nodes_work: WorkQueue[str] = WorkQueue(self._look_at_node, name="nodes")
-        self.pods_work: WorkQueue[str] = WorkQueue(self._look_at_pod, name="pods of lost nodes")
+        self.nodes_work: WorkQueue[str] = WorkQueue(self._reconcile_node, name="nodes")
+        self.pods_work: WorkQueue[str] = WorkQueue(self._reconcile_pod, name="pods of lost nodes")
         #: Number of heartbeats, and of evicted pods.
         self.heartbeats = self.evicted = 0
         nodes.listen(self._node_changed)
@@ -84,7 +84,7 @@ class NodeLifecycle:
             self.nodes_work.add(name)
         if new is None:
             self._next_beat.pop(name, None)
-        if new is None or old is None or lost_by(old) != lost_by(new):
+        if new is None or old is None or evicting_taint(old) != evicting_taint(new):
             for key in self._on_node.get(name, ()):
                 self.pods_work.add(key)
 
@@ -105,9 +105,9 @@ class NodeLifecycle:
 
     def _is_lost(self, name: str) -> bool:
         node = self._nodes.objects.get(name)
-        return node is None or (is_simulated(node) and lost_by(node) is not None)
+        return node is None or (is_simulated(node) and evicting_taint(node) is not None)
 
-    async def _look_at_node(self, name: str) -> float | None:
+    async def _reconcile_node(self, name: str) -> float | None:
         node = self._nodes.objects.get(name)
         if node is None or not is_simulated(node):
             return None
@@ -135,7 +135,7 @@ class NodeLifecycle:
         )
         self.heartbeats += 1
 
-    async def _look_at_pod(self, key: str) -> float | None:
+    async def _reconcile_pod(self, key: str) -> float | None:
         """Evict a pod from a tainted node, or delete it with its node."""
         pod = self._pods.objects.get(key)
         if pod is None or not pod.spec.node_name or not self._is_lost(pod.spec.node_name):
@@ -144,7 +144,7 @@ class NodeLifecycle:
         node = self._nodes.objects.get(pod.spec.node_name)
         delay = self._eviction_delay
         if node is not None:
-            stays = staying_time(pod.spec.tolerations or (), lost_by(node) or "", self._eviction_delay)
+            stays = toleration_seconds(pod.spec.tolerations or (), evicting_taint(node) or "", self._eviction_delay)
             if stays is None or pod.metadata.deletion_timestamp is not None:
                 return None
             delay = stays

@@ -53,10 +53,10 @@ def is_finished(pod: Pod) -> bool:
 def seconds(pod: Pod, annotation: str, default: float) -> float:
     """A duration from an annotation; an invalid one counts as absent."""
     try:
-        given = float((pod.metadata.annotations or {}).get(annotation, default))
+        value = float((pod.metadata.annotations or {}).get(annotation, default))
     except ValueError:
         return default
-    return given if 0 <= given < 1e9 else default
+    return value if 0 <= value < 1e9 else default
 
 
 def running(pod: Pod, now: float, address: str, host: str) -> dict[str, Any]:
@@ -65,8 +65,8 @@ def running(pod: Pod, now: float, address: str, host: str) -> dict[str, Any]:
     address = host if pod.spec.host_network else address
     states = [_container(pod, entry, {"running": {"startedAt": moment}}, True) for entry in pod.spec.containers or ()]
     done = {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": moment, "finishedAt": moment}}
-    if words := (pod.metadata.annotations or {}).get(TERMINATION_MESSAGE):
-        done["terminated"]["message"] = words
+    if message := (pod.metadata.annotations or {}).get(TERMINATION_MESSAGE):
+        done["terminated"]["message"] = message
     started = [
         _container(pod, entry, {"running": {"startedAt": moment}} if entry.restart_policy == "Always" else done, True)
         for entry in pod.spec.init_containers or ()
@@ -155,5 +155,5 @@ def _container(pod: Pod, container: Container, state: dict[str, Any], is_ready: 
 
 
 def _conditions(moment: str, status: str, reason: str | None, *types: str) -> list[dict[str, Any]]:
-    given = {"reason": reason} if reason else {}
-    return [{"type": kind, "status": status, "lastTransitionTime": moment, **given} for kind in types]
+    value = {"reason": reason} if reason else {}
+    return [{"type": kind, "status": status, "lastTransitionTime": moment, **value} for kind in types]

@@ -21,7 +21,7 @@ class EphemeralVolumes:
     def __init__(self, client: Client, pods: Informer[Pod], claims: Informer[PersistentVolumeClaim]) -> None:
         self._client = client
         self._pods, self._claims = pods, claims
-        self.work: WorkQueue[str] = WorkQueue(self._look, name="ephemeral volumes", workers=4)
+        self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="ephemeral volumes", workers=4)
         pods.listen(self._pod_changed)
 
     async def run(self) -> None:
@@ -35,7 +35,7 @@ class EphemeralVolumes:
         if new is not None and (old is None or old.metadata.uid != new.metadata.uid) and _ephemeral(new):
             self.work.add(new.key)
 
-    async def _look(self, key: str) -> None:
+    async def _reconcile(self, key: str) -> None:
         pod = self._pods.objects.get(key)
         if pod is None or pod.metadata.deletion_timestamp is not None:
             return

@@ -32,11 +32,14 @@ def is_done(pod: Pod) -> bool:
 
 def claim_document(pod: Pod, own_name: str, template: ResourceClaimTemplate) -> dict[str, Any]:
     """The generated claim, owned by the pod."""
-    given = template.spec.metadata
+    template_metadata = template.spec.metadata
     metadata = {
         "generateName": f"{pod.metadata.name}-{own_name}-",
-        "labels": (given.labels if given else None) or {},
-        "annotations": {**((given.annotations if given else None) or {}), POD_CLAIM_NAME: own_name},
+        "labels": (template_metadata.labels if template_metadata else None) or {},
+        "annotations": {
+            **((template_metadata.annotations if template_metadata else None) or {}),
+            POD_CLAIM_NAME: own_name,
+        },
         "ownerReferences": [
             {
                 "apiVersion": "v1",

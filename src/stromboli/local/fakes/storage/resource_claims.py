@@ -43,8 +43,8 @@ class ClaimController:
         self._users: dict[str, Pod] = {}
         self._user_by_uid: dict[str, str] = {}
         self._users_of_claim: dict[str, set[str]] = {}
-        self.pods_work: WorkQueue[str] = WorkQueue(self._look_at_pod, name="claims of pods", workers=4)
-        self.claims_work: WorkQueue[str] = WorkQueue(self._look_at_claim, name="device claims", workers=4)
+        self.pods_work: WorkQueue[str] = WorkQueue(self._reconcile_pod, name="claims of pods", workers=4)
+        self.claims_work: WorkQueue[str] = WorkQueue(self._reconcile_claim, name="device claims", workers=4)
         #: Number of claims created.
         self.created = 0
         pods.listen(self._pod_changed)
@@ -103,7 +103,7 @@ class ClaimController:
             for pod in self._users.values():
                 self.pods_work.add(pod.key)
 
-    async def _look_at_pod(self, key: str) -> None:
+    async def _reconcile_pod(self, key: str) -> None:
         pod = self._users.get(key)
         if pod is None or is_done(pod):
             return
@@ -151,7 +151,7 @@ class ClaimController:
             return
         await self._write_status(claim, {"reservedFor": _builtins([*(claim.status.reserved_for or ()), consumer(pod)])})
 
-    async def _look_at_claim(self, key: str) -> None:
+    async def _reconcile_claim(self, key: str) -> None:
         claim = self._claims.objects.get(key)
         if claim is None:
             return
@@ -160,7 +160,7 @@ class ClaimController:
         if len(kept) < len(users):
             claim = await self._write_status(claim, _release(kept, claim))
         if not kept:
-            await self._let_go(claim)
+            await self._release_claim(claim)
 
     async def _is_in_use(self, user: ClaimConsumer, claim: ResourceClaim) -> bool:
         """Ask the server before a release: the watch may lag behind."""
@@ -175,7 +175,7 @@ class ClaimController:
             return False
         return is_in_use(user, {pod.key: pod}, namespace)
 
-    async def _let_go(self, claim: ResourceClaim) -> None:
+    async def _release_claim(self, claim: ResourceClaim) -> None:
         """Release an unused claim: remove its finalizer, and delete it if it was created for a finished pod."""
         metadata = claim.metadata
         finalizers = metadata.finalizers or []

@@ -37,10 +37,10 @@ class StorageProtection:
         self._pods, self._claims, self._volumes = pods, claims, volumes
         #: Keys of the bound pods that use a claim, by the claim's key.
         self._users: dict[str, set[str]] = {}
-        self.work: WorkQueue[tuple[str, str]] = WorkQueue(self._look, name="storage protection", workers=4)
+        self.work: WorkQueue[tuple[str, str]] = WorkQueue(self._reconcile, name="storage protection", workers=4)
         pods.listen(self._pod_changed)
-        claims.listen(lambda _old, new: self._look_later(CLAIMS, new))
-        volumes.listen(lambda _old, new: self._look_later(VOLUMES, new))
+        claims.listen(lambda _old, new: self._enqueue(CLAIMS, new))
+        volumes.listen(lambda _old, new: self._enqueue(VOLUMES, new))
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -58,22 +58,22 @@ class StorageProtection:
         for key in _claims_of(new):
             self._users.setdefault(key, set()).add(new.key if new else "")
 
-    def _look_later(self, resource: Resource[Any], entry: _Protected | None) -> None:
+    def _enqueue(self, resource: Resource[Any], entry: _Protected | None) -> None:
         if entry is not None and entry.metadata.deletion_timestamp is not None:
             self.work.add((resource.plural, entry.key))
 
-    async def _look(self, what: tuple[str, str]) -> None:
+    async def _reconcile(self, what: tuple[str, str]) -> None:
         plural, key = what
         if plural == CLAIMS.plural:
             claim = self._claims.objects.get(key)
             if claim is not None and key not in self._users:
-                await self._let_go(CLAIMS, claim, CLAIM_PROTECTION)
+                await self._remove_finalizer(CLAIMS, claim, CLAIM_PROTECTION)
         else:
             volume = self._volumes.objects.get(key)
             if volume is not None and volume.status.phase != "Bound":
-                await self._let_go(VOLUMES, volume, VOLUME_PROTECTION)
+                await self._remove_finalizer(VOLUMES, volume, VOLUME_PROTECTION)
 
-    async def _let_go(
+    async def _remove_finalizer(
         self,
         resource: Resource[Any],
         entry: _Protected,

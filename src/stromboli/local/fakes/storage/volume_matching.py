@@ -41,14 +41,14 @@ def choose(
 ) -> PersistentVolume | None:
     """The volume reserved for the claim, or the smallest that fits; for delayed claims only a reserved one."""
     candidates = list(volumes)
-    promised = next((volume for volume in candidates if is_promised(volume, claim)), None)
+    promised = next((volume for volume in candidates if is_reserved_for_claim(volume, claim)), None)
     if promised is not None or delayed:
         return promised
-    suited = [volume for volume in candidates if volume.spec.claim_ref is None and _suits(volume, claim)]
+    suited = [volume for volume in candidates if volume.spec.claim_ref is None and _fits(volume, claim)]
     return min(suited, key=lambda volume: (_size(volume.spec.capacity), volume.metadata.name), default=None)
 
 
-def is_promised(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+def is_reserved_for_claim(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     """Whether the volume is reserved for the claim: by name, and by uid if it has one."""
     to = volume.spec.claim_ref
     if to is None:
@@ -84,7 +84,7 @@ def provisioned(claim: PersistentVolumeClaim, storage_class: StorageClass) -> di
     return {"metadata": {"name": name, "labels": {SIMULATED: "true"}, "annotations": annotations}, "spec": body}
 
 
-def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+def _fits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     offered, wanted = volume.spec, claim.spec
     if volume.metadata.deletion_timestamp is not None or volume.status.phase in ("Released", "Failed"):
         return False

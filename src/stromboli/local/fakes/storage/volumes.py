@@ -25,7 +25,7 @@ from stromboli.local.fakes.storage.volume_matching import (
     choose,
     default_class,
     is_delayed,
-    is_promised,
+    is_reserved_for_claim,
     may_provision,
     provisioned,
 )
@@ -40,13 +40,13 @@ class VolumeController:
         self._claims = claims
         self.volumes: Informer[PersistentVolume] = Informer(client, VOLUMES)
         self._classes: Informer[StorageClass] = Informer(client, STORAGE_CLASSES)
-        self.claims_work: WorkQueue[str] = WorkQueue(self._look_at_claim, name="volume claims", workers=4)
-        self.volumes_work: WorkQueue[str] = WorkQueue(self._look_at_volume, name="volumes", workers=4)
+        self.claims_work: WorkQueue[str] = WorkQueue(self._reconcile_claim, name="volume claims", workers=4)
+        self.volumes_work: WorkQueue[str] = WorkQueue(self._reconcile_volume, name="volumes", workers=4)
         #: Number of volumes provisioned, and of claims bound.
         self.provisioned = self.bound = 0
         claims.listen(self._claim_changed)
         self.volumes.listen(self._volume_changed)
-        self._classes.listen(lambda _old, _new: self._look_at_waiting_claims())
+        self._classes.listen(lambda _old, _new: self._requeue_waiting_claims())
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -72,14 +72,14 @@ class VolumeController:
         if (to := volume.spec.claim_ref) is not None:
             self.claims_work.add(f"{to.namespace}/{to.name}")
         elif old is None:
-            self._look_at_waiting_claims()
+            self._requeue_waiting_claims()
 
-    def _look_at_waiting_claims(self) -> None:
+    def _requeue_waiting_claims(self) -> None:
         for claim in self._claims.objects.values():
             if claim.status.phase != "Bound":
                 self.claims_work.add(claim.key)
 
-    async def _look_at_claim(self, key: str) -> None:
+    async def _reconcile_claim(self, key: str) -> None:
         claim = self._claims.objects.get(key)
         if claim is None or claim.metadata.deletion_timestamp is not None:
             return
@@ -90,9 +90,9 @@ class VolumeController:
         if claim.spec.storage_class_name is None and (default := default_class(self._classes.objects.values())):
             await self._write_claim(claim, {"spec": {"storageClassName": default.metadata.name}})
             return
-        await self._satisfy(claim)
+        await self._bind_or_provision(claim)
 
-    async def _satisfy(self, claim: PersistentVolumeClaim) -> None:
+    async def _bind_or_provision(self, claim: PersistentVolumeClaim) -> None:
         storage_class = self._classes.objects.get(claim.spec.storage_class_name or "")
         delayed = is_delayed(storage_class) and not claim.spec.volume_name
         volume = choose(claim, self.volumes.objects.values(), delayed=delayed)
@@ -113,7 +113,7 @@ class VolumeController:
     async def _bind(self, claim: PersistentVolumeClaim, volume: PersistentVolume) -> None:
         promised = volume.spec.claim_ref
         if promised is None or promised.uid != claim.metadata.uid:
-            volume = await self._promise(volume, claim)
+            volume = await self._reserve_volume(volume, claim)
         if claim.spec.volume_name != volume.metadata.name or not _is_complete(claim):
             annotations = {BIND_COMPLETED: "yes", BOUND_BY_CONTROLLER: "yes"}
             changes = {"metadata": {"annotations": annotations}, "spec": {"volumeName": volume.metadata.name}}
@@ -122,7 +122,7 @@ class VolumeController:
         await self._write_claim_status(claim, status)
         self.bound += 1
 
-    async def _promise(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
+    async def _reserve_volume(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
         metadata: dict[str, Any] = {"resourceVersion": volume.metadata.resource_version}
         if volume.spec.claim_ref is None:
             metadata["annotations"] = {BOUND_BY_CONTROLLER: "yes"}
@@ -139,7 +139,7 @@ class VolumeController:
         where = claim.metadata.namespace
         await self._client.patch(CLAIMS, claim.metadata.name, body, namespace=where, subresource="status")
 
-    async def _look_at_volume(self, name: str) -> None:
+    async def _reconcile_volume(self, name: str) -> None:
         """The phase is written for deleted volumes too: a volume is protected while it is Bound."""
         volume = self.volumes.objects.get(name)
         if volume is None:
@@ -157,7 +157,7 @@ class VolumeController:
         claim = self._claims.objects.get(f"{to.namespace}/{to.name}")
         if claim is None:
             claim = await self._claim_on_server(to.namespace or "", to.name or "")
-        return "Bound" if claim is not None and is_promised(volume, claim) else "Released"
+        return "Bound" if claim is not None and is_reserved_for_claim(volume, claim) else "Released"
 
     async def _claim_on_server(self, namespace: str, name: str) -> PersistentVolumeClaim | None:
         """Ask the server before a volume is deleted: the watch may lag behind."""
@@ -182,5 +182,5 @@ def _is_complete(claim: PersistentVolumeClaim) -> bool:
 
 def _is_deletable(volume: PersistentVolume) -> bool:
     """Only volumes that were provisioned here are deleted here."""
-    ours = (volume.metadata.labels or {}).get(SIMULATED) == "true"
-    return ours and volume.spec.persistent_volume_reclaim_policy == "Delete"
+    is_simulated_volume = (volume.metadata.labels or {}).get(SIMULATED) == "true"
+    return is_simulated_volume and volume.spec.persistent_volume_reclaim_policy == "Delete"

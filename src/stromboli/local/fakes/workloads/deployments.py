@@ -44,7 +44,7 @@ from stromboli.local.fakes.workloads.writes import OwnerReferences, write_status
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
-COUNTED_WITHIN = 0.02
+COUNT_DELAY = 0.02
 """Delay of a count in seconds, so that ReplicaSets that change together are counted together."""
 
 
@@ -62,7 +62,7 @@ class DeploymentController:
         self._adoption = OwnerReferences(client, REPLICA_SETS)
         self._clock = clock
         self._deployments: Informer[Deployment] = Informer(client, DEPLOYMENTS)
-        self.work: WorkQueue[str] = WorkQueue(self._look, name="deployments", workers=4)
+        self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="deployments", workers=4)
         self._deployments.listen(self._deployment_changed)
         replica_sets.listen(self._set_changed)
         pods.listen(REPLICA_SETS, self._pod_changed)
@@ -91,7 +91,7 @@ class DeploymentController:
                 if _could_own(deployment, replica_set):
                     self.work.add(deployment.key)
         elif owner.kind == DEPLOYMENTS.kind:
-            self.work.add_after(f"{replica_set.metadata.namespace}/{owner.name}", COUNTED_WITHIN)
+            self.work.add_after(f"{replica_set.metadata.namespace}/{owner.name}", COUNT_DELAY)
 
     def _pod_changed(self, owner: str, uid: str, pod: Pod, is_gone: bool) -> None:
         """A Deployment with strategy Recreate waits until the last old pod is gone."""
@@ -99,7 +99,7 @@ class DeploymentController:
         if is_gone and replica_set is not None:
             self._set_changed(None, replica_set)
 
-    async def _look(self, key: str) -> float | None:
+    async def _reconcile(self, key: str) -> float | None:
         deployment = self._deployments.objects.get(key)
         if deployment is None or deployment.metadata.deletion_timestamp is not None:
             return None

@@ -12,7 +12,7 @@ from stromboli.kube.objects.meta import KubeCondition
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.timestamps import seconds_of, stamp
 from stromboli.kube.objects.workloads import BatchJob
-from stromboli.local.fakes.workloads.pod_states import first_to_go
+from stromboli.local.fakes.workloads.pod_states import deletion_order
 
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 COMPLETE, FAILED, SUSPENDED = "Complete", "Failed", "Suspended"
@@ -108,7 +108,7 @@ def plan(job: BatchJob, active: Iterable[Pod], counts: Counts, *, is_ending: boo
     kept = [pod for pod in present if pod.key not in dismissed]
     wanted = wanted_active(job, len(kept), counts.succeeded)
     if len(kept) > wanted:
-        surplus += first_to_go(kept)[: len(kept) - wanted]
+        surplus += deletion_order(kept)[: len(kept) - wanted]
         return JobPlan(delete=tuple(surplus))
     return JobPlan(create=_to_create(job, kept, counts, wanted - len(kept)), delete=tuple(surplus))
 

@@ -33,7 +33,7 @@ from stromboli.local.fakes.workloads.writes import PodWrites, write_status
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
-COUNTED_WITHIN = 0.02
+COUNT_DELAY = 0.02
 """Delay of a count in seconds, so that pods that change together are counted together."""
 
 MIN_RETRY_SECONDS, MAX_RETRY_SECONDS = 1.0, 600.0
@@ -58,7 +58,7 @@ class JobController:
         self._first_retry = first_retry
         self._jobs: Informer[BatchJob] = Informer(client, JOBS)
         self._records: dict[str, JobRecord] = {}
-        self.work: WorkQueue[str] = WorkQueue(self._look, name="jobs", workers=4)
+        self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="jobs", workers=4)
         self._jobs.listen(self._job_changed)
         pods.listen(JOBS, self._pod_changed)
 
@@ -79,12 +79,12 @@ class JobController:
 
     def _pod_changed(self, owner: str, uid: str, pod: Pod, is_gone: bool) -> None:
         self._record(uid).note(pod, is_gone, self._clock())
-        self.work.add_after(owner, COUNTED_WITHIN)
+        self.work.add_after(owner, COUNT_DELAY)
 
     def _record(self, uid: str) -> JobRecord:
         return self._records.setdefault(uid, JobRecord())
 
-    async def _look(self, key: str) -> float | None:
+    async def _reconcile(self, key: str) -> float | None:
         job = self._jobs.objects.get(key)
         if job is None or job.metadata.deletion_timestamp is not None or job.spec.managed_by not in _OURS:
             return None

@@ -28,7 +28,7 @@ def available_at(pod: Pod, min_ready_seconds: int) -> float | None:
     return None if readiness is None else (seconds_of(readiness.last_transition_time) or 0.0) + min_ready_seconds
 
 
-def first_to_go(pods: Iterable[Pod]) -> list[Pod]:
+def deletion_order(pods: Iterable[Pod]) -> list[Pod]:
     """Pods in deletion order: without node, not started, not ready, young."""
     youngest_first = sorted(pods, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.key), reverse=True)
     return sorted(

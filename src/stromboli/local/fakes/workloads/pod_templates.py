@@ -49,8 +49,10 @@ def pod_document(
     template: Mapping[str, Any], name: str, prefix: str, owner: dict[str, Any], spec: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """A pod from a template; `spec` has additional fields."""
-    given = template.get("metadata") or {}
-    metadata = {part: given[part] for part in ("labels", "annotations", "finalizers") if given.get(part)}
+    template_metadata = template.get("metadata") or {}
+    metadata = {
+        part: template_metadata[part] for part in ("labels", "annotations", "finalizers") if template_metadata.get(part)
+    }
     metadata |= {"name": name, "generateName": f"{prefix}-", "ownerReferences": [owner]}
     return {"metadata": metadata, "spec": {**(template.get("spec") or {}), **(spec or {})}}
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.selectors import matches
 from stromboli.kube.objects.workloads import ReplicaSet
-from stromboli.local.fakes.workloads.pod_states import available_at, first_to_go, is_active, is_ready
+from stromboli.local.fakes.workloads.pod_states import available_at, deletion_order, is_active, is_ready
 
 
 @dataclass(frozen=True, slots=True)
-class Census:
+class ReplicaCounts:
     """Counts of a ReplicaSet's pods."""
 
     replicas: int
@@ -28,12 +28,12 @@ def wanted(replica_set: ReplicaSet) -> int:
     return 1 if replicas is None else replicas
 
 
-def census(replica_set: ReplicaSet, pods: Iterable[Pod], now: float) -> Census:
+def replica_counts(replica_set: ReplicaSet, pods: Iterable[Pod], now: float) -> ReplicaCounts:
     active = [pod for pod in pods if is_active(pod)]
     labels = ((replica_set.spec.template or {}).get("metadata") or {}).get("labels") or {}
     moments = [available_at(pod, replica_set.spec.min_ready_seconds or 0) for pod in active]
     waiting = [at for at in moments if at is not None and at > now]
-    return Census(
+    return ReplicaCounts(
         replicas=len(active),
         labelled=sum(1 for pod in active if labels.items() <= (pod.metadata.labels or {}).items()),
         ready=sum(map(is_ready, active)),
@@ -46,7 +46,7 @@ def shortage(replica_set: ReplicaSet, pods: Iterable[Pod]) -> tuple[int, list[Po
     """The number of pods to create, and the pods to delete."""
     active = [pod for pod in pods if is_active(pod)]
     surplus = len(active) - wanted(replica_set)
-    return (-surplus, []) if surplus <= 0 else (0, first_to_go(active)[:surplus])
+    return (-surplus, []) if surplus <= 0 else (0, deletion_order(active)[:surplus])
 
 
 def is_adoptable(replica_set: ReplicaSet, pod: Pod) -> bool:

@@ -16,13 +16,13 @@ from stromboli.kube.work.work_queue import WorkQueue
 from stromboli.local.fakes.workloads.owned_pods import OwnedPods
 from stromboli.local.fakes.workloads.pod_states import is_active
 from stromboli.local.fakes.workloads.pod_templates import controller_reference, free_names, pod_document
-from stromboli.local.fakes.workloads.replica_rules import Census, belongs, census, is_adoptable, shortage
+from stromboli.local.fakes.workloads.replica_rules import ReplicaCounts, belongs, is_adoptable, replica_counts, shortage
 from stromboli.local.fakes.workloads.writes import OwnerReferences, PodWrites
 
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
-COUNTED_WITHIN = 0.02
+COUNT_DELAY = 0.02
 """Delay of a count in seconds, so that pods that change together are counted together."""
 
 
@@ -41,7 +41,7 @@ class ReplicaSetController:
         self._clock = clock
         self._by_namespace: dict[str, set[str]] = {}
         self._orphans: dict[str, set[str]] = {}
-        self.work: WorkQueue[str] = WorkQueue(self._look, name="replica sets", workers=4)
+        self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="replica sets", workers=4)
         replica_sets.listen(self._set_changed)
         pods.listen(REPLICA_SETS, self._pod_changed)
         pods.orphans = self._orphan_changed
@@ -78,23 +78,23 @@ class ReplicaSetController:
             self._orphans[replica_set.key] = orphans
 
     def _pod_changed(self, owner: str, uid: str, pod: Pod, is_gone: bool) -> None:
-        self.work.add_after(owner, COUNTED_WITHIN)
+        self.work.add_after(owner, COUNT_DELAY)
 
     def _orphan_changed(self, pod: Pod) -> None:
         """Called for every orphaned pod: returns at once if there is no ReplicaSet."""
         for key in self._by_namespace.get(pod.metadata.namespace, ()):
             if is_adoptable(self._sets.objects[key], pod):
                 self._orphans.setdefault(key, set()).add(pod.key)
-                self.work.add_after(key, COUNTED_WITHIN)
+                self.work.add_after(key, COUNT_DELAY)
 
-    async def _look(self, key: str) -> float | None:
+    async def _reconcile(self, key: str) -> float | None:
         replica_set = self._sets.objects.get(key)
         if replica_set is None or replica_set.metadata.deletion_timestamp is not None:
             return None
         if await self._settle_ownership(replica_set):
-            return COUNTED_WITHIN
+            return COUNT_DELAY
         now, pods = self._clock(), self._pods.of(replica_set.metadata.uid)
-        count = census(replica_set, pods, now)
+        count = replica_counts(replica_set, pods, now)
         missing, surplus = shortage(replica_set, pods)
         if changes := status_changes(replica_set, count):
             await self._write(replica_set, changes)
@@ -142,7 +142,7 @@ class ReplicaSetController:
                 raise
 
 
-def status_changes(replica_set: ReplicaSet, count: Census) -> dict[str, Any]:
+def status_changes(replica_set: ReplicaSet, count: ReplicaCounts) -> dict[str, Any]:
     status = replica_set.status
     wanted: dict[str, tuple[Any, Any]] = {
         "replicas": (status.replicas, count.replicas),

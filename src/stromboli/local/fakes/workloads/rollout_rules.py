@@ -153,8 +153,8 @@ def replica_set_document(deployment: Deployment, owner: dict[str, Any], replicas
 
 def set_annotations(deployment: Deployment, revision: int) -> dict[str, str]:
     """Annotations of the current ReplicaSet: those of the Deployment, and the revision."""
-    given = deployment.metadata.annotations or {}
-    copied = {key: value for key, value in given.items() if key not in _OWN_ANNOTATIONS}
+    existing = deployment.metadata.annotations or {}
+    copied = {key: value for key, value in existing.items() if key not in _OWN_ANNOTATIONS}
     return {**copied, REVISION: str(revision), **size_annotations(deployment)}
 
 

@@ -130,8 +130,8 @@ def _condition(
 ) -> DeploymentCondition:
     """The previous condition, if status and reason are unchanged."""
     status, moment = "True" if holds else "False", stamp(now)
-    said = (before.status, before.reason, before.message) if before is not None else None
-    if before is not None and said == (status, reason, message) and not moved:
+    previous = (before.status, before.reason, before.message) if before is not None else None
+    if before is not None and previous == (status, reason, message) and not moved:
         return before
     turned = before.last_transition_time if before is not None and before.status == status else moment
     return DeploymentCondition(

@@ -61,14 +61,14 @@ def plan(stateful_set: StatefulSet, pods: Iterable[Pod]) -> StatefulSetPlan:
         return StatefulSetPlan(
             missing, tuple(pod for pod in (*ended, *leaving) if pod.metadata.deletion_timestamp is None)
         )
-    if missing and all(is_well(by_number[number]) for number in range(missing[0])):
+    if missing and all(is_healthy(by_number[number]) for number in range(missing[0])):
         return StatefulSetPlan(create=missing[:1])
-    if ended or missing or not all(map(is_well, by_number.values())):
+    if ended or missing or not all(map(is_healthy, by_number.values())):
         return StatefulSetPlan(delete=tuple(pod for pod in ended[:1] if pod.metadata.deletion_timestamp is None))
     return StatefulSetPlan(delete=tuple(leaving[:1] or _outdated(stateful_set, by_number)[:1]))
 
 
-def is_well(pod: Pod) -> bool:
+def is_healthy(pod: Pod) -> bool:
     return is_ready(pod) and pod.metadata.deletion_timestamp is None
 
 

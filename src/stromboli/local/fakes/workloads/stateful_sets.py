@@ -28,7 +28,7 @@ from stromboli.local.fakes.workloads.writes import PodWrites, write_status
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
-COUNTED_WITHIN = 0.02
+COUNT_DELAY = 0.02
 """Delay of a count in seconds, so that pods that change together are counted together."""
 
 
@@ -38,7 +38,7 @@ class StatefulSetController:
         self._pods = pods
         self._writes = PodWrites(client)
         self._sets: Informer[StatefulSet] = Informer(client, STATEFUL_SETS)
-        self.work: WorkQueue[str] = WorkQueue(self._look, name="stateful sets", workers=4)
+        self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="stateful sets", workers=4)
         self._sets.listen(self._set_changed)
         pods.listen(STATEFUL_SETS, self._pod_changed)
 
@@ -57,9 +57,9 @@ class StatefulSetController:
             self.work.forget(old.key)
 
     def _pod_changed(self, owner: str, uid: str, pod: Pod, is_gone: bool) -> None:
-        self.work.add_after(owner, COUNTED_WITHIN)
+        self.work.add_after(owner, COUNT_DELAY)
 
-    async def _look(self, key: str) -> float | None:
+    async def _reconcile(self, key: str) -> float | None:
         stateful_set = self._sets.objects.get(key)
         if stateful_set is None or stateful_set.metadata.deletion_timestamp is not None:
             return None
@@ -94,8 +94,8 @@ def document(stateful_set: StatefulSet, number: int) -> dict[str, Any]:
     volumes = list(_volumes(stateful_set, name))
     if volumes:
         replaced = {volume["name"] for volume in volumes}
-        given = (template.get("spec") or {}).get("volumes") or ()
-        own["volumes"] = [*(volume for volume in given if volume.get("name") not in replaced), *volumes]
+        existing = (template.get("spec") or {}).get("volumes") or ()
+        own["volumes"] = [*(volume for volume in existing if volume.get("name") not in replaced), *volumes]
     made = pod_document(template, name, stateful_set.metadata.name, owner, own)
     labels = {POD_NAME: name, POD_INDEX: str(number), REVISION_HASH: revision(stateful_set)}
     made["metadata"]["labels"] = {**made["metadata"].get("labels", {}), **labels}
@@ -106,11 +106,11 @@ def claims(stateful_set: StatefulSet, number: int) -> Iterator[dict[str, Any]]:
     selector = stateful_set.spec.selector
     labels = (selector.match_labels if selector else None) or {}
     for template in stateful_set.spec.volume_claim_templates or ():
-        given = template.get("metadata") or {}
-        name = f"{given.get('name')}-{stateful_set.metadata.name}-{number}"
-        metadata = {"name": name, "labels": {**(given.get("labels") or {}), **labels}}
-        if given.get("annotations"):
-            metadata["annotations"] = given["annotations"]
+        existing = template.get("metadata") or {}
+        name = f"{existing.get('name')}-{stateful_set.metadata.name}-{number}"
+        metadata = {"name": name, "labels": {**(existing.get("labels") or {}), **labels}}
+        if existing.get("annotations"):
+            metadata["annotations"] = existing["annotations"]
         yield {"metadata": metadata, "spec": template.get("spec") or {}}
 
 

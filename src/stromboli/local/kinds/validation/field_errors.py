@@ -34,9 +34,9 @@ def not_allowed(field: str, why: str) -> Cause:
 
 def one_of(field: str, value: str, supported: Iterable[str]) -> Iterator[Cause]:
     """The value must be one of these."""
-    words = tuple(supported)
-    if value not in words:
-        listed = ", ".join(f'"{word}"' for word in words)
+    choices = tuple(supported)
+    if value not in choices:
+        listed = ", ".join(f'"{word}"' for word in choices)
         yield Cause("FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {listed}', field)
 
 

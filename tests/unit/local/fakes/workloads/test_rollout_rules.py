@@ -11,7 +11,7 @@ from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.timestamps import stamp
 from stromboli.kube.objects.workloads import Deployment, ReplicaSet
 from stromboli.local.fakes.workloads.pod_templates import free_names
-from stromboli.local.fakes.workloads.replica_rules import census, is_adoptable, shortage
+from stromboli.local.fakes.workloads.replica_rules import is_adoptable, replica_counts, shortage
 from stromboli.local.fakes.workloads.rollout_rules import (
     Bounds,
     Size,
@@ -157,7 +157,7 @@ def test_outdated_replica_sets() -> None:
 def test_replica_set_counts() -> None:
     pods = [pod("a"), pod("b", None), pod("c", phase="Failed"), pod("d", deletionTimestamp=stamp(NOW)),
             pod("e", NOW - 10, labels={"app": "x"})]  # fmt: skip
-    count = census(replica_set(minReadySeconds=5), pods, NOW)
+    count = replica_counts(replica_set(minReadySeconds=5), pods, NOW)
     assert (count.replicas, count.labelled, count.ready, count.available) == (3, 2, 2, 1)
     assert count.next_available_at == NOW + 5
 
