@@ -1,4 +1,4 @@
-"""What a pod asks of a node: the smallest node that takes it has exactly that."""
+"""The effective request of a pod: the smallest node that takes it has exactly that much."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def sidecar(cpu: object) -> Manifest:
 
 
 def asks(name: str, milli: int, *containers: Manifest, init: list[Manifest] | None = None, **spec: Any) -> Case:
-    """Node `b` has exactly as much milli-cpu as the pod asks for, node `a` one less."""
+    """Node `b` has exactly the milli-cpu that the pod requests, node `a` one less."""
     fields: Facts = {"initContainers": init, **spec} if init else spec
     wanted = pod(containers=list(containers), **fields)
     return Case(name, node("a", f"{milli - 1}m"), node("b", f"{milli}m"), gang_of(wanted), binds="b")

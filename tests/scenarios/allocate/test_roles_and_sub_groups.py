@@ -113,7 +113,7 @@ def policy(size: int | None = None, minimum: int | None = None, **more: Any) -> 
 
 
 def parts(text: str, cpu: object = 1, **facts: Any) -> list[Manifest]:
-    """A pod for each letter or figure: the part it belongs to."""
+    """A pod for each letter or figure, which is its sub-group."""
     return [pod(cpu, labels={"part": part}, **facts) for part in text]
 
 

@@ -1,4 +1,4 @@
-"""Pods that ask for nothing: placed at the end, wherever no rule forbids it."""
+"""Pods without a request: placed at the end, wherever no filter rejects them."""
 
 import pytest
 

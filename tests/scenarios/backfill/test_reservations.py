@@ -264,7 +264,7 @@ EASY_CASES = [
          conf=configuration("gang", "predicates", actions="allocate")),
 ]  # fmt: skip
 
-#: The second in line needs three when the first is done.
+#: The second job needs three after the first has ended.
 SECOND = job("b-second", 1, 3, "1h")
 
 CONSERVATIVE_CASES = [

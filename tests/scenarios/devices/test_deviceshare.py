@@ -1,4 +1,4 @@
-"""Pods share the devices of nodes, and no device is given away twice."""
+"""Pods share the devices of nodes, and no device is assigned twice."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SPREAD = sharing(VGPUEnable=True, SchedulePolicy="spread", ScheduleWeight=1)
 def old(
     places: str, *holdings: Mapping[str, str], more: Mapping[str, int] | None = None, **facts: Any
 ) -> list[Manifest]:
-    """Pods that run already, each with what it was given."""
+    """Running pods, each with its assigned devices."""
     members = [
         pod(1, nodeName=place, annotations=dict(given), more=dict(more or HALF), **facts)
         for place, given in zip(places, holdings, strict=True)
@@ -371,7 +371,7 @@ CASES = [
 
 
 class Given:
-    """A case, and which devices its pods are given, in their order; containers are separated by semicolons."""
+    """A case, and the devices of its pods in order; containers are separated by semicolons."""
 
     def __init__(self, name: str, *objects: object, conf: str, key: str, devices: str) -> None:
         self.case = Case(name, *objects, conf=conf, binds="")

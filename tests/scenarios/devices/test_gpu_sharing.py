@@ -1,4 +1,4 @@
-"""Pods share GPUs by annotation: devices are filled and never beyond, and whole GPUs stay whole for others."""
+"""Pods share GPUs by annotation: GPUs are filled but never overcommitted, and whole GPUs stay free for others."""
 
 from __future__ import annotations
 

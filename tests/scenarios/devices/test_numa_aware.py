@@ -1,4 +1,4 @@
-"""Containers with processors of their own get them close together, as the kubelets of nodes demand."""
+"""Exclusive CPUs of containers are aligned by the NUMA policies of the kubelets."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ def test_numa_aware(case: Case) -> None:
 
 
 def carried(plan: SchedulingPlan, key: str) -> list[str]:
-    """What travels with the bindings of the last cycle."""
+    """The annotations of the bindings of the last cycle."""
     binds = [bind for statement in plan.session.decisions.binds for bind in statement]
     return [bind.annotations.get(key, "") for bind in sorted(binds, key=lambda bind: bind.key)]
 

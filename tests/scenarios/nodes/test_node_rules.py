@@ -1,4 +1,4 @@
-"""Which nodes may take a pod, by what the nodes are: labels, taints, state, ports, number of pods."""
+"""Node filters by labels, taints, state, ports and number of pods."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which of the possible nodes is better."""
+"""Node scores."""
 
 from typing import Any
 
@@ -98,7 +98,7 @@ BALANCE = [
 
 
 def preferring(*preferences: tuple[int, str]) -> Manifest:
-    """A pod that would like a node with such a disk, by weight."""
+    """A pod that prefers nodes with these disks, by weight."""
     terms = [
         {"weight": weight, "preference": {"matchExpressions": [{"key": "disk", "operator": "In", "values": [disk]}]}}
         for weight, disk in preferences

@@ -1,4 +1,4 @@
-"""Queues run on the groups of nodes that they were given."""
+"""Queues run on their node groups."""
 
 from __future__ import annotations
 

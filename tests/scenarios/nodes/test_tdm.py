@@ -1,4 +1,4 @@
-"""Nodes that are lent out for some hours of the day."""
+"""Revocable nodes with a time window."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def clock(hour: str) -> Any:
 
 def zones(hours: str = DAY, *, actions: str = "enqueue, allocate, backfill", beside: Any = ("gang", "predicates"),
           **more: Any) -> str:  # fmt: skip
-    """The zone `z` is lent out in these hours; none is configured for an empty text."""
+    """The zone `z` is revocable in this time window; none is configured for an empty text."""
     arguments = {"tdm.revocable-zone.z": hours} if hours else {}
     own = plugin("tdm", arguments | more.pop("given", {}), **more)
     return configuration(*beside, own, actions=actions)
@@ -33,7 +33,7 @@ def zones(hours: str = DAY, *, actions: str = "enqueue, allocate, backfill", bes
 NOON = clock("12:00")
 LENT = node("a", labels={ZONE: "z"})
 PLAIN = node("b")
-#: Pods that may run on nodes that are lent out.
+#: Pods that may run on revocable nodes.
 WILLING: Facts = {"annotations": {ZONE: "*"}}
 MARKED: Facts = {"annotations": {PREEMPTABLE: "true"}}
 
@@ -86,7 +86,7 @@ NODES = [
          conf=zones(enableNodeOrder=False), binds="b"),
 ]  # fmt: skip
 
-#: A PodGroup that may be preempted.
+#: A preemptable PodGroup.
 SOFT: Facts = {"notes": {PREEMPTABLE: "true"}}
 
 JOBS = [

@@ -1,4 +1,4 @@
-"""Pods that must lie evenly over the domains of a label."""
+"""Pods that are spread evenly over the domains of a label."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def spread(key: str = ZONE, skew: int = 1, labels: Manifest | None = None, **mor
 
 
 def web(*places: str) -> list[Manifest]:
-    """Web pods that are there already."""
+    """Running web pods."""
     return [foreign(place, labels=WEB, name=f"web-{number}") for number, place in enumerate(places)]
 
 

@@ -1,4 +1,4 @@
-"""Pods go where little is really used."""
+"""Pods are placed on nodes with a low measured usage."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def usage(given: dict[str, Any] | None = None, **switches: bool) -> str:
 
 
 TWO = nodes(10, 2, memory="100Gi")
-#: Measured: node b has less to do.
+#: Measured: node b has a lower load.
 B_IS_CALM = [measured("a", 4, "40Gi"), measured("b", 2, "20Gi")]
 UNKNOWN = "usage: no usage metrics of the last 5m for {} nodes; their load is ignored"
 
@@ -89,7 +89,7 @@ SCORES = [
          conf=configuration("gang", "predicates", "binpack", plugin("usage", {"usage.weight": 50})), binds="b"),
 ]  # fmt: skip
 
-#: Node a is a little calmer; one cpu asked for is taken for 700m used, or 7 % of the node.
+#: Node a has a slightly lower load; one requested cpu counts as 700m used, or 7 % of the node.
 A_LITTLE = [measured("a", 2), measured("b", "2100m")]
 ESTIMATES = [
     Case("a placed pod is expected to use a part of its request", TWO, A_LITTLE, gang(4), conf=usage(),

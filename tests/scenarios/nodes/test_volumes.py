@@ -1,4 +1,4 @@
-"""Volumes in `predicates`: which claims tie a pod to which nodes, what is given out, and what keeps pods waiting."""
+"""Volumes in `predicates`: which nodes claims allow, which volumes are bound, and why pods wait."""
 
 from __future__ import annotations
 
@@ -261,7 +261,7 @@ ZONES = [
 
 
 def disk(name: str) -> list[Manifest]:
-    """A claim and the volume it has."""
+    """A claim and its volume."""
     return [claim(name, of="made", has=f"v-{name}"), volume(f"v-{name}", of="made", of_claim=name, csi=DRIVER)]
 
 

@@ -71,7 +71,7 @@ BALANCES = [
 
 
 class RecorderOfRacks(Recorder, probe_plugins.RacksForJobs):
-    """Also has racks tried one by one."""
+    """Also defines racks that are tried one by one."""
 
     def open(self, session: Session) -> None:
         Recorder.open(self, session)
@@ -110,7 +110,7 @@ def test_gang_members_are_bound_together_with_annotations() -> None:
 
 
 class Remembering(Plugin):
-    """Keeps something about each task from its placing to its binding."""
+    """Keeps state about each task from its placement to its binding."""
 
     name = "probe"
 
@@ -141,7 +141,7 @@ def test_task_state_ends_with_cycle() -> None:
 
 
 class OneByOne(PerNodePredicate, PerNodeOrder, Plugin):
-    """Refuses nodes without a label, and likes those with much cpu in use."""
+    """Rejects nodes without a label, and prefers those with much cpu in use."""
 
     name = "probe"
 

@@ -46,7 +46,7 @@ DECLARED = {owner: arguments.declared for owner, arguments in ARGUMENTS.items()}
 
 
 class Row:
-    """An argument, a value that is not its default, and where the pods go by the default and by that value."""
+    """An argument, a value other than its default, and the placements with the default and with that value."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ NEAR_WEB = {"labelSelector": {"matchLabels": WEB}, "topologyKey": "host"}
 ON_B = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["b"]}]}
 GPU = "nvidia.com/gpu"
 PORT = [{"containerPort": 80, "hostPort": 80}]
-#: Makes node b the worse one by what is free there.
+#: Gives node b the lower score by its free capacity.
 CROWD = foreign("b", 2, "2Gi", name="crowd")
 
 
@@ -414,7 +414,7 @@ GPU_SHARING = [
     ),
 ]  # fmt: skip
 
-#: What a plan cannot show, and where it is shown.
+#: Arguments that a plan cannot show, and the tests that show them.
 ELSEWHERE = {
     **{
         ("gpusharing", f"gpusharing.{key}"): "tests/unit/binding/steps/test_gpu_sharing.py"
@@ -453,7 +453,7 @@ CONSOLIDATE = [
     ),
 ]  # fmt: skip
 
-#: On a the work is younger in sum, on b the oldest of it is younger than the oldest on a.
+#: The pods on a are younger in sum; the oldest pod on b is younger than the oldest on a.
 AGES = [
     nodes(2, 2), priority_class("high", 100),
     *[
@@ -488,8 +488,8 @@ GANGS = [
     ),
 ]  # fmt: skip
 
-#: What an argument switches off beside the rule in its row.
-#: Two nodes that are almost full for an hour, two jobs that want a whole one each, and a small one that never ends.
+#: What an argument switches off besides the rule in its row.
+#: Two nodes that are almost full for an hour, two jobs that need a whole one each, and a small one that never ends.
 FULL = [*nodes(4, 2), *running("ab", 3, annotations={"scheduling.stromboli.dev/run-time": "1h"})]
 LINE = [gang(1, 4, name="first"), gang(1, 4, name="second"), gang(1, 1, name="third")]
 BACKFILL = [

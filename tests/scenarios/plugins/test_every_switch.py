@@ -1,4 +1,4 @@
-"""Every question that plugins answer matters, and so does every switch, in both spellings."""
+"""Every extension point has an effect, and so does every switch, in both spellings."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Row:
         return f"{self.point} by {self.switch}"
 
     def listed(self, **switches: bool) -> str:
-        """What comes of it with the plugin listed and these switches set."""
+        """The result with the plugin listed and these switches set."""
         return self._outcome(plugin(self.name, None, **{**self.given, **switches}))
 
     def not_listed(self) -> str:
@@ -74,7 +74,7 @@ EVICTED = ",evicts:old-task-0"
 
 
 def parts(text: str, *, size: int, least: int, minimum: int | None = None) -> Any:
-    """A gang of sub-groups: a pod for each figure of the text, which is its part and its priority."""
+    """A gang of sub-groups: a pod for each figure of the text, which is its sub-group and its priority."""
     members = [pod(labels={"part": part}, priority=int(part)) for part in text]
     policy = {"matchLabelKeys": ["part"], "subGroupSize": size, "minSubGroups": least}
     return gang_of(*members, minimum=minimum, policies=[policy])

@@ -40,7 +40,7 @@ def place(function: Callable[..., Any], text: str = "raise ") -> str:
 
 
 def trip(subject: Any, otherwise: Any = None) -> Any:
-    """Fails for the first job, its parts, its tasks and its class."""
+    """Fails for the first job, its sub-jobs, its tasks and its class."""
     for attribute in ("spec", "tasks", "task_class"):
         subject = getattr(subject, attribute, subject)
         subject = subject[0] if isinstance(subject, list | tuple) else subject
@@ -180,7 +180,7 @@ def test_error_about_queue_affects_its_jobs_only(question: str) -> None:
 
 
 def test_queue_with_failing_check_is_not_served_again() -> None:
-    """It keeps what it got; the others go on."""
+    """It keeps what it got; the others are served."""
 
     def answer(self: Any, queue: Any) -> bool:
         if self.jobs["default/gang"].ready_count:
@@ -193,7 +193,7 @@ def test_queue_with_failing_check_is_not_served_again() -> None:
 
 
 def test_job_with_failing_order_gets_no_more_tasks() -> None:
-    """It keeps what it got; the others go on."""
+    """It keeps what it got; the others are served."""
     by = probe(job_order=lambda self, job: trip(job) if job.ready_count else 0)
     Case("", nodes(6, 1), gang(2, **FIRST, minimum=1), gang(2, **SECOND), conf=CONF, binds="a- aa",
          warnings=[f"PodGroup default/first: {ERROR}"], extensions=[by]).check()  # fmt: skip

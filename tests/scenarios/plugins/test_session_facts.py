@@ -13,7 +13,7 @@ from stromboli.planner.virtual_cluster import PlannedCluster
 
 
 class RecordingSink(Action):
-    """Writes down the totals, and evicts a running task if there is one."""
+    """Records the totals, and evicts a running task if there is one."""
 
     name = "notebook"
     notes: ClassVar[dict[str, Any]] = {}

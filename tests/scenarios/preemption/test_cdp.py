@@ -112,7 +112,7 @@ def test_cdp(case: Case) -> None:
 
 
 def test_plan_keeps_bind_time_between_cycles() -> None:
-    """What one cycle binds, the next one leaves alone."""
+    """The next cycle does not evict what one cycle binds."""
     young = gang(1, name="young", annotations={COOLDOWN: "5m"}, created=at("01:00"))
     plain = gang(1, name="plain", created=at("01:00"))
     conf = configuration("predicates", "cdp", actions="allocate, evict-preemptable")

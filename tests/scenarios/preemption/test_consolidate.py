@@ -241,13 +241,13 @@ SHARED = sharing(VGPUEnable=True, actions=ACTIONS)
 
 
 def on_gpu(place: str, name: str, gpu: str, memory: int) -> list[Manifest]:
-    """A job of one pod that has a part of a GPU."""
+    """A job of one pod that has a fraction of a GPU."""
     given = having(f"{gpu}:{memory}")
     return running(place, name=name, minimum=1, annotations=given, more=vgpu(memory=memory))
 
 
 def devices(name: str, taken: int, moved: str, binds: str) -> Case:
-    """A pod wants both GPUs of a node; two others would have to share those of the other node with a stranger."""
+    """A pod requests both GPUs of a node; two others would have to share those of the other node with a third."""
     stranger = foreign("b", annotations=having(f"g2:{taken}"), more=vgpu(memory=taken))
     world = (gpu_node("a", "g0", "g1"), gpu_node("b", "g2", "g3"), on_gpu("a", "one", "g0", 9000), stranger)
     return Case(

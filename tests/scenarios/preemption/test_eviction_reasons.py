@@ -247,7 +247,8 @@ VICTIMS = [
         consents={"rich-task-3": ["proportion", "conformance"]},
         protected={"proportion": (
             ["rich-task-2", "rich-task-1", "rich-task-0"],
-            "queue theirs has cpu 4, deserves 3: other pods of the queue are evicted first, and then it holds no more than that",
+            "queue theirs has cpu 4, deserves 3: other pods of the queue are evicted first, and then it holds no "
+            "more than that",
         )},
     ),
     ReportCase(

@@ -23,7 +23,7 @@ def conf_of(*more: str | Manifest, arguments: Mapping[str, object] | None = None
     return configuration(*PLUGINS, *more, actions=ACTIONS, arguments={"gangreclaim": arguments} if arguments else None)
 
 
-#: As people have it: shares are asked about in the second tier.
+#: A common configuration: shares in the second tier.
 TIERS = configuration(["priority", "gang", "conformance"], ["proportion", "predicates"], actions=ACTIONS)
 PROMISES = configuration(["priority", "gang", "conformance"], ["capacity", "predicates"], actions=ACTIONS)
 

@@ -136,7 +136,7 @@ def reclaims(
     name: str, *queues: Manifest, stays: bool, victim: str = "rich", preemptor: str = "poor",
     given: Mapping[str, object] | None = None, warnings: Sequence[str] = (),
 ) -> Case:  # fmt: skip
-    """Whether a pod that has worked for ten minutes stays when a queue wants it gone."""
+    """Whether a pod that has run for ten minutes stays when another queue reclaims."""
     conf = configuration("conformance", plugin("minruntime", given), actions="evict-reclaimable")
     return Case(
         name, NOON, nodes(1, 1), queues, standing(queue=victim), gang(1, name="late", queue=preemptor), conf=conf,

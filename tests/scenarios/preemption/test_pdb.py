@@ -1,4 +1,4 @@
-"""No more pods are asked to leave than their disruption budgets allow."""
+"""No more pods are evicted than their disruption budgets allow."""
 
 from __future__ import annotations
 

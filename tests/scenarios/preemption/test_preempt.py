@@ -21,7 +21,7 @@ from tests.testing.manifests.builders import (
 HIGH, MIDDLE, LOW = priority_class("high", 100), priority_class("middle", 50), priority_class("low", 10)
 CLASSES = [HIGH, MIDDLE, LOW]
 ACTIONS = "enqueue, allocate, preempt"
-#: Gangs may be taken, but only whole.
+#: Gangs may be evicted, but only whole.
 PREEMPT = configuration(
     "priority", plugin("gang", enablePreemptable=False), "conformance", "predicates", actions=ACTIONS
 )
@@ -43,7 +43,7 @@ def high(count: int = 1, cpu: object = 1, **facts: Any) -> list[Manifest]:
 
 
 def created(manifests: list[Manifest], when: str) -> list[Manifest]:
-    """The same pods, made at this time."""
+    """The same pods, created at this time."""
     for each in manifests:
         if each["kind"] == "Pod":
             each["metadata"]["creationTimestamp"] = when

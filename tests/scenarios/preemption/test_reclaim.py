@@ -22,13 +22,13 @@ from tests.testing.manifests.builders import (
 QUEUES = [queue("rich"), queue("poor")]
 CLASSES = [priority_class("high", 100), priority_class("low", 10)]
 ACTIONS = "enqueue, allocate, reclaim"
-#: Gangs may be taken, but only whole.
+#: Gangs may be evicted, but only whole.
 RECLAIM = configuration(
     "priority", plugin("gang", enableReclaimable=False), "conformance", "proportion", "predicates", actions=ACTIONS
 )
 #: Gangs keep their minimum.
 KEEPING = configuration("priority", "gang", "conformance", "proportion", "predicates", actions=ACTIONS)
-#: As people have it: the share of queues is asked in the second tier, and gang protects in the first.
+#: A common configuration: queue shares in the second tier, and gang protection in the first.
 TIERS = configuration(
     ["priority", "gang", "conformance"], ["proportion", "predicates"], actions=ACTIONS
 )  # fmt: skip
@@ -208,7 +208,7 @@ PROTECTED = [
 
 
 def promised(name: str, cpu: int) -> Manifest:
-    """A queue that deserves so much."""
+    """A queue with a deserved share."""
     made = queue(name)
     return {**made, "spec": {**made["spec"], "deserved": {"cpu": cpu}}}
 

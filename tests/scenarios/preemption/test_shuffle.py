@@ -120,7 +120,7 @@ def balancing(low: Any = None, high: Any = None, *, beside: Any = ("gang", "pred
 
 
 def load(text: str, *, memory: str = "0", at: str = NOON) -> list[Any]:
-    """Tenths of cpu that nodes a, b, c, ... were measured to use, and the memory that node a was."""
+    """The measured cpu of nodes a, b, c, ... in tenths, and the measured memory of node a."""
     figures = zip("abc", text, (memory, "0", "0"), strict=False)
     return [measured(name, int(tenths), used, at=at) for name, tenths, used in figures]
 
@@ -136,7 +136,7 @@ def busy(
 
 
 def apart(app: str) -> Any:
-    """Pods that are on no node with pods of an application."""
+    """Pods with anti-affinity to the pods of an application."""
     term = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": "kubernetes.io/hostname"}
     return {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
 

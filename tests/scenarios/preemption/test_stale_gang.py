@@ -1,4 +1,4 @@
-"""A gang that has lost members gets others in their place, or is released."""
+"""Lost members of a gang are replaced, or the rest is evicted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOON = {**namespace("clock"), "metadata": {"name": "clock", "uid": "clock", "cre
 
 
 def on(places: str, cpu: object = 1, **facts: Any) -> list[Manifest]:
-    """Members that are left, one for each letter."""
+    """Remaining members, one for each letter."""
     return [pod(cpu, nodeName=place, **facts) for place in places]
 
 
@@ -45,7 +45,7 @@ def looks_after(
     actions: str = "enqueue, stalegang, allocate",
     **more: Any,
 ) -> Case:
-    """What becomes of a torn gang at noon."""
+    """The decision about a gang that lost members, at noon."""
     conf = configuration(*by, actions=actions, arguments={"stalegang": given} if given else None)
     evicts = [f"torn-{member}" for member in releases.split()]
     return Case(name, NOON, world, conf=conf, binds=binds, evicts=evicts, **more)

@@ -39,7 +39,7 @@ def compares(
 
 
 def job(place: str, name: str, day: int = 1, priority: str = "low", cpu: object = 1) -> list[Manifest]:
-    """A job of one pod that began to work on this day."""
+    """A job of one pod that started on this day."""
     manifests = running(place, cpu, name=name, priority=priority, minimum=1)
     manifests[1]["metadata"]["creationTimestamp"] = f"2026-01-{day:02}T00:00:00Z"
     return manifests
@@ -49,7 +49,7 @@ def urgent(count: int = 1, cpu: object = 1, **facts: Any) -> list[Manifest]:
     return gang(count, cpu, name="urgent", priority="high", **facts)
 
 
-#: On a the work is younger in sum, on b the oldest of it is younger than the oldest on a.
+#: The pods on a are younger in sum; the oldest pod on b is younger than the oldest on a.
 AGES = [nodes(2, 2), job("a", "old", 1), job("a", "new", 9), job("b", "one", 3), job("b", "two", 4), urgent(cpu=2)]
 ON_A, ON_B = ["new-task-0", "old-task-0"], ["one-task-0", "two-task-0"]
 

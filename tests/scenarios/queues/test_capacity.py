@@ -25,7 +25,7 @@ from tests.testing.manifests.builders import queue as plain_queue
 
 FLAT = configuration("gang", "capacity", "predicates")
 TREE = configuration("gang", plugin("capacity", enableHierarchy=True), "predicates")
-#: Every pod a job of its own: what a queue gets is then decided pod by pod.
+#: Every pod is a job of its own, so that shares are decided pod by pod.
 SINGLES: Facts = {"minimum": 0}
 
 
@@ -409,7 +409,7 @@ def taking_back(
 
 
 def holding(name: str, count: int, **facts: Any) -> list[Manifest]:
-    """Pods of a queue that run."""
+    """Running pods of a queue."""
     return running("a" * count, name=name, queue=name, **facts)
 
 

@@ -1,4 +1,4 @@
-"""Which job comes first: the more important, or the one that has less."""
+"""The order of jobs: by priority, or by share."""
 
 import pytest
 
@@ -105,7 +105,7 @@ def branch(name: str, path: str, weights: str = "") -> Manifest:
 
 
 def pending(*queues: str, count: int = 8) -> list[Manifest]:
-    """A job in each queue that would take everything."""
+    """A job in each queue that requests everything."""
     return [document for name in queues for document in gang(count, name=name, queue=name, **EACH)]
 
 

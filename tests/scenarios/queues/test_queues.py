@@ -6,7 +6,7 @@ from tests.testing.cases.case import Case, configuration, plugin
 from tests.testing.manifests.builders import Facts, foreign, gang, gang_of, group, node, nodes, pod, queue, running
 
 SHARES = configuration("gang", "proportion", "predicates")
-#: Every pod a job of its own: what a queue gets is then decided pod by pod.
+#: Every pod is a job of its own, so that shares are decided pod by pod.
 SINGLES: Facts = {"minimum": 0}
 
 ORDER = [

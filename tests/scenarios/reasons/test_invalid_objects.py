@@ -9,7 +9,7 @@ from tests.testing.cases.case import STANDARD, Case
 from tests.testing.manifests.builders import Manifest, foreign, gang, gang_of, node, nodes, pod, queue
 
 NO_QUANTITY = "is not a quantity; write a number and a suffix, as in 500m, 2, 1.5 or 4Gi"
-#: A job without a fault, which is placed whatever is wrong elsewhere.
+#: A valid job, which is placed regardless of errors elsewhere.
 OTHER = gang(2, name="other")
 
 

@@ -1,4 +1,4 @@
-"""Why a job waits, word for word: people search for these sentences."""
+"""The exact messages of waiting jobs, which users grep for."""
 
 from typing import Any
 

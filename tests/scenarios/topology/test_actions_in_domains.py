@@ -31,7 +31,7 @@ def filling(name: str, *world: Any, binds: str, **more: Any) -> Case:
 
 
 def idle(part: str = "", **facts: Any) -> Manifest:
-    """A pod that asks for nothing."""
+    """A pod without a request."""
     return pod(None, labels={"part": part} if part else None, **facts)
 
 
@@ -76,7 +76,7 @@ def reserving(name: str, *world: Any, binds: str, strategy: str) -> Case:
 
 
 def busy(place: str, left: str) -> list[Manifest]:
-    """Runs since noon, which is now, and ends in so much time."""
+    """Runs since noon, which is now, and ends after this time."""
     return running(place, 2, name=f"on-{place}", placed=NOON, annotations={RUN_TIME: left})
 
 

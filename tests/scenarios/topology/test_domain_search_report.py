@@ -158,7 +158,7 @@ def test_rack_with_fewer_pods_reports_it() -> None:
 
 
 class HalvesPlugin(Plugin):
-    """Makes up its domains anew whenever it is asked."""
+    """Returns new domain objects at every call."""
 
     name = "halves"
 

@@ -1,4 +1,4 @@
-"""Kubernetes' own groups that want all their pods where a label of nodes has one value."""
+"""Native groups whose pods must share one value of a node label."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RACKS = in_racks(2, "ab cd", "ef gh")
 def train(
     count: int, *labels: str, minimum: int | None = None, places: str = "", name: str = "train", **facts: Any
 ) -> list[Manifest]:
-    """Pods of a native group: some in places already, and so many that wait."""
+    """Pods of a native group: some on nodes, and a number of pending ones."""
     policy = {"basic": {}} if minimum == 0 else {"gang": {"minCount": minimum or count + len(places)}}
     constraints = {"topology": [{"key": label} for label in labels]} if labels else None
     priority, status = facts.get("priority"), facts.get("status")

@@ -158,7 +158,7 @@ KINDS = [
 
 
 def crew(driver: str, workers: str) -> list[Manifest]:
-    """Drivers and workers; those of one letter belong together."""
+    """Drivers and workers; a letter is a sub-group."""
     made = [pod(2, labels={"role": "driver", "task": letter}) for letter in driver]
     return made + [pod(2, labels={"role": "worker", "task": letter}) for letter in workers]
 

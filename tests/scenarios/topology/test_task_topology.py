@@ -33,7 +33,7 @@ WITHOUT = configuration("gang", "predicates", "nodeorder")
 def crew(
     members: str, cpu: object = 1, *, near: str = "", apart: str = "", order: str = "", **facts: Any
 ) -> list[Manifest]:
-    """`ps ps worker@a` are two pods that wait and one that runs on node a; `ps:2` asks for 2 cpu."""
+    """`ps ps worker@a` are two pods that wait and one that runs on node a; `ps:2` requests 2 cpu."""
     pods = []
     for word in members.split():
         role, _, place = word.partition("@")

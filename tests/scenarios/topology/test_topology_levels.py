@@ -1,4 +1,4 @@
-"""Jobs that sit close together by the labels of nodes: levels that are required, and levels that are preferred."""
+"""Jobs close together by the labels of nodes: required and preferred levels."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ PREFERRED = [
 
 
 def at_home(places: str, more: int, **constraint: str) -> list[Any]:
-    """Runs in places already, and wants more pods."""
+    """A job with running members, and more pending ones."""
     here = [pod(2, nodeName=place) for place in places]
     return gang_of(*here, *[pod(2)] * more, minimum=1, phase="Running", notes=asking(**constraint))
 

@@ -64,7 +64,7 @@ def _entry(member: Any) -> Manifest:
     return {"name": member} if isinstance(member, str) else dict(member)
 
 
-#: Nodes are filled one after the other, and gangs kept whole: nothing else plays a part.
+#: Nodes are filled one after the other, and gangs kept whole: nothing else matters.
 PLAIN = configuration("gang", "predicates")
 #: The default configuration.
 STANDARD = DEFAULT_TEXT

@@ -67,7 +67,7 @@ class EvictForReclaim(EvictForPreemption):
 
 
 class EvictFirst(EvictingAction):
-    """Evicts the one that loses first."""
+    """Evicts the first victim."""
 
     name: ClassVar[str] = "evict-first"
 

@@ -1,4 +1,4 @@
-"""Plugins that answer one question each, for questions that no built-in plugin answers, or not alone."""
+"""Plugins that answer one extension point each, for those that no built-in plugin answers alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO = Reason(Code.PLUGIN_REFUSED, "the probe refuses")
 
 
 def probe(**answers: Callable[..., Any]) -> type[Plugin]:
-    """A plugin that gives these answers, by the name of the question."""
+    """A plugin with these answers, by the name of the extension point."""
     return type("Probe", (Plugin,), {"name": "probe", **answers})
 
 
@@ -93,7 +93,7 @@ class RacksInOrder(Racks):
 
 
 class Pairs(Plugin):
-    """A job may start with anything, but is placed two by two."""
+    """A job is always ready, but is placed two by two."""
 
     name = "probe"
 
@@ -105,7 +105,7 @@ class Pairs(Plugin):
 
 
 class MapAndReduce(Plugin):
-    """Maps nodes to their letters, and then finds `b` the best."""
+    """Scores nodes by their letters, and then prefers `b`."""
 
     name = "probe"
 
@@ -124,8 +124,8 @@ class Annotating(Plugin):
 
 
 class HalvesPlugin(Plugin):
-    """The first half of the nodes and the second are close together. Jobs that want it stay in one of them, and where
-    they have begun.
+    """The first half of the nodes and the second are close together. Jobs with a hard topology stay in one of them,
+    with their running members.
     """
 
     name = "probe"
@@ -146,7 +146,7 @@ class HalvesPlugin(Plugin):
 
 
 class SubJobHalvesPlugin(HalvesPlugin):
-    """A job may be anywhere, and each of its sub-jobs in one half."""
+    """A job may use any node, and each of its sub-jobs one half."""
 
     def hyper_node_gradient_for_job(self, job: Job, root: Domain) -> Sequence[Sequence[Domain]] | None:
         return [[root]]

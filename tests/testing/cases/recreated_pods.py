@@ -1,4 +1,4 @@
-"""Pods that are evicted come back: their owners make new ones, which wait."""
+"""Controllers recreate evicted pods, which then wait."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def cycle_with_recreated_pods(world: PlannedCluster, number: int) -> Session:
 
 
 def anew(old: kube.Pod, number: int) -> kube.Pod:
-    """The pod that its owner makes in place of one that was evicted."""
+    """The pod that replaces an evicted one."""
     return msgspec.structs.replace(
         old,
         metadata=msgspec.structs.replace(old.metadata, uid=f"{old.metadata.uid}-{number}"),

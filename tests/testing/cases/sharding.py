@@ -1,4 +1,4 @@
-"""Cases of a scheduler that has a part of the nodes."""
+"""Cases of a scheduler with a shard of the nodes."""
 
 from __future__ import annotations
 

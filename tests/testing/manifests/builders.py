@@ -100,7 +100,7 @@ def tolerating(text: str) -> Manifest:
 
 
 def resources(requests: Amounts) -> Manifest:
-    """Of devices a pod gets exactly what it asks for, so that they have to be limited to it."""
+    """Requests, with equal limits for devices."""
     limits = {name: amount for name, amount in requests.items() if "/" in name}
     return given(requests=requests, limits=limits or None)
 
@@ -187,7 +187,7 @@ def group(
 
 
 def gang_of(*members: Manifest, name: str = "gang", minimum: int | None = None, **facts: Any) -> list[Manifest]:
-    """These pods as one group; all of them must start together unless a minimum is given.
+    """These pods as one group; all of them must start together unless `minimum` is set.
 
     Members are numbered, and served in this order: `gang-task-0`, or `gang-<role>-0` for those with a role.
     """

@@ -28,12 +28,12 @@ def gpus(name: str, number: int, memory: object = None, **facts: Any) -> Manifes
 
 
 def part(fraction: str, number: int | None = None, **more: str) -> dict[str, str]:
-    """The annotations of a pod that wants this part of a GPU, or of several."""
+    """The annotations of a pod that requests this fraction of one or several GPUs."""
     return {"gpu-fraction": fraction, **({"gpu-fraction-num-devices": str(number)} if number else {}), **more}
 
 
 def memory(amount: object, number: int | None = None) -> dict[str, str]:
-    """The annotations of a pod that wants so many MiB of a GPU."""
+    """The annotations of a pod that requests MiB of a GPU."""
     return {"gpu-memory": str(amount), **({"gpu-fraction-num-devices": str(number)} if number else {})}
 
 
@@ -51,5 +51,5 @@ def reservation(place: str, group: str, **facts: Any) -> Manifest:
 
 
 def gpu_groups_of(case: Case) -> dict[str, str]:
-    """By name of the pod, the groups that it was given, over all cycles of the case."""
+    """By name of the pod, its GPU groups, over all cycles of the case."""
     return {name: said[GROUPS] for name, said in bind_annotations_of(case).items() if GROUPS in said}

@@ -1,4 +1,4 @@
-"""Networks: hypernodes, and what jobs ask of them."""
+"""Networks: hypernodes, and the topology constraints of jobs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SOFT = {"mode": "soft"}
 
 
 def close(name: str, *world: Any, binds: str, conf: str = AWARE, **more: Any) -> Case:
-    """A case in which the network plays a part."""
+    """A case with network topology."""
     return Case(name, *world, binds=binds, conf=conf, **more)
 
 

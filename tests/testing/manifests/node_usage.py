@@ -1,4 +1,4 @@
-"""Measurements of nodes, as manifests have them."""
+"""Node metrics as manifests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NOON = "2026-03-01T12:00:00Z"
 
 
 def measured(name: str, cpu: object, memory: object = "0", *, at: str = NOON) -> Manifest:
-    """What the node of this name was measured to use."""
+    """The measured usage of a node."""
     usage = {"cpu": cpu, "memory": memory}
     return manifest("NodeMetrics", name, "metrics.k8s.io/v1beta1", timestamp=at, window="30s", usage=usage)
 

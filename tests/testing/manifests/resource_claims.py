@@ -16,7 +16,7 @@ def cel(*expressions: str) -> list[Manifest] | None:
 
 
 def attribute(value: object) -> Manifest:
-    """A fact about a device; text that begins with v is a version."""
+    """An attribute of a device; text that begins with v is a version."""
     if isinstance(value, bool):
         return {"bool": value}
     if isinstance(value, int):
@@ -86,7 +86,7 @@ def device_class(name: str = "gpu", *expressions: str, **spec: Any) -> Manifest:
 def exactly(
     count: int | str = 1, *expressions: str, of: str = "gpu", name: str = "r", capacity: Any = None, **facts: Any
 ) -> Manifest:
-    """A request for so many devices, or for "All"."""
+    """A request for a number of devices, or for "All"."""
     mode = {"allocationMode": "All"} if count == "All" else given(count=None if count == 1 else count)
     wanted = {"requests": capacity} if capacity else None
     exact = given(deviceClassName=of, selectors=cel(*expressions), capacity=wanted, **mode, **facts)
@@ -94,7 +94,7 @@ def exactly(
 
 
 def first_of(*ways: Manifest, name: str = "r") -> Manifest:
-    """A request that takes the first way that can be had; ways are requests themselves."""
+    """A request with alternatives in order of preference."""
     return {"name": name, "firstAvailable": [{"name": way["name"], **way["exactly"]} for way in ways]}
 
 
@@ -107,7 +107,7 @@ def distinct(attribute: str, *requests: str) -> Manifest:
 
 
 def claim_spec(*requests: Manifest, constraints: Sequence[Manifest] = (), **more: Any) -> Manifest:
-    """What a claim asks for."""
+    """The spec of a claim."""
     devices = given(requests=list(requests) or [exactly()], constraints=list(constraints) or None, **more)
     return {"devices": devices}
 
@@ -149,7 +149,7 @@ def template(spec: Manifest | None = None, name: str = "each") -> Manifest:
 
 
 def claiming(*claims: str, **templates: str) -> list[Manifest]:
-    """The claims of a pod: by name, and under names of its own from templates."""
+    """The claims of a pod: by name, and from templates."""
     named = [{"name": name, "resourceClaimName": name} for name in claims]
     made = [{"name": name, "resourceClaimTemplateName": source} for name, source in templates.items()]
     return [*named, *made]

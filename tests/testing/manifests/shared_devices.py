@@ -1,4 +1,4 @@
-"""Nodes with devices that pods share, pods that ask for a part of one, and what they are given."""
+"""Nodes with shared devices, pods that request a fraction of one, and their assigned devices."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def vgpu(number: int = 1, memory: int = 0, cores: int = 0, percentage: int = 0) 
 
 
 def having(text: str, **more: str) -> dict[str, str]:
-    """The annotation of a pod that was given virtual GPUs: `g0:8000` or `g0:8000:50` for each, containers apart."""
+    """The annotation of a pod with virtual GPUs: `g0:8000` or `g0:8000:50` for each, containers apart."""
     containers = [[entry.split(":") for entry in part.split()] for part in text.split(";")]
     written = ";".join("".join(f"{i},NVIDIA,{m},{(*c, '0')[0]}:" for i, m, *c in each) for each in containers)
     return {VGPU_IDS: written, **more}
@@ -88,7 +88,7 @@ def device_config(text: str, name: str = "volcano-vgpu-device-config", namespace
 
 
 def bind_annotations_of(case: Case, conf: str | None = None) -> dict[str, Mapping[str, str]]:
-    """By name of the pod, what travels with its binding, over all cycles of the case."""
+    """By name of the pod, the annotations of its binding, over all cycles of the case."""
     program = Program(parse_configuration(conf or case.conf, BUILT_IN), BUILT_IN)
     world = PlannedCluster(objects(case.manifests), program, scheduler_names=SCHEDULER_NAMES)
     found: dict[str, Mapping[str, str]] = {}

@@ -16,7 +16,7 @@ ONCE = ("ReadWriteOnce",)
 
 
 def using(*claims: str, **ephemeral: Manifest) -> list[Manifest]:
-    """The volumes of a pod: claims by name, and claims that are made for it."""
+    """The volumes of a pod: claims by name, and ephemeral claims."""
     named = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
     made = [{"name": name, "ephemeral": {"volumeClaimTemplate": {"spec": spec}}} for name, spec in ephemeral.items()]
     return [*named, *made]
@@ -25,7 +25,7 @@ def using(*claims: str, **ephemeral: Manifest) -> list[Manifest]:
 def claim_template_spec(
     size: str = "1Gi", of: str | None = "local", modes: Sequence[str] = ONCE, **spec: Any
 ) -> Manifest:
-    """What a claim asks for."""
+    """The spec of a claim."""
     return given(accessModes=list(modes), resources={"requests": {"storage": size}}, storageClassName=of, **spec)
 
 
@@ -96,7 +96,7 @@ def storage_class(
     zones: Sequence[str] = (),
     default: bool = False,
 ) -> Manifest:
-    """A class whose claims wait for their first pod, unless they are served at once."""
+    """A class with binding mode WaitForFirstConsumer, or Immediate."""
     allowed = [{"matchLabelExpressions": [{"key": ZONE, "values": list(zones)}]}] if zones else None
     mode = "Immediate" if at_once else "WaitForFirstConsumer"
     notes = {"storageclass.kubernetes.io/is-default-class": "true"} if default else None
@@ -112,7 +112,7 @@ def driver(name: str = DRIVER, *, counts: bool = True) -> Manifest:
 def storage_capacity(
     name: str, capacity: str | None, *, of: str = "made", most: str | None = None, **labels: str
 ) -> Manifest:
-    """So much storage of a class on the nodes with these labels."""
+    """The capacity of a class on the nodes with these labels."""
     chosen = {key.replace("__", "/"): value for key, value in labels.items()}
     facts = given(capacity=capacity, maximumVolumeSize=most, nodeTopology={"matchLabels": chosen})
     return manifest("CSIStorageCapacity", name, STORAGE, "default", storageClassName=of, **facts)

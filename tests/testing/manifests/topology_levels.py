@@ -22,7 +22,7 @@ def asking(
     part: str | None = None,
     part_preferred: str | None = None,
 ) -> dict[str, str]:
-    """The annotations of a group that asks for levels, for itself and for its parts."""
+    """The annotations of a group that requests levels, for itself and for its sub-groups."""
     fields = {
         "topology": network,
         "topology-required-placement": required,
