@@ -18,7 +18,7 @@ from stromboli.kube.client.api_errors import ApiError, Unreachable
 from stromboli.kube.client.client import Client
 from stromboli.kube.client.config.connection import Connection
 from stromboli.kube.client.config.credentials import static_token
-from stromboli.local.api_server.api import Api, Asked
+from stromboli.local.api_server.api import Api, ResourceRequest
 from stromboli.local.api_server.control_plane import ControlPlane
 from stromboli.local.api_server.errors import StatusError
 from stromboli.local.api_server.watches import StoreWatch
@@ -86,7 +86,7 @@ class InMemoryClient(Client):
             await asyncio.Event().wait()
         return await serve
 
-    async def _serve(self, write: str, path: str, asked: Callable[[], Asked]) -> bytes:
+    async def _serve(self, write: str, path: str, asked: Callable[[], ResourceRequest]) -> bytes:
         injected, chance = self._faults, self._faults.chance
         if write and not self._allowed():
             raise Unreachable("not the leader any more", sent=False)
@@ -117,14 +117,14 @@ class InMemoryClient(Client):
         body: bytes | None,
         content_type: str,
         accept: str,
-    ) -> Asked:
+    ) -> ResourceRequest:
         call = parse_call(method, path, urlencode(params or {}))
         assert call is not None
         try:
             resource = self._api.resource(call)
         except StatusError as refused:
             raise _error(refused) from None
-        return Asked(call, resource, accept, content_type if body else "", body or b"", "stromboli")
+        return ResourceRequest(call, resource, accept, content_type if body else "", body or b"", "stromboli")
 
     @asynccontextmanager
     async def stream(
