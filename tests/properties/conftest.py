@@ -1,4 +1,4 @@
-"""The profile of the properties is known before the first of them is read."""
+"""Report the profile of the properties before they are collected."""
 
 from tests.testing.random_clusters.effort import EFFORT
 

@@ -1,4 +1,4 @@
-"""However news of bind requests and of their pods arrives, every room is held exactly once, by whom the truth says."""
+"""In any event order of bind requests and pods, every placement counts exactly once, as the objects define."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FINISHED = ("Succeeded", "Failed")
 
 
 def decide(chronicle: Chronicle, world: SmallWorld) -> None:
-    """Somebody decides something about pods that are there, or changes their mind, or has done it."""
+    """Create, change or complete bind requests of existing pods."""
     random, present = chronicle.random, chronicle.present
     pods = [entry for entry in present.values() if isinstance(entry, kube.Pod)]
     requests = [entry for entry in present.values() if isinstance(entry, BindRequest)]
@@ -65,12 +65,12 @@ def request_of(random: Random, pods: list[kube.Pod], nodes: list[str]) -> BindRe
 
 
 def in_phase(random: Random, request: BindRequest) -> BindRequest:
-    told = [MemberStatus(m.pod_uid, random.choice(("", "Bound", "Failed", "Unwound"))) for m in request.spec.pods]
-    return msgspec.structs.replace(request, status=BindRequestStatus(phase=random.choice(PHASES), pods=told))
+    delivered = [MemberStatus(m.pod_uid, random.choice(("", "Bound", "Failed", "Unwound"))) for m in request.spec.pods]
+    return msgspec.structs.replace(request, status=BindRequestStatus(phase=random.choice(PHASES), pods=delivered))
 
 
 def truly_held(objects: list[TopLevel]) -> dict[str, str]:
-    """By uid, where pods stand, counted from nothing but the objects."""
+    """Return the node of each pod by uid, computed from the objects alone."""
     nodes = {entry.metadata.name for entry in objects if isinstance(entry, kube.KubeNode)}
     held: dict[str, tuple[int, str, str]] = {}
     for request in (entry for entry in objects if isinstance(entry, BindRequest)):
@@ -95,7 +95,7 @@ def held_by(cluster: Cluster) -> list[tuple[str, str]]:
 
 @examples(30)
 @given(worlds(FEW), randoms)
-def test_every_room_is_held_once_by_whom_the_truth_says(world: SmallWorld, random: Random) -> None:
+def test_every_placement_counts_once(world: SmallWorld, random: Random) -> None:
     chronicle = Chronicle(random)
     for entry in world.objects:
         chronicle.write(entry)
@@ -115,8 +115,8 @@ def test_every_room_is_held_once_by_whom_the_truth_says(world: SmallWorld, rando
 
 @examples(20)
 @given(worlds(FEW), randoms)
-def test_what_we_meant_ourselves_leaves_no_trace_beside_requests(world: SmallWorld, random: Random) -> None:
-    """Rooms that this scheduler means to give, takes back, or hands over to requests."""
+def test_own_assumptions_leave_no_trace_beside_requests(world: SmallWorld, random: Random) -> None:
+    """Placements that this scheduler assumes, releases, or hands over to requests."""
     chronicle = Chronicle(random)
     for entry in world.objects:
         chronicle.write(entry)

@@ -1,4 +1,4 @@
-"""However news arrives, the cache ends up with the truth, and at no time do its books contradict its objects."""
+"""In any event order the cache converges to the objects, and its state never contradicts them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ randoms = st.integers(0, 1 << 32).map(Random)
 
 
 def check_truth(cluster: Cluster, truth: list[KubeObject]) -> None:
-    """The cache says what one says that has seen nothing but the end."""
+    """Compare the cache with one that has seen only the final objects."""
     fresh = Cluster()
     for entry in truth:
         fresh.apply(entry)
@@ -40,7 +40,7 @@ def check_truth(cluster: Cluster, truth: list[KubeObject]) -> None:
 
 
 def report_all(mirror: Ingest, reports: list[Report], random: Random) -> None:
-    """Pass reports on; now and then a cycle looks at the cluster, or the auditor does."""
+    """Deliver reports, with occasional snapshots and audits in between."""
     auditor = Auditor(mirror.cluster)
     for report in reports:
         (mirror.remove if report.is_gone else mirror.apply)(report.entry)
@@ -59,13 +59,13 @@ def check_convergence(chronicle: Chronicle) -> None:
 
 @examples(60)
 @given(worlds(FEW), worlds(FEW), randoms)
-def test_every_delivery_ends_with_the_truth(past: SmallWorld, present: SmallWorld, random: Random) -> None:
+def test_every_delivery_converges(past: SmallWorld, present: SmallWorld, random: Random) -> None:
     check_convergence(chronicle_of(past, present, random))
 
 
 @examples(40)
 @given(social_worlds(), social_worlds(), randoms)
-def test_tallies_of_terms_end_with_the_truth(past: SmallWorld, present: SmallWorld, random: Random) -> None:
+def test_term_tallies_converge(past: SmallWorld, present: SmallWorld, random: Random) -> None:
     check_convergence(chronicle_of(past, present, random))
 
 
@@ -81,24 +81,24 @@ def promoted(pod: kube.Pod, random: Random) -> kube.Pod:
 
 @examples(40)
 @given(worlds(Traits(most_nodes=2, pod_rules=0)), randoms)
-def test_members_of_groups_come_and_go(world: SmallWorld, random: Random) -> None:
-    """Nothing else changes, so that the cache has no reason to begin anew."""
+def test_changing_members_converge(world: SmallWorld, random: Random) -> None:
+    """Nothing else changes, so that the cache has no reason to rebuild."""
     chronicle, mirror = Chronicle(random), Ingest(Cluster())
     for entry in [*world.nodes, *world.queues, *map(in_halves, world.groups), *world.pods]:
         chronicle.write(entry)
     report_all(mirror, chronicle.changes, random)
     mirror.cluster.snapshot()
-    told = len(chronicle.changes)
+    delivered = len(chronicle.changes)
     for pod in random.choices(world.pods, k=3 * len(world.pods)) if world.pods else ():
         chronicle.delete(pod) if random.random() < 0.5 else chronicle.write(promoted(pod, random))
-    for change in chronicle.changes[told:]:
+    for change in chronicle.changes[delivered:]:
         report_all(mirror, [change], random)
         mirror.cluster.cluster_state()
     check_truth(mirror.cluster, list(chronicle.present.values()))
 
 
 def decide(cluster: Cluster, random: Random) -> None:
-    """Something is decided about somebody, or taken back."""
+    """Assume or release a placement or an eviction."""
     pods, nodes = cluster.pods.all(), list(cluster.nodes.entries)
     if pods and nodes:
         pod = random.choice(pods)
@@ -128,7 +128,7 @@ def take_back_everything(cluster: Cluster) -> None:
 
 @examples(60)
 @given(worlds(FEW), worlds(FEW), randoms)
-def test_decisions_that_come_to_nothing_leave_no_trace(past: SmallWorld, present: SmallWorld, random: Random) -> None:
+def test_released_assumptions_leave_no_trace(past: SmallWorld, present: SmallWorld, random: Random) -> None:
     chronicle = chronicle_of(past, present, random)
     mirror, auditor = Ingest(Cluster()), None
     for report in delivery_of(chronicle):
@@ -144,14 +144,14 @@ def test_decisions_that_come_to_nothing_leave_no_trace(past: SmallWorld, present
 
 @examples(40)
 @given(worlds(FEW), randoms)
-def test_a_decision_that_comes_true_is_counted_once(world: SmallWorld, random: Random) -> None:
-    """A room that was assumed is the room that the pod has in the end, or gives back for another."""
+def test_confirmed_assumption_counts_once(world: SmallWorld, random: Random) -> None:
+    """An assumed placement is the one that the pod has in the end, or is released for another."""
     chronicle = Chronicle(random)
     mirror = Ingest(Cluster())
     for entry in world.objects:
         chronicle.write(entry)
     report_all(mirror, chronicle.changes, random)
-    told = len(chronicle.changes)
+    delivered = len(chronicle.changes)
     names = [node.metadata.name for node in world.nodes]
     for pod in [pod for pod in world.pods if not pod.spec.node_name]:
         mirror.cluster.assumptions.assume(
@@ -159,28 +159,28 @@ def test_a_decision_that_comes_true_is_counted_once(world: SmallWorld, random: R
         )
         chronicle.write(started(pod, random.choice(names)))
     mirror.cluster.snapshot()
-    report_all(mirror, chronicle.changes[told:], random)
+    report_all(mirror, chronicle.changes[delivered:], random)
     assert dict(mirror.cluster.assumptions.placements) == {}
     check_truth(mirror.cluster, list(chronicle.present.values()))
 
 
 def alone(pod: kube.Pod) -> kube.Pod:
-    """As it was before a controller gave it a group."""
-    told = {key: value for key, value in (pod.metadata.annotations or {}).items() if key != GROUP_NAME}
-    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, annotations=told))
+    """Return the pod as it was before a controller assigned a group."""
+    delivered = {key: value for key, value in (pod.metadata.annotations or {}).items() if key != GROUP_NAME}
+    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, annotations=delivered))
 
 
 @examples(30)
 @given(worlds(Traits(most_nodes=2, pod_rules=0)), randoms)
-def test_pods_that_came_alone_are_given_groups(world: SmallWorld, random: Random) -> None:
+def test_pods_without_group_get_groups_later(world: SmallWorld, random: Random) -> None:
     chronicle, mirror = Chronicle(random), Ingest(Cluster())
     for entry in [*world.nodes, *world.queues, *map(alone, world.pods)]:
         chronicle.write(entry)
     report_all(mirror, chronicle.changes, random)
     mirror.cluster.snapshot()
-    told = len(chronicle.changes)
+    delivered = len(chronicle.changes)
     given_groups: list[KubeObject] = [*world.groups, *world.pods]
     for entry in random.sample(given_groups, len(given_groups)):
         chronicle.write(entry)
-    report_all(mirror, chronicle.changes[told:], random)
+    report_all(mirror, chronicle.changes[delivered:], random)
     check_truth(mirror.cluster, list(chronicle.present.values()))

@@ -1,4 +1,4 @@
-"""A fresh start forgets what nobody uses and changes nothing else; what is asked for first is counted right."""
+"""A rebuild drops unused state and changes nothing else; terms are counted correctly on first use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stromboli.cluster.state.cluster import Cluster
 from stromboli.kube import KubeObject
 from tests.testing.placements import placement
 from tests.testing.random_clusters.effort import examples
-from tests.testing.random_clusters.histories import Event, cluster_of, history, identity, tell
+from tests.testing.random_clusters.histories import Event, cluster_of, deliver, history, identity
 from tests.testing.random_clusters.worlds import SmallWorld, Traits, social_worlds, worlds
 
 FEW = Traits(most_nodes=3, pod_rules=2)
@@ -24,7 +24,7 @@ randoms = st.integers(0, 1 << 32).map(Random)
 
 
 def decide(cluster: Cluster, random: Random) -> None:
-    """Some pods are being bound, some evicted, some rest; some phases are being written."""
+    """Some pods are being bound, evicted or in backoff; some phases are being written."""
     nodes = [*cluster.nodes.entries]
     for pod in cluster.pods.all():
         action = random.choice((cluster.assumptions.start_backoff, cluster.assumptions.assume_evicted, None, None))
@@ -39,9 +39,9 @@ def decide(cluster: Cluster, random: Random) -> None:
 
 @examples(30)
 @given(worlds(FEW), worlds(FEW), randoms)
-def test_a_fresh_start_changes_nothing_that_is_said(past: SmallWorld, present: SmallWorld, random: Random) -> None:
+def test_rebuild_changes_no_summary(past: SmallWorld, present: SmallWorld, random: Random) -> None:
     cluster = Cluster()
-    tell(cluster, history(past, present, random))
+    deliver(cluster, history(past, present, random))
     decide(cluster, random)
     decided = contents_of(cluster)
     before, touched = current_view(cluster), {*cluster.accounting.touched}
@@ -65,20 +65,20 @@ def test_a_fresh_start_changes_nothing_that_is_said(past: SmallWorld, present: S
     assert {*cluster.decoder.terms.counted} == {*fresh.decoder.terms.counted}
 
 
-def told_one_by_one(entries: list[KubeObject]) -> Cluster:
-    """A cluster that somebody looks at after every object, so that nothing is derived from all of them at once."""
+def delivered_one_by_one(entries: list[KubeObject]) -> Cluster:
+    """Build a cluster with a snapshot after every object, so that nothing is computed from all of them at once."""
     cluster = Cluster()
-    tell(cluster, [Event(entry, pauses=True) for entry in entries])
+    deliver(cluster, [Event(entry, pauses=True) for entry in entries])
     return cluster
 
 
 @examples(30)
 @given(st.one_of(social_worlds(), worlds(Traits(most_nodes=3, pod_rules=1))), randoms)
-def test_terms_that_come_one_by_one_are_counted_as_if_all_had_been_there(world: SmallWorld, random: Random) -> None:
+def test_terms_added_one_by_one_count_as_if_added_together(world: SmallWorld, random: Random) -> None:
     structure = [*world.nodes, *world.queues, *world.priorities, *world.groups]
     pods = [*world.pods]
     random.shuffle(pods)
-    cluster, fresh = told_one_by_one([*structure, *pods]), cluster_of([*structure, *pods])
+    cluster, fresh = delivered_one_by_one([*structure, *pods]), cluster_of([*structure, *pods])
     expected = current_view(fresh)
     assert summary_of(current_view(cluster), expected.terms.counted) == summary_of(expected)
     assert audit(cluster) == []

@@ -1,4 +1,4 @@
-"""A dump decides what the cluster decided from which it was taken, whatever the cluster has been through."""
+"""A dump leads to the same decisions as its cluster, regardless of the cluster's history."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from stromboli.planner.replay import changed_decisions, recorded_decisions, repl
 from tests.testing.placements import placement
 from tests.testing.random_clusters.effort import examples
 from tests.testing.random_clusters.engine import program_of
-from tests.testing.random_clusters.histories import cluster_of, history, identity, tell
+from tests.testing.random_clusters.histories import cluster_of, deliver, history, identity
 from tests.testing.random_clusters.worlds import SmallWorld, Traits, worlds
 
 SMALL = Traits(most_nodes=5)
@@ -34,7 +34,7 @@ def back_from_file(dump: Dump) -> Dump:
 
 
 def decide_something(cluster: Cluster, random: Random) -> None:
-    """Some of what a cycle decides is under way, some is forgotten again."""
+    """Some decisions of a cycle are in progress, some are released again."""
     session = Session(cluster.snapshot(), HERE)
     session.run()
     for bind in (bind for statement in session.decisions.binds for bind in statement):
@@ -52,9 +52,9 @@ def decide_something(cluster: Cluster, random: Random) -> None:
 
 @examples(60)
 @given(worlds(SMALL), worlds(SMALL), st.integers(0, 1 << 32).map(Random), st.sampled_from([0, 7]))
-def test_a_dump_decides_the_same(past: SmallWorld, present: SmallWorld, random: Random, seed: int) -> None:
+def test_dump_leads_to_the_same_decisions(past: SmallWorld, present: SmallWorld, random: Random, seed: int) -> None:
     cluster = Cluster(seed=seed)
-    tell(cluster, history(past, present, random))
+    deliver(cluster, history(past, present, random))
     decide_something(cluster, random)
     contents = contents_of(cluster)
     session = Session(cluster.snapshot(1_000.0), HERE, seed=seed)
@@ -65,7 +65,7 @@ def test_a_dump_decides_the_same(past: SmallWorld, present: SmallWorld, random: 
 
 @examples(20)
 @given(worlds(SMALL))
-def test_what_a_dump_holds_is_what_was_there(world: SmallWorld) -> None:
+def test_dump_contains_the_cluster(world: SmallWorld) -> None:
     contents = contents_of(cluster_of(world.objects))
     back = back_from_file(Dump(contents)).contents
     assert sorted(back.objects, key=identity) == sorted(contents.objects, key=identity)

@@ -1,4 +1,4 @@
-"""The cache forgets nothing and invents nothing, and a snapshot stands still while the cluster moves on."""
+"""The cache matches its objects, and a snapshot is isolated from later changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.session.session import Session
 from tests.testing.random_clusters.effort import examples
 from tests.testing.random_clusters.engine import program_of
-from tests.testing.random_clusters.histories import Event, carry_on, cluster_of, history, started, tell
+from tests.testing.random_clusters.histories import Event, carry_on, cluster_of, deliver, history, started
 from tests.testing.random_clusters.worlds import SmallWorld, Traits, social_worlds, worlds
 
 SMALL = Traits(most_nodes=4)
@@ -23,25 +23,25 @@ ONE_PROGRAM, OTHER_PROGRAM = program_of(), program_of()
 
 @examples(100)
 @given(worlds(SMALL), worlds(SMALL), st.randoms(use_true_random=False))
-def test_only_what_is_there_in_the_end_counts(past: SmallWorld, present: SmallWorld, random: Random) -> None:
+def test_only_final_objects_count(past: SmallWorld, present: SmallWorld, random: Random) -> None:
     if random.random() < 0.5:
-        present.groups.pop()  # its pods stay behind
+        present.groups.pop()  # its pods remain
     cluster = Cluster()
-    tell(cluster, history(past, present, random))
+    deliver(cluster, history(past, present, random))
     experienced = cluster.snapshot()
     fresh = cluster_of(present.objects).snapshot()
     assert summary_of(experienced, fresh.terms.counted) == summary_of(fresh)
 
 
 def decisions(session: Session) -> tuple[object, ...]:
-    """Everything that is decided and said, in the order in which it was."""
+    """Return all decisions and messages, in order."""
     binds = [[(bind.key, bind.node) for bind in statement] for statement in session.decisions.binds]
     statuses = {key: (status.phase, list(status.sentences)) for key, status in session.statuses.items()}
     return binds, statuses, session.warnings
 
 
 def check_undisturbed(world: SmallWorld, events: Iterable[Event]) -> None:
-    """A session sees the same books and decides the same whatever happens to the cluster after its snapshot."""
+    """A session reads the same amounts and decides the same, whatever happens to the cluster after its snapshot."""
     cluster = cluster_of(world.objects)
     running = Session(cluster.snapshot(), ONE_PROGRAM)
     books = running.ledger.fingerprint()
@@ -56,14 +56,14 @@ def check_undisturbed(world: SmallWorld, events: Iterable[Event]) -> None:
 
 @examples(60)
 @given(worlds(SMALL), worlds(SMALL), st.randoms(use_true_random=False))
-def test_a_running_session_does_not_see_what_happens(before: SmallWorld, after: SmallWorld, random: Random) -> None:
+def test_running_session_is_isolated_from_changes(before: SmallWorld, after: SmallWorld, random: Random) -> None:
     check_undisturbed(before, history(before, after, random))
 
 
 @examples(40)
 @given(social_worlds(), st.randoms(use_true_random=False))
-def test_a_running_session_does_not_see_pods_come_and_go(world: SmallWorld, random: Random) -> None:
-    """Nothing else changes, so that the cache has no reason to begin anew."""
+def test_running_session_is_isolated_from_pod_changes(world: SmallWorld, random: Random) -> None:
+    """Nothing else changes, so that the cache has no reason to rebuild."""
     check_undisturbed(
         world, [Event(started(pod, "x1"), random.random() < 0.3, random.random() < 0.3) for pod in world.pods]
     )
@@ -71,7 +71,7 @@ def test_a_running_session_does_not_see_pods_come_and_go(world: SmallWorld, rand
 
 @examples(60)
 @given(worlds(SMALL))
-def test_what_a_session_decides_is_invisible_until_it_is_made_true(world: SmallWorld) -> None:
+def test_decisions_of_a_session_are_invisible_until_executed(world: SmallWorld) -> None:
     cluster = cluster_of(world.objects)
     before = summary_of(cluster.snapshot())
     Session(cluster.snapshot(), ONE_PROGRAM).run()

@@ -1,7 +1,7 @@
-"""An auditor: counts the books again, from the snapshot a session began with and from where its tasks stand now.
+"""An auditor recomputes the ledger from the initial snapshot and the current nodes of tasks.
 
-Nothing is taken from the ledger but the two columns that say where every task stands. Amounts are added up task by
-task in plain Python, so that a mistake in the ledger's arithmetic cannot be repeated here.
+Only the status and node columns are read from the ledger. Amounts are added task by task in plain Python, so that an
+arithmetic error of the ledger is not repeated here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.session.session import Session
 
 PLACED = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING)
-#: Count as what their job and queue have; a held room does, too.
+#: Statuses that count for job and queue, including pipelined tasks.
 HELD = (*PLACED, TaskStatus.PIPELINED)
 OCCUPYING = (*PLACED, TaskStatus.RELEASING, TaskStatus.UNKNOWN)
 PENDING_BEST_EFFORT = len(TaskStatus)
@@ -25,20 +25,20 @@ PENDING_BEST_EFFORT = len(TaskStatus)
 
 class Auditor:
     def __init__(self, before: Snapshot) -> None:
-        """`before` is a snapshot of the same world as the session's, which nobody has touched."""
+        """`before` is an unused snapshot of the session's cluster."""
         self._before = before
         self._layout = before.layout
         self._tasks = [task for key in sorted(before.jobs) for task in before.jobs[key].tasks.values()]
 
     def audit(self, session: Session) -> None:
-        """Every book must be what counting says."""
+        """Every amount and counter must equal the recomputed value."""
         self._check_columns(session)
         assert session.ledger.amounts.tolist() == self._expected_books(session)
         assert self._tallies(session) == self._expected_tallies(session)
         for key, job in session.jobs.items():
             self._check_job(session, key, job)
         self._check_queues(session)
-        self._check_room(session)
+        self._check_capacity(session)
 
     # -- where tasks stand ----------------------------------------------------------------------------------------
 
@@ -49,7 +49,7 @@ class Auditor:
         return TaskStatus(int(session.ledger.status[task.row])), int(session.ledger.node_of[task.row])
 
     def moved(self, session: Session) -> Iterator[tuple[Task, tuple[TaskStatus, int], tuple[TaskStatus, int]]]:
-        """Tasks that do not stand where the snapshot saw them, with both places."""
+        """Yield tasks whose status or node differs from the snapshot, with both states."""
         for task in self._tasks:
             then, now = self._then(task), self._now(session, task)
             if then != now:
@@ -86,16 +86,16 @@ class Auditor:
                 column[row_now] += now not in (TaskStatus.PENDING, TaskStatus.RELEASING)
         return {number: column for number, column in tallies.items() if any(column)}
 
-    def _check_room(self, session: Session) -> None:
-        """Where a session placed something, nothing is promised that is not there: now for tasks that start, and for
-        held rooms once what is being released is gone.
+    def _check_capacity(self, session: Session) -> None:
+        """Where a session placed something, nothing is overcommitted: now for allocated tasks, and for pipelined ones
+        once releasing pods are gone.
         """
         books, layout = session.ledger.amounts.tolist(), self._layout
         for task, _, (status, row) in self.moved(session):
             for dimension, _ in task.task_class.request if status in HELD else ():
                 idle = books[layout.idle + dimension][row]
                 later = idle + books[layout.releasing + dimension][row] - books[layout.pipelined + dimension][row]
-                assert later >= 0, f"{task.key} is {status.word} where a room is held twice"
+                assert later >= 0, f"{task.key} is {status.word} where capacity is nominated twice"
                 assert status is TaskStatus.PIPELINED or idle >= 0, f"{task.key} does not fit"
 
     # -- jobs and queues ------------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ class Auditor:
             assert (books.request, books.inqueue, books.elastic) == (before.request, before.inqueue, before.elastic)
 
     def _ancestry(self, queue: str) -> list[str]:
-        """The queue, its parents, and the root, each once; a parent that does not exist ends the line."""
+        """Return the queue, its parents, and the root, each once; a missing parent ends the chain."""
         known, found = self._before.queue_usage, []
         while queue in known and queue not in found:
             found.append(queue)
@@ -151,7 +151,7 @@ class Auditor:
 
 
 def _effect(layout: AmountLayout, task: Task, status: TaskStatus, *, evicted: bool) -> Iterator[tuple[int, int]]:
-    """(fact, amount) that a task adds to its node's books. One that was evicted no longer counts as present."""
+    """Return (fact, amount) that a task adds to its node. An evicted task no longer counts as present."""
     starts = {
         layout.idle: -(status in OCCUPYING),
         layout.used: status in OCCUPYING,

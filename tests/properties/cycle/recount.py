@@ -1,4 +1,4 @@
-"""What pods take from nodes, counted from the objects themselves with nothing but fractions."""
+"""Resources of pods on nodes, computed from the objects with fractions only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SUFFIXES = {"": 1, "m": Fraction(1, 1000), "k": 10**3, "Ki": 2**10, "Mi": 2**20,
 
 
 def amounts_of(resources: Mapping[str, Any] | None) -> Counter[str]:
-    """Whole bytes and pods, thousandths of everything else."""
+    """Whole bytes and pods, thousandths of other resources."""
     found: Counter[str] = Counter()
     for name, text in (resources or {}).items():
         digits = str(text).rstrip("".join(SUFFIXES))
@@ -31,12 +31,12 @@ def request_of(pod: kube.Pod) -> Counter[str]:
 
 
 def is_on_node(pod: kube.Pod) -> bool:
-    """Whether the pod takes room where it was bound."""
+    """Report whether the pod uses resources of its node."""
     return bool(pod.spec.node_name) and pod.status.phase not in ("Succeeded", "Failed")
 
 
 def used_by_node(pods: Iterable[kube.Pod], binds: Mapping[str, str]) -> dict[str, Counter[str]]:
-    """What stands on every node once the pods in `binds` are there, too."""
+    """Return the usage of every node once the pods in `binds` are there."""
     used: dict[str, Counter[str]] = {}
     for pod in pods:
         node = binds.get(pod.key) or (pod.spec.node_name if is_on_node(pod) else None)

@@ -1,10 +1,9 @@
-"""A scheduler as one would explain it: one queue, one job, one task, one node after the other.
+"""A reference scheduler: one queue, one job, one task, one node after the other.
 
-It decides what the default configuration decides (priority, gang, overcommit, drf, predicates, proportion,
-nodeorder, binpack; enqueue, allocate, backfill) and shares no code with it: plain dictionaries, no columns, no
-batches, no memory of anything. It knows resources, node selectors and affinity, taints, host ports, roles,
-gates, nominated nodes, best-effort pods and rooms that are being released; not rules about other pods, sub-
-groups, images and volumes.
+It decides what the default configuration decides (priority, gang, overcommit, drf, predicates, proportion, nodeorder,
+binpack; enqueue, allocate, backfill) and shares no code with it: plain dictionaries, no columns, no batches, no caches.
+It covers resources, node selectors and affinity, taints, host ports, roles, gates, nominated nodes, best-effort pods
+and releasing pods; not inter-pod rules, sub-groups, images and volumes.
 
 Floats are computed in the written order of the formulas, so that equal means equal to the last bit.
 """
@@ -51,7 +50,7 @@ class Node:
     used: Counter[str] = field(default_factory=Counter)
     releasing: Counter[str] = field(default_factory=Counter)
     held: Counter[str] = field(default_factory=Counter)
-    #: cpu and memory in use as scorers see it: containers that ask for nothing still cost something.
+    #: cpu and memory in use for scorers: containers without requests count with a default.
     scored: Counter[str] = field(default_factory=Counter)
     ports: Counter[int] = field(default_factory=Counter)
 
@@ -70,7 +69,7 @@ class Node:
         return self.idle(resource) + self.releasing[resource] - self.held[resource]
 
     def add(self, task: Task, status: int, sign: int) -> None:
-        """Enter a task in this status into the books, or (-1) take it out."""
+        """Add a task in this status, or, with -1, remove it."""
         for resource, amount in task.request.items():
             self.used[resource] += sign * amount * (status != PIPELINED)
             self.releasing[resource] += sign * amount * (status == RELEASING)
@@ -109,7 +108,7 @@ class Task:
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """Members of a numbered set by their number, others after them by age."""
+        """Members of an indexed set by index, others after them by age."""
         created, parts = seconds(self.pod.metadata.creation_timestamp), self.pod.metadata.name.rsplit("-", 2)
         numbered = len(parts) == 3 and parts[2].isdecimal()
         return (
@@ -135,12 +134,12 @@ class Job:
         return sum(1 for task in self.tasks if task.status in statuses and role in (None, task.role))
 
     def best_effort_waiting(self, role: str | None = None) -> int:
-        """Tasks that ask for nothing hold nobody back."""
+        """Count waiting best-effort tasks, which are never required."""
         waiting = (task for task in self.tasks if task.status == PENDING and task.is_best_effort)
         return sum(1 for task in waiting if role in (None, task.role))
 
     def has_enough(self, *statuses: int) -> bool:
-        """Whether tasks in these statuses are enough to start, in all and of each role."""
+        """Report whether tasks in these statuses are enough to start, in total and per role."""
         if self.count(*statuses) + self.best_effort_waiting() < self.minimum:
             return False
         roles = self.role_minimums.items() if self.role_minimums_apply else ()
@@ -152,13 +151,13 @@ class Job:
 
     @property
     def is_valid(self) -> bool:
-        """Whether there are enough tasks that have a place or may get one."""
+        """Report whether enough tasks are placed or can be placed."""
         able = (*READY, PIPELINED, PENDING)
         roles = self.role_minimums.items() if self.role_minimums_apply else ()
         return self.count(*able) >= self.minimum and all(self.count(*able, role=r) >= least for r, least in roles)
 
     def can_do_without(self, failed: Sequence[str]) -> bool:
-        """Whether it may still start after tasks of these roles found no node."""
+        """Report whether it can still start after tasks of these roles found no node."""
         if self.minimum >= len(self.tasks):
             return False
         if self.role_minimums and not self.role_minimums_apply:
@@ -179,7 +178,7 @@ class Job:
 
     @property
     def missing(self) -> Amounts:
-        """What it needs of its minimum and does not hold; not what its gated tasks will ask for."""
+        """Return the part of its minimum that it does not hold, without requests of its gated tasks."""
         holds, gated = self.holds, [task.request for task in self.tasks if task.is_gated]
         missing = {r: max(amount - holds[r], 0) for r, amount in (self.min_resources or {}).items()}
         for request in gated:
@@ -248,7 +247,7 @@ class Reference:
             self.jobs[job].tasks.append(task)
 
     def _group_of_plain(self, pod: kube.Pod) -> str:
-        """Pods without a group get one, together with the others of their owner; one of them is enough."""
+        """Assign pods without a group to a group of their owner, with a minimum of one."""
         owner = next((o.uid for o in pod.metadata.owner_references or () if o.controller), None)
         name = f"podgroup-{owner or pod.metadata.name}"
         if f"{pod.metadata.namespace}/{name}" not in self.jobs:
@@ -264,7 +263,7 @@ class Reference:
     # -- queues -----------------------------------------------------------------------------------------------------
 
     def _line_of(self, queue: str) -> list[str]:
-        """The queue and its ancestors; the root is above all of them."""
+        """Return the queue and its ancestors, below the root."""
         line: list[str] = []
         while queue in self.queues and queue not in line:
             line.append(queue)
@@ -282,7 +281,7 @@ class Reference:
             self.promised[queue].update(job.missing)
 
     def _divide(self) -> tuple[dict[str, Amounts], dict[str, Amounts]]:
-        """Water-filling: what is left is divided by weight among the queues that want more, again and again."""
+        """Water-filling: the remainder is divided by weight among the unsatisfied queues, repeatedly."""
         used = [queue for queue in self.queues if any(job.queue == queue for job in self.jobs.values())]
         guarantees = {
             name: amounts_of(queue.spec.guarantee.resource if queue.spec.guarantee else None)
@@ -322,7 +321,7 @@ class Reference:
         return whole, limits
 
     def _limit(self, queue: str, guarantee: Amounts, guaranteed: Counter[str], names: Sequence[str]) -> Amounts:
-        """The most a queue may ever have: its capability, and what the guarantees of others leave."""
+        """Return the limit of a queue: its capability, and what the guarantees of others leave."""
         given = self.queues[queue].spec.capability or {}
         capability = dict.fromkeys((name for name in given if name not in ("cpu", "memory")), 0) | amounts_of(given)
         return {
@@ -375,7 +374,7 @@ class Reference:
     # -- the cycle --------------------------------------------------------------------------------------------------
 
     def run(self) -> tuple[dict[str, str], dict[str, str]]:
-        """Where pods are bound, and where they wait for room."""
+        """Return where pods are bound, and where they are pipelined."""
         known = [job for job in self.jobs.values() if job.queue in self.queues]
         looked_at = [job for job in known if job.count(PENDING) or job.phase in ("Pending", "Inqueue")]
         before = {task.key for job in looked_at for task in job.tasks if task.status != PENDING}
@@ -396,7 +395,7 @@ class Reference:
                     self._promise(job)
 
     def _may_enter(self, job: Job) -> bool:
-        """The cluster promises at most 1.2 times what it has, and a queue no more than it may have."""
+        """The cluster admits at most 1.2 times its capacity, and a queue at most its limit."""
         used = total_of(node.used for node in self.nodes)
         queue, allocated = job.queue, self.allocated(job.queue)
         elastic: Counter[str] = Counter()
@@ -421,14 +420,14 @@ class Reference:
         return lines
 
     def _allocate(self, jobs: Sequence[Job]) -> None:
-        """The best queue gets a turn with its best job, as long as there are any. Places in line are kept."""
+        """Serve the best queue with its best job until there are none. Positions are kept."""
         waiting = {id(job): self._wanting(job) for job in jobs}
         lines = {
             queue: [(self.job_key(job), job) for job in members]
             for queue, members in self._lines(job for job in jobs if waiting[id(job)]).items()
         }
         queues = {queue: self.queue_key(queue) for queue in lines}
-        self._hold(jobs)
+        self._nominate(jobs)
         while queues:
             queue = min(queues, key=lambda name: queues[name])
             if not lines[queue] or self.is_overused(queue):
@@ -437,13 +436,13 @@ class Reference:
             place = min(lines[queue], key=lambda place: place[0])
             lines[queue].remove(place)
             job = place[1]
-            if self._attempt_with_rooms(job, waiting[id(job)]) and waiting[id(job)]:
+            if self._attempt_with_nominations(job, waiting[id(job)]) and waiting[id(job)]:
                 lines[queue].append((self.job_key(job), job))
             queues[queue] = self.queue_key(queue)
 
-    def _hold(self, jobs: Sequence[Job]) -> None:
-        """Rooms that pods were promised before are kept for them, the most important first."""
-        self.rooms: list[tuple[Job, Task, Node]] = []
+    def _nominate(self, jobs: Sequence[Job]) -> None:
+        """Keep nominated capacity for its pods, highest priority first."""
+        self.nominations: list[tuple[Job, Task, Node]] = []
         for job in sorted(jobs, key=lambda job: (-job.priority, *_age(job))):
             if not self.is_overused(job.queue):
                 for task in sorted(self._wanting(job), key=lambda task: task.order):
@@ -452,21 +451,25 @@ class Reference:
                         self._keep(job, task, node)
 
     def _keep(self, job: Job, task: Task, node: Node) -> None:
-        if self.may_take(job.queue, task) and accepts(node, task) and has_room(node, task, later=True):
+        if self.may_take(job.queue, task) and accepts(node, task) and has_capacity(node, task, later=True):
             node.add(task, PIPELINED, 1)
-            self.rooms.append((job, task, node))
+            self.nominations.append((job, task, node))
 
-    def _attempt_with_rooms(self, job: Job, waiting: list[Task]) -> bool:
-        """A job may take its own rooms and those of less important jobs of its queue; what it leaves is kept on."""
-        if any(holder is job for holder, _, _ in self.rooms):  # those with a promise come first
+    def _attempt_with_nominations(self, job: Job, waiting: list[Task]) -> bool:
+        """Serve a job with its own nominated capacity and that of lower-priority jobs of its queue; the rest stays
+        nominated.
+        """
+        if any(holder is job for holder, _, _ in self.nominations):  # nominated tasks come first
             waiting.sort(key=lambda task: not task.pod.status.nominated_node_name)
-        opened = [r for r in self.rooms if r[0] is job or (r[0].queue == job.queue and r[0].priority < job.priority)]
-        self.rooms = [room for room in self.rooms if room not in opened]
+        opened = [
+            r for r in self.nominations if r[0] is job or (r[0].queue == job.queue and r[0].priority < job.priority)
+        ]
+        self.nominations = [nomination for nomination in self.nominations if nomination not in opened]
         for _, task, node in opened:
             node.add(task, PIPELINED, -1)
         again = self._attempt(job, waiting)
         can_start = job.has_enough(*READY) or job.has_enough(*READY, PIPELINED)
-        for holder, task, node in sorted(opened, key=lambda room: room[0] is job):
+        for holder, task, node in sorted(opened, key=lambda nomination: nomination[0] is job):
             if task.status == PENDING and (holder is not job or can_start):
                 self._keep(holder, task, node)
         return again
@@ -479,7 +482,7 @@ class Reference:
         return sorted(tasks, key=self.task_key)
 
     def _attempt(self, job: Job, waiting: list[Task]) -> bool:
-        """Place tasks until the job can start. All of them or none, unless it can start later: then room is held."""
+        """Place tasks until the job can start: all or none, unless it can start later and is pipelined."""
         placed: list[Task] = []
         failed: list[str] = []
         while waiting:
@@ -503,7 +506,7 @@ class Reference:
         return False
 
     def _backfill(self, jobs: Sequence[Job]) -> None:
-        """Tasks that ask for nothing go wherever no rule forbids it, once their job has enough."""
+        """Place best-effort tasks on any allowed node, once their job has its minimum."""
         lines = self._lines(jobs)
         for queue in sorted(lines, key=self.queue_key):
             for job in sorted(lines[queue], key=self.job_key):
@@ -521,8 +524,8 @@ class Reference:
 
     def _place(self, task: Task) -> bool:
         nominated = self._nominated(task)
-        if nominated is not None and accepts(nominated, task) and has_room(nominated, task, later=True):
-            self._put(task, nominated, ALLOCATED if has_room(nominated, task, later=False) else PIPELINED)
+        if nominated is not None and accepts(nominated, task) and has_capacity(nominated, task, later=True):
+            self._put(task, nominated, ALLOCATED if has_capacity(nominated, task, later=False) else PIPELINED)
             return True
         for later, status in ((False, ALLOCATED), (True, PIPELINED)):
             node = self._best(task, later=later)
@@ -540,7 +543,7 @@ class Reference:
         discouraging = any(t.effect == "PreferNoSchedule" for n in self.nodes for t in n.facts.spec.taints or ())
         best, highest = None, -math.inf
         for node in candidates:
-            if has_free_ports(node, task) and has_room(node, task, later=later):
+            if has_free_ports(node, task) and has_capacity(node, task, later=later):
                 comfort = 0.0 if not discouraging else 300.0 - unwelcome(node, task) * (300.0 / most) if most else 300.0
                 points = round(score(node, task, comfort) * 1024.0)
                 if points > highest:
@@ -579,8 +582,8 @@ def status_of(pod: kube.Pod) -> int:
     return RUNNING if phase == "Running" else UNKNOWN
 
 
-def has_room(node: Node, task: Task, *, later: bool) -> bool:
-    """Room now, or once everything that is being released is gone; never room that is held for somebody else."""
+def has_capacity(node: Node, task: Task, *, later: bool) -> bool:
+    """Capacity now, or once all releasing pods are gone; never capacity nominated for others."""
     if any(node.idle_later(name) < amount for name, amount in task.request.items()):
         return False
     return later or all(node.idle(name) >= amount for name, amount in task.request.items())
@@ -595,7 +598,7 @@ def has_free_ports(node: Node, task: Task) -> bool:
 
 
 def suits(node: Node, task: Task) -> bool:
-    """Whether the facts of the node let it take the task."""
+    """Report whether static rules accept the node."""
     spec = task.pod.spec
     selector = spec.node_selector or {}
     if any(node.labels.get(key) != value for key, value in selector.items()):
@@ -637,7 +640,7 @@ def tolerates(task: Task, taint: kube.KubeTaint) -> bool:
 
 
 def unwelcome(node: Node, task: Task) -> int:
-    """How many taints of the node discourage the task."""
+    """Count the taints of the node that the task does not prefer."""
     discouraging = [t for t in node.facts.spec.taints or () if t.effect == "PreferNoSchedule"]
     return sum(not tolerates(task, taint) for taint in discouraging)
 
@@ -646,7 +649,7 @@ def unwelcome(node: Node, task: Task) -> int:
 
 
 def score(node: Node, task: Task, comfort: float) -> float:
-    """Each rule adds its points to those of the rules before it, beginning with what the node's facts are worth."""
+    """Each rule adds its points to those of the rules before it, starting with the static score of the node."""
     total = comfort + least_requested(node, task)
     if any(name in task.request for name in ("cpu", "memory", GPU)):
         total += balanced(node, task)
@@ -657,7 +660,7 @@ def score(node: Node, task: Task, comfort: float) -> float:
 
 
 def least_requested(node: Node, task: Task) -> float:
-    """100 less half of the parts of cpu and memory that would be in use."""
+    """100 less half of the fractions of cpu and memory that would be in use."""
     used = 0.0
     for name in ("cpu", "memory"):
         used += min((node.scored[name] + task.scored[name]) / max(node.allocatable.get(name, 0), 1), 1.0)
@@ -670,7 +673,7 @@ def fraction(node: Node, name: str, amount: int) -> float:
 
 
 def balanced(node: Node, task: Task) -> float:
-    """100 less the standard deviation of the parts in use of cpu, memory and, if asked for, GPUs."""
+    """100 less the standard deviation of the fractions in use of cpu, memory and, if requested, GPUs."""
     names = ["cpu", "memory", *([GPU] if GPU in task.request else [])]
     present = [name for name in names if name in task.request or node.allocatable.get(name, 0)]
     parts = [fraction(node, name, task.request.get(name, 0)) for name in present]
@@ -686,7 +689,7 @@ def balanced(node: Node, task: Task) -> float:
 
 
 def packed(node: Node, task: Task, names: Sequence[str]) -> float:
-    """The mean of the parts of cpu and memory that would be in use; what would not suffice counts nothing."""
+    """The mean of the fractions of cpu and memory that would be in use; insufficient resources count zero."""
     total = 0.0
     for name in names:
         fits = node.used[name] + task.request[name] <= node.allocatable.get(name, 0)

@@ -1,8 +1,8 @@
-"""All plugins and all actions in one configuration, in random worlds that have something for each of them.
+"""All plugins and all actions in one configuration, in random clusters that exercise each of them.
 
-Every other property looks at one rule alone. Here nobody is alone: rooms that were promised meet reservations, moved
-pods meet shared devices and processors, and gangs inside of racks meet everybody. Whatever they decide together,
-nothing may be given away twice, the books must add up, and it must come to rest.
+Other properties test one rule alone. Here they interact: nominated capacity with reservations, relocated pods with
+shared devices and processors, and gangs inside racks with everything else. In any combination nothing may be allocated
+twice, the ledger must be consistent, and evictions must cease.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def worlds(draw: st.DrawFn) -> list[Manifest]:
 
 
 def machine(draw: st.DrawFn, name: str) -> list[Manifest]:
-    """A node with all that can be shared, measured or taken."""
+    """Draw a node with shared devices, measurements and processors."""
     more = {"volcano.sh/vgpu-number": 20, "volcano.sh/vgpu-memory": 1}
     notes = {REGISTER: cards(f"{name}0", f"{name}1", memory=MEMORY, count=3)}
     labels = {HOST: name}
@@ -166,7 +166,7 @@ def member(draw: st.DrawFn, kind: str, job: str, place: int) -> Manifest:
 
 
 def traits(draw: st.DrawFn) -> dict[str, Any]:
-    """What any pod may have."""
+    """Draw properties that any pod may have."""
     notes = {RUN_TIME: draw(st.sampled_from(["10m", "1h"]))} if draw(st.booleans()) else {}
     if chance(draw, 5):
         notes["volcano.sh/preemptable"] = draw(st.sampled_from(["false", "true"]))
@@ -187,8 +187,8 @@ def world_of(manifests: list[Manifest], program: Program) -> PlannedCluster:
 
 @examples(20)
 @given(manifests=worlds(), conf=configurations())
-def test_the_books_add_up_and_it_comes_to_rest(manifests: list[Manifest], conf: str) -> None:
-    """Whoever is evicted takes a cycle to leave, and comes back."""
+def test_ledger_is_consistent_and_evictions_cease(manifests: list[Manifest], conf: str) -> None:
+    """An evicted pod takes a cycle to terminate, and is recreated."""
     world = world_of(manifests, program_of(conf))
     evicted: list[int] = []
     gone: list[kube.Pod] = []
@@ -221,7 +221,7 @@ def check_decisions(before: Auditor, session: Session) -> None:
 
 
 def check_cluster(world: PlannedCluster) -> None:
-    """What pods have, counted by hand."""
+    """Check the resources of pods, recomputed from the objects."""
     assert audit(world._cluster) == []
     snapshot = world.snapshot()
     assert (snapshot.amounts[snapshot.layout.idle :][: snapshot.layout.resources] >= 0).all()
@@ -240,7 +240,7 @@ def check_cluster(world: PlannedCluster) -> None:
 
 
 def check_gpus(world: PlannedCluster) -> None:
-    """No GPU is shared beyond the whole of it, and shared ones are not given away whole."""
+    """No GPU is shared beyond its capacity, and shared ones are not allocated whole."""
     parts, whole = Counter[tuple[str, str]](), Counter[str]()
     for each in world._cluster.pods.all():
         notes, place = each.metadata.annotations or {}, each.spec.node_name or ""
@@ -259,7 +259,7 @@ def on_its_way_out(old: kube.Pod) -> kube.Pod:
 
 
 def made_again(old: kube.Pod, cycle: int) -> kube.Pod:
-    """Who comes in the place of an evicted pod: it knows nothing of what that one was given."""
+    """Return the replacement of an evicted pod, without its assignments."""
     notes = {key: text for key, text in (old.metadata.annotations or {}).items() if key not in GIVEN}
     return msgspec.structs.replace(
         old,
@@ -275,16 +275,16 @@ def test_a_plan_is_the_same_every_time(manifests: list[Manifest], conf: str) -> 
     def planned(given_in_order: list[Manifest]) -> Any:
         plan = make_plan(objects(given_in_order), program_of(conf), cycles=3, scheduler_names=SCHEDULER_NAMES)
         decided = [(each.binds, each.pipelined, each.accounts, each.refusals) for each in plan.cycles]
-        told = {key: (group.phase, group.nodes, group.reasons) for key, group in plan.groups.items()}
-        return decided, told, plan.pods, plan.warnings
+        described = {key: (group.phase, group.nodes, group.reasons) for key, group in plan.groups.items()}
+        return decided, described, plan.pods, plan.warnings
 
     assert planned(manifests) == planned(manifests) == planned(manifests[::-1])
 
 
 @examples(25)
 @given(manifests=worlds(), conf=configurations(), data=st.data())
-def test_what_is_undone_leaves_no_trace_with_anybody(manifests: list[Manifest], conf: str, data: st.DataObject) -> None:
-    """Plugins with books of their own answer as if nothing had been done."""
+def test_undo_leaves_no_trace_in_any_plugin(manifests: list[Manifest], conf: str, data: st.DataObject) -> None:
+    """Plugins with their own accounting give the same results after an undo."""
     program = program_of(conf)
     session = Session(world_of(manifests, program).snapshot(), program)
     before, answers = session.ledger.fingerprint(), answers_of(session)
@@ -320,7 +320,7 @@ def place_somewhere(session: Session, statement: Statement, task: Task) -> None:
 
 
 def answers_of(session: Session) -> list[Any]:
-    """What is said about nodes of every task that has none, or had none in the beginning."""
+    """Return the refusals of every task without a node, now or initially."""
     search, rows = session.search, range(len(session.nodes))
     return [
         (

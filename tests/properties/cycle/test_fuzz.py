@@ -1,4 +1,4 @@
-"""Whatever people write, the answer is a plan or a sentence, and it comes soon."""
+"""Any input leads to a plan or an error message, in bounded time."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ scalars = st.one_of(st.none(), st.booleans(), numbers, texts)
 lists = st.lists(scalars, max_size=3)
 maps = st.dictionaries(texts, scalars, max_size=3)
 junk = st.one_of(scalars, lists, maps, st.just([[[[{}]]]]), st.just({}))
-#: Clauses without end, as a generator of manifests that went wrong would write them.
+#: Deeply nested clauses, as a broken generator would write them.
 deep = st.integers(1, 1200).map(
     lambda number: {
         "nodeAffinity": {
@@ -57,7 +57,7 @@ deep = st.integers(1, 1200).map(
 
 
 def paths_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Every place in a document, the document itself left out."""
+    """Yield every path in a document, except the document itself."""
     entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for step, entry in entries:
         yield (*path, step)
@@ -84,7 +84,7 @@ def add(draw: st.DrawFn, document: dict[str, Any]) -> None:
 
 
 def inflate(draw: st.DrawFn, document: dict[str, Any]) -> None:
-    """All amounts become the same odd text, and lists twelve times as long."""
+    """Set all amounts to the same invalid text, and make lists twelve times as long."""
     text = draw(texts)
     for path in list(paths_in(document)):
         holder = holder_of(document, path)
@@ -100,7 +100,7 @@ def chosen_place(draw: st.DrawFn, document: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def holder_of(document: dict[str, Any], path: tuple[Any, ...]) -> Any:
-    """The part of the document in which the last step of the path is taken."""
+    """Return the part of the document that holds the last step of the path."""
     for step in path[:-1]:
         document = document[step]
     return document
@@ -108,7 +108,7 @@ def holder_of(document: dict[str, Any], path: tuple[Any, ...]) -> Any:
 
 @st.composite
 def mutated(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """The manifests of a small world, some of which have suffered."""
+    """Draw the manifests of a small cluster with some mutations."""
     documents = [objects.manifest(entry) for entry in draw(worlds(SMALL)).objects]
     for _ in range(draw(st.integers(1, 6))):
         document = draw(st.sampled_from([document for document in documents if document]))
@@ -131,14 +131,14 @@ def in_time() -> Iterator[None]:
 
 
 def no_rule_failed(report: dict[str, Any]) -> None:
-    """The rules that come with the product cope with whatever the reader lets through."""
+    """Built-in rules handle everything that the decoder accepts."""
     failed = [key for key, group in report["podGroups"].items() if Code.PLUGIN_FAILED in group["codes"]]
     assert not failed, report["warnings"]
 
 
 @examples(250)
 @given(mutated())
-def test_any_manifest_gives_a_plan_or_a_sentence(documents: list[dict[str, Any]]) -> None:
+def test_any_manifest_gives_a_plan_or_a_message(documents: list[dict[str, Any]]) -> None:
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": documents})
     with in_time():
         manifests = read_manifests(["-"], io.StringIO(text))
@@ -149,7 +149,7 @@ def test_any_manifest_gives_a_plan_or_a_sentence(documents: list[dict[str, Any]]
 
 @examples(60)
 @given(st.lists(junk, min_size=1, max_size=3))
-def test_any_text_is_read_or_refused_with_a_sentence(documents: list[Any]) -> None:
+def test_any_text_is_decoded_or_rejected_with_a_message(documents: list[Any]) -> None:
     text = "\n---\n".join(yaml.safe_dump(entry) for entry in documents)
     with suppress(ManifestError), in_time():
         plan_of(read_manifests(["-"], io.StringIO(text)).objects)
@@ -190,7 +190,7 @@ ODDITIES: dict[str, list[kube.KubeObject]] = {
 
 
 @pytest.mark.parametrize("oddity", ODDITIES)
-def test_oddities_keep_nobody_from_being_placed(oddity: str) -> None:
+def test_unusual_objects_keep_no_pod_from_being_placed(oddity: str) -> None:
     world = [objects.node("node", {"cpu": "8", "memory": "8Gi"}), *objects.gang("plain", 3, PLAIN)]
     with in_time():
         plan = plan_of([*ODDITIES[oddity], *world])
@@ -202,7 +202,7 @@ def test_oddities_keep_nobody_from_being_placed(oddity: str) -> None:
 
 DEFAULT = yaml.safe_load(DEFAULT_TEXT)
 DECLARED = {plugin.name: plugin.arguments.declared for plugin in PLUGINS}
-#: Values that the reader of configurations has to let through, however odd they are.
+#: Unusual values that the configuration decoder must accept.
 VALUES: dict[Any, st.SearchStrategy[Any]] = {
     int: st.sampled_from([0, 1, -1, 2, 7, -5, 2**31, 2**62, -(2**62)]),
     float: st.sampled_from([0, 1, 1.5, -1.0, 1e-300, 1e308]),
@@ -218,7 +218,7 @@ switches = st.dictionaries(
 
 
 def draw_plugin(draw: st.DrawFn, name: str) -> dict[str, Any]:
-    """A plugin with some of its arguments and some switches."""
+    """Draw a plugin with some of its arguments and some switches."""
     entry: dict[str, Any] = {"name": name, **draw(switches)}
     for argument in DECLARED[name]:
         if chance(draw, 4):
@@ -229,7 +229,7 @@ def draw_plugin(draw: st.DrawFn, name: str) -> dict[str, Any]:
 
 @st.composite
 def configurations(draw: st.DrawFn) -> Any:
-    """The default configuration with its plugins altered; sometimes turned upside down, or with junk in it."""
+    """Draw the default configuration with altered plugins; sometimes reversed, or with junk in it."""
     configuration = yaml.safe_load(DEFAULT_TEXT)
     for tier in configuration["tiers"]:
         tier["plugins"] = [draw_plugin(draw, plugin["name"]) for plugin in tier["plugins"]]
@@ -253,7 +253,7 @@ def program_or_sentence(configuration: Any) -> Program | str:
 
 @examples(150)
 @given(configurations(), worlds(SMALL))
-def test_any_configuration_gives_a_plan_or_a_sentence(configuration: Any, world: SmallWorld) -> None:
+def test_any_configuration_gives_a_plan_or_a_message(configuration: Any, world: SmallWorld) -> None:
     with in_time():
         answer = program_or_sentence(configuration)
         assert answer
@@ -261,7 +261,7 @@ def test_any_configuration_gives_a_plan_or_a_sentence(configuration: Any, world:
             no_rule_failed(report_of(plan_of(world.objects, answer)))
 
 
-def test_a_factor_beyond_all_bounds_lets_everybody_in() -> None:
+def test_unbounded_overcommit_factor_admits_every_job() -> None:
     text = DEFAULT_TEXT.replace(
         "- name: overcommit", "- name: overcommit\n    arguments: {overcommit-factor: 1.0e+308}"
     )

@@ -1,4 +1,4 @@
-"""The ledger under any interleaving: undo restores every byte, and the books are what counting says."""
+"""The ledger under any interleaving: undo restores every byte, and amounts equal the recomputed ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EVICTABLE = (TaskStatus.BOUND, TaskStatus.RUNNING)
 
 
 class Listener(Plugin):
-    """Believes what it is told: how often every task was placed, less how often it was taken away."""
+    """Counts its events: how often every task was placed, less how often it was removed."""
 
     name = "listener"
 
@@ -45,7 +45,7 @@ PROGRAM = program_of(with_plugin("listener"), [Listener])
 
 @dataclass
 class Opened:
-    """A statement that is not ended, with the books as they were at some moments: (operations by then, books)."""
+    """An open statement, with fingerprints at some points: (operations so far, fingerprint)."""
 
     statement: Statement
     moments: list[tuple[int, bytes]] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Opened:
 
 class Books(RuleBasedStateMachine):
     """Statements are nested: only the youngest may write, and it is merged into the one below it or undone before that
-    one goes on.
+    one continues.
     """
 
     @initialize(world=worlds(Traits(most_nodes=5)))
@@ -75,8 +75,8 @@ class Books(RuleBasedStateMachine):
     def in_status(self, *statuses: TaskStatus) -> list[Task]:
         return [task for task in self.tasks if self.ledger.status_of(task) in statuses]
 
-    def room(self, task: Task, row: int, *, later: bool, taken: int = 0) -> bool:
-        """Whether a node has room for a task beside `taken` of its like, and leaves every held room in peace."""
+    def has_capacity(self, task: Task, row: int, *, later: bool, taken: int = 0) -> bool:
+        """Report whether a node has capacity for a task beside `taken` equal ones, without using nominated capacity."""
         books, layout = self.ledger.amounts, self.ledger.layout
         for dimension, amount in task.task_class.request:
             idle = books[layout.idle + dimension, row] - taken * amount
@@ -138,7 +138,7 @@ class Books(RuleBasedStateMachine):
         alike = [task for task in pending if _kin(task) == _kin(first)]
         chosen: list[int] = []
         for _ in alike[: data.draw(st.integers(1, 4))]:
-            fitting = [row for row in self.rows if self.room(first, row, later=False, taken=chosen.count(row))]
+            fitting = [row for row in self.rows if self.has_capacity(first, row, later=False, taken=chosen.count(row))]
             if fitting:
                 chosen.append(data.draw(st.sampled_from(fitting)))
         if chosen:
@@ -147,14 +147,18 @@ class Books(RuleBasedStateMachine):
     @precondition(lambda self: self.opened)
     @rule(data=st.data())
     def pipeline(self, data: st.DataObject) -> None:
-        pairs = [(t, r) for t in self.in_status(TaskStatus.PENDING) for r in self.rows if self.room(t, r, later=True)]
+        pairs = [
+            (t, r) for t in self.in_status(TaskStatus.PENDING) for r in self.rows if self.has_capacity(t, r, later=True)
+        ]
         if pairs:
             self.youngest.statement.pipeline(*data.draw(st.sampled_from(pairs)))
 
     @precondition(lambda self: self.opened)
     @rule(data=st.data())
     def place(self, data: st.DataObject) -> None:
-        pairs = [(t, r) for t in self.in_status(TaskStatus.PENDING) for r in self.rows if self.room(t, r, later=True)]
+        pairs = [
+            (t, r) for t in self.in_status(TaskStatus.PENDING) for r in self.rows if self.has_capacity(t, r, later=True)
+        ]
         if pairs:
             self.youngest.statement.place(*data.draw(st.sampled_from(pairs)))
 
@@ -177,7 +181,7 @@ class Books(RuleBasedStateMachine):
     @precondition(lambda self: self.opened)
     @rule()
     def save_discard_recover(self) -> None:
-        """The same books as if the operations had never been undone."""
+        """Recovering after a discard restores the same ledger."""
         direct, plan = self.ledger.fingerprint(), self.youngest.statement.save()
         self.youngest.statement.discard()
         self.youngest.statement = self.session.statement()
@@ -196,7 +200,7 @@ class Books(RuleBasedStateMachine):
     @precondition(lambda self: self.opened and len(self.youngest.statement.operations) > 1)
     @rule()
     def recover_what_no_longer_holds(self) -> None:
-        """Of a plan whose last operation was done by somebody else, nothing remains."""
+        """If the last operation of a saved statement is no longer possible, nothing of it remains."""
         plan = self.youngest.statement.save()
         self.youngest.statement.discard()
         self.youngest.statement, self.youngest.moments = self.session.statement(), self.youngest.moments[:1]
@@ -220,7 +224,7 @@ class Books(RuleBasedStateMachine):
     @rule(data=st.data())
     def too_much(self, data: st.DataObject) -> None:
         tasks = self.in_status(TaskStatus.PENDING)
-        pairs = [(task, row) for task in tasks for row in self.rows if not self.room(task, row, later=True)]
+        pairs = [(task, row) for task in tasks for row in self.rows if not self.has_capacity(task, row, later=True)]
         if not pairs:
             return
         task, row = data.draw(st.sampled_from(pairs))
@@ -245,12 +249,12 @@ class Books(RuleBasedStateMachine):
     # -- always ---------------------------------------------------------------------------------------------------
 
     @invariant()
-    def books_are_what_counting_says(self) -> None:
+    def ledger_equals_recount(self) -> None:
         if hasattr(self, "auditor"):
             self.auditor.audit(self.session)
 
     @invariant()
-    def handlers_were_told_everything(self) -> None:
+    def handlers_received_every_event(self) -> None:
         if not hasattr(self, "auditor"):
             return
         expected = Counter(
@@ -264,18 +268,18 @@ class Books(RuleBasedStateMachine):
         assert {uid: count for uid, count in balance.items() if count} == expected
 
     def teardown(self) -> None:
-        """Whatever is still open is undone, the youngest first."""
+        """Undo all open statements, the youngest first."""
         while getattr(self, "opened", None):
             self.discard()
-            self.books_are_what_counting_says()
+            self.ledger_equals_recount()
 
 
 def _kin(task: Task) -> tuple[object, ...]:
-    """What tasks must share to be placed in one operation."""
+    """Return what tasks must share to be placed in one operation."""
     return task.job, task.sub_job, task.task_class
 
 
-def test_a_pod_on_a_node_that_is_gone_cannot_be_evicted() -> None:
+def test_pod_on_a_missing_node_cannot_be_evicted() -> None:
     """There is no row to write to, and certainly not the last one."""
     stray = objects.pod("stray-0", objects.template({"cpu": "1"}, node_name="gone"), group="stray", phase="Running")
     node = objects.node("here", {"cpu": "4"})

@@ -1,4 +1,4 @@
-"""What holds for every plan, whatever the world."""
+"""Invariants of every plan in random clusters."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ cycles = st.integers(1, 2)
 
 @examples(100)
 @given(st.one_of(worlds(), tight_worlds()))
-def test_nothing_is_given_away_twice(world: SmallWorld) -> None:
-    """Nodes may have been over-committed before; none becomes so, and none that is gets more."""
+def test_no_node_is_overcommitted(world: SmallWorld) -> None:
+    """Nodes may have been overcommitted before; no node becomes overcommitted, and an overcommitted one gets nothing."""
     offered = {node.metadata.name: amounts_of(node.status.allocatable) for node in world.nodes}
     binds: dict[str, str] = {}
     pods = world.pods
@@ -54,7 +54,7 @@ def test_gangs_start_whole_or_not_at_all(world: SmallWorld) -> None:
         members = [pod for pod in world.pods if (pod.metadata.annotations or {}).get(GROUP_NAME) == group.metadata.name]
         if not any(pod.key in binds for pod in members):
             continue
-        started = [pod for pod in members if pod.key in binds or _stands(pod) or _holds_nobody_back(pod)]
+        started = [pod for pod in members if pod.key in binds or _stands(pod) or _is_best_effort(pod)]
         assert len(started) >= (group.spec.min_member or 0), f"{group.key} was torn apart"
         minimums = group.spec.min_task_member or {}
         for role, minimum in minimums.items() if (group.spec.min_member or 0) >= sum(minimums.values()) else ():
@@ -63,22 +63,22 @@ def test_gangs_start_whole_or_not_at_all(world: SmallWorld) -> None:
 
 
 def _stands(pod: kube.Pod) -> bool:
-    """Whether a pod had a place before and keeps it, or is done."""
+    """Report whether a pod was placed before and stays, or has finished."""
     if pod.status.phase == "Succeeded":
         return True
     is_leaving = pod.metadata.deletion_timestamp is not None
     return is_on_node(pod) and not is_leaving and pod.status.phase in ("Running", "Pending")
 
 
-def _holds_nobody_back(pod: kube.Pod) -> bool:
-    """Pods that ask for nothing are not waited for."""
+def _is_best_effort(pod: kube.Pod) -> bool:
+    """Best-effort pods are not waited for."""
     is_pending = pod.status.phase == "Pending" and not pod.spec.node_name and pod.metadata.deletion_timestamp is None
     return is_pending and set(request_of(pod)) == {"pods"}
 
 
 @examples(150)
 @given(worlds(), cycles)
-def test_whoever_waits_is_told_why(world: SmallWorld, number: int) -> None:
+def test_every_waiting_job_has_a_reason(world: SmallWorld, number: int) -> None:
     for key, group in plan_of(world.objects, cycles=number).groups.items():
         if group.waiting:
             assert group.reasons, f"{key} waits for no reason"
@@ -120,7 +120,7 @@ for line in sys.stdin:
 
 
 def planned_elsewhere(worlds_as_json: str, hash_seed: int) -> str:
-    """Plans of the same worlds, made by a process with another order of sets."""
+    """Return plans of the same clusters, made by a process with another hash seed."""
     environment = {**os.environ, "PYTHONHASHSEED": str(hash_seed)}
     command = [sys.executable, "-c", PLANNER]
     process = subprocess.run(command, input=worlds_as_json, env=environment, capture_output=True, text=True, check=True)
@@ -130,7 +130,7 @@ def planned_elsewhere(worlds_as_json: str, hash_seed: int) -> str:
 @examples(2)
 @given(st.lists(worlds(), min_size=4, max_size=6), st.randoms(use_true_random=False))
 def test_hash_seeds_do_not_matter(small_worlds: list[SmallWorld], random: Random) -> None:
-    """Neither does the order of objects, between processes and after a way through text."""
+    """The order of objects does not matter either, between processes and after serialization."""
     plans = set()
     for hash_seed in (0, 1, 4242):
         lines = []
@@ -156,9 +156,9 @@ ABSURD: dict[str, Sequence[KubeObject]] = {
     "a pod with a request that is no number": absurd_job("absurd", "silver", {"memory": "lots"}),
     "a pod with a request beyond all bounds": absurd_job("absurd", "gold", {"cpu": "1e99"}),
     "a group with a negative minimum": absurd_job("absurd", "default", {"cpu": "1"}, min_member=-1),
-    "a group with an impossible room": absurd_job("absurd", "gold", {"cpu": "1"}, min_resources={"cpu": "much"}),
+    "a group with invalid minResources": absurd_job("absurd", "gold", {"cpu": "1"}, min_resources={"cpu": "much"}),
     "a group of a queue that does not exist": absurd_job("absurd", "nowhere", {"cpu": "1"}),
-    "a pod of a group that does not exist": [objects.pod("stray-0", objects.template({"cpu": "1"}), group="nobody")],
+    "a pod of a group that does not exist": [objects.pod("stray-0", objects.template({"cpu": "1"}), group="missing")],
     "a queue without weight": [objects.queue("absurd", weight=0)],
     "a queue below itself": [objects.queue("absurd", parent="absurd")],
     "a node that offers nonsense": [objects.node("absurd", {"cpu": "-4"})],
@@ -167,7 +167,7 @@ ABSURD: dict[str, Sequence[KubeObject]] = {
 
 @examples(150)
 @given(worlds(Traits(plain_pods=False)), st.sampled_from(sorted(ABSURD)))
-def test_nonsense_hurts_nobody_else(world: SmallWorld, kind: str) -> None:
+def test_invalid_objects_affect_no_other_job(world: SmallWorld, kind: str) -> None:
     plan, disturbed = plan_of(world.objects), plan_of([*ABSURD[kind], *world.objects])
     assert disturbed.binds == plan.binds
     assert disturbed.pipelined == plan.pipelined

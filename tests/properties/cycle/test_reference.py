@@ -1,4 +1,4 @@
-"""The scheduler against one that was written to be understood, and shares no code with it."""
+"""The scheduler compared with a simple reference that shares no code with it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tests.testing.random_clusters.engine import SCHEDULER_NAMES, plan_of
 from tests.testing.random_clusters.worlds import SmallWorld, Traits, tight_worlds, worlds
 
 ALONE = Traits(pod_rules=0, sub_groups=False)
-#: Where pods may run is no question, who may have how much is the only one.
+#: Only shares and limits matter, not where pods may run.
 POLITICS = replace(ALONE, node_rules=False, policies=2, most_nodes=3, experienced=4)
 
 
 def compare(objects: Sequence[KubeObject]) -> int:
-    """How many pods were bound: the same ones to the same nodes, with the same jobs let in."""
+    """Return the number of bound pods: the same ones on the same nodes, with the same jobs admitted."""
     plan, expected = plan_of(objects), reference.Reference(objects, SCHEDULER_NAMES)
     binds, pipelined = expected.run()
     assert plan.binds == binds
@@ -33,19 +33,19 @@ def compare(objects: Sequence[KubeObject]) -> int:
 
 @examples(200)
 @given(worlds(ALONE))
-def test_small_worlds_are_decided_alike(world: SmallWorld) -> None:
+def test_small_clusters_are_decided_alike(world: SmallWorld) -> None:
     compare(world.objects)
 
 
 @examples(300)
 @given(worlds(POLITICS))
-def test_queues_and_minimums_are_judged_alike(world: SmallWorld) -> None:
+def test_queues_and_minimums_are_decided_alike(world: SmallWorld) -> None:
     compare(world.objects)
 
 
 @examples(200)
 @given(tight_worlds())
-def test_gangs_that_wait_for_room_are_judged_alike(world: SmallWorld) -> None:
+def test_pipelined_gangs_are_decided_alike(world: SmallWorld) -> None:
     compare(world.objects)
 
 
@@ -59,7 +59,7 @@ def test_the_benchmark_is_decided_alike() -> None:
 
 
 def test_the_reference_shares_no_code() -> None:
-    """What it were to share it would repeat, mistakes included."""
+    """Shared code would repeat its errors."""
     tree = ast.parse(Path(reference.__file__).read_text())
     modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     modules |= {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}

@@ -1,4 +1,4 @@
-"""Many at once is one by one, only faster: the same nodes in the same order, the same books to the last byte."""
+"""Batch placement equals placement one by one: the same nodes in the same order, the same ledger to the last byte."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ weightings = st.sampled_from(sorted(WEIGHTINGS))
 
 @st.composite
 def crowded(draw: st.DrawFn) -> list[KubeObject]:
-    """A world with a few jobs of many equal pods, so that there is something to place at once."""
+    """Draw a cluster with a few jobs of many equal pods, so that batches occur."""
     world = draw(worlds(ALONE))
     crowds = [
         objects.gang(f"crowd-{number}", draw(st.integers(2, 40)), draw_template(draw, ALONE))
@@ -43,12 +43,12 @@ def crowded(draw: st.DrawFn) -> list[KubeObject]:
     return [*world.objects, *(entry for crowd in crowds for entry in crowd)]
 
 
-#: (which class, how many of it) to be placed one after the other; far more than fit is fine.
+#: (class, number of tasks) to be placed one after the other; far more than fit is fine.
 steps = st.lists(st.tuples(st.integers(0, 5), st.integers(1, 40)), min_size=1, max_size=6)
 
 
 def pending_classes(session: Session) -> list[list[Task]]:
-    """Tasks that may be placed in one operation, in a fixed order."""
+    """Return tasks that may be placed in one operation, in a fixed order."""
     found: dict[tuple[str, int], list[Task]] = {}
     for key in sorted(session.jobs):
         for task in session.pending(session.jobs[key]):
@@ -59,7 +59,7 @@ def pending_classes(session: Session) -> list[list[Task]]:
 def place(
     session: Session, tasks: Sequence[Task], most: int, within: Mask | None = None, *, undone: bool = False
 ) -> Iterator[list[int]]:
-    """Place tasks of one class, at most so many at a time, and tell where each operation put them."""
+    """Place tasks of one class, at most so many at a time, and return the rows of each operation."""
     statement, placed = session.statement(), 0
     while placed < len(tasks):
         rows = session.search.find_nodes(tasks[placed], min(most, len(tasks) - placed), within)
@@ -92,20 +92,20 @@ def compare_batches(world: Sequence[KubeObject], program: Program, wanted: Seque
 
 @examples(150)
 @given(crowded(), weightings, steps)
-def test_copies_at_once_are_copies_one_by_one(
+def test_batch_placement_equals_one_by_one(
     world: list[KubeObject], weighting: str, wanted: list[tuple[int, int]]
 ) -> None:
     compare_batches(world, weighted_program(weighting), wanted)
 
 
 def airy(sizes: Sequence[str]) -> list[KubeObject]:
-    """A few nodes with much room, and two jobs of many equal pods."""
+    """Return a few nodes with much capacity, and two jobs of many equal pods."""
     nodes = [objects.node(f"node-{number}", {"cpu": size, "pods": "110"}) for number, size in enumerate(sizes)]
     crowds = [objects.gang(f"crowd-{cpu}", 40, objects.template({"cpu": cpu})) for cpu in ("1", "2")]
     return [*nodes, *(entry for crowd in crowds for entry in crowd)]
 
 
-#: (which class, how many of it again and again, which half of the nodes or all of them or none, whether it is undone).
+#: (class, number of tasks, which half of the nodes or all or none, whether it is undone).
 rounds = st.tuples(
     st.integers(0, 1), st.lists(st.integers(2, 6), min_size=1, max_size=6), st.integers(0, 3), st.booleans()
 )
@@ -130,7 +130,7 @@ def rows_inside(session: Session, wanted: Sequence[Round], most: int) -> list[li
     st.sampled_from(("spread", "default", "pack")),
     st.lists(rounds, min_size=1, max_size=5),
 )
-def test_copies_inside_domains_at_once_are_copies_one_by_one(
+def test_batch_placement_inside_domains_equals_one_by_one(
     sizes: list[str], weighting: str, wanted: list[Round]
 ) -> None:
     world, program = airy(sizes), weighted_program(weighting)
@@ -146,7 +146,7 @@ def test_copies_inside_domains_at_once_are_copies_one_by_one(
 
 @examples(60)
 @given(crowded(), weightings, steps)
-def test_a_first_look_that_is_too_shallow_is_repeated(
+def test_too_shallow_first_evaluation_is_repeated(
     world: list[KubeObject], weighting: str, wanted: list[tuple[int, int]]
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -157,7 +157,7 @@ def test_a_first_look_that_is_too_shallow_is_repeated(
 
 @examples(60)
 @given(crowded(), weightings, steps)
-def test_scores_kept_fresh_are_scores_made_anew(
+def test_updated_scores_equal_recomputed_scores(
     world: list[KubeObject], weighting: str, wanted: list[tuple[int, int]]
 ) -> None:
     session = session_of(world, weighted_program(weighting))
@@ -176,7 +176,7 @@ def test_scores_kept_fresh_are_scores_made_anew(
 
 
 class TaskByTask(Plugin):
-    """Has to be asked after every task whether the job is ready, and always says yes: no gang is placed in one go."""
+    """Answers job_ready only, so that it is called after every task and no gang is placed in one batch."""
 
     name = "task-by-task"
 
@@ -188,7 +188,7 @@ TASK_BY_TASK = program_of(with_plugin("task-by-task"), [TaskByTask])
 
 
 def decisions(world: SmallWorld, program: Program) -> dict[str, Any]:
-    """A plan without its words: these may differ, as a queue that refuses says how many pods it was asked about."""
+    """Return a plan without messages: they may differ, as a queue reports how many pods were requested."""
     plan = plan_of(world.objects, program, cycles=2)
     report = report_of(plan)
     groups = {key: (group.phase, group.ready, group.waiting, group.nodes) for key, group in plan.groups.items()}
@@ -213,13 +213,13 @@ def compare_with_forgetful(world: SmallWorld) -> None:
 
 @examples(60)
 @given(worlds())
-def test_plans_do_not_depend_on_what_is_remembered_of_refusals(world: SmallWorld) -> None:
+def test_plans_do_not_depend_on_the_failure_cache(world: SmallWorld) -> None:
     compare_with_forgetful(world)
 
 
 @examples(80)
 @given(social_worlds())
-def test_a_refusal_is_forgotten_when_the_company_changes(world: SmallWorld) -> None:
+def test_cached_refusal_is_dropped_when_other_pods_change(world: SmallWorld) -> None:
     compare_with_forgetful(world)
 
 
@@ -241,7 +241,7 @@ scores = st.sampled_from([REFUSED, 0.0, 1.0, 1.0, 2.0, 3.0])
 
 @st.composite
 def rewrites(draw: st.DrawFn) -> tuple[list[float], list[dict[int, float]]]:
-    """Scores, and some of them again and again."""
+    """Draw scores, and repeated changes to some of them."""
     first = draw(st.lists(scores, min_size=1, max_size=20))
     rows = st.integers(0, len(first) - 1)
     return first, draw(st.lists(st.dictionaries(rows, scores, max_size=5), max_size=6))

@@ -1,7 +1,7 @@
-"""Racks that stay busy, and racks that are full: the shapes of the benchmark, small.
+"""Racks that stay busy, and racks that are full: small versions of the benchmark workloads.
 
-They check themselves: who requires a rack is in one, all of a workload starts together, everybody finishes, and nobody
-is evicted in vain.
+They check themselves: jobs that require a rack are in one, all of a workload starts together, every job finishes, and
+no eviction is useless.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from stromboli.core.session.session import Session
 
 
 @pytest.mark.parametrize("racks", [2, 5])
-def test_workloads_come_and_go(racks: int) -> None:
+def test_busy_racks_serve_all_workloads(racks: int) -> None:
     passing = busy({"nodes": 20, "racks": racks, "workloads": 40}, topology.network, topology.program())
     passing.run()
     assert passing.finished == 40
@@ -26,7 +26,7 @@ def test_workloads_come_and_go(racks: int) -> None:
 
 
 @pytest.mark.parametrize("action", ["preempt", "gangpreempt"])
-def test_an_urgent_gang_gets_room_in_one_rack(action: str) -> None:
+def test_urgent_gang_preempts_in_one_rack(action: str) -> None:
     cluster, with_constraint = Cluster(), partial(topology.with_constraint, topology.HARD_RACK)
     clusters.fill(cluster, full({"nodes": 40, "racks": 4, "victims": 40, "gang": 7}, topology.network, with_constraint))
     session = Session(cluster.snapshot(), topology.program(f"allocate, {action}"))

@@ -1,4 +1,4 @@
-"""Tries inside domains leave no trace, whatever order everything comes in; and who was somewhere gets back there."""
+"""Trials inside domains leave no trace, in any order of objects; and jobs return to their previous domain."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def still_waiting(session: Session, job: Job) -> list[str]:
 
 @examples(60)
 @given(networks(), st.data())
-def test_a_try_that_is_undone_leaves_no_trace(worlds: tuple[list[Any], list[Any]], data: st.DataObject) -> None:
+def test_undone_trial_leaves_no_trace(worlds: tuple[list[Any], list[Any]], data: st.DataObject) -> None:
     session = opened(worlds[data.draw(st.integers(0, 1))])
     for job in session.waiting:
         before, search = session.ledger.fingerprint(), DomainSearch(session, job)
@@ -47,7 +47,7 @@ def test_a_try_that_is_undone_leaves_no_trace(worlds: tuple[list[Any], list[Any]
 
 @examples(80)
 @given(networks(), st.data())
-def test_domains_nodes_and_parts_may_come_in_any_order(
+def test_order_of_domains_nodes_and_sub_jobs_does_not_matter(
     worlds: tuple[list[Any], list[Any]], data: st.DataObject
 ) -> None:
     world = list(flattened(worlds[data.draw(st.integers(0, 1))]))
@@ -64,8 +64,10 @@ def decided(plan: SchedulingPlan) -> object:
 
 @examples(80)
 @given(networks(), st.data())
-def test_who_has_lost_all_pods_gets_back_where_it_was(worlds: tuple[list[Any], list[Any]], data: st.DataObject) -> None:
-    """All others stay where they were placed, so that its room is free."""
+def test_job_without_pods_returns_to_its_previous_domain(
+    worlds: tuple[list[Any], list[Any]], data: st.DataObject
+) -> None:
+    """All other jobs stay in place, so that its capacity is free."""
     world = list(flattened(worlds[data.draw(st.integers(0, 1))]))
     plan = Case("", world, binds="", conf=AWARE).plan()
     homes = {key: current_domains(plan.session, job) for key, job in plan.session.jobs.items()}
@@ -77,7 +79,7 @@ def test_who_has_lost_all_pods_gets_back_where_it_was(worlds: tuple[list[Any], l
 
 
 def returning(world: list[Manifest], plan: SchedulingPlan, key: str, homes: Any) -> list[Manifest]:
-    """The world as it was planned, but for one job, whose pods wait again."""
+    """Return the planned cluster, except for one job whose pods wait again."""
     return [_as_planned(document, plan, key, homes) for document in world]
 
 

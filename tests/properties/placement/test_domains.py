@@ -1,4 +1,4 @@
-"""The best domain is found without trying all of them; sums over domains are what adding up gives."""
+"""The best domain is found without trying all of them; domain sums equal the sums over nodes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ AWARE = configuration("gang", "predicates", "binpack", "nodeorder", "network-top
 
 
 class TryingAll(DomainSearch):
-    """Tries every domain of a group, and takes the best of those that would do."""
+    """Tries every domain of a group, and chooses the best that fits."""
 
     def _place_in_best(
         self, statement: Statement, tasks: Sequence[Task], account: DomainSearchRecord, look: DomainEvaluation
@@ -73,15 +73,15 @@ def networks(draw: st.DrawFn) -> list[Manifest]:
     for number in range(draw(st.integers(0, 4))):
         world.append(running(draw(st.sampled_from(letters)), name=f"old-{number}", releasing=draw(st.booleans())))
     for number in range(draw(st.integers(1, 4))):
-        size, wish = draw(st.integers(1, 4)), draw(st.sampled_from((HARD_RACK, HARD_BLOCK, SOFT)))
+        size, constraint = draw(st.integers(1, 4)), draw(st.sampled_from((HARD_RACK, HARD_BLOCK, SOFT)))
         least = draw(st.integers(1, size))
-        world.append(gang(size, draw(st.integers(1, 2)), name=f"job-{number}", minimum=least, topology=wish))
+        world.append(gang(size, draw(st.integers(1, 2)), name=f"job-{number}", minimum=least, topology=constraint))
     return world
 
 
 @examples(150)
 @given(networks())
-def test_the_first_that_works_is_the_best_that_works(world: list[Manifest]) -> None:
+def test_first_fitting_domain_is_the_best_fitting_domain(world: list[Manifest]) -> None:
     case = Case("", world, binds="", conf=AWARE)
     found = case.plan()
     with trying_all():
@@ -91,21 +91,23 @@ def test_the_first_that_works_is_the_best_that_works(world: list[Manifest]) -> N
 
 @examples(100)
 @given(networks())
-def test_hard_wishes_are_kept(world: list[Manifest]) -> None:
+def test_hard_constraints_are_satisfied(world: list[Manifest]) -> None:
     case = Case("", world, binds="", conf=AWARE)
     plan = case.plan()
     tree = plan.session.snapshot.hyper_nodes
     index = plan.session.nodes.index
     for job in plan.session.jobs.values():
-        wish = job.spec.topology
+        constraint = job.spec.topology
         rows = [index[plan.binds[task.key]] for task in job.tasks.values() if task.key in plan.binds]
-        if wish is not None and wish.hard and wish.highest_tier is not None and rows:
-            assert tree.tiers[tree.around_nodes(rows)] <= wish.highest_tier
+        if constraint is not None and constraint.hard and constraint.highest_tier is not None and rows:
+            assert tree.tiers[tree.around_nodes(rows)] <= constraint.highest_tier
 
 
 @st.composite
 def crowds(draw: st.DrawFn) -> tuple[list[Manifest], list[list[int]], int]:
-    """Racks of one block with holes of several sizes, the holes, and a job of one class that no rack can hold."""
+    """Draw racks of one block with free capacity of several sizes, the capacities, and a job of one class that no rack
+    can hold.
+    """
     holes = draw(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=3), min_size=2, max_size=6))
     assume(sum(map(sum, holes)) > max(map(sum, holes)))
     count = draw(st.integers(max(map(sum, holes)) + 1, sum(map(sum, holes))))
@@ -116,11 +118,11 @@ def crowds(draw: st.DrawFn) -> tuple[list[Manifest], list[list[int]], int]:
     world: list[Any] = [node(name, size) for name, size in sizes]
     world += [*racks(*groups), block("block", 2, *(f"rack-{number}" for number in range(len(groups))))]
     world += [running("".join(groups), cpu=used)] if used else []
-    wish = draw(st.sampled_from((HARD_BLOCK, SOFT)))
-    return [*world, *gang(count, name="job", topology=wish)], holes, count
+    constraint = draw(st.sampled_from((HARD_BLOCK, SOFT)))
+    return [*world, *gang(count, name="job", topology=constraint)], holes, count
 
 
-def test_as_few_racks_are_used_as_the_true_optimum(record_property: Callable[[str, object], None]) -> None:
+def test_number_of_racks_is_optimal(record_property: Callable[[str, object], None]) -> None:
     beyond: Counter[int] = Counter()
 
     @examples(120)
@@ -131,23 +133,23 @@ def test_as_few_racks_are_used_as_the_true_optimum(record_property: Callable[[st
         tree, index = plan.session.snapshot.hyper_nodes, plan.session.nodes.index
         used = {int(tree.lowest[index[place]]) for key, place in plan.binds.items() if key.startswith("default/job")}
         assert len(plan.binds) == count
-        room = [sum(rack) for rack in holes]
+        capacity = [sum(rack) for rack in holes]
         fewest = min(
             number
-            for number in range(1, len(room) + 1)
-            if any(sum(some) >= count for some in combinations(room, number))
+            for number in range(1, len(capacity) + 1)
+            if any(sum(some) >= count for some in combinations(capacity, number))
         )
         beyond[len(used) - fewest] += 1
         assert len(used) <= fewest + 1
 
     check()
     record_property("worlds in which it was optimal", f"{beyond[0]} of {beyond.total()}")
-    assert beyond[0] == beyond.total(), "where there is one class, the room of racks is known exactly"
+    assert beyond[0] == beyond.total(), "with one class, the capacity of racks is exact"
 
 
 @st.composite
 def trees(draw: st.DrawFn) -> HyperNodeTree:
-    """Domains in up to three tiers; nodes may be in several that know nothing of each other."""
+    """Draw domains in up to three tiers; nodes may be in several unrelated ones."""
     nodes = draw(st.integers(1, 8))
     rows = st.sets(st.integers(0, nodes - 1))
     leaves = [HyperNode(f"leaf-{n}", 1, "", f"mid-{n % 2}", tuple(draw(rows))) for n in range(draw(st.integers(0, 4)))]
@@ -157,7 +159,7 @@ def trees(draw: st.DrawFn) -> HyperNodeTree:
 
 @examples(150)
 @given(trees(), st.data())
-def test_sums_are_those_of_the_nodes(tree: HyperNodeTree, data: st.DataObject) -> None:
+def test_domain_sums_equal_sums_of_nodes(tree: HyperNodeTree, data: st.DataObject) -> None:
     amounts = np.array(data.draw(st.lists(st.integers(0, 9), min_size=tree.nodes, max_size=tree.nodes)))
     assert tree.sums(amounts).tolist() == [int(amounts[tree.rows(place)].sum()) for place in range(tree.top + 1)]
     for place in range(tree.top):
@@ -169,19 +171,19 @@ def test_sums_are_those_of_the_nodes(tree: HyperNodeTree, data: st.DataObject) -
 
 @examples(60)
 @given(networks(), st.integers(0, 1000))
-def test_sums_follow_what_a_cycle_does(world: list[Manifest], seed: int) -> None:
+def test_domain_sums_follow_operations(world: list[Manifest], seed: int) -> None:
     case = Case("", world, binds="", conf=AWARE)
     session = _opened(case)
     tree, ledger = session.snapshot.hyper_nodes, session.ledger
     sums, later = (DomainSums(tree, ledger, IdleAmounts(ledger, 0, later=later)) for later in (False, True))
-    room, search = session.domain_capacity, session.search
+    capacity, search = session.domain_capacity, session.search
 
     def check(task: Task) -> None:
         assert sums.now().tolist() == tree.sums(ledger.amounts[0]).tolist()
         assert later.now().tolist() == tree.sums(ledger.all_rows.future_idle(0)).tolist()
         counted_anew = DomainCapacity(search, ledger)
-        assert room.idle(tree, task.task_class).tolist() == counted_anew.idle(tree, task.task_class).tolist()
-        assert room.tasks_that_fit(tree, [task]).tolist() == counted_anew.tasks_that_fit(tree, [task]).tolist()
+        assert capacity.idle(tree, task.task_class).tolist() == counted_anew.idle(tree, task.task_class).tolist()
+        assert capacity.tasks_that_fit(tree, [task]).tolist() == counted_anew.tasks_that_fit(tree, [task]).tolist()
 
     random = np.random.default_rng(seed)
     for job in list(session.jobs.values()):

@@ -1,4 +1,4 @@
-"""A network is the same whether labels of nodes tell it or HyperNodes do, and in whatever order its objects come."""
+"""Node labels and HyperNodes describe the same network, in any order of objects."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tests.testing.random_clusters.effort import examples
 
 AWARE = configuration("gang", "predicates", "binpack", "nodeorder", "network-topology-aware")
 
-#: What groups ask for themselves and for their parts: by levels, and by tiers.
-WISHES: list[tuple[dict[str, str], Manifest | None, Manifest | None]] = [
+#: Constraints of groups and sub-groups: by levels, and by tiers.
+CONSTRAINTS: list[tuple[dict[str, str], Manifest | None, Manifest | None]] = [
     (asking(RACK), HARD_RACK, None),
     (asking(BLOCK), HARD_BLOCK, None),
     (asking(None, RACK), SOFT, None),
@@ -44,10 +44,10 @@ def by_hyper_nodes(places: dict[str, Place], sizes: list[int]) -> list[Manifest]
     return world + [block(f"b{n}", 2, *(f"b{n}-r{rack}" for owner, rack in known if owner == n)) for n in blocks]
 
 
-def job(name: str, parts: list[str], minimum: int, by_level: bool, wish: int) -> list[Manifest]:
-    notes, of_job, of_parts = WISHES[wish]
+def job(name: str, parts: list[str], minimum: int, by_level: bool, constraint: int) -> list[Manifest]:
+    notes, of_job, of_parts = CONSTRAINTS[constraint]
     facts: dict[str, Any] = {"notes": notes} if by_level else {"topology": of_job}
-    if wish >= 4:
+    if constraint >= 4:
         policy: Manifest = {"name": "p", "subGroupSize": 1, "matchLabelKeys": ["part"]}
         facts["policies"] = [policy if by_level else {**policy, "networkTopology": of_parts}]
     return gang_of(*(pod(1, labels={"part": part}) for part in parts), name=name, minimum=minimum, **facts)
@@ -55,7 +55,7 @@ def job(name: str, parts: list[str], minimum: int, by_level: bool, wish: int) ->
 
 @st.composite
 def networks(draw: st.DrawFn) -> tuple[list[Any], list[Any]]:
-    """The same world twice."""
+    """Draw the same cluster twice."""
     letters = "abcdefgh"[: draw(st.integers(1, 8))]
     spot = st.tuples(st.integers(0, 1), st.integers(0, 2))
     places: dict[str, Place] = {letter: draw(st.none() | spot) for letter in letters}
@@ -65,15 +65,15 @@ def networks(draw: st.DrawFn) -> tuple[list[Any], list[Any]]:
     worlds: tuple[list[Any], list[Any]] = [by_levels(places, sizes), busy], [by_hyper_nodes(places, sizes), busy]
     for number in range(draw(st.integers(1, 3))):
         parts = draw(st.lists(st.sampled_from("xy"), min_size=1, max_size=4))
-        minimum, wish = draw(st.integers(1, len(parts))), draw(st.integers(0, len(WISHES) - 1))
+        minimum, constraint = draw(st.integers(1, len(parts))), draw(st.integers(0, len(CONSTRAINTS) - 1))
         for world, by_level in zip(worlds, (True, False), strict=True):
-            world.append(job(f"job-{number}", parts, minimum, by_level, wish))
+            world.append(job(f"job-{number}", parts, minimum, by_level, constraint))
     return worlds
 
 
 @examples(150)
 @given(networks())
-def test_labels_and_hypernodes_give_the_same_places(worlds: tuple[list[Any], list[Any]]) -> None:
+def test_labels_and_hypernodes_give_the_same_placements(worlds: tuple[list[Any], list[Any]]) -> None:
     by_label, by_object = (Case("", world, binds="", conf=AWARE).plan() for world in worlds)
     assert (by_label.binds, by_label.pipelined) == (by_object.binds, by_object.pipelined)
 
@@ -87,7 +87,7 @@ def test_the_order_of_objects_does_not_matter(worlds: tuple[list[Any], list[Any]
 
 @examples(60)
 @given(networks())
-def test_what_is_required_is_kept(worlds: tuple[list[Any], list[Any]]) -> None:
+def test_required_levels_are_satisfied(worlds: tuple[list[Any], list[Any]]) -> None:
     plan = Case("", worlds[0], binds="", conf=AWARE).plan()
     labels, index = plan.session.nodes.nodes, plan.session.nodes.index
     for each in plan.session.jobs.values():

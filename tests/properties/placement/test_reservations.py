@@ -1,4 +1,4 @@
-"""What reservations promise, in random small workloads, when pods end exactly when they said."""
+"""Reservations in small random workloads, when pods end exactly at their declared time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.testing.manifests.builders import Manifest, gang_of, node, pod
 from tests.testing.random_clusters.effort import examples
 from tests.testing.simulations import RUN_TIME, job, simulate, simulation, strategy
 
-#: A job: how many pods, cpu of each, minutes it runs, and the minute at which it comes.
+#: A job: number of pods, cpu of each, run time in minutes, and minute of arrival.
 Shape = tuple[int, int, int, int]
 shapes = st.lists(
     st.tuples(st.integers(1, 4), st.integers(1, 4), st.integers(1, 12), st.integers(0, 9)), min_size=2, max_size=9
@@ -23,7 +23,7 @@ sizes = st.lists(st.integers(1, 5), min_size=1, max_size=4)
 
 
 def in_order(jobs: list[Shape]) -> list[Shape]:
-    """By arrival; the names say who is first among those that come together."""
+    """Sort by arrival; names break ties."""
     return sorted(jobs, key=lambda shape: shape[3])
 
 
@@ -33,14 +33,14 @@ def manifests(jobs: list[Shape], cpus: list[int]) -> list[Manifest]:
 
 
 def first_to_wait(measured: SimulationMeasurements) -> JobTimeline | None:
-    """The job that was the head of the line first. Nobody waited before it."""
+    """Return the first job that had to wait at the head of the order."""
     waited = [record for record in measured.jobs.values() if record.reserved is not None]
     return min(waited, key=lambda record: (record.arrived, record.key), default=None)
 
 
 @examples(60)
 @given(jobs=shapes, cpus=sizes)
-def test_the_head_of_the_line_starts_no_later_than_if_nobody_came_after_it(jobs: list[Shape], cpus: list[int]) -> None:
+def test_first_waiting_job_is_not_delayed_by_later_jobs(jobs: list[Shape], cpus: list[int]) -> None:
     jobs = in_order(jobs)
     measured = simulate(manifests(jobs, cpus), conf=strategy("easy"))
     head = first_to_wait(measured)
@@ -56,7 +56,7 @@ def test_the_head_of_the_line_starts_no_later_than_if_nobody_came_after_it(jobs:
 
 @examples(60)
 @given(jobs=shapes, cpus=sizes)
-def test_nobody_starts_later_than_first_promised(jobs: list[Shape], cpus: list[int]) -> None:
+def test_no_job_starts_later_than_first_reserved(jobs: list[Shape], cpus: list[int]) -> None:
     measured = simulate(manifests(in_order(jobs), cpus), conf=strategy("conservative"))
     late = {
         key: (record.reserved, record.started)
@@ -66,7 +66,7 @@ def test_nobody_starts_later_than_first_promised(jobs: list[Shape], cpus: list[i
     assert late == {}
 
 
-#: A gang of different pods: the cpu of each, whether the first is only for node a, minutes it runs, and its arrival.
+#: A gang of different pods: the cpu of each, whether the first requires node a, run time in minutes, and arrival.
 Mixture = tuple[list[int], bool, int, int]
 mixtures = st.lists(
     st.tuples(
@@ -88,8 +88,8 @@ def mixed(place: int, mixture: Mixture) -> list[Manifest]:
 
 @examples(40)
 @given(jobs=mixtures, cpus=sizes, scorer=st.sampled_from(["nodeorder", "binpack"]))
-def test_promises_are_kept_to_gangs_of_different_pods(jobs: list[Mixture], cpus: list[int], scorer: str) -> None:
-    """Where the usual choice of nodes finds no room at the promised time, the promised nodes are taken."""
+def test_reservations_of_heterogeneous_gangs_are_kept(jobs: list[Mixture], cpus: list[int], scorer: str) -> None:
+    """If the usual node choice fails at the reserved time, the reserved nodes are used."""
     jobs = sorted(jobs, key=lambda mixture: mixture[3])
     nodes = [node(letter, cpu, labels={"host": letter}) for letter, cpu in zip("abcd", cpus, strict=False)]
     arguments = {"backfill": {"strategy": "conservative"}}
@@ -103,8 +103,8 @@ def test_promises_are_kept_to_gangs_of_different_pods(jobs: list[Mixture], cpus:
 
 @examples(40)
 @given(jobs=shapes, cpus=sizes, name=st.sampled_from(["easy", "conservative"]))
-def test_everybody_starts_that_fits_the_cluster(jobs: list[Shape], cpus: list[int], name: str) -> None:
-    """Nobody waits for ever behind a reservation."""
+def test_every_job_that_fits_the_cluster_starts(jobs: list[Shape], cpus: list[int], name: str) -> None:
+    """No job waits indefinitely behind a reservation."""
     measured = simulate(manifests(in_order(jobs), cpus), conf=strategy(name))
     for record in measured.jobs.values():
         count, cpu, _, _ = in_order(jobs)[int(record.key.rpartition("-")[2])]
@@ -113,8 +113,8 @@ def test_everybody_starts_that_fits_the_cluster(jobs: list[Shape], cpus: list[in
 
 @examples(40)
 @given(jobs=shapes, cpus=sizes, name=st.sampled_from(["easy", "conservative"]))
-def test_nothing_stays_set_aside(jobs: list[Shape], cpus: list[int], name: str) -> None:
-    """After a cycle the books say what runs, and nothing of what was imagined."""
+def test_no_reserved_capacity_remains_after_a_cycle(jobs: list[Shape], cpus: list[int], name: str) -> None:
+    """After a cycle the ledger contains no trace of reservations."""
     run = simulation(manifests(in_order(jobs), cpus), conf=strategy(name))
     _check_books(run)
     run.run()

@@ -1,4 +1,4 @@
-"""What capacity promises, in random trees of queues: no ceiling is passed, no guarantee eaten, no mistake spreads."""
+"""capacity in random queue trees: no limit is exceeded, no guarantee used by others, and errors stay local."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from tests.testing.random_clusters.engine import program_of, session_of
 
 NAMES = ("one", "two", "three", "four", "five")
 RESOURCES = ("cpu", "memory")
-#: Cores and gigabytes; small enough that sums often do not come out even.
+#: Cores and gigabytes; small enough that sums are often uneven.
 Amounts = Mapping[str, int]
 amounts = st.dictionaries(st.sampled_from(RESOURCES), st.integers(0, 7), max_size=2)
-#: A parent that may be oneself, come later, or not exist.
+#: A parent that may be the queue itself, a later one, or missing.
 odd_parents = st.sampled_from((ROOT, *NAMES, "nowhere"))
 
 
@@ -58,13 +58,13 @@ class Team:
         return {**made, "spec": {**made["spec"], "deserved": quantities(self.deserved)}}
 
     def ceiling(self, resource: str) -> int | None:
-        """The capability; nothing of cpu or memory means no ceiling."""
+        """Return the capability; zero cpu or memory means no limit."""
         return self.capability.get(resource) or None
 
 
 @st.composite
 def forests(draw: st.DrawFn, mistakes: bool = True) -> list[Team]:
-    """Queues by name. Parents come before their children, but for mistakes, and the first has most of them."""
+    """Draw queues by name. Parents come before their children, except for errors, and the first has most of them."""
     names = NAMES[: draw(st.integers(2, len(NAMES)))]
     return [
         Team(
@@ -83,7 +83,7 @@ def forests(draw: st.DrawFn, mistakes: bool = True) -> list[Team]:
 
 
 def chain_of(name: str, teams: Mapping[str, Team]) -> Iterator[str]:
-    """A queue and those above it, as far as they exist; a circle ends where it began."""
+    """Yield a queue and its existing ancestors; a cycle ends where it began."""
     seen: list[str] = []
     while name in teams and name not in seen:
         seen.append(name)
@@ -96,7 +96,7 @@ def is_sound(name: str, teams: Mapping[str, Team]) -> bool:
     return (teams[last].parent or ROOT) == ROOT
 
 
-#: (queue, pods, minimum, cores, gigabytes) of jobs that wait, and (queue, pods) of those that run. Queues by number.
+#: (queue, pods, minimum, cores, gigabytes) of waiting jobs, and (queue, pods) of running ones. Queues by number.
 jobs = st.lists(
     st.tuples(st.integers(0, 9), st.integers(1, 4), st.integers(0, 3), st.integers(1, 3), st.integers(0, 3)),
     min_size=2,
@@ -149,7 +149,7 @@ class Setting:
 
 
 def setting(teams: Sequence[Team], waiting: Any, runs: Any) -> Setting:
-    """Small numbers stand for the queues that have none below them, in turn; large ones for any."""
+    """Small numbers select leaf queues in turn; large ones any queue."""
     known = {team.name: team for team in teams}
     ends = sorted(set(known) - {team.parent for team in teams}) or sorted(known)
 
@@ -171,7 +171,7 @@ def plan_of(world: Setting, *, tree: bool, actions: str = ORDERS[0], level: int 
 
 @examples(250)
 @given(forests(), jobs, runners, st.sampled_from(ORDERS), st.integers(0, 2))
-def test_no_queue_grows_above_the_capability_of_any_above_it(
+def test_no_queue_exceeds_the_capability_of_an_ancestor(
     teams: list[Team], waiting: Any, runs: Any, actions: str, level: int
 ) -> None:
     world = setting(teams, waiting, runs)
@@ -185,8 +185,8 @@ def test_no_queue_grows_above_the_capability_of_any_above_it(
 
 @examples(100)
 @given(forests(mistakes=False), jobs, runners, st.booleans())
-def test_guarantees_of_others_are_not_eaten(teams: list[Team], waiting: Any, runs: Any, tree: bool) -> None:
-    """A queue without a guarantee grows only into what nobody is guaranteed."""
+def test_guarantees_of_other_queues_are_not_used(teams: list[Team], waiting: Any, runs: Any, tree: bool) -> None:
+    """A queue without a guarantee grows only into capacity that is not guaranteed to others."""
     flat = [Team(team.name, None, team.deserved, team.guarantee, team.capability) for team in teams]
     world = setting(flat, waiting, runs)
     before, after = world.use_before(), world.use_after(plan_of(world, tree=tree))
@@ -203,8 +203,8 @@ def test_guarantees_of_others_are_not_eaten(teams: list[Team], waiting: Any, run
 
 @examples(100)
 @given(forests(), jobs, runners)
-def test_mistakes_stay_where_they_are_made(teams: list[Team], waiting: Any, runs: Any) -> None:
-    """Queues that have no place take nothing, and the others do what they would do without them."""
+def test_invalid_queues_affect_no_other_queue(teams: list[Team], waiting: Any, runs: Any) -> None:
+    """Invalid queues get nothing, and the others do what they would do without them."""
     world = setting(teams, waiting, runs)
     sound = {name: team for name, team in world.teams.items() if is_sound(name, world.teams)}
     runs = [row for row in world.runs if row[0] in sound]
@@ -216,8 +216,8 @@ def test_mistakes_stay_where_they_are_made(teams: list[Team], waiting: Any, runs
 
 @examples(80)
 @given(forests(), jobs, runners)
-def test_a_turn_need_not_look_at_every_queue(teams: list[Team], waiting: Any, runs: Any) -> None:
-    """Looking anew only at the queue that seems best gives the same order as looking at all of them."""
+def test_partial_queue_order_equals_full_queue_order(teams: list[Team], waiting: Any, runs: Any) -> None:
+    """Computing only the key of the apparently best queue again gives the same order as computing all keys."""
     world = objects(Case("", setting(teams, waiting, runs).manifests, binds="").manifests)
     program = program_of(configuration("gang", plugin("capacity", enableHierarchy=True), "predicates"))
     by_the_best = engine.plan_of(world, program).binds
@@ -227,7 +227,7 @@ def test_a_turn_need_not_look_at_every_queue(teams: list[Team], waiting: Any, ru
 
 @examples(300)
 @given(forests(), st.booleans())
-def test_promises_add_up(teams: list[Team], tree: bool) -> None:
+def test_inqueue_amounts_add_up(teams: list[Team], tree: bool) -> None:
     axis, total = ResourceAxis(), [5_000, 24 << 30, 110]
     queues = {team.name: queue_of(decode(team.manifest), axis) for team in teams}  # type: ignore[arg-type]
     forest = QueueTree(queues)
@@ -249,10 +249,10 @@ def test_promises_add_up(teams: list[Team], tree: bool) -> None:
 
 @examples(150)
 @given(forests(mistakes=False), runners, st.integers(0, 9), st.integers(1, 3), st.booleans())
-def test_victims_come_from_queues_that_have_too_much(
+def test_victims_come_from_queues_above_their_share(
     teams: list[Team], runs: Any, preemptor: int, cores: int, tree: bool
 ) -> None:
-    """Whoever is allowed to go may go one after the other: each time the queue has more than it deserves."""
+    """Allowed victims may be evicted one after the other: each time the queue exceeds its deserved share."""
     world = setting(teams, [(preemptor, 1, 1, cores, 0)], runs)
     own = plugin("capacity", enableHierarchy=tree)
     manifests = Case("", world.manifests, binds="").manifests
@@ -271,7 +271,7 @@ def tasks_of(session: Session) -> list[Task]:
 
 
 def check_victim(session: Session, victim: Task, preemptor: str) -> None:
-    """A queue above the claimant's keeps what is taken from it, so its guarantee is not touched."""
+    """A queue above the preemptor's keeps what is taken from it, so its guarantee is not affected."""
     name = session.jobs[victim.job].queue
     facts = session.queue_facts(session.queues[name])
     assert facts is not None
@@ -286,7 +286,7 @@ def check_victim(session: Session, victim: Task, preemptor: str) -> None:
 
 
 def tree_cut(session: Session, name: str, dimension: int) -> bool:
-    """Whether a queue above cuts what this one is guaranteed."""
+    """Report whether an ancestor limits the guarantee of this queue."""
     names = [books.name for books in session.ledger.queues[name].chain[1:]]
     above = [session.queues[each] for each in names if each in session.queues]
     return any(dimension in dict((*each.capability, *each.guarantee)) for each in above)

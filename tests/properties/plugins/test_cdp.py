@@ -1,4 +1,4 @@
-"""What cdp promises, in random worlds: nobody goes before its time, and everybody may go after it."""
+"""cdp in random clusters: no pod is evicted before its cool-down ends, and every pod may be evicted after it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tests.testing.cases.probe_actions import PROBE_ACTIONS
 from tests.testing.manifests.builders import gang, namespace, nodes, running
 from tests.testing.random_clusters.effort import examples
 
-#: The minute before the hour at which a pod got its node, and its cool-down time in minutes; 0 for none.
+#: The minute before the hour at which a pod was placed, and its cool-down time in minutes; 0 for none.
 pods = st.lists(st.tuples(st.integers(0, 59), st.integers(0, 60)), min_size=1, max_size=6)
 actions = st.sampled_from(["evict-preemptable", "evict-reclaimable", "evict-for-preemption", "evict-for-reclaim"])
 
 
 @examples(60)
 @given(pods=pods, action=actions, above=st.booleans())
-def test_who_may_go_has_cooled_down(pods: list[tuple[int, int]], action: str, above: bool) -> None:
+def test_victims_have_cooled_down(pods: list[tuple[int, int]], action: str, above: bool) -> None:
     clock = {**namespace("clock"), "metadata": {"name": "clock", "creationTimestamp": "2026-03-01T11:00:00Z"}}
     standing = [
         running(

@@ -1,5 +1,5 @@
-"""What is promised about claimed devices, in random worlds: whatever can be had is found, nothing is given out twice,
-and undo leaves no trace.
+"""Claimed devices in random clusters: every possible allocation is found, nothing is allocated twice, and undo leaves
+no trace.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ COUNTER = "cards/memory"
 
 @dataclass
 class Drawn:
-    """Devices by board (none, x or y), what they take from the counter, and how many parts they can be shared in."""
+    """Devices by board (none, x or y), what they take from the counter, and the number of parts they can be shared in."""
 
     boards: list[str]
     takes: list[int]
@@ -97,13 +97,15 @@ class Drawn:
     def is_valid(self, demand: ClaimDemand, chosen: Sequence[tuple[DeviceAlternative, Sequence[int]]]) -> bool:
         times: Counter[int] = Counter()
         parts: Counter[int] = Counter()
-        for wish, devices in chosen:
+        for alternative, devices in chosen:
             for number in devices:
-                if not self.table.suited[wish.suit].mask[number] or (wish.capacity and not self.parts[number]):
+                if not self.table.suited[alternative.suit].mask[number] or (
+                    alternative.capacity and not self.parts[number]
+                ):
                     return False
-                if not wish.is_admin:
+                if not alternative.is_admin:
                     times[number] += 1
-                    parts[number] += dict(wish.capacity).get("part", self.parts[number])
+                    parts[number] += dict(alternative.capacity).get("part", self.parts[number])
         drawn = sum(self.takes[number] for number in times if not self.use.users[number])
         own = all(self._is_free(number, times[number], parts[number]) for number in times)
         return own and drawn <= self.counter and all(self._holds(each, chosen) for each in demand.constraints)
@@ -113,23 +115,28 @@ class Drawn:
         return parts + users <= self.parts[number] if self.parts[number] else times + users <= 1
 
     def _holds(self, constraint: Constraint, chosen: Sequence[tuple[DeviceAlternative, Sequence[int]]]) -> bool:
-        values = [self.boards[number] for wish, devices in chosen if constraint.applies_to(wish) for number in devices]
+        values = [
+            self.boards[number]
+            for alternative, devices in chosen
+            if constraint.applies_to(alternative)
+            for number in devices
+        ]
         if constraint.is_distinct:
             return all(values) and len(set(values)) == len(values)
         return all(values) and len(set(values)) <= 1
 
     def everything(self, demand: ClaimDemand) -> Iterator[list[tuple[DeviceAlternative, Sequence[int]]]]:
-        """All ways to give devices to requests, sensible or not."""
+        """Yield all assignments of devices to requests, valid or not."""
         numbers = range(len(self.boards))
         for ways in product(*demand.requests):
             choices = []
-            for wish in ways:
-                if wish.takes_all:
-                    choices.append([tuple(n for n in numbers if self.table.suited[wish.suit].mask[n])])
-                elif wish.is_admin:
-                    choices.append(list(combinations(numbers, wish.count)))
+            for alternative in ways:
+                if alternative.takes_all:
+                    choices.append([tuple(n for n in numbers if self.table.suited[alternative.suit].mask[n])])
+                elif alternative.is_admin:
+                    choices.append(list(combinations(numbers, alternative.count)))
                 else:
-                    choices.append(list(combinations_with_replacement(numbers, wish.count)))
+                    choices.append(list(combinations_with_replacement(numbers, alternative.count)))
             for devices in product(*choices):
                 if all(devices):
                     yield list(zip(ways, devices, strict=True))
@@ -145,7 +152,7 @@ offers = st.builds(
     st.lists(st.sampled_from([False, False, True]), min_size=size, max_size=size),
     st.integers(0, 4),
 )
-wishes = st.builds(
+alternatives = st.builds(
     lambda suit, count, everything, admin, part: DeviceAlternative(
         "", "c", suit, count, takes_all=everything, is_admin=admin, capacity=(("part", part),) if part else ()
     ),
@@ -159,33 +166,43 @@ constraints = st.lists(
 
 
 def demand_of(ways: list[list[DeviceAlternative]], bonds: list[Constraint]) -> ClaimDemand:
-    def named(request: int, way: int, wish: DeviceAlternative) -> DeviceAlternative:
+    def named(request: int, way: int, alternative: DeviceAlternative) -> DeviceAlternative:
         name = f"r{request}/w{way}"
-        return DeviceAlternative(name, "c", wish.suit, wish.count, wish.takes_all, wish.is_admin, wish.capacity)
+        return DeviceAlternative(
+            name,
+            "c",
+            alternative.suit,
+            alternative.count,
+            alternative.takes_all,
+            alternative.is_admin,
+            alternative.capacity,
+        )
 
-    requests = [tuple(named(r, w, wish) for w, wish in enumerate(each)) for r, each in enumerate(ways)]
+    requests = [tuple(named(r, w, alternative) for w, alternative in enumerate(each)) for r, each in enumerate(ways)]
     return ClaimDemand("claim", 0, tuple(requests), tuple(bonds))
 
 
-demands = st.builds(demand_of, st.lists(st.lists(wishes, min_size=1, max_size=2), min_size=1, max_size=2), constraints)
+demands = st.builds(
+    demand_of, st.lists(st.lists(alternatives, min_size=1, max_size=2), min_size=1, max_size=2), constraints
+)
 
 
 @examples(250)
 @given(drawn=offers, demand=demands)
-def test_whatever_can_be_had_is_found(drawn: Drawn, demand: ClaimDemand) -> None:
+def test_every_possible_allocation_is_found(drawn: Drawn, demand: ClaimDemand) -> None:
     found = Search(drawn.table, NODES, 0, [drawn.use]).find([demand])
     possible = any(drawn.is_valid(demand, chosen) for chosen in drawn.everything(demand))
     assert (found is not None) == possible
     if found is not None:
-        wish_of = {wish.name: wish for ways in demand.requests for wish in ways}
+        alternative_of = {alternative.name: alternative for ways in demand.requests for alternative in ways}
         chosen: dict[str, list[int]] = {}
         for grant in found[0]:
             chosen.setdefault(grant.request, []).append(grant.device)
-        assert drawn.is_valid(demand, [(wish_of[name], devices) for name, devices in chosen.items()])
+        assert drawn.is_valid(demand, [(alternative_of[name], devices) for name, devices in chosen.items()])
         assert {name.partition("/")[0] for name in chosen} == {f"r{n}" for n in range(len(demand.requests))}
 
 
-def test_a_search_that_takes_too_long_is_given_up() -> None:
+def test_search_stops_at_its_limit() -> None:
     drawn = Drawn(["x", "y"] * 8, [0] * 16, [0] * 16, [True] * 16, [False] * 16, 0)
     ways = [[DeviceAlternative("", "c", EVERY, 4)], [DeviceAlternative("", "c", EVERY, 4)]]
     demand = demand_of(ways, [Constraint("board", ("r0",)), Constraint("nothing", ("r1",))])
@@ -201,7 +218,7 @@ LETTERS = "abc"
 
 @dataclass
 class Cluster:
-    """Devices of each node by board; whether they draw from one counter; what claims want; pods by their claims."""
+    """Devices of each node by board; whether they share one counter; requests of claims; pods by their claims."""
 
     boards: list[list[str]]
     drawn: bool
@@ -212,23 +229,23 @@ class Cluster:
     manifests: list[Manifest] = field(init=False)
 
     def __post_init__(self) -> None:
-        told: list[Any] = [*(node(letter, 9) for letter in LETTERS), device_class()]
+        allocated_so_far: list[Any] = [*(node(letter, 9) for letter in LETTERS), device_class()]
         bonds = [matching(f"{DRIVER}/board")] if self.matched else []
         spec = claim_spec(exactly(self.wanted), constraints=bonds)
         for letter, boards in zip(LETTERS, self.boards, strict=True):
             takes = {"memory": 1} if self.drawn else None
             devices = [device(f"g{n}", board=board, takes=takes) for n, board in enumerate(boards)]
-            told.append(offer(letter, *devices, counters={"memory": 2} if self.drawn else None))
-        told += [template(spec), *(resource_claim(f"s{n}", spec) for n in range(2))]
+            allocated_so_far.append(offer(letter, *devices, counters={"memory": 2} if self.drawn else None))
+        allocated_so_far += [template(spec), *(resource_claim(f"s{n}", spec) for n in range(2))]
         used = [(letter, n) for letter, boards in zip(LETTERS, self.boards, strict=True) for n in range(len(boards))]
         for place, (letter, number) in enumerate(used[: self.old]):
-            told.append(resource_claim(f"old{place}", has=[f"{letter}/g{number}"], on=letter,
+            allocated_so_far.append(resource_claim(f"old{place}", has=[f"{letter}/g{number}"], on=letter,
                                        used_by=[f"pod-default-run{place}-task-0"]))  # fmt: skip
-            told.append(running(letter, name=f"run{place}", resourceClaims=claiming(f"old{place}")))
+            allocated_so_far.append(running(letter, name=f"run{place}", resourceClaims=claiming(f"old{place}")))
         for place, members in enumerate(self.jobs):
             pods = (pod(resourceClaims=claiming(each="each") if n > 1 else claiming(f"s{n}")) for n in members)
-            told.append(gang_of(*pods, name=f"job{place}"))
-        self.manifests = list(flattened(told))
+            allocated_so_far.append(gang_of(*pods, name=f"job{place}"))
+        self.manifests = list(flattened(allocated_so_far))
 
     def world(self) -> PlannedCluster:
         return PlannedCluster(objects(self.manifests), PROGRAM, scheduler_names=SCHEDULER_NAMES)
@@ -245,7 +262,7 @@ clusters = st.builds(
 
 @examples(50)
 @given(drawn=clusters, cycles=st.integers(1, 3))
-def test_nothing_is_given_out_twice(drawn: Cluster, cycles: int) -> None:
+def test_nothing_is_allocated_twice(drawn: Cluster, cycles: int) -> None:
     world = drawn.world()
     for _ in range(cycles):
         world.run_cycle()
@@ -263,14 +280,14 @@ def test_nothing_is_given_out_twice(drawn: Cluster, cycles: int) -> None:
 
 @examples(50)
 @given(drawn=clusters, data=st.data())
-def test_undo_leaves_no_trace_and_what_is_saved_can_be_done_again(drawn: Cluster, data: st.DataObject) -> None:
+def test_undo_leaves_no_trace_and_saved_statements_can_be_replayed(drawn: Cluster, data: st.DataObject) -> None:
     check_fingerprints(Session(drawn.world().snapshot(), PROGRAM), data, len(LETTERS))
 
 
 @examples(50)
 @given(drawn=clusters, data=st.data())
-def test_a_node_is_admitted_just_when_everything_can_be_had_there(drawn: Cluster, data: st.DataObject) -> None:
-    """Nodes are asked all at once; here each is asked by itself, by trying it."""
+def test_node_is_accepted_exactly_when_everything_is_available(drawn: Cluster, data: st.DataObject) -> None:
+    """Nodes are evaluated all at once; here each is evaluated by trying it."""
     session = Session(drawn.world().snapshot(), PROGRAM)
     tasks, books = tasks_of(session), session.ledger.claims
     with session.statement() as statement:
@@ -294,8 +311,8 @@ def _fits(session: Session, task: Task, row: int, *, later: bool) -> bool:
     return fits
 
 
-def test_these_worlds_can_fail() -> None:
-    """The drawn worlds give devices out and run out of them: otherwise they would prove nothing."""
+def test_drawn_clusters_reach_their_limits() -> None:
+    """The drawn clusters allocate devices and run out of them: otherwise they would prove nothing."""
     drawn = Cluster([["x", "y"], ["x", "x"], []], False, 2, True, [[2], [0, 0], [3]], 0)
     world = drawn.world()
     session = world.run_cycle()

@@ -1,5 +1,5 @@
-"""What deviceshare promises, in random worlds: no device is given away twice, what is undone is undone exactly, and a
-scheduler that starts anew knows from annotations what the one before it knew.
+"""deviceshare in random clusters: no device is allocated twice, undo is exact, and a restarted scheduler restores the
+same state from annotations.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from tests.testing.random_clusters.undo import Step, check_steps, steps
 
 MEMORY, PLACES = 100, 3
 
-wishes = st.builds(
+requests = st.builds(
     vgpu,
     number=st.integers(1, 2),
     memory=st.sampled_from([0, 10, 40, 50, 70]),
     cores=st.sampled_from([0, 0, 30, 60, 100]),
 )
 jobs = st.lists(
-    st.tuples(st.integers(1, 4), st.integers(0, 4), wishes, st.sampled_from(["urgent", "lazy"]), st.booleans()),
+    st.tuples(st.integers(1, 4), st.integers(0, 4), requests, st.sampled_from(["urgent", "lazy"]), st.booleans()),
     min_size=1,
     max_size=4,
 )
-#: How many GPUs each node has.
+#: Number of GPUs of each node.
 machines = st.lists(st.integers(0, 3), min_size=1, max_size=3)
 policies = st.sampled_from(["", "binpack", "spread"])
 CLASSES = [priority_class("urgent", 100), priority_class("lazy", 1)]
@@ -62,10 +62,10 @@ def gpus(numbers: list[int]) -> list[Manifest]:
 def gangs(jobs: list[Any]) -> list[Any]:
     return [
         gang(
-            count, name=f"job{place}", minimum=min(minimum, count), more=wish, priority=priority,
+            count, name=f"job{place}", minimum=min(minimum, count), more=request, priority=priority,
             priorityClassName=priority, labels={"kind": "training"} if exclusive else {},
         )
-        for place, (count, minimum, wish, priority, exclusive) in enumerate(jobs)
+        for place, (count, minimum, request, priority, exclusive) in enumerate(jobs)
     ]  # fmt: skip
 
 
@@ -82,7 +82,7 @@ def world_of(program: Program, *manifests: Any) -> PlannedCluster:
 
 
 def check_devices(world: PlannedCluster) -> None:
-    """Count by hand what pods on nodes say they have."""
+    """Count the devices of pods on nodes from their annotations."""
     for place, claims in world.snapshot().device_claims.items():
         memory, cores, users = defaultdict[str, int](int), defaultdict[str, int](int), defaultdict[str, int](int)
         exclusive = defaultdict[str, set[str]](set)
@@ -107,7 +107,7 @@ def check_devices(world: PlannedCluster) -> None:
 
 @examples(35)
 @given(numbers=machines, jobs=jobs, policy=policies)
-def test_no_device_is_given_away_twice(numbers: list[int], jobs: list[Any], policy: str) -> None:
+def test_no_device_is_allocated_twice(numbers: list[int], jobs: list[Any], policy: str) -> None:
     program = program_of(policy)
     world = world_of(program, CLASSES, gpus(numbers), gangs(jobs))
     for _ in range(3):
@@ -123,7 +123,7 @@ def books_in(program: Program) -> list[str]:
 
 @examples(20)
 @given(numbers=machines, jobs=jobs, policy=policies)
-def test_a_restart_changes_nothing(numbers: list[int], jobs: list[Any], policy: str) -> None:
+def test_restart_changes_nothing(numbers: list[int], jobs: list[Any], policy: str) -> None:
     program = program_of(policy, actions="enqueue, allocate")
     world = world_of(program, CLASSES, gpus(numbers), gangs(jobs))
     session = world.run_cycle()
@@ -144,12 +144,12 @@ KINDS = {
 }
 
 
-def test_a_restart_changes_nothing_for_any_back_end() -> None:
-    for switch, (nodes, wish) in KINDS.items():
+def test_restart_changes_nothing_for_any_backend() -> None:
+    for switch, (nodes, request) in KINDS.items():
         conf = sharing(**{switch: True})
         program, fresh = (Program(parse_configuration(conf, BUILT_IN), BUILT_IN) for _ in range(2))
         labels = {"ring-controller.atlas": "ascend-310P"}
-        world = world_of(program, nodes, gang(20, more=wish, labels=labels, minimum=1))
+        world = world_of(program, nodes, gang(20, more=request, labels=labels, minimum=1))
         world.run_cycle()
         known = books_in(program)
         assert "Holding" in known[0]
@@ -158,7 +158,7 @@ def test_a_restart_changes_nothing_for_any_back_end() -> None:
 
 
 def standing(numbers: list[int]) -> list[Manifest]:
-    """A pod on every GPU that takes half of it."""
+    """Return a pod on every GPU that uses half of it."""
     members = [
         pod(1, nodeName=name, more=vgpu(memory=50), annotations=having(f"{name}{place}:50"))
         for name, number in zip("abc", numbers, strict=False)
@@ -169,14 +169,14 @@ def standing(numbers: list[int]) -> list[Manifest]:
 
 @examples(50)
 @given(numbers=machines, jobs=jobs, policy=policies, steps=steps)
-def test_what_is_undone_is_undone_exactly(numbers: list[int], jobs: list[Any], policy: str, steps: list[Step]) -> None:
+def test_undo_is_exact(numbers: list[int], jobs: list[Any], policy: str, steps: list[Step]) -> None:
     program = program_of(policy)
     session = Session(world_of(program, CLASSES, gpus(numbers), standing(numbers), gangs(jobs)).snapshot(), program)
     check_steps(session, steps, len(numbers), lambda: books_in(program))
 
 
 def garbled(sound: str) -> st.SearchStrategy[str]:
-    """What is almost right, and what is not right at all."""
+    """Draw texts that are nearly or completely invalid."""
     pieces = st.lists(st.sampled_from([*sound, ",", ":", ";", "[", "]", "-1", "9" * 30, "\x00", "{", "é"]), max_size=30)
     return st.one_of(st.text(max_size=20), pieces.map("".join), st.just(sound))
 
@@ -189,7 +189,7 @@ def garbled(sound: str) -> st.SearchStrategy[str]:
     known=garbled("nvidia: {knownMigGeometries: []}"),
     policy=policies,
 )
-def test_bad_annotations_are_the_matter_of_one_node(
+def test_invalid_annotations_affect_one_node_only(
     register: str, held: str, registered: str, known: str, policy: str
 ) -> None:
     conf = sharing(VGPUEnable=True, AscendHAMiVNPUEnable=True, SchedulePolicy=policy, ScheduleWeight=1)

@@ -1,4 +1,4 @@
-"""Whatever an extender answers, the cycle ends, gangs are whole and no node is given away twice."""
+"""For any answer of an extender the cycle ends, gangs are complete and no node is overcommitted."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ answers = st.one_of(
 
 
 class Whimsical:
-    """Gives one answer after the other, whatever is asked, and none where there is none."""
+    """Returns one prepared answer after the other, regardless of the request, and fails after the last."""
 
     def __init__(self, script: list[Any]) -> None:
         self._script = script
@@ -58,7 +58,7 @@ class Whimsical:
 
 @examples(25)
 @given(script=st.lists(answers, min_size=1, max_size=8), ignorable=st.booleans())
-def test_no_answer_breaks_anything(script: list[Any], ignorable: bool) -> None:
+def test_any_extender_answer_leads_to_a_valid_cycle(script: list[Any], ignorable: bool) -> None:
     named = {f"extender.{verb}Verb": verb for verb in VERBS}
     own = plugin("extender", {"extender.urlPrefix": "http://x", "extender.ignorable": ignorable, **named})
     conf = configuration(["priority", "gang"], ["predicates", own], actions="enqueue, allocate, preempt, backfill")

@@ -1,5 +1,5 @@
-"""What gpusharing promises, in random worlds: no GPU is given away beyond the whole of it, who wants whole ones gets
-whole ones, what is undone is undone exactly, and a scheduler that starts anew knows what the one before it knew.
+"""gpusharing in random clusters: no GPU is allocated beyond its capacity, whole GPUs are whole, undo is exact, and a
+restarted scheduler restores the same state.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ shares = st.one_of(
     st.builds(part, st.sampled_from(["0.1", "0.25", "0.333", "0.5", "0.6", "0.9", "1"]), st.sampled_from([None, 2])),
     st.builds(memory, st.sampled_from([100, 700, 1500, 3000]), st.sampled_from([None, 2])),
 )
-#: What each job wants: shares, or whole GPUs.
-wishes = st.one_of(shares, shares, st.integers(1, 2))
+#: Requests of each job: fractions, or whole GPUs.
+requests = st.one_of(shares, shares, st.integers(1, 2))
 jobs = st.lists(
-    st.tuples(st.integers(1, 5), st.integers(0, 5), wishes, st.sampled_from(["urgent", "lazy"])),
+    st.tuples(st.integers(1, 5), st.integers(0, 5), requests, st.sampled_from(["urgent", "lazy"])),
     min_size=1,
     max_size=5,
 )
-#: How many GPUs each node has, how much memory on each, and how many pods may stand there.
+#: Number of GPUs of each node, memory of each, and pod slots.
 machines = st.lists(
     st.tuples(st.integers(0, 3), st.sampled_from([None, 1500, 3000]), st.sampled_from([3, 20])), min_size=1, max_size=3
 )
@@ -51,8 +51,8 @@ def nodes_of(numbers: list[Any]) -> list[Manifest]:
     return [gpus(name, each, size, pods=pods) for name, (each, size, pods) in zip("abc", numbers, strict=False)]
 
 
-def gang_wanting(name: str, count: int, minimum: int, wish: Any, priority: str) -> list[Manifest]:
-    wanted = {"gpu": wish} if isinstance(wish, int) else {"annotations": wish}
+def gang_wanting(name: str, count: int, minimum: int, request: Any, priority: str) -> list[Manifest]:
+    wanted = {"gpu": request} if isinstance(request, int) else {"annotations": request}
     members: list[Manifest] = gang(
         count, name=name, minimum=min(minimum, count), priority=priority, priorityClassName=priority, **wanted
     )
@@ -73,7 +73,7 @@ def world_of(program: Program, *manifests: Any) -> PlannedCluster:
 
 
 def check_gpus(world: PlannedCluster, numbers: list[Any]) -> None:
-    """Count by hand what pods on nodes have."""
+    """Count the GPUs of pods on nodes from the objects."""
     sizes = {name: (each, size or 0) for name, (each, size, _) in zip("abc", numbers, strict=False)}
     used, whole = defaultdict[tuple[str, str], int](int), defaultdict[str, int](int)
     for each in world._cluster.pods.all():
@@ -98,7 +98,7 @@ def check_gpus(world: PlannedCluster, numbers: list[Any]) -> None:
 
 @examples(60)
 @given(numbers=machines, jobs=jobs, policy=policies)
-def test_no_gpu_is_given_beyond_the_whole_of_it(numbers: list[Any], jobs: list[Any], policy: str) -> None:
+def test_no_gpu_is_allocated_beyond_its_capacity(numbers: list[Any], jobs: list[Any], policy: str) -> None:
     world = world_of(program_of(policy), CLASSES, nodes_of(numbers), gangs(jobs))
     for _ in range(3):
         world.run_cycle()
@@ -113,7 +113,7 @@ def books_in(program: Program) -> str:
 
 @examples(20)
 @given(numbers=machines, jobs=jobs, policy=policies)
-def test_a_restart_changes_nothing(numbers: list[Any], jobs: list[Any], policy: str) -> None:
+def test_restart_changes_nothing(numbers: list[Any], jobs: list[Any], policy: str) -> None:
     program = program_of(policy, actions="enqueue, allocate")
     world = world_of(program, CLASSES, nodes_of(numbers), gangs(jobs))
     session = world.run_cycle()
@@ -125,13 +125,13 @@ def test_a_restart_changes_nothing(numbers: list[Any], jobs: list[Any], policy: 
 
 
 @examples(30)
-@given(numbers=machines, jobs=jobs, policy=policies, wish=shares, later=st.booleans(), held=st.booleans())
-def test_all_nodes_at_once_are_one_after_the_other(
-    numbers: list[Any], jobs: list[Any], policy: str, wish: Any, later: bool, held: bool
+@given(numbers=machines, jobs=jobs, policy=policies, request=shares, later=st.booleans(), held=st.booleans())
+def test_result_for_all_nodes_equals_results_for_each_node(
+    numbers: list[Any], jobs: list[Any], policy: str, request: Any, later: bool, held: bool
 ) -> None:
-    """What is said of all nodes is what is said of each."""
+    """The result for all nodes equals the results for each node."""
     program = program_of(policy)
-    world = world_of(program, CLASSES, nodes_of(numbers), gangs(jobs), gang_wanting("late", 1, 1, wish, "lazy"))
+    world = world_of(program, CLASSES, nodes_of(numbers), gangs(jobs), gang_wanting("late", 1, 1, request, "lazy"))
     world.run_cycle()
     session = Session(world.snapshot(), program)
     session.ledger.holds_nominated = held
@@ -147,9 +147,9 @@ def test_all_nodes_at_once_are_one_after_the_other(
 
 
 @examples(30)
-@given(numbers=machines, jobs=jobs, policy=policies, wish=wishes, count=st.integers(2, 6))
-def test_all_at_once_is_one_by_one(numbers: list[Any], jobs: list[Any], policy: str, wish: Any, count: int) -> None:
-    crowd = gang_wanting("crowd", count, 1, wish, "lazy")
+@given(numbers=machines, jobs=jobs, policy=policies, request=requests, count=st.integers(2, 6))
+def test_batch_equals_one_by_one(numbers: list[Any], jobs: list[Any], policy: str, request: Any, count: int) -> None:
+    crowd = gang_wanting("crowd", count, 1, request, "lazy")
     placed = []
     for most in (count, 1):
         program = program_of(policy)
@@ -161,7 +161,7 @@ def test_all_at_once_is_one_by_one(numbers: list[Any], jobs: list[Any], policy: 
 
 
 def all_placed(session: Session, most: int) -> list[int]:
-    """Where the pods of every job go that still wait, at most so many at a time."""
+    """Return the nodes of all waiting pods, placed at most so many at a time."""
     statement, taken = session.statement(), list[int]()
     for _, job in sorted(session.jobs.items()):
         tasks = session.pending(job)
@@ -178,7 +178,7 @@ def all_placed(session: Session, most: int) -> list[int]:
 
 
 def standing(numbers: list[Any]) -> list[Manifest]:
-    """Two pods on every GPU but the last of each node, which they fill, and who holds it for them."""
+    """Return two pods on every GPU but the last of each node, which they fill, and their reservation pods."""
     places = [
         (name, f"{name}{place}")
         for name, (each, _, _) in zip("abc", numbers, strict=False)
@@ -191,7 +191,7 @@ def standing(numbers: list[Any]) -> list[Manifest]:
 
 @examples(60)
 @given(numbers=machines, jobs=jobs, policy=policies, steps=steps)
-def test_what_is_undone_is_undone_exactly(numbers: list[Any], jobs: list[Any], policy: str, steps: list[Step]) -> None:
+def test_undo_is_exact(numbers: list[Any], jobs: list[Any], policy: str, steps: list[Step]) -> None:
     program = program_of(policy)
     manifests = [CLASSES, nodes_of(numbers), standing(numbers), gangs(jobs)]
     session = Session(world_of(program, *manifests).snapshot(), program)
@@ -204,8 +204,8 @@ def test_what_is_undone_is_undone_exactly(numbers: list[Any], jobs: list[Any], p
     wanted=st.lists(st.tuples(shares, st.sampled_from(["", "a", "b"]), st.booleans()), max_size=5),
     random=st.randoms(use_true_random=False),
 )
-def test_however_news_arrives(sizes: list[Any], wanted: list[Any], random: Random) -> None:
-    """Nodes change the memory they speak of, and pods get their nodes: in the end it is as if nothing else had been."""
+def test_any_event_order_converges(sizes: list[Any], wanted: list[Any], random: Random) -> None:
+    """Nodes change their reported memory, and pods are bound: the final state does not depend on the order."""
     program = program_of("gpupack")
     before, after = (
         list(objects([gpus("a", 2, sizes[start]), gpus("b", 2, sizes[start + 1]), *pods_of(wanted, bound=bound)]))
@@ -225,11 +225,11 @@ def test_however_news_arrives(sizes: list[Any], wanted: list[Any], random: Rando
 
 
 def pods_of(wanted: list[Any], *, bound: bool) -> list[Manifest]:
-    """Pods by what they want, where they are to go, and whether we or others send them there; and who holds a GPU."""
+    """Return pods by request, target node and scheduler; and their reservation pods."""
     made = [reservation("a", "x")] if bound else []
-    for place, (wish, goes_to, ours) in enumerate(wanted):
+    for place, (request, goes_to, ours) in enumerate(wanted):
         has = bound and goes_to
-        annotations = {**wish, GROUPS: "x"} if has and ours else wish
+        annotations = {**request, GROUPS: "x"} if has and ours else request
         made.append(pod(1, name=f"pod-{place}", annotations=annotations, **({"nodeName": goes_to} if has else {})))
     return made
 
@@ -247,10 +247,8 @@ words = st.one_of(st.text(max_size=12), st.sampled_from(["0.5", "1e-9", "-0", "1
     label=words,
     policy=policies,
 )
-def test_what_one_pod_or_node_says_is_its_own_matter(
-    said: dict[str, str], groups: str, label: str, policy: str
-) -> None:
-    """Nobody else is kept from sharing GPUs elsewhere."""
+def test_invalid_pod_or_node_affects_no_other(said: dict[str, str], groups: str, label: str, policy: str) -> None:
+    """Other pods can still share GPUs elsewhere."""
     program = program_of(policy)
     world = world_of(
         program, CLASSES, gpus("a", 1, label), gpus("b", 1, 3000),

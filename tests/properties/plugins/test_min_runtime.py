@@ -1,4 +1,4 @@
-"""What minruntime promises in random worlds: a job keeps its minimum until its time is over, whoever asks."""
+"""minruntime in random clusters: a job keeps its minimum until its time is over, for every action."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tests.testing.cases.probe_actions import PROBE_ACTIONS
 from tests.testing.manifests.builders import gang, namespace, nodes, queue, running
 from tests.testing.random_clusters.effort import examples
 
-#: For each job: pods, minimum, and the minute before the hour at which it began.
+#: For each job: pods, minimum, and the minute before the hour at which it started.
 jobs = st.lists(st.tuples(st.integers(1, 4), st.integers(0, 4), st.integers(0, 59)), min_size=1, max_size=4)
 actions = st.sampled_from(["evict-preemptable", "evict-reclaimable", "evict-for-preemption", "evict-for-reclaim"])
 
 
 @examples(40)
 @given(jobs=jobs, action=actions, runtime=st.integers(1, 60), above=st.booleans())
-def test_who_goes_was_not_needed_or_has_had_its_time(
+def test_victim_was_above_minimum_or_past_its_minimum_runtime(
     jobs: list[tuple[int, int, int]], action: str, runtime: int, above: bool
 ) -> None:
     clock = {**namespace("clock"), "metadata": {"name": "clock", "creationTimestamp": "2026-03-01T11:00:00Z"}}

@@ -1,4 +1,4 @@
-"""What nodegroup promises, in random worlds: pods stand in groups that their queue names, within its limits."""
+"""nodegroup in random clusters: pods run in groups that their queue allows, within its limits."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ limits = st.dictionaries(st.sampled_from(GROUPS), st.integers(0, 6), max_size=2)
     strict=st.booleans(),
     scores=st.booleans(),
 )
-def test_pods_stand_where_their_queue_may(
+def test_pods_run_in_groups_of_their_queue(
     groups: list[str], affinity: Any, anti: Any, limit: Any, jobs: Any, strict: bool, scores: bool
 ) -> None:
     labels = dict(zip("abcdef", groups, strict=False))
@@ -53,10 +53,10 @@ def test_pods_stand_where_their_queue_may(
     sizes = {f"default/job{place}-task-{number}": cpu for place, (n, _, cpu) in enumerate(jobs) for number in range(n)}
     used: dict[str, int] = defaultdict(int)
     welcome = {*affinity[REQUIRED], *affinity[PREFERRED], *(set(anti[PREFERRED]) - set(anti[REQUIRED]))}
-    says_nothing = not any((*affinity.values(), *anti.values()))
+    is_unrestricted = not any((*affinity.values(), *anti.values()))
     for pod, place in plan.binds.items():
         group = labels[place]
-        assert group in welcome if group else says_nothing and not strict
+        assert group in welcome if group else is_unrestricted and not strict
         used[group] += sizes[pod]
     for name, most in limit.items():
         assert used[name] <= most

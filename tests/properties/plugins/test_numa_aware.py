@@ -1,4 +1,4 @@
-"""What numa-aware promises: nobody shares processors, policies hold, and whatever is undone leaves no trace."""
+"""numa-aware: no processor is assigned twice, policies hold, and undo leaves no trace."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CONF = configuration("gang", "predicates", "nodeorder", "numa-aware")
 
 @st.composite
 def machines(draw: st.DrawFn, smallest: int = 1) -> Processors:
-    """Cells of different sizes, one or two of them in a socket, with one or two threads in a core."""
+    """Draw NUMA nodes of different sizes, one or two of them in a socket, with one or two threads in a core."""
     sizes = draw(st.lists(st.integers(smallest, 6), min_size=1, max_size=4))
     threads, per_socket = draw(st.integers(1, 2)), draw(st.integers(1, 2))
     numa_nodes = [numa_node for numa_node, size in enumerate(sizes) for _ in range(size)]
@@ -56,7 +56,7 @@ sets = st.integers(0, 2**24 - 1)
 
 @examples(150)
 @given(machine=machines(), free=sets, number=st.integers(1, 12))
-def test_cells_are_those_that_a_look_at_all_choices_finds(machine: Processors, free: CpuSet, number: int) -> None:
+def test_numa_nodes_equal_those_of_exhaustive_search(machine: Processors, free: CpuSet, number: int) -> None:
     def suffice(numa_nodes: tuple[int, ...]) -> bool:
         return sum((machine.numa_nodes[numa_node] & free).bit_count() for numa_node in numa_nodes) >= number
 
@@ -74,7 +74,7 @@ def test_cells_are_those_that_a_look_at_all_choices_finds(machine: Processors, f
 
 @examples(150)
 @given(machine=machines(), free=sets, part=st.integers(0, 24))
-def test_as_many_are_taken_as_are_wanted(machine: Processors, free: CpuSet, part: int) -> None:
+def test_requested_number_of_processors_is_taken(machine: Processors, free: CpuSet, part: int) -> None:
     free &= machine.all
     number = min(part, free.bit_count())
     taken = take(machine, free, number)
@@ -117,7 +117,7 @@ steps = st.lists(st.one_of(place, give_up, evict, st.just(("undo",))), min_size=
 
 
 class Cycle:
-    """Operations on the processors of two machines, each with its opposite."""
+    """Operations on the processors of two machines, each with its inverse."""
 
     def __init__(self, machine: Processors, demand: Any) -> None:
         table = NodeTable([Node("a", processors=machine), Node("b", processors=machine), Node("c")])
@@ -140,7 +140,7 @@ class Cycle:
             self._undo.append(undo)
 
     def _done(self, kind: str, *about: Any) -> Any:
-        """The opposite of what was done; None where there was nothing to do."""
+        """Execute an operation and return its inverse; None if it was not possible."""
         giving, gift = self.giving, self.giving.of(str(about[0]))
         if kind == "place" and gift is None and about not in self._given_up:
             uid, row, waits = about
@@ -176,7 +176,7 @@ class Cycle:
 
 @examples(150)
 @given(machine=machines(4), demand=st.integers(1, 2).map(lambda number: (("main", number),)), todo=steps)
-def test_what_is_undone_leaves_no_trace(machine: Processors, demand: Any, todo: list[Any]) -> None:
+def test_undo_leaves_no_trace(machine: Processors, demand: Any, todo: list[Any]) -> None:
     cycle = Cycle(machine, demand)
     for kind, *about in todo:
         cycle.undo() if kind == "undo" else cycle.do(kind, *about)
@@ -214,7 +214,7 @@ news = st.lists(
 
 @examples(120)
 @given(todo=news)
-def test_what_follows_step_by_step_is_what_follows_at_once(todo: list[Any]) -> None:
+def test_incremental_state_equals_recomputed_state(todo: list[Any]) -> None:
     cluster = Cluster()
     for step in todo:
         _happen(cluster, *step)
@@ -276,7 +276,7 @@ def worlds(draw: st.DrawFn) -> list[Manifest]:
 
 @examples(60)
 @given(manifests=worlds())
-def test_nobody_shares_processors(manifests: list[Manifest]) -> None:
+def test_no_processor_is_assigned_twice(manifests: list[Manifest]) -> None:
     program = Program(parse_configuration(CONF, BUILT_IN), BUILT_IN)
     world = PlannedCluster(objects(manifests), program)
     taken: dict[str, CpuSet] = defaultdict(int)

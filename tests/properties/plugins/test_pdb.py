@@ -1,4 +1,4 @@
-"""What pdb promises, in random worlds: those who may go may all go together, and nobody is kept without need."""
+"""pdb in random clusters: allowed victims may all be evicted together, and no pod is protected without need."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ actions = st.sampled_from(["evict-preemptable", "evict-reclaimable", "evict-for-
     database=st.integers(-1, 6),
     action=actions,
 )
-def test_budgets_are_spent_to_the_last_and_never_beyond(pods: list[str], web: int, database: int, action: str) -> None:
+def test_budgets_are_used_fully_and_never_exceeded(pods: list[str], web: int, database: int, action: str) -> None:
     allowed = {"web": web, "database": database}
     standing = [running("a", name=f"pod{place}", labels={"app": app}) for place, app in enumerate(pods)]
     budgets = [budget(app, number, {"app": app}) for app, number in allowed.items()]

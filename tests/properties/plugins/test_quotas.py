@@ -1,4 +1,4 @@
-"""What resourcequota promises, in random worlds: nobody is let in beyond a quota."""
+"""resourcequota in random clusters: no job is admitted beyond a quota."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ jobs = st.lists(st.tuples(st.integers(1, 3), amounts, st.booleans()), min_size=1
 
 @examples(100)
 @given(jobs=jobs, hard=st.integers(0, 16), used=amounts, pods=st.integers(0, 8), cycles=st.integers(1, 3))
-def test_what_is_let_in_fits_into_the_quota(
+def test_admitted_jobs_fit_the_quota(
     jobs: list[tuple[int, int, bool]], hard: int, used: int, pods: int, cycles: int
 ) -> None:
     groups = [

@@ -1,4 +1,4 @@
-"""What task-topology promises: buckets by the book, wishes that keep nobody waiting, and books that stay true."""
+"""task-topology: buckets follow the specification, preferences keep no pod waiting, and accounting stays consistent."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def crew(given_members: list[tuple[str, int, str]], stated: dict[str, str]) -> l
 
 
 def by_the_book(tasks: list[Task], rules: Rules, ledger: Ledger) -> list[list[Task]]:
-    """One task after the other, looking at every bucket anew."""
+    """Assign one task after the other, evaluating every bucket again."""
     placed = sorted((t for t in tasks if not ledger.is_pending(t)), key=lambda t: (ledger.node_name(t), t.order))
     waiting = sorted((t for t in tasks if ledger.is_pending(t)), key=lambda t: (rules.rank(t.role), t.order))
     buckets: list[list[Task]] = []
@@ -62,7 +62,7 @@ def by_the_book(tasks: list[Task], rules: Rules, ledger: Ledger) -> list[list[Ta
 
 @examples(80)
 @given(given_members=members, stated=notes)
-def test_buckets_are_filled_by_the_book(given_members: list[tuple[str, int, str]], stated: dict[str, str]) -> None:
+def test_buckets_follow_the_specification(given_members: list[tuple[str, int, str]], stated: dict[str, str]) -> None:
     program = Program(parse_configuration(CONF, BUILT_IN), BUILT_IN)
     world = PlannedCluster(objects(flattened([node("a", 40), node("b", 40), crew(given_members, stated)])), program)
     ledger = Ledger(world.snapshot())
@@ -72,20 +72,20 @@ def test_buckets_are_filled_by_the_book(given_members: list[tuple[str, int, str]
 
 
 @examples(40)
-@given(given_members=members, stated=notes, rooms=st.lists(st.integers(1, 6), min_size=2, max_size=5))
-def test_wishes_keep_nobody_waiting(
-    given_members: list[tuple[str, int, str]], stated: dict[str, str], rooms: list[int]
+@given(given_members=members, stated=notes, capacities=st.lists(st.integers(1, 6), min_size=2, max_size=5))
+def test_preferences_keep_no_pod_waiting(
+    given_members: list[tuple[str, int, str]], stated: dict[str, str], capacities: list[int]
 ) -> None:
-    """Pods of one size fill what there is, whatever their roles wish."""
+    """Pods of one size fill the capacity, regardless of the preferences of their roles."""
     equal = [(role, 1, "") for role, _, _ in given_members]
-    machines = [node(name, room) for name, room in zip("abcde", rooms, strict=False)]
+    machines = [node(name, capacity) for name, capacity in zip("abcde", capacities, strict=False)]
     case = Case("", machines, crew(equal, stated), binds="", cycles=2)
-    assert len(case.plan(CONF).binds) == len(case.plan(WITHOUT).binds) == min(len(equal), sum(rooms))
+    assert len(case.plan(CONF).binds) == len(case.plan(WITHOUT).binds) == min(len(equal), sum(capacities))
 
 
 @examples(30)
 @given(count=st.integers(1, 5), spare=st.integers(0, 2))
-def test_a_role_in_its_own_way_has_a_node_each(count: int, spare: int) -> None:
+def test_role_with_self_anti_affinity_has_a_node_each(count: int, spare: int) -> None:
     machines = [node(name, 8) for name in "abcdefg"[: count + spare]]
     stated = {AFFINITY: "", ANTI_AFFINITY: "ps", TASK_ORDER: ""}
     plan = Case("", machines, crew([("ps", 1, "")] * count, stated), binds="").plan(

@@ -1,4 +1,4 @@
-"""What tdm promises, in random worlds: lent nodes in their hours and for their guests, and no job loses too many."""
+"""tdm in random clusters: revocable nodes accept their pods in active hours only, and no job loses too many."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ARGUMENTS = {f"tdm.revocable-zone.{zone}": hours for zone, hours in HOURS.items(
     hour=st.integers(0, 23),
     jobs=st.lists(st.tuples(st.integers(1, 4), st.sampled_from(GUESTS)), max_size=4),
 )
-def test_lent_nodes_take_their_guests_in_their_hours(
+def test_revocable_nodes_accept_pods_in_active_hours_only(
     zones: list[str], hour: int, jobs: list[tuple[int, dict[str, str]]]
 ) -> None:
     labels = dict(zip("abcde", zones, strict=False))
@@ -45,13 +45,13 @@ def test_lent_nodes_take_their_guests_in_their_hours(
     gangs = [gang(n, name=f"job{place}", minimum=0, annotations=notes) for place, (n, notes) in enumerate(jobs)]
     conf = configuration("gang", "predicates", plugin("tdm", ARGUMENTS))
     plan = Case("", clock(hour), machines, gangs, binds="").plan(conf)
-    room = 2 * sum(1 for zone in zones if not zone)
+    capacity = 2 * sum(1 for zone in zones if not zone)
     for pod, place in plan.binds.items():
         notes = jobs[int(pod.removeprefix("default/job").partition("-")[0])][1]
         assert not labels[place] or (is_open(labels[place], hour) and notes in WELCOME)
-        room -= not labels[place]
+        capacity -= not labels[place]
     waiting = sum(n for n, _ in jobs) - len(plan.binds)
-    assert room == 0 or not waiting, "somebody waits beside a free node that takes everybody"
+    assert capacity == 0 or not waiting, "a pod waits beside a free node that accepts every pod"
 
 
 @examples(80)
@@ -61,7 +61,7 @@ def test_lent_nodes_take_their_guests_in_their_hours(
         st.tuples(st.integers(1, 5), st.integers(0, 6), st.booleans(), st.booleans()), min_size=1, max_size=4
     ),
 )
-def test_no_job_loses_more_than_its_owner_allows(hour: int, jobs: list[tuple[int, int, bool, bool]]) -> None:
+def test_no_job_loses_more_than_its_eviction_budget(hour: int, jobs: list[tuple[int, int, bool, bool]]) -> None:
     keys = {True: "volcano.sh/jdb-max-unavailable", False: "volcano.sh/jdb-min-available"}
     standing = [
         running("a" * count, name=f"job{place}", notes={PREEMPTABLE: str(soft).lower(), keys[by_most]: str(number)})

@@ -1,4 +1,4 @@
-"""What usage promises, in random worlds: whoever is placed counts for the next one, many at once as one by one."""
+"""usage in random clusters: a placed pod counts for the next one, in batches as one by one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.testing.manifests.node_usage import NOON, measured
 from tests.testing.random_clusters.effort import examples
 
 LETTERS = "abcdef"
-#: Long before the figures were taken, a moment before, and at the very time.
+#: Long before the measurement, shortly before it, and at the same time.
 BEGAN = ("2026-03-01T11:00:00Z", "2026-03-01T11:59:50Z", NOON)
 estimators = st.fixed_dictionaries(
     {},
@@ -39,7 +39,7 @@ def gigabytes(most: int) -> st.SearchStrategy[str]:
 
 @st.composite
 def measured_worlds(draw: st.DrawFn) -> list[Manifest]:
-    """Nodes of which some were measured, pods that run since different times, and jobs that wait."""
+    """Draw nodes of which some are measured, pods running since different times, and waiting jobs."""
     names = LETTERS[: draw(st.integers(1, 6))]
     world: list[Any] = [node(name, draw(st.integers(4, 32)), f"{draw(st.integers(8, 64))}Gi") for name in names]
     watched = [name for name in names if draw(st.booleans())]
@@ -62,7 +62,7 @@ def session_of(world: list[Manifest], estimator: dict[str, Any]) -> Session:
 
 @examples(40)
 @given(world=measured_worlds(), estimator=estimators, wanted=steps)
-def test_many_at_once_is_one_by_one(world: list[Manifest], estimator: dict[str, Any], wanted: Any) -> None:
+def test_batch_equals_one_by_one(world: list[Manifest], estimator: dict[str, Any], wanted: Any) -> None:
     jobs_in_turn = chosen_rows(session_of(world, estimator), wanted, 1)
     at_once = chosen_rows(session_of(world, estimator), wanted, 99)
     assert at_once == jobs_in_turn
@@ -70,7 +70,7 @@ def test_many_at_once_is_one_by_one(world: list[Manifest], estimator: dict[str, 
 
 @examples(25)
 @given(world=measured_worlds(), estimator=estimators, wanted=steps)
-def test_whoever_is_taken_back_leaves_no_shadow(world: list[Manifest], estimator: dict[str, Any], wanted: Any) -> None:
+def test_undone_placement_leaves_no_usage(world: list[Manifest], estimator: dict[str, Any], wanted: Any) -> None:
     session = session_of(world, estimator)
     usage = session.program.plugins["usage"]
     if not usage.is_informed:  # type: ignore[attr-defined]
@@ -85,7 +85,7 @@ def test_whoever_is_taken_back_leaves_no_shadow(world: list[Manifest], estimator
 
 @examples(25)
 @given(world=measured_worlds(), estimator=estimators)
-def test_nobody_goes_to_a_node_above_its_limits(world: list[Manifest], estimator: dict[str, Any]) -> None:
+def test_no_pod_is_placed_on_an_overloaded_node(world: list[Manifest], estimator: dict[str, Any]) -> None:
     session = session_of(world, estimator)
     session.run()
     usage, rows = session.snapshot.usage, session.ledger.all_rows

@@ -1,4 +1,4 @@
-"""What `predicates` promises about volumes, in random worlds: nothing is given out twice, and undo leaves no trace."""
+"""`predicates` and volumes in random clusters: nothing is allocated twice, and undo leaves no trace."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ kinds = st.sampled_from(["local", "made"])
 #: Claims by size, class, and whether only one pod may use them.
 claims = st.lists(st.tuples(sizes, kinds, st.booleans()), min_size=1, max_size=5)
 volumes = st.lists(st.tuples(sizes, places, kinds), max_size=6)
-#: Storage and limit of each node; none where nothing is said.
+#: Storage and limit of each node; None if not reported.
 stores = st.lists(st.one_of(st.none(), st.integers(0, 4)), min_size=3, max_size=3)
 limits = st.lists(st.one_of(st.none(), st.integers(0, 3)), min_size=3, max_size=3)
-#: By job, the claims of each of its pods, by number.
+#: Claims of each pod, by job and by number.
 jobs = st.lists(st.lists(st.lists(st.integers(0, 4), max_size=3), min_size=1, max_size=3), min_size=1, max_size=4)
 
 
 @dataclass
 class Drawn:
-    """A small world, and what was drawn for it."""
+    """A small cluster, and what was drawn for it."""
 
     claims: list[tuple[str, str, bool]]
     volumes: list[tuple[str, str | None, str]]
@@ -64,20 +64,22 @@ class Drawn:
 
     def __post_init__(self) -> None:
         nodes = [node(letter, 9, labels={HOST: letter}) for letter in LETTERS]
-        told: list[Any] = [*nodes, storage_class(), storage_class("made", DRIVER), driver()]
+        allocated_so_far: list[Any] = [*nodes, storage_class(), storage_class("made", DRIVER), driver()]
         for place, (size, of, alone) in enumerate(self.claims):
-            told.append(claim(f"c{place}", size, of=of, modes=[ONE_POD] if alone else ["ReadWriteOnce"]))
+            allocated_so_far.append(claim(f"c{place}", size, of=of, modes=[ONE_POD] if alone else ["ReadWriteOnce"]))
         for place, (size, on, of) in enumerate(self.volumes):
             reached = None if on is None else list(on)
-            told.append(volume(f"v{place}", size, on=reached, of=of, modes=["ReadWriteOnce", ONE_POD]))
-        told += [
+            allocated_so_far.append(volume(f"v{place}", size, on=reached, of=of, modes=["ReadWriteOnce", ONE_POD]))
+        allocated_so_far += [
             storage_capacity_on(letter, f"{left}Gi") for letter, left in zip(LETTERS, self.stores, strict=True) if left
         ]
-        told += [csi_node(letter, most, keys=[HOST]) for letter, most in zip(LETTERS, self.limits, strict=True)]
+        allocated_so_far += [
+            csi_node(letter, most, keys=[HOST]) for letter, most in zip(LETTERS, self.limits, strict=True)
+        ]
         for place, members in enumerate(self.jobs):
             pods = (pod(volumes=using(*dict.fromkeys(f"c{n % len(self.claims)}" for n in used))) for used in members)
-            told.append(gang_of(*pods, name=f"job{place}"))
-        self.manifests = list(flattened(told))
+            allocated_so_far.append(gang_of(*pods, name=f"job{place}"))
+        self.manifests = list(flattened(allocated_so_far))
 
     def world(self) -> PlannedCluster:
         return PlannedCluster(objects(self.manifests), PROGRAM, scheduler_names=SCHEDULER_NAMES)
@@ -88,7 +90,7 @@ worlds = st.builds(Drawn, claims, volumes, stores, limits, jobs)
 
 @examples(60)
 @given(drawn=worlds, cycles=st.integers(1, 3))
-def test_nothing_is_given_out_twice(drawn: Drawn, cycles: int) -> None:
+def test_nothing_is_allocated_twice(drawn: Drawn, cycles: int) -> None:
     world = drawn.world()
     chosen: list[tuple[str, str, str]] = []
     for _ in range(cycles):
@@ -147,14 +149,14 @@ def _check_limits_and_exclusive_claims(drawn: Drawn, world: PlannedCluster) -> N
 
 @examples(60)
 @given(drawn=worlds, data=st.data())
-def test_undo_leaves_no_trace_and_what_is_saved_can_be_done_again(drawn: Drawn, data: st.DataObject) -> None:
+def test_undo_leaves_no_trace_and_saved_statements_can_be_replayed(drawn: Drawn, data: st.DataObject) -> None:
     check_fingerprints(Session(drawn.world().snapshot(), PROGRAM), data, len(LETTERS))
 
 
 @examples(60)
 @given(drawn=worlds, data=st.data())
-def test_a_node_is_admitted_just_when_everything_can_be_had_there(drawn: Drawn, data: st.DataObject) -> None:
-    """Nodes are asked all at once; here each is asked by itself, by trying it."""
+def test_node_is_accepted_exactly_when_everything_is_available(drawn: Drawn, data: st.DataObject) -> None:
+    """Nodes are evaluated all at once; here each is evaluated by trying it."""
     session = Session(drawn.world().snapshot(), PROGRAM)
     tasks = tasks_of(session)
     with session.statement() as statement:
@@ -180,7 +182,7 @@ def _fits(session: Session, task: Task, row: int) -> bool:
     return fits
 
 
-def test_who_holds_a_room_again_has_the_volumes_that_it_had_there() -> None:
+def test_restored_pipelined_task_has_its_previous_volumes() -> None:
     volumes_of_b = [("2Gi", "b", "local"), ("2Gi", "b", "local")]
     drawn = Drawn([("1Gi", "local", False)] * 2, volumes_of_b, [None] * 3, [None] * 3, [[[0]], [[1]]])
     session = Session(drawn.world().snapshot(), PROGRAM)
@@ -196,8 +198,8 @@ def test_who_holds_a_room_again_has_the_volumes_that_it_had_there() -> None:
         assert [session.ledger.volumes.order_of(task) is not None for task in (first, second)] == [True, True]
 
 
-def test_these_worlds_can_fail() -> None:
-    """The drawn worlds give volumes out, make them, and run into limits: otherwise they would prove nothing."""
+def test_drawn_clusters_reach_their_limits() -> None:
+    """The drawn clusters allocate and provision volumes and reach limits: otherwise they would prove nothing."""
     drawn = Drawn(
         [("1Gi", "local", False), ("1Gi", "made", False), ("1Gi", "made", True)],
         [("2Gi", "b", "local")],

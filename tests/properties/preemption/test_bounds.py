@@ -1,4 +1,4 @@
-"""What room costs at least is the same whether it is found for all nodes at once or for each alone."""
+"""The lower bound of preemption cost is the same for all nodes at once and for each node alone."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def rules_of(session: Session, question: str) -> PreemptionRules:
 
 @examples(150)
 @given(contests(), st.sampled_from(("preemptable", "reclaimable")), st.booleans())
-def test_columns_say_what_each_node_says(contest: Contest, question: str, by_victims_alone: bool) -> None:
+def test_bounds_of_all_nodes_equal_bounds_of_each_node(contest: Contest, question: str, by_victims_alone: bool) -> None:
     world = world_of(contest)
     session = Session(world.snapshot(), world._program)
     for job in session.waiting:

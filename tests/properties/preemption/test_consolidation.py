@@ -1,4 +1,4 @@
-"""What consolidation promises in random worlds: who moves has a place, nobody moves in vain, no gang is torn."""
+"""Consolidation in random clusters: relocated pods have a node, no relocation is useless, and no gang is split."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Cluster:
 
 @st.composite
 def clusters(draw: st.DrawFn) -> Cluster:
-    """Nodes that are partly full, and gangs that want more than is free in one place."""
+    """Draw partly full nodes, and gangs that request more than is free in one place."""
     names = "abcde"[: draw(st.integers(3, 5))]
     sizes = {name: draw(st.sampled_from([4, 4, 3])) for name in names}
     disks = {name: draw(st.sampled_from(DISKS)) for name in names}
@@ -100,7 +100,7 @@ def cpu_of(task: Task) -> int:
 
 
 def final_places(session: Session) -> dict[str, tuple[Task, str]]:
-    """By uid, where everybody is in the end: who moves is in its new place."""
+    """Return the final node of every task by uid, including relocated ones."""
     places = {}
     moved = {eviction.task.uid for eviction in session.decisions.evictions}
     for job in session.jobs.values():
@@ -119,7 +119,7 @@ def is_overfull(sizes: Mapping[str, int], places: Iterable[tuple[Task, str]]) ->
 
 
 def units(session: Session) -> list[list[Task]]:
-    """What moved together: the members of a gang that is gone, or tasks one by one."""
+    """Return what moved together: the members of a whole gang, or single tasks."""
     by_job: dict[str, list[Task]] = {}
     for eviction in session.decisions.evictions:
         by_job.setdefault(eviction.task.job, []).append(eviction.task)
@@ -132,7 +132,7 @@ def units(session: Session) -> list[list[Task]]:
 
 @examples(80)
 @given(clusters())
-def test_everybody_who_moves_has_a_place(cluster: Cluster) -> None:
+def test_every_relocated_pod_has_a_node(cluster: Cluster) -> None:
     session = decided(cluster)
     assert not is_overfull(cluster.sizes, final_places(session).values())
     specs = {entry["metadata"]["name"]: entry["spec"] for entry in cluster.manifests if entry["kind"] == "Pod"}
@@ -143,7 +143,7 @@ def test_everybody_who_moves_has_a_place(cluster: Cluster) -> None:
 
 @examples(80)
 @given(clusters())
-def test_nobody_moves_unless_the_gang_gets_its_place(cluster: Cluster) -> None:
+def test_no_relocation_unless_the_gang_is_placed(cluster: Cluster) -> None:
     session = decided(cluster)
     for eviction in session.decisions.evictions:
         winner = session.jobs[eviction.preemptor]
@@ -153,8 +153,8 @@ def test_nobody_moves_unless_the_gang_gets_its_place(cluster: Cluster) -> None:
 
 @examples(80)
 @given(clusters())
-def test_nobody_moves_in_vain(cluster: Cluster) -> None:
-    """If a unit had stayed, and everybody else were where they are in the end, some node would be too full."""
+def test_no_relocation_is_superfluous(cluster: Cluster) -> None:
+    """If a unit had stayed, and all others were at their final nodes, some node would be overcommitted."""
     session = decided(cluster)
     places = final_places(session)
     before = {eviction.task.uid: session.ledger.node_name(eviction.task) for eviction in session.decisions.evictions}
@@ -165,7 +165,7 @@ def test_nobody_moves_in_vain(cluster: Cluster) -> None:
 
 @examples(80)
 @given(clusters())
-def test_moves_are_lawful(cluster: Cluster) -> None:
+def test_relocations_are_allowed(cluster: Cluster) -> None:
     session = decided(cluster)
     labels = {entry["metadata"]["name"]: entry["metadata"].get("labels") or {} for entry in cluster.manifests}
     spent = Counter(labels[eviction.task.name].get("app") for eviction in session.decisions.evictions)
@@ -179,7 +179,7 @@ def test_moves_are_lawful(cluster: Cluster) -> None:
 
 @examples(80)
 @given(clusters())
-def test_no_gang_is_torn(cluster: Cluster) -> None:
+def test_no_gang_is_split(cluster: Cluster) -> None:
     before = {key: job.has_minimum(role_ready) for key, job in world_of(cluster).snapshot().jobs.items()}
     session = decided(cluster)
     for key in {eviction.task.job for eviction in session.decisions.evictions}:
@@ -188,7 +188,7 @@ def test_no_gang_is_torn(cluster: Cluster) -> None:
 
 
 class Listener(Plugin):
-    """Keeps books of its own: who is where, and who is leaving. Every step must undo another one exactly."""
+    """Keeps its own accounting: which task is where, and which is releasing. Every event must undo another one exactly."""
 
     name = "listener"
 
@@ -226,7 +226,7 @@ LISTENING = Registry([*PLUGINS, Listener], ACTIONS)
 
 @examples(60)
 @given(clusters(), st.data())
-def test_moves_that_are_undone_leave_no_trace(cluster: Cluster, data: st.DataObject) -> None:
+def test_undone_relocations_leave_no_trace(cluster: Cluster, data: st.DataObject) -> None:
     conf = configuration("gang", "predicates", "listener")
     session = Session(world_of(cluster).snapshot(), Program(parse_configuration(conf, LISTENING), LISTENING))
     listener = session.program.plugins["listener"]
@@ -259,8 +259,8 @@ def test_moves_that_are_undone_leave_no_trace(cluster: Cluster, data: st.DataObj
 
 @examples(40)
 @given(clusters())
-def test_it_comes_to_rest(cluster: Cluster) -> None:
-    """Whoever has to move is made again, and waits for a place like everybody else."""
+def test_evictions_cease(cluster: Cluster) -> None:
+    """Relocated pods are recreated, and wait for a node like all others."""
     world = world_of(cluster)
     moved = [len(cycle_with_recreated_pods(world, cycle).decisions.evictions) for cycle in range(12)]
     assert not any(moved[-4:]), f"moved by cycle: {moved}"

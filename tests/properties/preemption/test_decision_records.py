@@ -1,4 +1,4 @@
-"""What holds for every account, whatever the world: asking for it changes nothing, and it tells of everybody."""
+"""Decision records in random clusters: collecting them changes no decision, and they cover every eviction."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def program_of(conf: str) -> Program:
 
 
 def decided(session: Session) -> object:
-    """Everything that a cycle decides, without the words."""
+    """Return all decisions of a cycle, without messages."""
     decisions = session.decisions
     return (
         [[(bind.key, bind.node) for bind in statement] for statement in decisions.binds],
@@ -45,16 +45,16 @@ def decided(session: Session) -> object:
 
 @examples(80)
 @given(CONTESTS)
-def test_asking_for_accounts_changes_no_decision(contest: Contest) -> None:
+def test_collecting_records_changes_no_decision(contest: Contest) -> None:
     program, given_objects = program_of(contest.conf), objects(contest.manifests)
-    silent, telling = PlannedCluster(given_objects, program), PlannedCluster(given_objects, program)
+    silent, recording = PlannedCluster(given_objects, program), PlannedCluster(given_objects, program)
     for _ in range(2):
-        assert decided(telling.run_cycle(DecisionRecords())) == decided(silent.run_cycle())
+        assert decided(recording.run_cycle(DecisionRecords())) == decided(silent.run_cycle())
 
 
 @examples(50)
 @given(CONTESTS)
-def test_every_eviction_has_a_claimant_a_right_and_nobody_twice(contest: Contest) -> None:
+def test_every_eviction_is_recorded_once_with_preemptor_and_justification(contest: Contest) -> None:
     session = PlannedCluster(objects(contest.manifests), program_of(contest.conf)).run_cycle(DecisionRecords())
     evicted = {each.task.key for each in session.decisions.evictions}
     accounts = accounts_of(session)
@@ -70,7 +70,7 @@ def test_every_eviction_has_a_claimant_a_right_and_nobody_twice(contest: Contest
 
 @examples(50)
 @given(CONTESTS)
-def test_every_refused_claim_names_a_rule(contest: Contest) -> None:
+def test_every_failed_preemption_names_a_rule(contest: Contest) -> None:
     session = PlannedCluster(objects(contest.manifests), program_of(contest.conf)).run_cycle(DecisionRecords())
     assert session.accounts is not None
     for refusals in session.accounts.refusals.values():
@@ -79,7 +79,7 @@ def test_every_refused_claim_names_a_rule(contest: Contest) -> None:
             assert refusal.objections or "no running pod" in refusal.reason.detail
 
 
-def test_who_does_not_ask_is_told_nothing_and_keeps_nothing() -> None:
+def test_no_records_are_kept_unless_requested() -> None:
     program = program_of(PREEMPT)
     session = PlannedCluster(objects(flattened(FULL)), program).run_cycle()
     assert session.decisions.evictions

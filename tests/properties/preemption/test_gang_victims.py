@@ -1,4 +1,4 @@
-"""What holds for every claim of a whole gang, whatever the world: it is lawful, it is needed, and it ends."""
+"""Preemption of whole gangs in random clusters: it is allowed, needed, and ends."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ CONFIGURATIONS = [
         arguments={"gangpreempt": {"allowWholeBundle": False}, "gangreclaim": {"allowWholeBundle": False}},
     ),
 ]  # fmt: skip
-#: Nobody goes for the sake of a quota: only room is claimed.
-ROOM_ALONE = configuration(
+#: No eviction for the sake of a quota: only capacity is preempted.
+CAPACITY_ONLY = configuration(
     "priority", "gang", plugin("proportion", enabledAllocatable=False), "predicates",
     actions="allocate, gangpreempt, gangreclaim",
 )  # fmt: skip
@@ -55,14 +55,14 @@ def gang_contests(draw: st.DrawFn) -> Contest:
 
 
 def decided(contest: Contest) -> tuple[Snapshot, Session]:
-    """A cycle, and how things stood before it."""
+    """Run a cycle; return it with the snapshot before it."""
     program = Program(parse_configuration(contest.conf, REGISTRY), REGISTRY)
     world = PlannedCluster(objects(contest.manifests), program)
     return world.snapshot(), world.decide()
 
 
 def gone(session: Session) -> dict[str, list[Task]]:
-    """Victims by their jobs, in the order in which they went."""
+    """Return victims by job, in eviction order."""
     victims: dict[str, list[Task]] = {}
     for eviction in session.decisions.evictions:
         victims.setdefault(eviction.task.job, []).append(eviction.task)
@@ -71,9 +71,9 @@ def gone(session: Session) -> dict[str, list[Task]]:
 
 @examples(80)
 @given(gang_contests())
-def test_every_claim_is_lawful_and_complete(contest: Contest) -> None:
+def test_every_preemption_is_allowed_and_complete(contest: Contest) -> None:
     before, session = decided(contest)
-    victims_are_lawful(session)
+    victims_are_allowed(session)
     whole_gangs_are_placed(session)
     no_gang_is_left_broken(session)
     gangs_stay_whole_where_they_must(before, session)
@@ -81,7 +81,7 @@ def test_every_claim_is_lawful_and_complete(contest: Contest) -> None:
     budgets_are_not_overdrawn(contest, session)
 
 
-def victims_are_lawful(session: Session) -> None:
+def victims_are_allowed(session: Session) -> None:
     for eviction in session.decisions.evictions:
         task, loser, winner = eviction.task, session.jobs[eviction.task.job], session.jobs[eviction.preemptor]
         assert task.preemptable
@@ -94,7 +94,7 @@ def victims_are_lawful(session: Session) -> None:
 
 
 def whole_gangs_are_placed(session: Session) -> None:
-    """Nobody goes unless the whole gang has its rooms, and all of them are promised to it."""
+    """No pod is evicted unless the whole gang fits, and all its capacity is nominated."""
     for key in {eviction.preemptor for eviction in session.decisions.evictions}:
         job, status_of = session.jobs[key], session.ledger.status_of
         placed = [task for task in job.tasks.values() if status_of(task) is TaskStatus.PIPELINED]
@@ -110,7 +110,7 @@ def no_gang_is_left_broken(session: Session) -> None:
 
 
 def gangs_stay_whole_where_they_must(before: Snapshot, session: Session) -> None:
-    """Where no gang may go whole, only those lose all their members that needed none, or were below their minimum."""
+    """Where gangs may not be evicted whole, only jobs without a minimum, or below it, lose all their members."""
     if session.program.actions[-1].arguments.configured.get("allowWholeBundle") is False:
         for key in gone(session):
             was = before.jobs[key]
@@ -118,7 +118,7 @@ def gangs_stay_whole_where_they_must(before: Snapshot, session: Session) -> None
 
 
 def queues_lose_only_what_they_have_above_their_share(before: Snapshot, session: Session) -> None:
-    """A queue has more than it deserves at the moment in which it loses a pod, or the first pod of a gang."""
+    """A queue exceeds its deserved share at the moment it loses a pod, or the first pod of a gang."""
     has = {name: books.allocated[CPU] for name, books in before.queue_usage.items()}
     lost: set[str] = set()
     for eviction in session.decisions.evictions:
@@ -140,9 +140,9 @@ def budgets_are_not_overdrawn(contest: Contest, session: Session) -> None:
 
 @examples(60)
 @given(gang_contests())
-def test_no_unit_is_too_many(contest: Contest) -> None:
-    """A task that went alone, or the members of a gang that went whole, could not have stayed beside the claimants."""
-    _, session = decided(replace(contest, conf=ROOM_ALONE))
+def test_no_unit_is_superfluous(contest: Contest) -> None:
+    """A task that was evicted alone, or the members of a whole gang, could not have stayed beside the preemptors."""
+    _, session = decided(replace(contest, conf=CAPACITY_ONLY))
     for key, tasks in gone(session).items():
         units = [[task] for task in tasks] if session.jobs[key].ready_count else [tasks]
         assert all(not _could_stay(session, unit) for unit in units)
@@ -163,7 +163,7 @@ def _could_stay(session: Session, tasks: list[Task]) -> bool:
 @examples(50)
 @given(contests())
 def test_jobs_stay_inside_their_domains(contest: Contest) -> None:
-    """Whichever action makes room for a job that wants to be in one half of the cluster, it is there in one half."""
+    """Whichever action preempts for a job with a domain constraint, the job is inside one domain."""
     manifests = [_in_one_half(each) for each in contest.manifests]
     _, session = decided(replace(contest, manifests=manifests, conf=IN_HALVES))
     middle = len(session.nodes) // 2
@@ -181,8 +181,8 @@ def _in_one_half(manifest: Manifest) -> Manifest:
 
 @examples(8)
 @given(gang_contests())
-def test_it_comes_to_rest(contest: Contest) -> None:
-    """Whoever is evicted comes back and waits; after some cycles nobody is evicted any more."""
+def test_evictions_cease(contest: Contest) -> None:
+    """Evicted pods are recreated and wait; after some cycles there are no more evictions."""
     world = PlannedCluster(objects(contest.manifests), Program(parse_configuration(contest.conf, REGISTRY), REGISTRY))
     evicted = [len(cycle_with_recreated_pods(world, cycle).decisions.evictions) for cycle in range(30)]
     assert not any(evicted[-10:]), f"evictions by cycle: {evicted}"

@@ -1,4 +1,4 @@
-"""What holds for every eviction, whatever the world: it is lawful, it is needed, and it ends."""
+"""Evictions in random clusters: each is allowed, needed, and they cease."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ CONFIGURATIONS = [
     ),
 ]  # fmt: skip
 
-#: Nobody goes for the sake of a quota: only room is claimed.
-ROOM_ALONE = configuration(
+#: No eviction for the sake of a quota: only capacity is preempted.
+CAPACITY_ONLY = configuration(
     ["priority", plugin("gang", enablePreemptable=False, enableReclaimable=False)],
     [plugin("proportion", enabledAllocatable=False), "predicates"], actions="allocate, preempt, reclaim",
 )  # fmt: skip
 
 
-WITHOUT_TRUCE = """
+WITHOUT_THRASH_GUARD = """
 configurations:
 - name: preempt
   arguments: {thrashingWindow: 0s}
@@ -55,7 +55,7 @@ configurations:
 
 @dataclass(frozen=True)
 class Contest:
-    """Nodes, those who run on them, and those who want to."""
+    """Nodes, running pods, and waiting pods."""
 
     manifests: list[Manifest]
     budgets: dict[str, int]
@@ -121,7 +121,7 @@ def world_of(contest: Contest) -> PlannedCluster:
 
 
 def decided(contest: Contest) -> tuple[Session, dict[str, int]]:
-    """A cycle, and how many members each job had in place before it."""
+    """Run a cycle; return it with the number of placed members of each job before it."""
     world = world_of(contest)
     before = {key: job.ready_count for key, job in world.snapshot().jobs.items()}
     return world.decide(), before
@@ -129,7 +129,7 @@ def decided(contest: Contest) -> tuple[Session, dict[str, int]]:
 
 @examples(150)
 @given(contests())
-def test_every_victim_is_lawful(contest: Contest) -> None:
+def test_every_victim_is_allowed(contest: Contest) -> None:
     session, _ = decided(contest)
     for eviction in session.decisions.evictions:
         task, loser, winner = eviction.task, session.jobs[eviction.task.job], session.jobs[eviction.preemptor]
@@ -144,8 +144,8 @@ def test_every_victim_is_lawful(contest: Contest) -> None:
 
 @examples(150)
 @given(contests())
-def test_queues_lose_only_what_they_have_above_their_share(contest: Contest) -> None:
-    """One after the other, in the order of the evictions: a gang that goes whole is one loss."""
+def test_queues_lose_only_what_exceeds_their_share(contest: Contest) -> None:
+    """One after the other, in eviction order: a whole gang is one loss."""
     world = world_of(contest)
     before = world.snapshot()
     has = {name: books.allocated[CPU] for name, books in before.queue_usage.items()}
@@ -174,7 +174,7 @@ def test_budgets_are_not_overdrawn(contest: Contest) -> None:
 
 @examples(150)
 @given(contests())
-def test_nobody_goes_unless_the_claimant_gets_its_place(contest: Contest) -> None:
+def test_no_victim_unless_the_preemptor_is_placed(contest: Contest) -> None:
     session, _ = decided(contest)
     for eviction in session.decisions.evictions:
         winner = session.jobs[eviction.preemptor]
@@ -184,7 +184,7 @@ def test_nobody_goes_unless_the_claimant_gets_its_place(contest: Contest) -> Non
 
 @examples(150)
 @given(contests())
-def test_no_gang_is_left_broken(contest: Contest) -> None:
+def test_no_gang_falls_below_its_minimum(contest: Contest) -> None:
     session, before = decided(contest)
     for key in {eviction.task.job for eviction in session.decisions.evictions}:
         job = session.jobs[key]
@@ -194,7 +194,7 @@ def test_no_gang_is_left_broken(contest: Contest) -> None:
 
 @examples(150)
 @given(contests())
-def test_rooms_are_not_promised_twice(contest: Contest) -> None:
+def test_nominated_capacity_is_not_overcommitted(contest: Contest) -> None:
     session, _ = decided(contest)
     rows = session.ledger.all_rows
     for dimension in range(rows.resources):
@@ -203,9 +203,9 @@ def test_rooms_are_not_promised_twice(contest: Contest) -> None:
 
 @examples(150)
 @given(contests())
-def test_no_victim_is_too_many(contest: Contest) -> None:
-    """A task that went alone, or the members of a gang that went whole, could not have stayed beside the claimants."""
-    session, _ = decided(replace(contest, conf=ROOM_ALONE))
+def test_no_victim_is_superfluous(contest: Contest) -> None:
+    """A task that was evicted alone, or the members of a whole gang, could not have stayed beside the preemptors."""
+    session, _ = decided(replace(contest, conf=CAPACITY_ONLY))
     gone: dict[str, list[Any]] = {}
     for eviction in session.decisions.evictions:
         gone.setdefault(eviction.task.job, []).append(eviction.task)
@@ -227,10 +227,10 @@ def _could_stay(session: Session, tasks: list[Any]) -> bool:
 
 @examples(40)
 @given(contests())
-def test_it_comes_to_rest(contest: Contest) -> None:
-    """Whoever is evicted comes back and waits; after some cycles nobody is evicted any more. The rules alone see to
-    that: no truce keeps claimants off.
+def test_evictions_cease(contest: Contest) -> None:
+    """Evicted pods are recreated and wait; after some cycles there are no more evictions. The rules alone ensure that:
+    the thrash guard is off.
     """
-    world = world_of(replace(contest, conf=contest.conf + WITHOUT_TRUCE))
+    world = world_of(replace(contest, conf=contest.conf + WITHOUT_THRASH_GUARD))
     evicted = [len(cycle_with_recreated_pods(world, cycle).decisions.evictions) for cycle in range(50)]
     assert not any(evicted[-10:]), f"evictions by cycle: {evicted}"

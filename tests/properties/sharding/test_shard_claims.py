@@ -1,9 +1,9 @@
-"""Several schedulers over one record of shards, with everything late, lost, or dead: no node has two users.
+"""Several schedulers over one shard record, with delays, losses and crashes: no node has two users.
 
-The server keeps the records and one history of them; everybody sees it later, in order, and now and then jumps over a
-part of it by a list. Answers to writes get lost, and writes come late. Binds take their time, and a scheduler knows of
-pods only what it was told. Whoever dies is followed by another process of the same shard, which may have seen little
-yet, and before that perhaps by a caretaker, who clears the record of the dead.
+The server keeps the records and their history; every process sees it later, in order, and sometimes skips a part by a
+list. Responses to writes get lost, and writes arrive late. Binds take time, and a scheduler only has the pods that it
+was notified of. A crashed process is followed by another one of the same shard with incomplete information, and
+possibly by a caretaker before that, which clears the record.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.testing.random_clusters.effort import examples
 
 SHARDS = ("east", "west", "south")
 NODES = ("a", "b", "c")
-ROOM = 2
+CAPACITY = 2
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Server:
     pods: Counter[str] = field(default_factory=Counter)
 
     def write(self, shard: str, write: Write) -> int | None:
-        """The new version; None for a conflict."""
+        """Return the new version; None for a conflict."""
         if self.records[shard].version != write.based_on:
             return None
         self.version += 1
@@ -44,7 +44,7 @@ class Server:
 
 @dataclass
 class Process:
-    """A scheduler: what it was told, and what it has under way."""
+    """A scheduler: what it has observed, and what it has in progress."""
 
     server: Server
     claims: ShardClaims
@@ -59,7 +59,7 @@ class Process:
             self.read += 1
 
     def list(self, chance: random.Random) -> None:
-        """All records at once, in any order."""
+        """Read all records at once, in any order."""
         records = list(self.server.records.items())
         chance.shuffle(records)
         for name, record in records:
@@ -77,12 +77,12 @@ class World:
         self.chance = random.Random(seed)  # noqa: S311 - a game
         self.server = Server({name: Record(1) for name in SHARDS})
         self.processes = {name: self.born(name) for name in SHARDS}
-        #: Writes of the dead and of those who gave up waiting, which may still arrive.
+        #: Writes of crashed processes and of those that timed out, which may still arrive.
         self.late: list[tuple[str, Write]] = []
-        self.everybody_used: set[str] = set()
+        self.used_by_any: set[str] = set()
 
     def born(self, name: str) -> Process:
-        """It has watched for a while, and has not seen everything yet when it begins to lead."""
+        """Create a process that has watched for a while, with incomplete information, when it becomes leader."""
         process = Process(self.server, ShardClaims(name))
         for shard in SHARDS:
             process.claims.stage(shard, Record(1))
@@ -101,8 +101,8 @@ class World:
     def check(self) -> None:
         users = Counter(node for process in self.processes.values() for node in process.uses)
         assert all(number == 1 for number in users.values()), users
-        assert all(number <= ROOM for number in self.server.pods.values())
-        self.everybody_used |= {f"{name} {node}" for name, process in self.processes.items() for node in process.uses}
+        assert all(number <= CAPACITY for number in self.server.pods.values())
+        self.used_by_any |= {f"{name} {node}" for name, process in self.processes.items() for node in process.uses}
 
     # -- deeds --------------------------------------------------------------------------------------------------
 
@@ -127,11 +127,11 @@ class World:
         if write is None:
             return
         if self.chance.random() < 0.2:
-            self.late.append((name, write))  # no answer in time: it may come true later, or never
+            self.late.append((name, write))  # no response in time: it may arrive later, or never
             return
         version = self.server.write(name, write)
         if self.chance.random() < 0.2:
-            return  # the answer is lost
+            return  # the response is lost
         if version is None:
             process.claims.rejected(write)
         else:
@@ -142,7 +142,7 @@ class World:
             self.server.write(*self.late.pop(self.chance.randrange(len(self.late))))
 
     def look(self, name: str, process: Process) -> None:
-        """Pods are listed: the list is of some moment after it was asked for."""
+        """List pods: the list is of some moment after the request."""
         nodes = process.claims.unlisted
         for node in nodes:
             process.knows[node] = self.server.pods[node]
@@ -150,7 +150,7 @@ class World:
 
     def bind(self, name: str, process: Process) -> None:
         for node in process.claims.usable:
-            if process.knows[node] < ROOM:
+            if process.knows[node] < CAPACITY:
                 process.knows[node] += 1
                 process.binding[node] += 1
 
@@ -160,7 +160,7 @@ class World:
             self.server.pods[node] += 1
 
     def end(self, name: str, process: Process) -> None:
-        """A pod ends; somebody who knows of it sees that, somebody else may not."""
+        """End a pod; some processes observe it, others may not."""
         node = self.chance.choice(NODES)
         if self.server.pods[node]:
             self.server.pods[node] -= 1
@@ -178,7 +178,7 @@ class World:
         self.processes[name] = self.born(name)
 
     def clear(self, name: str) -> None:
-        """A caretaker has the lease of the dead, reads its record, and writes that it uses nothing; perhaps late."""
+        """A caretaker takes the lease of a crashed process, reads its record, and clears it; possibly late."""
         write = Write(self.server.records[name].version, Record(0))
         if self.chance.random() < 0.5:
             self.late.append((name, write))
@@ -186,7 +186,7 @@ class World:
             self.server.write(name, write)
 
     def calm(self) -> None:
-        """Nothing goes wrong any more, and everybody has a turn."""
+        """Disable faults, and give every process a turn."""
         for _ in range(40):
             for name, process in self.processes.items():
                 while process.read < len(self.server.history):
@@ -211,7 +211,7 @@ def test_no_node_has_two_users(seed: int) -> None:
 
 @examples(25)
 @given(st.integers(0, 1 << 32))
-def test_in_the_end_everybody_has_what_nobody_else_wants(seed: int) -> None:
+def test_every_shard_finally_owns_its_uncontested_nodes(seed: int) -> None:
     world = World(seed)
     for _ in range(150):
         world.step()
@@ -227,15 +227,15 @@ def test_in_the_end_everybody_has_what_nobody_else_wants(seed: int) -> None:
     ]  # fmt: skip
 
 
-def test_the_game_is_worth_playing() -> None:
-    """Everybody gets to use every node now and then: otherwise the properties would say nothing."""
+def test_every_process_uses_every_node_now_and_then() -> None:
+    """Every process uses every node now and then: otherwise the properties would prove nothing."""
     world = World(1)
     for _ in range(6000):
         world.step()
-    assert len(world.everybody_used) == len(SHARDS) * len(NODES)
+    assert len(world.used_by_any) == len(SHARDS) * len(NODES)
 
 
-def test_of_two_who_want_a_node_one_gets_it() -> None:
+def test_contested_node_goes_to_one_shard() -> None:
     world = World(2)
     for process in world.processes.values():
         process.claims.want("abc")

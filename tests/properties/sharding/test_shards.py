@@ -1,4 +1,4 @@
-"""Shards: nobody goes outside where that is forbidden, nor while there is room inside; at once is one by one."""
+"""Shards: hard mode never uses other nodes, soft mode only when its own are full; batches equal one by one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ shares = st.integers(0, (1 << 8) - 1)
 
 
 def with_shard(objects: Sequence[kube.KubeObject], share: int) -> tuple[list[kube.KubeObject], set[str]]:
-    """The world with a shard of every node whose bit is set, and the names of these."""
+    """Return the cluster with a shard of every node whose bit is set, and the names of these."""
     names = sorted(each.metadata.name for each in objects if isinstance(each, kube.KubeNode))
     inside = [name for place, name in enumerate(names) if share >> place % 8 & 1]
     shard = NodeShard(metadata=kube.ObjectMeta(OURS), spec=NodeShardSpec(inside))
@@ -45,7 +45,7 @@ def session_in(objects: Sequence[kube.KubeObject], program: Program, mode: Shard
 
 @examples(25)
 @given(crowded(), weightings, steps, shares, st.sampled_from(ShardMode))
-def test_copies_at_once_are_copies_one_by_one(
+def test_batch_placement_equals_one_by_one(
     world: list[kube.KubeObject], weighting: str, wanted: list[tuple[int, int]], share: int, mode: ShardMode
 ) -> None:
     objects, _ = with_shard(world, share)
@@ -57,7 +57,7 @@ def test_copies_at_once_are_copies_one_by_one(
 
 @examples(25)
 @given(crowded(), weightings, shares)
-def test_nobody_goes_outside_while_there_is_room_inside(
+def test_other_shards_are_used_only_when_the_own_shard_is_full(
     world: list[kube.KubeObject], weighting: str, share: int
 ) -> None:
     objects, inside = with_shard(world, share)
@@ -74,7 +74,7 @@ def test_nobody_goes_outside_while_there_is_room_inside(
 
 @examples(25)
 @given(worlds(), shares)
-def test_nothing_is_decided_about_nodes_of_others(world: SmallWorld, share: int) -> None:
+def test_no_decision_about_nodes_of_other_shards(world: SmallWorld, share: int) -> None:
     objects, inside = with_shard(world.objects, share)
     program, choice = program_of(TAKING), ShardChoice(ShardMode.HARD, OURS)
     plan = make_plan(objects, program, cycles=2, scheduler_names=SCHEDULER_NAMES, shard=choice)
@@ -89,7 +89,7 @@ def test_nothing_is_decided_about_nodes_of_others(world: SmallWorld, share: int)
 
 @examples(15)
 @given(worlds(), st.sampled_from(ShardMode))
-def test_a_shard_of_all_nodes_is_none(world: SmallWorld, mode: ShardMode) -> None:
+def test_shard_of_all_nodes_equals_no_shard(world: SmallWorld, mode: ShardMode) -> None:
     objects, _ = with_shard(world.objects, (1 << 8) - 1)
     program = program_of(TAKING)
     alone = make_plan(world.objects, program, cycles=2, scheduler_names=SCHEDULER_NAMES)

@@ -1,7 +1,7 @@
-"""How hard the properties are tried.
+"""Number of examples of the properties.
 
-By default every run tries the same few examples, so that a failure is always the change's own. To look for more,
-`PROPERTY_EFFORT=50 pytest tests/properties` tries fifty times as many, and new ones in every run.
+By default every run uses the same few examples, so that a failure is caused by the change. To search for more,
+`PROPERTY_EFFORT=50 pytest tests/properties` uses fifty times as many, and new ones in every run.
 """
 
 import os
@@ -21,6 +21,6 @@ settings.register_profile(
 
 
 def examples(number: int) -> settings:
-    """Settings for a property that is tried on so many examples with an effort of 1, on fewer in an ordinary run."""
+    """Return settings for a property with so many examples at an effort of 1, fewer in an ordinary run."""
     tried = number * EFFORT if EFFORT else max(10, number * 6 // 10)
     return settings(settings.get_profile("properties"), max_examples=tried)

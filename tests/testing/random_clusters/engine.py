@@ -1,4 +1,4 @@
-"""The product, ready to be asked: programs, worlds that run, sessions and plans."""
+"""The scheduler core for tests: programs, virtual clusters, sessions and plans."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ SCHEDULER_NAMES = ("stromboli", "volcano")
 
 
 def program_of(text: str = DEFAULT_TEXT, plugins: Iterable[type[Plugin]] = ()) -> Program:
-    """A configuration, with plugins of one's own beside the built-in ones."""
+    """Build a configuration, with additional plugins beside the built-in ones."""
     registry = Registry((*PLUGINS, *plugins), ACTIONS)
     return Program(parse_configuration(text, registry), registry)
 
 
 def with_plugin(name: str) -> str:
-    """The default configuration with one more plugin."""
+    """Return the default configuration with one more plugin."""
     return f"{DEFAULT_TEXT}  - name: {name}\n"
 
 
@@ -40,7 +40,7 @@ def world_of(objects: Iterable[KubeObject], program: Program | None = None) -> P
 
 
 def session_of(objects: Iterable[KubeObject], program: Program | None = None) -> Session:
-    """A session that is open and has not done anything."""
+    """Return an open session without any operation."""
     chosen = program or default_program()
     return Session(world_of(objects, chosen).snapshot(), chosen)
 

@@ -1,8 +1,8 @@
-"""Chronicles: what happens in a cluster, and the many ways in which news of it may arrive.
+"""Chronicles: the changes of a cluster, and the orders in which their events may arrive.
 
-A chronicle is the truth: objects are created, changed, deleted and created again under the same name, each time with
-a higher version. A delivery is what a cache is told of it: kinds overtake each other, watches break and are replaced
-by lists, answers to writes come late and twice. At the end everything has been told; in between, nothing is certain.
+A chronicle is the truth: objects are created, changed, deleted and created again under the same name, each time with a
+higher version. A delivery is what a cache observes: kinds overtake each other, watches break and are replaced by lists,
+responses to writes arrive late and twice. At the end everything has been delivered; in between, nothing is certain.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class Report:
 class Chronicle:
     random: Random
     changes: list[Report] = field(default_factory=list)
-    #: What exists now.
+    #: Existing objects.
     present: dict[Identity, KubeObject] = field(default_factory=dict)
     _version: int = 0
     _lives: int = 0
 
     def write(self, entry: KubeObject) -> None:
-        """Create or change an object. One that is created again is another one of the same name."""
+        """Create or change an object. A recreated object has another uid."""
         known = self.present.get(identity(entry))
         uid = known.metadata.uid if known else self._new_uid(entry)
         written = self._versioned(entry, uid)
@@ -60,7 +60,7 @@ class Chronicle:
 
 
 def chronicle_of(past: SmallWorld, present: SmallWorld, random: Random) -> Chronicle:
-    """From one world to another, with objects that die young and objects that live twice."""
+    """Change one cluster into another, with short-lived and recreated objects."""
     chronicle = Chronicle(random)
     before, after = _extended(past), _extended(present)
     random.shuffle(before)
@@ -80,7 +80,7 @@ def chronicle_of(past: SmallWorld, present: SmallWorld, random: Random) -> Chron
 
 
 def _extended(world: SmallWorld) -> list[KubeObject]:
-    """The world with namespaces, and a pod that cares about those of others."""
+    """Add namespaces, and a pod with a term about other namespaces."""
     elsewhere = kube.KubeLabelSelector(match_labels={"tier": str(len(world.pods) % 2)})
     term = kube.PodAffinityTerm(
         label_selector=kube.KubeLabelSelector(), namespace_selector=elsewhere, topology_key="kubernetes.io/hostname"
@@ -94,7 +94,7 @@ def _extended(world: SmallWorld) -> list[KubeObject]:
 
 
 def delivery_of(chronicle: Chronicle) -> list[Report]:
-    """How news of a chronicle may arrive. Every kind is told in order; no kind waits for another."""
+    """Return an order of events. Every kind is delivered in order, independently of the others."""
     random = chronicle.random
     kinds: dict[str, list[Report]] = {}
     for change in chronicle.changes:
@@ -104,9 +104,9 @@ def delivery_of(chronicle: Chronicle) -> list[Report]:
 
 
 def _watched(changes: Sequence[Report], random: Random) -> list[Report]:
-    """The events of a watch that breaks now and then: what happened meanwhile is only seen by its result."""
+    """Return the events of a watch that breaks now and then: only the result of the gap is seen."""
     reports: list[Report] = []
-    told: dict[Identity, KubeObject] = {}
+    delivered: dict[Identity, KubeObject] = {}
     truth: dict[Identity, KubeObject] = {}
     is_broken = False
     for change in changes:
@@ -114,11 +114,11 @@ def _watched(changes: Sequence[Report], random: Random) -> list[Report]:
         if random.random() < 0.15:
             is_broken = not is_broken
             if not is_broken:
-                reports += _relisted(told, truth, random)
+                reports += _relisted(delivered, truth, random)
         if not is_broken:
             reports += [change] * random.choice((1, 1, 1, 2))
-            _follow(told, change)
-    return reports + _relisted(told, truth, random)
+            _follow(delivered, change)
+    return reports + _relisted(delivered, truth, random)
 
 
 def _follow(known: dict[Identity, KubeObject], change: Report) -> None:
@@ -128,13 +128,13 @@ def _follow(known: dict[Identity, KubeObject], change: Report) -> None:
         known[identity(change.entry)] = change.entry
 
 
-def _relisted(told: dict[Identity, KubeObject], truth: dict[Identity, KubeObject], random: Random) -> list[Report]:
-    """What a list says: all that is there, and what was told of and is not there any more."""
-    gone = [Report(e, is_gone=True) for e in told.values() if not _is_alive(e, truth)]
+def _relisted(delivered: dict[Identity, KubeObject], truth: dict[Identity, KubeObject], random: Random) -> list[Report]:
+    """Return the changes of a list: all existing objects, and deletions of known ones that are missing."""
+    gone = [Report(e, is_gone=True) for e in delivered.values() if not _is_alive(e, truth)]
     reports = [*gone, *(Report(entry) for entry in truth.values())]
     random.shuffle(reports)
-    told.clear()
-    told.update(truth)
+    delivered.clear()
+    delivered.update(truth)
     return reports
 
 
@@ -151,10 +151,10 @@ def _interleaved(lines: list[list[Report]], random: Random) -> list[Report]:
 
 
 def _with_late_answers(reports: list[Report], random: Random) -> list[Report]:
-    """Now and then, something is told once more that has been told before."""
-    told: list[Report] = []
+    """Repeat some earlier events."""
+    delivered: list[Report] = []
     for report in reports:
-        told.append(report)
+        delivered.append(report)
         if random.random() < 0.2:
-            told.append(random.choice(told))
-    return told
+            delivered.append(random.choice(delivered))
+    return delivered

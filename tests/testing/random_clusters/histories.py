@@ -1,4 +1,4 @@
-"""Histories: what a cache may be told on its way to the present."""
+"""Histories: sequences of events that lead to the present cluster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.testing.random_clusters.worlds import SmallWorld
 
 @dataclass(frozen=True)
 class Event:
-    """Something the cache is told. `pauses` says whether somebody takes a snapshot right after it."""
+    """An event for the cache. `pauses` requests a snapshot right after it."""
 
     entry: KubeObject
     is_gone: bool = False
@@ -25,13 +25,13 @@ class Event:
 
 
 def cluster_of(entries: Iterable[KubeObject]) -> Cluster:
-    """A cluster that was told of these objects, once and in this order."""
+    """Return a cluster that received these objects once, in this order."""
     cluster = Cluster()
-    tell(cluster, [Event(entry) for entry in entries])
+    deliver(cluster, [Event(entry) for entry in entries])
     return cluster
 
 
-def tell(cluster: Cluster, events: Iterable[Event]) -> None:
+def deliver(cluster: Cluster, events: Iterable[Event]) -> None:
     for queue in standard_queues():
         cluster.apply(queue)
     carry_on(cluster, events)
@@ -49,7 +49,7 @@ def identity(entry: KubeObject) -> tuple[str, str]:
 
 
 def history(past: SmallWorld, present: SmallWorld, random: Random) -> list[Event]:
-    """Events in no particular order, with repetitions and detours, after which the cluster is as it is at present."""
+    """Return events in random order, with repetitions and detours, that lead to the present cluster."""
 
     def event(entry: KubeObject, *, is_gone: bool = False) -> Event:
         return Event(entry, is_gone, random.random() < 0.1)
@@ -65,6 +65,6 @@ def history(past: SmallWorld, present: SmallWorld, random: Random) -> list[Event
 
 
 def started(pod: kube.Pod, node: str) -> kube.Pod:
-    """The pod as it is once it runs on a node."""
+    """Return the pod as it is once it runs on a node."""
     spec = msgspec.structs.replace(pod.spec, node_name=node)
     return msgspec.structs.replace(pod, spec=spec, status=kube.PodStatus(phase="Running"))

@@ -1,4 +1,4 @@
-"""Kubernetes objects in few words, for worlds and for examples that are written out."""
+"""Builders of Kubernetes objects for random clusters and written examples."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def node(
 
 
 def taint(text: str) -> kube.KubeTaint:
-    """`key=value:effect`, as kubectl writes it."""
+    """Parse `key=value:effect`, as kubectl writes it."""
     pair, _, effect = text.partition(":")
     key, _, value = pair.partition("=")
     return kube.KubeTaint(key=key, value=value or None, effect=effect)
@@ -49,7 +49,7 @@ def container(requests: Amounts, *, host_port: int | None = None, name: str = "m
 
 
 def template(requests: Amounts, *, host_port: int | None = None, **spec: Any) -> kube.PodSpec:
-    """The spec of pods with one container."""
+    """Return the spec of pods with one container."""
     return kube.PodSpec(scheduler_name="stromboli", containers=[container(requests, host_port=host_port)], **spec)
 
 
@@ -98,7 +98,7 @@ def group(
 
 
 def gang(name: str, size: int, spec: kube.PodSpec, *, minimum: int | None = None, **more: Any) -> list[kube.KubeObject]:
-    """A PodGroup of equal pods, all of which must start together unless a minimum is given."""
+    """Return a PodGroup of equal pods, all of which must start together unless a minimum is given."""
     members = [pod(f"{name}-{place}", spec, group=name) for place in range(size)]
     return [group(name, min_member=size if minimum is None else minimum, **more), *members]
 
@@ -118,6 +118,6 @@ def priority_class(name: str, value: int, *, is_default: bool = False) -> kube.P
 
 
 def manifest(entry: kube.KubeObject) -> dict[str, Any]:
-    """The object as it would stand in a file."""
+    """Return the object as a manifest."""
     version = f"{entry.group}/v1" if entry.group else "v1"
     return {"apiVersion": version, "kind": type(entry).__name__, **msgspec.to_builtins(entry)}

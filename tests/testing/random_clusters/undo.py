@@ -1,4 +1,4 @@
-"""Statements that are undone, in part or wholly, and done again: the books must not know the difference."""
+"""Statements that are undone, partly or completely, and replayed: the ledger must be the same."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from stromboli.core.session.statement import Statement
 
 Step = tuple[str, int, int]
 
-#: What to do: with which task and on which node, or how far to go back.
+#: What to do: with which task and on which node, or how far to roll back.
 steps: st.SearchStrategy[list[Step]] = st.lists(
     st.tuples(
-        st.sampled_from(["allocate", "pipeline", "evict", "rehouse", "unpipeline", "rollback", "replay"]),
+        st.sampled_from(["allocate", "pipeline", "evict", "relocate", "unpipeline", "rollback", "replay"]),
         st.integers(0, 20),
         st.integers(0, 2),
     ),
@@ -25,9 +25,7 @@ steps: st.SearchStrategy[list[Step]] = st.lists(
 
 
 def check_steps(session: Session, steps: Sequence[Step], nodes: int, books: Callable[[], list[str]]) -> None:
-    """Take what can be taken of these steps, on so many nodes; going back, and doing again what was undone, must leave
-    the books as they were.
-    """
+    """Execute the possible steps on so many nodes; rolling back, and replaying, must restore the state."""
     statement = session.statement()
     moments = [(0, books())]
     tasks = [task for _, job in sorted(session.jobs.items()) for task in job.tasks.values()]
@@ -50,7 +48,7 @@ def check_steps(session: Session, steps: Sequence[Step], nodes: int, books: Call
 
 
 def _take(session: Session, statement: Statement, what: str, task: Task, row: int) -> None:
-    """One step, where it can be taken."""
+    """Execute one step, if possible."""
     search, status = session.search, session.ledger.status_of(task)
     if what == "allocate" and status is TaskStatus.PENDING and search.accepts(task, row):
         if search.fits_now(task.task_class, row):
@@ -59,21 +57,21 @@ def _take(session: Session, statement: Statement, what: str, task: Task, row: in
         statement.pipeline(task, row)
     elif what == "evict" and status is TaskStatus.RUNNING:
         statement.evict(task, "test")
-    elif what == "rehouse" and status is TaskStatus.RELEASING and task.uid not in _rehoused(statement):
+    elif what == "relocate" and status is TaskStatus.RELEASING and task.uid not in _relocated(statement):
         if search.accepts(task, row):
             statement.relocate(task, row)
     elif what == "unpipeline" and status is TaskStatus.PIPELINED:
         statement.unpipeline(task)
 
 
-def _rehoused(statement: Statement) -> set[str]:
-    """Whose successors have room already."""
+def _relocated(statement: Statement) -> set[str]:
+    """Return tasks whose successors are placed already."""
     entries = (operation.entry for operation in statement.operations)
     return {task.uid for entry in entries if entry.successors for task in entry.tasks}
 
 
 def check_fingerprints(session: Session, data: st.DataObject, nodes: int) -> None:
-    """Whatever is done: going back to any moment restores the ledger of that moment, and all can be done again."""
+    """Rolling back to any point restores the ledger of that point, and everything can be replayed."""
     ledger, tasks = session.ledger, tasks_of(session)
     with session.statement() as statement:
         moments = [(0, ledger.fingerprint())]
@@ -99,7 +97,7 @@ def tasks_of(session: Session) -> list[Task]:
 def do_something(
     session: Session, statement: Statement, tasks: Sequence[Task], data: st.DataObject, nodes: int
 ) -> None:
-    """Place a task, evict one, or give a held room up; what cannot be done leaves the books as they are."""
+    """Place a task, evict one, or unpipeline one; an impossible operation leaves the ledger unchanged."""
     held = [task for task in tasks if session.ledger.status_of(task) is TaskStatus.PIPELINED]
     task = data.draw(st.sampled_from(held if held and data.draw(st.booleans()) else tasks))
     row = data.draw(st.integers(0, nodes - 1))
@@ -108,7 +106,7 @@ def do_something(
         if session.ledger.status_of(task) is TaskStatus.PIPELINED:
             statement.unpipeline(task)
         elif session.ledger.status_of(task) is TaskStatus.RUNNING:
-            statement.evict(task, "room")
+            statement.evict(task, "capacity")
         elif data.draw(st.booleans()):
             statement.allocate([task], [row])
         else:

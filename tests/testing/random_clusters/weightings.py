@@ -1,7 +1,7 @@
-"""Ways to weigh nodes against each other: spreading, packing, both at once so that they cancel, and nonsense.
+"""Score functions: spreading, packing, both at once so that they cancel, and arbitrary ones.
 
-A rule of a row may say anything at all about it. The nonsense is here because nothing may be assumed about how a
-score changes when a node fills up.
+A ROW rule may return anything. Arbitrary scores are tested because nothing may be assumed about how a score changes
+when a node fills up.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.testing.random_clusters.engine import program_of
 
 
 class Whim(Plugin):
-    """Likes nodes for no reason, by remainders of what they have in use: up and down, with many ties."""
+    """Scores nodes arbitrarily, by remainders of their usage: up and down, with many ties."""
 
     name = "whim"
 
@@ -29,7 +29,7 @@ class Whim(Plugin):
 
 
 class Mood(Plugin):
-    """Refuses nodes now and then, also ones that it would take again with one more pod."""
+    """Refuses nodes now and then, even ones that it would accept with one more pod."""
 
     name = "mood"
 

@@ -1,7 +1,7 @@
-"""Small random worlds: a few nodes, queues and jobs, with every kind of trouble at close quarters.
+"""Small random clusters: a few nodes, queues and jobs that interact closely.
 
-Amounts come from short lists, so that nodes tie, gangs just fit or just do not, and several pods are of one
-class. Some amounts are odd on purpose: their fractions are not exact, and rounding must not decide anything.
+Amounts come from short lists, so that nodes tie, gangs barely fit or barely do not, and several pods share a class.
+Some amounts are uneven on purpose: their fractions are not exact, and rounding must not decide anything.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ TAINTS = ("team=red:NoSchedule", "dusty:PreferNoSchedule", "old=yes:NoExecute")
 
 @dataclass(frozen=True)
 class Traits:
-    """What may occur in a world."""
+    """What may occur in a cluster."""
 
-    #: One in so many templates has rules about other pods: affinity, anti-affinity, spreading; 0 for none.
+    #: One in so many templates has inter-pod rules: affinity, anti-affinity, topology spread; 0 for none.
     pod_rules: int = 5
     sub_groups: bool = True
-    #: Pods that name no group.
+    #: Pods without a group.
     plain_pods: bool = True
     most_nodes: int = 12
     #: Taints, cordons, few slots, selectors and ports; without them only amounts matter.
     node_rules: bool = True
-    #: One in so many queues and jobs has limits, guarantees or minimums of its own.
+    #: One in so many queues and jobs has limits, guarantees or minimums.
     policies: int = 4
-    #: One in so many members of jobs has been placed before.
+    #: One in so many members of jobs is placed already.
     experienced: int = 12
 
 
@@ -45,7 +45,7 @@ EVERYTHING = Traits()
 
 
 class SmallWorld:
-    """The objects of a world by kind, each kind in no particular order."""
+    """The objects of a cluster by kind, each kind in random order."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class SmallWorld:
         return [*self.nodes, *self.queues, *self.priorities, *self.groups, *self.pods]
 
     def __repr__(self) -> str:
-        """The objects as they would be on the wire, short enough to be read; pods that are alike name one spec."""
+        """Return the objects as on the wire, abbreviated; equal pods refer to one spec."""
         specs: dict[str, str] = {}
         lines = [f"{type(o).kind_name} {o.key} {_wire(o, 'spec', 'status')}" for o in self.objects if not _is_pod(o)]
         for pod in self.pods:
@@ -89,7 +89,7 @@ def _wire(entry: msgspec.Struct, *parts: str) -> str:
 
 
 def chance(draw: st.DrawFn, one_in: int) -> bool:
-    """True for one in so many; what is rare is what an example is reduced to last."""
+    """Return True for one in so many; rare choices are shrunk last."""
     return draw(st.integers(1, one_in)) == one_in
 
 
@@ -97,7 +97,7 @@ def chance(draw: st.DrawFn, one_in: int) -> bool:
 
 cpus = st.sampled_from(["8", "4", "16", "2", "3500m"])
 memories = st.sampled_from(["16Gi", "8Gi", "32Gi", "4Gi", "7000Mi"])
-#: None stands for a node that does not say how many pods it takes.
+#: None means a node that does not report its pod slots.
 pod_slots = st.sampled_from(["110", "110", "110", "3", None])
 devices = st.sampled_from([None, None, "1", "2", "4"])
 
@@ -120,7 +120,7 @@ def draw_node(draw: st.DrawFn, traits: Traits, name: str) -> kube.KubeNode:
     )
 
 
-#: Much that (almost) nobody may use: with it no queue has used up its share before the nodes are full.
+#: Capacity that (almost) no pod may use: with it no queue exceeds its share before the nodes are full.
 RESERVE = objects.node("reserve", {"cpu": "500", "memory": "1000Gi", GPU: "64", NIC: "64"}, unschedulable=True)
 
 
@@ -154,7 +154,7 @@ requests = st.fixed_dictionaries(
         NIC: st.just("1"),
     },
 )
-#: Half of the pods ask for cpu and memory and nothing else: worlds in which nobody fits prove little.
+#: Half of the pods request cpu and memory only: clusters in which nothing fits prove little.
 ordinary_requests = st.fixed_dictionaries(
     {"cpu": st.sampled_from(["1", "500m", "2"]), "memory": st.sampled_from(["1Gi", "2Gi"])}
 )
@@ -205,7 +205,7 @@ def draw_pod_rule(draw: st.DrawFn) -> kube.KubePodAffinity:
 
 
 def draw_template(draw: st.DrawFn, traits: Traits) -> kube.PodSpec:
-    """What the pods of one class ask for."""
+    """Draw the requests of one class."""
     if not traits.node_rules:
         return objects.template(draw(ordinary_requests))
     wanted = draw(requests if draw(st.booleans()) else ordinary_requests)
@@ -227,7 +227,7 @@ def draw_template(draw: st.DrawFn, traits: Traits) -> kube.PodSpec:
 
 @dataclass(frozen=True)
 class Kind:
-    """Pods that are alike."""
+    """Equal pods."""
 
     spec: kube.PodSpec
     role: str
@@ -239,21 +239,21 @@ def draw_kind(draw: st.DrawFn, traits: Traits) -> Kind:
     return Kind(draw_template(draw, traits), draw(st.sampled_from(["", "worker", "master"])), labels)
 
 
-#: Takes most of a node, so that others have to wait for it to leave.
+#: Uses most of a node, so that others wait for its release.
 HEAVY = objects.template({"cpu": "6", "memory": "5Gi"})
 
 
 def standing(spec: kube.PodSpec, node: str) -> kube.PodSpec:
-    """The same pod, bound to a node."""
+    """Return the same pod, bound to a node."""
     return kube.PodSpec(
         scheduler_name=spec.scheduler_name, containers=spec.containers, affinity=spec.affinity, node_name=node
     )
 
 
 def draw_fate(draw: st.DrawFn, spec: kube.PodSpec, names: list[str]) -> tuple[kube.PodSpec, str, bool]:
-    """A pod that has been placed before: its spec with the node, its phase, and whether it is being removed.
+    """Draw a pod that is placed already: its spec with the node, its phase, and whether it is being deleted.
 
-    The node may be one that nobody knows of any more.
+    The node may not exist any more.
     """
     phase = draw(
         st.sampled_from(["Running", "Running", "Running", "Running", "Pending", "Succeeded", "Failed", "Unknown"])
@@ -262,7 +262,7 @@ def draw_fate(draw: st.DrawFn, spec: kube.PodSpec, names: list[str]) -> tuple[ku
 
 
 def draw_lone_pod(draw: st.DrawFn, traits: Traits, kind: Kind, names: list[str], number: int) -> kube.Pod:
-    """A pod that names no group: it runs already, or one is made for it."""
+    """Draw a pod without a group: it runs already, or gets its own group."""
     name = f"plain-{number}"
     if traits.plain_pods and draw(st.booleans()):
         owner = draw(st.sampled_from(["", "set-a", "set-b"]))
@@ -297,7 +297,7 @@ def draw_member(
 def draw_job(
     draw: st.DrawFn, traits: Traits, name: str, pool: list[Kind], names: list[str]
 ) -> tuple[kube.PodGroup, list[kube.Pod]]:
-    """A PodGroup with up to eight pods of one or two kinds."""
+    """Draw a PodGroup with up to eight pods of one or two kinds."""
     size = draw(st.integers(1, 8))
     alike = draw(st.lists(st.sampled_from(pool), min_size=1, max_size=2))
     is_gated = chance(draw, 15)
@@ -309,14 +309,14 @@ def draw_job(
             kube.KubeSubGroupPolicy(name="half", match_label_keys=[RANK], sub_group_size=draw(st.integers(1, 3)))
         ]
     minimums = {role: draw(st.integers(1, 3)) for role in sorted(roles)} if chance(draw, traits.policies) else None
-    room = requests if traits.node_rules else ordinary_requests
+    capacity = requests if traits.node_rules else ordinary_requests
     group = objects.group(
         name,
         phase=draw(st.sampled_from(["Pending", "Inqueue", "Inqueue", "Running", ""])),
         created=draw(st.sampled_from(TIMES)),
         min_member=draw(st.one_of(st.just(size), st.integers(0, size))),
         min_task_member=minimums,
-        min_resources=draw(room) if chance(draw, traits.policies) else None,
+        min_resources=draw(capacity) if chance(draw, traits.policies) else None,
         queue=draw(st.sampled_from([None, "default", *QUEUES])),
         priority_class_name=draw(st.sampled_from([None, *PRIORITIES])),
         sub_group_policy=policies,
@@ -344,18 +344,18 @@ def worlds(draw: st.DrawFn, traits: Traits = EVERYTHING) -> SmallWorld:
 
 
 def draw_seeker(draw: st.DrawFn) -> Kind:
-    """Pods that want to be near web servers, or where there are few of them."""
+    """Draw pods that must be near web servers, or where there are few of them."""
     term = kube.PodAffinityTerm(label_selector=WEB, topology_key=draw(st.sampled_from([ZONE, objects.HOSTNAME])))
     affinity = kube.Affinity(pod_affinity=kube.KubePodAffinity(required=[term]))
     spread = kube.TopologySpreadConstraint(max_skew=1, topology_key=ZONE, label_selector=WEB)
-    wishes = draw(st.sampled_from([{"affinity": affinity}, {"topology_spread_constraints": [spread]}]))
-    return Kind(objects.template({"cpu": "1"}, **wishes), "", draw(st.sampled_from([{}, {}, {APP: "web"}])))
+    constraints = draw(st.sampled_from([{"affinity": affinity}, {"topology_spread_constraints": [spread]}]))
+    return Kind(objects.template({"cpu": "1"}, **constraints), "", draw(st.sampled_from([{}, {}, {APP: "web"}])))
 
 
 @st.composite
 def social_worlds(draw: st.DrawFn) -> SmallWorld:
-    """Room for everybody, and small jobs that care about nothing but each other: whoever is refused now may be
-    welcome as soon as somebody else is there.
+    """Draw enough capacity, and small jobs with inter-pod rules only: a refused pod may be accepted as soon as another
+    is placed.
     """
     pool = [Kind(objects.template({"cpu": "1"}), "", {APP: "web"}), draw_seeker(draw)]
     groups, pods = [], []
@@ -375,7 +375,7 @@ TIGHT_REQUESTS = st.sampled_from([{"cpu": "1"}, {"cpu": "2"}, {"cpu": "3"}, {}])
 
 
 def draw_gang(draw: st.DrawFn, name: str) -> tuple[kube.PodGroup, list[kube.Pod]]:
-    """A job of workers and masters, of which a number must start together, and a number of each."""
+    """Draw a job of workers and masters with a minimum in total and per role."""
     roles = draw(st.sampled_from([("worker",), ("worker", "master"), ("worker", "worker", "master")]))
     specs = {role: objects.template(draw(TIGHT_REQUESTS)) for role in sorted(set(roles))}
     members = [roles[place % len(roles)] for place in range(draw(st.integers(1, 6)))]
@@ -395,7 +395,7 @@ def draw_gang(draw: st.DrawFn, name: str) -> tuple[kube.PodGroup, list[kube.Pod]
 
 @st.composite
 def tight_worlds(draw: st.DrawFn) -> SmallWorld:
-    """Too little room for several gangs, some of it still to be released: who gets what is a matter of order alone."""
+    """Draw too little capacity for several gangs, some of it releasing: the outcome depends on order alone."""
     nodes = [objects.node(name, {"cpu": draw(st.sampled_from(["4", "6"]))}) for name in ("a", "b")]
     lines = [draw_gang(draw, f"gang-{number}") for number in range(draw(st.integers(1, 4)))]
     leaving = []

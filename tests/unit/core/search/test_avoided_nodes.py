@@ -1,4 +1,4 @@
-"""Nodes that refused a pod are left out for this pod alone, and it is told so."""
+"""Nodes that rejected a pod are skipped for this pod only, with a reason."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ AVOIDED: dict[str, tuple[str, set[str]]] = {
 
 
 @pytest.mark.parametrize(("avoided", "possible"), AVOIDED.values(), ids=AVOIDED)
-def test_a_pod_goes_where_it_was_not_refused(avoided: str, possible: set[str]) -> None:
+def test_pod_avoids_a_node_that_rejected_it(avoided: str, possible: set[str]) -> None:
     cluster = cluster_of("a", "b")
     for name in avoided:
         cluster.assumptions.avoid(FIRST, name)
@@ -57,7 +57,7 @@ def test_a_pod_goes_where_it_was_not_refused(avoided: str, possible: set[str]) -
     assert (found[FIRST] in possible) if possible else FIRST not in found
 
 
-def test_it_is_told_and_over_when_it_is_over() -> None:
+def test_avoidance_is_reported_and_expires() -> None:
     cluster = cluster_of("a")
     cluster.assumptions.avoid(FIRST, "a")
     session = decided(cluster)
@@ -68,7 +68,7 @@ def test_it_is_told_and_over_when_it_is_over() -> None:
     assert audit(cluster) == []
 
 
-def test_a_replay_avoids_the_same(tmp_path: Path) -> None:
+def test_replay_avoids_the_same_nodes(tmp_path: Path) -> None:
     cluster = cluster_of("a")
     cluster.assumptions.avoid(FIRST, "a")
     write_dump(tmp_path / "dump", Dump(contents_of(cluster)))

@@ -1,4 +1,4 @@
-"""What a cycle writes about a job when it ends."""
+"""Status of a job at the end of a cycle."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def status_with(*pods: objects.kube.Pod, phase: str) -> JobStatus:
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Inqueue"])
-def test_a_pod_that_goes_before_it_had_a_node_was_never_scheduled(phase: str) -> None:
+def test_pod_deleted_without_node_does_not_count_as_scheduled(phase: str) -> None:
     status = status_with(objects.pod("one", WAITING, group="gang", leaving=True), phase=phase)
     assert status.phase == "Inqueue"
     assert [condition.type for condition in status.conditions] == ["Unschedulable"]
 
 
-def test_a_pod_that_leaves_its_node_still_counts_as_scheduled() -> None:
+def test_terminating_pod_on_a_node_counts_as_scheduled() -> None:
     status = status_with(objects.pod("one", PLACED, group="gang", phase="Running", leaving=True), phase="Inqueue")
     assert (status.phase, status.conditions) == ("Running", ())

@@ -1,4 +1,4 @@
-"""What the record of a job says when a cycle ends."""
+"""Domain record of a job at the end of a cycle."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def parted(values: str, **facts: Any) -> list[Any]:
     return gang_of(*(pod(2, labels={"part": part}) for part in values), policies=PARTS, **facts)
 
 
-#: The world, and the homes of the job and of its parts.
-STORIES: dict[str, tuple[list[Any], dict[str, str]]] = {
+#: The cluster, and the domains of the job and of its sub-jobs.
+CASES: dict[str, tuple[list[Any], dict[str, str]]] = {
     "it has found a rack": ([TWO, gang(2, 2, topology=HARD_RACK)], {"": "rack-0"}),
     "it has found nothing": ([TWO, gang(3, 2, topology=HARD_RACK)], {}),
     "nothing, but it was somewhere": (
@@ -43,13 +43,13 @@ STORIES: dict[str, tuple[list[Any], dict[str, str]]] = {
     ),
     "a block": ([TREE, gang(3, 2, topology=SOFT)], {"": "block-0"}),
     "the cluster is no home": ([TWO, gang(3, 2, topology=SOFT)], {}),
-    "nobody asked": ([TWO, gang(2, 2)], {}),
-    "nobody asks any more": ([TWO, gang(2, 2, notes=was("rack-1"))], {}),
+    "no constraint": ([TWO, gang(2, 2)], {}),
+    "constraint removed": ([TWO, gang(2, 2, notes=was("rack-1"))], {}),
     "what remains is in a smaller domain": (
         [TREE, running_on("a", 0, topology=SOFT, notes=was("block-0"))],
         {"": "block-0"},
     ),
-    "it needs more room than it had": (
+    "it needs more capacity than before": (
         [TREE, running("b", 2), running_on("a", 1, topology=SOFT, notes=was("rack-0"))],
         {"": "block-0"},
     ),
@@ -75,13 +75,13 @@ STORIES: dict[str, tuple[list[Any], dict[str, str]]] = {
 }
 
 
-@pytest.mark.parametrize(("world", "homes"), STORIES.values(), ids=STORIES)
-def test_where_a_job_is(world: list[Any], homes: dict[str, str]) -> None:
+@pytest.mark.parametrize(("world", "homes"), CASES.values(), ids=CASES)
+def test_recorded_domains_of_a_job(world: list[Any], homes: dict[str, str]) -> None:
     session = Case("", *world, binds="", conf=AWARE).plan().session
     assert current_domains(session, session.jobs[KEY]) == {f"{KEY}{part}": home for part, home in homes.items()}
 
 
-def test_without_a_plugin_for_domains_the_record_is_left_alone() -> None:
+def test_record_is_unchanged_without_a_domain_plugin() -> None:
     world = [TWO, gang(2, 2, topology=HARD_RACK, notes=was("rack-9"))]
     session = Case("", *world, binds="", conf=configuration("gang", "predicates")).plan().session
     assert current_domains(session, session.jobs[KEY]) == {KEY: "rack-9"}

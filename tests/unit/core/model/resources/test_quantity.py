@@ -1,4 +1,4 @@
-"""Quantities are exact: every case here is arithmetic on whole numbers, however strange the text."""
+"""Quantities are exact: every case is integer arithmetic, however unusual the text."""
 
 import math
 import time
@@ -101,7 +101,7 @@ FORMATTED = [
 
 
 def verdict(text: str | float) -> str:
-    """What a person reads: the amount, or the sentence of the refusal. Any other exception is a failure."""
+    """Return the amount, or the message of the error. Any other exception is a failure."""
     try:
         return str(parse_quantity(text, milli=True))
     except QuantityError as refusal:
@@ -115,7 +115,7 @@ def test_accepted(text: str | float, units: int, milli: int) -> None:
 
 
 @pytest.mark.parametrize(("text", "words"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED])
-def test_refused_with_a_sentence(text: str | float, words: str) -> None:
+def test_invalid_text_is_rejected_with_a_message(text: str | float, words: str) -> None:
     with pytest.raises(QuantityError, match=words):
         parse_quantity(text, milli=True)
 
@@ -151,7 +151,7 @@ def test_equals_exact_fractions(whole: int, decimals: str | None, suffix: str, m
 
 
 @given(st.text(max_size=70))
-def test_any_text_is_an_amount_or_a_refusal(text: str) -> None:
+def test_any_text_is_an_amount_or_an_error(text: str) -> None:
     assert verdict(text).isprintable()
 
 
