@@ -21,18 +21,18 @@ SOURCE = Path(stromboli.__file__).parent
 NAMES = [
     "ALLOCATED_STATUSES", "API_VERSION", "CLUSTER", "CPU", "LIMITS", "MEMORY", "NO_NODE_GROUPS", "PODS", "QUEUE",
     "ROOT", "UNLIMITED", "Action", "AffinityTerm", "Allowance", "Amount", "Amounts", "ApiError", "Argument",
-    "Arguments", "BinderContext", "BinderPlugin", "ClassCache", "ClusterView", "Code", "Document", "Domain", "DomainGroup",
-    "DomainScores", "Endpoint", "Event", "EvictionContext", "EvictionHeadroom", "ExternalServices", "HostPort",
-    "HyperNodeTree", "Index", "InvalidAnswer", "Job", "JobOrder", "JobSpec", "Key", "Ledger", "LedgerInconsistency",
-    "Locality", "Mask", "NetworkTopology", "Node", "NodeFilter", "NodeGroups", "NodeScorer", "NodeTable",
-    "NodeView", "PerNodeOrder", "PerNodePredicate", "PermanentFailure", "Placement", "Plugin", "PluginFailure", "PrefixArgument",
-    "Queue", "QueueFacts", "QueueUsage", "Reason", "Request", "Requirement", "ResourceAxis", "Rows", "Scores",
-    "ServiceClient", "ServiceError", "Session", "SpareMembers", "SpreadConstraint", "Statement",
-    "StepFailed", "SubGroupPolicy", "SubJob", "Taint", "Task", "TaskClass", "TaskRefusal", "TaskStatus",
-    "Toleration", "UsageTable", "Victims", "Vote", "add_amounts", "add_request", "checked_url", "counts_in_milli",
-    "dense", "duration_or_nothing", "enclosing_domain", "exceeding", "first_untolerated", "format_quantity",
-    "group_of", "kinds", "parse_duration", "parse_quantity", "quoted", "ready_in", "role_pipelined", "role_ready",
-    "subtract_amounts", "tolerates", "valid_in",
+    "Arguments", "BinderContext", "BinderPlugin", "ClassCache", "ClusterView", "Code", "Document", "Domain",
+    "DomainGroup", "DomainScores", "Endpoint", "Event", "EvictionContext", "EvictionHeadroom", "ExternalServices",
+    "HostPort", "HyperNodeTree", "Index", "InvalidAnswer", "Job", "JobOrder", "JobSpec", "Key", "Ledger",
+    "LedgerInconsistency", "Locality", "Mask", "NetworkTopology", "Node", "NodeFilter", "NodeGroups", "NodeScorer",
+    "NodeTable", "NodeView", "PerNodeOrder", "PerNodePredicate", "PermanentFailure", "Placement", "Plugin",
+    "PluginFailure", "PrefixArgument", "Queue", "QueueFacts", "QueueUsage", "Reason", "Request", "Requirement",
+    "ResourceAxis", "Rows", "Scores", "ServiceClient", "ServiceError", "Session", "SpareMembers",
+    "SpreadConstraint", "Statement", "StepFailed", "SubGroupPolicy", "SubJob", "Taint", "Task", "TaskClass",
+    "TaskRefusal", "TaskStatus", "Toleration", "UsageTable", "Victims", "Vote", "add_amounts", "add_request",
+    "checked_url", "counts_in_milli", "dense", "duration_or_nothing", "enclosing_domain", "exceeding",
+    "first_untolerated", "format_quantity", "group_of", "kinds", "parse_duration", "parse_quantity", "quoted",
+    "ready_in", "role_pipelined", "role_ready", "subtract_amounts", "tolerates", "valid_in",
 ]  # fmt: skip
 
 #: What built-in plugins import and authors do not get, with the reason.
@@ -135,3 +135,8 @@ def test_reference_page_is_generated_from_the_present_source() -> None:
     printed = subprocess.run([sys.executable, str(tool)], check=True, capture_output=True, text=True).stdout
     stored = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
     assert printed == stored, f"the page is stale; run {tool.relative_to(ROOT)} --write"
+
+
+def test_reference_page_has_a_meaning_for_every_entry() -> None:
+    page = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `([^`]+)` \|  \|$", page, re.MULTILINE) == []
