@@ -11,15 +11,4 @@ from stromboli.core.actions.reclaim import Reclaim
 from stromboli.core.actions.shuffle import Shuffle
 from stromboli.core.actions.stalegang import StaleGang
 
-ACTIONS = (
-    Enqueue,
-    Allocate,
-    Backfill,
-    Preempt,
-    Reclaim,
-    GangPreempt,
-    GangReclaim,
-    Shuffle,
-    StaleGang,
-    Consolidate,
-)
+ACTIONS = (Enqueue, Allocate, Backfill, Preempt, Reclaim, GangPreempt, GangReclaim, Shuffle, StaleGang, Consolidate)

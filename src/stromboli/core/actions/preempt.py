@@ -61,7 +61,8 @@ class Preempt(Action):
             while (job := job_order.next_job(queue)) is not None:
                 served.append(job)
                 with session.refusals.isolate_errors(job):
-                    _serve(session, job, between)
+                    if session.job_starving(job):
+                        between.preempt_for(job, session.pending(job))
             for job in served:
                 with session.refusals.isolate_errors(job):
                     self._serve_from_within(session, job, thrash_guard)
@@ -99,8 +100,3 @@ class Preempt(Action):
         for task in pending:
             if not preemption.preempt_for_task(job, task):
                 return
-
-
-def _serve(session: Session, job: Job, preemption: Preemption) -> None:
-    if session.job_starving(job):
-        preemption.preempt_for(job, session.pending(job))

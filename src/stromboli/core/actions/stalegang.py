@@ -7,7 +7,6 @@ that is impossible for a while, the rest is evicted, so that the gang can start 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from stromboli.core.config.action import Action
 from stromboli.core.config.arguments import Argument, Arguments
@@ -74,9 +73,7 @@ def _present(counts: Counts) -> int:
 
 
 def _is_stale(session: Session, job: Job) -> bool:
-    """Report whether some members are placed, and fewer than must run together. A gang with succeeded members is about
-    to finish, and its minimum no longer applies.
-    """
+    """Report whether some members are placed, fewer than must run together, and none has succeeded."""
     counts, spec = job.counts, job.spec
     if _present(counts) >= spec.min_available and not (spec.min_task_member or spec.policies):
         return False  # the usual case, for every job in every cycle
@@ -105,10 +102,7 @@ def _message(job: Job, due: float) -> str:
 
 
 def _replace_members(session: Session, job: Job) -> bool:
-    """Place the waiting members; report whether the gang then has its minimum, now or once releasing pods are gone.
-
-    A gang with a topology is left to allocate.
-    """
+    """Place the waiting members; report whether the gang then has its minimum. Topologies are left to allocate."""
     if job.phase == "Pending" or job.spec.policies or job.spec.topology:
         return False
     if session.is_overused(session.queue_of(job)):
@@ -176,10 +170,6 @@ def _precondition_error(session: Session, job: Job, members: list[Task]) -> Reas
 
 
 def _note(session: Session, job: Job) -> Callable[[], str]:
-    left, minimum = ready_in(job.counts), job.min_available
-    since = job.spec.stale_since or session.now
-    return partial(_note_text, left, minimum, since)
-
-
-def _note_text(left: int, minimum: int, since: float) -> str:
-    return f"its gang has had {left} of {minimum} pods since {written(since)}; it can start again as a whole"
+    left, since = ready_in(job.counts), written(job.spec.stale_since or session.now)
+    text = f"its gang has had {left} of {job.min_available} pods since {since}; it can start again as a whole"
+    return lambda: text

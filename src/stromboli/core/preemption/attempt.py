@@ -24,7 +24,7 @@ class Mark(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class AttemptResult:
+class AttemptPlan:
     """The operations since a mark, to be repeated."""
 
     plan: SavedStatement
@@ -64,11 +64,11 @@ class PreemptionAttempt:
         self.places = mark.places
         self.failed_at.clear()
 
-    def since(self, mark: Mark) -> AttemptResult:
+    def since(self, mark: Mark) -> AttemptPlan:
         plan = self.statement.save_since(mark.operations)
-        return AttemptResult(plan, self.units[mark.units :], self.places - mark.places, dict(self.records))
+        return AttemptPlan(plan, self.units[mark.units :], self.places - mark.places, dict(self.records))
 
-    def redo(self, part: AttemptResult) -> None:
+    def redo(self, part: AttemptPlan) -> None:
         self.statement.recover(part.plan)
         self.units += part.units
         self.places += part.places

@@ -32,10 +32,7 @@ def _grade(place: Grade, job: Job, task: Task) -> Grade:
 
 
 class CandidatePool:
-    """The evictable tasks on nodes, as they were when the action began.
-
-    Their status is checked at each use: other preemptors may have evicted them since.
-    """
+    """The evictable tasks on nodes when the action began; their status is checked at each use."""
 
     def __init__(self, session: Session, rules: PreemptionRules, jobs: Iterable[Job]) -> None:
         self._session = session

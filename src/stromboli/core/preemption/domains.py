@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from stromboli.core.config.plugin import CLUSTER, Domain
 from stromboli.core.model.jobs.job import Job, SubJob
 from stromboli.core.model.tasks.task import Task
-from stromboli.core.preemption.attempt import AttemptResult, PreemptionAttempt
+from stromboli.core.preemption.attempt import AttemptPlan, PreemptionAttempt
 from stromboli.core.preemption.candidates import CandidatePool
 from stromboli.core.preemption.cost import Cost, CostComparison
 from stromboli.core.session.session import Session
@@ -108,12 +108,9 @@ def place_in_cheapest(
     serve: Callable[[], bool],
     forget: Callable[[], None],
 ) -> bool:
-    """Serve until `max_domains` domains are suitable, and keep the cheapest plan; without one, roll back.
-
-    `serve` returns whether it succeeded, and `forget` is called after each rollback.
-    """
+    """Serve until `max_domains` domains are suitable, and keep the cheapest plan. `forget` follows each rollback."""
     outer, mark = attempt.domain, attempt.mark
-    best: tuple[Cost, tuple[int, float, str], AttemptResult] | None = None
+    best: tuple[Cost, tuple[int, float, str], AttemptPlan] | None = None
     for domain, place in domains:
         if not max_domains:
             break
@@ -133,7 +130,7 @@ def place_in_cheapest(
     return best is not None
 
 
-def _cost(session: Session, part: AttemptResult, comparison: CostComparison) -> Cost:
+def _cost(session: Session, part: AttemptPlan, comparison: CostComparison) -> Cost:
     victims = {each.tasks[0].uid: each.tasks[0] for each in part.plan.operations if each.kind is OperationKind.EVICT}
     top = max((unit.grade for unit in part.units if unit.tasks[0].uid in victims), default=())
     return comparison.cost(session, top, list(victims.values()))

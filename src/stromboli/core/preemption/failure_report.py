@@ -17,7 +17,7 @@ from stromboli.core.session.session import Session
 from stromboli.core.session.waiting_reasons import counted
 
 #: The number of candidates to examine for a report.
-_MAX_CANDIDATES = 500
+MAX_CANDIDATES = 500
 #: Rules of preemption; those of plugins have the plugins' names.
 BUDGET = "disruption-budget"
 GANG_MINIMUM = "gang-minimum"
@@ -39,10 +39,10 @@ class FailureReport:
     """Finds out why a preemptor got no capacity."""
 
     def __init__(self, session: Session, rules: PreemptionRules, pool: CandidatePool, builder: UnitBuilder) -> None:
-        self._session = session
-        self._rules = rules
-        self._pool = pool
-        self._builder = builder
+        self.session = session
+        self.rules = rules
+        self.pool = pool
+        self.builder = builder
 
     def refusal(self, preemptor: Task, placed: int = 0) -> PreemptionFailure:
         """The rules against it, in the state in which `placed` other tasks of its job have their capacity."""
@@ -51,13 +51,13 @@ class FailureReport:
             return self._refusal(
                 preemptor, Code.NEVER_PREEMPTS, detail, RuleObjection(POLICY, detail, (preemptor.key,))
             )
-        job = self._session.jobs[preemptor.job]
-        candidates = list(islice(self._pool.all_candidates(job), _MAX_CANDIDATES))
+        job = self.session.jobs[preemptor.job]
+        candidates = list(islice(self.pool.all_candidates(job), MAX_CANDIDATES))
         if not candidates:
             return self._refusal(
                 preemptor, Code.NO_PREEMPTABLE_PODS, self._no_candidates(job), *grouped(self._out_of_reach(job))
             )
-        verdict = ask_plugins(self._session, self._rules, preemptor, [each.task for each in candidates])
+        verdict = ask_plugins(self.session, self.rules, preemptor, [each.task for each in candidates])
         return self._judged(preemptor, candidates, verdict, placed)
 
     def no_domain(self, preemptor: Task) -> PreemptionFailure:
@@ -67,13 +67,13 @@ class FailureReport:
 
     def _refusal(self, preemptor: Task, code: Code, detail: str, *objections: RuleObjection) -> PreemptionFailure:
         return PreemptionFailure(
-            self._rules.action, preemptor.key, Reason(code, f"{self._rules.action}: {detail}"), objections
+            self.rules.action, preemptor.key, Reason(code, f"{self.rules.action}: {detail}"), objections
         )
 
     def _judged(
         self, preemptor: Task, candidates: Sequence[VictimCandidate], verdict: PluginVerdict, placed: int
     ) -> PreemptionFailure:
-        job, allowed = self._session.jobs[preemptor.job], {task.uid for task in verdict.allowed}
+        job, allowed = self.session.jobs[preemptor.job], {task.uid for task in verdict.allowed}
         protected = [verdict.veto(each.task) for each in candidates if each.task.uid not in allowed]
         if not allowed:
             objections = grouped(protected)
@@ -84,7 +84,7 @@ class FailureReport:
                 *grouped(self._out_of_reach(job)),
             )  # fmt: skip
         protected += self._out_of_reach(job)
-        budgets = self._session.ledger.budgets
+        budgets = self.session.ledger.budgets
         broke = [task for task in verdict.allowed if not budgets.may_spend((task.uid,))]
         if len(broke) == len(allowed):
             objections = grouped([*(self._of_budget(task) for task in broke), *protected])
@@ -98,7 +98,7 @@ class FailureReport:
     def _insufficient(
         self, preemptor: Task, allowed: Sequence[VictimCandidate], protected: Sequence[_Reason], placed: int
     ) -> PreemptionFailure:
-        number = counted(len(allowed), "preemptable pod") if len(allowed) < _MAX_CANDIDATES else "all preemptable pods"
+        number = counted(len(allowed), "preemptable pod") if len(allowed) < MAX_CANDIDATES else "all preemptable pods"
         detail = f"evicting {number} would not free enough capacity"
         return self._refusal(
             preemptor,
@@ -111,9 +111,9 @@ class FailureReport:
         self, preemptor: Task, allowed: Sequence[VictimCandidate], protected: Sequence[_Reason]
     ) -> tuple[RuleObjection, ...]:
         """The victims that are protected after all, and why nodes still reject the preemptor. Empty without records."""
-        if self._session.accounts is None:
+        if self.session.accounts is None:
             return ()
-        units = self._builder.units(preemptor, allowed)
+        units = self.builder.units(preemptor, allowed)
         evicted = {task.uid: task for unit in units for task in unit.tasks}
         staying = [each.task for each in allowed if each.task.uid not in evicted]
         kept = [self.reason_not_evictable(task) for task in staying]
@@ -121,10 +121,10 @@ class FailureReport:
 
     def _after(self, preemptor: Task, evicted: Sequence[Task]) -> list[_Reason]:
         """Why its queue and the nodes reject the preemptor without all these tasks."""
-        session = self._session
+        session = self.session
         with session.statement() as statement:
             for task in evicted:
-                statement.evict(task, self._rules.action, preemptor.job)
+                statement.evict(task, self.rules.action, preemptor.job)
             queue = session.queue_of(session.jobs[preemptor.job])
             allowance = session.allocatable(queue, preemptor.task_class, 1)
             nodes = session.search.refusals(preemptor.task_class)
@@ -137,16 +137,16 @@ class FailureReport:
 
     def reason_not_evictable(self, task: Task) -> _Reason:
         """Why a victim that the plugins allow cannot be evicted: its budget, or its gang."""
-        if not self._session.ledger.budgets.may_spend((task.uid,)):
+        if not self.session.ledger.budgets.may_spend((task.uid,)):
             return self._of_budget(task)
-        job = self._session.jobs[task.job]
+        job = self.session.jobs[task.job]
         message = (
             f"PodGroup {job.key} has {job.ready_count} pods and needs {job.min_available}, and not all may be evicted"
         )
         return GANG_MINIMUM, lambda: message, task.key
 
     def _of_budget(self, task: Task) -> _Reason:
-        return BUDGET, lambda: self._session.ledger.budgets.veto(task.uid), task.key
+        return BUDGET, lambda: self.session.ledger.budgets.veto(task.uid), task.key
 
     @staticmethod
     def _with_progress(detail: str, placed: int) -> str:
@@ -159,18 +159,18 @@ class FailureReport:
     # -- tasks that are no candidates ---------------------------------------------------------------------------
 
     def _no_candidates(self, job: Job) -> str:
-        where = f"queue {job.queue}" if self._rules.own_queue else "other queues"
+        where = f"queue {job.queue}" if self.rules.own_queue else "other queues"
         thrash_guard = (
-            f"; jobs that received capacity within the last {self._rules.thrash_guard.window} are protected"
-            if self._rules.thrash_guard
+            f"; jobs that received capacity within the last {self.rules.thrash_guard.window} are protected"
+            if self.rules.thrash_guard
             else ""
         )
         return f"no running pod of {where} may be evicted{thrash_guard}"
 
     def _out_of_reach(self, job: Job) -> Iterator[_Reason]:
         """Why other tasks are no candidates. Empty without records."""
-        if self._session.accounts is not None:
-            for other in self._session.jobs.values():
+        if self.session.accounts is not None:
+            for other in self.session.jobs.values():
                 for task in other.tasks.values():
                     reason = self.reason_not_candidate(job, other, task)
                     if reason is not None:
@@ -178,7 +178,7 @@ class FailureReport:
 
     def reason_not_candidate(self, job: Job, other: Job, task: Task) -> _Reason | None:
         """Why a task on a node is no candidate; None for a candidate, and for a task that the rules do not target."""
-        session, rules = self._session, self._rules
+        session, rules = self.session, self.rules
         if other.queue not in session.queues or not rules.may_target(job, other):
             return None
         if (other.queue == job.queue) != rules.own_queue:

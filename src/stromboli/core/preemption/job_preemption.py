@@ -21,9 +21,9 @@ from stromboli.core.preemption.node_ranking import NodeRanking
 from stromboli.core.preemption.pruning import prune
 from stromboli.core.preemption.report import EvictionReport
 from stromboli.core.preemption.rules import PreemptionRules
-from stromboli.core.preemption.selection import NodePreemptionPlan, VictimSelection
+from stromboli.core.preemption.selection import NodePlan, VictimSelection
 from stromboli.core.preemption.units import EvictionUnit, UnitBuilder
-from stromboli.core.session.decision_records import DecisionRecords, EvictionRecord, PreemptionFailure, RuleObjection
+from stromboli.core.session.decision_records import EvictionRecord, PreemptionFailure, RuleObjection
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import Statement
 from stromboli.core.topology.sub_jobs import sub_jobs_by_need
@@ -42,16 +42,12 @@ class Preemption:
         self._builder = UnitBuilder(session, rules, self._pool)
         self._domains = DomainRanking(session, self._pool)
         self._failures = FailureReport(session, rules, self._pool, self._builder)
-        self._report = self._report_for(session.accounts)
+        records = session.accounts
+        self._report = None if records is None else EvictionReport(self._failures, records)
         self._rankings: dict[RankingKey, NodeRanking] = {}
         self._used: set[RankingKey] = set()
         #: By what a job needs, how many tasks were too many.
         self._too_many: dict[RankingKey, tuple[int, PreemptionFailure | None]] = {}
-
-    def _report_for(self, records: DecisionRecords | None) -> EvictionReport | None:
-        if records is None:
-            return None
-        return EvictionReport(self._session, self._rules, self._pool, self._builder, self._failures, records)
 
     # -- jobs ---------------------------------------------------------------------------------------------------
 
@@ -96,9 +92,7 @@ class Preemption:
         return not self._session.job_starving(job) and self._session.job_pipelined(job)
 
     def conclude(self, attempt: PreemptionAttempt) -> bool:
-        """All tasks have a place. Without an eviction there is nothing to preempt: the capacity is free, or being
-        released already, and allocate assigns it.
-        """
+        """Commit if pods have to be evicted; otherwise the capacity is free or being released, for allocate."""
         if attempt.places:
             self._commit(attempt)
         else:
@@ -289,11 +283,11 @@ class Preemption:
 
     def _cheapest(
         self, attempt: PreemptionAttempt, task: Task, ranking: NodeRanking, resources_suffice: bool
-    ) -> NodePreemptionPlan | None:
+    ) -> NodePlan | None:
         """The cheapest plan over all nodes."""
         comparison = self._rules.comparison
         limit = comparison.limit(ranking.size)
-        best: NodePreemptionPlan | None = None
+        best: NodePlan | None = None
         attempt.evaluated_nodes = []
         compared: list[tuple[Bound, int]] = []
         while (first := ranking.first()) is not None:
@@ -316,7 +310,7 @@ class Preemption:
 
     def _plan_on(
         self, attempt: PreemptionAttempt, task: Task, row: int, ranking: NodeRanking, resources_suffice: bool
-    ) -> NodePreemptionPlan | None:
+    ) -> NodePlan | None:
         candidates = ranking.candidates(attempt.job, row)
         if not candidates:
             return None
@@ -331,7 +325,7 @@ class Preemption:
             candidates = [each for each in candidates if each.task.uid in uids]
         return attempt.selection.on(task, row, candidates, resources_suffice)
 
-    def _carry_out(self, attempt: PreemptionAttempt, task: Task, plan: NodePreemptionPlan) -> None:
+    def _carry_out(self, attempt: PreemptionAttempt, task: Task, plan: NodePlan) -> None:
         statement = attempt.statement
         for victim in plan.victims:
             statement.evict(victim, self._rules.action, attempt.job.key)

@@ -14,9 +14,7 @@ from stromboli.core.session.statement import OperationKind, SavedStatement, Stat
 
 
 def prune(session: Session, statement: Statement, selection: VictimSelection, units: Sequence[EvictionUnit]) -> None:
-    """Take back every unit that is not needed any more: evictions for the last tasks may have made those for the first
-    unnecessary. Units that could all stay are taken back together, if the plan still holds.
-    """
+    """Take back every unit that later evictions have made unnecessary: first all that could stay, then one by one."""
     staying = _could_stay(session, units)
     if len(staying) > 1 and _try_without(session, statement, selection, staying):
         units = [unit for unit in units if unit not in staying]

@@ -7,14 +7,13 @@ from dataclasses import replace
 
 from stromboli.core.model.resources.resources import PODS
 from stromboli.core.model.tasks.task import Task
-from stromboli.core.preemption.candidates import CandidatePool, VictimCandidate
+from stromboli.core.preemption.candidates import VictimCandidate
 from stromboli.core.preemption.cost import Grade
 from stromboli.core.preemption.failure_report import FailureReport, summarize_objections
 from stromboli.core.preemption.node_ranking import NodeRanking
 from stromboli.core.preemption.plugin_verdict import PluginVerdict, ask_plugins, grouped
-from stromboli.core.preemption.rules import PreemptionRules
-from stromboli.core.preemption.selection import NodePreemptionPlan, VictimSelection
-from stromboli.core.preemption.units import EvictionUnit, UnitBuilder
+from stromboli.core.preemption.selection import NodePlan, VictimSelection
+from stromboli.core.preemption.units import EvictionUnit
 from stromboli.core.session.decision_records import DecisionRecords, EvictionRecord, RejectedNode, RuleObjection
 from stromboli.core.session.decisions import Eviction
 from stromboli.core.session.session import Session
@@ -28,25 +27,15 @@ MORE_IMPORTANT = "more-important"
 
 _Reason = tuple[str, Callable[[], str], str]
 #: A node that was evaluated, and the plan for it.
-EvaluatedNode = tuple[int, NodePreemptionPlan | None]
+EvaluatedNode = tuple[int, NodePlan | None]
 
 
 class EvictionReport:
     """Reports why a preemptor gets its capacity on the selected node."""
 
-    def __init__(
-        self,
-        session: Session,
-        rules: PreemptionRules,
-        pool: CandidatePool,
-        builder: UnitBuilder,
-        failures: FailureReport,
-        records: DecisionRecords,
-    ) -> None:
-        self._session = session
-        self._rules = rules
-        self._pool = pool
-        self._builder = builder
+    def __init__(self, failures: FailureReport, records: DecisionRecords) -> None:
+        self._session, self._rules = failures.session, failures.rules
+        self._pool, self._builder = failures.pool, failures.builder
         self._failures = failures
         self.records = records
         self._by_row: dict[int, list[Task]] | None = None
@@ -55,14 +44,14 @@ class EvictionReport:
         self,
         selection: VictimSelection,
         preemptor: Task,
-        plan: NodePreemptionPlan,
+        plan: NodePlan,
         ranking: NodeRanking,
         evaluated_nodes: Sequence[EvaluatedNode],
     ) -> dict[str, EvictionRecord]:
         """The record of every victim of a plan that is about to be carried out."""
         job = self._session.jobs[preemptor.job]
         candidates = selection.preferred(preemptor, plan.row, ranking.candidates(job, plan.row), self._pool)
-        verdict = self._ask_plugins(preemptor, [each.task for each in candidates])
+        verdict = ask_plugins(self._session, self._rules, preemptor, [each.task for each in candidates])
         protected = grouped(self._protected(preemptor, plan, candidates, verdict))
         considered = tuple(self._considered(preemptor, plan, ranking, evaluated_nodes))
         return {
@@ -71,23 +60,18 @@ class EvictionReport:
         }
 
     def gang(self, preemptor: Task, gang: EvictionUnit) -> dict[str, EvictionRecord]:
-        """The record of every member of a gang that is about to be evicted; the receiver of its capacity is added
-        later.
-        """
+        """The record of every member of a gang that is about to be evicted, without the receiver of its capacity."""
         return {victim.uid: self._record_of_member(preemptor, victim, len(gang.tasks)) for victim in gang.tasks}
 
     def _record_of_member(self, preemptor: Task, victim: Task, members: int) -> EvictionRecord:
         plain = basic_eviction_record(self._session, Eviction(victim, self._rules.action, preemptor.job))
-        allowed_by = self._ask_plugins(preemptor, [victim]).consents(victim)
+        allowed_by = ask_plugins(self._session, self._rules, preemptor, [victim]).consents(victim)
         return replace(plain, allowed_by=allowed_by, with_gang=members > 1)
-
-    def _ask_plugins(self, preemptor: Task, tasks: Sequence[Task]) -> PluginVerdict:
-        return ask_plugins(self._session, self._rules, preemptor, tasks)
 
     def _record_of(
         self,
         preemptor: Task,
-        plan: NodePreemptionPlan,
+        plan: NodePlan,
         victim: Task,
         verdict: PluginVerdict,
         protected: tuple[RuleObjection, ...],
@@ -95,7 +79,7 @@ class EvictionReport:
     ) -> EvictionRecord:
         unit = next(unit for unit in plan.units if victim in unit.tasks)
         if victim not in verdict.allowed or len(unit.tasks) > 1:
-            verdict = self._ask_plugins(preemptor, [victim])
+            verdict = ask_plugins(self._session, self._rules, preemptor, [victim])
         plain = basic_eviction_record(self._session, Eviction(victim, self._rules.action, preemptor.job))
         return replace(
             plain,
@@ -110,7 +94,7 @@ class EvictionReport:
     # -- on the same node ---------------------------------------------------------------------------------------
 
     def _protected(
-        self, preemptor: Task, plan: NodePreemptionPlan, candidates: Sequence[VictimCandidate], verdict: PluginVerdict
+        self, preemptor: Task, plan: NodePlan, candidates: Sequence[VictimCandidate], verdict: PluginVerdict
     ) -> Iterator[_Reason]:
         evicted = {victim.uid for victim in plan.victims}
         allowed = {task.uid for task in verdict.allowed}
@@ -144,7 +128,7 @@ class EvictionReport:
         there = [each.task for each in self._pool.at(self._session.jobs[preemptor.job], row)]
         left = [task for task in there if task.uid not in known]
         if left:
-            verdict = self._ask_plugins(preemptor, left)
+            verdict = ask_plugins(self._session, self._rules, preemptor, left)
             yield from (verdict.veto(task) for task in left if task.uid in verdict.objecting)
 
     def _running_on(self, row: int) -> list[Task]:
@@ -160,7 +144,7 @@ class EvictionReport:
     # -- on other nodes -----------------------------------------------------------------------------------------
 
     def _considered(
-        self, preemptor: Task, plan: NodePreemptionPlan, ranking: NodeRanking, evaluated_nodes: Sequence[EvaluatedNode]
+        self, preemptor: Task, plan: NodePlan, ranking: NodeRanking, evaluated_nodes: Sequence[EvaluatedNode]
     ) -> Iterator[RejectedNode]:
         """Nodes that were evaluated because they might have been cheaper, then those that could not be."""
         names, others = (
@@ -176,7 +160,7 @@ class EvictionReport:
 
     def _nothing_there(self, preemptor: Task, row: int) -> str:
         tasks = [each.task for each in self._pool.at(self._session.jobs[preemptor.job], row)]
-        verdict = self._ask_plugins(preemptor, tasks)
+        verdict = ask_plugins(self._session, self._rules, preemptor, tasks)
         allowed = {task.uid for task in verdict.allowed}
         objections = grouped(verdict.veto(task) for task in tasks if task.uid not in allowed)
         if not allowed:
@@ -202,7 +186,7 @@ def basic_eviction_record(session: Session, eviction: Eviction) -> EvictionRecor
     )
 
 
-def _dearer(plan: NodePreemptionPlan) -> str:
+def _dearer(plan: NodePlan) -> str:
     return f"more expensive: {_describe_cost(len(plan.victims), plan.top)}"
 
 

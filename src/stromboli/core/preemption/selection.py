@@ -16,7 +16,7 @@ from stromboli.core.session.statement import Statement
 
 
 @dataclass(slots=True)
-class NodePreemptionPlan:
+class NodePlan:
     """A node for a preemptor, and the evictions it needs."""
 
     row: int
@@ -39,10 +39,8 @@ class VictimSelection:
 
     def on(
         self, preemptor: Task, row: int, victims: Sequence[VictimCandidate], resources_suffice: bool
-    ) -> NodePreemptionPlan | None:
-        """The plan for a node. `victims` are allowed, in the order in which the plugins evaluated them; with
-        `resources_suffice`, a node with enough free resources accepts the preemptor.
-        """
+    ) -> NodePlan | None:
+        """The plan for a node. With `resources_suffice`, a node with enough free resources accepts the preemptor."""
         units = self._builder.units(preemptor, victims)
         question = _NodeSelection(self, preemptor, row, resources_suffice)
         chosen = question.chosen(units)
@@ -56,7 +54,7 @@ class VictimSelection:
             here = {task.uid for task in ordered}
             ordered += [task for uid, task in evicted.items() if uid not in here]
         top = max((unit.grade for unit in chosen), default=())
-        return NodePreemptionPlan(row, chosen, ordered, top, self._rules.comparison.cost(self._session, top, ordered))
+        return NodePlan(row, chosen, ordered, top, self._rules.comparison.cost(self._session, top, ordered))
 
     def _may_go_together(self, units: Sequence[EvictionUnit]) -> bool:
         """Report whether disruption budgets have enough left for all of them."""
@@ -72,9 +70,7 @@ class VictimSelection:
         return affordable
 
     def _is_allowed_in_order(self, preemptor: Task, chosen: Sequence[EvictionUnit]) -> bool:
-        """Report whether every unit may still be evicted after the earlier ones. Single tasks were evaluated together;
-        a gang was evaluated alone.
-        """
+        """Report whether every unit may still be evicted after the earlier ones; a gang was evaluated alone."""
         if len(chosen) < 2 or all(len(unit.tasks) == 1 for unit in chosen):
             return True
         statement, mark = self._statement, len(self._statement.operations)
@@ -90,9 +86,7 @@ class VictimSelection:
     def preferred(
         self, preemptor: Task, row: int, candidates: Sequence[VictimCandidate], pool: CandidatePool
     ) -> list[VictimCandidate]:
-        """Candidates by grade, those first that release most of the shortage, then those that have worked least, and
-        among equals as the plugins order them.
-        """
+        """Candidates by grade, then by what they release of the shortage, then the youngest, then by the plugins."""
         if len(candidates) < 2:
             return list(candidates)
         short, parts = shortage(self.ledger, preemptor.task_class.request, row), dict[int, float]()

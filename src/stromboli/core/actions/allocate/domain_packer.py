@@ -30,9 +30,7 @@ class DomainPacker:
         self._in_use: set[int] = set()
 
     def pack(self, domain: int, tasks: Sequence[Task], mates: Iterable[Task]) -> bool:
-        """Place the tasks inside the domain. False, without any operation, where there is no choice or too little
-        capacity.
-        """
+        """Place the tasks inside the domain. False, without any operation, without a choice or enough capacity."""
         tree, ledger = self._tree, self._session.ledger
         if len(tree.parts(domain)) < 2 or any(task.nominated_node for task in tasks):
             return False

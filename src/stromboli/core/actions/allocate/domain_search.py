@@ -119,9 +119,7 @@ class DomainSearch:
     def _place_inside(
         self, statement: Statement, tasks: Sequence[Task], domain: Domain, needed: int, sub_job: SubJob | None = None
     ) -> TaskRefusal | None:
-        """Place tasks in few sub-domains of a domain, if that suffices to start, else anywhere in it. Return the last
-        task without a node.
-        """
+        """Place tasks in few sub-domains, if that suffices to start, else anywhere. Return the last failure."""
         session, job, mark = self._session, self._job, len(statement.operations)
 
         def place(some: Sequence[Task], inside: Mask | None) -> TaskRefusal | None:

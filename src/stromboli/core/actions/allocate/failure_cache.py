@@ -16,9 +16,7 @@ from stromboli.core.session.session import Session
 
 
 def is_known_failure(session: Session, job: Job, pending_tasks: PendingTasks) -> bool:
-    """Report whether the next class of the job was rejected before, nothing was released since, and this job needs as
-    much.
-    """
+    """Report whether the next class was rejected before, nothing was released since, and the job needs as much."""
     view = session.search.view(pending_tasks.first.task_class)
     capacity = session.search.known_capacity(view)
     if capacity is None or view.refusal is None:

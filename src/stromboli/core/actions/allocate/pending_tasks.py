@@ -46,9 +46,7 @@ class PendingTasks:
         return tasks[start:end]
 
     def put_nominated_first(self) -> None:
-        """Serve nominated tasks first: after a member without a node the job may not reach them, and pods would have
-        been evicted in vain.
-        """
+        """Serve nominated tasks first: a failed member before them would make their evictions useless."""
         self._tasks = sorted(self.rest, key=lambda task: not task.nominated_node)
         self._position = 0
 

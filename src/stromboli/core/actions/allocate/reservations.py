@@ -69,10 +69,7 @@ class ReservationPlacer:
         return self._calendar.book(reservation.job, start, end, tasks, [row for _, row in places])
 
     def serve(self, job: Job, pending_tasks: PendingTasks) -> bool:
-        """Place what the job needs next, beside the reservations of others; else it may get a reservation itself.
-
-        True when the job is ready, so that its other tasks are served later.
-        """
+        """Place what the job needs next beside other reservations, or reserve for it. True when the job is ready."""
         own, tasks, mark = self._calendar.remove(job.key), pending_tasks.rest, pending_tasks.mark
         run_time = max(task.run_time for task in tasks)
         again = self._beside_others(job, pending_tasks, run_time)

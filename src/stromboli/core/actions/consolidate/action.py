@@ -75,9 +75,7 @@ class _Cycle:
             self._too_many[need] = number, moving.refusal
 
     def _has_enough_in_sum(self, job: Job, tasks: Sequence[Task]) -> bool:
-        """Report whether the sum of free capacity suffices for the tasks that the job must have: moves do not increase
-        it.
-        """
+        """Report whether the sum of free capacity, which moves do not increase, suffices for the needed tasks."""
         session, wanted = self._session, [0] * self._session.snapshot.size
         for task in tasks[: session.tasks_until_ready(job)]:
             add_request(wanted, task.task_class.request)

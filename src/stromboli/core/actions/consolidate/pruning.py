@@ -14,9 +14,7 @@ from stromboli.core.session.statement import OperationKind, SavedOperation, Save
 
 
 class RelocationPruning:
-    """Takes back moves that a plan does not need: moves for the last tasks may have made those for the first
-    unnecessary.
-    """
+    """Takes back moves that later moves have made unnecessary."""
 
     def __init__(
         self, session: Session, statement: Statement, selection: VictimSelection, targets: RelocationTargets

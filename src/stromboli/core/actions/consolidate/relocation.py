@@ -41,9 +41,7 @@ def rules_for(session: Session, action: str) -> PreemptionRules:
 
 
 def jobs_to_move(session: Session, preemptor: Job) -> list[Job]:
-    """Jobs that are not more important than the preemptor, of its own queue or of a reclaimable one, and without a
-    topology: a job with a topology would have to find a domain again.
-    """
+    """Jobs without a topology, not more important than the preemptor, of its own queue or a reclaimable one."""
     return [job for job in session.jobs.values() if _may_be_moved(session, job, preemptor)]
 
 
@@ -57,9 +55,7 @@ def _may_be_moved(session: Session, job: Job, preemptor: Job) -> bool:
 
 
 class RelocationTargets:
-    """Finds places that leave as much as possible free for the preemptors: on a node that is unsuitable for them, if
-    there is one, and otherwise on the one that is filled best.
-    """
+    """Finds places that leave most for the preemptors: unsuitable nodes first, then those that are filled best."""
 
     def __init__(self, session: Session, preemptors: Iterable[TaskClass]) -> None:
         self._search = session.search
@@ -95,9 +91,7 @@ class RelocationTargets:
         return fits
 
     def _left_over(self, task: Task) -> Vector:
-        """What would be left free of the requested resources, as fractions of each node, plus the extra cost of the
-        node.
-        """
+        """The requested resources that would be left, as fractions of each node, plus its extra cost."""
         rows = self._ledger.future_rows
         left = self._worth.copy()
         for dimension, amount in task.task_class.request:

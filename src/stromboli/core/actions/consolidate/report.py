@@ -11,7 +11,7 @@ from stromboli.core.config.plugin import EvictionContext, Plugin
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.preemption.candidates import CandidatePool
-from stromboli.core.preemption.failure_report import summarize_objections
+from stromboli.core.preemption.failure_report import MAX_CANDIDATES, summarize_objections
 from stromboli.core.preemption.plugin_verdict import grouped, plugin_message
 from stromboli.core.preemption.report import basic_eviction_record
 from stromboli.core.preemption.rules import PreemptionRules
@@ -19,9 +19,6 @@ from stromboli.core.session.decision_records import PluginApproval, PreemptionFa
 from stromboli.core.session.decisions import Eviction
 from stromboli.core.session.session import Session
 from stromboli.core.session.waiting_reasons import counted
-
-#: The number of candidates to examine for a report.
-_MAX_CANDIDATES = 500
 
 
 def report_moves(
@@ -68,7 +65,7 @@ def _why(
         detail = f"the plan would move more pods than allowed in a cycle ({max_moves} left)"
         return _reason(rules, Code.PREEMPTION_INSUFFICIENT, detail), ()
     job = session.jobs[preemptor.job]
-    tasks = [each.task for each in islice(pool.all_candidates(job), _MAX_CANDIDATES)]
+    tasks = [each.task for each in islice(pool.all_candidates(job), MAX_CANDIDATES)]
     if not tasks:
         return _reason(rules, Code.NO_PREEMPTABLE_PODS, "no running pod may be moved for it"), ()
     guarded = grouped(_guarded(session, rules, preemptor, tasks))

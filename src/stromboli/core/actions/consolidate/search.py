@@ -15,7 +15,7 @@ from stromboli.core.model.reasons import Reason
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.preemption.cost import Bound
 from stromboli.core.preemption.node_ranking import NodeRanking
-from stromboli.core.preemption.selection import NodePreemptionPlan, VictimSelection
+from stromboli.core.preemption.selection import NodePlan, VictimSelection
 from stromboli.core.preemption.units import EvictionUnit, UnitBuilder
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import OperationKind, SavedStatement, Statement
@@ -145,11 +145,11 @@ class RelocationSearch:
         attempt.preemptors.update({victim.uid: task for victim in plan.victims})
         return True
 
-    def _cheapest(self, attempt: RelocationAttempt, task: Task) -> tuple[NodePreemptionPlan, SavedStatement] | None:
+    def _cheapest(self, attempt: RelocationAttempt, task: Task) -> tuple[NodePlan, SavedStatement] | None:
         """The cheapest plan in which every moved task has a place."""
         resources_suffice = attempt.selection.has_no_filters(task)
         ranking = self._ranking(attempt, task, resources_suffice)
-        best: tuple[NodePreemptionPlan, SavedStatement] | None = None
+        best: tuple[NodePlan, SavedStatement] | None = None
         taken: list[tuple[Bound, int]] = []
         looked_at = 0
         while looked_at < _MAX_DRY_RUNS and (first := ranking.first()) is not None:
@@ -182,7 +182,7 @@ class RelocationSearch:
 
     def _plan_on(
         self, attempt: RelocationAttempt, task: Task, row: int, ranking: NodeRanking, resources_suffice: bool
-    ) -> NodePreemptionPlan | None:
+    ) -> NodePlan | None:
         candidates = ranking.candidates(self._job, row)
         if not candidates or (attempt.within is not None and not attempt.within[row]):
             return None
@@ -192,7 +192,7 @@ class RelocationSearch:
             task, row, [each for each in candidates if each.task.uid in allowed], resources_suffice
         )
 
-    def _dry_run(self, attempt: RelocationAttempt, task: Task, plan: NodePreemptionPlan) -> SavedStatement | None:
+    def _dry_run(self, attempt: RelocationAttempt, task: Task, plan: NodePlan) -> SavedStatement | None:
         """The operations of the plan, if every moved task has a place."""
         if self._max_moves is not None and attempt.moved + len(plan.victims) > self._max_moves:
             attempt.too_many = True
@@ -214,7 +214,7 @@ class RelocationSearch:
         return row >= 0
 
 
-def _largest_first(plan: NodePreemptionPlan) -> list[tuple[EvictionUnit, Task]]:
+def _largest_first(plan: NodePlan) -> list[tuple[EvictionUnit, Task]]:
     """The largest tasks first, as they are hard to place."""
     moving = {task.uid: (unit, task) for unit in plan.units for task in unit.tasks}
 
