@@ -16,26 +16,26 @@ from tests.testing.cases.case import configuration, plugin
 from tests.testing.invariants import check
 from tests.testing.manifests.builders import gang
 from tests.testing.world import World, cpus, living, policy_of
-from tests.unit.external.http_service import Exchange, Manner, Stranger, hangs_up, says, stranger
+from tests.unit.external.http_service import Exchange, Handler, HttpService, disconnects, http_service, responds
 
 
-def measuring(parts: Mapping[str, float]) -> Manner:
+def measuring(parts: Mapping[str, float]) -> Handler:
     """A Prometheus that says which part of their cpu nodes use."""
 
     def answer(exchange: Exchange) -> None:
-        question, now = exchange.stranger.heard[-1].query["query"], time.time()
+        question, now = exchange.http_service.received[-1].query["query"], time.time()
 
         def value(part: float) -> str:
             return str(part if "cpu_seconds" in question else now if "timestamp" in question else 0.1)
 
         samples = [{"metric": {"node": node}, "value": [now, value(part)]} for node, part in parts.items()]
-        says({"status": "success", "data": {"resultType": "vector", "result": samples}})(exchange)
+        responds({"status": "success", "data": {"resultType": "vector", "result": samples}})(exchange)
 
     return answer
 
 
-def measured_by(person: Stranger, conf: str) -> SchedulingPolicy:
-    return policy_of(f"{conf}metrics: {{type: prometheus, address: '{person.address}', interval: 100ms}}\n")
+def measured_by(service: HttpService, conf: str) -> SchedulingPolicy:
+    return policy_of(f"{conf}metrics: {{type: prometheus, address: '{service.address}', interval: 100ms}}\n")
 
 
 async def names_of_nodes(world: World) -> list[str]:
@@ -44,14 +44,14 @@ async def names_of_nodes(world: World) -> list[str]:
 
 async def test_a_pod_waits_for_a_node_to_calm_down() -> None:
     conf = configuration("priority", "gang", "predicates", "usage")
-    with stranger() as person:
-        async with living(cpus(1), bare=True, policy=measured_by(person, conf)) as world:
+    with http_service() as service:
+        async with living(cpus(1), bare=True, policy=measured_by(service, conf)) as world:
             [node] = await names_of_nodes(world)
-            person.manners["/api/v1/query"] = measuring({node: 0.95})
+            service.handlers["/api/v1/query"] = measuring({node: 0.95})
             await world.until_true(lambda: bool(world.scheduler.cluster.usage.figures))
             await world.create(gang(1, 1, name="train"))
             await world.until_says("train", "the CPU load of the node exceeds the upper limit")
-            person.manners["/api/v1/query"] = measuring({node: 0.2})
+            service.handlers["/api/v1/query"] = measuring({node: 0.2})
             await world.until_bound("train", 1)
             await check(world)
 
@@ -61,29 +61,29 @@ async def test_a_busy_node_is_relieved() -> None:
     strategies = [{"name": "lowNodeUtilization", "params": params}]
     own = plugin("rescheduling", {"strategies": strategies, "interval": "100ms"})
     conf = configuration("priority", "gang", "predicates", own, actions="enqueue, allocate, shuffle")
-    with stranger() as person:
-        async with living(cpus(2), policy=measured_by(person, conf)) as world:
+    with http_service() as service:
+        async with living(cpus(2), policy=measured_by(service, conf)) as world:
             await world.create(gang(1, 1, name="train"))
             [pod] = await world.until_bound("train", 1)
             others = [name for name in await names_of_nodes(world) if name != pod.spec.node_name]
-            person.manners["/api/v1/query"] = measuring({str(pod.spec.node_name): 0.9, **dict.fromkeys(others, 0.1)})
+            service.handlers["/api/v1/query"] = measuring({str(pod.spec.node_name): 0.9, **dict.fromkeys(others, 0.1)})
             await world.until_bound("train", 0)
             await world.until_told("train-task-0", "shuffle")
             await check(world, torn=["train"])
 
 
 async def test_an_extender_has_a_say_and_is_waited_for(tmp_path: Path) -> None:
-    with stranger() as person:
-        named = {"extender.urlPrefix": person.address, "extender.predicateVerb": "predicate"}
+    with http_service() as service:
+        named = {"extender.urlPrefix": service.address, "extender.predicateVerb": "predicate"}
         file = tmp_path / "policy.yaml"
         file.write_text(configuration("priority", "gang", "predicates", plugin("extender", named)))
         policy = SchedulingPolicy(Registry(PLUGINS, ACTIONS), str(file), outside=HttpExtenders())
-        person.manners["/predicate"] = hangs_up
+        service.handlers["/predicate"] = disconnects
         async with living(cpus(2), bare=True, policy=policy) as world:
             first, second = await names_of_nodes(world)
             await world.create(gang(1, 1, name="train"))
             await world.until_says("train", "extender did not answer")
-            person.manners["/predicate"] = says({"refused": {first: "not this one"}})
+            service.handlers["/predicate"] = responds({"refused": {first: "not this one"}})
             [pod] = await world.until_bound("train", 1)
             assert pod.spec.node_name == second
             await check(world)

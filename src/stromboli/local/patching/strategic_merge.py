@@ -121,7 +121,7 @@ def _ordered(items: list[Any], order: list[Any], shape: Shape) -> list[Any]:
 def _plain(values: list[Any]) -> list[Any]:
     """Scalars by which items can be compared; rejects lists and objects."""
     if any(isinstance(value, dict | list) for value in values):
-        raise MalformedPatch("a list or an object stands where a plain value is expected")
+        raise MalformedPatch("expected a scalar, got a list or an object")
     return values
 
 

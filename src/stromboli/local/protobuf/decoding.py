@@ -123,7 +123,7 @@ def _value(type_: str, value: int | bytes) -> Any:
 
 def _bytes(value: int | bytes) -> bytes:
     if isinstance(value, int):
-        raise Malformed("a number stands where text or a message is expected")
+        raise Malformed("expected text or a message, got a number")
     return value
 
 
@@ -133,7 +133,7 @@ def _text(value: int | bytes) -> str:
 
 def _int(value: int | bytes) -> int:
     if isinstance(value, bytes):
-        raise Malformed("text stands where a number is expected")
+        raise Malformed("expected a number, got text")
     return signed(value)
 
 
