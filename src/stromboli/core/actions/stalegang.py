@@ -158,8 +158,8 @@ def _release(session: Session, job: Job) -> None:
 def _precondition_error(session: Session, job: Job, members: list[Task]) -> Reason | None:
     context = EvictionContext(StaleGang.name, job)
     within_reach = [task for task in members if not is_in_excluded_shard(session, task)]
-    let_go = session.unguarded(context, within_reach)
-    kept = len(members) - len(let_go)
+    evictable = session.unguarded(context, within_reach)
+    kept = len(members) - len(evictable)
     if kept:
         detail = f"{StaleGang.name}: {counted(kept, 'pod')} of {len(members)} may not be evicted"
         return Reason(Code.NO_PREEMPTABLE_PODS, detail)

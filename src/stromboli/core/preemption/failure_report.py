@@ -55,10 +55,10 @@ class FailureReport:
         candidates = list(islice(self.pool.all_candidates(job), MAX_CANDIDATES))
         if not candidates:
             return self._refusal(
-                preemptor, Code.NO_PREEMPTABLE_PODS, self._no_candidates(job), *grouped(self._out_of_reach(job))
+                preemptor, Code.NO_PREEMPTABLE_PODS, self._no_candidates(job), *grouped(self._not_candidates(job))
             )
         verdict = ask_plugins(self.session, self.rules, preemptor, [each.task for each in candidates])
-        return self._judged(preemptor, candidates, verdict, placed)
+        return self._refusal_by_verdict(preemptor, candidates, verdict, placed)
 
     def no_domain(self, preemptor: Task) -> PreemptionFailure:
         """Its job may use no domain, or none would have enough capacity without all candidates."""
@@ -70,7 +70,7 @@ class FailureReport:
             self.rules.action, preemptor.key, Reason(code, f"{self.rules.action}: {detail}"), objections
         )
 
-    def _judged(
+    def _refusal_by_verdict(
         self, preemptor: Task, candidates: Sequence[VictimCandidate], verdict: PluginVerdict, placed: int
     ) -> PreemptionFailure:
         job, allowed = self.session.jobs[preemptor.job], {task.uid for task in verdict.allowed}
@@ -81,14 +81,14 @@ class FailureReport:
             detail = f"none of {number} may be evicted: {summarize_objections(objections)}"
             return self._refusal(
                 preemptor, Code.NO_PREEMPTABLE_PODS, self._with_progress(detail, placed), *objections,
-                *grouped(self._out_of_reach(job)),
+                *grouped(self._not_candidates(job)),
             )  # fmt: skip
-        protected += self._out_of_reach(job)
+        protected += self._not_candidates(job)
         budgets = self.session.ledger.budgets
-        broke = [task for task in verdict.allowed if not budgets.may_spend((task.uid,))]
-        if len(broke) == len(allowed):
-            objections = grouped([*(self._of_budget(task) for task in broke), *protected])
-            example = f"{broke[0].key}: {budgets.veto(broke[0].uid)}"
+        over_budget = [task for task in verdict.allowed if not budgets.may_spend((task.uid,))]
+        if len(over_budget) == len(allowed):
+            objections = grouped([*(self._of_budget(task) for task in over_budget), *protected])
+            example = f"{over_budget[0].key}: {budgets.veto(over_budget[0].uid)}"
             detail = f"disruption budgets protect {counted(len(allowed), 'preemptable pod')} ({example})"
             return self._refusal(preemptor, Code.DISRUPTION_BUDGET, self._with_progress(detail, placed), *objections)
         return self._insufficient(
@@ -167,7 +167,7 @@ class FailureReport:
         )
         return f"no running pod of {where} may be evicted{thrash_guard}"
 
-    def _out_of_reach(self, job: Job) -> Iterator[_Reason]:
+    def _not_candidates(self, job: Job) -> Iterator[_Reason]:
         """Why other tasks are no candidates. Empty without records."""
         if self.session.accounts is not None:
             for other in self.session.jobs.values():

@@ -26,28 +26,30 @@ class PluginVerdict:
     preemptor: Task
     allowed: list[Task] = field(default_factory=list)
     #: By the uid of a protected candidate, the name of the plugin that vetoes.
-    objecting: dict[str, str] = field(default_factory=dict)
+    vetoes: dict[str, str] = field(default_factory=dict)
     #: The deciding plugins, with the number of tasks they allow; guards decide only where no other plugin answers.
-    deciding: dict[str, int] = field(default_factory=dict)
+    deciding_plugins: dict[str, int] = field(default_factory=dict)
     #: All other plugins that allow those.
-    consenting: list[str] = field(default_factory=list)
+    other_approvals: list[str] = field(default_factory=list)
 
     def veto(self, task: Task) -> tuple[str, Callable[[], str], str]:
         """The plugin that vetoes a candidate, its message, and the candidate."""
-        name = self.objecting.get(task.uid, NO_PLUGIN)
+        name = self.vetoes.get(task.uid, NO_PLUGIN)
         if name == NO_PLUGIN:
             return name, lambda: "no configured plugin allows its eviction", task.key
         plugin = self.session.program.plugins[name]
         return name, lambda: plugin_message(plugin.veto, self.preemptor, task) or "no reason given", task.key
 
-    def consents(self, task: Task) -> tuple[PluginApproval, ...]:
+    def approvals(self, task: Task) -> tuple[PluginApproval, ...]:
         """The plugins that allow a victim. The decisive rule is the narrowest of those with a justification."""
         plugins = self.session.program.plugins
-        rights = {name: plugin_message(plugins[name].justification, self.preemptor, task) for name in self.deciding}
+        rights = {
+            name: plugin_message(plugins[name].justification, self.preemptor, task) for name in self.deciding_plugins
+        }
         by_right = [name for name, right in rights.items() if right] or list(rights)
-        decisive = min(by_right, key=self.deciding.__getitem__, default=None)
-        consents = [PluginApproval(name, right, name == decisive) for name, right in rights.items()]
-        return (*consents, *(PluginApproval(name) for name in self.consenting))
+        decisive = min(by_right, key=self.deciding_plugins.__getitem__, default=None)
+        approvals = [PluginApproval(name, right, name == decisive) for name, right in rights.items()]
+        return (*approvals, *(PluginApproval(name) for name in self.other_approvals))
 
 
 def ask_plugins(session: Session, rules: PreemptionRules, preemptor: Task, candidates: Sequence[Task]) -> PluginVerdict:
@@ -61,11 +63,11 @@ def ask_plugins(session: Session, rules: PreemptionRules, preemptor: Task, candi
         if victims is not None:
             left = _keep(verdict, name, left, {victim.uid for victim in victims})
             asked[name] = len(left)
-    verdict.consenting = list(asked)
+    verdict.other_approvals = list(asked)
     if any(tiers):
         _ask_tiers(verdict, subject, tiers, everywhere, left)
     elif guards:
-        verdict.allowed, verdict.deciding, verdict.consenting = left, asked, []
+        verdict.allowed, verdict.deciding_plugins, verdict.other_approvals = left, asked, []
     return verdict
 
 
@@ -90,9 +92,9 @@ def _ask_tiers(
                 chosen[name] = {victim.uid for victim in victims}
         if chosen and agreed:
             verdict.allowed = agreed
-            verdict.deciding = {name: len(uids) for name, uids in chosen.items()}
+            verdict.deciding_plugins = {name: len(uids) for name, uids in chosen.items()}
             for task in agreed:
-                verdict.objecting.pop(task.uid, None)
+                verdict.vetoes.pop(task.uid, None)
             return
 
 
@@ -103,7 +105,7 @@ def _keep(verdict: PluginVerdict, name: str, tasks: Iterable[Task], uids: set[st
         if task.uid in uids:
             kept.append(task)
         else:
-            verdict.objecting.setdefault(task.uid, name)
+            verdict.vetoes.setdefault(task.uid, name)
     return kept
 
 

@@ -65,7 +65,7 @@ class EvictionReport:
 
     def _record_of_member(self, preemptor: Task, victim: Task, members: int) -> EvictionRecord:
         plain = basic_eviction_record(self._session, Eviction(victim, self._rules.action, preemptor.job))
-        allowed_by = ask_plugins(self._session, self._rules, preemptor, [victim]).consents(victim)
+        allowed_by = ask_plugins(self._session, self._rules, preemptor, [victim]).approvals(victim)
         return replace(plain, allowed_by=allowed_by, with_gang=members > 1)
 
     def _record_of(
@@ -85,7 +85,7 @@ class EvictionReport:
             plain,
             preemptor_pod=preemptor.key,
             preemptor_node=self._session.nodes.names[plan.row],
-            allowed_by=verdict.consents(victim),
+            allowed_by=verdict.approvals(victim),
             with_gang=len(unit.tasks) > 1,
             protected=protected,
             considered=considered,
@@ -104,17 +104,17 @@ class EvictionReport:
             if task.uid not in allowed:
                 yield verdict.veto(task)
             elif task.uid in unit_of:
-                yield self._not_taken(task, unit_of[task.uid], plan.top)
+                yield self._reason_to_stay(task, unit_of[task.uid], plan.top)
             else:
                 yield self._failures.reason_not_evictable(task)
-        yield from self._refused_before(preemptor, plan.row, evicted | {each.task.uid for each in candidates})
+        yield from self._rejected_before(preemptor, plan.row, evicted | {each.task.uid for each in candidates})
         job = self._session.jobs[preemptor.job]
         for task in self._running_on(plan.row):
             reason = self._failures.reason_not_candidate(job, self._session.jobs[task.job], task)
             if reason is not None:
                 yield reason
 
-    def _not_taken(self, task: Task, unit: EvictionUnit, top: Grade) -> _Reason:
+    def _reason_to_stay(self, task: Task, unit: EvictionUnit, top: Grade) -> _Reason:
         if unit.grade > top:
             queue_comes_later = unit.grade[0] != top[0]
             priority = max(self._session.jobs[task.job].priority, task.priority)
@@ -123,13 +123,13 @@ class EvictionReport:
             return MORE_IMPORTANT, lambda: f"{message}; less important pods suffice", task.key
         return NOT_NEEDED, lambda: "there is enough capacity without it", task.key
 
-    def _refused_before(self, preemptor: Task, row: int, known: set[str]) -> Iterator[_Reason]:
+    def _rejected_before(self, preemptor: Task, row: int, known: set[str]) -> Iterator[_Reason]:
         """Candidates that the plugins rejected before, and that were therefore not evaluated again."""
         there = [each.task for each in self._pool.at(self._session.jobs[preemptor.job], row)]
         left = [task for task in there if task.uid not in known]
         if left:
             verdict = ask_plugins(self._session, self._rules, preemptor, left)
-            yield from (verdict.veto(task) for task in left if task.uid in verdict.objecting)
+            yield from (verdict.veto(task) for task in left if task.uid in verdict.vetoes)
 
     def _running_on(self, row: int) -> list[Task]:
         """All tasks that were on the node at the first call."""
@@ -152,13 +152,15 @@ class EvictionReport:
             [evaluated for evaluated in evaluated_nodes if evaluated[0] != plan.row],
         )
         for row, other in others[:_MAX_REPORTED_NODES]:
-            yield RejectedNode(names[row], self._nothing_there(preemptor, row) if other is None else _dearer(other))
+            yield RejectedNode(
+                names[row], self._why_not_there(preemptor, row) if other is None else _more_expensive(other)
+            )
         seen = {plan.row, *(row for row, _ in evaluated_nodes)}
         following = ranking.following(_MAX_REPORTED_NODES - min(len(others), _MAX_REPORTED_NODES), seen)
         for bound, row in [each for each in following if each[0][1]]:
             yield RejectedNode(names[row], f"not cheaper: {_describe_cost(bound[1], bound[0])} at least")
 
-    def _nothing_there(self, preemptor: Task, row: int) -> str:
+    def _why_not_there(self, preemptor: Task, row: int) -> str:
         tasks = [each.task for each in self._pool.at(self._session.jobs[preemptor.job], row)]
         verdict = ask_plugins(self._session, self._rules, preemptor, tasks)
         allowed = {task.uid for task in verdict.allowed}
@@ -186,7 +188,7 @@ def basic_eviction_record(session: Session, eviction: Eviction) -> EvictionRecor
     )
 
 
-def _dearer(plan: NodePlan) -> str:
+def _more_expensive(plan: NodePlan) -> str:
     return f"more expensive: {_describe_cost(len(plan.victims), plan.top)}"
 
 

@@ -44,7 +44,7 @@ class VictimSelection:
         units = self._builder.units(preemptor, victims)
         question = _NodeSelection(self, preemptor, row, resources_suffice)
         chosen = question.chosen(units)
-        if chosen is not None and not self._may_go_together(chosen):
+        if chosen is not None and not self._fit_budgets(chosen):
             chosen = question.chosen(self._within_budgets(units))
         if chosen is None or not self._is_allowed_in_order(preemptor, chosen):
             return None
@@ -56,7 +56,7 @@ class VictimSelection:
         top = max((unit.grade for unit in chosen), default=())
         return NodePlan(row, chosen, ordered, top, self._rules.comparison.cost(self._session, top, ordered))
 
-    def _may_go_together(self, units: Sequence[EvictionUnit]) -> bool:
+    def _fit_budgets(self, units: Sequence[EvictionUnit]) -> bool:
         """Report whether disruption budgets have enough left for all of them."""
         budgets = self.ledger.budgets
         return not budgets.of_task or budgets.may_spend(list({task.uid for unit in units for task in unit.tasks}))
@@ -65,7 +65,7 @@ class VictimSelection:
         """Units that may all be evicted together, those of lower grades first."""
         affordable: list[EvictionUnit] = []
         for unit in sorted(units, key=lambda unit: unit.grade):
-            if self._may_go_together([*affordable, unit]):
+            if self._fit_budgets([*affordable, unit]):
                 affordable.append(unit)
         return affordable
 
@@ -143,11 +143,11 @@ class _NodeSelection:
     def chosen(self, units: Sequence[EvictionUnit]) -> list[EvictionUnit] | None:
         """The units to evict; None when all together do not suffice."""
         if self._resources_suffice and self._short and _are_alike(units):
-            return self._youngest(units)
-        enough = self.enough(units)
-        return None if enough is None else self.spare(enough)
+            return self._youngest_units(units)
+        sufficient = self.sufficient(units)
+        return None if sufficient is None else self.protect_unneeded(sufficient)
 
-    def _youngest(self, units: Sequence[EvictionUnit]) -> list[EvictionUnit] | None:
+    def _youngest_units(self, units: Sequence[EvictionUnit]) -> list[EvictionUnit] | None:
         """The same where all units are equal: as many as are needed of those that have worked least."""
         held = dict(units[0].tasks[0].task_class.request)
         if any(not held.get(dimension) for dimension, _ in self._short):
@@ -183,7 +183,7 @@ class _NodeSelection:
         evicted = {task.uid: task for unit in units for task in unit.tasks}
         return self._selection.would_take(self._preemptor, self._row, list(evicted.values()))
 
-    def enough(self, units: Sequence[EvictionUnit]) -> list[EvictionUnit] | None:
+    def sufficient(self, units: Sequence[EvictionUnit]) -> list[EvictionUnit] | None:
         """Units up to the lowest sufficient grade; None when all together do not suffice."""
         ordered = sorted(units, key=lambda unit: unit.grade)
         chosen: list[EvictionUnit] = []
@@ -194,21 +194,21 @@ class _NodeSelection:
                 return chosen
         return None
 
-    def spare(self, chosen: list[EvictionUnit]) -> list[EvictionUnit]:
+    def protect_unneeded(self, chosen: list[EvictionUnit]) -> list[EvictionUnit]:
         """Protect every unit that is not needed: the most important first, then those with most members, then those
         that release least, then those that have worked longest, then those that the plugins order last.
         """
         protected_first = chosen[::-1]
         protected_first.sort(key=self._worth, reverse=True)
         if self._resources_suffice and all(len(unit.tasks) == 1 for unit in chosen):
-            return self._spare_by_amounts(chosen, protected_first)
+            return self._protect_by_amounts(chosen, protected_first)
         for unit in protected_first:
             rest = [each for each in chosen if each is not unit]
             if self._is_enough(rest):
                 chosen = rest
         return chosen
 
-    def _spare_by_amounts(
+    def _protect_by_amounts(
         self, chosen: list[EvictionUnit], protected_first: Sequence[EvictionUnit]
     ) -> list[EvictionUnit]:
         """The same where all units are single tasks and only amounts count."""

@@ -83,11 +83,11 @@ class GangPlacer:
                 return True
         unplaceable = self._session.pre_predicate(task_class)
         if unplaceable is not None:
-            return self._lost(run[0], lambda: (unplaceable, None), 0)
+            return self._record_failure(run[0], lambda: (unplaceable, None), 0)
         placed = self._place(run)
         if placed == len(run):
             return True
-        return self._lost(run[placed], lambda: self._no_node(run[placed]), self._placed_of(task_class))
+        return self._record_failure(run[placed], lambda: self._no_node(run[placed]), self._placed_of(task_class))
 
     def _placed_of(self, task_class: TaskClass) -> int:
         """How many tasks of the class are placed in this attempt, those of earlier runs included."""
@@ -129,7 +129,7 @@ class GangPlacer:
 
     # -- refusals -----------------------------------------------------------------------------------------------
 
-    def _lost(self, task: Task, why: Callable[[], tuple[Reason, NodeRefusals | None]], placed: int) -> bool:
+    def _record_failure(self, task: Task, why: Callable[[], tuple[Reason, NodeRefusals | None]], placed: int) -> bool:
         """Record why a task found no node, and report whether the job can still get enough without it."""
         reason, nodes = why()
         self._refuse(task, reason, nodes, placed)
@@ -143,9 +143,9 @@ class GangPlacer:
         return nodes.reason, nodes
 
     def _not_allowed(self, task: Task, reason: Reason | None) -> None:
-        given = reason or Reason(Code.QUEUE_SHARE, f"queue {self._queue.name} may not take more")
-        self._refuse(task, given, None, 0, keep=True)
-        self._session.refusals.add(self._job, given)
+        refusal = reason or Reason(Code.QUEUE_SHARE, f"queue {self._queue.name} may not take more")
+        self._refuse(task, refusal, None, 0, keep=True)
+        self._session.refusals.add(self._job, refusal)
 
     def _refuse(
         self, task: Task, reason: Reason, nodes: NodeRefusals | None, placed: int, *, keep: bool = False

@@ -50,7 +50,7 @@ class ReservationPlacer:
         self._max_reservations = max_reservations
         self._calendar = Calendar(session)
         #: The capacity that is currently withheld in the ledger.
-        self._aside: Block | None = None
+        self._withheld: Block | None = None
         for reservation in sorted(session.snapshot.reservations.values(), key=lambda each: (each.start, each.job)):
             booking = self._read(reservation)
             if booking is not None and self._calendar.fits(booking):
@@ -72,10 +72,10 @@ class ReservationPlacer:
         """Place what the job needs next beside other reservations, or reserve for it. True when the job is ready."""
         own, tasks, mark = self._calendar.remove(job.key), pending_tasks.rest, pending_tasks.mark
         run_time = max(task.run_time for task in tasks)
-        again = self._beside_others(job, pending_tasks, run_time)
+        again = self._serve_beside_others(job, pending_tasks, run_time)
         if self._waits(job) and self._displace_less_important(job):
             pending_tasks.return_to(mark)
-            again = self._beside_others(job, pending_tasks, run_time)
+            again = self._serve_beside_others(job, pending_tasks, run_time)
         if self._waits(job) and own is not None and own.start <= self._session.now:
             again = self._take_reserved(job, own, pending_tasks)
         if self._waits(job):
@@ -87,7 +87,7 @@ class ReservationPlacer:
 
         Reservations of jobs that were not served are kept until their start: their queue may be served again.
         """
-        self._set_aside(None)
+        self._withhold(None)
         decisions, names = self._session.decisions, self._session.nodes.names
         for booking in self._calendar.bookings:
             if booking.start > self._session.now:
@@ -98,10 +98,10 @@ class ReservationPlacer:
 
     # -- beside others ------------------------------------------------------------------------------------------
 
-    def _beside_others(self, job: Job, pending_tasks: PendingTasks, run_time: float) -> bool:
+    def _serve_beside_others(self, job: Job, pending_tasks: PendingTasks, run_time: float) -> bool:
         end = self._session.now + run_time
         kept = self._kept_from(pending_tasks.rest, end)
-        self._set_aside(kept)
+        self._withhold(kept)
         again = self._attempt(self._session, job, pending_tasks)
         if kept is not None and self._waits(job):
             self._explain(job, kept, end)
@@ -116,20 +116,20 @@ class ReservationPlacer:
         kept, touched = self._calendar.kept_from(end), [b for b in self._calendar.bookings if b.start < end]
         if not touched or not any(task.task_class.ports or task.task_class.feeds for task in tasks):
             return kept
-        self._set_aside(None)
+        self._withhold(None)
         whole = np.zeros_like(touched[0].amounts) if kept is None else kept.copy()
         rows = sorted({row for booking in touched for row in booking.rows})
         whole[:, rows] = np.maximum(whole[:, rows], self._calendar.idle_now()[:, rows])
         return whole
 
-    def _set_aside(self, kept: Block | None) -> None:
-        if kept is self._aside:
+    def _withhold(self, kept: Block | None) -> None:
+        if kept is self._withheld:
             return
-        if self._aside is not None:
-            self._session.ledger.reserve_capacity(self._aside, -1)
+        if self._withheld is not None:
+            self._session.ledger.reserve_capacity(self._withheld, -1)
         if kept is not None:
             self._session.ledger.reserve_capacity(kept)
-        self._aside = kept
+        self._withheld = kept
 
     def _explain(self, job: Job, kept: Block, end: float) -> None:
         """Report for which job the capacity is reserved that the job could have had, and until when."""
@@ -145,18 +145,18 @@ class ReservationPlacer:
     def _displace_less_important(self, job: Job) -> bool:
         """Remove the reservations of less important jobs of the same queue that were not served yet."""
         jobs, reserved = self._session.jobs, self._session.decisions.reservations
-        lesser = [
+        less_important = [
             booking.job
             for booking in self._calendar.bookings
             if booking.job not in reserved
             and jobs[booking.job].queue == job.queue
             and jobs[booking.job].priority < job.priority
         ]
-        if lesser:
-            self._set_aside(None)
-        for key in lesser:
+        if less_important:
+            self._withhold(None)
+        for key in less_important:
             self._calendar.remove(key)
-        return bool(lesser)
+        return bool(less_important)
 
     def _take_reserved(self, job: Job, own: Booking, pending_tasks: PendingTasks) -> bool:
         """Start on the reserved nodes, where the usual search found no others."""
@@ -181,7 +181,7 @@ class ReservationPlacer:
         calendar, session = self._calendar, self._session
         if len(calendar) >= self._max_reservations:
             return
-        self._set_aside(None)
+        self._withhold(None)
         calendar.update()
         keeps = own is not None and own.start > session.now and calendar.fits(own)
         making = EarliestStart(session, calendar, job, tasks, run_time, lambda: self._plan(job, tasks))

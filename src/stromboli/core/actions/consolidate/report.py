@@ -68,7 +68,7 @@ def _why(
     tasks = [each.task for each in islice(pool.all_candidates(job), MAX_CANDIDATES)]
     if not tasks:
         return _reason(rules, Code.NO_PREEMPTABLE_PODS, "no running pod may be moved for it"), ()
-    guarded = grouped(_guarded(session, rules, preemptor, tasks))
+    guarded = grouped(_protected_tasks(session, rules, preemptor, tasks))
     if sum(len(each.objects) for each in guarded) == len(tasks):
         detail = f"none of {counted(len(tasks), 'running pod')} may be moved: {summarize_objections(guarded)}"
         return _reason(rules, Code.NO_PREEMPTABLE_PODS, detail), guarded
@@ -80,15 +80,15 @@ def _reason(rules: PreemptionRules, code: Code, detail: str) -> Reason:
     return Reason(code, f"{rules.action}: {detail}")
 
 
-def _guarded(
+def _protected_tasks(
     session: Session, rules: PreemptionRules, preemptor: Task, tasks: Sequence[Task]
 ) -> list[tuple[str, Callable[[], str], str]]:
     """The protected tasks: the first plugin that protects each."""
     context, left = EvictionContext(rules.action, session.jobs[preemptor.job]), list(tasks)
     protected: list[tuple[str, Callable[[], str], str]] = []
     for name, plugin in _guards(session):
-        let_go = plugin.evictable(context, left)
-        allowed = {task.uid for task in (left if let_go is None else let_go)}
+        evictable = plugin.evictable(context, left)
+        allowed = {task.uid for task in (left if evictable is None else evictable)}
         kept = [task for task in left if task.uid not in allowed]
         protected += [(name, partial(plugin_message, plugin.veto, preemptor, task), task.key) for task in kept]
         left = [task for task in left if task.uid in allowed]
