@@ -66,10 +66,10 @@ async def test_the_network_is_discovered_and_followed(cluster: Cluster) -> None:
     body = {"metadata": {"name": "mine"}, "spec": {"tier": 1, "members": [by_hand]}}
     await cluster.client.create(HYPER_NODES, body)
     await label(cluster, {SPINE: "s0", LEAF: "l0"}, {SPINE: "s0", LEAF: "L_1"}, {LEAF: "l0"})
-    assert await discover(cluster) == "4 made, 0 changed, 0 removed, 0 as they should be."
-    assert await discover(cluster) == "0 made, 0 changed, 0 removed, 4 as they should be."
+    assert await discover(cluster) == "4 created, 0 updated, 0 deleted, 0 unchanged."
+    assert await discover(cluster) == "0 created, 0 updated, 0 deleted, 4 unchanged."
     await label(cluster, {}, {LEAF: "l2"})
-    assert await discover(cluster) == "1 made, 1 changed, 1 removed, 2 as they should be."
+    assert await discover(cluster) == "1 created, 1 updated, 1 deleted, 2 unchanged."
     names = {each.key for each in await hyper_nodes(cluster)}
     assert names == {"mine", "spine.s0", "leaf.s0.l0", "leaf.s0.l2", "leaf.none.l0"}
 

@@ -210,9 +210,9 @@ def _echo(found: Found, keys: tuple[Key, ...], output: str) -> None:
 
 
 def _report(changes: Changes) -> None:
-    groups = {"made": changes.made, "changed": changes.changed, "removed": changes.removed}
+    groups = {"created": changes.made, "updated": changes.changed, "deleted": changes.removed}
     for verb, those in groups.items():
         for each in those:
             click.echo(f"HyperNode {each.key} {verb}")
     counts = [f"{len(those)} {verb}" for verb, those in groups.items()]
-    click.echo(f"{', '.join(counts)}, {len(changes.same)} as they should be.")
+    click.echo(f"{', '.join(counts)}, {len(changes.same)} unchanged.")
