@@ -1,6 +1,6 @@
-"""Schedulers that write down what they decided, as processes with rights of their own: killed, restarted, replaced.
+"""Schedulers that write bind requests, as processes with permissions of their own: killed, restarted, replaced.
 
-The story plays the binder, so that it can be told what a scheduler makes of it, or there is a real one.
+The test plays the binder, or a real one runs.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ async def requests(place: Ground) -> list[BindRequest]:
 async def until(place: Ground, reached: Callable[[], Awaitable[object]], what: str) -> None:
     deadline = time.monotonic() + DEADLINE
     while not await reached():
-        assert time.monotonic() < deadline, f"waited in vain: {what}\n{place.logs}"
+        assert time.monotonic() < deadline, f"timed out: {what}\n{place.logs}"
         await asyncio.sleep(0.05)
 
 
@@ -49,26 +49,26 @@ async def until_requests(place: Ground, count: int) -> list[BindRequest]:
     return await requests(place)
 
 
-async def say(place: Ground, request: BindRequest, **status: Any) -> None:
+async def write_status(place: Ground, request: BindRequest, **status: Any) -> None:
     name = request.metadata.name
     await place.client.patch(BIND_REQUESTS, name, {"status": status}, namespace=place.name, subresource="status")
 
 
-async def carry_out(place: Ground, request: BindRequest) -> None:
+async def execute(place: Ground, request: BindRequest) -> None:
     for member in request.spec.pods:
         await place.client.bind(
             place.name, member.pod_name, member.pod_uid, member.selected_node,
             annotations=member.annotations, labels=member.labels,
         )  # fmt: skip
-    told = [{"podUID": member.pod_uid, "phase": "Bound"} for member in request.spec.pods]
-    await say(place, request, phase="Succeeded", pods=told)
+    pods = [{"podUID": member.pod_uid, "phase": "Bound"} for member in request.spec.pods]
+    await write_status(place, request, phase="Succeeded", pods=pods)
 
 
 @pytest.mark.parametrize("is_written", [False, True], ids=["before the request is written", "after, without an answer"])
 async def test_scheduler_killed_while_writing_a_request_loses_nothing(
     plane: ControlPlane, tmp_path: Path, is_written: bool
 ) -> None:
-    """The next one writes it if it is not there, and holds its rooms if it is."""
+    """The next scheduler writes the request if it does not exist, and counts its capacity if it does."""
     async with ground(plane, tmp_path) as place:
         await place.create_nodes(2, 4)
         gate = Gate()
@@ -87,14 +87,14 @@ async def test_scheduler_killed_while_writing_a_request_loses_nothing(
         await place.until_waiting("second" if request.spec.pod_group == "first" else "first")
         assert [each.metadata.uid for each in await requests(place)] == [request.metadata.uid]
         assert await place.bound() == 0
-        await carry_out(place, request)
+        await execute(place, request)
         await place.until_bound(request.spec.pod_group, 8)
         await until_requests(place, 0)
         assert await place.faults() == []
 
 
 async def test_direct_scheduler_cleans_up_requests_of_its_predecessor(plane: ControlPlane, tmp_path: Path) -> None:
-    """The requests of its predecessor hold their rooms; the one that failed is removed and its pods are bound."""
+    """The requests of its predecessor hold their capacity; the failed one is deleted and its pods are bound."""
     async with ground(plane, tmp_path) as place:
         await place.create_nodes(2, 4)
         await place.create_gang("first", 4)
@@ -102,20 +102,20 @@ async def test_direct_scheduler_cleans_up_requests_of_its_predecessor(plane: Con
         before = start(place)
         held, failed = await until_requests(place, 2)
         before.kill()
-        await say(place, failed, phase="Failed", reason="the binder was in a bad mood")
+        await write_status(place, failed, phase="Failed", reason="the binder failed")
         place.start()
         await place.until_bound(failed.spec.pod_group, 4)
         assert await place.bound(held.spec.pod_group) == 0
         (left,) = await until_requests(place, 1)
         assert left.metadata.uid == held.metadata.uid
-        await carry_out(place, left)
+        await execute(place, left)
         await until_requests(place, 0)
         assert await place.bound() == 8
         assert await place.faults() == []
 
 
 async def test_bindrequests_command_shows_requests_and_their_problems(plane: ControlPlane, tmp_path: Path) -> None:
-    """Also of a request that the scheduler had to look for, because the answer to its write was lost."""
+    """Also for a request whose response was lost, so that the scheduler had to read it."""
     async with ground(plane, tmp_path) as place:
         await place.create_nodes(1, 4)
         place.proxy.faults.add(CREATION, LoseAnswer(), times=1)
@@ -127,12 +127,12 @@ async def test_bindrequests_command_shows_requests_and_their_problems(plane: Con
             Command("bindrequests", "-n", place.name, "--watch", environment=environment, folder=tmp_path)
         )
         watch.says("Pending")
-        await say(place, request, phase="Binding", failedAttempts=2, reason="the disk is on fire")
+        await write_status(place, request, phase="Binding", failedAttempts=2, reason="the disk is on fire")
         watch.says("the disk is on fire")
         table = (await kubectl(plane, "get", "br", "-n", place.name)).splitlines()
         assert table[0].split() == ["NAME", "POD", "GROUP", "PODS", "PHASE", "ATTEMPTS", "REASON", "AGE"]
         assert table[1].split()[:5] == [request.metadata.name, "ring", "3", "Binding", "2"]
-        await carry_out(place, request)
+        await execute(place, request)
         watch.says("Deleted")
         watch.signal(signal.SIGINT)
         assert watch.ends() == 0

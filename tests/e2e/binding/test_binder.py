@@ -1,4 +1,4 @@
-"""A scheduler decides, a binder binds: two processes, and what stands between them is one object per decision."""
+"""A scheduler and a binder as two processes, with one bind request per decision between them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STATUSES = Match("PATCH", r"/bindrequests/[^/]+/status")
 
 
 class Pair(Place):
-    """Schedulers that write requests, and binders that fight for a lease."""
+    """Schedulers that write requests, and binders that compete for a lease."""
 
     def decide(self) -> Command:
         environment = {
@@ -45,8 +45,8 @@ class Pair(Place):
         self._commands.append(command)
         return command
 
-    def fight(self) -> Command:
-        """A binder that works only while it has the lease."""
+    def compete(self) -> Command:
+        """Start a binder with leader election."""
         return self.bind(
             "--listen-address=127.0.0.1:0", "--healthz-address=127.0.0.1:0", "--leader-elect=true",
             f"--leader-elect-resource-namespace={NAMESPACE}",
@@ -56,13 +56,13 @@ class Pair(Place):
 
 
 async def test_another_binder_takes_over_in_the_middle_of_a_gang(plane: ControlPlane, tmp_path: Path) -> None:
-    """The gang is bound whole, the requests are gone when that is done, and the scheduler never binds."""
+    """The gang is bound whole, the requests are deleted afterwards, and the scheduler never binds."""
     async with ground(plane, tmp_path, Pair) as place:
         assert isinstance(place, Pair)
         await place.create_nodes(5, 10)
-        first = place.fight()
+        first = place.compete()
         await place.until(lambda: "leadership acquired" in first.output, "the first one leads")
-        second, gate = place.fight(), Gate()
+        second, gate = place.compete(), Gate()
         place.proxy.faults.add(BINDINGS, gate, times=None, after=SIZE // 2)
         place.decide()
         await place.create_gang("gang", SIZE)
@@ -75,19 +75,19 @@ async def test_another_binder_takes_over_in_the_middle_of_a_gang(plane: ControlP
         assert "leadership acquired" in second.output
         deadline = time.monotonic() + DEADLINE
         while await place.requests():
-            assert time.monotonic() < deadline, f"waited in vain: requests are deleted\n{place.logs}"
+            assert time.monotonic() < deadline, f"timed out: requests are deleted\n{place.logs}"
             await asyncio.sleep(0.1)
         assert await place.faults() == [], place.logs
-        assert (await told(second, "readyz")).startswith("ok")
-        numbers = await told(second, "metrics")
+        assert (await response_of(second, "readyz")).startswith("ok")
+        numbers = await response_of(second, "metrics")
         assert "stromboli_leader 1.0" in numbers
         assert 'stromboli_binder_requests_finished_total{result="succeeded"} 1.0' in numbers
         second.signal(signal.SIGTERM)
         assert second.ends() == 0
 
 
-async def told(command: Command, path: str) -> str:
-    """What a process answers at the address that its log names."""
+async def response_of(command: Command, path: str) -> str:
+    """Return the response at the address that the log of a process names."""
     (address,) = re.findall(rf"http://\S+/{path}\b", command.output)
     async with aiohttp.ClientSession() as session, session.get(address) as answer:
         return await answer.text()
@@ -96,16 +96,16 @@ async def told(command: Command, path: str) -> str:
 async def test_binder_that_loses_its_lease_exits(plane: ControlPlane, tmp_path: Path) -> None:
     async with ground(plane, tmp_path, Pair) as place:
         assert isinstance(place, Pair)
-        command = place.fight()
+        command = place.compete()
         await place.until(lambda: "leadership acquired" in command.output, "the binder leads")
-        stolen = {"spec": {"holderIdentity": "somebody else", "leaseDurationSeconds": 1, "renewTime": timestamps.now()}}
+        stolen = {"spec": {"holderIdentity": "another", "leaseDurationSeconds": 1, "renewTime": timestamps.now()}}
         await place.client.patch(LEASES, "stromboli-binder", stolen, namespace=NAMESPACE)
         assert command.ends() == 4, command.output
         assert "leadership lost" in command.output
 
 
 async def test_newer_status_is_never_overwritten(plane: ControlPlane, tmp_path: Path) -> None:
-    """Somebody writes to the request while its status is on the way: it is read again, and the end is the same."""
+    """Another client writes the request while its status write is in flight: it is read again, with the same result."""
     async with ground(plane, tmp_path, Pair) as place:
         assert isinstance(place, Pair)
         await place.create_nodes(1, 10)
@@ -125,9 +125,9 @@ async def test_newer_status_is_never_overwritten(plane: ControlPlane, tmp_path: 
         assert answers.count(409) >= 1, answers
 
 
-#: What a server says that sends lists in pages only.
+#: The response of a server without streamed lists.
 NOT_STREAMED = Answer(422, "Invalid", "sendInitialEvents is forbidden")
-RACES = {"the last room": 4, "room for both": 8}
+RACES = {"capacity for one": 4, "capacity for both": 8}
 
 
 @pytest.mark.parametrize("cpus", RACES.values(), ids=RACES)

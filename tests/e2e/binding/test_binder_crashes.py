@@ -1,8 +1,8 @@
 """A binder is killed before and after every kind of write it makes, and the next one goes on with what it finds.
 
 Each process dies at its own point, in the middle of a request of its own, and meets what those before it left behind.
-When the last one has come to the end of everything, nobody is bound twice, no node has more than it can take, every
-gang is whole or not there at all, and nothing is held for nobody.
+When the last one has finished, no pod is bound twice, no node is overcommitted, every
+gang is bound whole or not at all, and nothing stays reserved.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from testbed.plane import ControlPlane
 from tests.e2e.environment.processes import DEADLINE, Ground, ground
 from tests.integration.processes.conftest import Command
 
-#: Before and after these writes processes are killed, by the story in which they are made. A test of the binder
+#: Before and after these writes processes are killed, by the test in which they are made. A test of the binder
 #: compares them with the writes that its code makes.
 KILLED = {
     "bound": ("create pods/binding", "patch bindrequests/status", "patch pods/status", "create events"),
@@ -45,7 +45,7 @@ KILLED = {
     "volumes": ("patch persistentvolumeclaims", "patch persistentvolumes"),
     "devices": ("patch resourceclaims", "patch resourceclaims/status"),
     "locked": ("patch nodes",),
-    "told-again": ("patch events",),
+    "repeated-events": ("patch events",),
 }
 LOCK = "example.com/lock"
 #: The second binding of a gang, so that it is half bound.
@@ -53,7 +53,7 @@ TIMES = {"create pods/binding": 2}
 
 
 class Place(Ground):
-    """A ground on which requests are written by the story, and binders carry them out."""
+    """An environment in which the test writes requests, and binders execute them."""
 
     def bind(self, *arguments: str, dies_at: str = "") -> Command:
         environment = {
@@ -95,19 +95,19 @@ class Place(Ground):
         while open_ones := [
             each for each in (await self.requests()).values() if each.status.phase not in (SUCCEEDED, FAILED)
         ]:
-            assert time.monotonic() < deadline, f"waited in vain: {open_ones}\n{self.logs}"
+            assert time.monotonic() < deadline, f"timed out: {open_ones}\n{self.logs}"
             await asyncio.sleep(0.05)
         return await self.requests()
 
     async def until_message(self) -> None:
-        """Wait until every pod says whether it is bound."""
+        """Wait until every pod has the right condition."""
         deadline = time.monotonic() + DEADLINE
-        while untold := [pod.metadata.name for pod in await self.pods() if not _tells_the_truth(pod)]:
-            assert time.monotonic() < deadline, f"waited in vain: {untold} say something else\n{self.logs}"
+        while wrong := [pod.metadata.name for pod in await self.pods() if not _has_right_condition(pod)]:
+            assert time.monotonic() < deadline, f"timed out: wrong conditions of {wrong}\n{self.logs}"
             await asyncio.sleep(0.05)
 
 
-def _tells_the_truth(pod: Any) -> bool:
+def _has_right_condition(pod: Any) -> bool:
     said = [c.status for c in pod.status.conditions or () if c.type == "PodBound"]
     return said == ["True" if pod.spec.node_name else "False"]
 
@@ -124,8 +124,8 @@ async def place(plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Place]:
                 await made.client.request("DELETE", path, body=b"{}")
 
 
-def deaths(story: str) -> list[str]:
-    return [f"{moment} {write}" for write in KILLED[story] for moment in ("before", "after")]
+def deaths(test: str) -> list[str]:
+    return [f"{moment} {write}" for write in KILLED[test] for moment in ("before", "after")]
 
 
 def dies(command: Command) -> None:
@@ -171,7 +171,7 @@ async def test_gangs_are_unwound(place: Place) -> None:
 
 
 async def test_volume_preparations_are_rolled_back(place: Place) -> None:
-    """Nobody makes volumes here, so that the pods are not bound in time: claims and volumes are free again."""
+    """No provisioner runs, so the pods are not bound in time: claims and volumes are released."""
     await place.create_nodes(1, 30)
     node = (await place._nodes())[0].metadata.name
     names: list[str] = []
@@ -227,7 +227,7 @@ async def test_claims_get_their_devices(place: Place) -> None:
         await place.client.delete(RESOURCE_CLAIMS, name, namespace=place.name)
 
 
-@pytest.mark.only("embedded", because="nobody installs the right to lock nodes; it is for people to grant")
+@pytest.mark.only("embedded", because="the permission to lock nodes is not installed; administrators grant it")
 async def test_nodes_are_locked(place: Place) -> None:
     """A lock that a dead process left behind is void after a while, as device plugins see it; here it is removed."""
     await place.create_nodes(2, 30)
@@ -245,11 +245,11 @@ async def test_nodes_are_locked(place: Place) -> None:
 
 
 async def test_inherited_request_reports_missing_conditions(place: Place) -> None:
-    """The node is cordoned: the same is told again and again, and counted when the process is asked to end."""
+    """The node is cordoned: the same event repeats, and its count is written when the process stops."""
     await place.create_nodes(1, 30)
     node = (await place._nodes())[0].metadata.name
     await place.client.patch(NODES, node, {"spec": {"unschedulable": True}})
-    for number, point in enumerate(deaths("told-again")):
+    for number, point in enumerate(deaths("repeated-events")):
         await place.gang(f"gang-{number}", node, 1, backoffLimit=1000)
         command = place.bind("--max-retry-delay=50ms", dies_at=point)
         deadline = time.monotonic() + DEADLINE

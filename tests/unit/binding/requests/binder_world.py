@@ -229,7 +229,7 @@ class World:
             *await self._over_committed(pods),
             *(fault for each in requests for fault in self._torn(each, pods)),
             *self._held(),
-            *self._untold(requests, pods),
+            *self._wrong_conditions(requests, pods),
         ]
 
     def _bound_twice(self) -> list[str]:
@@ -275,7 +275,7 @@ class World:
     def _held(self) -> list[str]:
         return [f"a binder assumes {len(each.binder.assumed)} placements" for each in self.alive if each.binder.assumed]
 
-    def _untold(self, requests: Sequence[BindRequest], pods: Mapping[str, kube.Pod]) -> list[str]:
+    def _wrong_conditions(self, requests: Sequence[BindRequest], pods: Mapping[str, kube.Pod]) -> list[str]:
         by_uid = {pod.metadata.uid: pod for pod in pods.values()}
         found = []
         for request in requests:
