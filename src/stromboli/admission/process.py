@@ -17,8 +17,7 @@ from stromboli.admission.server import Server
 from stromboli.admission.tls import Certificate
 from stromboli.kube.client.client import Client
 from stromboli.kube.client.config.connection import Connection
-from stromboli.observability.addresses import Address
-from stromboli.observability.endpoints import Endpoints
+from stromboli.observability.endpoints import Address, Endpoints
 from stromboli.observability.health import Health, Heartbeat, Milestone
 from stromboli.observability.signals import stopped_by_signal
 

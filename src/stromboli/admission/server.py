@@ -17,8 +17,7 @@ from stromboli.admission.metrics import AdmissionMetrics
 from stromboli.admission.requests import InvalidReview, Request, answer_patch, answer_verdict, read_review
 from stromboli.admission.reviewer import Reviewer
 from stromboli.admission.tls import Certificate
-from stromboli.observability.addresses import Address
-from stromboli.observability.endpoints import ListenError
+from stromboli.observability.endpoints import Address, ListenError
 
 VALIDATE, MUTATE = "/validate", "/mutate"
 MAX_BODY_SIZE = 3 << 20

@@ -1,1 +1,1 @@
-"""What Volcano's controllers do for the scheduler: PodGroups for plain pods, and the queues everybody expects."""
+"""Controllers: PodGroups for plain pods, the default queues, statuses of queues and HyperNodes, discovery."""

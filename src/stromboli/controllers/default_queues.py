@@ -1,4 +1,4 @@
-"""The queues that exist everywhere: the root of the tree, and the one for jobs that name none."""
+"""The queues that always exist: the root, and the default one."""
 
 from stromboli import kube
 from stromboli.core.model.queues.queue import ROOT

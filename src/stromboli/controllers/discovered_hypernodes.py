@@ -1,7 +1,7 @@
-"""HyperNodes that follow from labels of nodes: a domain for every value, inside the domains of the labels around it.
+"""HyperNodes discovered from node labels: a domain for every value, inside the domains of the outer labels.
 
-Two racks of one name in two zones are two domains. Nodes are chosen by their labels, so that a node that joins a rack
-is in its domain at once. Names depend on the labels alone: what is found again has the name that it had.
+Equal racks in two zones are two domains. Members are selected by labels, so that a new node of a rack is in its domain at
+once. Names depend on the labels alone, so they are stable.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from stromboli.kube.objects.catalogue import HYPER_NODES
 from stromboli.kube.objects.meta import KubeLabelSelector, KubeRequirement, ObjectMeta
 from stromboli.kube.objects.topology import ExactMatch, HyperNodeMember, HyperNodeSpec, KubeHyperNode, MemberSelector
 
-#: The label of HyperNodes that were made by discovery; all others belong to people.
+#: The label of discovered HyperNodes; all others are written by users.
 DISCOVERED_BY = "scheduling.stromboli.dev/discovered-by"
 DISCOVERER = "node-labels"
 
-#: The values of labels from the outermost on; None where a node has no such label.
+#: The values of labels from the outermost on; None for a missing label.
 Path = tuple[str | None, ...]
 
 _PLAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-#: Stands for a label that nodes do not have.
+#: Replaces a missing label.
 _MISSING = "none"
 _MAX_NAME_LENGTH = 63
 _DIGITS = 10
@@ -37,14 +37,14 @@ def is_discovered(hyper_node: KubeHyperNode) -> bool:
 
 
 def as_manifest(hyper_node: KubeHyperNode) -> dict[str, Any]:
-    """As people write it: the status is the business of others."""
+    """Return the manifest, without the status."""
     document: dict[str, Any] = msgspec.to_builtins(hyper_node)
     del document["status"]
     return document
 
 
 def hyper_nodes_of(labels_of_nodes: Iterable[Mapping[str, str]], keys: Sequence[Key]) -> list[KubeHyperNode]:
-    """The domains of these nodes, outer ones first. An empty label says nothing, like one that is missing."""
+    """Return the domains of these nodes, outer ones first. An empty label counts as missing."""
     paths = {tuple(labels.get(key.label) for key in keys) for labels in labels_of_nodes}
     children: dict[Path, set[Path]] = {}
     with_nodes: set[Path] = set()
@@ -81,7 +81,7 @@ def _domain(name: str) -> HyperNodeMember:
 
 
 def _selector(path: Path, keys: Sequence[Key]) -> KubeLabelSelector:
-    """Exactly the nodes of this path: nodes without an outer label are not those that have it."""
+    """Select exactly the nodes of this path: a missing outer label must not exist."""
     labels = {key.label: value for key, value in zip(keys, path, strict=False) if value is not None}
     missing = [key.label for key, value in zip(keys, path, strict=False) if value is None]
     clauses = [KubeRequirement(key=label, operator="DoesNotExist") for label in missing]
@@ -89,9 +89,7 @@ def _selector(path: Path, keys: Sequence[Key]) -> KubeLabelSelector:
 
 
 def _name(path: Path, keys: Sequence[Key]) -> str:
-    """The tier and all values where these can be part of a name as they are; otherwise what is left of them, and
-    digits that tell apart what has become alike.
-    """
+    """Join the tier and all values where these are valid in a name; otherwise normalize them and append a hash."""
     parts = [keys[len(path) - 1].tier_name, *(_MISSING if value is None else value for value in path)]
     name = ".".join(parts)
     if all(map(_PLAIN.fullmatch, parts)) and _MISSING not in path and len(name) <= _MAX_NAME_LENGTH:

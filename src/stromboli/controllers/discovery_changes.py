@@ -1,4 +1,4 @@
-"""Bringing the HyperNodes of a cluster in line with what was discovered; those that people wrote are left alone."""
+"""Changes that turn the discovered HyperNodes of a cluster into the current ones; users' HyperNodes stay."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
-    """What has to be done, and what is fine."""
+class HyperNodeChanges:
+    """HyperNodes to create, change and remove, and those that stay."""
 
-    #: All that is to be there, but for what is taken.
+    #: All desired HyperNodes, except taken names.
     wanted: tuple[KubeHyperNode, ...]
     made: tuple[KubeHyperNode, ...]
-    #: As they are in the cluster, like those that go.
+    #: As they are in the cluster, like the removed ones.
     changed: tuple[KubeHyperNode, ...]
     removed: tuple[KubeHyperNode, ...]
     same: tuple[KubeHyperNode, ...]
-    #: Names that discovery would use, of HyperNodes that people wrote: theirs stand for these domains.
+    #: Names of discovered domains that users' HyperNodes have: these represent the domains.
     taken: tuple[str, ...]
 
 
-def changes_to(existing: Iterable[KubeHyperNode], discovered: Iterable[KubeHyperNode]) -> Changes:
+def changes_to(existing: Iterable[KubeHyperNode], discovered: Iterable[KubeHyperNode]) -> HyperNodeChanges:
     there, found = {each.key: each for each in existing}, {each.key: each for each in discovered}
     taken = tuple(name for name in found if name in there and not is_discovered(there[name]))
     wanted = {name: each for name, each in found.items() if name not in taken}
     kept = [there[name] for name in wanted if name in there]
-    return Changes(
+    return HyperNodeChanges(
         wanted=tuple(wanted.values()),
         made=tuple(each for name, each in wanted.items() if name not in there),
         changed=tuple(each for each in kept if each.spec != wanted[each.key].spec),
@@ -46,8 +46,8 @@ def changes_to(existing: Iterable[KubeHyperNode], discovered: Iterable[KubeHyper
     )
 
 
-async def write(client: Client, changes: Changes) -> None:
-    """Make them true. Raises RequestFailed, a conflict where somebody else has written meanwhile."""
+async def write(client: Client, changes: HyperNodeChanges) -> None:
+    """Apply the changes. Raises RequestFailed, also for concurrent writes."""
     known, fine = {each.key: each for each in changes.changed}, {each.key for each in changes.same}
     for each in changes.wanted:
         if each.key not in fine:
@@ -57,7 +57,7 @@ async def write(client: Client, changes: Changes) -> None:
 
 
 async def _apply(client: Client, wanted: KubeHyperNode, known: KubeHyperNode | None) -> None:
-    """Ours is written over what we read of it; where nothing was, nothing of anybody else is taken over."""
+    """Write over the version that was read; a new object does not take over fields of others."""
     body = as_manifest(wanted)
     if known is not None:
         body["metadata"] |= {"uid": known.metadata.uid, "resourceVersion": known.metadata.resource_version}
@@ -65,7 +65,7 @@ async def _apply(client: Client, wanted: KubeHyperNode, known: KubeHyperNode | N
 
 
 async def _remove(client: Client, hyper_node: KubeHyperNode) -> None:
-    """This very object as it was read: somebody may have taken the label off it."""
+    """Delete the object in the version that was read: its label may have been removed since."""
     metadata = hyper_node.metadata
     try:
         await client.delete(

@@ -1,4 +1,4 @@
-"""Keeps the HyperNodes that follow from labels of nodes up to date, as long as somebody wants that."""
+"""Keeps the HyperNodes that are discovered from node labels up to date."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
 DEBOUNCE_SECONDS = 0.5
-"""How late a change may be followed, in seconds: nodes that join together are looked at together."""
+"""Changes are processed together after so many seconds."""
 
-#: The only thing that there is to look at.
+#: The only key of the queue.
 _NETWORK = "network"
 
 _log = logging.getLogger(__name__)
@@ -33,12 +33,12 @@ class DiscoveryController:
         self._client = client
         self._hyper_nodes, self._nodes, self._keys = hyper_nodes, nodes, keys
         self._found_nothing = False
-        self.work: WorkQueue[str] = WorkQueue(self._look, name="discovery", workers=1)
+        self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="discovery", workers=1)
         hyper_nodes.listen(self._hyper_node_changed)
         nodes.listen(self._node_changed)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Work until cancelled."""
         await self._hyper_nodes.synced.wait()
         await self._nodes.synced.wait()
         self.work.add(_NETWORK)
@@ -52,8 +52,8 @@ class DiscoveryController:
         if old is None or new is None or old.metadata.labels != new.metadata.labels:
             self.work.add_after(_NETWORK, DEBOUNCE_SECONDS)
 
-    async def _look(self, _: str) -> None:
-        """Where nothing is found, what is there stays: more likely a label was mistyped than the network is gone."""
+    async def _reconcile(self, _: str) -> None:
+        """Reconcile the HyperNodes. Without any domain they stay: a label is more likely mistyped than the network gone."""
         found = hyper_nodes_of((node.metadata.labels or {} for node in self._nodes.objects.values()), self._keys)
         if found:
             await write(self._client, changes_to(self._hyper_nodes.objects.values(), found))

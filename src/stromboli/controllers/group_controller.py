@@ -1,8 +1,8 @@
-"""Gives a group to every pod that is ours to schedule and names none.
+"""Creates a PodGroup for every plain pod of its scheduler names.
 
-The unit of work is the group, not the pod: a thousand pods of one owner need one group. The group is made first and
-the pods name it afterwards, so that a pod never names a group that was not there. A group that somebody deletes while
-its pods live is made again: without it they would wait forever.
+The queue's key is the group, not the pod: a thousand pods of one owner need one group. The group is created before the
+pods are annotated, so that a pod never names a missing group. A group that is deleted while its pods exist is created
+again: without it they would wait indefinitely.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
 AT_ONCE = 16
-"""How many pods of a group are patched at the same time."""
+"""How many pods of a group are patched at a time."""
 
 _log = logging.getLogger(__name__)
 
 
 class GroupController:
-    """Keeps the pods that its groups are for, by group, and nothing of all the other pods."""
+    """Keeps the pods of its groups, by group, and no other pods."""
 
     def __init__(
         self, client: Client, groups: Informer[PodGroup], scheduler_names: Sequence[str], default_queue: str
@@ -48,14 +48,14 @@ class GroupController:
         self._default_queue = default_queue
         self._pods: dict[str, dict[str, Pod]] = {}
         self._reflector = Reflector(client, PODS, self)
-        self.work: WorkQueue[str] = WorkQueue(self._look, name="pod groups")
-        #: What was written so far.
+        self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="pod groups")
+        #: Numbers of writes.
         self.groups_created = 0
         self.pods_annotated = 0
         groups.listen(self._group_changed)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Work until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._reflector.run())
             await self._reflector.synced.wait()
@@ -75,11 +75,11 @@ class GroupController:
         self._drop(pod)
 
     def unreadable(self, resource: Resource[Any], key: str, uid: str, problem: str) -> None:
-        """Whoever reports such objects to people is elsewhere; a pod that cannot be read gets no group."""
+        """Skip the pod: unreadable objects are reported elsewhere."""
         _log.debug("unreadable object", extra={"resource": resource.name, "key": key, "problem": problem})
 
     def _is_ours(self, pod: Pod) -> bool:
-        """Whether the pod needs a group of ours, or has one."""
+        """Report whether the pod needs a group of this controller, or has one."""
         if pod.metadata.deletion_timestamp is not None or pod.status.phase in ("Succeeded", "Failed"):
             return False
         if is_plain(pod, self._scheduler_names):
@@ -98,7 +98,7 @@ class GroupController:
         if new is None and old is not None and old.key in self._pods:
             self.work.add(old.key)
 
-    async def _look(self, key: str) -> None:
+    async def _reconcile(self, key: str) -> None:
         pods = self._pods.get(key)
         if not pods:
             return
@@ -134,7 +134,7 @@ class GroupController:
             self.groups_created += 1
 
     async def _annotate(self, key: str, pod: Pod) -> None:
-        """The version makes it this very pod: one of the same name that came after it has a group of its own."""
+        """Annotate exactly this pod: the version excludes a later pod of the same name."""
         metadata, name = pod.metadata, group_name(pod)
         patch = {"metadata": {"resourceVersion": metadata.resource_version, "annotations": {GROUP_NAME: name}}}
         try:
@@ -149,7 +149,7 @@ class GroupController:
 
 
 def _without_owner_deletion_block(owner: OwnerReference) -> dict[str, Any]:
-    """A group does not hold up the deletion of its owner: saying so takes the right to change the owner."""
+    """Return the owner reference without blockOwnerDeletion, which would need permission to change the owner."""
     reference: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(owner, block_owner_deletion=None))
     return reference
 

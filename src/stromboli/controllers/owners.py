@@ -1,4 +1,4 @@
-"""What the owner of a pod says about the group of its pods."""
+"""Annotations of a pod's owner that apply to the group of its pods."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _PLURALS = {
     ("apps/v1", "DaemonSet"): "daemonsets",
     ("batch/v1", "Job"): "jobs",
 }
-"""The owners that are asked: those that everybody's cluster has, and every scheduler may read."""
+"""Owners that are read: built-in kinds, which every scheduler may read."""
 
 
 def inherits_annotations(owner: OwnerReference) -> bool:
-    """Whether what such an owner says holds for the group of its pods."""
+    """Report whether annotations of such an owner apply to the group."""
     return (owner.api_version or "", owner.kind or "") in _PLURALS
 
 
 async def owner_annotations(client: Client, pod: Pod) -> Mapping[str, str]:
-    """The annotations of the pod's owner; none of an owner that is gone or not ours to read."""
+    """Return the annotations of the pod's owner; empty if it is gone or forbidden."""
     owner = controlling_owner(pod)
     plural = _PLURALS.get((owner.api_version or "", owner.kind or "")) if owner else None
     if owner is None or plural is None:

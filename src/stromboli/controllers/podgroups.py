@@ -1,7 +1,7 @@
-"""PodGroups for pods that come without one, named and filled as Volcano's controller does.
+"""PodGroups for pods without one, named and filled as Volcano's controller does.
 
-All pods of one owner (a ReplicaSet, a Job) share a group; a pod without an owner has its own. Such a group does
-not hold its pods together: one of them is enough, unless the pod or its owner says how many.
+All pods of one owner (a ReplicaSet, a Job) share a group; a pod without an owner has its own. Such a group has a minimum
+of one pod, unless the pod or its owner sets another.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,30 +19,30 @@ from stromboli.kube.objects.volcano import KubeNetworkTopology, PodGroupSpec
 MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
 TOPOLOGY_MODE = "volcano.sh/network-topology-mode"
 TOPOLOGY_TIER = "volcano.sh/network-topology-highest-tier"
-#: Where in the network to be, in KAI's words.
+#: KAI's topology annotations.
 _LEVELS = (topology_levels.TOPOLOGY, topology_levels.REQUIRED, topology_levels.PREFERRED)
 
 
 def is_plain(pod: kube.Pod, scheduler_names: Sequence[str]) -> bool:
-    """Whether a pod is ours to schedule and names no group, neither by annotation nor one of Kubernetes' own."""
+    """Report whether a pod has one of these scheduler names and no group, neither by annotation nor a native one."""
     return pod.spec.scheduler_name in scheduler_names and job_key_of(pod) is None
 
 
 def controlling_owner(pod: kube.Pod) -> OwnerReference | None:
-    """Who made the pod and looks after it."""
+    """Return the controller of the pod."""
     owners = pod.metadata.owner_references or ()
     return next((owner for owner in owners if owner.controller and owner.uid), None)
 
 
 def group_name(pod: kube.Pod) -> str:
-    """Named for the uid of the owner or the pod; a pod from a manifest that has no uid yet, for its name."""
+    """Name the group for the uid of the owner or the pod; for the pod's name if a manifest has no uid."""
     owner = controlling_owner(pod)
     own = pod.metadata.name if "/" in pod.metadata.uid else pod.metadata.uid
     return f"podgroup-{owner.uid if owner else own}"
 
 
 def group_for(pod: kube.Pod, inherited: Mapping[str, str] | None = None) -> kube.PodGroup:
-    """The group of a plain pod; `inherited` are the annotations of its owner, which the pod's own overrule."""
+    """Return the group of a plain pod; `inherited` are its owner's annotations, which its own override."""
     annotations = _scheduling_entries(inherited or {}) | _scheduling_entries(pod.metadata.annotations or {})
     labels = pod.metadata.labels or {}
     minimum = _count(annotations.get(MIN_MEMBER))
@@ -67,13 +67,13 @@ def group_for(pod: kube.Pod, inherited: Mapping[str, str] | None = None) -> kube
 
 
 def _scheduling_entries(entries: Mapping[str, str]) -> dict[str, str]:
-    """What is addressed to the scheduler, among all that is written on a pod; not which group it belongs to."""
-    volcanic = (key for key in entries if key.partition("/")[0].endswith("volcano.sh") and "/" in key)
-    return {key: entries[key] for key in (*volcanic, *_LEVELS) if key in entries}
+    """Return the annotations or labels for the scheduler; not the name of the group."""
+    volcano_keys = (key for key in entries if key.partition("/")[0].endswith("volcano.sh") and "/" in key)
+    return {key: entries[key] for key in (*volcano_keys, *_LEVELS) if key in entries}
 
 
 def _owners(pod: kube.Pod) -> list[OwnerReference]:
-    """A group goes when the last of its owners goes: who made the pod, or else the pod."""
+    """Return the group's owners: the pod's owners, or else the pod."""
     if controlling_owner(pod) is not None:
         return list(pod.metadata.owner_references or ())
     return [
@@ -95,7 +95,7 @@ def _topology(annotations: Mapping[str, str]) -> KubeNetworkTopology | None:
 
 
 def _requests(pod: kube.Pod) -> Resources | None:
-    """What one pod asks for. What makes no sense in it is the pod's fault and reported there."""
+    """Return the pod's requests; None if they are invalid, which is reported on the pod."""
     axis = ResourceAxis()
     try:
         request = pod_request(pod, axis)
@@ -106,6 +106,6 @@ def _requests(pod: kube.Pod) -> Resources | None:
 
 
 def with_group(pod: kube.Pod, group: str) -> kube.Pod:
-    """The pod as it is once it names its group."""
+    """Return the pod with its group annotation."""
     annotations = {**(pod.metadata.annotations or {}), GROUP_NAME: group}
     return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, annotations=annotations))

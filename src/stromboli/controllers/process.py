@@ -1,4 +1,4 @@
-"""The controllers as a process: one of several does the work, and it ends in good order."""
+"""The controllers as a process: one of several works at a time."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ log = logging.getLogger("stromboli.controllers")
 
 
 class LeadershipLost(RuntimeError):
-    """Another process does the work now."""
+    """Another process leads now."""
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerSettings:
-    """What the process needs to know. `connect` is called once per user of a connection."""
+    """Settings of the process. `connect` is called once per user of a connection."""
 
     connect: Callable[[], Connection]
     scheduler_names: Sequence[str]
     default_queue: str = "default"
     election: Election | None = None
     health_address: str = ""
-    #: Labels of nodes from which HyperNodes are made; none for nobody wants that.
+    #: Node labels for HyperNode discovery; empty for no discovery.
     discovery_keys: Sequence[Key] = ()
 
 
 async def run_controllers(settings: ControllerSettings) -> None:
-    """Work until a signal. Raises LeadershipLost, or CannotListen."""
+    """Work until a signal. Raises LeadershipLost or ListenError."""
     stop, health = asyncio.Event(), Health()
     endpoints = Endpoints(None, health, health_address=settings.health_address)
     with stopped_by_signal(stop.set), endpoints:
@@ -77,7 +77,7 @@ async def _work(settings: ControllerSettings, stop: asyncio.Event, may_write: Ca
 
 
 async def _until_first(*works: Awaitable[object]) -> None:
-    """Do these until the first is done, and end the others; raises what it raised."""
+    """Run these until the first has ended, then cancel the others; raises its error."""
     tasks = [asyncio.ensure_future(work) for work in works]
     done, others = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task in others:

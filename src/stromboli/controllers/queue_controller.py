@@ -1,8 +1,7 @@
-"""Keeps what a queue says of itself true: its state, and how many of its groups are in which phase.
+"""Writes the status of queues: the state, and the number of groups per phase.
 
-The state is also how administrators open and close queues, and a queue may be made again under its name, so the status
-is only written over the version that was read; what the scheduler writes into the same status (`allocated`) is left
-alone.
+Administrators open and close queues by the state, and a queue may be recreated under its name, so the status is written
+for the version that was read; the scheduler's field `allocated` is not changed.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from stromboli.cluster.objects.pod_groups.pod_groups import queue_name_of
 from stromboli.controllers.default_queues import standard_queues
 from stromboli.controllers.queue_state import (
     CLOSED_BY_PARENT,
-    Standing,
+    QueueState,
     counts_of,
     next_state,
     parent_of,
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
 COUNT_DEBOUNCE_SECONDS = 0.1
-"""How old a count may be, in seconds: groups that change together are counted together."""
+"""Changes of groups are counted together after so many seconds."""
 
 
 class QueueController:
@@ -50,13 +49,13 @@ class QueueController:
     ) -> None:
         self._client = client
         self._queues, self._groups, self._native_groups = queues, groups, native_groups
-        #: By key, where native groups are counted: a server may tell of one in several versions.
+        #: By key, the queue and phase of native groups: a server may report one in several versions.
         self._native_places: dict[str, tuple[str, str]] = {}
         self._default_queue = default_queue
         self._standard = {queue.metadata.name: queue for queue in standard_queues(default_queue)}
         self._phases: dict[str, Counter[str]] = {}
-        self.work: WorkQueue[str] = WorkQueue(self._look, name="queues", workers=4)
-        #: What was written so far.
+        self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="queues", workers=4)
+        #: Numbers of writes.
         self.queues_created = 0
         self.status_writes = 0
         queues.listen(self._queue_changed)
@@ -65,7 +64,7 @@ class QueueController:
             informer.listen(self._native_group_changed)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Work until cancelled."""
         await self._queues.synced.wait()
         await self._groups.synced.wait()
         for informer in self._native_groups:
@@ -88,11 +87,11 @@ class QueueController:
                 self.work.add(other.metadata.name)
 
     def _group_changed(self, old: PodGroup | None, new: PodGroup | None) -> None:
-        self._move(self._place(old), self._place(new))
+        self._move(self._queue_and_phase(old), self._queue_and_phase(new))
 
     def _native_group_changed(self, old: native.NativePodGroup | None, new: native.NativePodGroup | None) -> None:
         key = (new or old or native.NativePodGroup()).key
-        before, after = self._native_places.pop(key, None), self._place(as_group(new) if new else None)
+        before, after = self._native_places.pop(key, None), self._queue_and_phase(as_group(new) if new else None)
         if after is not None:
             self._native_places[key] = after
         self._move(before, after)
@@ -105,7 +104,7 @@ class QueueController:
         if after is not None:
             self._count(*after, +1)
 
-    def _place(self, group: PodGroup | None) -> tuple[str, str] | None:
+    def _queue_and_phase(self, group: PodGroup | None) -> tuple[str, str] | None:
         return None if group is None else (queue_name_of(group, self._default_queue), phase_of(group))
 
     def _count(self, queue: str, phase: str, change: int) -> None:
@@ -115,10 +114,10 @@ class QueueController:
             del phases[phase]
         self.work.add_after(queue, COUNT_DEBOUNCE_SECONDS)
 
-    async def _look(self, name: str) -> None:
+    async def _reconcile(self, name: str) -> None:
         queue = self._queues.objects.get(name)
         if queue is not None:
-            await self._bring_up_to_date(queue)
+            await self._update(queue)
         elif name in self._standard:
             await self._create(self._standard[name])
 
@@ -132,19 +131,21 @@ class QueueController:
         else:
             self.queues_created += 1
 
-    async def _bring_up_to_date(self, queue: KubeQueue) -> None:
-        """A queue is marked before it is closed and opened before the mark goes: half done, it is still understood."""
+    async def _update(self, queue: KubeQueue) -> None:
+        """Reconcile a queue. It is marked before it is closed, and opened before the mark is removed, so that an interruption
+        is harmless.
+        """
         phases = self._phases.get(queue.metadata.name, Counter())
         now = state_of(queue)
-        wanted = next_state(now, self._parent_state(queue), is_empty=not phases.total())
-        if wanted.with_parent and not now.with_parent:
+        desired = next_state(now, self._parent_state(queue), is_empty=not phases.total())
+        if desired.with_parent and not now.with_parent:
             queue = await self._mark(queue, "true")
-        if changes := _changes(queue, wanted.state, counts_of(phases)):
+        if changes := _changes(queue, desired.state, counts_of(phases)):
             queue = await self._write_status(queue, changes)
-        if now.with_parent and not wanted.with_parent:
+        if now.with_parent and not desired.with_parent:
             await self._mark(queue, None)
 
-    def _parent_state(self, queue: KubeQueue) -> Standing | None:
+    def _parent_state(self, queue: KubeQueue) -> QueueState | None:
         parent = self._queues.objects.get(parent_of(queue) or "")
         return None if parent is None else state_of(parent)
 
@@ -164,7 +165,7 @@ def _this_version(queue: KubeQueue) -> dict[str, Any]:
 
 
 def _changes(queue: KubeQueue, state: str, counts: dict[str, int]) -> dict[str, Any]:
-    """What the status has to be told; Volcano's own definition demands that `allocated` is never missing."""
+    """Return the status fields to change; Volcano's CRD requires `allocated`."""
     status = queue.status
     changes: dict[str, Any] = {phase: count for phase, count in counts.items() if getattr(status, phase) != count}
     if status.state != state:

@@ -1,8 +1,8 @@
-"""Whether a queue takes work: the rules by which it opens and closes, alone and with the queues above it.
+"""The state of a queue: the rules by which it opens and closes, alone and with its parent.
 
-An administrator closes a queue by setting its state to Closing or Closed. It is Closing while it holds groups and
-Closed when the last one is gone. With a queue close the open queues below it; they are marked, so that they open again
-with it, while a queue that was closed on its own stays closed.
+An administrator closes a queue by setting its state to Closing or Closed. It is Closing while it has groups and Closed
+when the last one is gone. Open children are closed with their parent and marked, so that they open again with it; a
+queue that was closed on its own stays closed.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ COUNTED_PHASES = ("pending", "inqueue", "running", "unknown", "completed")
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """The state of a queue, and whether it is closed only because the queue above it is."""
+class QueueState:
+    """The state of a queue, and whether it is closed only because its parent is."""
 
     state: str
     with_parent: bool = False
@@ -31,36 +31,36 @@ class Standing:
         return self.state in (CLOSING, CLOSED)
 
 
-def state_of(queue: KubeQueue) -> Standing:
-    """As the queue says of itself; a queue that says nothing is open."""
+def state_of(queue: KubeQueue) -> QueueState:
+    """Return the state in the queue's status; Open by default."""
     marked = (queue.metadata.annotations or {}).get(CLOSED_BY_PARENT) == "true"
-    return Standing(queue.status.state or OPEN, marked)
+    return QueueState(queue.status.state or OPEN, marked)
 
 
-def next_state(now: Standing, parent: Standing | None, *, is_empty: bool) -> Standing:
-    """As the queue ought to be, given the queue above it and whether it holds groups."""
-    shut = CLOSED if is_empty else CLOSING
+def next_state(now: QueueState, parent: QueueState | None, *, is_empty: bool) -> QueueState:
+    """Return the next state, from the parent's state and whether the queue has groups."""
+    closed_state = CLOSED if is_empty else CLOSING
     if parent is not None and parent.is_closed:
-        return Standing(shut, with_parent=now.with_parent or not now.is_closed)
+        return QueueState(closed_state, with_parent=now.with_parent or not now.is_closed)
     if now.with_parent:
-        return Standing(OPEN)
+        return QueueState(OPEN)
     if now.is_closed:
-        return Standing(shut)
-    return Standing(now.state if now.state in (OPEN, UNKNOWN) else UNKNOWN)
+        return QueueState(closed_state)
+    return QueueState(now.state if now.state in (OPEN, UNKNOWN) else UNKNOWN)
 
 
 def parent_of(queue: KubeQueue) -> str | None:
-    """The queue above; a queue that names none lies directly under the root."""
+    """Return the parent of a queue; the root by default."""
     if queue.metadata.name == ROOT:
         return None
     return queue.spec.parent or ROOT
 
 
 def phase_of(group: PodGroup) -> str:
-    """The phase that a group is counted under; a group that nobody has looked at yet is pending."""
+    """Return the phase of a group; pending by default."""
     return (group.status.phase or "pending").lower()
 
 
 def counts_of(phases: Mapping[str, int]) -> dict[str, int]:
-    """How many groups are in each phase that a queue tells."""
+    """Return the number of groups in each counted phase."""
     return {phase: phases.get(phase, 0) for phase in COUNTED_PHASES}

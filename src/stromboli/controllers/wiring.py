@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
 EVENT_REPEAT_SECONDS = 2.0
-"""How soon it is told that something happened again, in seconds: what controllers tell happens seldom."""
+"""Repeated events are written after so many seconds."""
 
 
-class _Part(Protocol):
-    """What runs until it is cancelled."""
+class _Service(Protocol):
+    """Runs until it is cancelled."""
 
     async def run(self) -> None: ...
 
 
 class Controllers:
-    """Groups for plain pods, the queues everybody expects, and what queues and HyperNodes say of themselves."""
+    """Builds and runs all controllers."""
 
     def __init__(
         self,
@@ -49,21 +49,21 @@ class Controllers:
         pod_groups = Informer(client, POD_GROUPS)
         queues = Informer(client, QUEUES)
         self.groups = GroupController(client, pod_groups, scheduler_names, default_queue)
-        served_somewhere = (NATIVE_POD_GROUPS, EARLY_NATIVE_POD_GROUPS)
-        native_groups = [Informer(client, resource, optional=True) for resource in served_somewhere]
+        native_resources = (NATIVE_POD_GROUPS, EARLY_NATIVE_POD_GROUPS)
+        native_groups = [Informer(client, resource, optional=True) for resource in native_resources]
         self.queues = QueueController(client, queues, pod_groups, default_queue, native_groups)
         hyper_nodes, nodes = Informer(client, HYPER_NODES, optional=True), Informer(client, NODES)
         recorder = EventRecorder(client, "stromboli-controller", repeat_seconds=EVENT_REPEAT_SECONDS)
         self.hyper_nodes = HyperNodeController(client, hyper_nodes, nodes, recorder)
-        self._parts: list[_Part] = [
+        self._services: list[_Service] = [
             pod_groups, queues, *native_groups, hyper_nodes, nodes, recorder,
             self.groups, self.queues, self.hyper_nodes,
         ]  # fmt: skip
         if discovery_keys:
-            self._parts.append(DiscoveryController(client, hyper_nodes, nodes, discovery_keys))
+            self._services.append(DiscoveryController(client, hyper_nodes, nodes, discovery_keys))
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            for part in self._parts:
-                tasks.create_task(part.run())
+            for service in self._services:
+                tasks.create_task(service.run())

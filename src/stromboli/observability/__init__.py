@@ -1,1 +1,1 @@
-"""Running as a process: logs, metrics, health. Nothing here decides anything."""
+"""Metrics, health, logs, and the process around a scheduler, binder, controller or webhook."""

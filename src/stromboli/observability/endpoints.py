@@ -1,7 +1,7 @@
 """Health, metrics and configuration over HTTP, from a thread of their own.
 
-The scheduler thinks in one thread, and a long thought is no illness: a probe must be answered while a cycle runs.
-So the endpoints have their own thread and event loop, and everything they tell is read, never computed, there.
+The scheduler runs in one thread, and a probe must be answered while a long cycle runs. So the endpoints have their own
+thread and event loop, and only read what they return.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ import json
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Protocol
 
 from aiohttp import web
 
 from stromboli.kube.client.redaction import redact_value
-from stromboli.observability.addresses import Address, parse_address
-from stromboli.observability.health import Health, Verdict
+from stromboli.observability.health import Health, HealthReport
 
 METRICS_ADDRESS = "127.0.0.1:8080"
 HEALTH_ADDRESS = "127.0.0.1:11251"
 
+MAX_PORT = 65535
 _SECONDS_TO_START = 10.0
 _SECONDS_TO_STOP = 5.0
 _MAX_BODY = 1024
@@ -31,19 +32,42 @@ _HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
+@dataclass(frozen=True, slots=True)
+class Address:
+    #: None for all interfaces.
+    host: str | None
+    port: int
+
+    def __str__(self) -> str:
+        host = self.host or ""
+        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+
+
+def parse_address(text: str) -> Address:
+    """Parse an address as Volcano's flags write it: `:8080`, `127.0.0.1:8080`, `[::1]:8080`. Port 0 is any free one."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not (port.isascii() and port.isdecimal()) or int(port) > MAX_PORT:
+        raise ValueError(f"{text!r} is not an address to listen on; write one like :8080 or 127.0.0.1:8080")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        raise ValueError(f"{text!r} is not an address to listen on; put [ and ] around {host}")
+    return Address(host or None, int(port))
+
+
 class ListenError(RuntimeError):
-    """An address cannot be used; the message says which one, and why."""
+    """An address cannot be listened on."""
 
 
 class MetricsRenderer(Protocol):
-    """Metrics that can be put into text."""
+    """Metrics that can be rendered."""
 
     def render(self, accept: str = "") -> tuple[bytes, str]:
-        """The text and its content type, in a form that the reader accepts."""
+        """Return the text and its content type, in a format that the client accepts."""
 
 
 class Endpoints:
-    """Both addresses and what they answer. An empty address is not listened on."""
+    """Serves both addresses; an empty address is not served."""
 
     def __init__(
         self,
@@ -57,9 +81,9 @@ class Endpoints:
         self._metrics = metrics
         self._health = health
         self._configuration = configuration
-        self._wanted = {"metrics": metrics_address if metrics else "", "health": health_address}
-        self._parsed = {name: parse_address(text) for name, text in self._wanted.items() if text}
-        #: Where the endpoints are found once they have started.
+        self._addresses = {"metrics": metrics_address if metrics else "", "health": health_address}
+        self._parsed = {name: parse_address(text) for name, text in self._addresses.items() if text}
+        #: The actual addresses, after the start.
         self.addresses: dict[str, Address] = {}
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -68,7 +92,7 @@ class Endpoints:
     # -- life ---------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Returns when the addresses answer. Raises CannotListen."""
+        """Start to serve; returns when the addresses respond. Raises ListenError."""
         started: Future[None] = Future()
         self._thread = threading.Thread(target=self._run, args=(started,), name="endpoints", daemon=True)
         self._thread.start()
@@ -79,7 +103,7 @@ class Endpoints:
             raise
 
     def stop(self) -> None:
-        """Returns when the addresses are free again. Stopping twice, or what never started, does no harm."""
+        """Stop serving; returns when the addresses are free. May be called twice, or without a start."""
         loop, stopping, thread = self._loop, self._stopping, self._thread
         if thread is None:
             return
@@ -118,7 +142,7 @@ class Endpoints:
     # -- answers ------------------------------------------------------------------------------------------------
 
     def _application(self, name: str) -> web.Application:
-        """Each address answers about health; only one tells numbers and the configuration."""
+        """Both addresses serve health; only one serves metrics and the configuration."""
         application = web.Application(client_max_size=_MAX_BODY, middlewares=[_with_headers])
         for path in ("/healthz", "/livez"):
             application.router.add_get(path, self._get_livez)
@@ -129,20 +153,20 @@ class Endpoints:
         return application
 
     async def _get_livez(self, request: web.Request) -> web.Response:
-        return _told(self._health.alive(), request)
+        return _respond(self._health.alive(), request)
 
     async def _get_readyz(self, request: web.Request) -> web.Response:
-        return _told(self._health.ready(), request)
+        return _respond(self._health.ready(), request)
 
     async def _get_metrics(self, request: web.Request) -> web.Response:
-        assert self._metrics is not None, "without metrics there is no such path"  # noqa: S101
+        assert self._metrics is not None, "the path exists with metrics only"  # noqa: S101
         text, content_type = self._metrics.render(request.headers.get("Accept", ""))
         return web.Response(body=text, headers={"Content-Type": content_type})
 
     async def _get_configuration(self, request: web.Request) -> web.Response:
-        """For whoever sits at this machine: a configuration tells more about a cluster than numbers do."""
+        """Serve the configuration to local clients only: it discloses more than metrics."""
         if not _is_local(request.remote):
-            return web.Response(status=403, text="the configuration is shown on this machine only\n")
+            return web.Response(status=403, text="the configuration is available to local clients only\n")
         text = json.dumps(redact_value(self._configuration()), indent=2, default=str)
         return web.Response(text=f"{text}\n", content_type="application/json")
 
@@ -168,10 +192,8 @@ async def _with_headers(request: web.Request, handler: Handler) -> web.StreamRes
     return response
 
 
-def _told(verdict: Verdict, request: web.Request) -> web.Response:
-    return web.Response(
-        status=200 if verdict.is_good else 500, text=verdict.in_words(verbose="verbose" in request.query)
-    )
+def _respond(report: HealthReport, request: web.Request) -> web.Response:
+    return web.Response(status=200 if report.is_good else 500, text=report.as_text(verbose="verbose" in request.query))
 
 
 def _is_local(remote: str | None) -> bool:

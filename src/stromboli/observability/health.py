@@ -1,7 +1,7 @@
-"""Whether the process is alive and ready, by named checks.
+"""Liveness and readiness of the process, by named checks.
 
-A check is a function without arguments that answers what is wrong, or nothing. It is called from another thread
-than the one it tells about, and while that one is busy: so it looks at something and waits for nothing.
+A check is a function without arguments that returns a problem, or nothing. It is called from another thread while the
+checked one is busy, so it must not wait.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ Check = Callable[[], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """The answers of all checks that were asked, by name; None where nothing is wrong."""
+class HealthReport:
+    """The problems of all checks, by name; None where there is none."""
 
     problems: dict[str, str | None]
 
@@ -22,16 +22,18 @@ class Verdict:
     def is_good(self) -> bool:
         return not any(self.problems.values())
 
-    def in_words(self, *, verbose: bool) -> str:
-        """As Kubernetes says it: `ok`, or one line per check."""
+    def as_text(self, *, verbose: bool) -> str:
+        """Format as Kubernetes does: `ok`, or one line per check."""
         if self.is_good and not verbose:
             return "ok\n"
-        lines = [f"[-]{name} failed: {told}" if told else f"[+]{name} ok" for name, told in self.problems.items()]
+        lines = [
+            f"[-]{name} failed: {problem}" if problem else f"[+]{name} ok" for name, problem in self.problems.items()
+        ]
         return "\n".join((*lines, "check passed" if self.is_good else "check failed")) + "\n"
 
 
 class Health:
-    """Checks of two kinds. A process that is not alive should be started anew; one that is not ready, left alone."""
+    """Checks of two kinds: a process that is not alive is restarted; one that is not ready gets no traffic."""
 
     def __init__(self) -> None:
         self._alive: dict[str, Check] = {}
@@ -43,20 +45,20 @@ class Health:
     def check_ready(self, name: str, check: Check) -> None:
         self._ready[name] = check
 
-    def alive(self) -> Verdict:
-        return Verdict({"ping": None, **_ask(self._alive)})
+    def alive(self) -> HealthReport:
+        return HealthReport({"ping": None, **_run_checks(self._alive)})
 
-    def ready(self) -> Verdict:
-        """What is ready is alive, too."""
-        return Verdict({"ping": None, **_ask(self._alive), **_ask(self._ready)})
-
-
-def _ask(checks: dict[str, Check]) -> dict[str, str | None]:
-    return {name: _answer(check) for name, check in list(checks.items())}
+    def ready(self) -> HealthReport:
+        """A ready process is alive, too."""
+        return HealthReport({"ping": None, **_run_checks(self._alive), **_run_checks(self._ready)})
 
 
-def _answer(check: Check) -> str | None:
-    """A check that fails to answer has answered."""
+def _run_checks(checks: dict[str, Check]) -> dict[str, str | None]:
+    return {name: _run_check(check) for name, check in list(checks.items())}
+
+
+def _run_check(check: Check) -> str | None:
+    """A check that raises has failed."""
     try:
         return check() or None
     except Exception as error:
@@ -64,7 +66,7 @@ def _answer(check: Check) -> str | None:
 
 
 class Heartbeat:
-    """A check of something that goes round: it must come by again before the limit, in seconds."""
+    """A check of a loop: it must beat again within the limit, in seconds."""
 
     def __init__(self, what: str, limit: float, clock: Callable[[], float]) -> None:
         self._what = what
@@ -76,14 +78,14 @@ class Heartbeat:
         self._last = self._clock()
 
     def __call__(self) -> str | None:
-        silence = self._clock() - self._last
-        if silence <= self._limit:
+        elapsed = self._clock() - self._last
+        if elapsed <= self._limit:
             return None
-        return f"{self._what} has not come by for {silence:.0f} s, the limit is {self._limit:g} s"
+        return f"{self._what} has been stuck for {elapsed:.0f} s, the limit is {self._limit:g} s"
 
 
 class Milestone:
-    """A check of something that must have happened, such as the first list of every kind."""
+    """A check of a precondition, such as the first list of every kind."""
 
     def __init__(self, missing: str) -> None:
         self._missing: str | None = missing

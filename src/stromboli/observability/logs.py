@@ -22,21 +22,21 @@ LEVELS = ("debug", "info", "warning", "error")
 
 _MAX_TEXT = 16 * 1024
 _MAX_FIELDS = 64
-#: What every record has; all else was given by the caller as `extra`.
+#: Attributes of every record; all others come from `extra`.
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-#: Libraries that tell every request at a level at which people want to read about scheduling.
+#: Libraries that log every request at INFO.
 _VERBOSE_LIBRARIES = ("aiohttp.access", "asyncio")
 
 
 def escape(text: str) -> str:
-    """The text on one line, with nothing in it that steers a terminal."""
+    """Return the text on one line, without terminal control characters."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
 
 
 def _clean(value: object) -> str:
-    """A value as text without secrets, cut where nobody reads on."""
+    """Return a value as text without secrets, cut to a maximum length."""
     text = str(value)
     if len(text) > _MAX_TEXT:
         text = f"{text[:_MAX_TEXT]}… ({len(text) - _MAX_TEXT} more characters)"
@@ -44,21 +44,21 @@ def _clean(value: object) -> str:
 
 
 def _fields(record: logging.LogRecord) -> dict[str, object]:
-    given = [(key, value) for key, value in vars(record).items() if key not in _STANDARD][:_MAX_FIELDS]
-    return {key: REDACTED if is_sensitive(key) else _plain(value) for key, value in given}
+    fields = [(key, value) for key, value in vars(record).items() if key not in _STANDARD][:_MAX_FIELDS]
+    return {key: REDACTED if is_sensitive(key) else _plain(value) for key, value in fields}
 
 
 def _plain(value: object) -> object:
     return value if value is None or isinstance(value, bool | int | float) else _clean(value)
 
 
-def _moment(record: logging.LogRecord) -> str:
+def _timestamp(record: logging.LogRecord) -> str:
     return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class _Formatter(logging.Formatter):
-    def _story(self, record: logging.LogRecord) -> str:
-        """Where an error came from, if the record tells of one."""
+    def _traceback(self, record: logging.LogRecord) -> str:
+        """Return the traceback of the record's error, if any."""
         parts = [self.formatException(record.exc_info)] if record.exc_info else []
         parts += [record.stack_info] if record.stack_info else []
         return _clean("\n".join(parts)) if parts else ""
@@ -69,26 +69,26 @@ class JsonFormatter(_Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         entry: dict[str, object] = {
-            "time": _moment(record),
+            "time": _timestamp(record),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": _clean(record.getMessage()),
         }
         entry |= {key: value for key, value in _fields(record).items() if key not in entry}
-        if story := self._story(record):
-            entry["error"] = story
+        if traceback_text := self._traceback(record):
+            entry["error"] = traceback_text
         return json.dumps(entry, default=str)
 
 
 class TextFormatter(_Formatter):
-    """Time, level, place, message and fields; the story of an error follows, indented."""
+    """Time, level, logger, message and fields; a traceback follows, indented."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields = "".join(f" {key}={_quoted(value)}" for key, value in _fields(record).items())
         message = escape(_clean(record.getMessage()))
-        line = f"{_moment(record)} {record.levelname:<7} {record.name}: {message}{fields}"
-        story = "".join(f"\n    {escape(part)}" for part in self._story(record).splitlines())
-        return line + story
+        line = f"{_timestamp(record)} {record.levelname:<7} {record.name}: {message}{fields}"
+        traceback_text = "".join(f"\n    {escape(part)}" for part in self._traceback(record).splitlines())
+        return line + traceback_text
 
 
 def _quoted(value: object) -> str:
@@ -97,21 +97,25 @@ def _quoted(value: object) -> str:
 
 
 class SafeStreamHandler(logging.StreamHandler[TextIO]):
-    """Writes records, and never raises when they cannot be written."""
+    """Writes records, and never raises when that fails."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream)
-        #: Records that nobody will read.
+        #: The number of records that were not written.
         self.lost = 0
 
     def format(self, record: logging.LogRecord) -> str:
-        """A record that cannot be put into words is told as such: the mistake is in the call, not in the log."""
+        """Replace a record that cannot be formatted by a record of that error."""
         try:
             return super().format(record)
         except Exception as error:
-            words = {"msg": "a record from %s:%s cannot be formatted: %s", "levelname": "ERROR", "name": record.name}
-            given = {"args": (record.pathname, record.lineno, type(error).__name__), "created": record.created}
-            return super().format(logging.makeLogRecord({**words, **given}))
+            record_fields = {
+                "msg": "a record from %s:%s cannot be formatted: %s",
+                "levelname": "ERROR",
+                "name": record.name,
+            }
+            fields = {"args": (record.pathname, record.lineno, type(error).__name__), "created": record.created}
+            return super().format(logging.makeLogRecord({**record_fields, **fields}))
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
         self.lost += 1
@@ -123,11 +127,11 @@ class SafeStreamHandler(logging.StreamHandler[TextIO]):
             self.lost += 1
 
 
-def set_up_logs(*, form: str = "text", level: str = "info", stream: TextIO | None = None) -> SafeStreamHandler:
-    """Make this the only log of the process. The answer tells how many records were lost."""
-    forms: Mapping[str, type[_Formatter]] = {"json": JsonFormatter, "text": TextFormatter}
+def set_up_logs(*, log_format: str = "text", level: str = "info", stream: TextIO | None = None) -> SafeStreamHandler:
+    """Make this the only log of the process; the result counts lost records."""
+    formatters: Mapping[str, type[_Formatter]] = {"json": JsonFormatter, "text": TextFormatter}
     handler = SafeStreamHandler(sys.stderr if stream is None else stream)
-    handler.setFormatter(forms[form]())
+    handler.setFormatter(formatters[log_format]())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())

@@ -1,7 +1,6 @@
-"""A process that works while it leads: connection, election, endpoints, signals, and an end in good order.
+"""A process that works while it leads: connection, election, endpoints, signals, and an orderly end.
 
-What it works at is a `Worker`, which a derived class makes. The worker's watches run from the beginning, so that
-whoever gets the lease can begin at once.
+A derived class makes the `Worker`. Its watches run from the start, so that a new leader can work at once.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from stromboli.observability.endpoints import Endpoints, MetricsRenderer
 from stromboli.observability.health import Health, Heartbeat
 from stromboli.observability.signals import stopped_by_signal
 
-#: A loop that has not come round for so long, in seconds, is stuck.
+#: A loop that has not iterated for so long, in seconds, is stuck.
 STUCK = 120.0
 
 
-class Ending(enum.IntEnum):
+class ExitStatus(enum.IntEnum):
     """How a process ended; the value is its exit code."""
 
     STOPPED = 0
@@ -37,7 +36,7 @@ class Ending(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProcessSettings:
-    """What any such process needs to know. `connect` is called once per user of a connection."""
+    """Settings of every such process. `connect` is called once per user of a connection."""
 
     connect: Callable[[], Connection]
     election: Election | None = field(default=None, kw_only=True)
@@ -48,36 +47,36 @@ class ProcessSettings:
 
 
 class WatchState(Protocol):
-    """What a worker knows of the cluster."""
+    """The watches of a worker."""
 
     async def wait_until_synced(self) -> None:
-        """Until everything was listed once."""
+        """Wait until everything was listed once."""
 
     def problem(self) -> str | None:
-        """Why it does not know enough, if so."""
+        """Return why the watches are not up to date, if so."""
 
 
 class Worker(Protocol):
-    """Who does the work."""
+    """Does the work."""
 
-    #: Called every time its loop comes round.
+    #: Called in every iteration of its loop.
     on_iteration: Callable[[], None]
 
     @property
     def watches(self) -> WatchState: ...
 
     async def run(self) -> None:
-        """Work until `stop`, then finish what is under way."""
+        """Work until `stop`, then finish what has started."""
 
     def lead(self) -> None:
-        """We are in charge now."""
+        """This process leads from now on."""
 
     def stop(self) -> None:
-        """Begin nothing more."""
+        """Start nothing more."""
 
 
 class LeaderGauge(MetricsRenderer, Protocol):
-    """Metrics that say who leads."""
+    """Metrics with the leader gauge."""
 
     def set_leader(self, leads: bool) -> None: ...
 
@@ -85,51 +84,51 @@ class LeaderGauge(MetricsRenderer, Protocol):
 W = TypeVar("W", bound=Worker)
 
 
-class Process(Generic[W]):
+class LeaderProcess(Generic[W]):
     """Runs one worker until a signal, an error or the loss of leadership ends it."""
 
-    #: What it is, as people call it.
+    #: The name of the process.
     name: ClassVar[str]
-    #: How it talks to the server.
+    #: The client that it uses.
     client: ClassVar[type[Client]] = Client
 
     def __init__(self, settings: ProcessSettings, metrics: LeaderGauge) -> None:
-        self._given = settings
+        self._settings = settings
         self._gauge = metrics
         self._log = logging.getLogger(f"stromboli.{self.name}")
         self.health = Health()
         self.endpoints: Endpoints | None = None
         self.leadership: Leadership | None = None
-        self._ending = Ending.STOPPED
+        self._exit_status = ExitStatus.STOPPED
         self._running: asyncio.Task[None] | None = None
 
     # -- what is special about it -------------------------------------------------------------------------------
 
     def make(self, client: Client) -> W:
-        """The worker."""
+        """Build the worker."""
         raise NotImplementedError
 
     def configuration(self, worker: W) -> dict[str, object]:
-        """What people see who ask how it is configured."""
+        """Return the configuration for /configz."""
         raise NotImplementedError
 
     def signals(self, worker: W) -> contextlib.AbstractContextManager[None]:
-        """What it does on which signal."""
+        """Handle signals."""
         return stopped_by_signal(worker.stop)
 
-    def elects(self, worker: W, leadership: Leadership) -> None:
-        """An election is about to begin."""
+    def on_election(self, worker: W, leadership: Leadership) -> None:
+        """Called before an election starts."""
 
     def checks(self, worker: W) -> None:
-        """Besides the loop, the watches and the election, what has to be well so that it is."""
+        """Add checks besides those of the loop, the watches and the election."""
 
     def close(self) -> None:
-        """The work is over."""
+        """Called after the work has ended."""
 
     # -- life ---------------------------------------------------------------------------------------------------
 
-    async def run(self) -> Ending:
-        given = self._given
+    async def run(self) -> ExitStatus:
+        given = self._settings
         client = self.client(given.connect(), qps=given.api_rate, burst=given.api_burst, may_write=self.is_leader)
         async with client:
             worker = self.make(client)
@@ -139,43 +138,43 @@ class Process(Generic[W]):
                 await self._wait(self._running)
                 freezing.cancel()
         self.close()
-        return self._ending
+        return self._exit_status
 
     async def _wait(self, running: asyncio.Task[None]) -> None:
         try:
             await running
         except asyncio.CancelledError:
-            if self._ending is Ending.STOPPED:
+            if self._exit_status is ExitStatus.STOPPED:
                 raise
         except BaseExceptionGroup as group:
-            self._ending = Ending.FAILED
+            self._exit_status = ExitStatus.FAILED
             self._log.error("process failed", exc_info=group)
 
     # -- leadership ---------------------------------------------------------------------------------------------
 
     def is_leader(self) -> bool:
-        """Without an election, always."""
-        return self._given.election is None or (self.leadership is not None and self.leadership.is_leading)
+        """Report whether this process leads; always without an election."""
+        return self._settings.election is None or (self.leadership is not None and self.leadership.is_leading)
 
     def epoch(self) -> int:
-        """The term in which we lead; 0 without an election."""
+        """The term in which this process leads; 0 without an election."""
         return self.leadership.epoch if self.leadership else 0
 
     @contextlib.contextmanager
     def _elected(self, worker: W) -> Iterator[None]:
-        election = self._given.election
+        election = self._settings.election
         if election is None:
             self._lead(worker)
             yield
             return
         loop = asyncio.get_running_loop()
         self.leadership = Leadership(
-            self._given.connect(),
+            self._settings.connect(),
             election,
             won=lambda: loop.call_soon_threadsafe(self._lead, worker),
             lost=lambda: loop.call_soon_threadsafe(self._leave),
         )
-        self.elects(worker, self.leadership)
+        self.on_election(worker, self.leadership)
         self.leadership.start()
         try:
             yield
@@ -189,10 +188,10 @@ class Process(Generic[W]):
         worker.lead()
 
     def _leave(self) -> None:
-        """Nothing is written any more; what was under way is for the next leader to find out."""
+        """Stop at once: the next leader finds out about calls in progress."""
         self._log.error("leadership lost")
         self._gauge.set_leader(False)
-        self._ending = Ending.LEADERSHIP_LOST
+        self._exit_status = ExitStatus.LEADERSHIP_LOST
         if self._running is not None:
             self._running.cancel()
 
@@ -200,18 +199,18 @@ class Process(Generic[W]):
 
     @contextlib.contextmanager
     def _served(self, worker: W) -> Iterator[None]:
-        turns = Heartbeat(f"the {self.name}'s loop", STUCK, time.monotonic)
-        worker.on_iteration = turns.beat
-        self.health.check_alive("loop", turns)
+        heartbeat = Heartbeat(f"the {self.name}'s loop", STUCK, time.monotonic)
+        worker.on_iteration = heartbeat.beat
+        self.health.check_alive("loop", heartbeat)
         self.health.check_ready("watches", worker.watches.problem)
         self.checks(worker)
-        if self._given.election is not None:
+        if self._settings.election is not None:
             self.health.check_ready("election", lambda: (self.leadership and self.leadership.problem) or None)
         endpoints = self.endpoints = Endpoints(
             self._gauge,
             self.health,
-            metrics_address=self._given.metrics_address,
-            health_address=self._given.health_address,
+            metrics_address=self._settings.metrics_address,
+            health_address=self._settings.health_address,
             configuration=lambda: self.configuration(worker),
         )
         endpoints.start()
@@ -227,7 +226,7 @@ class Process(Generic[W]):
 
 
 async def _freeze_when_synced(watches: WatchState) -> None:
-    """What was there from the beginning mostly stays: the cycle collector need not look at it again and again."""
+    """Exempt the initial objects from garbage collection: most of them stay."""
     await watches.wait_until_synced()
     gc.collect()
     gc.freeze()

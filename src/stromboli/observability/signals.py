@@ -1,4 +1,4 @@
-"""Signals of a process, for as long as it wants to hear them."""
+"""Signal handlers of a process, for the time of a context."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 
 @contextlib.contextmanager
-def heard(handlers: Mapping[signal.Signals, Callable[[], object]]) -> Iterator[None]:
-    """Call these on the running loop. Outside of the main thread there are no signals, and nothing is called."""
+def signal_handlers(handlers: Mapping[signal.Signals, Callable[[], object]]) -> Iterator[None]:
+    """Call these handlers on the running loop; outside of the main thread nothing is called."""
     loop = asyncio.get_running_loop()
     installed = []
     for number, handler in handlers.items():
@@ -27,5 +27,5 @@ def heard(handlers: Mapping[signal.Signals, Callable[[], object]]) -> Iterator[N
 @contextlib.contextmanager
 def stopped_by_signal(stop: Callable[[], object]) -> Iterator[None]:
     """Call `stop` on SIGTERM and SIGINT."""
-    with heard({signal.SIGTERM: stop, signal.SIGINT: stop}):
+    with signal_handlers({signal.SIGTERM: stop, signal.SIGINT: stop}):
         yield

@@ -19,8 +19,8 @@ from stromboli.binding.plugins.plugin import BinderPlugin
 from stromboli.kube.client.client import Client
 from stromboli.kube.election.leadership import Leadership
 from stromboli.observability.metrics.scheduler import SchedulerMetrics
-from stromboli.observability.process import Process, ProcessSettings
-from stromboli.observability.signals import heard
+from stromboli.observability.process import LeaderProcess, ProcessSettings
+from stromboli.observability.signals import signal_handlers
 from stromboli.scheduler.dumps import DumpWriter
 from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.options import SchedulerOptions
@@ -79,7 +79,7 @@ class SchedulerSettings(ProcessSettings):
     binder_plugins: Sequence[BinderPlugin] = ()
 
 
-class SchedulerProcess(Process[Scheduler]):
+class SchedulerProcess(LeaderProcess[Scheduler]):
     """Runs one scheduler."""
 
     name = "scheduler"
@@ -110,7 +110,7 @@ class SchedulerProcess(Process[Scheduler]):
         """Report whether this process leads; always without an election."""
         return self._succession is None or self._succession.is_leader()
 
-    def elects(self, worker: Scheduler, leadership: Leadership) -> None:
+    def on_election(self, worker: Scheduler, leadership: Leadership) -> None:
         self._succession = FencingCheck(leadership, time.monotonic)
         worker.observe_term = self._succession.observe
 
@@ -132,7 +132,7 @@ class SchedulerProcess(Process[Scheduler]):
         """Handle signals: stop, reload the policy, dump, dump and compare."""
         dumping = DumpWriter(worker, worker.client)
         worker.health.dump = dumping.dump
-        return heard(
+        return signal_handlers(
             {
                 signal.SIGTERM: worker.stop,
                 signal.SIGINT: worker.stop,

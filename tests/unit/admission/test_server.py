@@ -32,7 +32,7 @@ from stromboli.binding.plugins.plugin import BinderPlugin
 from stromboli.kube.client.client import Client
 from stromboli.kube.client.config.connection import Connection
 from stromboli.local.http.certificates import make_certificates
-from stromboli.observability.addresses import Address
+from stromboli.observability.endpoints import Address
 from tests.unit.admission.requests import ALICE, FACTS, Document, pod, request
 
 DEADLINE = 30.0

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from stromboli.controllers.discovered_hypernodes import DISCOVERED_BY, hyper_nodes_of
-from stromboli.controllers.discovery_changes import Changes, changes_to, write
+from stromboli.controllers.discovery_changes import HyperNodeChanges, changes_to, write
 from stromboli.controllers.discovery_keys import parse_keys
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.client.client import Client
@@ -30,11 +30,11 @@ async def objects(client: Client) -> dict[str, KubeHyperNode]:
     return {each.key: each for each in (await client.list(HYPER_NODES)).items}
 
 
-async def look(client: Client, labels: list[dict[str, str]]) -> Changes:
+async def look(client: Client, labels: list[dict[str, str]]) -> HyperNodeChanges:
     return changes_to((await objects(client)).values(), hyper_nodes_of(labels, KEYS))
 
 
-async def discover(client: Client, labels: list[dict[str, str]]) -> Changes:
+async def discover(client: Client, labels: list[dict[str, str]]) -> HyperNodeChanges:
     changes = await look(client, labels)
     await write(client, changes)
     return changes
@@ -84,9 +84,9 @@ async def test_what_is_written_meanwhile_is_not_overwritten(client: Client) -> N
     for name in ("zone.a", "rack.a.r1"):
         await client.patch(HYPER_NODES, name, {"metadata": {"labels": {DISCOVERED_BY: None}}})
     for one in (
-        Changes((changes.wanted[2],), (changes.wanted[2],), (), (), (), ()),
-        Changes((changes.wanted[0],), (), changes.changed, (), (), ()),
-        Changes((), (), (), changes.removed, (), ()),
+        HyperNodeChanges((changes.wanted[2],), (changes.wanted[2],), (), (), (), ()),
+        HyperNodeChanges((changes.wanted[0],), (), changes.changed, (), (), ()),
+        HyperNodeChanges((), (), (), changes.removed, (), ()),
     ):
         with pytest.raises(ApiError, match="409"):
             await write(client, one)

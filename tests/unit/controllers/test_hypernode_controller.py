@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from stromboli.controllers.hypernode_status import VALID, Verdict
+from stromboli.controllers.hypernode_controller import VALID, HyperNodeReport
 from stromboli.controllers.wiring import Controllers
 from stromboli.kube.client.client import Client
 from stromboli.kube.crds.install import install_crds
@@ -78,7 +78,7 @@ async def test_nodes_are_counted_as_they_come_and_go(client: Client) -> None:
         await until(status_is(client, "block", 1), SECONDS)
         await client.delete(NODES, "b")
         await until(status_is(client, "rack", 0, "no node is in it"), SECONDS)
-    assert (condition.status, condition.reason, condition.message or "") == ("True", "Understood", "")
+    assert (condition.status, condition.reason, condition.message or "") == ("True", "Valid", "")
 
 
 async def test_error_is_reported_and_cleared(client: Client) -> None:
@@ -93,11 +93,11 @@ async def test_error_is_reported_and_cleared(client: Client) -> None:
         await create_node(client, "late")
         await until(status_is(client, "broken", 2), SECONDS)
         await until(events(client, 2), SECONDS)
-    assert condition.reason == "Faulty"
-    assert (event.type, event.reason, event.regarding.name) == ("Warning", "Faulty", "broken")
+    assert condition.reason == "Invalid"
+    assert (event.type, event.reason, event.regarding.name) == ("Warning", "Invalid", "broken")
     assert event.note == condition.message
     reasons = {(each.regarding.name, each.reason) for each in await events(client, 2)() or ()}
-    assert reasons == {("broken", "Faulty"), ("broken", "Understood")}
+    assert reasons == {("broken", "Invalid"), ("broken", "Valid")}
 
 
 async def test_cycle_is_reported_on_the_hypernode_that_closes_it(client: Client) -> None:
@@ -139,7 +139,7 @@ async def test_each_error_is_reported_on_its_object_alone(client: Client) -> Non
             await until(status_is(client, name, 1), SECONDS)
         condition = await until(events(client, len(FAULTS)), SECONDS)
     assert {(each.regarding.name, each.type, each.reason) for each in condition} == {
-        (name, "Warning", "Faulty") for name in FAULTS
+        (name, "Warning", "Invalid") for name in FAULTS
     }
     assert all(FAULTS[each.regarding.name or ""][3] in (each.note or "") for each in condition)
 
@@ -183,19 +183,21 @@ def with_condition(status: str, message: str = "") -> KubeHyperNode:
 @pytest.mark.parametrize(
     ("before", "verdict", "is_reported", "since"),
     [
-        pytest.param(KubeHyperNode(), Verdict(1), False, NOW, id="never reported"),
-        pytest.param(with_condition("True"), Verdict(1), True, EARLIER, id="nothing has changed"),
-        pytest.param(with_condition("True"), Verdict(2), False, EARLIER, id="another count"),
-        pytest.param(with_condition("True"), Verdict(1, ["x"]), False, NOW, id="something is wrong now"),
-        pytest.param(with_condition("False", "x"), Verdict(1, ["x"]), True, EARLIER, id="the same is wrong"),
-        pytest.param(with_condition("False", "x"), Verdict(1, ["y"]), False, EARLIER, id="something else is wrong"),
-        pytest.param(with_condition("False", "x"), Verdict(1), False, NOW, id="it is right again"),
+        pytest.param(KubeHyperNode(), HyperNodeReport(1), False, NOW, id="never reported"),
+        pytest.param(with_condition("True"), HyperNodeReport(1), True, EARLIER, id="nothing has changed"),
+        pytest.param(with_condition("True"), HyperNodeReport(2), False, EARLIER, id="another count"),
+        pytest.param(with_condition("True"), HyperNodeReport(1, ["x"]), False, NOW, id="something is wrong now"),
+        pytest.param(with_condition("False", "x"), HyperNodeReport(1, ["x"]), True, EARLIER, id="the same is wrong"),
+        pytest.param(
+            with_condition("False", "x"), HyperNodeReport(1, ["y"]), False, EARLIER, id="something else is wrong"
+        ),
+        pytest.param(with_condition("False", "x"), HyperNodeReport(1), False, NOW, id="it is right again"),
     ],
 )
-def test_the_condition(before: KubeHyperNode, verdict: Verdict, is_reported: bool, since: str) -> None:
-    assert verdict.is_told_by(before) is is_reported
+def test_the_condition(before: KubeHyperNode, verdict: HyperNodeReport, is_reported: bool, since: str) -> None:
+    assert verdict.matches(before) is is_reported
     assert verdict.as_status(before, NOW)["conditions"][0]["lastTransitionTime"] == since
 
 
 def test_number_of_reported_errors_is_limited() -> None:
-    assert Verdict(0, [str(number) for number in range(8)]).message == "0; 1; 2; 3; 4; and 3 more"
+    assert HyperNodeReport(0, [str(number) for number in range(8)]).message == "0; 1; 2; 3; 4; and 3 more"

@@ -11,8 +11,7 @@ from http.client import HTTPConnection, HTTPResponse
 
 import pytest
 
-from stromboli.observability.addresses import Address, parse_address
-from stromboli.observability.endpoints import Endpoints, ListenError
+from stromboli.observability.endpoints import Address, Endpoints, ListenError, parse_address
 from stromboli.observability.health import Health, Heartbeat, Milestone
 from stromboli.observability.metrics.scheduler import SchedulerMetrics
 
@@ -81,7 +80,7 @@ def test_a_heart_that_stops_is_noticed() -> None:
     now = 30.0
     assert heartbeat() is None
     now = 31.0
-    assert heartbeat() == "the scheduling loop has not come by for 31 s, the limit is 30 s"
+    assert heartbeat() == "the scheduling loop has been stuck for 31 s, the limit is 30 s"
     heartbeat.beat()
     assert heartbeat() is None
 

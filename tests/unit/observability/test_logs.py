@@ -73,7 +73,7 @@ def _restored_root() -> Iterator[None]:
 
 def logged(form: str, *arguments: object, level: str = "info", **options: object) -> str:
     stream = io.StringIO()
-    set_up_logs(form=form, level=level, stream=stream)
+    set_up_logs(log_format=form, level=level, stream=stream)
     logging.getLogger("stromboli.test").warning(*arguments, **options)  # type: ignore[arg-type]
     return stream.getvalue()
 

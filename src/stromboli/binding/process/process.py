@@ -11,7 +11,7 @@ from stromboli.binding.requests.binder import Binder
 from stromboli.binding.requests.metrics import BinderMetrics
 from stromboli.binding.requests.options import BinderOptions
 from stromboli.kube.client.client import Client
-from stromboli.observability.process import Process, ProcessSettings
+from stromboli.observability.process import LeaderProcess, ProcessSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class BinderSettings(ProcessSettings):
     options: BinderOptions = field(default_factory=BinderOptions)
 
 
-class BinderProcess(Process[Binder]):
+class BinderProcess(LeaderProcess[Binder]):
     """Runs one binder."""
 
     name = "binder"

@@ -124,7 +124,7 @@ def _serve(options: dict[str, Any]) -> None:
     from stromboli.observability.logs import set_up_logs
 
     settings = _settings(options)
-    set_up_logs(form=options["log_format"], level=options["log_level"])
+    set_up_logs(log_format=options["log_format"], level=options["log_level"])
     try:
         asyncio.run(run_admission(settings))
     except (ListenError, InvalidCertificate) as error:
@@ -133,7 +133,7 @@ def _serve(options: dict[str, Any]) -> None:
 
 def _settings(options: dict[str, Any]) -> AdmissionSettings:
     from stromboli.admission.process import AdmissionSettings
-    from stromboli.observability.addresses import parse_address
+    from stromboli.observability.endpoints import parse_address
 
     for name in ("tls_cert_file", "tls_private_key_file"):
         if not options[name]:

@@ -73,7 +73,7 @@ def binder(**options: Any) -> None:
 
     try:
         settings = _settings(options)
-        set_up_logs(form=options["log_format"], level=options["log_level"])
+        set_up_logs(log_format=options["log_format"], level=options["log_level"])
         sys.exit(asyncio.run(BinderProcess(settings).run()))
     except (UnusablePlugin, ListenError) as error:
         raise Failure(error) from error

@@ -65,7 +65,7 @@ def controller(**options: Any) -> None:
         health_address=options["healthz_address"],
         discovery_keys=read_keys(options["discover_hypernodes"], "--discover-hypernodes"),
     )
-    set_up_logs(form=options["log_format"], level=options["log_level"])
+    set_up_logs(log_format=options["log_format"], level=options["log_level"])
     try:
         asyncio.run(run_controllers(settings))
     except ListenError as error:

@@ -14,7 +14,7 @@ from stromboli.cli.output import Failure, echo_json, warn
 
 if TYPE_CHECKING:
     from stromboli import kube
-    from stromboli.controllers.discovery_changes import Changes
+    from stromboli.controllers.discovery_changes import HyperNodeChanges
     from stromboli.controllers.discovery_keys import Key
     from stromboli.kube.client.client import Client
     from stromboli.kube.client.config.connection import Connection
@@ -133,7 +133,7 @@ async def _ask(connect: Callable[[], Connection]) -> Found:
             raise Failure(error) from error
 
 
-async def _apply(connect: Callable[[], Connection], keys: tuple[Key, ...]) -> tuple[Found, Changes]:
+async def _apply(connect: Callable[[], Connection], keys: tuple[Key, ...]) -> tuple[Found, HyperNodeChanges]:
     """Apply the changes, and retry after conflicts with concurrent writes."""
     from stromboli.controllers.discovery_changes import write
     from stromboli.kube.client.api_errors import ApiError, RequestFailed
@@ -167,7 +167,7 @@ async def _list(client: Client) -> Found:
         raise Failure(f"the cluster has no HyperNodes; install the CRDs first: {remedy}") from error
 
 
-def _changes(found: Found, keys: tuple[Key, ...]) -> Changes:
+def _changes(found: Found, keys: tuple[Key, ...]) -> HyperNodeChanges:
     """Return the changes of a discovery. No match at all is an error, so that a misspelt label does not delete all
     domains.
     """
@@ -182,7 +182,7 @@ def _changes(found: Found, keys: tuple[Key, ...]) -> Changes:
     return changes_to(existing, wanted)
 
 
-def _warn(found: Found, keys: tuple[Key, ...], changes: Changes) -> None:
+def _warn(found: Found, keys: tuple[Key, ...], changes: HyperNodeChanges) -> None:
     from stromboli.controllers.discovered_hypernodes import is_discovered
 
     nodes, existing = found
@@ -209,7 +209,7 @@ def _echo(found: Found, keys: tuple[Key, ...], output: str) -> None:
         click.echo(dump_documents(documents), nl=False)
 
 
-def _report(changes: Changes) -> None:
+def _report(changes: HyperNodeChanges) -> None:
     groups = {"created": changes.made, "updated": changes.changed, "deleted": changes.removed}
     for verb, those in groups.items():
         for each in those:

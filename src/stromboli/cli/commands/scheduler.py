@@ -110,7 +110,7 @@ def scheduler(**options: Any) -> None:
 
     warn_about_ignored(options)
     settings = _settings(options)
-    set_up_logs(form=options["log_format"], level=options["log_level"])
+    set_up_logs(log_format=options["log_format"], level=options["log_level"])
     try:
         sys.exit(asyncio.run(SchedulerProcess(settings).run()))
     except (PolicyError, ShardSettingsError, ListenError) as error:

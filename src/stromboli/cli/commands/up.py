@@ -96,7 +96,7 @@ def up(**options: Any) -> None:
     documents = _documents(options["paths"])
     policy = _policy(options)
     level = "warning" if options["log_level"] == "info" else options["log_level"]
-    set_up_logs(form=options["log_format"], level=level)
+    set_up_logs(log_format=options["log_format"], level=level)
     try:
         asyncio.run(_run(policy, pool, documents, path, options))
     except OSError as error:

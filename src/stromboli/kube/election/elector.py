@@ -1,11 +1,11 @@
-"""One of several processes is in charge: the one whose name stands in a Lease that it keeps renewing.
+"""Leader election: the leader is the process whose identity is in a Lease that it keeps renewing.
 
-Clocks of different machines are never compared. Whoever waits watches the record by its own monotonic clock: if it did
-not change for as long as it promises, its holder is gone. Whoever leads counts from the moment it *sent* its last
-successful renewal, and stops believing in itself a good while before anybody else may take over; a process that was
-stopped and resumed therefore finds out by looking at `is_leading`, before any answer from the server could tell it.
+Clocks of different machines are never compared. A candidate observes the record by its own monotonic clock: when it is
+unchanged for its lease duration, its holder is gone. A leader counts from the moment it *sent* its last successful
+renewal, and stops leading well before another process may take over; a process that was suspended and resumed finds out
+from `is_leading`, before any response of the server.
 
-Every write carries the version of the record it is based on, so of two that reach for the lease one gets it.
+Every write carries the version of the record it is based on, so of two concurrent writes one succeeds.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _log = logging.getLogger("stromboli.election")
 
 
 class LeaderElector:
-    """Takes part in the election. `acquire`, then `keep` until it returns; `release` when leaving in good order."""
+    """A candidate. Call `acquire`, then `keep` until it returns; `release` when stopping."""
 
     def __init__(
         self,
@@ -47,13 +47,13 @@ class LeaderElector:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if not lease_duration > renew_deadline > retry_period * JITTER > 0:
-            raise ValueError("a lease must outlast the renew deadline, and that the retry period by a fifth or more")
+            raise ValueError("the lease duration must exceed the renew deadline, and that the retry period times 1.2")
         self.identity = identity
-        #: How often the lease changed hands when we got it: a later leader has a higher one.
+        #: The number of lease transitions when it was acquired: a later leader has a higher one.
         self.epoch = 0
-        #: Who holds the lease, as far as we saw.
+        #: The holder of the lease, as last observed.
         self.leader = ""
-        #: Why the last attempt to take or renew the lease failed; empty if it did not.
+        #: Why the last attempt to acquire or renew the lease failed; empty if it did not.
         self.problem = ""
         self._client = client
         self._name = name
@@ -61,10 +61,10 @@ class LeaderElector:
         self._lease_duration = lease_duration
         self._renew_deadline = renew_deadline
         self._retry_period = retry_period
-        #: What the lease tells others about us while we hold it.
+        #: Annotations of the lease while this process holds it.
         self._annotations = annotations or {}
         self._clock = clock
-        self._chance = random.SystemRandom()
+        self._random = random.SystemRandom()
         self._observed: Lease | None = None
         self._observed_at = 0.0
         self._renewed_at = float("-inf")
@@ -73,30 +73,30 @@ class LeaderElector:
 
     @property
     def is_leading(self) -> bool:
-        """Whether nobody else can be leading now. Ask before every write that only the leader may do."""
+        """Report whether no other process can lead now. Check it before every write that only the leader may do."""
         return self._clock() < self._renewed_at + self._renew_deadline
 
     @property
     def renewed_at(self) -> float:
-        """When the last renewal that succeeded was sent."""
+        """When the last successful renewal was sent."""
         return self._renewed_at
 
     def renew_now(self) -> None:
-        """Do not wait for the next renewal: something has called our leadership into question."""
+        """Renew now: the leadership is in doubt."""
         self._renew_requested.set()
 
-    def has_seen(self, lease: Lease, since: float) -> None:
-        """Somebody else has watched the record for us, and it did not change since then by our clock."""
+    def observe_lease(self, lease: Lease, since: float) -> None:
+        """Start from a lease that was observed unchanged since then, by the same clock."""
         self._observe(lease)
         self._observed_at = since
 
     async def acquire(self) -> None:
-        """Returns as the leader."""
+        """Wait until this process leads."""
         while not await self._attempt():
-            await asyncio.sleep(self._retry_period * self._chance.uniform(1.0, JITTER))
+            await asyncio.sleep(self._retry_period * self._random.uniform(1.0, JITTER))
 
     async def keep(self) -> None:
-        """Renews the lease; returns when it is lost."""
+        """Renew the lease; return when it is lost."""
         while self.is_leading:
             await self._pause(min(self._retry_period, self._left()))
             if self.is_leading and not await self._attempt() and self._is_taken():
@@ -110,7 +110,7 @@ class LeaderElector:
         self._renew_requested.clear()
 
     async def release(self) -> None:
-        """Gives the lease away, so that the next one need not wait until it runs out. Never raises RequestFailed."""
+        """Release the lease, so that the next leader need not wait until it expires. Never raises RequestFailed."""
         observed, was_leading = self._observed, self.is_leading
         self._renewed_at = float("-inf")
         if observed is None or not was_leading:
@@ -122,7 +122,7 @@ class LeaderElector:
             self.problem = str(error) or "no response in time"
 
     async def _release_lease(self, observed: Lease) -> None:
-        """A renewal that was under way may have changed the record since we saw it."""
+        """Release the lease; a renewal in progress may have changed the record."""
         spec = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": timestamps.now()}
         try:
             await self._replace(observed, spec)
@@ -134,15 +134,15 @@ class LeaderElector:
                 await self._replace(found, spec)
 
     async def _attempt(self) -> bool:
-        """Takes or renews the lease, in one look and at most one write; whether we hold it now."""
+        """Acquire or renew the lease with one read and at most one write; report whether it is held now."""
         began = self._clock()
         try:
             async with asyncio.timeout(self._left() if self.is_leading else self._renew_deadline):
                 lease = await self._take()
         except (RequestFailed, TimeoutError) as error:
-            self._tell(str(error) or "no response in time")
+            self._set_problem(str(error) or "no response in time")
             return False
-        self._tell("")
+        self._set_problem("")
         if lease is None:
             return False
         self._observe(lease)
@@ -150,8 +150,8 @@ class LeaderElector:
         self.epoch = lease.spec.lease_transitions or 0
         return True
 
-    def _tell(self, problem: str) -> None:
-        """Keep the problem for those who ask, and log it once."""
+    def _set_problem(self, problem: str) -> None:
+        """Set the problem, and log it once."""
         if problem and not self.problem:
             _log.warning(
                 "lease not acquired or renewed", extra={"lease": f"{self._namespace}/{self._name}", "error": problem}
@@ -161,7 +161,7 @@ class LeaderElector:
         self.problem = problem
 
     async def _take(self) -> Lease | None:
-        """The lease in our hands, or None if another holds it."""
+        """Return the lease when it is held, or None if another process holds it."""
         known = self._observed if self.is_leading else None
         if known is not None:
             try:
@@ -176,33 +176,33 @@ class LeaderElector:
                 raise
             return await self._create()
         self._observe(found)
-        return None if self._is_taken() else await self._replace(found, self._claim(found))
+        return None if self._is_taken() else await self._replace(found, self._record(found))
 
     async def _create(self) -> Lease:
         metadata: dict[str, Any] = {"name": self._name, "namespace": self._namespace}
         if self._annotations:
             metadata["annotations"] = dict(self._annotations)
-        return await self._client.create(LEASES, {"metadata": metadata, "spec": self._claim(None)})
+        return await self._client.create(LEASES, {"metadata": metadata, "spec": self._record(None)})
 
     async def _replace(self, based_on: Lease, spec: Mapping[str, Any]) -> Lease:
-        """A merge on top of a known version: others' fields stay, and others' writes are not overwritten."""
+        """Merge into a known version: other fields stay, and concurrent writes are not overwritten."""
         metadata: dict[str, Any] = {"resourceVersion": based_on.metadata.resource_version, "uid": based_on.metadata.uid}
         if self._annotations:
             metadata["annotations"] = dict(self._annotations)
         body = {"metadata": metadata, "spec": spec}
         return await self._client.patch(LEASES, self._name, body, namespace=self._namespace)
 
-    def _claim(self, found: Lease | None) -> dict[str, Any]:
-        """The record as the holder writes it. Unless we lead already, this is a new term, also under the same name."""
+    def _record(self, found: Lease | None) -> dict[str, Any]:
+        """Return the holder's record. Unless this process leads already, it starts a new term, even under the same name."""
         now = timestamps.now()
-        claim: dict[str, Any] = {
+        record: dict[str, Any] = {
             "holderIdentity": self.identity,
             "leaseDurationSeconds": math.ceil(self._lease_duration),
             "renewTime": now,
         }
         if found is not None and self.is_leading:
-            return claim
-        return {**claim, "acquireTime": now, "leaseTransitions": self._terms}
+            return record
+        return {**record, "acquireTime": now, "leaseTransitions": self._terms}
 
     def _observe(self, lease: Lease) -> None:
         observed = self._observed
@@ -212,12 +212,12 @@ class LeaderElector:
         self._terms = max(self._terms, (lease.spec.lease_transitions or 0) + 1)
 
     def _is_taken(self) -> bool:
-        """Whether somebody else holds the lease, and has renewed it recently enough."""
+        """Report whether another process holds the lease and has renewed it recently."""
         observed = self._observed
         if observed is None or not observed.spec.holder_identity or observed.spec.holder_identity == self.identity:
             return False
-        promised = observed.spec.lease_duration_seconds or self._lease_duration
-        return self._clock() < self._observed_at + promised
+        duration = observed.spec.lease_duration_seconds or self._lease_duration
+        return self._clock() < self._observed_at + duration
 
     def _left(self) -> float:
         return max(self._renewed_at + self._renew_deadline - self._clock(), 0.0)

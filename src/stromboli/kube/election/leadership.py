@@ -1,7 +1,7 @@
-"""Leadership in a thread of its own, with a connection of its own.
+"""Leader election in a thread of its own, with a connection of its own.
 
-A renewal must not wait behind a long cycle or a thousand binds. So the election has its own event loop; those who
-lead only ever look at a clock to see whether they still do, and leave when they do not.
+A renewal must not wait behind a long cycle or a thousand binds. So the election has its own event loop; the leader only
+checks a clock, and stops when its lease has expired.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ log = logging.getLogger("stromboli.election")
 
 @dataclass(frozen=True, slots=True)
 class Election:
-    """Which lease is fought for, by whom, and by which times, in seconds."""
+    """The lease, the identity of this process, and the times in seconds."""
 
     name: str
     namespace: str
@@ -30,12 +30,12 @@ class Election:
     lease_duration: float = 15.0
     renew_deadline: float = 10.0
     retry_period: float = 2.0
-    #: What the lease tells others about us while we hold it.
+    #: Annotations of the lease while this process holds it.
     annotations: Mapping[str, str] = field(default_factory=dict)
 
 
 class Leadership:
-    """Start it, ask `is_leading` before every write, and leave when `lost` is called."""
+    """Call `start`, check `is_leading` before every write, and stop when `lost` is called."""
 
     def __init__(
         self, connection: Connection, election: Election, *, won: Callable[[], object], lost: Callable[[], object]
@@ -60,7 +60,7 @@ class Leadership:
 
     @property
     def renewed_at(self) -> float:
-        """When the last renewal that succeeded was sent, by the monotonic clock."""
+        """When the last successful renewal was sent, by the monotonic clock."""
         return self._elector.renewed_at if self._elector else float("-inf")
 
     @property
@@ -69,20 +69,20 @@ class Leadership:
 
     @property
     def problem(self) -> str:
-        """Why the lease cannot be taken or renewed; empty if it can, or if somebody else has it."""
+        """Why the lease cannot be acquired or renewed; empty if it can, or if another process holds it."""
         return self._failure or (self._elector.problem if self._elector else "")
 
     def start(self) -> None:
         self._thread.start()
 
     def renew_now(self) -> None:
-        """Ask the server at once whether we still lead. May be called from any thread."""
+        """Renew the lease now. May be called from any thread."""
         if self._loop is not None and self._elector is not None:
             with contextlib.suppress(RuntimeError):  # the loop may have ended by itself
                 self._loop.call_soon_threadsafe(self._elector.renew_now)
 
     def stop(self, timeout: float = 5.0) -> None:
-        """Give the lease back and end the thread."""
+        """Release the lease and end the thread."""
         if self._loop is not None and self._task is not None:
             with contextlib.suppress(RuntimeError):  # the loop may have ended by itself
                 self._loop.call_soon_threadsafe(self._task.cancel)

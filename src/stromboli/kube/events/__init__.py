@@ -1,1 +1,1 @@
-"""Events about objects, and leases about who leads."""
+"""Events about objects."""

@@ -1,1 +1,1 @@
-"""Keeping up with an API server: lists, watches, and those who want to know."""
+"""Lists and watches: reflectors, informers, and the objects they keep."""

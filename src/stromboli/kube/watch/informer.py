@@ -1,4 +1,4 @@
-"""What is known of one resource, kept by one watch, for everybody in the process who wants to know."""
+"""All objects of one resource, kept by one watch, with listeners."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=TopLevel)
 
 Listener: TypeAlias = Callable[[T | None, T | None], None]
-"""Told the object as it was and as it is; None for one that was not there before, or is there no more."""
+"""Called with the object before and after a change; None for one that did not exist before, or does not exist now."""
 
 _log = logging.getLogger(__name__)
 
 
 class Informer(Generic[T]):
-    """A mirror of all objects of a resource by key, and those who are told when it changes."""
+    """Keeps all objects of a resource by key and calls listeners on changes."""
 
     def __init__(self, client: Client, resource: Resource[T], *, optional: bool = False) -> None:
         self.resource = resource
@@ -49,5 +49,5 @@ class Informer(Generic[T]):
             listener(old or entry, None)
 
     def unreadable(self, resource: Resource[Any], key: str, uid: str, problem: str) -> None:
-        """Whoever reports such objects to people is elsewhere; here they stay as they were last read, if ever."""
+        """Keep the last readable version; unreadable objects are reported elsewhere."""
         _log.debug("unreadable object", extra={"resource": resource.name, "key": key, "problem": problem})

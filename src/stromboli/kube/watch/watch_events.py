@@ -21,7 +21,7 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
 class WatchEvent(msgspec.Struct, Generic[T], gc=False):
-    """Something that happened to an object: what, and the object after it."""
+    """The type of a change, and the object after it."""
 
     type: str
     object: T | Unreadable
@@ -41,22 +41,22 @@ _RAW = msgspec.json.Decoder(_RawEvent)
 
 
 def decode_event(resource: Resource[T], line: bytes) -> WatchEvent[T]:
-    """Raises the ApiError that an ERROR event stands for, and Unreachable for what is no event."""
+    """Decode a line. Raises the ApiError of an ERROR event, and Unreachable for a line that is no event."""
     try:
         event: WatchEvent[T] = _decoder(resource.type).decode(line)
     except msgspec.ValidationError:
-        return _second_look(resource, line)
+        return _decode_in_steps(resource, line)
     except (msgspec.DecodeError, ValueError) as error:
-        raise _garbled(resource, error) from None
-    return event if event.type != ERROR else _second_look(resource, line)
+        raise _malformed(resource, error) from None
+    return event if event.type != ERROR else _decode_in_steps(resource, line)
 
 
 def ends_initial_events(entry: TopLevel) -> bool:
-    """Whether a bookmark says that everything that exists has been sent."""
+    """Report whether a bookmark ends the initial list."""
     return (entry.metadata.annotations or {}).get(INITIAL_EVENTS_END) == "true"
 
 
-def _second_look(resource: Resource[T], line: bytes) -> WatchEvent[T]:
+def _decode_in_steps(resource: Resource[T], line: bytes) -> WatchEvent[T]:
     try:
         event = _RAW.decode(line)
         if event.type == ERROR:
@@ -65,14 +65,14 @@ def _second_look(resource: Resource[T], line: bytes) -> WatchEvent[T]:
     except ObjectError as error:
         return WatchEvent(event.type, unreadable(event.object, error))
     except (msgspec.DecodeError, ValueError) as error:
-        raise _garbled(resource, error) from None
+        raise _malformed(resource, error) from None
 
 
-def _garbled(resource: Resource[T], error: Exception) -> Unreachable:
-    return Unreachable(f"{resource.name}: a line of the watch is no event: {error}", sent=True)
+def _malformed(resource: Resource[T], error: Exception) -> Unreachable:
+    return Unreachable(f"{resource.name}: malformed watch event: {error}", sent=True)
 
 
 @cache
-def _decoder(wanted: type[Any]) -> msgspec.json.Decoder[Any]:
+def _decoder(kind: type[Any]) -> msgspec.json.Decoder[Any]:
     event: Any = _TypedEvent
-    return msgspec.json.Decoder(event[wanted])
+    return msgspec.json.Decoder(event[kind])

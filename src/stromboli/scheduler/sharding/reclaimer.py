@@ -53,7 +53,7 @@ class ShardReclaimer:
 
     async def _clear(self, shard: str, lease: Lease, since: float) -> None:
         elector = self._elector(shard)
-        elector.has_seen(lease, since)
+        elector.observe_lease(lease, since)
         try:
             async with asyncio.timeout(3 * self._settings.lease_duration):
                 await elector.acquire()

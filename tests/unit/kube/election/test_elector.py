@@ -313,7 +313,7 @@ async def test_a_new_process_of_the_same_name_begins_a_new_term(world: World) ->
 @pytest.mark.parametrize("options", [{"lease_duration": 10}, {"renew_deadline": 2}, {"retry_period": 0}], ids=str)
 def test_periods_that_cannot_work_are_refused(options: dict[str, float]) -> None:
     client = Client.__new__(Client)
-    with pytest.raises(ValueError, match="must outlast"):
+    with pytest.raises(ValueError, match="must exceed"):
         LeaderElector(
             client,
             name="l",
