@@ -129,9 +129,9 @@ class SimulationMeasurements:
         cluster_state = cluster.cluster_state()
         layout, names = cluster_state.layout, cluster.axis.names
         size = layout.resources
-        used = cluster_state.books[layout.used : layout.used + size].sum(axis=1).tolist()
-        capacity = cluster_state.books[layout.allocatable :].sum(axis=1).tolist()
-        shares = {name: _named(names, books.allocated) for name, books in cluster_state.sums.books.items()}
+        used = cluster_state.amounts[layout.used : layout.used + size].sum(axis=1).tolist()
+        capacity = cluster_state.amounts[layout.allocatable :].sum(axis=1).tolist()
+        shares = {name: _named(names, books.allocated) for name, books in cluster_state.sums.usage.items()}
         queues = {name: share for name, share in shares.items() if share and name != ROOT}
         seen = UsageSample(now, _named(names, used), _named(names, capacity), queues)
         if self.usage and self.usage[-1].moment == now:

@@ -45,6 +45,6 @@ async def test_pods_share_gpus(plane: ControlPlane) -> None:
         given = sorted(ids_in((pod.metadata.annotations or {})[VGPU_IDS]) for pod in pods)
         assert given == ["g0", "g1", "g1"]
         await create_gang(cluster, "second", 2, vgpu(memory=8000))
-        await cluster.until_message("second", "didn't have enough left of their GPUs")
+        await cluster.until_message("second", "didn't have enough free ")
         await cluster.client.delete(PODS, "first-0", namespace=cluster.namespace, grace_period=0)
         await cluster.until_phase("second", "Running")

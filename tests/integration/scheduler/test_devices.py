@@ -70,7 +70,7 @@ async def test_the_config_map_of_devices_is_followed() -> None:
     async with living(one_node(), bare=True, policy=policy_of(VGPU)) as world:
         await register(world, cards("g0", kind="X1", mode="mig"))
         await world.create(gang(2, more=HALF, name="first"))
-        await world.until_says("first", "didn't have enough left")
+        await world.until_says("first", "didn't have enough free")
         await world.create(device_config(sets % "{name: i, memory: 8000, count: 2}"))
         try:
             await world.until_bound("first", 2)

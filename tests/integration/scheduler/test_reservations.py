@@ -25,7 +25,7 @@ async def test_small_jobs_fill_the_hole_before_a_large_one_and_do_not_keep_it_wa
         await world.until_says("silent", "Insufficient cpu")
         assert await world.bound("silent") == []
         await world.delete(PODS, "quick-task-0", grace_period=0)
-        await world.until_says("silent", "kept for pods that were promised it")
+        await world.until_says("silent", "had capacity nominated for other pods")
         await world.delete(PODS, "old-task-0", grace_period=0)
         await world.until_bound("large", 1)
         assert await world.bound("silent") == []

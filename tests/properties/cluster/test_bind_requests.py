@@ -90,7 +90,9 @@ def truly_held(objects: list[TopLevel]) -> dict[str, str]:
 
 def held_by(cluster: Cluster) -> list[tuple[str, str]]:
     cluster_state = cluster.cluster_state()
-    return sorted((uid, cluster_state.table.names[row]) for row, uids in cluster_state.standing.items() for uid in uids)
+    return sorted(
+        (uid, cluster_state.table.names[row]) for row, uids in cluster_state.pods_on_node.items() for uid in uids
+    )
 
 
 @examples(30)

@@ -72,7 +72,7 @@ class Auditor:
     def _checks(self, recount: Recount) -> Iterator[Difference]:
         """Some pods, some nodes, some jobs, one sum of one queue."""
         cluster_state, records = recount.cluster_state, recount.records
-        sums = [(name, part) for name in cluster_state.sums.books for part in QUEUE_SUMS]
+        sums = [(name, part) for name in cluster_state.sums.usage for part in QUEUE_SUMS]
         for uid in self._next("pods", records, lambda _: 1):
             yield from recount.check_pods([records[uid]])
         for node in self._next("nodes", cluster_state.table.names, recount.pods_on):

@@ -1,4 +1,4 @@
-"""CacheComparison of the cache with a fresh list of all objects: one by one, and by the resulting state."""
+"""Comparison of the cache with a fresh list of all objects: one by one, and by the resulting state."""
 
 from __future__ import annotations
 

@@ -53,11 +53,11 @@ class Recount:
     def pods_occupying(self, node: str) -> list[PodRecord]:
         """Pods that occupy a node. Uids without a pod are skipped."""
         row = self.cluster_state.table.index.get(node, -1)
-        uids = self.cluster_state.standing.get(row, ())
+        uids = self.cluster_state.pods_on_node.get(row, ())
         return [self.records[uid] for uid in uids if uid in self.records]
 
     def pods_on(self, node: str) -> int:
-        return len(self.cluster_state.standing.get(self.cluster_state.table.index.get(node, -1), ()))
+        return len(self.cluster_state.pods_on_node.get(self.cluster_state.table.index.get(node, -1), ()))
 
     def members(self, key: str) -> list[PodRecord]:
         return [self.records[uid] for uid in self._cluster.pods.members.get(key, ())]
@@ -102,7 +102,7 @@ class Recount:
             if found != expected:
                 yield difference(f"{name}, {account}", self._describe(*expected), self._describe(*found))
         occupies = count.row >= 0 and count.status in OCCUPYING_STATUSES
-        if occupies and count.uid not in self.cluster_state.standing.get(count.row, ()):
+        if occupies and count.uid not in self.cluster_state.pods_on_node.get(count.row, ()):
             yield difference(f"{name}, occupies", self.cluster_state.table.names[count.row], None)
 
     def _describe(self, status: TaskStatus, row: int, request: Request) -> str:
@@ -120,7 +120,7 @@ class Recount:
         for count in present:
             if count.row != row or count.status not in OCCUPYING_STATUSES:
                 yield difference(f"pod {count.record.pod.key}, occupies", None, name)
-        expected, found = self._column(name, present), self.cluster_state.books[:, row].tolist()
+        expected, found = self._column(name, present), self.cluster_state.amounts[:, row].tolist()
         if expected != found:
             for place, (one, other) in enumerate(zip(expected, found, strict=True)):
                 if one != other:
@@ -232,14 +232,14 @@ class Recount:
     def check_queue(self, name: str, part: str) -> Iterator[Difference]:
         """Compare a queue's sums with the contributions of the jobs in it and below it."""
         sums = self.cluster_state.sums
-        below = {queue for queue, chain in sums._chains.items() if any(books.name == name for books in chain)}
+        below = {queue for queue, chain in sums._chains.items() if any(usage.name == name for usage in chain)}
         shares = [(queue, share) for queue, share in sums._shares.values() if queue in below]
-        books, place = sums.books[name], QUEUE_SUMS.index(part)
+        usage, place = sums.usage[name], QUEUE_SUMS.index(part)
         own = sum(queue == name for queue, _ in shares)
-        if books.jobs != own:
-            yield difference(f"queue {name}, jobs", own, books.jobs)
-        summands = [[0] * len(books.allocated), *(share[place] for _, share in shares)]
-        expected, found = [sum(column) for column in zip(*summands, strict=True)], getattr(books, part)
+        if usage.jobs != own:
+            yield difference(f"queue {name}, jobs", own, usage.jobs)
+        summands = [[0] * len(usage.allocated), *(share[place] for _, share in shares)]
+        expected, found = [sum(column) for column in zip(*summands, strict=True)], getattr(usage, part)
         if expected != found:
             yield difference(f"queue {name}, {part}", expected, found)
 

@@ -146,20 +146,20 @@ def _is_own_ancestor(name: str, queues: Mapping[str, Queue]) -> bool:
     return name in seen
 
 
-def chains_of(queues: Mapping[str, Queue], books: Mapping[str, QueueUsage]) -> dict[str, tuple[QueueUsage, ...]]:
+def chains_of(queues: Mapping[str, Queue], usage: Mapping[str, QueueUsage]) -> dict[str, tuple[QueueUsage, ...]]:
     """For every queue its sums and those of its ancestors, the root last.
 
     A missing parent or a cycle ends the chain: the queue is then directly below the root.
     """
     chains = {}
-    for name in books:
-        chain, seen = [books[name]], {name}
+    for name in usage:
+        chain, seen = [usage[name]], {name}
         parent = queues[name].parent if name in queues else ""
-        while parent and parent in books and parent not in seen:
+        while parent and parent in usage and parent not in seen:
             seen.add(parent)
-            chain.append(books[parent])
+            chain.append(usage[parent])
             parent = queues[parent].parent if parent in queues else ""
-        if ROOT in books and ROOT not in seen:
-            chain.append(books[ROOT])
+        if ROOT in usage and ROOT not in seen:
+            chain.append(usage[ROOT])
         chains[name] = tuple(chain)
     return chains

@@ -222,7 +222,7 @@ class Accounting:
         task_class = self._decoder.class_of(record, self._images, queue, volumes.needs, devices.needs)
         if avoided := self._assumptions.avoided.get(uid):
             task_class = self._decoder.classifier.avoiding(task_class, avoided)
-        row = self._cluster_state.columns.take(status, node)
+        row = self._cluster_state.columns.allocate(status, node)
         in_backoff, promised = uid in self._assumptions.backing_off, self._assumptions.nominated_node_of(pod)
         priorities = self._sources.priority_classes.priorities
         task = task_of(
@@ -312,7 +312,7 @@ class DeviceAssignments:
         return self._returned
 
     def enter(self, record: PodRecord, node: str, annotations: Mapping[str, str], *, leaving: bool) -> None:
-        """Add a pod that occupies a node. `given` are the annotations of a binding in progress."""
+        """Add a pod that occupies a node. `annotations` are those of a binding in progress."""
         metadata = record.pod.metadata
         assigned = {**assignments_in(metadata.annotations or {}), **annotations}
         if not assigned:

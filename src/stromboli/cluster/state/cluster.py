@@ -244,7 +244,7 @@ class Cluster:
         state, counted = self.cluster_state(), self.accounting.counted.get(uid)
         if counted is None or counted.row < 0:
             return []
-        idle = state.books[: state.layout.resources, counted.row]
+        idle = state.amounts[: state.layout.resources, counted.row]
         return [self.axis.names[d] for d, amount in counted.task.task_class.request if amount and idle[d] < 0]
 
     # -- rebuilding ---------------------------------------------------------------------------------------------

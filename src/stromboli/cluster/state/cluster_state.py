@@ -39,24 +39,24 @@ class ClusterState:
     def __init__(
         self,
         table: NodeTable,
-        offered: Mapping[str, Mapping[int, int]],
+        allocatable: Mapping[str, Mapping[int, int]],
         layout: AmountLayout,
         queues: Mapping[str, Queue],
     ) -> None:
         self.table = table
         self.layout = layout
         self.queues = queues
-        self.books = layout.empty(len(table))
-        for name, amounts in offered.items():
+        self.amounts = layout.empty(len(table))
+        for name, amounts in allocatable.items():
             for dimension, amount in amounts.items():
-                self.books[layout.allocatable + dimension, table.index[name]] = amount
-        self.books[: layout.resources] = self.books[layout.allocatable :]
+                self.amounts[layout.allocatable + dimension, table.index[name]] = amount
+        self.amounts[: layout.resources] = self.amounts[layout.allocatable :]
         self.tallies: dict[int, NDArray[np.int32]] = {}
         #: Now, and after all releasing pods are gone.
         self.volume_use, self.later_volume_use = VolumeUse(len(table)), VolumeUse(len(table))
         self.columns = TaskColumns()
         #: By node row, the uids of the pods that occupy it.
-        self.standing: dict[int, set[str]] = {}
+        self.pods_on_node: dict[int, set[str]] = {}
         self.jobs: dict[str, Job] = {}
         self.sums = QueueSums(queues, layout.resources)
         self.waiting: set[str] = set()
@@ -65,15 +65,17 @@ class ClusterState:
         self._effects: dict[tuple[int, TaskStatus], tuple[TaskClass, Effect]] = {}
         self._shared_tallies: set[int] = set()
 
-    def revise(self, table: NodeTable, offered: Mapping[str, Mapping[int, int]], queues: Mapping[str, Queue]) -> None:
+    def revise(
+        self, table: NodeTable, allocatable: Mapping[str, Mapping[int, int]], queues: Mapping[str, Queue]
+    ) -> None:
         """Replace the facts of the same nodes and queues; positions and pods stay."""
         self.table, self.queues = table, queues
         fresh = np.zeros((self.layout.resources, len(table)), dtype=np.int64)
-        for name, amounts in offered.items():
+        for name, amounts in allocatable.items():
             for dimension, amount in amounts.items():
                 fresh[dimension, table.index[name]] = amount
-        self.books[: self.layout.resources] += fresh - self.books[self.layout.allocatable :]
-        self.books[self.layout.allocatable :] = fresh
+        self.amounts[: self.layout.resources] += fresh - self.amounts[self.layout.allocatable :]
+        self.amounts[self.layout.allocatable :] = fresh
 
     def shared(self) -> None:
         """Note that a snapshot shares the current jobs and tallies, so that they are copied before they change."""
@@ -99,19 +101,19 @@ class ClusterState:
             job.tasks.pop(task.uid, None)
             if task.sub_job:
                 _leave_sub_job(job, task)
-        self.columns.give_back(task.row)
+        self.columns.release(task.row)
 
     def _occupy(self, counted: Counted, sign: int) -> None:
         task_class = counted.task.task_class
-        self.books[: self.layout.changing, counted.row] += sign * self._effect(task_class, counted.status)
+        self.amounts[: self.layout.changing, counted.row] += sign * self._effect(task_class, counted.status)
         for number in task_class.feeds:
-            self._own_tally(number)[counted.row] += sign
+            self._writable_tally(number)[counted.row] += sign
         if task_class.volumes is not None:
             self.volume_use.add(task_class.volumes, counted.row, sign)
             if counted.status is not TaskStatus.RELEASING:
                 self.later_volume_use.add(task_class.volumes, counted.row, sign)
-        standing = self.standing.setdefault(counted.row, set())
-        (standing.add if sign > 0 else standing.discard)(counted.task.uid)
+        pods_on_node = self.pods_on_node.setdefault(counted.row, set())
+        (pods_on_node.add if sign > 0 else pods_on_node.discard)(counted.task.uid)
 
     def _effect(self, task_class: TaskClass, status: TaskStatus) -> Effect:
         """What a pod of the class adds to the column of its node: calculated once per class and status."""
@@ -121,7 +123,7 @@ class ClusterState:
             self._effects[task_class.number, status] = task_class, known
         return known
 
-    def _own_tally(self, number: int) -> NDArray[np.int32]:
+    def _writable_tally(self, number: int) -> NDArray[np.int32]:
         column = self.tallies.get(number)
         if column is None:
             column = self.tallies[number] = np.zeros(len(self.table), dtype=np.int32)
@@ -238,13 +240,13 @@ class TaskColumns:
         self._used = 0
         self._free: list[int] = []
 
-    def take(self, status: TaskStatus, node: int) -> int:
+    def allocate(self, status: TaskStatus, node: int) -> int:
         """Allocate a row for a new task."""
         row = self._free.pop() if self._free else self._next()
         self.status[row], self.node_of[row] = status.value, node
         return row
 
-    def give_back(self, row: int) -> None:
+    def release(self, row: int) -> None:
         self.status[row], self.node_of[row] = 0, -1
         self._free.append(row)
 

@@ -54,7 +54,7 @@ class NumaAllocations:
     def warnings(self) -> tuple[str, ...]:
         return tuple(sorted((*self._node_faults.values(), *self._pod_faults.values())))
 
-    # -- news ---------------------------------------------------------------------------------------------------
+    # -- events -------------------------------------------------------------------------------------------------
 
     def apply(self, wire: Numatopology) -> Processors | None:
         """Decode a Numatopology and return the facts for its node; None if it is invalid."""
@@ -84,7 +84,7 @@ class NumaAllocations:
         if self._objects:
             self._changed_pods.add(uid)
 
-    # -- what follows -------------------------------------------------------------------------------------------
+    # -- allocations --------------------------------------------------------------------------------------------
 
     def holdings(self, records: Mapping[str, PodRecord], assumptions: Assumptions) -> Mapping[str, Holdings]:
         """Allocations by node. The same object until something changes; it is never edited."""

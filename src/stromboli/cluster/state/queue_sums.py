@@ -28,9 +28,9 @@ class QueueSums:
 
     def __init__(self, queues: Mapping[str, Queue], size: int) -> None:
         self._size = size
-        self.books = {name: QueueUsage.empty(name, size) for name in (*queues, ROOT)}
+        self.usage = {name: QueueUsage.empty(name, size) for name in (*queues, ROOT)}
         self._queues = queues
-        self._chains = chains_of(queues, self.books)
+        self._chains = chains_of(queues, self.usage)
         self._shares: dict[str, tuple[str, Share]] = {}
 
     def update(self, key: str, job: Job | None) -> None:
@@ -50,15 +50,15 @@ class QueueSums:
 
     def _apply(self, queue: str, share: Share, *, sign: int) -> None:
         change = add_amounts if sign > 0 else subtract_amounts
-        if queue in self.books:
-            self.books[queue].jobs += sign
-        for books in self._chains.get(queue, ()):
-            for total, part in zip((books.allocated, books.request, books.inqueue, books.elastic), share, strict=True):
+        if queue in self.usage:
+            self.usage[queue].jobs += sign
+        for usage in self._chains.get(queue, ()):
+            for total, part in zip((usage.allocated, usage.request, usage.inqueue, usage.elastic), share, strict=True):
                 change(total, part)
 
     def copies(self) -> dict[str, QueueUsage]:
         """Copies of all sums for one cycle."""
-        copies = {name: books.copy() for name, books in self.books.items()}
+        copies = {name: usage.copy() for name, usage in self.usage.items()}
         for name, chain in self._chains.items():
-            copies[name].chain = tuple(copies[books.name] for books in chain)
+            copies[name].chain = tuple(copies[usage.name] for usage in chain)
         return copies

@@ -294,7 +294,7 @@ class StatusReporter:
 
     def _report_queues(self) -> None:
         """Report the allocation of every queue, binds in progress included."""
-        for name, sums in self._cluster.cluster_state().sums.books.items():
+        for name, sums in self._cluster.cluster_state().sums.usage.items():
             queue = self._cluster.queues.find(name)
             looked_at = (queue, sums.allocated[:])
             if self._queues.get(name) == looked_at:

@@ -162,7 +162,7 @@ async def test_an_object_that_the_cache_cannot_take_in_stops_nobody_else(monkeyp
 def corrupt(world: World) -> None:
     """A node of the books has more room than it has."""
     cluster_state = world.scheduler.cluster.cluster_state()
-    cluster_state.books[cluster_state.layout.idle, 0] += 1000
+    cluster_state.amounts[cluster_state.layout.idle, 0] += 1000
 
 
 async def test_books_that_are_wrong_are_found_out_and_made_anew() -> None:

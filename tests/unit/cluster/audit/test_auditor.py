@@ -75,22 +75,22 @@ def test_audit_does_not_reset_changed_jobs() -> None:
 
 def corrupt_used(cluster: Cluster) -> None:
     cluster_state = cluster.cluster_state()
-    cluster_state.books[cluster_state.layout.used + CPU, cluster_state.table.index["a"]] += 1
+    cluster_state.amounts[cluster_state.layout.used + CPU, cluster_state.table.index["a"]] += 1
 
 
 def corrupt_releasing(cluster: Cluster) -> None:
     cluster_state = cluster.cluster_state()
-    cluster_state.books[cluster_state.layout.releasing + CPU, cluster_state.table.index["b"]] = 0
+    cluster_state.amounts[cluster_state.layout.releasing + CPU, cluster_state.table.index["b"]] = 0
 
 
 def corrupt_allocatable(cluster: Cluster) -> None:
     cluster_state = cluster.cluster_state()
-    cluster_state.books[cluster_state.layout.allocatable + CPU, 0] -= 1000
+    cluster_state.amounts[cluster_state.layout.allocatable + CPU, 0] -= 1000
 
 
 def corrupt_port(cluster: Cluster) -> None:
     cluster_state = cluster.cluster_state()
-    cluster_state.books[cluster_state.layout.port, cluster_state.table.index["a"]] = 0
+    cluster_state.amounts[cluster_state.layout.port, cluster_state.table.index["a"]] = 0
 
 
 def corrupt_tally(cluster: Cluster) -> None:
@@ -122,15 +122,15 @@ def corrupt_waiting(cluster: Cluster) -> None:
 
 
 def corrupt_queue_sum(cluster: Cluster) -> None:
-    cluster.cluster_state().sums.books["nuggets"].allocated[CPU] += 500
+    cluster.cluster_state().sums.usage["nuggets"].allocated[CPU] += 500
 
 
 def corrupt_parent_sum(cluster: Cluster) -> None:
-    cluster.cluster_state().sums.books["root"].request[CPU] -= 500
+    cluster.cluster_state().sums.usage["root"].request[CPU] -= 500
 
 
 def corrupt_job_count(cluster: Cluster) -> None:
-    cluster.cluster_state().sums.books["gold"].jobs += 1
+    cluster.cluster_state().sums.usage["gold"].jobs += 1
 
 
 def corrupt_status(cluster: Cluster) -> None:
