@@ -39,11 +39,11 @@ def decide(chronicle: Chronicle, world: SmallWorld) -> None:
     nodes = [node.metadata.name for node in world.nodes] + ["gone"]
     dice = random.random()
     if dice < 0.4 and pods:
-        chronicle.write(request_of(random, random.sample(pods, min(len(pods), random.randint(1, 3))), nodes))  # type: ignore[arg-type]
+        chronicle.write(request_of(random, random.sample(pods, min(len(pods), random.randint(1, 3))), nodes))
     elif dice < 0.6 and requests:
-        chronicle.write(in_phase(random, random.choice(requests)))  # type: ignore[arg-type]
+        chronicle.write(in_phase(random, random.choice(requests)))
     elif dice < 0.7 and requests:
-        chronicle.delete(random.choice(requests))  # type: ignore[arg-type]
+        chronicle.delete(random.choice(requests))
     elif dice < 0.85 and pods:
         chronicle.write(started(random.choice(pods), random.choice(nodes)))
     elif pods:

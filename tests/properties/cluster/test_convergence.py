@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
 import msgspec
@@ -84,7 +85,8 @@ def promoted(pod: kube.Pod, random: Random) -> kube.Pod:
 def test_changing_members_converge(world: SmallWorld, random: Random) -> None:
     """Nothing else changes, so that the cache has no reason to rebuild."""
     chronicle, mirror = Chronicle(random), Ingest(Cluster())
-    for entry in [*world.nodes, *world.queues, *map(in_halves, world.groups), *world.pods]:
+    entries: list[KubeObject] = [*world.nodes, *world.queues, *map(in_halves, world.groups), *world.pods]
+    for entry in entries:
         chronicle.write(entry)
     report_all(mirror, chronicle.changes, random)
     mirror.cluster.snapshot()
@@ -103,17 +105,19 @@ def decide(cluster: Cluster, random: Random) -> None:
     if pods and nodes:
         pod = random.choice(pods)
         uid, node = pod.metadata.uid, random.choice([*nodes, "gone"])
-        random.choice([
+        choices: list[Callable[[], object]] = [
             lambda: cluster.assumptions.assume(placement(uid, node)), lambda: cluster.assumptions.forget(uid),
             lambda: cluster.assumptions.assume_evicted(uid), lambda: cluster.assumptions.forget_eviction(uid),
             lambda: cluster.assumptions.start_backoff(uid), lambda: cluster.assumptions.end_backoff(uid),
-        ])()  # fmt: skip
+        ]  # fmt: skip
+        random.choice(choices)()
     if cluster.groups:
         key = random.choice(sorted(cluster.groups))
         phase = random.choice(["Pending", "Inqueue", "Running"])
-        random.choice(
-            [lambda: cluster.groups.set_phase(key, phase, hold=True), lambda: cluster.groups.release_phase(key)]
-        )()
+        if random.random() < 0.5:
+            cluster.groups.set_phase(key, phase, hold=True)
+        else:
+            cluster.groups.release_phase(key)
 
 
 def take_back_everything(cluster: Cluster) -> None:
@@ -174,7 +178,8 @@ def alone(pod: kube.Pod) -> kube.Pod:
 @given(worlds(Traits(most_nodes=2, pod_rules=0)), randoms)
 def test_pods_without_group_get_groups_later(world: SmallWorld, random: Random) -> None:
     chronicle, mirror = Chronicle(random), Ingest(Cluster())
-    for entry in [*world.nodes, *world.queues, *map(alone, world.pods)]:
+    entries: list[KubeObject] = [*world.nodes, *world.queues, *map(alone, world.pods)]
+    for entry in entries:
         chronicle.write(entry)
     report_all(mirror, chronicle.changes, random)
     mirror.cluster.snapshot()

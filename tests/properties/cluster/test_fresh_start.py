@@ -75,7 +75,7 @@ def delivered_one_by_one(entries: list[KubeObject]) -> Cluster:
 @examples(30)
 @given(st.one_of(social_worlds(), worlds(Traits(most_nodes=3, pod_rules=1))), randoms)
 def test_terms_added_one_by_one_count_as_if_added_together(world: SmallWorld, random: Random) -> None:
-    structure = [*world.nodes, *world.queues, *world.priorities, *world.groups]
+    structure: list[KubeObject] = [*world.nodes, *world.queues, *world.priorities, *world.groups]
     pods = [*world.pods]
     random.shuffle(pods)
     cluster, fresh = delivered_one_by_one([*structure, *pods]), cluster_of([*structure, *pods])

@@ -64,7 +64,7 @@ class Auditor:
     # -- nodes ----------------------------------------------------------------------------------------------------
 
     def _expected_books(self, session: Session) -> list[list[int]]:
-        books = self._before.amounts.tolist()
+        books: list[list[int]] = self._before.amounts.tolist()
         for task, (then, row_then), (now, row_now) in self.moved(session):
             for fact, amount in _effect(self._layout, task, then, evicted=False):
                 books[fact][row_then] -= amount

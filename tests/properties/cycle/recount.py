@@ -10,7 +10,7 @@ from typing import Any
 
 from stromboli import kube
 
-SUFFIXES = {"": 1, "m": Fraction(1, 1000), "k": 10**3, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+SUFFIXES: dict[str, Fraction | int] = {"": 1, "m": Fraction(1, 1000), "k": 10**3, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 
 
 def amounts_of(resources: Mapping[str, Any] | None) -> Counter[str]:

@@ -382,9 +382,9 @@ class Reference:
         admitted = [job for job in looked_at if job.phase != "Pending" and job.is_valid]
         self._allocate(admitted)
         self._backfill(admitted)
-        tasks = [task for job in looked_at for task in job.tasks if task.node is not None and task.key not in before]
-        binds = {task.key: task.node.name for task in tasks if task.status == BINDING}
-        return binds, {task.key: task.node.name for task in tasks if task.status == PIPELINED}
+        tasks = [task for job in looked_at for task in job.tasks if task.key not in before]
+        binds = {task.key: task.node.name for task in tasks if task.node and task.status == BINDING}
+        return binds, {task.key: task.node.name for task in tasks if task.node and task.status == PIPELINED}
 
     def _enqueue(self, jobs: Sequence[Job]) -> None:
         lines = self._lines(jobs)

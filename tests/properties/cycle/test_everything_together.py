@@ -161,8 +161,9 @@ def member(draw: st.DrawFn, kind: str, job: str, place: int) -> Manifest:
     more = vgpu(1, draw(st.sampled_from([30, 60, 100]))) if kind == "devices" else {}
     role = ("ps" if place else "worker") if kind == "roles" else ""
     cpu = None if kind == "little" else draw(st.sampled_from([1, 2, 4, 6, 8]))
-    volumes = using(f"{job}-{place}") if kind == "disks" else None
-    return pod(cpu, more=more, role=role, **common, **({"volumes": volumes} if volumes else {}))
+    if kind == "disks":
+        common["volumes"] = using(f"{job}-{place}")
+    return pod(cpu, more=more, role=role, **common)
 
 
 def traits(draw: st.DrawFn) -> dict[str, Any]:
@@ -247,7 +248,7 @@ def check_gpus(world: PlannedCluster) -> None:
         if place and GROUPS in notes:
             parts[place, notes[GROUPS]] += int(10 * float(notes["gpu-fraction"]))
         elif place:
-            requests = (each.spec.containers or ())[0].resources
+            requests = (each.spec.containers or [])[0].resources
             whole[place] += int(((requests and requests.requests) or {}).get("nvidia.com/gpu", 0))
     assert max(parts.values(), default=0) <= 10
     shared = Counter(place for place, _ in parts)
@@ -292,7 +293,8 @@ def test_undo_leaves_no_trace_in_any_plugin(manifests: list[Manifest], conf: str
         for task in data.draw(st.permutations(tasks_of(session, TaskStatus.RUNNING)))[:4]:
             statement.evict(task, "test")
             fitting = [row for row in range(len(session.nodes)) if session.search.accepts(task, row)]
-            if fitting and data.draw(st.booleans()):
+            relocates = bool(fitting) and data.draw(st.booleans())
+            if relocates:
                 statement.relocate(task, data.draw(st.sampled_from(fitting)))
         for task in data.draw(st.permutations(tasks_of(session, TaskStatus.PENDING))):
             if session.pre_predicate(task.task_class) is None and not task.task_class.best_effort:

@@ -41,7 +41,7 @@ numbers = st.sampled_from([0, 1, -1, 2**31 - 1, -(2**31), 2**31, 2**53 + 1, 2**6
 scalars = st.one_of(st.none(), st.booleans(), numbers, texts)
 lists = st.lists(scalars, max_size=3)
 maps = st.dictionaries(texts, scalars, max_size=3)
-junk = st.one_of(scalars, lists, maps, st.just([[[[{}]]]]), st.just({}))
+junk: st.SearchStrategy[Any] = st.one_of(scalars, lists, maps, st.just([[[[{}]]]]), st.just({}))
 #: Deeply nested clauses, as a broken generator would write them.
 deep = st.integers(1, 1200).map(
     lambda number: {

@@ -264,8 +264,9 @@ class Books(RuleBasedStateMachine):
                 if (now in HELD) != (then in HELD)
             }
         )
-        balance = self.session.program.plugins["listener"].balance
-        assert {uid: count for uid, count in balance.items() if count} == expected
+        listener = self.session.program.plugins["listener"]
+        assert isinstance(listener, Listener)
+        assert {uid: count for uid, count in listener.balance.items() if count} == expected
 
     def teardown(self) -> None:
         """Undo all open statements, the youngest first."""

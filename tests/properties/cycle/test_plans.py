@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from random import Random
+from typing import Any
 
 import msgspec
 from hypothesis import given
@@ -146,8 +147,8 @@ def test_hash_seeds_do_not_matter(small_worlds: list[SmallWorld], random: Random
 # -- isolation --------------------------------------------------------------------------------------------------------
 
 
-def absurd_job(name: str, queue: str, requests: dict[str, str], **spec: object) -> list[KubeObject]:
-    group = objects.group(name, queue=queue, phase="Inqueue", **{"min_member": 1, **spec})
+def absurd_job(name: str, queue: str, requests: dict[str, str], **spec: Any) -> list[KubeObject]:
+    group = objects.group(name, queue=queue, phase="Inqueue", **({"min_member": 1} | spec))
     return [group, objects.pod(f"{name}-0", objects.template(requests), group=name)]
 
 

@@ -146,7 +146,8 @@ KINDS = {
 
 def test_restart_changes_nothing_for_any_backend() -> None:
     for switch, (nodes, request) in KINDS.items():
-        conf = sharing(**{switch: True})
+        switches: dict[str, Any] = {switch: True}
+        conf = sharing(**switches)
         program, fresh = (Program(parse_configuration(conf, BUILT_IN), BUILT_IN) for _ in range(2))
         labels = {"ring-controller.atlas": "ascend-310P"}
         world = world_of(program, nodes, gang(20, more=request, labels=labels, minimum=1))

@@ -80,7 +80,7 @@ def check_gpus(world: PlannedCluster, numbers: list[Any]) -> None:
         said, place = each.metadata.annotations or {}, each.spec.node_name or ""
         if not place:
             continue
-        asked = ((each.spec.containers or ())[0].resources.requests or {}).get("nvidia.com/gpu", 0)  # type: ignore[union-attr]
+        asked = ((each.spec.containers or [])[0].resources.requests or {}).get("nvidia.com/gpu", 0)  # type: ignore[union-attr]
         whole[place] += int(asked)
         groups = said.get(GROUPS, "").split(",") if GROUPS in said else []
         assert len(set(groups)) == len(groups)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,8 +39,12 @@ members = st.lists(
 )
 
 
+def _on(node: str) -> dict[str, Any]:
+    return {"nodeName": node} if node else {}
+
+
 def crew(given_members: list[tuple[str, int, str]], stated: dict[str, str]) -> list[Manifest]:
-    pods = [pod(cpu, role=role, **({"nodeName": place} if place else {})) for role, cpu, place in given_members]
+    pods = [pod(cpu, role=role, **_on(place)) for role, cpu, place in given_members]
     return gang_of(*pods, notes=stated, minimum=0, minimums=dict.fromkeys(ROLES, 0))
 
 

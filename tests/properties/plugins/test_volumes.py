@@ -183,7 +183,7 @@ def _fits(session: Session, task: Task, row: int) -> bool:
 
 
 def test_restored_pipelined_task_has_its_previous_volumes() -> None:
-    volumes_of_b = [("2Gi", "b", "local"), ("2Gi", "b", "local")]
+    volumes_of_b: list[tuple[str, str | None, str]] = [("2Gi", "b", "local"), ("2Gi", "b", "local")]
     drawn = Drawn([("1Gi", "local", False)] * 2, volumes_of_b, [None] * 3, [None] * 3, [[[0]], [[1]]])
     session = Session(drawn.world().snapshot(), PROGRAM)
     first, second = tasks_of(session)

@@ -242,7 +242,8 @@ def test_undone_relocations_leave_no_trace(cluster: Cluster, data: st.DataObject
         for task in running:
             statement.evict(task, "test")
             fitting = [row for row in range(len(session.nodes)) if session.search.accepts(task, row)]
-            if fitting and data.draw(st.booleans()):
+            relocates = bool(fitting) and data.draw(st.booleans())
+            if relocates:
                 row = data.draw(st.sampled_from(fitting))
                 statement.relocate(task, row)
                 assert (f"{task.uid}/successor", session.nodes.names[row]) in listener.held

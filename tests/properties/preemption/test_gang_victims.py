@@ -27,7 +27,7 @@ from tests.testing.cases.recreated_pods import cycle_with_recreated_pods
 from tests.testing.manifests.builders import Manifest
 from tests.testing.random_clusters.effort import examples
 
-REGISTRY = Registry(PLUGINS, [*ACTIONS, HalvesPlugin])
+REGISTRY = Registry([*PLUGINS, HalvesPlugin], ACTIONS)
 HARD = {"mode": "hard", "highestTierAllowed": 1}
 CONFIGURATIONS = [
     configuration(

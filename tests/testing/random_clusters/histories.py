@@ -12,6 +12,7 @@ from stromboli import kube
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.controllers.default_queues import standard_queues
 from stromboli.kube import KubeObject
+from stromboli.kube.objects.meta import TopLevel
 from tests.testing.random_clusters.worlds import SmallWorld
 
 
@@ -44,7 +45,7 @@ def carry_on(cluster: Cluster, events: Iterable[Event]) -> None:
             cluster.snapshot()
 
 
-def identity(entry: KubeObject) -> tuple[str, str]:
+def identity(entry: TopLevel) -> tuple[str, str]:
     return type(entry).__name__, entry.key
 
 

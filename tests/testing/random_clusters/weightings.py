@@ -34,7 +34,8 @@ class Mood(Plugin):
     name = "mood"
 
     def predicate(self, task_class: TaskClass, rows: Rows) -> Mask:
-        return np.not_equal((rows.used(PODS) * 3 + rows.used(CPU) // 500) % 5, 4)
+        refused: Mask = np.equal((rows.used(PODS) * 3 + rows.used(CPU) // 500) % 5, 4)
+        return ~refused
 
 
 _PLUGINS = """\

@@ -7,6 +7,7 @@ Some amounts are uneven on purpose: their fractions are not exact, and rounding 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 from hypothesis import strategies as st
@@ -137,7 +138,7 @@ def draw_queue(draw: st.DrawFn, traits: Traits, name: str) -> kube.KubeQueue:
         created=draw(st.sampled_from(TIMES)),
         weight=draw(st.integers(1, 4)),
         capability=draw(limits) if chance(draw, traits.policies) else None,
-        guarantee=None if guarantee is None else kube.Guarantee(resource=guarantee),
+        guarantee=None if guarantee is None else kube.Guarantee(resource={**guarantee}),
         priority=draw(st.sampled_from([None, None, 1])),
         parent=draw(st.sampled_from(QUEUES)) if chance(draw, traits.policies) else None,
     )
@@ -348,7 +349,8 @@ def draw_seeker(draw: st.DrawFn) -> Kind:
     term = kube.PodAffinityTerm(label_selector=WEB, topology_key=draw(st.sampled_from([ZONE, objects.HOSTNAME])))
     affinity = kube.Affinity(pod_affinity=kube.KubePodAffinity(required=[term]))
     spread = kube.TopologySpreadConstraint(max_skew=1, topology_key=ZONE, label_selector=WEB)
-    constraints = draw(st.sampled_from([{"affinity": affinity}, {"topology_spread_constraints": [spread]}]))
+    choices: list[dict[str, Any]] = [{"affinity": affinity}, {"topology_spread_constraints": [spread]}]
+    constraints = draw(st.sampled_from(choices))
     return Kind(objects.template({"cpu": "1"}, **constraints), "", draw(st.sampled_from([{}, {}, {APP: "web"}])))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from stromboli import kube
 from stromboli.core.session.status import JobStatus
 from tests.testing.random_clusters import objects
 from tests.testing.random_clusters.engine import session_of
@@ -12,7 +13,7 @@ WAITING = objects.template({"cpu": "1"})
 PLACED = objects.template({"cpu": "1"}, node_name="a")
 
 
-def status_with(*pods: objects.kube.Pod, phase: str) -> JobStatus:
+def status_with(*pods: kube.Pod, phase: str) -> JobStatus:
     group = objects.group("gang", min_member=1, phase=phase)
     session = session_of([objects.node("a", {"cpu": "8", "memory": "8Gi"}), group, *pods])
     session.run()
