@@ -34,7 +34,7 @@ async def test_anonymous_request_reads_health_only(api: HttpApi) -> None:
             assert (await response.json())["reason"] == "Unauthorized"
 
 
-@pytest.mark.only("embedded", because="it is about our own kubeconfig")
+@pytest.mark.only("embedded", because="the kubeconfig is that of the local server")
 async def test_kubeconfig_authenticates(tmp_path: Path) -> None:
     async with ApiServer() as server:
         path = tmp_path / "config"

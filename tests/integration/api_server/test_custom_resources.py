@@ -195,7 +195,7 @@ BAD_DEFINITIONS = [
     ("no stored version", lambda body: body["spec"]["versions"][0].update(storage=False), "spec.versions"),
     ("a reference", _with_property({"$ref": "#/definitions/x"}), "$ref is not supported"),
     ("a property without a type", _with_property({}), "properties[x].type: Required value"),
-    ("an odd type", _with_property({"type": "text"}), "Unsupported value"),
+    ("unknown type", _with_property({"type": "text"}), "Unsupported value"),
     ("a type in a choice", _with_property({"type": "string", "anyOf": [{"type": "string"}]}), "must be empty to be"),
     ("a list of anything", _with_property({"type": "array"}), "items: Required value"),
     (
@@ -225,7 +225,7 @@ QUEUE = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue"}
 async def test_pod_group_has_no_status_subresource(volcano: HttpApi) -> None:
     group = {**GROUP, "metadata": {"name": "g"}, "spec": {"minMember": 2}, "status": {"phase": "Pending"}}
     created = (await volcano.post(GROUPS, group)).body
-    assert created["status"]["phase"] == "Pending", "operators say so when they create it"
+    assert created["status"]["phase"] == "Pending", "a warning at creation"
     assert (await volcano.patch(f"{GROUPS}/g/status", {"status": {"phase": "Inqueue"}})).status == 404
     body = (await volcano.patch(f"{GROUPS}/g", {"status": {"phase": "Inqueue"}})).body
     assert (body["status"]["phase"], body["metadata"]["generation"]) == ("Inqueue", 2)

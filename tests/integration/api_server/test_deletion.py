@@ -49,7 +49,7 @@ async def test_finalizer_delays_removal(api: HttpApi) -> None:
     marked = (await api.delete(f"{CONFIG_MAPS}/c")).body["metadata"]
     assert marked["deletionTimestamp"]
     again = (await api.delete(f"{CONFIG_MAPS}/c")).body["metadata"]
-    assert again["resourceVersion"] == marked["resourceVersion"], "asking twice changes nothing"
+    assert again["resourceVersion"] == marked["resourceVersion"], "a second deletion changes nothing"
     more = await api.patch(f"{CONFIG_MAPS}/c", {"metadata": {"finalizers": ["a.dev/x", "a.dev/y", "a.dev/z"]}})
     assert (more.status, more.reason) == (422, "Invalid")
     assert (await api.patch(f"{CONFIG_MAPS}/c", {"metadata": {"finalizers": ["a.dev/y"]}})).status == 200
@@ -60,7 +60,7 @@ async def test_finalizer_delays_removal(api: HttpApi) -> None:
 PROPAGATIONS = [
     ("in the foreground", {"propagationPolicy": "Foreground"}, ["foregroundDeletion"]),
     ("orphans", {"propagationPolicy": "Orphan"}, ["orphan"]),
-    ("orphans, as it used to be said", {"orphanDependents": True}, ["orphan"]),
+    ("deprecated orphanDependents", {"orphanDependents": True}, ["orphan"]),
     ("in the background", {"propagationPolicy": "Background"}, None),
 ]
 
@@ -164,7 +164,7 @@ async def test_system_namespaces_cannot_be_deleted(api: HttpApi) -> None:
     assert (await api.get(f"{NAMESPACES}/default")).body["status"]["phase"] == "Active"
 
 
-@pytest.mark.only("embedded", because="the real one keeps what was in a namespace that is gone")
+@pytest.mark.only("embedded", because="the real server keeps objects of a removed namespace")
 async def test_namespace_finalize_subresource(api: HttpApi) -> None:
     await api.post(NAMESPACES, {"metadata": {"name": "team"}})
     await api.post(f"{NAMESPACES}/team/configmaps", config(finalizers=["a.dev/x"]))

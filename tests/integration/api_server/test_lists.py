@@ -26,7 +26,7 @@ async def test_list_is_sorted_with_version(api: HttpApi) -> None:
     assert (body["kind"], body["apiVersion"]) == ("ConfigMapList", "v1")
     assert int(body["metadata"]["resourceVersion"]) > 0
     assert [item["metadata"]["name"] for item in body["items"]] == list("abcde")
-    assert "kind" not in body["items"][0], "the items of built-in kinds do not say again what they are"
+    assert "kind" not in body["items"][0], "items of built-in kinds have no kind"
 
 
 async def test_pages_show_one_resource_version(api: HttpApi) -> None:

@@ -24,7 +24,7 @@ async def test_pod_defaults(api: HttpApi) -> None:
 
 
 QUALITIES = [
-    ("nothing asked", {}, "BestEffort"),
+    ("no requests", {}, "BestEffort"),
     ("something asked", {"requests": {"cpu": "1"}}, "Burstable"),
     ("limits alone", {"limits": {"cpu": "1", "memory": "1Gi"}}, "Guaranteed"),
     ("one limit", {"limits": {"cpu": "1"}}, "Burstable"),
@@ -34,7 +34,7 @@ QUALITIES = [
         {"requests": {"cpu": "1000m", "memory": "1Ki"}, "limits": {"cpu": 1, "memory": "1024"}},
         "Guaranteed",
     ),
-    ("nothing in many words", {"requests": {"cpu": "0m"}, "limits": {"memory": "0Gi"}}, "BestEffort"),
+    ("zero amounts", {"requests": {"cpu": "0m"}, "limits": {"memory": "0Gi"}}, "BestEffort"),
     ("devices alone", {"limits": {"nvidia.com/gpu": "1"}}, "BestEffort"),
 ]
 

@@ -157,7 +157,7 @@ async def test_dropped_watches_end(api: HttpApi) -> None:
         assert await events.is_cut()
 
 
-@pytest.mark.only("embedded", because="the real one does not say who watches")
+@pytest.mark.only("embedded", because="the real server does not report open watches")
 async def test_disconnected_watch_is_removed(api: HttpApi) -> None:
     async with api.watch(CONFIG_MAPS):
         assert api.server.open_watches == 1

@@ -82,7 +82,7 @@ REFUSED = [
     ("restart policy Always", JOBS, named(template=TEMPLATE), 422, 'valid values: "OnFailure", "Never"'),
     ("a selector", JOBS, named(template=ONCE, selector=SELECTOR), 422, "`selector` not auto-generated"),
     ("no number", JOBS, named(template=ONCE, parallelism=1, completionMode="Indexed"), 422, "spec.completions"),
-    ("less than nothing", JOBS, named(template=ONCE, completions=-1), 422, "must be greater than or equal to 0"),
+    ("negative amount", JOBS, named(template=ONCE, completions=-1), 422, "must be greater than or equal to 0"),
     ("no selector", DEPLOYMENTS, named(template=TEMPLATE), 422, "spec.selector: Required value"),
     ("others", SETS, named(template=TEMPLATE, selector={"matchLabels": {"a": "b"}}), 422, "does not match template"),
     ("no containers", SETS, named(template={"metadata": TEMPLATE["metadata"]}, selector=SELECTOR), 422, "containers"),

@@ -57,7 +57,7 @@ CASES: dict[str, tuple[Request, AdmissionPolicy, list[Document]]] = {
     "a pod that names a queue": (
         request("Pod", pod(scheduler="default-scheduler", labels={QUEUE_NAME: "science"})), POLICY,
         [assign("stromboli")]),
-    "a pod that names nothing": (request("Pod", pod(scheduler="default-scheduler")), POLICY, []),
+    "pod without group and queue": (request("Pod", pod(scheduler="default-scheduler")), POLICY, []),
     "pod of another scheduler": (request("Pod", pod(scheduler="other", group="g")), POLICY, []),
     "scheduler assignment disabled": (
         request("Pod", pod(scheduler="default-scheduler", group="g")), AdmissionPolicy(assigns_scheduler=False), []),

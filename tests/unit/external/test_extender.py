@@ -374,7 +374,7 @@ def test_eviction_without_extender_response_is_not_made(service: HttpService, ex
     assert "503" in run.reasons("claims")
 
 
-def test_a_redirect_is_not_followed(service: HttpService, extenders: HttpExtenders) -> None:
+def test_redirect_is_not_followed(service: HttpService, extenders: HttpExtenders) -> None:
     with http_service() as other:
         other.handlers["/predicate"] = responds({})
         service.handlers["/predicate"] = responds_text(b"", 307, Location=f"{other.address}/predicate")
@@ -431,7 +431,7 @@ def authority() -> Authority:
 
 
 ENCRYPTED = [
-    ("both show who they are", ("caFile", "certFile", "keyFile"), "a"),
+    ("mutual TLS", ("caFile", "certFile", "keyFile"), "a"),
     ("we do not", ("caFile",), "-"),
     ("unknown server certificate", ("certFile", "keyFile"), "-"),
 ]

@@ -248,7 +248,7 @@ async def test_failure_is_logged_once(server: HttpService, caplog: pytest.LogCap
     assert recovered.getMessage() == "node usage metrics available again"
 
 
-async def test_a_redirect_is_not_followed(server: HttpService) -> None:
+async def test_redirect_is_not_followed(server: HttpService) -> None:
     with http_service() as other:
         other.handlers["/api/v1/query"] = prometheus(HALF, HALF, SEEN)
         server.handlers["/api/v1/query"] = responds_text(b"", 307, Location=f"{other.address}/api/v1/query")

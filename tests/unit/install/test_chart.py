@@ -72,7 +72,7 @@ def _plain(document: Document) -> Document:
 POLICY = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n'
 
 SAME: list[tuple[str, Values, list[str]]] = [
-    ("nothing chosen", {}, []),
+    ("default values", {}, []),
     ("another image", {"image": {"registry": "example.com", "tag": "1"}}, ["--image", "example.com/stromboli:1"]),
     (
         "an image by digest",
@@ -293,7 +293,7 @@ AUTHORITY = "-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----\n"
 WEBHOOK = {"enabled": True, "caBundle": AUTHORITY}
 
 WEBHOOKS: list[tuple[str, Values, list[str]]] = [
-    ("nothing chosen", {"admission": WEBHOOK}, []),
+    ("default values", {"admission": WEBHOOK}, []),
     ("another name", {"admission": WEBHOOK, "schedulerNames": ["night", "day"]},
      ["--scheduler-name=night", "--scheduler-name=day"]),
     ("failing otherwise", {"admission": {**WEBHOOK, "validatingFailure": "Ignore", "mutatingFailure": "Fail"}},

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from stromboli.local.patching.list_order import interleave
 
 CASES = {
-    "nothing asked": ("abc", "", "abc"),
+    "no requests": ("abc", "", "abc"),
     "nothing there": ("", "cab", "cab"),
     "new ones follow": ("ab", "c", "abc"),
     "new ones come where they were asked for": ("ab", "acb", "acb"),

@@ -14,7 +14,7 @@ ANSWERS = [
     ("allowed and done", 201, "allow", 201),
     ("no right", 403, "forbid", 403),
     ("a right, but the namespace is going away", 403, "allow", 409),
-    ("a server that does not say who decided", 403, "", 403),
+    ("record without decision", 403, "", 403),
 ]
 
 

@@ -102,7 +102,7 @@ FAULTS: dict[str, tuple[Action, set[str], int]] = {
     "half of a body": (CutBody(), {"ClientPayloadError"}, 1),
     "half of a body and a reset": (CutBody(reset=True), {"ClientPayloadError", "ClientOSError"}, 1),
     "half of the JSON": (Truncate(), {"JSONDecodeError"}, 1),
-    "a page for people": (WrongType(), {"JSONDecodeError"}, 1),
+    "HTML page": (WrongType(), {"JSONDecodeError"}, 1),
     "too much": (Oversize(5000), {"1, 5000 bytes"}, 1),
     "too much, packed": (Oversize(5000, packed=True), {"1, 5000 bytes"}, 1),
 }

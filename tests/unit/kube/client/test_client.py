@@ -229,7 +229,7 @@ REFUSALS = [
         None,
     ),
     ("silent", responses.body(b"", status=500), "500: the server gave no reason", None),
-    ("odd header", responses.answer(503, "x", "y", headers={"Retry-After": "soon"}), "503 x: y", None),
+    ("invalid header", responses.answer(503, "x", "y", headers={"Retry-After": "soon"}), "503 x: y", None),
     (
         "elsewhere",
         responses.body(b"", status=302, headers={"Location": "http://127.0.0.1:1/"}),
@@ -337,7 +337,7 @@ async def test_rejected_token_is_renewed_once(watch: bool, server: LittleServer)
 
 
 @pytest.mark.parametrize(
-    ("tokens", "asked"), [(["old"], 1), (["old", "new", "newer"], 2)], ids=["nothing new", "also refused"]
+    ("tokens", "asked"), [(["old"], 1), (["old", "new", "newer"], 2)], ids=["no newer credentials", "also refused"]
 )
 async def test_token_rejected_twice_is_an_error(tokens: list[str], asked: int, server: LittleServer) -> None:
     server.play(responses.answer(401, "Unauthorized", "no"), times=None)

@@ -45,7 +45,7 @@ FOUR = [pod(name) for name in "abcd"]
 GOING = pod("a", deletionTimestamp=stamp(NOW))
 
 CASES = [
-    Case("nothing said, all may go", budget(), FOUR, 4, 0, 4),
+    Case("no bounds", budget(), FOUR, 4, 0, 4),
     Case("a minimum", budget(minAvailable=3), FOUR, 4, 3, 1),
     Case("a minimum beyond all", budget(minAvailable=9), FOUR, 4, 9, 0),
     Case("half of them, rounded up", budget(minAvailable="50%"), FOUR[:3], 3, 2, 1),
@@ -55,7 +55,7 @@ CASES = [
     Case("one is going already", budget(maxUnavailable=1), [GOING, *FOUR[1:]], 3, 3, 0),
     Case("one was granted to go", budget({"a": stamp(NOW)}, maxUnavailable=2), FOUR, 3, 2, 1),
     Case("one was granted and stayed", budget({"a": stamp(NOW - 121)}, maxUnavailable=2), FOUR, 4, 2, 2),
-    Case("one that was granted is gone", budget({"z": stamp(NOW)}, maxUnavailable=1), FOUR, 4, 3, 1),
+    Case("granted eviction observed", budget({"z": stamp(NOW)}, maxUnavailable=1), FOUR, 4, 3, 1),
     Case("those that are done do not count", budget(minAvailable=1), [pod("a", "Succeeded")], 0, 1, 0),
     Case("no pods", budget(maxUnavailable=1), [], 0, 0, 0),
     Case("nonsense", budget(minAvailable="some"), FOUR, 4, 0, 4),
@@ -83,7 +83,7 @@ SELECTORS = [
     ("not in, absent", KubeLabelSelector(match_expressions=[KubeRequirement("a", "NotIn", ["1"])]), {}, True),
     ("exists", KubeLabelSelector(match_expressions=[KubeRequirement("a", "Exists")]), {"a": ""}, True),
     ("does not exist", KubeLabelSelector(match_expressions=[KubeRequirement("a", "DoesNotExist")]), {"a": ""}, False),
-    ("who knows", KubeLabelSelector(match_expressions=[KubeRequirement("a", "Like", ["1"])]), {"a": "1"}, False),
+    ("invalid time", KubeLabelSelector(match_expressions=[KubeRequirement("a", "Like", ["1"])]), {"a": "1"}, False),
 ]
 
 

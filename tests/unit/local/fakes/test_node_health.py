@@ -22,7 +22,7 @@ def node(ready: str = "", **spec: Any) -> KubeNode:
 OTHER = {"key": "dedicated", "effect": "NoSchedule"}
 LEFT_OVER = {"key": NOT_READY, "effect": "NoSchedule"}
 TAINTS = [
-    ("well, nothing to do", node(taints=[OTHER]), None),
+    ("healthy", node(taints=[OTHER]), None),
     ("not ready", node("false", taints=[OTHER]), ["dedicated", NOT_READY, NOT_READY]),
     ("silent", node("unknown"), ["node.kubernetes.io/unreachable"] * 2),
     ("ready again", node(taints=[OTHER, LEFT_OVER]), ["dedicated"]),

@@ -54,7 +54,7 @@ class Case(NamedTuple):
 
 CASES = [
     Case("the smallest that will do", claim(), [volume("a", "8Gi"), volume("b", "2Gi"), volume("c", "1Gi")], "b"),
-    Case("nothing large enough", claim(), [volume("a", "1Gi")], None),
+    Case("no volume is large enough", claim(), [volume("a", "1Gi")], None),
     Case("another class", claim(storageClassName="fast"), [volume("a")], None),
     Case("its class", claim(storageClassName="fast"), [volume("a"), volume("b", storageClassName="fast")], "b"),
     Case("another way of access", claim(accessModes=["ReadWriteMany"]), [volume("a")], None),
@@ -89,7 +89,7 @@ PROVISIONING = [
     ("no provisioner", claim(), storage_class("kubernetes.io/no-provisioner"), False),
     ("delayed: not yet", claim(), storage_class(mode="WaitForFirstConsumer"), False),
     ("delayed: now", claim(ON_A_NODE), storage_class(mode="WaitForFirstConsumer"), True),
-    ("it wants a certain one", claim(volumeName="a"), storage_class(), False),
+    ("named volume", claim(volumeName="a"), storage_class(), False),
 ]
 
 

@@ -61,7 +61,7 @@ ENDS = [
     End("six by default", job(completions=1), Counts(failed=7), ("Failed", "BackoffLimitExceeded")),
     End("in time", job(STARTED, completions=1, activeDeadlineSeconds=11), Counts(), None),
     End("too late", job(STARTED, completions=1, activeDeadlineSeconds=10), Counts(), ("Failed", "DeadlineExceeded")),
-    End("asleep", job(STARTED, completions=1, activeDeadlineSeconds=1, suspend=True), Counts(), None),
+    End("suspended", job(STARTED, completions=1, activeDeadlineSeconds=1, suspend=True), Counts(), None),
     End("decided", job(true("FailureTarget", reason="R"), completions=1), Counts(succeeded=1), ("Failed", "R")),
 ]
 
@@ -90,17 +90,24 @@ STEPS = [
     Step("no more than are left", job(completions=5, parallelism=4), [], Counts(succeeded=3), (None, None)),
     Step("one is missing", job(completions=5, parallelism=3), TWO, Counts(succeeded=1), (None,)),
     Step("all are there", job(completions=5, parallelism=2), TWO, Counts(), ()),
-    Step("the youngest goes", job(completions=5, parallelism=1), TWO, Counts(), (), frozenset({"b"})),
-    Step("who waits goes first", job(completions=5, parallelism=2), [*TWO, WAITING], Counts(), (), frozenset({"w"})),
+    Step("the youngest pod is deleted", job(completions=5, parallelism=1), TWO, Counts(), (), frozenset({"b"})),
+    Step(
+        "pending pods are deleted first",
+        job(completions=5, parallelism=2),
+        [*TWO, WAITING],
+        Counts(),
+        (),
+        frozenset({"w"}),
+    ),
     Step("parallelism of zero", job(completions=5, parallelism=0), TWO, Counts(), (), frozenset({"a", "b"})),
-    Step("asleep", job(completions=5, parallelism=2, suspend=True), TWO, Counts(), (), frozenset({"a", "b"})),
-    Step("a queue of work, begun", job(parallelism=3), TWO, Counts(), (None,)),
-    Step("a queue of work, drying up", job(parallelism=3), TWO, Counts(succeeded=1), ()),
+    Step("suspended", job(completions=5, parallelism=2, suspend=True), TWO, Counts(), (), frozenset({"a", "b"})),
+    Step("work queue, started", job(parallelism=3), TWO, Counts(), (None,)),
+    Step("work queue, one succeeded", job(parallelism=3), TWO, Counts(succeeded=1), ()),
     Step("the lowest indexes", job(**SIX), [], Counts(), (0, 1, 2)),
     Step("the gaps", job(**SIX), [pod("a", index=1)], Counts(succeeded=1, indexes=frozenset({0})), (2, 3)),
     Step("the last", job(**SIX), [], Counts(succeeded=5, indexes=frozenset({0, 1, 2, 3, 4})), (5,)),
     Step("one index, two pods", job(**SIX), [pod("a", index=1), pod("b", index=1)], Counts(), (0, 2), frozenset({"b"})),
-    Step("no index of ours", job(**SIX), [pod("a", index=9), pod("b")], Counts(), (0, 1, 2), frozenset({"a", "b"})),
+    Step("invalid indexes", job(**SIX), [pod("a", index=9), pod("b")], Counts(), (0, 1, 2), frozenset({"a", "b"})),
 ]
 
 

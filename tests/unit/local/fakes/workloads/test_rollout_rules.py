@@ -68,11 +68,11 @@ def test_deployment_annotations_reach_replica_set() -> None:
 BOUNDS = [
     ("a quarter, up and down", rolling(10, "25%", "25%"), (10, 13, 8)),
     ("numbers", rolling(4, 1, 0), (4, 5, 4)),
-    ("never both nothing", rolling(4, 0, 0), (4, 4, 3)),
+    ("both bounds zero", rolling(4, 0, 0), (4, 4, 3)),
     ("a quarter of one", rolling(1, "25%", "25%"), (1, 2, 1)),
     ("more than all", rolling(2, 0, 5), (2, 2, 0)),
     ("nonsense", rolling(2, "some", 1), (2, 2, 1)),
-    ("not said", deployment(replicas=4), (4, 5, 3)),
+    ("defaults", deployment(replicas=4), (4, 5, 3)),
     ("all at once", deployment(replicas=4, strategy={"type": "Recreate"}), (4, 4, 0)),
 ]
 
@@ -100,9 +100,9 @@ ROLLS = [
     Roll("the new one does not run yet", Size(2, 0), [Size(3, 3)], 2, [3]),
     Roll("half way", Size(2, 2), [Size(3, 3)], 2, [1]),
     Roll("nearly there", Size(4, 3), [Size(1, 1)], 4, [0]),
-    Roll("what is broken goes first", Size(1, 0), [Size(2, 2), Size(2, 1)], 1, [2, 1]),
-    Roll("nothing old works", Size(0), [Size(4, 0)], 1, [3]),
-    Roll("the oldest goes first", Size(1, 1), [Size(2, 2), Size(2, 2)], 1, [0, 2]),
+    Roll("unhealthy pods are removed first", Size(1, 0), [Size(2, 2), Size(2, 1)], 1, [2, 1]),
+    Roll("all old pods are unhealthy", Size(0), [Size(4, 0)], 1, [3]),
+    Roll("the oldest set is scaled down first", Size(1, 1), [Size(2, 2), Size(2, 2)], 1, [0, 2]),
 ]
 
 

@@ -60,7 +60,7 @@ CASES = [
     Case("a gap", THREE, [pod(0), pod(2)], (1,)),
     Case("a name is not free yet", THREE, [pod(0), going(1)]),
     Case("all are there", THREE, [pod(0), pod(1), pod(2)]),
-    Case("the last goes first", stateful(replicas=1), [pod(0), pod(1), pod(2)], (), ("db-2",)),
+    Case("the highest ordinal is deleted first", stateful(replicas=1), [pod(0), pod(1), pod(2)], (), ("db-2",)),
     Case("one after the other", stateful(replicas=1), [pod(0), pod(1), going(2)]),
     Case("zero replicas", stateful(replicas=0), [pod(0), pod(1)], (), ("db-1",)),
     Case("failed pod is deleted", THREE, [pod(0), pod(1, "Failed", False)], (), ("db-1",)),
