@@ -159,9 +159,9 @@ def first_tier_decides(tiers: Tiers, *subject: Any) -> bool:
 
 def first_answer(answers: Iterable[Answer], *subject: Any) -> Any:
     for answer in answers:
-        given = answer(*subject)
-        if given is not None:
-            return given
+        result = answer(*subject)
+        if result is not None:
+            return result
     return None
 
 

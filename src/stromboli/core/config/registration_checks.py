@@ -73,12 +73,12 @@ def _public_methods(owner: type) -> list[str]:
 
 def _override_faults(candidate: Base, base: Base, method: str) -> Iterator[str]:
     """Check an override: calls are by position and by name, so it needs the base's parameters in the base's order."""
-    given = inspect.getattr_static(candidate, method)
+    override = inspect.getattr_static(candidate, method)
     original = inspect.getattr_static(base, method)
-    if given is original:
+    if override is original:
         return
     wanted = [parameter.name for parameter in _parameters(original) or ()]
-    parameters = _parameters(given)
+    parameters = _parameters(override)
     if parameters is None:
         yield f"{method!r} must be a method"
     elif not _accepts(parameters, wanted):

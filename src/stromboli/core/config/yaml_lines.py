@@ -96,8 +96,8 @@ def _compose(text: str, findings: Findings) -> yaml.Node | None:
         findings.stop(line, "a second document begins here; a configuration is one document, so remove the others")
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        words = " ".join(part for part in (error.problem, error.context) if part)
-        findings.stop(line, f"not readable as YAML: {words}")
+        message = " ".join(part for part in (error.problem, error.context) if part)
+        findings.stop(line, f"not readable as YAML: {message}")
     except yaml.reader.ReaderError as error:
         line = text.encode()[: error.position].count(b"\n") + 1
         findings.stop(line, f"not readable as YAML: {error.reason}; remove the character")

@@ -124,7 +124,8 @@ class ShareTree:
         held = job.allocated if change is None else [a + b for a, b in zip(job.allocated, change, strict=True)]
         node.allocated = [float(amount) for amount in held]
         node.saturated = any(
-            asked and (d in self._exhausted or (held[d] and held[d] >= asked)) for d, asked in enumerate(job.requested)
+            requested and (d in self._exhausted or (held[d] and held[d] >= requested))
+            for d, requested in enumerate(job.requested)
         )
 
     def _combine(self, node: _Node) -> None:

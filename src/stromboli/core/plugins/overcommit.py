@@ -36,18 +36,18 @@ class Overcommit(Plugin):
         self._idle = [
             round(min(total * factor, UNLIMITED)) - taken for total, taken in zip(session.total, used, strict=True)
         ]
-        self._prospects = EvictionHeadroom(session)
-        self._promises = session.ledger.queues[ROOT]
+        self._headroom = EvictionHeadroom(session)
+        self._root_usage = session.ledger.queues[ROOT]
         self._axis = session.axis
 
     def job_enqueueable(self, job: Job) -> Vote | Reason:
-        promised = self._promises.inqueue
+        reserved = self._root_usage.inqueue
         short = [
             (dimension, amount)
             for dimension, amount in job.min_resources or ()
-            if dimension != PODS and promised[dimension] + amount > self._idle[dimension]
+            if dimension != PODS and reserved[dimension] + amount > self._idle[dimension]
         ]
-        if not short or self._prospects.can_free(job, tuple(short)):
+        if not short or self._headroom.can_free(job, tuple(short)):
             return Vote.PERMIT
-        words = ", ".join(f"overused {self._axis.names[dimension]}" for dimension, _ in short)
-        return Reason(Code.CLUSTER_OVERCOMMITTED, f"resource in cluster is overused: {words}")
+        shortage = ", ".join(f"overused {self._axis.names[dimension]}" for dimension, _ in short)
+        return Reason(Code.CLUSTER_OVERCOMMITTED, f"resource in cluster is overused: {shortage}")

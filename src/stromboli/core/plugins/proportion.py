@@ -52,7 +52,7 @@ def divide(total: Table, weights: Table, requests: Table, limits: Table, guarant
 class ProportionShare:
     """The share of a queue in this cycle. Its use is read from the ledger."""
 
-    books: QueueUsage
+    usage: QueueUsage
     deserved: Amounts
     #: The most it may use: its capability, and what the guarantees of others leave.
     limit: Amounts
@@ -65,7 +65,7 @@ class ProportionShare:
     @property
     def share(self) -> float:
         """Return the largest used fraction of what it deserves."""
-        allocated, share = self.books.allocated, 0.0
+        allocated, share = self.usage.allocated, 0.0
         for dimension, amount in self.parts:
             share = max(share, allocated[dimension] / amount)
         return share
@@ -80,11 +80,11 @@ class Proportion(Plugin):
         self._axis = session.axis
         self._jobs = session.jobs
         self._queues = session.queues
-        books = session.ledger.queues
-        queues = [queue for queue in session.queues.values() if books[queue.name].jobs]
+        usage = session.ledger.queues
+        queues = [queue for queue in session.queues.values() if usage[queue.name].jobs]
         limits = [self._limit(session, queue) for queue in queues]
         self._queue_shares = {
-            queue.name: ProportionShare(books[queue.name], deserved, limit)
+            queue.name: ProportionShare(usage[queue.name], deserved, limit)
             for queue, deserved, limit in zip(queues, self._deserved(session, queues, limits), limits, strict=True)
         }
 
@@ -102,8 +102,8 @@ class Proportion(Plugin):
 
     def _limit(self, session: Session, queue: Queue) -> Amounts:
         size = session.snapshot.size
-        unclaimed = exceeding(session.total, session.total_guarantee)
-        headroom = [a + b for a, b in zip(unclaimed, dense(queue.guarantee, size), strict=True)]
+        unguaranteed = exceeding(session.total, session.total_guarantee)
+        headroom = [a + b for a, b in zip(unguaranteed, dense(queue.guarantee, size), strict=True)]
         capability = dict(queue.capability)
         return [min(headroom[d], capability.get(d, UNLIMITED)) for d in range(size)]
 
@@ -128,17 +128,17 @@ class Proportion(Plugin):
         short = self._beyond(queue_share, job.min_resources)
         if not short:
             return Vote.PERMIT
-        words = ", ".join(f"insufficient {self._axis.names[d]}" for d in short)
-        return Reason(Code.QUEUE_CAPABILITY, f"queue resource quota insufficient: {words}")
+        shortage = ", ".join(f"insufficient {self._axis.names[d]}" for d in short)
+        return Reason(Code.QUEUE_CAPABILITY, f"queue resource quota insufficient: {shortage}")
 
     @staticmethod
     def _beyond(queue_share: ProportionShare, minimum: Request) -> list[int]:
         """Dimensions in which letting in so much more would go over the queue's limit."""
-        books = queue_share.books
+        usage = queue_share.usage
         return [
             d
             for d, amount in minimum
-            if d != PODS and amount + books.allocated[d] + books.inqueue[d] - books.elastic[d] > queue_share.limit[d]
+            if d != PODS and amount + usage.allocated[d] + usage.inqueue[d] - usage.elastic[d] > queue_share.limit[d]
         ]
 
     # -- use ----------------------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ class Proportion(Plugin):
         queue_share = self._queue_shares.get(queue.name)
         if queue_share is None:
             return None
-        allocated = queue_share.books.allocated
+        allocated = queue_share.usage.allocated
         for dimension, amount in queue_share.parts:
             if amount > allocated[dimension]:
                 return None
@@ -160,7 +160,7 @@ class Proportion(Plugin):
             return Allowance(0, Reason(Code.QUEUE_CLOSED, f"queue {queue.name} is {queue.state}, not Open"))
         if queue_share is None:
             return None
-        allocated, deserved, number, tightest = queue_share.books.allocated, queue_share.deserved, wanted, PODS
+        allocated, deserved, number, tightest = queue_share.usage.allocated, queue_share.deserved, wanted, PODS
         for dimension, amount in task_class.request:
             if dimension != PODS:
                 headroom = (deserved[dimension] - allocated[dimension]) // amount
@@ -172,7 +172,7 @@ class Proportion(Plugin):
 
     def _no_more(self, queue: Queue, queue_share: ProportionShare, dimension: int, number: int, wanted: int) -> Reason:
         name, amount = self._axis.names[dimension], self._axis.format
-        deserved, has = amount(dimension, queue_share.deserved[dimension]), queue_share.books.allocated[dimension]
+        deserved, has = amount(dimension, queue_share.deserved[dimension]), queue_share.usage.allocated[dimension]
         detail = f"queue {queue.name} deserves {name} {deserved} and has {amount(dimension, has)}"
         return Reason(Code.QUEUE_SHARE, f"{detail}: capacity for {number} of {wanted} pods" if number else detail)
 
@@ -200,7 +200,7 @@ class Proportion(Plugin):
             queue_share = self._queue_shares.get(self._jobs[task.job].queue)
             if queue_share is None:
                 continue
-            allocated = left.setdefault(queue_share.books.name, queue_share.books.allocated[:])
+            allocated = left.setdefault(queue_share.usage.name, queue_share.usage.allocated[:])
             if any(allocated[d] > deserved for d, deserved in enumerate(queue_share.deserved)):
                 victims.append(task)
                 for dimension, amount in task.task_class.request:
@@ -209,10 +209,10 @@ class Proportion(Plugin):
 
     def justification(self, preemptor: Task, victim: Task) -> str:
         queue_share = self._queue_shares[self._jobs[victim.job].queue]
-        allocated = queue_share.books.allocated
+        allocated = queue_share.usage.allocated
         above = [d for d, deserved in enumerate(queue_share.deserved) if allocated[d] > deserved]
-        asked = {dimension for dimension, _ in preemptor.task_class.request if dimension != PODS}
-        return self._compared(queue_share, next((d for d in above if d in asked), above[0])) if above else ""
+        requested = {dimension for dimension, _ in preemptor.task_class.request if dimension != PODS}
+        return self._compared(queue_share, next((d for d in above if d in requested), above[0])) if above else ""
 
     def veto(self, preemptor: Task, victim: Task) -> str:
         queue_share = self._queue_shares.get(self._jobs[victim.job].queue)
@@ -225,6 +225,6 @@ class Proportion(Plugin):
 
     def _compared(self, queue_share: ProportionShare, dimension: int) -> str:
         name, amount = self._axis.names[dimension], self._axis.format
-        has, deserved = queue_share.books.allocated[dimension], queue_share.deserved[dimension]
+        has, deserved = queue_share.usage.allocated[dimension], queue_share.deserved[dimension]
         compared = f"has {name} {amount(dimension, has)}, deserves {amount(dimension, deserved)}"
-        return f"queue {queue_share.books.name} {compared}"
+        return f"queue {queue_share.usage.name} {compared}"

@@ -195,8 +195,8 @@ class Rescheduling(Plugin):
     def _warn_of_unknown(self, known: Mask) -> None:
         unknown = len(known) - int(known.sum())
         if unknown:
-            words = f"no usage metrics of the last 5m for {unknown} of {len(known)} nodes"
-            self._session.warnings.append(f"rescheduling: {words}; they are not rescheduled")
+            message = f"no usage metrics of the last 5m for {unknown} of {len(known)} nodes"
+            self._session.warnings.append(f"rescheduling: {message}; they are not rescheduled")
 
     def _leaving(self, balance: Balance, candidates: Sequence[Task]) -> Iterator[Task]:
         """Nodes that are busiest first; of each, the pods that matter least first."""
@@ -237,8 +237,8 @@ class Rescheduling(Plugin):
         return all(labels.get(key) == value for key, value in self._wanted_labels.items())
 
     def _explain(self, task: Task, row: int, balance: Balance) -> None:
-        words = f"node {self._session.nodes.names[row]} uses {balance.why(row)}; others have little to do"
-        self._session.eviction_notes[task.uid] = lambda: words
+        message = f"node {self._session.nodes.names[row]} uses {balance.why(row)}; others have little to do"
+        self._session.eviction_notes[task.uid] = lambda: message
 
 
 def _open_to_pods(nodes: NodeTable) -> Mask:
@@ -253,8 +253,8 @@ def _least_first(task: Task) -> tuple[int, int]:
 
 def _quality(task_class: TaskClass) -> int:
     """Return the quality of service class of a pod: best effort before burstable before guaranteed."""
-    asked = dict(task_class.request)
-    request = (asked.get(CPU, 0), asked.get(MEMORY, 0))
+    requested = dict(task_class.request)
+    request = (requested.get(CPU, 0), requested.get(MEMORY, 0))
     if request == (0, 0):
         return 0
     return 2 if task_class.limits == request and all(request) else 1

@@ -24,10 +24,10 @@ class ResourceQuotaPlugin(Plugin):
         self._axis = session.axis
         self._quotas = session.snapshot.quotas
         #: By namespace, what admitted jobs have still to request.
-        self._promised: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+        self._reserved: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         for key in session.snapshot.waiting:
             if session.jobs[key].phase == "Inqueue":
-                self._promise(session.jobs[key])
+                self._reserve(session.jobs[key])
 
     def job_enqueueable(self, job: Job) -> Vote | Reason:
         for quota in self._quotas.get(job.spec.namespace, ()):
@@ -37,12 +37,12 @@ class ResourceQuotaPlugin(Plugin):
         return Vote.PERMIT
 
     def job_enqueued(self, job: Job) -> None:
-        self._promise(job)
+        self._reserve(job)
 
     def _refusal(self, job: Job, quota: Quota) -> Reason | None:
-        promised = self._promised[job.spec.namespace]
+        reserved = self._reserved[job.spec.namespace]
         wanted = {name: amount for name in quota.hard if (amount := self._missing_request(job, name))}
-        taken = {name: quota.used.get(name, 0) + promised[name] for name in wanted}
+        taken = {name: quota.used.get(name, 0) + reserved[name] for name in wanted}
         short = [name for name, amount in wanted.items() if taken[name] + amount > quota.hard[name]]
         if not short:
             return None
@@ -50,14 +50,14 @@ class ResourceQuotaPlugin(Plugin):
         detail = "resource quota insufficient, requested: {}, used: {}, limited: {}".format(*described)
         return Reason(Code.NAMESPACE_QUOTA, f"{detail} (ResourceQuota {quota.name})")
 
-    def _promise(self, job: Job) -> None:
+    def _reserve(self, job: Job) -> None:
         """Record what a job will request, once for all quotas that limit a resource."""
         if job.min_resources is None:
             return
-        promised = self._promised[job.spec.namespace]
+        reserved = self._reserved[job.spec.namespace]
         names = {name for quota in self._quotas.get(job.spec.namespace, ()) for name in quota.hard}
         for name in names:
-            promised[name] += self._missing_request(job, name)
+            reserved[name] += self._missing_request(job, name)
 
     def _missing_request(self, job: Job, name: str) -> int:
         """Return what the missing pods of a job's minimum will request; quotas already count the existing ones."""

@@ -175,19 +175,19 @@ class Questions:
     # -- domains ------------------------------------------------------------------------------------------------
 
     def gradient_for_job(self, job: Job, root: Domain) -> Sequence[Sequence[Domain]]:
-        given = combining.first_answer(self._flat["hyper_node_gradient_for_job"], job, root)
-        return given if given is not None else [[root]]
+        groups = combining.first_answer(self._flat["hyper_node_gradient_for_job"], job, root)
+        return groups if groups is not None else [[root]]
 
     def gradient_for_sub_job(self, sub_job: SubJob, root: Domain) -> Sequence[Sequence[Domain]]:
-        given = combining.first_answer(self._flat["hyper_node_gradient_for_sub_job"], sub_job, root)
-        return given if given is not None else [[root]]
+        groups = combining.first_answer(self._flat["hyper_node_gradient_for_sub_job"], sub_job, root)
+        return groups if groups is not None else [[root]]
 
     def domain_scores(self, subject: Job | SubJob, domains: Sequence[Domain]) -> DomainScores:
         answers = [answer(subject, domains) for answer in self._flat["hyper_node_order"]]
         if len(answers) == 1 and isinstance(answers[0], DomainScores):
             return answers[0]
         scores = {domain.name: 0.0 for domain in domains}
-        for given in answers:
-            for name, score in given.items():
+        for answer in answers:
+            for name, score in answer.items():
                 scores[name] += score
         return DomainScores(domains, np.array([scores[domain.name] for domain in domains]))

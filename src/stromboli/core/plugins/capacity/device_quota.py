@@ -34,7 +34,7 @@ class _Account:
         self._limited_classes = {_class_of(name) for name in self.limits}
         self._counts_parts = counts_parts
         self.used: dict[str, int] = {}
-        self._promised: dict[str, int] = {}
+        self._reserved: dict[str, int] = {}
         #: By shared claim, how many of its pods are counted.
         self._users: dict[str, int] = {}
 
@@ -55,10 +55,10 @@ class _Account:
 
     def promise(self, costs: Costs) -> None:
         for name, amount in costs:
-            self._promised[name] = self._promised.get(name, 0) + amount
+            self._reserved[name] = self._reserved.get(name, 0) + amount
 
-    def promised(self, name: str) -> int:
-        return self.used.get(name, 0) + self._promised.get(name, 0)
+    def reserved(self, name: str) -> int:
+        return self.used.get(name, 0) + self._reserved.get(name, 0)
 
     def headroom(self, task_class: TaskClass, wanted: int) -> tuple[int, str]:
         """Return how many more tasks of a class fit, and the resource that is exhausted after them."""
@@ -163,17 +163,17 @@ class DeviceQuota:
         """Return the queues that cannot admit a job, each with the resources it lacks."""
         minimum = self._minimum(job)
         for account in self._accounts_of(job.key) if minimum else ():
-            short = [name for name, amount in minimum if account.promised(name) + amount > account.limit(name)]
+            short = [name for name, amount in minimum if account.reserved(name) + amount > account.limit(name)]
             if short:
                 yield account.title, short
 
     def headroom(self, queue: Queue, task_class: TaskClass, wanted: int) -> tuple[int, str]:
         """Return how many more tasks of a class a queue may hold, and the reason for the limit."""
-        number, words = wanted, ""
+        number, shortage = wanted, ""
         for account in self._accounts.get(queue.name, ()):
             most, name = account.headroom(task_class, number)
             if most < number:
                 limit, has = (format_quantity(each, milli=True) for each in
                               (account.limit(name), account.used.get(name, 0)))  # fmt: skip
-                number, words = most, f"{account.title} may have {name} {limit} and has {has}"
-        return number, words
+                number, shortage = most, f"{account.title} may have {name} {limit} and has {has}"
+        return number, shortage

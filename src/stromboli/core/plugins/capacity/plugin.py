@@ -127,16 +127,16 @@ class Capacity(Plugin):
         if queue_share.refusal is not None:
             return queue_share.refusal
         for _, each in queue_share.steps:
-            after = each.promised(job.min_resources or ())
+            after = each.reserved(job.min_resources or ())
             short = [self._axis.names[d] for d, amount in after if amount > each.ceiling[d]]
             if short:
-                words = ", ".join(f"insufficient {name}" for name in short)
-                return Reason(Code.QUEUE_CAPABILITY, f"queue {each.name} resource quota insufficient: {words}")
+                shortage = ", ".join(f"insufficient {name}" for name in short)
+                return Reason(Code.QUEUE_CAPABILITY, f"queue {each.name} resource quota insufficient: {shortage}")
             if all(amount <= each.deserved[d] for d, amount in after):
                 break
         for title, short in self._devices.short_for(job) if self._devices is not None else ():
-            words = ", ".join(f"insufficient {name}" for name in short)
-            return Reason(Code.QUEUE_CAPABILITY, f"{title} resource quota insufficient: {words}")
+            shortage = ", ".join(f"insufficient {name}" for name in short)
+            return Reason(Code.QUEUE_CAPABILITY, f"{title} resource quota insufficient: {shortage}")
         return Vote.PERMIT
 
     # -- use ----------------------------------------------------------------------------------------------------
@@ -154,10 +154,10 @@ class Capacity(Plugin):
                 if free < number * amount:
                     number, tightest = max(free // amount, 0), (dimension, holder, member)
         if self._devices is not None and task_class.claims is not None:
-            most, words = self._devices.headroom(queue, task_class, number)
+            most, shortage = self._devices.headroom(queue, task_class, number)
             if most < number:
-                words += f": capacity for {most} of {wanted} pods" if most else ""
-                return Allowance(most, Reason(Code.QUEUE_CAPABILITY, words))
+                shortage += f": capacity for {most} of {wanted} pods" if most else ""
+                return Allowance(most, Reason(Code.QUEUE_CAPABILITY, shortage))
         if tightest is None:
             return None
         return Allowance(number, self._no_more(*tightest, number, wanted))
@@ -166,7 +166,7 @@ class Capacity(Plugin):
         kept = holder.kept_from(dimension, member)
         limit, has = (
             self._axis.format(dimension, amount)
-            for amount in (holder.limit[dimension], holder.books.allocated[dimension])
+            for amount in (holder.limit[dimension], holder.usage.allocated[dimension])
         )
         detail = f"{holder.title} may have {self._axis.names[dimension]} {limit} and has {has}"
         if kept:
@@ -186,7 +186,7 @@ class Capacity(Plugin):
             add_request(request, task.task_class.request)
         wanted = tuple((d, amount) for d, amount in enumerate(request) if amount and d != PODS)
         for dimension, amount in wanted:
-            if amount + queue_share.books.allocated[dimension] > queue_share.limit[dimension]:
+            if amount + queue_share.usage.allocated[dimension] > queue_share.limit[dimension]:
                 return self._no_more(dimension, queue_share, queue_share, 0, len(tasks))
         if any(each.still_deserves(wanted) for each in queue_share.chain[: self._level + 1]):
             return None
@@ -219,7 +219,7 @@ class Capacity(Plugin):
 
     def justification(self, preemptor: Task, victim: Task) -> str:
         queue_share, request = self._queue_shares[self._jobs[victim.job].queue], victim.task_class.request
-        allocated, deserved = queue_share.books.allocated, queue_share.deserved
+        allocated, deserved = queue_share.usage.allocated, queue_share.deserved
         above = [d for d, _ in request if d != PODS and allocated[d] > deserved[d]]
         return self._compared(queue_share, above[0]) if above else ""
 
@@ -240,5 +240,5 @@ class Capacity(Plugin):
 
     def _compared(self, queue_share: QueueShare, dimension: int) -> str:
         name, amount = self._axis.names[dimension], self._axis.format
-        has, deserved = queue_share.books.allocated[dimension], queue_share.deserved[dimension]
+        has, deserved = queue_share.usage.allocated[dimension], queue_share.deserved[dimension]
         return f"{queue_share.title} has {name} {amount(dimension, has)}, deserves {amount(dimension, deserved)}"

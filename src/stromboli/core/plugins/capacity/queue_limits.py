@@ -86,12 +86,12 @@ def flat_limits(queues: Sequence[Queue], total: Sequence[int], axis: ResourceAxi
     """Compute the limits without a hierarchy: all queues share the cluster, less the guarantees of others."""
     size, headroom = len(total), np.array(total, dtype=np.int64)
     capability = _table([queue.capability for queue in queues], size, UNLIMITED)
-    promised = _table([queue.guarantee for queue in queues], size)
-    guarantee = np.minimum(promised, capability)
+    reserved = _table([queue.guarantee for queue in queues], size)
+    guarantee = np.minimum(reserved, capability)
     limit = np.minimum(np.maximum(headroom - guarantee.sum(axis=0), 0) + guarantee, capability)
     wanted = _table([queue.deserved for queue in queues], size)
     deserved = np.maximum(np.minimum(wanted, limit), guarantee)
-    corrections = _unkept_guarantees(queues, promised, capability, axis)
+    corrections = _unkept_guarantees(queues, reserved, capability, axis)
     return QueueLimits(guarantee, deserved, limit, limit, corrections)
 
 
@@ -108,9 +108,9 @@ class _QueueLimitTree:
         queues, size = tree.queues, len(total)
         capability = _table([queue.capability for queue in queues], size, UNLIMITED)
         own = self._inherited(capability)
-        promised = _table([queue.guarantee for queue in queues], size)
-        self._corrections += _unkept_guarantees(queues, promised, own, axis)
-        guarantee = self._shared_out("are guaranteed", promised, own, np.zeros_like(promised))
+        reserved = _table([queue.guarantee for queue in queues], size)
+        self._corrections += _unkept_guarantees(queues, reserved, own, axis)
+        guarantee = self._shared_out("are guaranteed", reserved, own, np.zeros_like(reserved))
         wanted = _table([queue.deserved for queue in queues], size)
         deserved = self._shared_out("deserve", wanted, own, guarantee)
         limit, ceiling = capability.copy(), capability.copy()
@@ -187,12 +187,12 @@ class _QueueLimitTree:
             limit[level] = np.minimum(limit[level], headroom)
 
 
-def _unkept_guarantees(queues: Sequence[Queue], promised: Table, most: Table, axis: ResourceAxis) -> list[str]:
+def _unkept_guarantees(queues: Sequence[Queue], reserved: Table, most: Table, axis: ResourceAxis) -> list[str]:
     """Guarantees of more than a queue may have."""
     return [
-        f"Queue {queues[row].name}: spec.guarantee.resource: {_amount(axis, d, promised[row, d])} is more than it may "
+        f"Queue {queues[row].name}: spec.guarantee.resource: {_amount(axis, d, reserved[row, d])} is more than it may "
         f"have; {_amount(axis, d, most[row, d])} counts"
-        for row, d in np.argwhere(promised > most)
+        for row, d in np.argwhere(reserved > most)
     ]
 
 

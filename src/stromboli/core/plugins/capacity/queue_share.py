@@ -15,7 +15,7 @@ class QueueShare:
     """The use of a queue, including its descendants, is read from the ledger."""
 
     queue: Queue
-    books: QueueUsage
+    usage: QueueUsage
     guarantee: Amounts
     deserved: Amounts
     limit: Amounts
@@ -49,7 +49,7 @@ class QueueShare:
         """Return the largest used fraction of what it deserves; 1 or more for a queue that deserves nothing."""
         if not self.parts:
             return 1.0
-        allocated, share = self.books.allocated, 0.0
+        allocated, share = self.usage.allocated, 0.0
         for dimension, amount in self.parts:
             part = allocated[dimension] / amount
             if part > share:
@@ -66,25 +66,25 @@ class QueueShare:
 
     def still_deserves(self, wanted: Request) -> bool:
         """Report whether, with this much more, it stays within what it deserves, where it deserves any."""
-        allocated, deserved = self.books.allocated, self.deserved
+        allocated, deserved = self.usage.allocated, self.deserved
         return self.deserves_any(wanted) and not any(
             0 < deserved[d] < allocated[d] + amount for d, amount in wanted if d != PODS
         )
 
     def free(self, dimension: int, member: QueueShare) -> int:
         """How much more of a resource may go to a member."""
-        free = self.limit[dimension] - self.books.allocated[dimension]
+        free = self.limit[dimension] - self.usage.allocated[dimension]
         return free if self.reserve is None else free - self.kept_from(dimension, member)
 
     def kept_from(self, dimension: int, member: QueueShare) -> int:
         """Return the amount reserved for guarantees of other members."""
         return 0 if self.reserve is None or member is self else self.reserve.kept_from(member, dimension)
 
-    def promised(self, minimum: Request) -> list[tuple[int, int]]:
+    def reserved(self, minimum: Request) -> list[tuple[int, int]]:
         """Return what it has admitted, with this much more: held or reserved, less what jobs hold beyond it."""
-        books = self.books
+        usage = self.usage
         return [
-            (d, amount + books.allocated[d] + books.inqueue[d] - books.elastic[d]) for d, amount in minimum if d != PODS
+            (d, amount + usage.allocated[d] + usage.inqueue[d] - usage.elastic[d]) for d, amount in minimum if d != PODS
         ]
 
 
@@ -113,7 +113,7 @@ class Reserve:
 
     def _catch_up(self) -> None:
         for queue_share in self._changed.values():
-            part = exceeding(queue_share.guarantee, queue_share.books.allocated)
+            part = exceeding(queue_share.guarantee, queue_share.usage.allocated)
             subtract_amounts(self._sums, self._parts.get(queue_share.name, ()))
             add_amounts(self._sums, part)
             self._parts[queue_share.name] = part

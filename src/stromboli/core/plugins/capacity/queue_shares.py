@@ -58,8 +58,8 @@ def tree_queue_shares(session: Session) -> QueueShares:
 def _queue_shares_of(session: Session, queues: Sequence[Queue], promises: QueueLimits) -> QueueShares:
     tables = (promises.guarantee, promises.deserved, promises.limit, promises.ceiling)
     amounts = zip(*(table.tolist() for table in tables), strict=True)
-    books = session.ledger.queues
-    return {queue.name: QueueShare(queue, books[queue.name], *own) for queue, own in zip(queues, amounts, strict=True)}
+    usage = session.ledger.queues
+    return {queue.name: QueueShare(queue, usage[queue.name], *own) for queue, own in zip(queues, amounts, strict=True)}
 
 
 def _plain(session: Session, queue: Queue, limit: Sequence[int], title: str = "") -> QueueShare:

@@ -43,8 +43,8 @@ class ReclaimRules:
         request = victim.task_class.request
         if self.veto(victim, queue_share) is not None:
             return False
-        for books in queue_share.books.chain:
-            add_request(self._holding(books), request, -1)
+        for usage in queue_share.usage.chain:
+            add_request(self._holding(usage), request, -1)
         return True
 
     def veto(self, victim: Task, queue_share: QueueShare) -> ReclaimObjection | None:
@@ -58,18 +58,18 @@ class ReclaimRules:
             return ReclaimObjection.GUARANTEED
         return None if self._may_lose(queue_share, request) else ReclaimObjection.DESERVED
 
-    def _holding(self, books: QueueUsage) -> Amounts:
+    def _holding(self, usage: QueueUsage) -> Amounts:
         """Return what a queue holds without the candidates accepted so far."""
-        known = self._left.get(books.name)
+        known = self._left.get(usage.name)
         if known is None:
-            known = self._left[books.name] = books.allocated[:]
+            known = self._left[usage.name] = usage.allocated[:]
         return known
 
     def _keeps_guarantees(self, queue_share: QueueShare, request: Request) -> bool:
         """Report whether the queue, and each ancestor that the preemptor is not below, keeps its guarantee."""
         lost = dict(request)
         return all(
-            amount <= self._holding(each.books)[dimension] - lost.get(dimension, 0)
+            amount <= self._holding(each.usage)[dimension] - lost.get(dimension, 0)
             for each in queue_share.chain
             if each.name not in self._above
             for dimension, amount in each.guaranteed
@@ -79,10 +79,10 @@ class ReclaimRules:
         if not queue_share.deserves_any(request):
             if self._is_as_poor(queue_share):
                 return False
-        elif not queue_share.exceeds(self._holding(queue_share.books), request):
+        elif not queue_share.exceeds(self._holding(queue_share.usage), request):
             return False
         return all(
-            not above.deserves_any(request) or above.exceeds(self._holding(above.books), request)
+            not above.deserves_any(request) or above.exceeds(self._holding(above.usage), request)
             for above in queue_share.chain[1 : self._level + 1]
             if above.name not in self._above
         )
@@ -95,5 +95,5 @@ class ReclaimRules:
 
 
 def _share_a_resource(one: Request, other: Request) -> bool:
-    asked: Mapping[int, int] = dict(other)
-    return any(dimension in asked for dimension, _ in one if dimension != PODS)
+    requested: Mapping[int, int] = dict(other)
+    return any(dimension in requested for dimension, _ in one if dimension != PODS)

@@ -110,7 +110,7 @@ class GpuNumber(GpuMemory):
 
 def _indices(text: str, where: str) -> list[int]:
     """Numbers with commas between them."""
-    words = [word.strip() for word in text.split(",") if word.strip()]
-    if not all(word.isdecimal() and len(word) < 10 for word in words):
+    parts = [word.strip() for word in text.split(",") if word.strip()]
+    if not all(word.isdecimal() and len(word) < 10 for word in parts):
         raise ValueError(f"{where}: expected numbers such as 0,1, got {quoted(text)}")
-    return [int(word) for word in words]
+    return [int(word) for word in parts]

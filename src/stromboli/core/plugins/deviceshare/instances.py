@@ -48,8 +48,8 @@ def named(instance: Instance) -> str:
 
 def geometries_of(geometries: Geometries, model: str) -> tuple[Geometry, ...]:
     """The sets that a GPU of this model can be cut into."""
-    for words, possible in geometries:
-        if any(word in model for word in words):
+    for parts, possible in geometries:
+        if any(word in model for word in parts):
             return possible
     return ()
 

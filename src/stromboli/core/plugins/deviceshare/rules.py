@@ -80,14 +80,14 @@ class DeviceFilter(NodeFilter):
     def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
         left = refused.copy()
         for each in self._columns.concerned(task_class):
-            words = each.backend.devices_description
+            description = each.backend.devices_description
             without = left & np.array([node is None for node in each.rows], dtype=np.bool_)
             if without.any():
-                yield Reason(Code.NO_DEVICES, f"node(s) had no {words} to share"), np.flatnonzero(without)
+                yield Reason(Code.NO_DEVICES, f"node(s) had no {description} to share"), np.flatnonzero(without)
             left &= ~without
         if left.any():
-            words = self._columns.concerned(task_class)[0].backend.devices_description
-            yield Reason(Code.DEVICES_IN_USE, f"node(s) didn't have enough free {words}"), np.flatnonzero(left)
+            description = self._columns.concerned(task_class)[0].backend.devices_description
+            yield Reason(Code.DEVICES_IN_USE, f"node(s) didn't have enough free {description}"), np.flatnonzero(left)
 
 
 class DeviceScorer(NodeScorer):

@@ -51,12 +51,12 @@ class Documents:
         ]
 
     def of_queue(self, queue: Queue) -> Plain:
-        books = self._session.ledger.queues[queue.name]
+        usage = self._session.ledger.queues[queue.name]
         return {
             "name": queue.name,
             "weight": queue.weight,
             "parent": queue.parent,
-            "allocated": self._session.axis.as_quantities(books.allocated),
+            "allocated": self._session.axis.as_quantities(usage.allocated),
         }
 
     def of_job(self, job: Job) -> Plain:
@@ -134,13 +134,13 @@ def reasons(answer: Document) -> Mapping[str, str]:
 
 
 def scores(answer: Document) -> Mapping[str, float]:
-    given = answer.get("nodeScore") or {}
-    if not isinstance(given, dict):
-        raise ServiceError(f"expected scores by node in 'nodeScore', got {given!r:.60}")
-    for node, score in given.items():
+    scores = answer.get("nodeScore") or {}
+    if not isinstance(scores, dict):
+        raise ServiceError(f"expected scores by node in 'nodeScore', got {scores!r:.60}")
+    for node, score in scores.items():
         if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
             raise ServiceError(f"expected a number as the score of node {node!r:.60}, got {score!r:.60}")
-    return given
+    return scores
 
 
 def victims(answer: Document) -> Sequence[str]:
@@ -151,7 +151,7 @@ def victims(answer: Document) -> Sequence[str]:
     return named
 
 
-def _sanitized(said: object) -> str:
+def _sanitized(text: object) -> str:
     """Return a message of the service on one line, without control characters."""
-    text = said if isinstance(said, str) else repr(said)
+    text = text if isinstance(text, str) else repr(text)
     return "".join(letter if letter.isprintable() else " " for letter in text[:_LONGEST_WORDS]).strip()

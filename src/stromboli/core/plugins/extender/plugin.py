@@ -166,8 +166,8 @@ class Extender(Plugin):
     def _victims(self, question: str, preemptor: Task, candidates: Sequence[Task]) -> Victims:
         if not self._is_managed(preemptor.task_class):
             return None
-        asked = {"evictor": self._documents.of_task(preemptor), "evictees": self._documents.of_tasks(candidates)}
-        vote, named = self._asked(question, asked, _vote_and_victims, _NO_VOTE)
+        request = {"evictor": self._documents.of_task(preemptor), "evictees": self._documents.of_tasks(candidates)}
+        vote, named = self._asked(question, request, _vote_and_victims, _NO_VOTE)
         if not vote:
             return None
         chosen = frozenset(named) if vote > 0 else frozenset[str]()

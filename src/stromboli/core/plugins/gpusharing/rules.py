@@ -81,8 +81,8 @@ class GpuShareFilter(NodeFilter):
         if request is not None and request.memory:
             silent = left & np.array([not node.memory for node in state.rows], dtype=np.bool_)
             if silent.any():
-                words = "node(s) did not report their GPU memory"
-                yield Reason(Code.NO_DEVICES, words), np.flatnonzero(silent)
+                message = "node(s) did not report their GPU memory"
+                yield Reason(Code.NO_DEVICES, message), np.flatnonzero(silent)
             left &= ~silent
             small = left & np.array([node.memory < request.memory for node in state.rows], dtype=np.bool_)
             if small.any():

@@ -80,16 +80,16 @@ class DomainPacking:
         """Return for each domain the weighted mean of the used fractions with this much more; 0 where that exceeds the
         domain, and where no weighted resource is requested.
         """
-        asked = [(dimension, amount) for dimension, amount in request if dimension in self._weights]
+        requested = [(dimension, amount) for dimension, amount in request if dimension in self._weights]
         total = np.zeros(len(self._tree.hyper_nodes))
         too_much = np.zeros(len(total), dtype=np.bool_)
-        for dimension, amount in asked:
+        for dimension, amount in requested:
             capacity = self._capacity[dimension]
             used = capacity - self._amounts.idle(dimension) + amount
             too_much |= used > capacity
             weight = self._weights[dimension]
             total += (used if weight == 1 else weight * used) / self._divisors[dimension]
-        whole = sum(self._weights[dimension] for dimension, _ in asked)
+        whole = sum(self._weights[dimension] for dimension, _ in requested)
         return np.where(too_much, 0.0, total / whole) if whole else total
 
 

@@ -50,8 +50,8 @@ class PreviousDomainFirst:
 
     def _last(self, tasks: Collection[Task], last: str) -> int | None:
         """Return the smallest domain around nominated capacity; without any, the previous domain."""
-        promised = {self._rows.get(task.nominated_node, -1) for task in tasks if task.nominated_node} - {-1}
-        place = self._tree.around_nodes(promised) if promised else self._tree.index.get(last)
+        nominated = {self._rows.get(task.nominated_node, -1) for task in tasks if task.nominated_node} - {-1}
+        place = self._tree.around_nodes(nominated) if nominated else self._tree.index.get(last)
         return None if place == self._tree.top else place
 
     def _beginning_with(self, last: int | None, groups: Sequence[DomainGroup]) -> Sequence[DomainGroup]:

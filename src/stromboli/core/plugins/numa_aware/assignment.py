@@ -21,15 +21,15 @@ class _NodeCpus:
 
     free: CpuSet
     leaving: CpuSet
-    promised: CpuSet = 0
+    nominated: CpuSet = 0
 
     @property
     def now(self) -> CpuSet:
-        return self.free & ~self.promised
+        return self.free & ~self.nominated
 
     @property
     def later(self) -> CpuSet:
-        return (self.free | self.leaving) & ~self.promised
+        return (self.free | self.leaving) & ~self.nominated
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class CpuAssigner:
     def _change(self, assignment: CpuAssignment, *, taken: bool) -> None:
         node_cpus, cpus = self._cpus_of(assignment.row), assignment.allotment.cpus
         if assignment.is_promise:
-            node_cpus.promised = node_cpus.promised | cpus if taken else node_cpus.promised & ~cpus
+            node_cpus.nominated = node_cpus.nominated | cpus if taken else node_cpus.nominated & ~cpus
         else:
             node_cpus.free = node_cpus.free & ~cpus if taken else node_cpus.free | cpus
         self._note(assignment.row)

@@ -82,10 +82,10 @@ class SamePolicy(NodeFilter):
 
     def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
         policy, offers = self._preferences(task_class).policy, _offers_of(ledger.nodes)
-        words = dict(_REFUSALS)
+        messages = dict(_REFUSALS)
         for place, other in enumerate(POLICIES):
-            words[_Offer.POLICY + place] = f"task topology policy[{policy}] is different with node[{other}]"
-        for offer, detail in words.items():
+            messages[_Offer.POLICY + place] = f"task topology policy[{policy}] is different with node[{other}]"
+        for offer, detail in messages.items():
             rows = np.flatnonzero(refused & (offers == offer))
             if len(rows):
                 yield Reason(Code.NUMA_POLICY, detail), rows
@@ -144,12 +144,12 @@ class Alignment(_OverStates, NodeFilter):
         by_message: dict[str, list[int]] = {}
         for row in np.flatnonzero(refused).tolist():
             number = int(states[row])
-            words = "cpu allocatable map is empty"
+            message = "cpu allocatable map is empty"
             if self._states.has_free(number):
-                words = f"container {self._states.allotment(number, demand)} cannot be assigned by numa"
-            by_message.setdefault(words, []).append(row)
-        for words, nodes in by_message.items():
-            yield Reason(Code.NUMA_ALIGNMENT, words), np.array(nodes, dtype=np.int64)
+                message = f"container {self._states.allotment(number, demand)} cannot be assigned by numa"
+            by_message.setdefault(message, []).append(row)
+        for message, nodes in by_message.items():
+            yield Reason(Code.NUMA_ALIGNMENT, message), np.array(nodes, dtype=np.int64)
 
 
 class FewNumaNodes(_OverStates, NodeScorer):

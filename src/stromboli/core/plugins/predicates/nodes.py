@@ -109,8 +109,8 @@ class Taints(NodeFilter):
         for code in np.flatnonzero(np.bincount(codes)).tolist():
             taint = first_untolerated(task_class.tolerations, distinct.lists[code])
             groups.setdefault(f"node(s) had untolerated taint {taint}", []).append(rows[codes == code])
-        for words, parts in groups.items():
-            yield Reason(Code.TAINT, words), np.sort(np.concatenate(parts)) if len(parts) > 1 else parts[0]
+        for message, parts in groups.items():
+            yield Reason(Code.TAINT, message), np.sort(np.concatenate(parts)) if len(parts) > 1 else parts[0]
 
 
 _PORT_REASON = Reason(Code.HOST_PORT, "node(s) didn't have free ports for the requested pod ports")

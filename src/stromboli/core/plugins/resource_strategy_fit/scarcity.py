@@ -130,15 +130,15 @@ class ProportionFilter(NodeFilter):
 
     def _kept_from(self, task_class: TaskClass) -> list[_DeviceProportion]:
         """The resources that the class does not ask for itself."""
-        asked = {dimension for dimension, _ in task_class.request}
-        return [companions for companions in self._companions if companions.dimension not in asked]
+        requested = {dimension for dimension, _ in task_class.request}
+        return [companions for companions in self._companions if companions.dimension not in requested]
 
 
 def _leaves_enough(companions: _DeviceProportion, task_class: TaskClass, rows: Rows) -> Mask:
     """Report which rows keep the reserved amounts, by future idle amounts: a pod that waits for releases is checked
     against the capacity after them.
     """
-    asked, idle = dict(task_class.request), np.maximum(rows.future_idle(companions.dimension), 0)
-    enough: Mask = rows.future_idle(CPU) - asked.get(CPU, 0) >= idle * companions.cpu
-    enough &= rows.future_idle(MEMORY) - asked.get(MEMORY, 0) >= idle * companions.memory
+    requested, idle = dict(task_class.request), np.maximum(rows.future_idle(companions.dimension), 0)
+    enough: Mask = rows.future_idle(CPU) - requested.get(CPU, 0) >= idle * companions.cpu
+    enough &= rows.future_idle(MEMORY) - requested.get(MEMORY, 0) >= idle * companions.memory
     return enough | (idle == 0)

@@ -53,9 +53,9 @@ def _amount(job: Job, key: str, warnings: list[str]) -> int | None:
     number = text.removesuffix("%")
     if not (number.isdecimal() and number.isascii() and len(number) < 7):
         fault = f"annotation {key}: write a number or a percentage, not {quoted(text)}; it is ignored"
-        words = f"PodGroup {job.key}: {fault}"
-        if words not in warnings:  # asked once per preemptor
-            warnings.append(words)
+        message = f"PodGroup {job.key}: {fault}"
+        if message not in warnings:  # asked once per preemptor
+            warnings.append(message)
         return None
     return -(-len(job.tasks) * int(number) // 100) if text.endswith("%") else int(number)
 

@@ -79,8 +79,8 @@ class UsagePlugin(Plugin):
     def _warn_of_unknown(self) -> None:
         unknown, number = len(self.known) - int(self.known.sum()), len(self.known)
         if unknown:
-            words = f"no usage metrics of the last 5m for {unknown} of {number} nodes"
-            self._session.warnings.append(f"usage: {words}; their load is ignored")
+            message = f"no usage metrics of the last 5m for {unknown} of {number} nodes"
+            self._session.warnings.append(f"usage: {message}; their load is ignored")
 
     @property
     def unmeasured(self) -> UnmeasuredLoad:

@@ -60,8 +60,8 @@ class Estimator:
         if task_class.best_effort:
             cpu, memory = (round(amount * factor) for amount in self._best_effort)
             return cpu, memory
-        asked = dict(task_class.request)
-        request: Sequence[int] = (asked.get(CPU, 0), asked.get(MEMORY, 0))
+        requested = dict(task_class.request)
+        request: Sequence[int] = (requested.get(CPU, 0), requested.get(MEMORY, 0))
         cpu, memory = (self._part(*pair, factor) for pair in zip(request, task_class.limits, strict=True))
         return cpu, memory
 
