@@ -86,7 +86,7 @@ from stromboli.core.model.tasks.task_class import (
     Toleration,
 )
 from stromboli.core.model.topology.hypernodes import HyperNodeTree
-from stromboli.core.model.values.durations import duration_or_nothing, parse_duration
+from stromboli.core.model.values.times import duration_or_nothing, parse_duration
 from stromboli.core.preemption.headroom import EvictionHeadroom
 from stromboli.core.preemption.units import SpareMembers
 from stromboli.core.search.class_cache import ClassCache

@@ -17,7 +17,7 @@ from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.nodes.shards import ShardChoice
 from stromboli.core.model.snapshot import Snapshot
 from stromboli.core.model.tasks.placement import Placement
-from stromboli.core.model.values.timestamps import date_of
+from stromboli.core.model.values.times import date_of
 from stromboli.core.session.decision_records import DecisionRecords
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session

@@ -23,7 +23,7 @@ from stromboli.controllers.default_queues import standard_queues
 from stromboli.controllers.podgroups import controlling_owner, group_for, is_plain, with_group
 from stromboli.core.model.nodes.shards import ShardChoice
 from stromboli.core.model.tasks.placement import Placement
-from stromboli.core.model.values.timestamps import date_of
+from stromboli.core.model.values.times import date_of
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.kube.objects.kinds import KINDS

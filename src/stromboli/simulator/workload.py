@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from stromboli import kube
 from stromboli.cluster.objects.pod_groups.pod_groups import job_key_of
 from stromboli.cluster.objects.timestamps import seconds_of
-from stromboli.core.model.values.durations import parse_duration
+from stromboli.core.model.values.times import parse_duration
 from stromboli.kube.objects import native
 
 ARRIVES_AFTER = "scheduling.stromboli.dev/arrives-after"

@@ -27,8 +27,7 @@ from stromboli.core.model.devices.claims import (
     DeviceName,
 )
 from stromboli.core.model.devices.device_search import Search, SearchLimitExceeded
-from stromboli.core.model.devices.device_table import DeviceTable, Grant, MatchingDevices
-from stromboli.core.model.devices.device_usage import DeviceUse
+from stromboli.core.model.devices.device_table import DeviceTable, DeviceUse, Grant, MatchingDevices
 from stromboli.core.model.nodes.table import Node, NodeTable
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.session.session import Session

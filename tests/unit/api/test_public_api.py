@@ -46,7 +46,7 @@ INTERNAL = {
     "model.nodes.taints": "columns of taints for predicates and nodeorder; authors use tolerates",
     "model.queues.queue": "keys of annotations that only drf reads",
     "model.queues.quota": "ResourceQuotas are the rule of resourcequota",
-    "model.tasks.owned_terms": "counts of pods by term are laid out for predicates and nodeorder",
+    "model.tasks.pod_terms": "counts of pods by term are laid out for predicates and nodeorder",
     "model.topology.label_domains": "counts of pods by domain are laid out for predicates and nodeorder",
     "model.topology.topology_spread": "topology spread constraints are the rule of predicates and nodeorder",
     "model.volumes": "volumes are bound by predicates and the binder together",

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from stromboli.core.config.action import Action
 from stromboli.core.config.plugin import EvictionContext
 from stromboli.core.model.tasks.task import Task, TaskStatus
-from stromboli.core.search.shard_filter import is_in_excluded_shard
+from stromboli.core.search.fixed_filters import is_in_excluded_shard
 from stromboli.core.session.session import Session
 from stromboli.core.session.waiting_reasons import counted
 

@@ -14,10 +14,9 @@ from stromboli.core.config.plugin import EvictionContext
 from stromboli.core.model.jobs.job import Counts, Job, ready_in, role_pipelined
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import ALLOCATED_STATUSES, Task, TaskStatus
-from stromboli.core.model.values.durations import duration_or_nothing, parse_duration
-from stromboli.core.model.values.timestamps import written
+from stromboli.core.model.values.times import duration_or_nothing, format_timestamp, parse_duration
 from stromboli.core.preemption import ON_NODE
-from stromboli.core.search.shard_filter import is_in_excluded_shard
+from stromboli.core.search.fixed_filters import is_in_excluded_shard
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import Statement
 from stromboli.core.session.waiting_reasons import counted
@@ -94,7 +93,9 @@ def _own_grace(session: Session, job: Job, usual: float) -> float:
 
 
 def _message(job: Job, due: float) -> str:
-    until = "" if due == _NEVER else f"; the gang is evicted at {written(due)} unless the missing pods are placed"
+    until = (
+        "" if due == _NEVER else f"; the gang is evicted at {format_timestamp(due)} unless the missing pods are placed"
+    )
     return f"{ready_in(job.counts)} of {job.min_available} pods that must run together are left{until}"
 
 
@@ -170,6 +171,6 @@ def _precondition_error(session: Session, job: Job, members: list[Task]) -> Reas
 
 
 def _note(session: Session, job: Job) -> Callable[[], str]:
-    left, since = ready_in(job.counts), written(job.spec.stale_since or session.now)
+    left, since = ready_in(job.counts), format_timestamp(job.spec.stale_since or session.now)
     text = f"its gang has had {left} of {job.min_available} pods since {since}; it can start again as a whole"
     return lambda: text

@@ -14,7 +14,7 @@ from stromboli.core.config.arguments import Argument, Arguments
 from stromboli.core.config.configuration_errors import Findings
 from stromboli.core.config.external_services import checked_url
 from stromboli.core.config.yaml_lines import YamlNode
-from stromboli.core.model.values.durations import parse_duration
+from stromboli.core.model.values.times import parse_duration
 
 PROMETHEUS, ADAPTOR, METRICS_SERVER = "prometheus", "prometheus_adaptor", "metrics-server"
 ELASTICSEARCH = "elasticsearch"

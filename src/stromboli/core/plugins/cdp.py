@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from stromboli.core.config.plugin import EvictionContext, Plugin, Victims
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.model.values.durations import parse_duration
+from stromboli.core.model.values.times import parse_duration
 from stromboli.core.session.session import Session
 
 COOLDOWN = "volcano.sh/cooldown-time"

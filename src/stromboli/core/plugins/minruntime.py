@@ -13,7 +13,7 @@ from stromboli.core.config.plugin import EvictionContext, Plugin, Victims
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.queues.queue import ROOT, Queue
 from stromboli.core.model.tasks.task import Task, TaskStatus
-from stromboli.core.model.values.durations import duration_or_nothing
+from stromboli.core.model.values.times import duration_or_nothing
 from stromboli.core.preemption.units import SpareMembers
 from stromboli.core.session.session import Session
 

@@ -16,7 +16,7 @@ from stromboli.core.model.nodes.usage import UsageTable
 from stromboli.core.model.resources.resources import CPU, MEMORY, PODS
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.tasks.task_class import LIMITS, TaskClass
-from stromboli.core.model.values.durations import parse_duration
+from stromboli.core.model.values.times import parse_duration
 from stromboli.core.preemption.units import SpareMembers
 from stromboli.core.session.session import Session
 

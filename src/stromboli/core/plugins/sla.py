@@ -13,7 +13,7 @@ from stromboli.core.config.combining import Vote
 from stromboli.core.config.plugin import Key, Plugin
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.reasons import Reason
-from stromboli.core.model.values.durations import parse_duration
+from stromboli.core.model.values.times import parse_duration
 from stromboli.core.session.session import Session
 
 WAITING_TIME = "sla-waiting-time"

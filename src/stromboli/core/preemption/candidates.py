@@ -14,7 +14,7 @@ from stromboli.core.preemption.cost import Grade
 from stromboli.core.preemption.cost_bounds import CandidateColumns
 from stromboli.core.preemption.rules import PreemptionRules
 from stromboli.core.preemption.running_tasks import RunningTasks, has_spare_members
-from stromboli.core.search.shard_filter import is_in_excluded_shard
+from stromboli.core.search.fixed_filters import is_in_excluded_shard
 from stromboli.core.session.session import Session
 
 

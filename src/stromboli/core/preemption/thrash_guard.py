@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from stromboli.core.config.arguments import Argument, Arguments
 from stromboli.core.model.jobs.carryover import MAX_HISTORY_AGE
 from stromboli.core.model.jobs.job import Job
-from stromboli.core.model.values.durations import duration_or_nothing
+from stromboli.core.model.values.times import duration_or_nothing
 
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session

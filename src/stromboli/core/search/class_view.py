@@ -17,11 +17,10 @@ from stromboli.core.model.nodes.amounts import Rows
 from stromboli.core.model.nodes.table import Index, Mask, Vector
 from stromboli.core.model.reasons import Reason
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.search.avoided_nodes import AVOIDED_NODES
+from stromboli.core.search.fixed_filters import AVOIDED_NODES, SHARD_FILTER
 from stromboli.core.search.lookahead import Lookahead
 from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer
 from stromboli.core.search.ranking import Ranking, ranking_of
-from stromboli.core.search.shard_filter import SHARD_FILTER
 from stromboli.core.session.program import Program
 from stromboli.core.session.refusals import NodeRefusals
 

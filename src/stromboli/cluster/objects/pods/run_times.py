@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import inf
 
 from stromboli import kube
-from stromboli.core.model.values.durations import parse_duration
+from stromboli.core.model.values.times import parse_duration
 
 RUN_TIME = "scheduling.stromboli.dev/run-time"
 

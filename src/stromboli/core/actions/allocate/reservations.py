@@ -19,7 +19,7 @@ from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.nodes.amounts import Block
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import Task
-from stromboli.core.model.values.timestamps import written
+from stromboli.core.model.values.times import format_timestamp
 from stromboli.core.reservations.calendar import Booking, Calendar
 from stromboli.core.reservations.earliest_start import EarliestStart
 from stromboli.core.reservations.options import BEST_EFFORT, EASY, BackfillArguments
@@ -191,7 +191,7 @@ class ReservationPlacer:
         calendar.add(booking)
         session.decisions.reservations[job.key] = booking.as_reservation(session.nodes.names)
         where = len(set(booking.rows))
-        detail = f"capacity on {where} node(s) is reserved for it from {written(booking.start)}"
+        detail = f"capacity on {where} node(s) is reserved for it from {format_timestamp(booking.start)}"
         session.refusals.add(job, Reason(Code.START_RESERVED, detail))
 
     def _plan(self, job: Job, tasks: Sequence[Task]) -> SavedStatement | None:
@@ -207,5 +207,5 @@ class ReservationPlacer:
 
 
 def _conflict_message(booking: Booking, end: float) -> str:
-    itself = "it has no run time" if end == np.inf else f"it would run until {written(end)}"
-    return f"capacity that it needs is reserved for {booking.job} from {written(booking.start)}, and {itself}"
+    itself = "it has no run time" if end == np.inf else f"it would run until {format_timestamp(end)}"
+    return f"capacity that it needs is reserved for {booking.job} from {format_timestamp(booking.start)}, and {itself}"

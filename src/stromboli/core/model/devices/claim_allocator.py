@@ -24,8 +24,7 @@ from stromboli.core.model.devices.claims import (
     HeldClaim,
 )
 from stromboli.core.model.devices.device_search import NoSolution, Search
-from stromboli.core.model.devices.device_table import Count, DeviceTable, Grant
-from stromboli.core.model.devices.device_usage import DeviceUse
+from stromboli.core.model.devices.device_table import Count, DeviceTable, DeviceUse, Grant
 from stromboli.core.model.nodes.table import Mask, NodeTable
 from stromboli.core.model.tasks.selectors import NodeTerm
 from stromboli.core.model.tasks.task import Task

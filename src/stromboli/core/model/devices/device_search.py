@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stromboli.core.model.devices.claims import MAX_DEVICES, ClaimDemand, Constraint, DeviceAlternative
-from stromboli.core.model.devices.device_table import DeviceTable, Grant
-from stromboli.core.model.devices.device_usage import DeviceUse
+from stromboli.core.model.devices.device_table import DeviceTable, DeviceUse, Grant
 from stromboli.core.model.nodes.table import NodeTable
 
 MAX_STEPS = 20_000

@@ -15,7 +15,7 @@ from stromboli.core.model.queues.queue import Queue
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.model.values.durations import parse_duration
+from stromboli.core.model.values.times import parse_duration
 from stromboli.core.plugins.extender import messages
 from stromboli.core.plugins.extender.messages import Documents
 from stromboli.core.plugins.extender.rules import ExtenderVerdict, Refusals, Scores

@@ -15,7 +15,7 @@ import numpy as np
 from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.nodes.amounts import Rows
 from stromboli.core.model.nodes.table import Mask, Vector
-from stromboli.core.model.tasks.owned_terms import OwnedTerms
+from stromboli.core.model.tasks.pod_terms import OwnedTerms
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.model.topology.label_domains import DomainCount, count_by_label
 from stromboli.core.model.topology.topology_spread import SpreadDomains, SpreadPlan, spread_plan

@@ -14,7 +14,7 @@ from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.nodes.amounts import Rows
 from stromboli.core.model.nodes.table import Index, Mask, Vector
 from stromboli.core.model.reasons import Code, Reason
-from stromboli.core.model.tasks.owned_terms import OwnedTerms
+from stromboli.core.model.tasks.pod_terms import OwnedTerms
 from stromboli.core.model.tasks.task_class import AffinityTerm, TaskClass
 from stromboli.core.model.topology.label_domains import DomainCount, count_by_label, domains_without, label_domains
 from stromboli.core.model.topology.topology_spread import SpreadDomains, SpreadPlan, spread_plan

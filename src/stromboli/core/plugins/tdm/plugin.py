@@ -11,7 +11,7 @@ from stromboli.core.config.spelling import quoted
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import Task, TaskStatus
-from stromboli.core.model.values.durations import parse_duration
+from stromboli.core.model.values.times import parse_duration
 from stromboli.core.plugins.tdm.zones import (
     PREEMPTABLE,
     ZONE,

@@ -10,7 +10,7 @@ from stromboli.core.config.arguments import Argument, Arguments, PrefixArgument
 from stromboli.core.config.plugin import Event, Plugin
 from stromboli.core.model.nodes.table import Mask, Vector
 from stromboli.core.model.tasks.task_class import LIMITS
-from stromboli.core.model.values.durations import parse_duration
+from stromboli.core.model.values.times import parse_duration
 from stromboli.core.plugins.usage.load import Load, LoadLimits
 from stromboli.core.plugins.usage.unmeasured import Estimator, EstimatorArguments, UnmeasuredLoad
 from stromboli.core.search.node_rules import NodeFilter, NodeScorer

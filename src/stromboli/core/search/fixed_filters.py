@@ -1,6 +1,7 @@
-"""Nodes of other shards: never candidates, and pods on them are not evicted.
+"""Filters of every configuration: nodes of other shards, and nodes that recently rejected a pod.
 
-If a scheduler may use them as a last resort, the search tries its own nodes first; see `NodeSearch.groups`.
+Pods on nodes of other shards are not evicted either. If a scheduler may use these nodes as a last resort, the search
+tries its own nodes first; see `NodeSearch.groups`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from stromboli.core.search.node_rules import Locality, NodeFilter
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session
 
-_REASON = Reason(Code.OUTSIDE_SHARD, "node(s) didn't belong to this scheduler's shard")
+_OTHER_SHARD = Reason(Code.OUTSIDE_SHARD, "node(s) didn't belong to this scheduler's shard")
+_RECENTLY_REJECTED = Reason(Code.NODE_REJECTED, "node(s) recently rejected the pod")
 
 
 class ShardFilter(NodeFilter):
@@ -37,10 +39,30 @@ class ShardFilter(NodeFilter):
         return np.ones(len(rows), dtype=np.bool_) if excluded_nodes is None else ~excluded_nodes
 
     def refusal(self, task_class: TaskClass) -> Reason:
-        return _REASON
+        return _OTHER_SHARD
+
+
+class AvoidedNodesFilter(NodeFilter):
+    """Applies in every configuration. Tasks that avoid nodes have classes of their own."""
+
+    locality = Locality.STATIC
+    name = "avoidance"
+
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return bool(task_class.avoided)
+
+    def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
+        admitted = np.ones(len(rows), dtype=np.bool_)
+        index = ledger.nodes.index
+        admitted[[index[name] for name in task_class.avoided if name in index]] = False
+        return admitted
+
+    def refusal(self, task_class: TaskClass) -> Reason:
+        return _RECENTLY_REJECTED
 
 
 SHARD_FILTER = ShardFilter()
+AVOIDED_NODES = AvoidedNodesFilter()
 
 
 def is_in_excluded_shard(session: Session, task: Task) -> bool:
