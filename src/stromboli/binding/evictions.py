@@ -1,12 +1,11 @@
 """Evicts victims: through the Eviction API, which honours disruption budgets, or by a plain delete.
 
-Both carry the uid, so that a new pod with the victim's name stays untouched. An eviction that a disruption budget blocks
-is retried for a short time; then the victim stays, and the failure is reported.
+Both carry the uid, so that a new pod with the victim's name stays untouched. An eviction that a disruption budget
+blocks is retried for a short time; then the victim stays, and the failure is reported.
 """
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
 from typing import Protocol
@@ -16,7 +15,7 @@ from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import PODS
 from stromboli.kube.work.retry import RetryPolicy, is_retryable
-from stromboli.kube.work.work_queue import drained, run_workers
+from stromboli.kube.work.work_queue import WorkQueue
 
 #: Part of the API server's message when a budget is exhausted.
 _BUDGET = "disruption budget"
@@ -103,35 +102,28 @@ class EvictWorkers:
     def __init__(self, evictor: Evictor, observer: EvictionObserver, *, workers: int = 8) -> None:
         self._evictor = evictor
         self._observer = observer
-        self._workers = max(workers, 1)
-        self._orders: asyncio.Queue[EvictOrder] = asyncio.Queue()
-        self._unsettled = 0
+        self._queue: WorkQueue[EvictOrder] = WorkQueue(self._process, name="eviction", workers=workers)
         self._stopping = False
 
     @property
     def waiting(self) -> int:
         """Evictions that are not settled yet."""
-        return self._unsettled
+        return self._queue.pending
 
     def submit(self, order: EvictOrder) -> None:
-        self._unsettled += 1
-        self._orders.put_nowait(order)
+        self._queue.add(order)
 
     async def drain(self, timeout: float) -> int:
         """Finish started evictions and drop the others. Returns how many are unsettled at the timeout."""
         self._stopping = True
-        return await drained(lambda: self._unsettled, timeout)
+        return await self._queue.drain(timeout)
 
     async def run(self) -> None:
         """Work until cancelled."""
-        await run_workers(self._workers, self._worker)
+        await self._queue.run()
 
-    async def _worker(self) -> None:
-        while True:
-            order = await self._orders.get()
-            result = await self._evict(order)
-            self._unsettled -= 1
-            self._observer.evicted(order, result)
+    async def _process(self, order: EvictOrder) -> None:
+        self._observer.evicted(order, await self._evict(order))
 
     async def _evict(self, order: EvictOrder) -> Result:
         if self._stopping or not self._observer.is_leader():

@@ -15,7 +15,7 @@ import msgspec
 from stromboli.binding.evictions import EvictWorkers
 from stromboli.binding.orders import Commit, EvictOrder
 from stromboli.binding.recovery import commit_annotations
-from stromboli.binding.steps.claims.step import allocations_of
+from stromboli.binding.steps.claims import allocations_of
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.model.jobs.job import PENDING_BEST_EFFORT, Job
 from stromboli.core.model.tasks.placement import Placement

@@ -1,7 +1,7 @@
 """Loads binder plugins: built-in ones, those of installed packages (entry points), and those named by an option.
 
-As with scheduler plugins, a class is checked when it is loaded, and an invalid one is rejected with a message that names
-it. Built-in plugins come first, then those of packages by name, then those of options.
+As with scheduler plugins, a class is checked when it is loaded, and an invalid one is rejected with a message that
+names it. Built-in plugins come first, then those of packages by name, then those of options.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
 from stromboli.binding.plugins.plugin import BinderPlugin
-from stromboli.binding.steps.claims.plugin import DynamicResourcesPlugin
+from stromboli.binding.steps.claims import DynamicResourcesPlugin
 from stromboli.binding.steps.gpu_sharing.plugin import GpuSharingPlugin
 from stromboli.binding.steps.volumes.plugin import VolumesPlugin
 

@@ -1,8 +1,8 @@
 """The extension point of binding: what a binder plugin may implement, and the context that it works with.
 
-A plugin prepares what pods need on their nodes. `validate` and `mutate` run when a pod is admitted, in the webhook, with
-nothing but the manifest. The other methods run in the process that binds pods: the binder, or a scheduler that binds
-directly. Plugins run one after the other in their order, for every member of a gang:
+A plugin prepares what pods need on their nodes. `validate` and `mutate` run when a pod is admitted, in the webhook,
+with nothing but the manifest. The other methods run in the process that binds pods: the binder, or a scheduler that
+binds directly. Plugins run one after the other in their order, for every member of a gang:
 
 * `pre_bind` before the pod is bound. All members of a gang complete it before the first one is bound. It may wait for
   minutes without blocking other gangs.

@@ -9,7 +9,7 @@ from stromboli.binding.plugins.plugin import BinderPlugin
 from stromboli.binding.process.crash_point_client import CrashPointClient
 from stromboli.binding.requests.binder import Binder
 from stromboli.binding.requests.metrics import BinderMetrics
-from stromboli.binding.requests.options import BinderOptions
+from stromboli.binding.requests.wiring import BinderOptions
 from stromboli.kube.client.client import Client
 from stromboli.observability.process import LeaderProcess, ProcessSettings
 

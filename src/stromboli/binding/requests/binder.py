@@ -11,8 +11,7 @@ from stromboli.binding.plugins.plugin import BinderPlugin
 from stromboli.binding.requests.cluster_view import BinderClusterView, BinderWatches
 from stromboli.binding.requests.decisions import DecisionIndex
 from stromboli.binding.requests.metrics import BinderMetrics
-from stromboli.binding.requests.options import BinderOptions
-from stromboli.binding.requests.wiring import BinderProcessFacts, build_parts
+from stromboli.binding.requests.wiring import BinderOptions, BinderProcessFacts, build_parts
 from stromboli.cluster.ingest.ingest import Quarantined
 from stromboli.cluster.objects.nodes import NodeEntry
 from stromboli.kube.client.client import Client

@@ -238,7 +238,8 @@ class DecisionIndex:
     def _check_term(self, decision: Decision) -> None:
         """Reject decisions of a former leader, unless execution has begun.
 
-        Terms start again with a new lease, and there are none without an election: a term without new decisions expires.
+        Terms start again with a new lease, and there are none without an election: a term without new decisions
+        expires.
         """
         spec, now = decision.first.spec, self._clock()
         highest, seen = self._highest.get(spec.scheduler, (spec.epoch, now))

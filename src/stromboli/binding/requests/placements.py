@@ -42,7 +42,7 @@ def bound_placement(request: BindRequest, member: BoundPod) -> Placement:
 
 
 def member_of(placement: Placement, whole_gpus: int = 0) -> BoundPod:
-    """The member of a bind request that asks for a placement. `whole_gpus` is the number of unshared GPUs of the pod."""
+    """The member of a bind request that asks for a placement. `whole_gpus` is the number of unshared GPUs."""
     received, resource_type = received_in(placement.annotations), placement.annotations.get(RECEIVED, "")
     member = BoundPod(
         pod_name=placement.name,

@@ -1,11 +1,11 @@
 """The gang reconciler: each run reads what a decision names, does what is possible now, and writes one status.
 
-Nothing is kept in memory that the objects do not show, except what the watches have yet to report. So it does not matter
-at which write an earlier run ended, or in which process.
+Nothing is kept in memory that the objects do not show, except what the watches have yet to report. So it does not
+matter at which write an earlier run ended, or in which process.
 
-`binding.gangs` decides whether the gang is rolled forward, waits, or is undone. Members that cannot be bound now make the
-attempt fail; the next one follows after a delay that doubles. When the attempts or the time are used up, or too many
-members can never be bound, the gang is undone (`finalizer`).
+`binding.gangs` decides whether the gang is rolled forward, waits, or is undone. Members that cannot be bound now make
+the attempt fail; the next one follows after a delay that doubles. When the attempts or the time are used up, or too
+many members can never be bound, the gang is undone (`finalizer`).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from collections.abc import Callable
 from stromboli.binding.gangs import GangStep
 from stromboli.binding.orders import Outcome, Result
 from stromboli.binding.plugins.preparations import Preparations
+from stromboli.binding.pod_binding import ParallelBinds
 from stromboli.binding.requests.assumed_placements import AssumedPlacements
 from stromboli.binding.requests.cluster_view import BinderClusterView
 from stromboli.binding.requests.decisions import Decision, DecisionIndex
 from stromboli.binding.requests.finalizer import TOO_FEW_MEMBERS, GangFinalizer
 from stromboli.binding.requests.orphans import OrphanedPreparations
 from stromboli.binding.requests.outcome_lookup import OutcomeLookup
-from stromboli.binding.requests.parallel_binds import ParallelBinds
 from stromboli.binding.requests.placements import BOUND_BY
 from stromboli.binding.requests.progress import GangProgress, precondition_error_of, progress_of
 from stromboli.binding.requests.reports import Reports

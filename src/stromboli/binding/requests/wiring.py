@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from stromboli.binding.evictions import Evictor
 from stromboli.binding.plugins.plugin import BinderContext, BinderPlugin
 from stromboli.binding.plugins.preparations import Preparations
-from stromboli.binding.pod_binding import PodBinder
+from stromboli.binding.pod_binding import ParallelBinds, PodBinder
 from stromboli.binding.requests.assumed_placements import AssumedPlacements
 from stromboli.binding.requests.cluster_view import BinderClusterView
 from stromboli.binding.requests.events import BindEvents
 from stromboli.binding.requests.finalizer import GangFinalizer
 from stromboli.binding.requests.metrics import BinderMetrics
-from stromboli.binding.requests.options import BinderOptions
 from stromboli.binding.requests.orphans import OrphanedPreparations
 from stromboli.binding.requests.outcome_lookup import OutcomeLookup
-from stromboli.binding.requests.parallel_binds import ParallelBinds
 from stromboli.binding.requests.pod_conditions import PodConditions
 from stromboli.binding.requests.reconciler import GangReconciler
 from stromboli.binding.requests.reports import Reports
@@ -35,6 +33,24 @@ NAME = "stromboli-binder"
 BIND_RETRIES = RetryPolicy(attempts=3, min_delay=0.1, max_delay=1.0, limit=10.0)
 EVICT_RETRIES = RetryPolicy(attempts=1)
 CONDITION_RETRIES = RetryPolicy(attempts=4, min_delay=0.2, max_delay=5.0)
+
+
+@dataclass(frozen=True, slots=True)
+class BinderOptions:
+    """Times are in seconds."""
+
+    #: Bind requests processed at a time; those that wait for volumes or for their next attempt do not count.
+    request_workers: int = 16
+    #: Bindings in flight, in total and for one node.
+    bind_workers: int = 64
+    binds_per_node: int = 16
+    #: The delay after the first failed attempt, which doubles with every other one, and its maximum.
+    min_retry_delay: float = 0.5
+    max_retry_delay: float = 30.0
+    #: Events per second; 0 for no limit.
+    event_rate: float = 50.0
+    #: How long a stopping process waits for binds in flight.
+    grace: float = 10.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,8 +71,8 @@ PodLookup = Callable[[str, str], Pod | None]
 
 
 def is_expected(member: SharingPod, pod: Pod | None) -> bool:
-    """Report whether a pod that is being bound may still arrive on its node. An unknown pod may be new; another pod of the
-    same name has replaced it; and a pod on a node is counted there.
+    """Report whether a pod that is being bound may still arrive on its node. An unknown pod may be new; another pod of
+    the same name has replaced it; and a pod on a node is counted there.
     """
     if pod is None:
         return not member.was_bound
@@ -86,8 +86,8 @@ def required_gpus(
     known: PodLookup,
     namespace: str,
 ) -> Mapping[SharedGpu, tuple[SharingPod, ...]]:
-    """Return the GPUs to reserve, each with the pods that share it. `pending` are binds of this process, and `known` finds
-    a pod by namespace and name.
+    """Return the GPUs to reserve, each with the pods that share it. `pending` are binds of this process, and `known`
+    finds a pod by namespace and name.
     """
     decided = [*pending, *(member for request in requests for member in decided_in(request))]
     members = [each for each in decided if is_expected(each, known(each.namespace, each.name))]

@@ -55,7 +55,7 @@ class Repairs:
 def differences(
     required: Mapping[SharedGpu, Collection[SharingPod]], existing: Iterable[ReservationState]
 ) -> frozenset[ReservationDifference]:
-    """Compare required and existing reservations. Terminating pods are ignored; the bind itself reserves for new pods."""
+    """Compare reservations. Terminating pods are ignored; the bind itself reserves for new pods."""
     states = list(existing)
     holding = {held.gpu for held in states if held.is_leaving or not held.has_ended}
     staying = [held for held in states if not held.is_leaving]

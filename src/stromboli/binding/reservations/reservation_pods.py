@@ -2,8 +2,8 @@
 
 It requests one GPU like any other pod, so that the node's device plugin allocates one to it alone. Its init container
 finds out the id and writes it as its termination message, which appears in the pod status; its main container waits for
-as long as the GPU is shared. So it needs no access to the API server. An annotation has the id where another image, such
-as KAI's, finds it out.
+as long as the GPU is shared. So it needs no access to the API server. An annotation has the id where another image,
+such as KAI's, finds it out.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Keeps shared GPUs reserved, and no others.
 
-The bind of a pod reserves the GPUs of its groups. Besides, the service compares reserved and required GPUs: at the start,
-on the node of every bind, when a pod ends, and periodically. A GPU is released only when neither the watches nor the API
-server show a pod that shares it.
+The bind of a pod reserves the GPUs of its groups. Besides, the service compares reserved and required GPUs: at the
+start, on the node of every bind, when a pod ends, and periodically. A GPU is released only when neither the watches nor
+the API server show a pod that shares it.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def binder(**options: Any) -> None:
 def _settings(options: Mapping[str, Any]) -> BinderSettings:
     from stromboli.binding.plugins.loading import BUILT_IN, load_plugins, read_options
     from stromboli.binding.process.process import BinderSettings
-    from stromboli.binding.requests.options import BinderOptions
+    from stromboli.binding.requests.wiring import BinderOptions
 
     if options["max_retry_delay"] < options["min_retry_delay"]:
         raise click.UsageError("--max-retry-delay must not be shorter than --min-retry-delay.")

@@ -1,11 +1,11 @@
 """Monitors bind requests: reports their results, and deletes those that have ended or never will.
 
-Only requests of this scheduler are processed, including those of a former leader; the capacity of all others is counted,
-and their schedulers process them. Nothing here waits, and no cycle waits for anything here:
+Only requests of this scheduler are processed, including those of a former leader; the capacity of all others is
+counted, and their schedulers process them. Nothing here waits, and no cycle waits for anything here:
 
 * A request that succeeded is deleted when the watches show its pods on their nodes.
-* A request that failed releases its capacity, and its pods back off as after any failed bind; a pod avoids a node on which
-  its bind failed.
+* A request that failed releases its capacity, and its pods back off as after any failed bind; a pod avoids a node on
+  which its bind failed.
 * A request that the binder has not begun is deleted when one of its nodes or all of its pods are gone, or at its time
   limit. It is deleted in the version that was last seen, so that the API server rejects the deletion if the binder has
   begun meanwhile; until then its capacity is counted.

@@ -22,12 +22,12 @@ from tests.unit.binding.reservations.test_reservation_fault_schedules import WRI
 
 ROOT = Path(stromboli.binding.__file__).parent
 VERBS = {"create", "patch", "delete", "bind", "evict"}
-#: Where the code itself does not say which resource is written.
+#: Files whose resource is only known at run time.
 GENERIC = {
     "steps/volumes/writes.py": ("patch persistentvolumeclaims", "patch persistentvolumes"),
-    "steps/claims/step.py": ("patch resourceclaims", "patch resourceclaims/status"),
+    "steps/claims.py": ("patch resourceclaims", "patch resourceclaims/status"),
 }
-#: Written by classes that stand here and are used by schedulers only.
+#: Writes of classes that only schedulers use.
 OF_SCHEDULERS = {("evictions.py", "delete pods")}
 
 
@@ -53,13 +53,13 @@ def _names(file: str, module: str, verb: str, call: ast.Call) -> list[str]:
     loaded = importlib.import_module(module)
     parts = [_value(loaded, each.value) for each in call.keywords if each.arg == "subresource"]
     resource = _value(loaded, call.args[0])
-    assert resource is not None, f"{file} line {call.lineno}: say in GENERIC what is written"
-    assert None not in parts, f"{file} line {call.lineno}: say in GENERIC what is written"
+    assert resource is not None, f"{file} line {call.lineno}: add it to GENERIC"
+    assert None not in parts, f"{file} line {call.lineno}: add it to GENERIC"
     return [f"{verb} {'/'.join((resource.plural, *parts))}"]
 
 
 def _value(module: object, expression: ast.expr) -> Any:
-    """What a constant stands for; None for what is known only when the code runs."""
+    """Return the value of a constant; None for an expression that is only known at run time."""
     if isinstance(expression, ast.Constant):
         return expression.value
     return getattr(module, expression.id, None) if isinstance(expression, ast.Name) else None

@@ -16,8 +16,8 @@ import yaml
 from stromboli import kube
 from stromboli.binding.plugins.plugin import BinderPlugin
 from stromboli.binding.requests.binder import Binder
-from stromboli.binding.requests.options import BinderOptions
 from stromboli.binding.requests.placements import BOUND_BY
+from stromboli.binding.requests.wiring import BinderOptions
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.objects.bind_requests import FAILED, SUCCEEDED, BindRequest
 from stromboli.kube.objects.catalogue import BIND_REQUESTS, EVENTS, NODES, PODS

@@ -10,10 +10,9 @@ from click.testing import CliRunner
 
 from stromboli.binding.orders import DONE, Result
 from stromboli.binding.plugins.plugin import BinderPlugin, Placement
-from stromboli.binding.pod_binding import PodBinder
-from stromboli.binding.requests.options import BinderOptions
-from stromboli.binding.requests.parallel_binds import ParallelBinds
+from stromboli.binding.pod_binding import ParallelBinds, PodBinder
 from stromboli.binding.requests.placements import bound_placement
+from stromboli.binding.requests.wiring import BinderOptions
 from stromboli.cli import main
 from stromboli.kube.objects.bind_requests import BindRequest, BoundPod
 from stromboli.kube.objects.catalogue import BIND_REQUESTS, NODES

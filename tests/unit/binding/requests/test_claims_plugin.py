@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stromboli.binding.steps.claims.plugin import DynamicResourcesPlugin
+from stromboli.binding.steps.claims import DynamicResourcesPlugin
 from stromboli.kube.objects.catalogue import RESOURCE_CLAIMS
 from stromboli.kube.objects.claims import PROTECTION
 from tests.testing.manifests.resource_claims import claim_spec, claiming

@@ -1,9 +1,9 @@
 """208 seeded fault schedules of a binder: whatever fails, and when, the invariants hold at the end.
 
 In every schedule the API server rejects, loses and delays requests, and one more kind of fault occurs. Then one binder
-runs without faults until all requests have ended, and all invariants must hold: no node is overcommitted (I1), no gang is
-half-bound (I2), no request stays open (I3), no pod was bound twice (I4), nothing stays assumed or prepared (I11), and a
-former leader has decided nothing more (I18).
+runs without faults until all requests have ended, and all invariants must hold: no node is overcommitted (I1), no gang
+is half-bound (I2), no request stays open (I3), no pod was bound twice (I4), nothing stays assumed or prepared (I11),
+and a former leader has decided nothing more (I18).
 
 `FAULT_SEEDS` sets the number of schedules.
 """

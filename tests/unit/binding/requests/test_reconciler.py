@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from stromboli.binding.requests.options import BinderOptions
 from stromboli.binding.requests.placements import BOUND_BY
+from stromboli.binding.requests.wiring import BinderOptions
 from stromboli.kube.objects.bind_requests import RECEIVED_RESOURCE_TYPE
 from stromboli.kube.objects.catalogue import BIND_REQUESTS, CONFIG_MAPS, DISRUPTION_BUDGETS, NODES, PODS
 from tests.testing.virtual_time import run_virtually
@@ -107,7 +107,7 @@ CASES = [
     Case("two gangs side by side", (gang("aab"), gang("bcc", "other")), "Succeeded", "aab"),
     Case("no capacity for one: no pod is bound", (pod("big", 4, node="b"), gang("aab")), "Failed", "---",
          reason="Insufficient cpu", attempts=3, members="FFF"),
-    Case("no capacity for one that is not needed", (pod("big", 4, node="b"), gang("aab", minimum=2)), "Succeeded", "aa-",
+    Case("no capacity for an optional member", (pod("big", 4, node="b"), gang("aab", minimum=2)), "Succeeded", "aa-",
          reason="Insufficient cpu", attempts=6, members="BBF"),
     Case("capacity becomes free in time", (pod("big", 4, node="b"), gang("aab")), "Succeeded", "aab",
          meanwhile=(later(0.7, removed("big")),), attempts=2),
@@ -123,7 +123,7 @@ CASES = [
     Case("a pod waits behind a gate", (pod("gang-0"), pod("gang-1", **GATED), request({"gang-0": "a", "gang-1": "a"})),
          "Failed", "--", reason="scheduling gates"),
     Case("another writer bound it to the same node", (gang("aab"), bound("gang-0", "a")), "Succeeded", "aab"),
-    Case("another writer bound it to another node", (gang("aab"), bound("gang-0", "c")), "Succeeded", "cab", members="BBB"),
+    Case("another writer chose another node", (gang("aab"), bound("gang-0", "c")), "Succeeded", "cab", members="BBB"),
     Case("the node is gone", (gang("aab"), node_gone("b")), "Failed", "---", reason="node b is gone"),
     Case("the node is gone, and is not needed", (gang("aab", minimum=2), node_gone("b")), "Succeeded", "aa-"),
     Case("the node is cordoned", (gang("aab"), patched_node("b", CORDONED)), "Failed", "---", attempts=6,
@@ -139,7 +139,7 @@ CASES = [
          attempts=2),
     Case("no attempt may fail", (gang("aab", backoffLimit=0), patched_node("b", CORDONED)), "Failed", "---",
          attempts=1),
-    Case("deadline exceeded", (gang("aab", deadlineSeconds=2, backoffLimit=100), patched_node("b", CORDONED)), "Failed", "---",
+    Case("deadline", (gang("aab", deadlineSeconds=2, backoffLimit=99), patched_node("b", CORDONED)), "Failed", "---",
          reason="not bound within 2 seconds", attempts=3),
     Case("deadline exceeded, volumes included", (pod("gang-0"), patched_node("b", CORDONED), request(
          {"gang-0": "b"}, deadlineSeconds=2, backoffLimit=100, facts={"gang-0": DISK})), "Failed", "-",

@@ -109,7 +109,7 @@ CASES = [
     Case("a holder that is left from before", (), "", {}, "", before=(
         lambda world: world.client.create(PODS, {"metadata": {"name": "gpu-left", "annotations": {GROUPS: "x"}}, "spec":
         {"nodeName": "a", "containers": [{"name": "hold", "image": "example/hold"}]}}, namespace=DEFAULT_NAMESPACE),)),
-    Case("the GPU is held again for those who use it", (pod("one", "a", "x"), settled(), reservation_pod_deleted()), "a/x",
+    Case("a lost reservation is restored", (pod("one", "a", "x"), settled(), reservation_pod_deleted()), "a/x",
          {"one": "GPU-a0"}),
     Case("a tenant's annotation reserves no GPU", (pod("one", "a", "x"), settled(), lambda world: world.waiting("sly"),
          claimed("sly", **{GROUPS: "x"}), gone("one")), "", {}),

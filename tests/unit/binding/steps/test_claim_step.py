@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from stromboli.binding.steps.claims.step import ClaimStep, ClaimWrite
+from stromboli.binding.steps.claims import ClaimStep, ClaimWrite
 from stromboli.binding.steps.step import StepFailed
 from stromboli.cluster.ingest.ingest import Ingest
 from stromboli.cluster.state.cluster import Cluster

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from stromboli.binding.steps.step import StepFailed
-from stromboli.binding.steps.volumes.step import VolumeStep
+from stromboli.binding.steps.volumes.plugin import VolumeStep
 from stromboli.cluster.ingest.ingest import Ingest
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.model.tasks.placement import Placement

@@ -1,7 +1,7 @@
 """The ConfigMap with the environment of a container that shares GPUs.
 
-The manifest of a pod names the map from admission on, and the container cannot start before the map exists. The pod owns
-it, so it is deleted with the pod. A map of another owner is never touched.
+The manifest of a pod names the map from admission on, and the container cannot start before the map exists. The pod
+owns it, so it is deleted with the pod. A map of another owner is never touched.
 """
 
 from __future__ import annotations

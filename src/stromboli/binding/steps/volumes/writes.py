@@ -1,8 +1,8 @@
 """Patches of claims and volumes, each with the resource version that was read.
 
-A volume is reserved for a claim by its `claimRef`; the volume controller then binds both. A claim whose volume has to be
-provisioned gets the selected node as an annotation; its provisioner does the rest. Both writes are idempotent, and can
-be rolled back until the volume is bound.
+A volume is reserved for a claim by its `claimRef`; the volume controller then binds both. A claim whose volume has to
+be provisioned gets the selected node as an annotation; its provisioner does the rest. Both writes are idempotent, and
+can be rolled back until the volume is bound.
 """
 
 from __future__ import annotations

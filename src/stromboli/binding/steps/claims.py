@@ -1,8 +1,9 @@
-"""Allocates ResourceClaims and reserves them for their pods before the pods are bound.
+"""The plugin `dynamic-resources`: allocates ResourceClaims and reserves them for their pods before the pods are bound.
 
-Every write carries the resource version that was read, so that two writers never overwrite each other, and is
-idempotent. What was written is rolled back when the pod is not bound; a claim that other pods use by then keeps its
-devices.
+The claims follow from the pod; the placement has the allocations that the scheduler chose. Every write carries the
+resource version that was read, so that two writers never overwrite each other, and is idempotent. What was written is
+rolled back when the pod is not bound; a claim that other pods use by then keeps its devices. For a deleted pod, the
+claims that are reserved for it show what to undo.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
+from stromboli.binding.plugins.plugin import BinderContext, BinderPlugin
 from stromboli.binding.steps.step import StepFailed
 from stromboli.cluster.objects.claims.claim_allocations import allocation_of
-from stromboli.cluster.objects.claims.claim_needs import MAX_USERS
+from stromboli.cluster.objects.claims.claim_needs import MAX_USERS, uses_of
 from stromboli.cluster.objects.claims.resource_claims import ResourceClaims
 from stromboli.cluster.objects.nodes import node_facts
 from stromboli.cluster.objects.storage.volume_needs import volume_terms
@@ -28,8 +30,43 @@ from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import RESOURCE_CLAIMS
 from stromboli.kube.objects.claims import PROTECTION, ClaimConsumer, ResourceClaim
 from stromboli.kube.objects.cluster import KubeNode
+from stromboli.kube.objects.resources import Resource
 from stromboli.kube.work.retry import RetryPolicy, is_retryable
 from stromboli.kube.work.status_writer import ObjectStore
+
+
+class DynamicResourcesPlugin(BinderPlugin):
+    """Allocations and reservations of resource claims; both are rolled back when the pod is not bound."""
+
+    name = "dynamic-resources"
+    watches: ClassVar[tuple[Resource[Any], ...]] = (RESOURCE_CLAIMS,)
+
+    def open(self, context: BinderContext) -> None:
+        super().open(context)
+        self._step = ClaimStep(context.client, context.view)
+
+    def applies_to(self, placement: Placement) -> bool:
+        if placement.allocations:
+            return True
+        pod = self.context.pod(placement)
+        return pod is not None and bool(pod.spec.resource_claims)
+
+    async def pre_bind(self, placement: Placement) -> None:
+        await self._step.prepare(placement, self._writes(placement))
+
+    async def rollback(self, placement: Placement) -> None:
+        await self._step.undo(placement, self._writes(placement))
+
+    def _writes(self, placement: Placement) -> tuple[ClaimWrite, ...]:
+        pod = self.context.pod(placement)
+        uses = uses_of(pod) if pod is not None else ()
+        writes = tuple(ClaimWrite(use.key, placement.allocations.get(use.name)) for use in uses if use.key)
+        return writes or self._reserved(placement)
+
+    def _reserved(self, placement: Placement) -> tuple[ClaimWrite, ...]:
+        claims = self.context.view.of_kind(ResourceClaim)
+        mine = (each for each in claims if any(user.uid == placement.uid for user in each.status.reserved_for or ()))
+        return tuple(ClaimWrite(claim.key) for claim in sorted(mine, key=lambda claim: claim.key))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,0 @@
-"""ResourceClaims, allocated and reserved before their pods are bound."""
