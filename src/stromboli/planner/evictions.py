@@ -15,80 +15,78 @@ _MAX_OBJECTS = 10
 
 def accounts_of(session: Session) -> dict[str, EvictionRecord]:
     """Return the reports of evictions by pod; actions without their own reports get a generic one."""
-    recorded = session.accounts.evictions if session.accounts else {}
+    recorded = session.records.evictions if session.records else {}
     evictions = session.decisions.evictions
-    accounts = {
-        each.task.key: recorded.get(each.task.uid) or basic_eviction_record(session, each) for each in evictions
-    }
-    return dict(sorted(accounts.items()))
+    records = {each.task.key: recorded.get(each.task.uid) or basic_eviction_record(session, each) for each in evictions}
+    return dict(sorted(records.items()))
 
 
 def refusals_of(session: Session) -> dict[str, list[PreemptionFailure]]:
     """Return the failed preemptions by job, except for jobs that preempted with another action."""
-    if session.accounts is None:
+    if session.records is None:
         return {}
     gained = {eviction.preemptor for eviction in session.decisions.evictions}
-    return {job: failures for job, failures in sorted(session.accounts.refusals.items()) if job not in gained}
+    return {job: failures for job, failures in sorted(session.records.refusals.items()) if job not in gained}
 
 
-def describe_eviction(account: EvictionRecord) -> str:
+def describe_eviction(record: EvictionRecord) -> str:
     """Return the report in one line: action, preemptor, freed amounts and justification."""
-    parts = [describe_preemptor(account), f"frees {describe_freed(account)}"]
-    if account.allowed_by:
-        parts.append(f"allowed by {describe_consents(account)}")
-    if account.with_gang:
+    parts = [describe_preemptor(record), f"frees {describe_freed(record)}"]
+    if record.allowed_by:
+        parts.append(f"allowed by {describe_consents(record)}")
+    if record.with_gang:
         parts.append("whole gang")
-    if account.note:
-        parts.append(account.note)
-    return f"{account.action}: {'; '.join(part for part in parts if part)}"
+    if record.note:
+        parts.append(record.note)
+    return f"{record.action}: {'; '.join(part for part in parts if part)}"
 
 
-def describe_preemptor(account: EvictionRecord) -> str:
-    if account.preemptor_pod:
-        return f"{account.preemptor_pod} is nominated to {account.preemptor_node}"
-    return f"for {account.preemptor}" if account.preemptor else ""
+def describe_preemptor(record: EvictionRecord) -> str:
+    if record.preemptor_pod:
+        return f"{record.preemptor_pod} is nominated to {record.preemptor_node}"
+    return f"for {record.preemptor}" if record.preemptor else ""
 
 
-def describe_freed(account: EvictionRecord) -> str:
-    return ", ".join(f"{name} {amount}" for name, amount in account.frees.items()) or "nothing"
+def describe_freed(record: EvictionRecord) -> str:
+    return ", ".join(f"{name} {amount}" for name, amount in record.frees.items()) or "nothing"
 
 
-def describe_consents(account: EvictionRecord) -> str:
+def describe_consents(record: EvictionRecord) -> str:
     """Format the plugins that allowed the eviction, the decisive one first: `priority (priority 10 < 100), pdb`."""
-    ordered = sorted(account.allowed_by, key=lambda consent: not consent.is_decisive)
+    ordered = sorted(record.allowed_by, key=lambda consent: not consent.is_decisive)
     return ", ".join(f"{each.plugin} ({each.right})" if each.right else each.plugin for each in ordered)
 
 
-def describe_protected(account: EvictionRecord) -> str:
+def describe_protected(record: EvictionRecord) -> str:
     """Describe the protected pods on the node, and why other nodes were not chosen."""
-    parts = [f"{len(each.objects)} ({each.rule}): {each.objects[0]}: {each.why}" for each in account.protected]
-    parts += [f"not on {other.node}: {other.why}" for other in account.considered]
+    parts = [f"{len(each.objects)} ({each.rule}): {each.objects[0]}: {each.why}" for each in record.protected]
+    parts += [f"not on {other.node}: {other.why}" for other in record.considered]
     return "; ".join(parts)
 
 
 # -- JSON ---------------------------------------------------------------------------------------------------------
 
 
-def account_as_plain(account: EvictionRecord) -> dict[str, Any]:
+def account_as_plain(record: EvictionRecord) -> dict[str, Any]:
     return {
-        "pod": account.pod,
-        "job": account.job,
-        "queue": account.queue,
-        "action": account.action,
-        "node": account.node,
-        "frees": dict(account.frees),
-        "preemptor": account.preemptor,
-        "preemptorQueue": account.preemptor_queue,
-        "preemptorPod": account.preemptor_pod,
-        "preemptorNode": account.preemptor_node,
+        "pod": record.pod,
+        "job": record.job,
+        "queue": record.queue,
+        "action": record.action,
+        "node": record.node,
+        "frees": dict(record.frees),
+        "preemptor": record.preemptor,
+        "preemptorQueue": record.preemptor_queue,
+        "preemptorPod": record.preemptor_pod,
+        "preemptorNode": record.preemptor_node,
         "allowedBy": [
             {"plugin": each.plugin, "justification": each.right, "decisive": each.is_decisive}
-            for each in account.allowed_by
+            for each in record.allowed_by
         ],
-        "withGang": account.with_gang,
-        "protected": _objections(account.protected),
-        "considered": [{"node": other.node, "why": other.why} for other in account.considered],
-        "note": account.note,
+        "withGang": record.with_gang,
+        "protected": _objections(record.protected),
+        "considered": [{"node": other.node, "why": other.why} for other in record.considered],
+        "note": record.note,
     }
 
 

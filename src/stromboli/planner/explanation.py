@@ -101,14 +101,14 @@ def explain_job(plan: SchedulingPlan, key: str) -> Explanation:
         classes=classes,
         queue=_queue_share(session, job),
         lost=_lost(plan, key),
-        gained=[account for account in plan.accounts if account.preemptor == key],
+        gained=[record for record in plan.records if record.preemptor == key],
         refused=plan.refusals.get(key, []),
         searches=plan.searches_of(key),
     )
 
 
 def _lost(plan: SchedulingPlan, key: str) -> list[EvictionRecord]:
-    return [account for account in plan.accounts if account.job == key]
+    return [record for record in plan.records if record.job == key]
 
 
 def _explain_evicted(plan: SchedulingPlan, key: str) -> Explanation:

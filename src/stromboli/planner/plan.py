@@ -33,7 +33,7 @@ class CyclePlan:
     binds: dict[str, str] = field(default_factory=dict)
     pipelined: dict[str, str] = field(default_factory=dict)
     #: Reports of evictions, by pod.
-    accounts: dict[str, EvictionRecord] = field(default_factory=dict)
+    records: dict[str, EvictionRecord] = field(default_factory=dict)
     #: Failed preemptions, by job.
     refusals: dict[str, list[PreemptionFailure]] = field(default_factory=dict)
     #: Domain searches, by job.
@@ -44,7 +44,7 @@ class CyclePlan:
     @property
     def evictions(self) -> dict[str, str]:
         """The reasons of evictions, one line per pod."""
-        return {pod: describe_eviction(account) for pod, account in self.accounts.items()}
+        return {pod: describe_eviction(record) for pod, record in self.records.items()}
 
 
 @dataclass(slots=True)
@@ -99,9 +99,9 @@ class SchedulingPlan:
         return {pod: reason for cycle in self.cycles for pod, reason in cycle.evictions.items()}
 
     @property
-    def accounts(self) -> list[EvictionRecord]:
+    def records(self) -> list[EvictionRecord]:
         """Reports of evictions, in all cycles."""
-        return [account for cycle in self.cycles for account in cycle.accounts.values()]
+        return [record for cycle in self.cycles for record in cycle.records.values()]
 
     @property
     def refusals(self) -> dict[str, list[PreemptionFailure]]:
@@ -175,7 +175,7 @@ def decisions_of(session: Session) -> CyclePlan:
         dict(sorted(pipelined.items())),
         accounts_of(session),
         refusals_of(session),
-        {job: list(found) for job, found in session.accounts.searches.items()} if session.accounts else {},
+        {job: list(found) for job, found in session.records.searches.items()} if session.records else {},
         _devices(session),
     )
 

@@ -24,7 +24,7 @@ def recorded_decisions(session: Session) -> dict[str, Any]:
     return {
         "binds": decided.binds,
         "pipelined": decided.pipelined,
-        "evictions": {pod: _reason(account.action) for pod, account in decided.accounts.items()},
+        "evictions": {pod: _reason(record.action) for pod, record in decided.records.items()},
         "phases": {key: status.phase for key, status in sorted(session.statuses.items())},
     }
 

@@ -24,9 +24,9 @@ def report_of(plan: SchedulingPlan, warnings: Sequence[str] = ()) -> dict[str, A
         "pipelined": plan.pipelined,
         "evictions": plan.evictions,
         "evictionDetails": [
-            {"cycle": number, **account_as_plain(account)}
+            {"cycle": number, **account_as_plain(record)}
             for number, cycle in enumerate(plan.cycles, start=1)
-            for account in cycle.accounts.values()
+            for record in cycle.records.values()
         ],
         "refusedPreemptions": refusals_as_plain(plan.refusals),
         "podGroups": {key: _group(group) for key, group in plan.groups.items()},
@@ -90,8 +90,8 @@ def _explanation(explanation: Explanation) -> dict[str, Any]:
         "queue": _queue_share(explanation.queue),
         "ahead": [_ahead(entry) for entry in explanation.ahead],
         "evictions": {
-            "lost": [account_as_plain(account) for account in explanation.lost],
-            "gained": [account_as_plain(account) for account in explanation.gained],
+            "lost": [account_as_plain(record) for record in explanation.lost],
+            "gained": [account_as_plain(record) for record in explanation.gained],
             "refused": refusals_as_plain({explanation.job: explanation.refused}),
         },
     }

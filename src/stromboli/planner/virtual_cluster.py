@@ -78,17 +78,17 @@ class PlannedCluster:
             if self._cluster.volumes.claim(claim.key) is None:
                 self._cluster.apply(claim)
 
-    def run_cycle(self, accounts: DecisionRecords | None = None) -> Session:
+    def run_cycle(self, records: DecisionRecords | None = None) -> Session:
         """Run one cycle and apply its decisions, which are recorded in `accounts` if given."""
-        session = self.decide(accounts)
+        session = self.decide(records)
         self.apply_decisions(session)
         return session
 
-    def decide(self, accounts: DecisionRecords | None = None) -> Session:
+    def decide(self, records: DecisionRecords | None = None) -> Session:
         """Run one cycle without applying its decisions."""
         self._cycle += 1
         name = f"cycle-{self._cycle}"
-        session = Session(self.snapshot(), self._program, uid=name, seed=self._seed, accounts=accounts)
+        session = Session(self.snapshot(), self._program, uid=name, seed=self._seed, records=records)
         session.run()
         return session
 

@@ -275,7 +275,7 @@ def made_again(old: kube.Pod, cycle: int) -> kube.Pod:
 def test_a_plan_is_the_same_every_time(manifests: list[Manifest], conf: str) -> None:
     def planned(given_in_order: list[Manifest]) -> Any:
         plan = make_plan(objects(given_in_order), program_of(conf), cycles=3, scheduler_names=SCHEDULER_NAMES)
-        decided = [(each.binds, each.pipelined, each.accounts, each.refusals) for each in plan.cycles]
+        decided = [(each.binds, each.pipelined, each.records, each.refusals) for each in plan.cycles]
         described = {key: (group.phase, group.nodes, group.reasons) for key, group in plan.groups.items()}
         return decided, described, plan.pods, plan.warnings
 

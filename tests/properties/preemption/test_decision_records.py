@@ -57,23 +57,23 @@ def test_collecting_records_changes_no_decision(contest: Contest) -> None:
 def test_every_eviction_is_recorded_once_with_preemptor_and_justification(contest: Contest) -> None:
     session = PlannedCluster(objects(contest.manifests), program_of(contest.conf)).run_cycle(DecisionRecords())
     evicted = {each.task.key for each in session.decisions.evictions}
-    accounts = accounts_of(session)
-    assert accounts.keys() == evicted
-    for account in accounts.values():
-        assert account.preemptor_pod in {task.key for task in session.jobs[account.preemptor].tasks.values()}
-        assert account.decisive is not None
-        assert account.decisive.right or account.decisive.plugin == "gang"
-        stays = [name for objection in account.protected for name in objection.objects]
+    records = accounts_of(session)
+    assert records.keys() == evicted
+    for record in records.values():
+        assert record.preemptor_pod in {task.key for task in session.jobs[record.preemptor].tasks.values()}
+        assert record.decisive is not None
+        assert record.decisive.right or record.decisive.plugin == "gang"
+        stays = [name for objection in record.protected for name in objection.objects]
         assert len(stays) == len(set(stays))
-        assert account.pod not in stays
+        assert record.pod not in stays
 
 
 @examples(50)
 @given(CONTESTS)
 def test_every_failed_preemption_names_a_rule(contest: Contest) -> None:
     session = PlannedCluster(objects(contest.manifests), program_of(contest.conf)).run_cycle(DecisionRecords())
-    assert session.accounts is not None
-    for refusals in session.accounts.refusals.values():
+    assert session.records is not None
+    for refusals in session.records.refusals.values():
         for refusal in refusals:
             assert all(each.objects and each.why for each in refusal.objections)
             assert refusal.objections or "no running pod" in refusal.reason.detail
@@ -83,7 +83,7 @@ def test_no_records_are_kept_unless_requested() -> None:
     program = program_of(PREEMPT)
     session = PlannedCluster(objects(flattened(FULL)), program).run_cycle()
     assert session.decisions.evictions
-    assert (session.accounts, session.eviction_notes) == (None, {})
+    assert (session.records, session.eviction_notes) == (None, {})
     gone = weakref.ref(session)
     del session
     PlannedCluster(objects(flattened(nodes(1, 1))), program).run_cycle()

@@ -82,7 +82,7 @@ def test_no_decision_about_nodes_of_other_shards(world: SmallWorld, share: int) 
              for pod in objects if isinstance(pod, kube.Pod)}  # fmt: skip
     for cycle in plan.cycles:
         assert {*cycle.binds.values(), *cycle.pipelined.values()} <= inside
-        for pod in cycle.accounts:
+        for pod in cycle.records:
             where = stood.get(pod) or next(each.binds[pod] for each in plan.cycles if pod in each.binds)
             assert where in inside
 
@@ -95,6 +95,6 @@ def test_shard_of_all_nodes_equals_no_shard(world: SmallWorld, mode: ShardMode) 
     alone = make_plan(world.objects, program, cycles=2, scheduler_names=SCHEDULER_NAMES)
     choice = ShardChoice(mode, OURS)
     sharded = make_plan(objects, program, cycles=2, scheduler_names=SCHEDULER_NAMES, shard=choice)
-    assert [(each.binds, each.pipelined, list(each.accounts)) for each in sharded.cycles] == [
-        (each.binds, each.pipelined, list(each.accounts)) for each in alone.cycles
+    assert [(each.binds, each.pipelined, list(each.records)) for each in sharded.cycles] == [
+        (each.binds, each.pipelined, list(each.records)) for each in alone.cycles
     ]

@@ -93,24 +93,24 @@ def short(key: str) -> str:
 
 
 def parts_of(plan: SchedulingPlan) -> dict[str, Any]:
-    accounts = {short(account.pod): account for account in plan.accounts}
-    first = next(iter(accounts.values()), None)
+    records = {short(record.pod): record for record in plan.records}
+    first = next(iter(records.values()), None)
     refusals = [refusal for reported in plan.refusals.values() for refusal in reported]
     return {
-        "victims": {pod: (_receiver(account), _right(account)) for pod, account in accounts.items()},
-        "consents": {pod: [each.plugin for each in account.allowed_by] for pod, account in accounts.items()},
+        "victims": {pod: (_receiver(record), _right(record)) for pod, record in records.items()},
+        "consents": {pod: [each.plugin for each in record.allowed_by] for pod, record in records.items()},
         "protected": _objections(first.protected if first else ()),
         "elsewhere": {other.node: other.why for other in first.considered} if first else {},
         "stopped": _objections(refusals[-1].objections if refusals else ()),
     }
 
 
-def _receiver(account: EvictionRecord) -> str:
-    return f"{short(account.preemptor_pod)} on {account.preemptor_node}"
+def _receiver(record: EvictionRecord) -> str:
+    return f"{short(record.preemptor_pod)} on {record.preemptor_node}"
 
 
-def _right(account: EvictionRecord) -> str:
-    decisive = account.decisive
+def _right(record: EvictionRecord) -> str:
+    decisive = record.decisive
     return f"{decisive.plugin}: {decisive.right}" if decisive else ""
 
 

@@ -24,7 +24,7 @@ async def test_the_next_cycle_is_all_that_is_kept() -> None:
     for entry in objects(flattened(FULL)):
         scheduler.mirror.apply(entry)
     first = scheduler.cycles.run(scheduler.policy.program)
-    assert (first.evictions, first.session.accounts, first.session.eviction_notes) == (1, None, {})
+    assert (first.evictions, first.session.records, first.session.eviction_notes) == (1, None, {})
     session = weakref.ref(first.session)
     del first
     scheduler.cycles.run(scheduler.policy.program)

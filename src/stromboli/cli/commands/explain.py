@@ -70,7 +70,7 @@ def _find(plan: SchedulingPlan, name: str) -> str:
     """Find a job by its key, by its name, or by one of its pods."""
     if name in plan.groups:
         return name
-    pods = {account.pod: account.job for account in plan.accounts}
+    pods = {record.pod: record.job for record in plan.records}
     pods |= {task.key: key for key in plan.groups for task in plan.session.jobs[key].tasks.values()}
     if name in pods:
         return pods[name]

@@ -88,31 +88,31 @@ def _finding(finding: Finding) -> Iterator[str]:
     yield f"  May change when: {'; '.join(cure.value for cure in facts.retry_events)}."
 
 
-def _evictions(accounts: Sequence[EvictionRecord], describe: Callable[[EvictionRecord], str]) -> Iterator[str]:
+def _evictions(records: Sequence[EvictionRecord], describe: Callable[[EvictionRecord], str]) -> Iterator[str]:
     """Describe evictions: victim, deciding rule, protected pods, and why other nodes were not chosen."""
-    for account in accounts[:_MAX_EVICTIONS]:
-        yield f"{account.action}: {describe(account)}"
-        if account.with_gang:
+    for record in records[:_MAX_EVICTIONS]:
+        yield f"{record.action}: {describe(record)}"
+        if record.with_gang:
             yield "  its whole gang is evicted, because it needs this pod"
-        if account.allowed_by:
-            yield f"  allowed by {describe_consents(account)}"
-        if account.note:
-            yield f"  {account.note}"
-        yield from (f"  protected: {_objection(each)}" for each in account.protected)
-        yield from (f"  not on {other.node}: {other.why}" for other in account.considered)
-    if len(accounts) > _MAX_EVICTIONS:
-        yield f"and {counted(len(accounts) - _MAX_EVICTIONS, 'more pod')}"
+        if record.allowed_by:
+            yield f"  allowed by {describe_consents(record)}"
+        if record.note:
+            yield f"  {record.note}"
+        yield from (f"  protected: {_objection(each)}" for each in record.protected)
+        yield from (f"  not on {other.node}: {other.why}" for other in record.considered)
+    if len(records) > _MAX_EVICTIONS:
+        yield f"and {counted(len(records) - _MAX_EVICTIONS, 'more pod')}"
 
 
-def _loss(account: EvictionRecord) -> str:
-    placement = f"; {account.preemptor_pod} is nominated to {account.preemptor_node}" if account.preemptor_pod else ""
-    preemptor = f" for {account.preemptor}" if account.preemptor else ""
-    return f"{account.pod} is evicted from {account.node}{preemptor}; frees {format_amounts(account.frees)}{placement}"
+def _loss(record: EvictionRecord) -> str:
+    placement = f"; {record.preemptor_pod} is nominated to {record.preemptor_node}" if record.preemptor_pod else ""
+    preemptor = f" for {record.preemptor}" if record.preemptor else ""
+    return f"{record.pod} is evicted from {record.node}{preemptor}; frees {format_amounts(record.frees)}{placement}"
 
 
-def _gain(account: EvictionRecord) -> str:
-    place = f" for {account.preemptor_pod} on {account.preemptor_node}" if account.preemptor_pod else ""
-    return f"{account.pod} is evicted from {account.node}{place}; frees {format_amounts(account.frees)}"
+def _gain(record: EvictionRecord) -> str:
+    place = f" for {record.preemptor_pod} on {record.preemptor_node}" if record.preemptor_pod else ""
+    return f"{record.pod} is evicted from {record.node}{place}; frees {format_amounts(record.frees)}"
 
 
 def _refusals(refusals: Sequence[PreemptionFailure]) -> Iterator[str]:

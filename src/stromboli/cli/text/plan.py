@@ -33,7 +33,7 @@ def echo_plan(plan: SchedulingPlan) -> None:
     echo_table(_queues(plan))
     click.echo()
     devices, networks = _devices(plan.devices), _networks(plan.groups)
-    for table in (networks, devices, _evictions(plan.accounts), _refusals(plan.refusals)):
+    for table in (networks, devices, _evictions(plan.records), _refusals(plan.refusals)):
         if table.rows:
             echo_table(table)
             click.echo()
@@ -75,7 +75,7 @@ def _devices(devices: Mapping[str, Sequence[str]]) -> Table:
     return table
 
 
-def _evictions(accounts: Iterable[EvictionRecord]) -> Table:
+def _evictions(records: Iterable[EvictionRecord]) -> Table:
     from stromboli.planner.evictions import describe_consents, describe_protected
 
     table = Table(
@@ -83,12 +83,12 @@ def _evictions(accounts: Iterable[EvictionRecord]) -> Table:
         flexible=("FREES", "ALLOWED BY"),
         note_header="PROTECTED",
     )
-    for account in accounts:
-        preemptor = account.preemptor_pod or account.preemptor or "-"
-        allowed = describe_consents(account) or account.note or "-"
-        where = (account.pod, account.node, account.action, format_amounts(account.frees), preemptor)
-        gang = "whole gang; " if account.with_gang else ""
-        table.add(*where, f"{gang}{allowed}", note=describe_protected(account))
+    for record in records:
+        preemptor = record.preemptor_pod or record.preemptor or "-"
+        allowed = describe_consents(record) or record.note or "-"
+        where = (record.pod, record.node, record.action, format_amounts(record.frees), preemptor)
+        gang = "whole gang; " if record.with_gang else ""
+        table.add(*where, f"{gang}{allowed}", note=describe_protected(record))
     return table
 
 

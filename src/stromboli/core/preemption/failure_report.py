@@ -111,7 +111,7 @@ class FailureReport:
         self, preemptor: Task, allowed: Sequence[VictimCandidate], protected: Sequence[_Reason]
     ) -> tuple[RuleObjection, ...]:
         """The victims that are protected after all, and why nodes still reject the preemptor. Empty without records."""
-        if self.session.accounts is None:
+        if self.session.records is None:
             return ()
         units = self.builder.units(preemptor, allowed)
         evicted = {task.uid: task for unit in units for task in unit.tasks}
@@ -169,7 +169,7 @@ class FailureReport:
 
     def _not_candidates(self, job: Job) -> Iterator[_Reason]:
         """Why other tasks are no candidates. Empty without records."""
-        if self.session.accounts is not None:
+        if self.session.records is not None:
             for other in self.session.jobs.values():
                 for task in other.tasks.values():
                     reason = self.reason_not_candidate(job, other, task)

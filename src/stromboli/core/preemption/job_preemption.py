@@ -42,7 +42,7 @@ class Preemption:
         self._builder = UnitBuilder(session, rules, self._pool)
         self._domains = DomainRanking(session, self._pool)
         self._failures = FailureReport(session, rules, self._pool, self._builder)
-        records = session.accounts
+        records = session.records
         self._report = None if records is None else EvictionReport(self._failures, records)
         self._rankings: dict[RankingKey, NodeRanking] = {}
         self._used: set[RankingKey] = set()

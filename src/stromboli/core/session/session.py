@@ -50,7 +50,7 @@ class Session(Questions):
         uid: str = "",
         seed: int = 0,
         stopwatch: Stopwatch = lambda: 0.0,
-        accounts: DecisionRecords | None = None,
+        records: DecisionRecords | None = None,
     ) -> None:
         super().__init__(program)
         self.uid = uid
@@ -66,7 +66,7 @@ class Session(Questions):
         self.measurements = Measurements(stopwatch)
         self.decisions = Decisions()
         #: Where eviction and domain search records are collected, if requested.
-        self.accounts = accounts
+        self.records = records
         #: Additional description of an eviction by its action, by task uid.
         self.eviction_notes: dict[str, Callable[[], str]] = {}
         self.kept: list[Statement] = []

@@ -84,8 +84,8 @@ class DomainSearch:
     def _report(self, record: DomainSearchRecord) -> None:
         """Report why no domain is suitable, unless another reason exists; keep the record if the session keeps any."""
         session, job = self._session, self._job
-        if session.accounts is not None and session.program.flat["hyper_node_gradient_for_job"]:
-            session.accounts.searches.setdefault(job.key, DomainSearchRecords()).add(record)
+        if session.records is not None and session.program.flat["hyper_node_gradient_for_job"]:
+            session.records.searches.setdefault(job.key, DomainSearchRecords()).add(record)
         if record.chosen is None and (cause := _cause(record)) is not None:
             session.refusals.of(job).replace(
                 Reason(Code.NO_DOMAIN, f"{failure_description(cause)}{_nodes_outside_shard(session)}")

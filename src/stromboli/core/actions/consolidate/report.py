@@ -30,10 +30,10 @@ def report_moves(
     guards = tuple(PluginApproval(name) for name, _ in _guards(session))
     for victim in victims:
         session.eviction_notes[victim.uid] = partial(_message, names[moves[victim.uid]])
-        if session.accounts is not None:
+        if session.records is not None:
             preemptor = preemptors[victim.uid]
             plain = basic_eviction_record(session, Eviction(victim, action, preemptor.job))
-            session.accounts.evictions[victim.uid] = replace(
+            session.records.evictions[victim.uid] = replace(
                 plain,
                 preemptor_pod=preemptor.key,
                 preemptor_node=session.ledger.node_name(preemptor),
@@ -51,8 +51,8 @@ def refusal_of(
 ) -> Reason:
     """Why no plan exists for a task; `max_moves` is set when the limit of moved pods was exceeded."""
     reason, objections = _why(session, rules, pool, preemptor, max_moves)
-    if session.accounts is not None:
-        session.accounts.refuse(preemptor.job, PreemptionFailure(rules.action, preemptor.key, reason, objections))
+    if session.records is not None:
+        session.records.refuse(preemptor.job, PreemptionFailure(rules.action, preemptor.key, reason, objections))
     return reason
 
 

@@ -249,21 +249,21 @@ class ClaimAllocator:
         """Return the devices of a task, for `restore`."""
         return self._of_task.get(task.uid)
 
-    def restore(self, task: Task, row: int, given: DeviceAllocation | None) -> None:
+    def restore(self, task: Task, row: int, allocation: DeviceAllocation | None) -> None:
         """Restore a placement with exactly the devices it had."""
-        if given is None:
+        if allocation is None:
             return
-        self._of_task[task.uid] = given
-        for demand, grants in zip(self._waiting(task), given.grants, strict=True):
-            self._enter(demand, grants, row, 1, later=given.later)
+        self._of_task[task.uid] = allocation
+        for demand, grants in zip(self._waiting(task), allocation.grants, strict=True):
+            self._enter(demand, grants, row, 1, later=allocation.later)
 
     def give_back(self, task: Task, row: int) -> None:
         """Release the devices of a task."""
-        given = self._of_task.pop(task.uid, None)
-        if given is None:
+        allocation = self._of_task.pop(task.uid, None)
+        if allocation is None:
             return
-        for demand, grants in zip(self._waiting(task), given.grants, strict=True):
-            self._enter(demand, grants, row, -1, later=given.later)
+        for demand, grants in zip(self._waiting(task), allocation.grants, strict=True):
+            self._enter(demand, grants, row, -1, later=allocation.later)
 
     @staticmethod
     def _waiting(task: Task) -> tuple[ClaimDemand, ...]:
@@ -333,10 +333,10 @@ class ClaimAllocator:
         """Return what must be written before the task is bound."""
         if not self.allocates:
             return None
-        given, keys = self._of_task.get(task.uid), task.resource_claims
+        allocation, keys = self._of_task.get(task.uid), task.resource_claims
         choices = [
             self._choice(demand.name, grants)
-            for demand, grants in zip(self._waiting(task), given.grants if given else (), strict=True)
+            for demand, grants in zip(self._waiting(task), allocation.grants if allocation else (), strict=True)
         ]
         return ClaimOrder(tuple(zip(task.claim_names, keys, strict=True)), tuple(choices))
 
@@ -348,7 +348,7 @@ class ClaimAllocator:
 
     def _choice(self, name: str, grants: Sequence[Grant]) -> ClaimChoice:
         devices = self.table.devices
-        given = tuple(
+        allocation = tuple(
             AssignedDevice(
                 grant.request,
                 devices[grant.device].name,
@@ -360,16 +360,16 @@ class ClaimAllocator:
         terms = [terms for grant in grants if (terms := devices[grant.device].terms) is not None]
         is_local = self._is_local(grants) or any(len(each) != 1 for each in terms)
         merged = None if is_local or not terms else (_merged([each[0] for each in terms]),)
-        return ClaimChoice(name, given, is_local, merged)
+        return ClaimChoice(name, allocation, is_local, merged)
 
     # -- proofs -------------------------------------------------------------------------------------------------
 
     def fingerprint(self) -> bytes:
         """Return all mutable state, to prove that an undo restored it."""
         today, later = self._open()
-        given = sorted((uid, repr(given)) for uid, given in self._of_task.items())
+        allocation = sorted((uid, repr(allocation)) for uid, allocation in self._of_task.items())
         shared = sorted((key, one.now, one.pods) for key, one in self._shared.items())
-        state = repr((given, shared, sorted(self._staying.items()))).encode()
+        state = repr((allocation, shared, sorted(self._staying.items()))).encode()
         return b"|".join((today.fingerprint(), later.fingerprint(), state))
 
 

@@ -98,20 +98,22 @@ class DeviceTable:
 
     def grants_of(self, held: HeldClaim) -> tuple[Grant, ...]:
         """Return the devices of a claim, as far as they still exist."""
-        return tuple(grant for given in held.devices if (grant := self._grant_of(given)) is not None)
+        return tuple(grant for assigned in held.devices if (grant := self._grant_of(assigned)) is not None)
 
-    def _grant_of(self, given: AssignedDevice) -> Grant | None:
-        number = self.number.get(given.name)
+    def _grant_of(self, assigned: AssignedDevice) -> Grant | None:
+        number = self.number.get(assigned.name)
         if number is None:
             return None
         device = self.devices[number]
         portions: tuple[tuple[str, int], ...] = ()
-        if device.is_shared and not given.is_admin:
-            portions_given = given.portions
+        if device.is_shared and not assigned.is_admin:
+            assigned_portions = assigned.portions
             whole = tuple((name, capacity.value) for name, capacity in sorted(device.capacity.items()))
-            named = [(device.qualified(name), amount) for name, amount in portions_given or ()]
-            portions = whole if portions_given is None else tuple(each for each in named if each[0] in device.capacity)
-        return Grant(number, given.request, given.is_admin, portions)
+            named = [(device.qualified(name), amount) for name, amount in assigned_portions or ()]
+            portions = (
+                whole if assigned_portions is None else tuple(each for each in named if each[0] in device.capacity)
+            )
+        return Grant(number, assigned.request, assigned.is_admin, portions)
 
     # -- where --------------------------------------------------------------------------------------------------
 

@@ -32,15 +32,15 @@ class CpuAllocation:
 
 def assign_cpus(processors: Processors, free: CpuSet, demand: Demand) -> CpuAllocation | str:
     """Assign processors to all containers, or return the name of the container that the node's policy rejects."""
-    given = []
+    assigned = []
     for container, number in demand:
         numa_nodes = numa_nodes_for(processors, free, number)
         if not _is_allowed(processors, numa_nodes, number):
             return container
         cpus = take(processors, free & _union(processors, numa_nodes), number) if numa_nodes else 0
-        given.append((container, cpus))
+        assigned.append((container, cpus))
         free &= ~cpus
-    return CpuAllocation(tuple(given))
+    return CpuAllocation(tuple(assigned))
 
 
 def count_numa_nodes(processors: Processors, free: CpuSet, demand: Demand) -> int:

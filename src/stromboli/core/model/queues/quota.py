@@ -38,12 +38,12 @@ def quota_amounts(
 ) -> dict[str, int]:
     """Parse amounts by name; `of_two` combines duplicates. Raises ValueError that starts with the name."""
     amounts: dict[str, int] = {}
-    for given, text in (resources or {}).items():
-        name = quota_name(given)
+    for key, text in (resources or {}).items():
+        name = quota_name(key)
         try:
             amount = parse_quantity(text, milli=counts_in_milli(name.removeprefix(LIMITS)))
         except ValueError as error:
-            raise ValueError(f"{given}: {error}") from None
+            raise ValueError(f"{key}: {error}") from None
         amounts[name] = of_two(amount, amounts.get(name, amount))
     return amounts
 

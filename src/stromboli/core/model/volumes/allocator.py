@@ -211,7 +211,7 @@ class VolumeAllocator:
                 shared.pods -= 1
                 continue
             self._shared.pop(taken.claim.shared, None)
-            self._enter(taken, given=False)
+            self._enter(taken, is_allocated=False)
 
     def kept(self, task: Task) -> tuple[VolumeAllocation, ...]:
         """Return the volumes of a task, for `restore`."""
@@ -234,13 +234,13 @@ class VolumeAllocator:
                 continue
             if taken.claim.shared:
                 self._shared[taken.claim.shared] = _SharedVolumes(row, taken)
-            self._enter(taken, given=True)
+            self._enter(taken, is_allocated=True)
 
-    def _enter(self, taken: VolumeAllocation, *, given: bool) -> None:
+    def _enter(self, taken: VolumeAllocation, *, is_allocated: bool) -> None:
         if taken.volume >= 0:
-            self._taken[taken.volume] = given
+            self._taken[taken.volume] = is_allocated
         if taken.capacity >= 0:
-            self._left[taken.capacity] += -taken.claim.size if given else taken.claim.size
+            self._left[taken.capacity] += -taken.claim.size if is_allocated else taken.claim.size
 
     def order_of(self, task: Task) -> VolumeOrder | None:
         """Return what must be ready before the task is bound."""
@@ -258,8 +258,8 @@ class VolumeAllocator:
 
     def fingerprint(self) -> bytes:
         """Return all mutable state, to prove that an undo restored it."""
-        given = sorted((uid, [(t.volume, t.capacity) for t in taken]) for uid, taken in self._of_task.items())
+        is_allocated = sorted((uid, [(t.volume, t.capacity) for t in taken]) for uid, taken in self._of_task.items())
         shared = sorted((name, one.row, one.pods) for name, one in self._shared.items())
         uses = self.use.named(self.nodes), self._later_use.named(self.nodes)
-        state = repr((given, shared, uses)).encode()
+        state = repr((is_allocated, shared, uses)).encode()
         return b"|".join((self._taken.tobytes(), self._left.tobytes(), state))
