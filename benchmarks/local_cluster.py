@@ -26,7 +26,7 @@ from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, create_nodes
 from stromboli.local.up.local_cluster import LocalCluster, local_cluster
 from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.options import SchedulerOptions
-from stromboli.scheduler.policy import SchedulingPolicy
+from stromboli.scheduler.policy import ActivePolicy
 from testbed.embedded import embedded_plane
 
 Parameters = dict[str, int]
@@ -65,7 +65,7 @@ async def _embedded(parameters: Parameters) -> Result:
 @asynccontextmanager
 async def _cluster_of(nodes: int) -> AsyncIterator[LocalCluster]:
     pool = NodePool(nodes, resources={"cpu": "64", "memory": "256Gi", "pods": "110"})
-    async with local_cluster(SchedulingPolicy(built_in_registry()), pools=[pool]) as running:
+    async with local_cluster(ActivePolicy(built_in_registry()), pools=[pool]) as running:
         await _until(lambda: len(running.scheduler.cluster.nodes.entries) == nodes)
         yield running
 
@@ -165,7 +165,7 @@ async def _first_decision(connection: Any, parameters: Parameters) -> Result:
     gc.collect()
     async with Client(connection) as client:
         began = time.perf_counter()
-        scheduler = Scheduler(client, SchedulingPolicy(built_in_registry()), SchedulerOptions())
+        scheduler = Scheduler(client, ActivePolicy(built_in_registry()), SchedulerOptions())
         decided: list[float] = []
         scheduler.observers.append(lambda result: decided.append(time.perf_counter()) if result.binds else None)
         task = asyncio.ensure_future(scheduler.run())

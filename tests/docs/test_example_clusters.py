@@ -16,7 +16,7 @@ from stromboli.kube.manifests.sources import read_sources
 from stromboli.kube.manifests.yaml import load_documents
 from stromboli.local.up.local_cluster import local_cluster
 from stromboli.planner.plan import make_plan
-from stromboli.scheduler.policy import SchedulingPolicy
+from stromboli.scheduler.policy import ActivePolicy
 from tests.testing.stage import Stage
 from tests.testing.world import QUICK, World
 
@@ -29,9 +29,9 @@ PLACED = {
 }
 
 
-def policy_of(example: str) -> SchedulingPolicy:
+def policy_of(example: str) -> ActivePolicy:
     conf = EXAMPLES / example / "scheduler.conf"
-    return SchedulingPolicy(built_in_registry(), str(conf) if conf.exists() else "", default=False)
+    return ActivePolicy(built_in_registry(), str(conf) if conf.exists() else "", default=False)
 
 
 @pytest.mark.parametrize("example", PLACED)

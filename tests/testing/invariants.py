@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator
-from typing import Any, cast
+from typing import Any
 
 from stromboli.cluster.audit.auditor import audit
 from stromboli.cluster.audit.comparison import compare
@@ -14,7 +14,6 @@ from stromboli.kube.client.client import Listing
 from stromboli.kube.objects.catalogue import NODES, POD_GROUPS
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.pod import Pod
-from stromboli.kube.objects.resources import Resource
 from stromboli.scheduler.loop import Scheduler
 from tests.testing.manifests.builders import GROUP_NAME
 from tests.testing.world import World
@@ -92,7 +91,7 @@ async def torn_gangs(world: World, allowed: Collection[str]) -> list[str]:
 async def _agrees(world: World) -> bool:
     fresh: list[TopLevel] = []
     for resource in WATCHED_REQUIRED:
-        listing: Listing[Any] = await world.client.list(cast("Resource[Any]", resource))
+        listing: Listing[Any] = await world.client.list(resource)
         fresh.extend(listing.items)
     world.differences = compare(world.scheduler.cluster, fresh)
     return not world.differences

@@ -42,7 +42,7 @@ from stromboli.local.fakes.controllers import FakeControllers
 from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, node_documents
 from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.options import SchedulerOptions
-from stromboli.scheduler.policy import SchedulingPolicy
+from stromboli.scheduler.policy import ActivePolicy
 from tests.testing.cases.case import configuration, flattened
 from tests.testing.manifests.builders import Manifest, queue
 from tests.testing.priority_classes import until_usable
@@ -78,7 +78,7 @@ class CountingClient(Client):
 class World:
     """A running cluster. Questions are answered by the API server, not by the scheduler."""
 
-    def __init__(self, stage: Stage, client: Client, policy: SchedulingPolicy, options: SchedulerOptions) -> None:
+    def __init__(self, stage: Stage, client: Client, policy: ActivePolicy, options: SchedulerOptions) -> None:
         self.stage = stage
         self.client = client
         self.policy = policy
@@ -303,9 +303,9 @@ def hurry(scheduler: Scheduler) -> None:
     scheduler.resync._retry = IMPATIENT
 
 
-def policy_of(text: str = SIMPLE, *plugins: type[Plugin]) -> SchedulingPolicy:
+def policy_of(text: str = SIMPLE, *plugins: type[Plugin]) -> ActivePolicy:
     """A policy that no file says, with further plugins."""
-    policy = SchedulingPolicy(Registry([*PLUGINS, *plugins], ACTIONS))
+    policy = ActivePolicy(Registry([*PLUGINS, *plugins], ACTIONS))
     policy.program, policy.text = Program(parse_configuration(text, policy.registry), policy.registry), text
     return policy
 
@@ -313,7 +313,7 @@ def policy_of(text: str = SIMPLE, *plugins: type[Plugin]) -> SchedulingPolicy:
 @contextlib.asynccontextmanager
 async def living(
     *pools: NodePool,
-    policy: SchedulingPolicy | None = None,
+    policy: ActivePolicy | None = None,
     bare: bool = False,
     starts: bool = True,
     home: Path | None = None,

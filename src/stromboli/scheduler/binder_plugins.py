@@ -20,7 +20,7 @@ from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.resources import Resource
 from stromboli.kube.watch.reflector import Reflector
-from stromboli.scheduler.policy import SchedulingPolicy
+from stromboli.scheduler.policy import ActivePolicy
 from stromboli.scheduler.reporting.announcer import reference
 from stromboli.scheduler.watches import Watches
 
@@ -29,7 +29,7 @@ T = TypeVar("T", bound=TopLevel)
 log = logging.getLogger("stromboli.binding")
 
 
-def built_in_plugins(policy: SchedulingPolicy) -> list[BinderPlugin]:
+def built_in_plugins(policy: ActivePolicy) -> list[BinderPlugin]:
     """The plugins of every binder; the options of GPU sharing follow from the scheduling policy."""
 
     def gpu_sharing_options() -> Mapping[str, str]:

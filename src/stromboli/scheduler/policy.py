@@ -22,7 +22,7 @@ class PolicyError(ValueError):
     """No policy can be loaded at the start."""
 
 
-class SchedulingPolicy:
+class ActivePolicy:
     """The active policy and its file."""
 
     def __init__(

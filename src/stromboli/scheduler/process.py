@@ -24,13 +24,13 @@ from stromboli.observability.signals import signal_handlers
 from stromboli.scheduler.dumps import DumpWriter
 from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.options import SchedulerOptions
-from stromboli.scheduler.policy import SchedulingPolicy
+from stromboli.scheduler.policy import ActivePolicy
 
 log = logging.getLogger("stromboli.scheduler")
 
 
 class LeaseView(Protocol):
-    """What the lease says about this process."""
+    """The state of this process's lease."""
 
     @property
     def is_leading(self) -> bool: ...
@@ -73,7 +73,7 @@ class FencingCheck:
 class SchedulerSettings(ProcessSettings):
     """Settings of the process besides the options of its scheduler."""
 
-    policy: Callable[[SchedulerMetrics], SchedulingPolicy]
+    policy: Callable[[SchedulerMetrics], ActivePolicy]
     options: SchedulerOptions
     #: Plugins of direct binding, besides the built-in ones.
     binder_plugins: Sequence[BinderPlugin] = ()

@@ -27,7 +27,7 @@ from stromboli.scheduler.changes import ChangeHandler
 from stromboli.scheduler.cycle import CycleRunner, PlacementExecutor
 from stromboli.scheduler.maintenance import CacheHealth, Maintenance
 from stromboli.scheduler.options import SchedulerOptions
-from stromboli.scheduler.policy import SchedulingPolicy
+from stromboli.scheduler.policy import ActivePolicy
 from stromboli.scheduler.reporting.announcer import EventAnnouncer
 from stromboli.scheduler.reporting.reporter import StatusReporter
 from stromboli.scheduler.resync import Resync
@@ -44,7 +44,7 @@ class Components:
     def __init__(
         self,
         client: Client,
-        policy: SchedulingPolicy,
+        policy: ActivePolicy,
         options: SchedulerOptions | None = None,
         *,
         metrics: SchedulerMetrics | None = None,

@@ -31,7 +31,7 @@ from stromboli.local.fakes.controllers import FakeControllers
 from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, create_nodes, node_documents
 from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.options import SchedulerOptions
-from stromboli.scheduler.policy import SchedulingPolicy
+from stromboli.scheduler.policy import ActivePolicy
 from testbed.plane import ADMINISTRATOR, REQUESTER, ControlPlane
 from tests.e2e.environment.permissions import admit
 
@@ -110,14 +110,14 @@ class Cluster:
 
 @contextlib.asynccontextmanager
 async def running_cluster(
-    plane: ControlPlane, through: str = "", policy: SchedulingPolicy | None = None
+    plane: ControlPlane, through: str = "", policy: ActivePolicy | None = None
 ) -> AsyncIterator[Cluster]:
     """Nodes, fake controllers, and the processes of Stromboli, each with its own account.
 
     The processes connect `through` a proxy if one is set, and the scheduler runs the default policy unless another is
     passed. The scheduler's cache must pass its audit at the end.
     """
-    policy = policy or SchedulingPolicy(Registry(PLUGINS, ACTIONS))
+    policy = policy or ActivePolicy(Registry(PLUGINS, ACTIONS))
     account = REQUESTER if policy.program.configuration.bind.mode == REQUEST else "scheduler"
     async with contextlib.AsyncExitStack() as stack:
         ours, stand_ins, controllers, scheduler = [

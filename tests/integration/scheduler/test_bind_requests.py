@@ -27,7 +27,7 @@ from tests.testing.invariants import check
 from tests.testing.manifests.builders import gang, manifest, pod
 from tests.testing.scripted_binder import ScriptedBinder
 from tests.testing.stage import Stage
-from tests.testing.world import QUICK, SIMPLE, World, cpus, found, living, policy_of
+from tests.testing.world import QUICK, SIMPLE, World, cpus, living, policy_of
 
 CREATION = Match(verb="create", plural="bindrequests")
 EMBEDDED = pytest.mark.only("embedded", because="what goes wrong is injected into the server")
@@ -533,7 +533,8 @@ async def test_a_name_that_somebody_else_has_is_passed_over() -> None:
         await world.create(gang(1, 2))
         names = [each.metadata.name for each in await binder.until(2)]
         assert sorted(names) == ["gang-0-1", "gang-0-2"]
-        assert (await found(world.client.get(BIND_REQUESTS, "gang-0-1"))).spec.scheduler == "somebody-else"
+        foreign = await world.client.get(BIND_REQUESTS, "gang-0-1")
+        assert foreign.spec.scheduler == "somebody-else"
 
 
 # -- all together -----------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from stromboli.core.config.registry import Registry
 from stromboli.core.plugins import PLUGINS
 from stromboli.kube.objects.catalogue import CONFIG_MAPS, NODES, PODS
 from stromboli.local.fakes.kubelet.simulated_nodes import NodePool
-from stromboli.scheduler.policy import SchedulingPolicy
+from stromboli.scheduler.policy import ActivePolicy
 from tests.testing.cases.case import configuration
 from tests.testing.invariants import check
 from tests.testing.manifests.builders import gang
@@ -82,7 +82,7 @@ async def test_the_config_map_of_devices_is_followed() -> None:
 async def test_a_back_end_is_switched_on_while_everything_runs(tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
     file.write_text(configuration("gang", "predicates"))
-    policy = SchedulingPolicy(Registry(PLUGINS, ACTIONS), str(file))
+    policy = ActivePolicy(Registry(PLUGINS, ACTIONS), str(file))
     async with living(one_node(), bare=True, policy=policy) as world:
         await register(world, cards("g0"))
         await world.create(gang(2, more=HALF, name="first"))
@@ -97,7 +97,7 @@ async def test_a_back_end_is_switched_on_while_everything_runs(tmp_path: Path) -
 
 async def lock_of(world: World) -> str:
     node: Any = await world.client.get(NODES, NODE)
-    return (node.metadata.annotations or {}).get(LOCK, "")
+    return str((node.metadata.annotations or {}).get(LOCK, ""))
 
 
 async def test_a_node_is_locked_until_its_device_plugin_is_done() -> None:

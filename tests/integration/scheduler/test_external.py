@@ -11,7 +11,7 @@ from stromboli.core.config.registry import Registry
 from stromboli.core.plugins import PLUGINS
 from stromboli.external.extenders import HttpExtenders
 from stromboli.kube.objects.catalogue import NODES
-from stromboli.scheduler.policy import SchedulingPolicy
+from stromboli.scheduler.policy import ActivePolicy
 from tests.testing.cases.case import configuration, plugin
 from tests.testing.invariants import check
 from tests.testing.manifests.builders import gang
@@ -34,7 +34,7 @@ def measuring(parts: Mapping[str, float]) -> Handler:
     return answer
 
 
-def measured_by(service: HttpService, conf: str) -> SchedulingPolicy:
+def measured_by(service: HttpService, conf: str) -> ActivePolicy:
     return policy_of(f"{conf}metrics: {{type: prometheus, address: '{service.address}', interval: 100ms}}\n")
 
 
@@ -77,7 +77,7 @@ async def test_an_extender_has_a_say_and_is_waited_for(tmp_path: Path) -> None:
         named = {"extender.urlPrefix": service.address, "extender.predicateVerb": "predicate"}
         file = tmp_path / "policy.yaml"
         file.write_text(configuration("priority", "gang", "predicates", plugin("extender", named)))
-        policy = SchedulingPolicy(Registry(PLUGINS, ACTIONS), str(file), outside=HttpExtenders())
+        policy = ActivePolicy(Registry(PLUGINS, ACTIONS), str(file), outside=HttpExtenders())
         service.handlers["/predicate"] = disconnects
         async with living(cpus(2), bare=True, policy=policy) as world:
             first, second = await names_of_nodes(world)

@@ -14,7 +14,7 @@ import pytest
 from stromboli.core.actions import ACTIONS
 from stromboli.core.config.registry import Registry
 from stromboli.core.plugins import PLUGINS
-from stromboli.scheduler.policy import SchedulingPolicy
+from stromboli.scheduler.policy import ActivePolicy
 from tests.testing.cases.case import configuration
 from tests.testing.cases.probe_plugins import probe
 from tests.testing.invariants import check
@@ -27,8 +27,8 @@ LOOSE = configuration("priority", "predicates")
 BAD = "actions: allocate\ntiers:\n- plugins:\n  - name: gnag\n"
 
 
-def read_from(path: Path) -> SchedulingPolicy:
-    return SchedulingPolicy(Registry(PLUGINS, ACTIONS), str(path))
+def read_from(path: Path) -> ActivePolicy:
+    return ActivePolicy(Registry(PLUGINS, ACTIONS), str(path))
 
 
 def replace_file(path: Path, text: str) -> None:

@@ -14,7 +14,7 @@ from stromboli.core.plugins import PLUGINS
 from stromboli.kube.client.client import Client
 from stromboli.scheduler.bind_tracker import BACKOFF, BindTracker
 from stromboli.scheduler.loop import Scheduler
-from stromboli.scheduler.policy import SchedulingPolicy
+from stromboli.scheduler.policy import ActivePolicy
 from tests.testing.random_clusters import objects
 
 ORDER = EvictOrder("Pod/team/victim", "team", "victim", "team/job", "preempt")
@@ -30,7 +30,7 @@ class Watch:
 
 def outcomes_of(clock: Watch) -> BindTracker:
     """The tracker of a scheduler that does not run, with one bound pod."""
-    scheduler = Scheduler(cast(Client, None), SchedulingPolicy(Registry(PLUGINS, ACTIONS)), clock=clock)
+    scheduler = Scheduler(cast(Client, None), ActivePolicy(Registry(PLUGINS, ACTIONS)), clock=clock)
     spec = objects.template({"cpu": "1"})
     spec.node_name = "node-a"
     scheduler.mirror.apply(objects.pod("victim", spec, phase="Running"))

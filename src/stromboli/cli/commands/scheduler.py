@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stromboli.binding.plugins.plugin import BinderPlugin
     from stromboli.core.config.registry import Registry
     from stromboli.observability.metrics.scheduler import SchedulerMetrics
-    from stromboli.scheduler.policy import SchedulingPolicy
+    from stromboli.scheduler.policy import ActivePolicy
     from stromboli.scheduler.process import SchedulerSettings
 
 _EPILOG = """\b
@@ -169,11 +169,11 @@ def _binder_plugins() -> list[BinderPlugin]:
         raise Failure(error) from error
 
 
-def _policy(registry: Registry, arguments: Mapping[str, Any], metrics: SchedulerMetrics) -> SchedulingPolicy:
+def _policy(registry: Registry, arguments: Mapping[str, Any], metrics: SchedulerMetrics) -> ActivePolicy:
     import logging
 
     from stromboli.external.extenders import HttpExtenders
-    from stromboli.scheduler.policy import SchedulingPolicy
+    from stromboli.scheduler.policy import ActivePolicy
 
     log = logging.getLogger("stromboli.policy")
 
@@ -185,9 +185,7 @@ def _policy(registry: Registry, arguments: Mapping[str, Any], metrics: Scheduler
             log.info("configuration loaded", extra={"file": arguments["scheduler_conf"]})
 
     default = not arguments["disable_default_scheduler_config"]
-    return SchedulingPolicy(
-        registry, arguments["scheduler_conf"], default=default, report=report, outside=HttpExtenders()
-    )
+    return ActivePolicy(registry, arguments["scheduler_conf"], default=default, report=report, outside=HttpExtenders())
 
 
 def _node_selector(pairs: Sequence[str]) -> dict[str, frozenset[str]]:

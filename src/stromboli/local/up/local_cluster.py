@@ -23,7 +23,7 @@ from stromboli.local.fakes.controllers import FakeControllers
 from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, create_nodes, node_documents
 from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.options import SchedulerOptions
-from stromboli.scheduler.policy import SchedulingPolicy
+from stromboli.scheduler.policy import ActivePolicy
 
 #: Simulated nodes have no real GPUs.
 _FAKE_GPUS = {"gpusharing": {"fake": "true"}}
@@ -47,7 +47,7 @@ class LocalCluster:
 
 @contextlib.asynccontextmanager
 async def local_cluster(
-    policy: SchedulingPolicy,
+    policy: ActivePolicy,
     *,
     pools: Sequence[NodePool] = (),
     options: SchedulerOptions | None = None,

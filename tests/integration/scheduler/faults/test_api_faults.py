@@ -256,7 +256,7 @@ async def test_lists_that_cannot_be_read_are_asked_for_again(action: RequestActi
         world.faults.add(Match(verb="watch"), Answer(400, "BadRequest", "sendInitialEvents is forbidden"), times=20)
         fault = world.faults.add(Match(verb="list"), action, times=10)
         await world.start()
-        world.scheduler.watches.required[0]._client._largest_answer = 1 << 19
+        world.scheduler.watches.required[0]._client._max_response_size = 1 << 19
         await world.until_true(lambda: world.scheduler.watches.is_synced)
         assert fault.fired == 10
         await world.create(gang(1, 1, name="gang"))

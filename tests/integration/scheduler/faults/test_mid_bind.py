@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from stromboli.binding.direct.workers import BindWorkers
 from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.client.client import PatchKind
 from stromboli.kube.objects.catalogue import NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES
@@ -115,7 +116,9 @@ async def test_a_gang_that_lost_a_node_in_the_middle_is_completed_elsewhere() ->
 
 
 def queued_placements(world: World) -> list[Placement]:
-    return [placement for _, placements in world.scheduler.executor._queue for placement in placements]
+    executor = world.scheduler.executor
+    assert isinstance(executor, BindWorkers)
+    return [placement for _, placements in executor._queue for placement in placements]
 
 
 async def test_a_pod_that_is_deleted_while_it_is_bound_is_not_missed_by_the_others() -> None:

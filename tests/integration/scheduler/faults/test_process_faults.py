@@ -197,8 +197,8 @@ async def test_a_dump_that_cannot_be_written_stops_nothing(broken: str, tmp_path
         folder.write_text("")
     async with living(cpus(1), bare=True, dump_folder=str(folder)) as world:
         dumping = DumpWriter(world.scheduler, world.client)
-        world.scheduler.dump = dumping.dump
-        world.scheduler.dump()
+        world.scheduler.health.dump = dumping.dump
+        world.scheduler.health.dump()
         await world.until_true(lambda: not dumping._tasks)
         await world.create(gang(1, 1, name="gang"))
         await world.until_bound("gang", 1)

@@ -49,7 +49,8 @@ class World:
 
     @property
     def record(self) -> dict[str, Any]:
-        return self.server.objects[PATH]["spec"]
+        record: dict[str, Any] = self.server.objects[PATH]["spec"]
+        return record
 
 
 @asynccontextmanager

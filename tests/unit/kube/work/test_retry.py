@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -78,7 +79,8 @@ async def test_bind_is_not_retried_without_leadership(answer: RequestFailed) -> 
 @pytest.mark.parametrize("verb", ["evict", "delete"])
 @pytest.mark.parametrize("answer", [BUSY, BROKEN, LOST], ids=["busy", "broken", "lost"])
 async def test_eviction_is_not_retried_without_leadership(answer: RequestFailed, verb: str) -> None:
-    client = ScriptedClient(**{verb: [answer, None], "get": [CONFLICT]})
+    script: dict[str, list[Any]] = {verb: [answer, None], "get": [CONFLICT]}
+    client = ScriptedClient(**script)
     evictor = Evictor(client, delete=verb == "delete", retry=IMMEDIATE, is_leader=lambda: False)  # type: ignore[arg-type]
     result = await evictor.evict(VICTIM)
     assert result.outcome is not Outcome.DONE

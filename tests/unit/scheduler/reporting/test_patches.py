@@ -14,6 +14,7 @@ from stromboli.cluster.objects.pod_groups.previous_domains import (
     placement_record_of,
     previous_domains_in,
 )
+from stromboli.kube.events.series import shortened
 from stromboli.kube.objects.meta import KubeCondition, ObjectMeta
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.volcano import KubeQueue, PodGroup, PodGroupCondition
@@ -24,7 +25,6 @@ from stromboli.scheduler.reporting.patches import (
     group_patch,
     pod_patch,
     queue_patch,
-    shortened,
     staleness_patch,
 )
 
@@ -119,12 +119,13 @@ RECORDS: dict[str, tuple[dict[str, str] | None, dict[str, str], dict[str, str | 
 
 @pytest.mark.parametrize(("told", "wanted", "written"), RECORDS.values(), ids=RECORDS)
 def test_a_group_is_told_where_it_is(
-    told: dict[str, str] | None, wanted: dict[str, str], written: dict[str, str | None] | None
+    told: dict[str, str] | None, wanted: dict[str, str], written: dict[str, object] | None
 ) -> None:
     group = a_group(phase="Running")
     group.metadata.annotations = told
     patch = group_patch(group, GroupStatus("Running", 0, 0, 0, record=wanted), NOW)
-    assert patch == (written and {"metadata": {"resourceVersion": "42", "annotations": written}, "status": {}})
+    expected: dict[str, object] = {"metadata": {"resourceVersion": "42", "annotations": written}, "status": {}}
+    assert patch == (expected if written else None)
 
 
 def test_a_record_that_is_too_long_is_not_kept() -> None:

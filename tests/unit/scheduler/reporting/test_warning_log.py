@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -12,12 +12,12 @@ from stromboli.core.config.registry import Registry
 from stromboli.core.plugins import PLUGINS
 from stromboli.kube.client.client import Client
 from stromboli.scheduler.loop import Scheduler
-from stromboli.scheduler.policy import SchedulingPolicy
+from stromboli.scheduler.policy import ActivePolicy
 from stromboli.scheduler.reporting.warning_log import EXPIRY_SECONDS
 from tests.testing.cases.case import flattened, objects
 from tests.testing.manifests.builders import gang, nodes, queue
 
-WISHES = {"topology": {"mode": "hard", "highestTierAllowed": 1}}
+TOPOLOGY: dict[str, Any] = {"topology": {"mode": "hard", "highestTierAllowed": 1}}
 WARNING = "PodGroup default/{}: networkTopology has no effect: no configured plugin supports network domains"
 
 
@@ -30,7 +30,7 @@ class Watch:
 
 def scheduler_of(clock: Watch, *manifests: object) -> Scheduler:
     """A scheduler that nobody runs."""
-    scheduler = Scheduler(cast(Client, None), SchedulingPolicy(Registry(PLUGINS, ACTIONS)), clock=clock)
+    scheduler = Scheduler(cast(Client, None), ActivePolicy(Registry(PLUGINS, ACTIONS)), clock=clock)
     apply(scheduler, queue("default"), *manifests)
     return scheduler
 
@@ -49,7 +49,7 @@ def logged_in_a_cycle(scheduler: Scheduler, caplog: pytest.LogCaptureFixture) ->
 
 async def test_a_warning_is_logged_once_as_long_as_it_holds(caplog: pytest.LogCaptureFixture) -> None:
     clock = Watch()
-    scheduler = scheduler_of(clock, nodes(1, 1), gang(1, 8, name="one", **WISHES))
+    scheduler = scheduler_of(clock, nodes(1, 1), gang(1, 8, name="one", **TOPOLOGY))
     assert logged_in_a_cycle(scheduler, caplog) == [WARNING.format("one")]
     for _ in range(3):
         clock.now += EXPIRY_SECONDS - 1
@@ -57,14 +57,14 @@ async def test_a_warning_is_logged_once_as_long_as_it_holds(caplog: pytest.LogCa
 
 
 async def test_a_new_warning_is_logged_beside_an_old_one(caplog: pytest.LogCaptureFixture) -> None:
-    scheduler = scheduler_of(Watch(), nodes(1, 1), gang(1, 8, name="one", **WISHES))
+    scheduler = scheduler_of(Watch(), nodes(1, 1), gang(1, 8, name="one", **TOPOLOGY))
     logged_in_a_cycle(scheduler, caplog)
-    apply(scheduler, gang(1, 8, name="two", **WISHES))
+    apply(scheduler, gang(1, 8, name="two", **TOPOLOGY))
     assert logged_in_a_cycle(scheduler, caplog) == [WARNING.format("two")]
 
 
 async def test_what_comes_back_after_a_while_is_logged_again(caplog: pytest.LogCaptureFixture) -> None:
-    clock, manifests = Watch(), gang(1, 8, name="one", **WISHES)
+    clock, manifests = Watch(), gang(1, 8, name="one", **TOPOLOGY)
     scheduler = scheduler_of(clock, nodes(1, 1), manifests)
     logged_in_a_cycle(scheduler, caplog)
     for entry in objects(manifests):
