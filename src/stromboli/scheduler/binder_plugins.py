@@ -11,6 +11,7 @@ from stromboli.binding.plugins.loading import BUILT_IN
 from stromboli.binding.plugins.plugin import BinderContext, BinderPlugin
 from stromboli.binding.steps.gpu_sharing.plugin import GpuSharingPlugin
 from stromboli.cluster.ingest.ingest import Ingest
+from stromboli.cluster.ingest.kinds import WATCHED_OPTIONAL, WATCHED_REQUIRED
 from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.client.client import Client
 from stromboli.kube.events.recorder import EventRecorder
@@ -102,7 +103,7 @@ class BinderPluginHost:
         resources = {resource.type: resource for plugin in plugins for resource in plugin.watches}
         self._view = SchedulerClusterView(mirror, resources)
         self._view.changed = self.object_changed
-        known = {reflector.resource.type for reflector in watches.reflectors}
+        known = {resource.type for resource in (*WATCHED_REQUIRED, *WATCHED_OPTIONAL)}
         for kind in resources.keys() - known:
             self._view.own.add(kind)
             watches.reflectors.append(Reflector(client, resources[kind], self._view, optional=True))
