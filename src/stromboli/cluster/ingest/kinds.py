@@ -85,99 +85,71 @@ def _put(put: Callable[..., None], objects: Callable[[], Iterable[TopLevel]]) ->
 
 _spec = attrgetter("spec")
 
+#: `c` is the cluster.
 KINDS = (
     Kind(
         catalogue.PODS,
-        lambda cluster: Handler(cluster.pod_events.apply, cluster.pod_events.remove, cluster.pods.all),
+        lambda c: Handler(c.pod_events.apply, c.pod_events.remove, c.pods.all),
         pods.relevant_fields,
         Watch.REQUIRED,
     ),
-    Kind(catalogue.NODES, lambda cluster: _store(cluster.nodes), nodes.relevant_fields, Watch.REQUIRED),
-    Kind(
-        catalogue.NAMESPACES, lambda cluster: _store(cluster.namespaces), attrgetter("metadata.labels"), Watch.REQUIRED
-    ),
+    Kind(catalogue.NODES, lambda c: _store(c.nodes), nodes.relevant_fields, Watch.REQUIRED),
+    Kind(catalogue.NAMESPACES, lambda c: _store(c.namespaces), attrgetter("metadata.labels"), Watch.REQUIRED),
     Kind(
         catalogue.PRIORITY_CLASSES,
-        lambda cluster: _store(cluster.priority_classes),
+        lambda c: _store(c.priority_classes),
         priority_classes.relevant_fields,
         Watch.REQUIRED,
     ),
-    Kind(catalogue.POD_GROUPS, lambda cluster: _store(cluster.groups), pod_groups.relevant_fields, Watch.REQUIRED),
-    Kind(catalogue.QUEUES, lambda cluster: _store(cluster.queues), queues.relevant_fields, Watch.REQUIRED),
-    Kind(
-        catalogue.DISRUPTION_BUDGETS,
-        lambda cluster: _store(cluster.budgets),
-        disruption_budgets.relevant_fields,
-        Watch.REQUIRED,
-    ),
-    Kind(catalogue.RESOURCE_QUOTAS, lambda cluster: _store(cluster.quotas), resource_quotas.relevant_fields),
+    Kind(catalogue.POD_GROUPS, lambda c: _store(c.groups), pod_groups.relevant_fields, Watch.REQUIRED),
+    Kind(catalogue.QUEUES, lambda c: _store(c.queues), queues.relevant_fields, Watch.REQUIRED),
+    Kind(catalogue.DISRUPTION_BUDGETS, lambda c: _store(c.budgets), disruption_budgets.relevant_fields, Watch.REQUIRED),
+    Kind(catalogue.RESOURCE_QUOTAS, lambda c: _store(c.quotas), resource_quotas.relevant_fields),
     Kind(
         catalogue.BIND_REQUESTS,
-        lambda cluster: Handler(
-            cluster.pod_events.apply_request, cluster.pod_events.remove_request, cluster.requests.objects
-        ),
+        lambda c: Handler(c.pod_events.apply_request, c.pod_events.remove_request, c.requests.objects),
         bind_requests.relevant_fields,
     ),
-    Kind(catalogue.HYPER_NODES, lambda cluster: _store(cluster.hyper_nodes), _spec),
-    Kind(catalogue.TOPOLOGIES, lambda cluster: _store(cluster.topologies), _spec),
+    Kind(catalogue.HYPER_NODES, lambda c: _store(c.hyper_nodes), _spec),
+    Kind(catalogue.TOPOLOGIES, lambda c: _store(c.topologies), _spec),
     Kind(
         catalogue.NUMA_TOPOLOGIES,
-        lambda cluster: Handler(cluster.apply_numa_topology, cluster.remove_numa_topology, cluster.numa.objects),
+        lambda c: Handler(c.apply_numa_topology, c.remove_numa_topology, c.numa.objects),
         _spec,
     ),
+    Kind(catalogue.CLAIMS, lambda c: _put(c.volumes.put_claim, c.volumes.storage.claims.values), volumes.claim_fields),
     Kind(
-        catalogue.CLAIMS,
-        lambda cluster: _put(cluster.volumes.put_claim, cluster.volumes.storage.claims.values),
-        volumes.claim_fields,
-    ),
-    Kind(
-        catalogue.VOLUMES,
-        lambda cluster: _put(cluster.volumes.put_volume, cluster.volumes.storage.volumes.values),
-        volumes.volume_fields,
+        catalogue.VOLUMES, lambda c: _put(c.volumes.put_volume, c.volumes.storage.volumes.values), volumes.volume_fields
     ),
     Kind(
         catalogue.STORAGE_CLASSES,
-        lambda cluster: _put(cluster.volumes.put_class, cluster.volumes.storage.classes.values),
+        lambda c: _put(c.volumes.put_class, c.volumes.storage.classes.values),
         volumes.class_fields,
     ),
-    Kind(
-        catalogue.CSI_NODES, lambda cluster: _put(cluster.volumes.put_csi_node, cluster.volumes.csi_nodes.values), _spec
-    ),
-    Kind(
-        catalogue.CSI_DRIVERS,
-        lambda cluster: _put(cluster.volumes.put_driver, cluster.volumes.storage.drivers.values),
-        _spec,
-    ),
+    Kind(catalogue.CSI_NODES, lambda c: _put(c.volumes.put_csi_node, c.volumes.csi_nodes.values), _spec),
+    Kind(catalogue.CSI_DRIVERS, lambda c: _put(c.volumes.put_driver, c.volumes.storage.drivers.values), _spec),
     Kind(
         catalogue.CSI_CAPACITIES,
-        lambda cluster: _put(cluster.volumes.put_capacity, cluster.volumes.capacities.objects.values),
+        lambda c: _put(c.volumes.put_capacity, c.volumes.capacities.objects.values),
         volumes.capacity_fields,
     ),
     Kind(
         catalogue.RESOURCE_CLAIMS,
-        lambda cluster: _put(cluster.claims.put_claim, cluster.claims.known.claims.values),
+        lambda c: _put(c.claims.put_claim, c.claims.known.claims.values),
         resource_claims.relevant_fields,
     ),
-    Kind(
-        catalogue.RESOURCE_SLICES, lambda cluster: _put(cluster.claims.put_slice, cluster.claims.pools.objects), _spec
-    ),
-    Kind(
-        catalogue.DEVICE_CLASSES,
-        lambda cluster: _put(cluster.claims.put_class, cluster.claims.known.classes.values),
-        _spec,
-    ),
+    Kind(catalogue.RESOURCE_SLICES, lambda c: _put(c.claims.put_slice, c.claims.pools.objects), _spec),
+    Kind(catalogue.DEVICE_CLASSES, lambda c: _put(c.claims.put_class, c.claims.known.classes.values), _spec),
     Kind(
         catalogue.NATIVE_POD_GROUPS,
-        lambda cluster: Handler(
-            cluster.groups.apply_native, cluster.groups.remove_native, cluster.groups.native_objects
-        ),
+        lambda c: Handler(c.groups.apply_native, c.groups.remove_native, c.groups.native_objects),
         pod_groups.native_relevant_fields,
     ),
-    Kind(catalogue.NODE_SHARDS, lambda cluster: _store(cluster.shards), node_shards.relevant_fields, Watch.SEPARATE),
-    Kind(catalogue.CONFIG_MAPS, lambda cluster: _store(cluster.config_maps), attrgetter("data"), Watch.SEPARATE),
+    Kind(catalogue.NODE_SHARDS, lambda c: _store(c.shards), node_shards.relevant_fields, Watch.SEPARATE),
+    Kind(catalogue.CONFIG_MAPS, lambda c: _store(c.config_maps), attrgetter("data"), Watch.SEPARATE),
     Kind(
         catalogue.NODE_METRICS,
-        lambda cluster: Handler(cluster.usage.apply, cluster.usage.remove, tuple),
+        lambda c: Handler(c.usage.apply, c.usage.remove, tuple),
         node_metrics.relevant_fields,
         Watch.SEPARATE,
     ),
