@@ -22,7 +22,7 @@ class BasicPolicy(Wire):
     """Pods are scheduled one by one."""
 
 
-class SchedulingPolicy(Wire):
+class NativeSchedulingPolicy(Wire):
     """Exactly one of the policies is set."""
 
     basic: BasicPolicy | None = None
@@ -44,7 +44,7 @@ class SchedulingConstraints(Wire):
 class NativePodGroupSpec(Wire):
     """Scheduling policy and constraints of the group."""
 
-    scheduling_policy: SchedulingPolicy | None = None
+    scheduling_policy: NativeSchedulingPolicy | None = None
     scheduling_constraints: SchedulingConstraints | None = None
     priority: Int32 | None = None
     priority_class_name: str | None = None

@@ -60,7 +60,7 @@ def reject_unsupported(group: kube.PodGroup) -> None:
     if not isinstance(group, NativeGroup):
         return
     spec = group.origin.spec
-    policy = spec.scheduling_policy or native.SchedulingPolicy()
+    policy = spec.scheduling_policy or native.NativeSchedulingPolicy()
     if (policy.gang is None) == (policy.basic is None):
         raise ValueError("spec.schedulingPolicy: must be either gang or basic; make the group again with one of them")
     if policy.gang is not None and (policy.gang.min_count or 0) < 1:
