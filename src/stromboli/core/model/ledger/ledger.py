@@ -39,11 +39,27 @@ class Ledger:
         self.claims = ClaimAllocator(snapshot.nodes, snapshot.claims)
         self._allocations = Allocations(self.volumes, self.claims)
         # what rules read stands here, so that reading costs one lookup
-        self.nodes, self.layout, self.amounts, self.log = amounts.nodes, amounts.layout, amounts.amounts, amounts.log
-        self.all_rows, self.candidate_rows = amounts.all_rows, amounts.candidate_rows
+        self.nodes, self.layout, self.log = amounts.nodes, amounts.layout, amounts.log
+        #: Every amount of every node, by fact and node row.
+        self.amounts = amounts.amounts
+        #: All nodes, as rules see them.
+        self.all_rows = amounts.all_rows
+        #: All nodes, for queries in which only those with enough capacity matter.
+        self.candidate_rows = amounts.candidate_rows
+        #: All nodes, for queries about waiting for them.
         self.future_rows = amounts.future_rows
-        self.rows, self.hypothetical, self.effect = amounts.rows, amounts.hypothetical, amounts.effect
-        self.jobs, self.queues, self.enqueue = counters.jobs, counters.queues, counters.enqueue
+        #: `rows(index, certain=False, later=False)`: the amounts of some nodes.
+        self.rows = amounts.rows
+        #: `hypothetical(index, copies, task_class, certain=False)`: some nodes after more tasks of the class.
+        self.hypothetical = amounts.hypothetical
+        #: `effect(task_class, status)`: what one task of the class in this status adds to its node.
+        self.effect = amounts.effect
+        #: Jobs by key, with the counters of this cycle.
+        self.jobs = counters.jobs
+        #: Sums of queues by name.
+        self.queues = counters.queues
+        #: `enqueue(job, minimum)`: admit a job.
+        self.enqueue = counters.enqueue
         self.terms = snapshot.terms
         self.budgets = snapshot.budgets
         self.status = snapshot.status
