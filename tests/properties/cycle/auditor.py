@@ -57,7 +57,7 @@ class Auditor:
 
     def _check_columns(self, session: Session) -> None:
         for task, then, (status, row) in self.moved(session):
-            assert (row >= 0) == (status is not TaskStatus.PENDING), f"{task.key} is {status.word} on row {row}"
+            assert (row >= 0) == (status is not TaskStatus.PENDING), f"{task.key} is {status.label} on row {row}"
             if status is TaskStatus.RELEASING:
                 assert row == then[1], f"{task.key} is evicted from a node it was not on"
 
@@ -95,7 +95,7 @@ class Auditor:
             for dimension, _ in task.task_class.request if status in HELD else ():
                 idle = books[layout.idle + dimension][row]
                 later = idle + books[layout.releasing + dimension][row] - books[layout.pipelined + dimension][row]
-                assert later >= 0, f"{task.key} is {status.word} where capacity is nominated twice"
+                assert later >= 0, f"{task.key} is {status.label} where capacity is nominated twice"
                 assert status is TaskStatus.PIPELINED or idle >= 0, f"{task.key} does not fit"
 
     # -- jobs and queues ------------------------------------------------------------------------------------------

@@ -141,4 +141,4 @@ def _check_books(run: Simulation) -> None:
 
 
 def _is_new(session: Session, task: object) -> bool:
-    return session.ledger.status_of(task).word == "Binding"  # type: ignore[arg-type]
+    return session.ledger.status_of(task).label == "Binding"  # type: ignore[arg-type]

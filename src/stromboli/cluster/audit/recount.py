@@ -107,7 +107,7 @@ class Recount:
 
     def _describe(self, status: TaskStatus, row: int, request: Request) -> str:
         node = self.cluster_state.table.names[row] if row >= 0 else "no node"
-        return f"{status.word} on {node}, requests {self._cluster.axis.describe(request)}"
+        return f"{status.label} on {node}, requests {self._cluster.axis.describe(request)}"
 
     # -- nodes --------------------------------------------------------------------------------------------------
 

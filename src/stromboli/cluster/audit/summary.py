@@ -118,7 +118,7 @@ def _task(snapshot: Snapshot, task: Task, known: set[Counted]) -> tuple[Any, ...
         task.gated,
         task.in_backoff,
         task.nominated_node,
-        TaskStatus(int(snapshot.status[task.row])).word,
+        TaskStatus(int(snapshot.status[task.row])).label,
         snapshot.nodes.names[row] if row >= 0 else None,
         _named(snapshot, _dense(snapshot, task_class.request)),
         task_class.scored_request,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 #: A status name per entry of a job's counters.
-_STATUS_NAMES = [status.word for status in TaskStatus]
+_STATUS_NAMES = [status.label for status in TaskStatus]
 
 
 def counted(number: int, thing: str) -> str:

@@ -121,7 +121,7 @@ class Ledger:
         task_class, codes, amounts = tasks[0].task_class, self.codes, self._amounts
         for task in tasks:
             if codes[task.row]:
-                raise LedgerInconsistency(f"{task.key} is {self.status_of(task).word} and cannot be placed again")
+                raise LedgerInconsistency(f"{task.key} is {self.status_of(task).label} and cannot be placed again")
         columns, saved = amounts.add(rows, amounts.effect(task_class, status))
         if amounts.is_overcommitted(task_class, columns, status):
             amounts.restore(columns, saved)
@@ -142,7 +142,7 @@ class Ledger:
         before, row = self.status_of(task), self.row_of(task)
         if TaskStatus.RELEASING not in TRANSITIONS.get(before, ()) or row < 0:
             where = self.node_name(task) or "no known node"
-            raise LedgerInconsistency(f"{task.key} is {before.word} on {where} and cannot be evicted")
+            raise LedgerInconsistency(f"{task.key} is {before.label} on {where} and cannot be evicted")
         columns, saved = self._amounts.add([row], self._amounts.effect_of_eviction(task.task_class))
         entry = self._enter([task], [row], before, TaskStatus.RELEASING, columns, saved, -1)
         self._allocations.evict(task, row)
@@ -155,7 +155,7 @@ class Ledger:
     def unpipeline(self, task: Task) -> LedgerEntry:
         """Release the capacity of a pipelined task; the task is pending again."""
         if self.status_of(task) is not TaskStatus.PIPELINED:
-            raise LedgerInconsistency(f"{task.key} is {self.status_of(task).word} and is not pipelined")
+            raise LedgerInconsistency(f"{task.key} is {self.status_of(task).label} and is not pipelined")
         row = self.row_of(task)
         columns, saved = self._amounts.add([row], -self.effect(task.task_class, TaskStatus.PIPELINED))
         entry = self._enter([task], [row], TaskStatus.PIPELINED, TaskStatus.PENDING, columns, saved, -1)
@@ -168,7 +168,7 @@ class Ledger:
         as before the eviction.
         """
         if self.status_of(task) is not TaskStatus.RELEASING:
-            raise LedgerInconsistency(f"{task.key} is {self.status_of(task).word} and cannot be relocated")
+            raise LedgerInconsistency(f"{task.key} is {self.status_of(task).label} and cannot be relocated")
         task_class, leaving, amounts = task.task_class, TaskStatus.RELEASING, self._amounts
         columns, saved = amounts.add([row], amounts.effect(task_class, TaskStatus.PIPELINED))
         if amounts.is_overcommitted(task_class, columns, TaskStatus.PIPELINED):

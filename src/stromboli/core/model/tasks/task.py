@@ -22,7 +22,7 @@ class TaskStatus(IntEnum):
     UNKNOWN = 9
 
     @property
-    def word(self) -> str:
+    def label(self) -> str:
         return self.name.capitalize()
 
 
