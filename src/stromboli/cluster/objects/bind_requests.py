@@ -22,14 +22,8 @@ class BindRequests:
         #: By pod uid, the placements by request, with their epochs; the latest one counts.
         self._placements: dict[str, dict[str, tuple[int, Placement]]] = {}
 
-    def __len__(self) -> int:
-        return len(self._requests)
-
     def objects(self) -> Iterable[BindRequest]:
         return self._requests.values()
-
-    def find(self, key: str) -> BindRequest | None:
-        return self._requests.get(key)
 
     def apply(self, request: BindRequest) -> set[str]:
         """Add or update a request; returns the uids of pods whose placement may have changed."""
