@@ -27,7 +27,7 @@ from stromboli.local.http.calls import parse_call
 
 @dataclass(slots=True)
 class InjectedFaults:
-    """How often requests go wrong, and how: shares of all requests, in the order in which they are asked for."""
+    """The shares of requests that fail, by kind of failure."""
 
     chance: random.Random = field(default_factory=lambda: random.Random(0))  # noqa: S311
     refused: float = 0.0
@@ -155,7 +155,7 @@ class InMemoryClient(Client):
 
 
 class SimulatedClient(CrashPointClient, InMemoryClient):
-    """The binder's own client over no network. `point` may end the process it belongs to."""
+    """The binder's client without a network. `point` may kill the simulated process."""
 
     def __init__(
         self,

@@ -36,7 +36,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 def run_virtually(work: Coroutine[Any, Any, T]) -> T:
-    """Run to the end, by the clock of the loop."""
+    """Run a coroutine to completion in virtual time."""
     loop = VirtualLoop()
     try:
         asyncio.set_event_loop(loop)

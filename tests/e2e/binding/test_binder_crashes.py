@@ -1,4 +1,4 @@
-"""A binder is killed before and after every kind of write it makes, and the next one goes on with what it finds.
+"""A binder is killed before and after every kind of write, and the next one continues.
 
 Each process dies at its own point, in the middle of a request of its own, and meets what those before it left behind.
 When the last one has finished, no pod is bound twice, no node is overcommitted, every
@@ -148,7 +148,7 @@ async def test_members_are_bound(place: Place) -> None:
 
 
 async def test_gangs_are_unwound(place: Place) -> None:
-    """Two members are bound, and the node of the third is gone: those two have to go."""
+    """Two members are bound, and the node of the third is gone: both are evicted."""
     await place.create_nodes(1, 30)
     node = (await place._nodes())[0].metadata.name
     for number, point in enumerate(deaths("unwound")):
@@ -201,7 +201,7 @@ async def test_volume_preparations_are_rolled_back(place: Place) -> None:
 
 
 async def test_claims_get_their_devices(place: Place) -> None:
-    """Each pod is entered once as the user of its claim; one for which no devices were chosen leaves nothing behind."""
+    """Each claim is reserved once for its pod; a claim without chosen devices leaves nothing behind."""
     await place.create_nodes(1, 30)
     node = (await place._nodes())[0].metadata.name
     points = deaths("devices")
@@ -229,7 +229,7 @@ async def test_claims_get_their_devices(place: Place) -> None:
 
 @pytest.mark.only("embedded", because="the permission to lock nodes is not installed; administrators grant it")
 async def test_nodes_are_locked(place: Place) -> None:
-    """A lock that a dead process left behind is void after a while, as device plugins see it; here it is removed."""
+    """The lock of a dead process expires after a while; here it is removed."""
     await place.create_nodes(2, 30)
     nodes = [node.metadata.name for node in await place._nodes()]
     for number, point in enumerate(deaths("locked")):

@@ -1,4 +1,4 @@
-"""A binder gives claims the devices that requests name; wherever it dies, the next one goes on with what it finds."""
+"""A binder allocates claims as requests describe, across crashes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def place(plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Place]:
 
 
 async def create_pair(place: Place, name: str, node: str) -> None:
-    """Two pods that share a claim, and the request that binds them to a node."""
+    """Create two pods that share a claim, and the request that binds them."""
     claim = {"metadata": {"name": name}, "spec": claim_spec()}
     await place.client.create(RESOURCE_CLAIMS, claim, namespace=place.name)
     for number in range(2):

@@ -33,7 +33,7 @@ def found(node: str = "", uid: str = "uid-1", deleted: str | None = None) -> Pod
 
 
 class ScriptedClient:
-    """Answers of each verb, in order; the last one stays. An exception is raised, anything else returned."""
+    """Answers by verb, in order; the last one is repeated. Exceptions are raised, other values returned."""
 
     def __init__(self, **answers: list[Any]) -> None:
         self._answers = answers

@@ -1,4 +1,4 @@
-"""A server that cannot keep up is asked for less at a time, and for more again when it can."""
+"""The limiter lowers the concurrency for an overloaded server, and raises it again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def slot(limiter: ConcurrencyLimiter, error: RequestFailed | None = None) 
             raise error
 
 
-#: What the server answers, and how many turns of 32 are left then.
+#: The response, and the limit after it, of 32.
 ANSWERS: dict[str, tuple[RequestFailed | None, int]] = {
     "success": (None, 32),
     "too many requests": (BUSY, 16),

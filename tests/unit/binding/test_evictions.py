@@ -1,4 +1,4 @@
-"""What every answer to an eviction means."""
+"""The meaning of every response to an eviction."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BUDGET = ApiError(429, "TooManyRequests", "Cannot evict pod as it would violate 
 TWO_BUDGETS = ApiError(500, "InternalError", "This pod has more than one PodDisruptionBudget, which is not supported.")
 HERE, LEAVING = found("node-a"), found("node-a", deleted="2020-01-01T00:00:00Z")
 
-#: The answers, the pod as it is then, what came of it, a word of the problem, and how many attempts.
+#: The responses, the pod as read, the outcome, a part of the message, and the number of attempts.
 ANSWERS: dict[str, tuple[list[Any], Any, Outcome, str, int]] = {
     "gone": ([None], None, DONE, "", 1),
     "gone before": ([MISSING], MISSING, DONE, "", 1),

@@ -1,4 +1,4 @@
-"""What every answer to a binding means, and what becomes of preparations."""
+"""The meaning of every response to a binding, and the rollback of steps."""
 
 from __future__ import annotations
 

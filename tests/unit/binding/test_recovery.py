@@ -1,4 +1,4 @@
-"""Which gangs were left half-bound, how long they have, and who goes."""
+"""Recovery of half-bound gangs: detection, time limits, and the pods to evict."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BEFORE, DECISION, AFTER = "2024-01-01T10:00:00Z", "2024-01-01T10:00:05.5Z", "202
 def member(
     uid: str, *, commit: str = "", created: str = BEFORE, node: str = "", decided: str = DECISION, bound: str = ""
 ) -> Pod:
-    """A pod; with a commit it was bound by that one, and is on a node."""
+    """A pod; with a commit, bound by it to a node."""
     marks = {COMMIT: commit, DECIDED: decided} if commit else None
     pod = Pod(metadata=ObjectMeta(uid, "default", uid, annotations=marks, creation_timestamp=created))
     pod.spec.node_name = node or ("node-a" if commit else None)
@@ -30,7 +30,7 @@ def member(
     return pod
 
 
-#: The pods of one job, and who was left behind.
+#: The pods of one job, and those that were left behind.
 CASES: dict[str, tuple[list[Pod], str]] = {
     "no pod is bound": ([member("a"), member("b")], ""),
     "all are bound": ([member("a", commit="c/2"), member("b", commit="c/2")], ""),
@@ -80,7 +80,7 @@ def test_single_pod_has_no_commit_annotation() -> None:
 
 
 class RecoveryCase:
-    """A gang, and a clock that is moved by hand."""
+    """A gang, and a manual clock."""
 
     def __init__(self) -> None:
         self.now = 100.0

@@ -1,4 +1,4 @@
-"""A pod that could not be evicted is left alone, each time for longer."""
+"""Backoff of pods that could not be evicted."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Watch:
         return self.now
 
 
-def outcomes_of(clock: Watch) -> BindTracker:
+def tracker_of(clock: Watch) -> BindTracker:
     """The tracker of a scheduler that does not run, with one bound pod."""
     scheduler = Scheduler(cast(Client, None), ActivePolicy(Registry(PLUGINS, ACTIONS)), clock=clock)
     spec = objects.template({"cpu": "1"})
@@ -50,7 +50,7 @@ def tries(outcomes: BindTracker, clock: Watch, seconds: int) -> list[int]:
 
 async def test_eviction_backoff_grows_up_to_the_maximum() -> None:
     clock = Watch()
-    tried = tries(outcomes_of(clock), clock, 400)
+    tried = tries(tracker_of(clock), clock, 400)
     pauses = [after - before for before, after in pairwise(tried)]
     assert pauses == sorted(pauses)
     assert pauses[:4] == [1, 2, 4, 8]
@@ -60,7 +60,7 @@ async def test_eviction_backoff_grows_up_to_the_maximum() -> None:
 @pytest.mark.parametrize("outcome", [Outcome.IMPOSSIBLE, Outcome.DROPPED])
 async def test_pod_in_eviction_backoff_is_not_terminating(outcome: Outcome) -> None:
     clock = Watch()
-    outcomes = outcomes_of(clock)
+    outcomes = tracker_of(clock)
     assert outcomes.start_eviction(ORDER)
     assert outcomes._cluster.assumptions.leaving == {ORDER.uid}
     outcomes.evicted(ORDER, Result(outcome, "no"))
@@ -70,7 +70,7 @@ async def test_pod_in_eviction_backoff_is_not_terminating(outcome: Outcome) -> N
 
 async def test_deleted_pods_are_forgotten() -> None:
     clock = Watch()
-    outcomes = outcomes_of(clock)
+    outcomes = tracker_of(clock)
     tries(outcomes, clock, 2)
     pod = outcomes._cluster.pods.find(ORDER.uid)
     assert pod is not None

@@ -1,4 +1,4 @@
-"""Plugins of the binder: in which order they come, and with which sentence a bad one is refused."""
+"""Loading of binder plugins: their order, and the messages for invalid ones."""
 
 from __future__ import annotations
 

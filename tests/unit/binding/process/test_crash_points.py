@@ -1,4 +1,4 @@
-"""A crash point stands before and after every write of the binder, and at every one of them a process is killed."""
+"""Every write of the binder has crash points before and after it, and a test kills a process at each."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OF_SCHEDULERS = {("evictions.py", "delete pods")}
 
 
 def writes() -> Iterator[tuple[str, str]]:
-    """Every call of a client that writes: the file, and the name of the write."""
+    """Yield the file and the name of every write."""
     for path in sorted(ROOT.rglob("*.py")):
         module = ".".join(("stromboli", *path.relative_to(ROOT.parent).with_suffix("").parts))
         for node in ast.walk(ast.parse(path.read_text())):

@@ -1,4 +1,4 @@
-"""How a binder works beside single requests: across restarts, beside another one, with plugins that misbehave."""
+"""A binder across restarts, beside another binder, and with failing plugins."""
 
 from __future__ import annotations
 

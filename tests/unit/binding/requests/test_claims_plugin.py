@@ -1,4 +1,4 @@
-"""Binders give claims the devices that requests name, wherever they die meanwhile, and take them back in vain."""
+"""Binders allocate claims as requests describe, and roll back, across crashes at every write."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WRITES = ("patch resourceclaims", "patch resourceclaims/status")
 
 
 async def prepared(nodes: str = "aa", *, shared: bool = False, cpu: int = 1, **facts: Any) -> World:
-    """A gang whose members have a claim each, or one for all, and the request that binds them."""
+    """Create a gang whose members have a claim each, or share one, and its request."""
     world = World()
     for name in "ab":
         await world.node(name)
@@ -39,7 +39,7 @@ async def prepared(nodes: str = "aa", *, shared: bool = False, cpu: int = 1, **f
 
 
 async def states(world: World) -> dict[str, tuple[str, list[str], bool]]:
-    """By claim, the devices it has, the names of its users, and whether it is protected."""
+    """Return by claim its devices, the pods it is reserved for, and whether it has the finalizer."""
     found = {}
     for claim in (await world.client.list(RESOURCE_CLAIMS)).items:
         devices = claim.status.allocation.devices if claim.status.allocation else None
@@ -50,7 +50,7 @@ async def states(world: World) -> dict[str, tuple[str, list[str], bool]]:
 
 
 async def carried_out(world: World) -> tuple[str, str]:
-    """The phase of the request, and where the members are."""
+    """Return the phase of the request and the nodes of its members."""
     world.start([DynamicResourcesPlugin()])
     await world.until_settled()
     return (await world.found("gang")).status.phase, await world.places("gang")
@@ -107,7 +107,7 @@ def test_binder_crash_during_allocation_is_completed_by_the_next_binder(write: s
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("write", WRITES)
 def test_binder_crash_during_rollback_is_completed_by_the_next_binder(write: str, moment: str) -> None:
-    """The first write of each kind gives, the second takes back: one of the two claims is not there."""
+    """The first write of each kind allocates, the second rolls back: one of the two claims is missing."""
 
     async def scenario() -> None:
         world = await prepared(backoffLimit=1, deadlineSeconds=20)

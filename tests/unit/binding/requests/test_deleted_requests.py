@@ -1,4 +1,4 @@
-"""Requests that are deleted while they are carried out, in whole or in part, and pods that others bind meanwhile."""
+"""Requests that are deleted during execution, in whole or in part, and pods that other writers bind meanwhile."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def world_of(*nodes: str) -> World:
 
 
 async def until_binding(world: World, running: Running, times: int = 1) -> None:
-    """Wait until so many bindings are on their way."""
+    """Wait until `times` bindings are in flight."""
 
     async def reached() -> bool:
         return running.passed.count("before create pods/binding") >= times
@@ -96,7 +96,7 @@ def test_pod_bound_by_another_writer_to_the_same_node_is_not_evicted() -> None:
 
 
 async def two_parts(world: World, phase: str) -> None:
-    """A decision of two parts that has been begun: the first is bound, the second cannot be just now."""
+    """Create a decision of two parts that has begun: the first is bound, the second cannot be bound now."""
     for number, node in ((1, "a"), (2, "b")):
         await world.pod(f"gang-{number}")
         name = f"part-{number}"

@@ -1,4 +1,4 @@
-"""Volumes are made ready by the binder before pods are bound, and what is not done is taken back."""
+"""The binder prepares volumes before pods are bound, and rolls back what is incomplete."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOCAL = "local"
 
 
 async def create_objects(world: World, *, disks: dict[str, str]) -> None:
-    """Nodes a and b, a class whose claims wait for their pods, and disks that are there, by name with their nodes."""
+    """Create nodes a and b, a class with delayed binding, and existing disks by name with their nodes."""
     for name in "ab":
         await world.node(name)
         await world.client.patch(NODES, name, {"metadata": {"labels": {HOST: name}}})
@@ -34,7 +34,7 @@ async def create_objects(world: World, *, disks: dict[str, str]) -> None:
 
 
 async def gang(world: World, chosen: dict[str, str], node: str = "a", **facts: Any) -> None:
-    """A pod for every claim, with the volume that was chosen for it; none for one that is to be made."""
+    """Create a pod for every claim, with its chosen volume; empty for one that is provisioned."""
     for claim in chosen:
         spec = {
             "accessModes": ["ReadWriteOnce"], "storageClassName": LOCAL,
@@ -51,7 +51,7 @@ async def gang(world: World, chosen: dict[str, str], node: str = "a", **facts: A
 
 
 async def untouched(world: World) -> bool:
-    """Whether no claim names a node and no volume a claim, of those that did not come together."""
+    """Report whether no unbound claim has a node and no free volume has a claim."""
     claims = (await world.client.list(CLAIMS)).items
     volumes = (await world.client.list(VOLUMES)).items
     waiting = {claim.metadata.name for claim in claims if not claim.is_bound}
@@ -59,7 +59,7 @@ async def untouched(world: World) -> bool:
     return not named and not [v for v in volumes if v.spec.claim_ref and v.spec.claim_ref.name in waiting]
 
 
-#: What was chosen, whom the provisioner ignores, and what comes of it.
+#: The chosen volumes, the claims that the provisioner ignores, and the result.
 CASES: list[tuple[str, dict[str, str], set[str], dict[str, Any], str, str]] = [
     ("one that is there", {"one": "disk-a"}, set(), {}, "Succeeded", "a"),
     ("one that is made", {"one": ""}, set(), {}, "Succeeded", "a"),

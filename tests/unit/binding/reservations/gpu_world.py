@@ -33,7 +33,7 @@ class GpuWorld(World):
         self._kubelet = asyncio.ensure_future(self._serve())
 
     async def sharing(self, name: str, node: str, *groups: str, mapped: bool = True) -> None:
-        """A pod that shares GPUs, and a request that binds it."""
+        """Create a pod that shares GPUs, and a request that binds it."""
         await self.waiting(name, mapped=mapped)
         await self.decide(name, node, *groups)
 
@@ -56,7 +56,7 @@ class GpuWorld(World):
         return self.start(plugins, **facts)
 
     async def end(self, name: str) -> None:
-        """A pod has done its work."""
+        """End a pod."""
         await self.client.patch(
             PODS, name, {"status": {"phase": "Succeeded"}}, namespace="default", subresource="status"
         )
@@ -66,7 +66,7 @@ class GpuWorld(World):
         return {SharedGpu(pod.spec.node_name or "", groups_in(pod.metadata.annotations)[0]): pod for pod in found}
 
     async def held(self) -> str:
-        """Which groups are held where: `a/x b/y`."""
+        """Return the reserved groups by node: `a/x b/y`."""
         return " ".join(sorted(f"{place.node}/{place.group}" for place in await self.holders()))
 
     async def reported(self, name: str) -> str:

@@ -28,7 +28,7 @@ POINTS = [f"{moment} {write}" for write in WRITES for moment in ("before", "afte
 
 
 class FaultSchedule:
-    """A scheduler that gives out groups, pods that come and go, and binders that die."""
+    """A scheduler that assigns groups, pods that are created and deleted, and binders that crash."""
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)  # noqa: S311
@@ -65,20 +65,20 @@ class FaultSchedule:
             await self.world.waiting(name)
 
     async def is_forgotten(self) -> None:
-        """The scheduler takes away requests that have come to an end."""
+        """The scheduler deletes requests that have ended."""
         for each in await self.world.requests():
             if each.status.phase in ENDED and self.chance.random() < 0.7:
                 await self.world.client.delete(BIND_REQUESTS, each.metadata.name, namespace="default")
 
     async def is_followed(self) -> None:
-        """A binder is followed by another."""
+        """Another binder replaces the binder."""
         if self.chance.random() < 0.5:
             for running in self.world.alive:
                 running.kill()
             self.world.begin(dies_at=(self.chance.choice(POINTS), self.chance.randint(1, 6)))
 
     async def recover(self) -> None:
-        """Clear sky, and one binder."""
+        """Run one binder without faults."""
         self.world.injected.stop()
         for running in self.world.binders:
             running.kill()

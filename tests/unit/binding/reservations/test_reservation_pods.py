@@ -52,7 +52,7 @@ def reservation_pod_deleted() -> Act:
 
 
 def claimed(name: str, **annotations: str) -> Act:
-    """A tenant writes on its own pod what only we may write."""
+    """A tenant writes annotations on its pod that only the binder may write."""
     written = {"metadata": {"annotations": annotations}}
     return lambda world: world.client.patch(PODS, name, written, namespace="default")
 
@@ -70,7 +70,7 @@ def settled() -> Act:
 class Case:
     name: str
     acts: tuple[Act, ...]
-    #: Which groups are held where at the end, as in `a/x b/y`.
+    #: The reserved groups by node at the end, as in `a/x b/y`.
     held: str
     #: The GPUs in the environment of pods, by name; a dash for none.
     reported: dict[str, str]

@@ -1,4 +1,4 @@
-"""Claims get their devices and their users before the pod is bound, or are as they were."""
+"""Claims are allocated and reserved before the pod is bound, or restored."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DEVICE = {"request": "r", "driver": DRIVER, "pool": "a", "device": "gpu-0"}
 
 
 def on(node: str, device: str = "gpu-0") -> dict[str, Any]:
-    """A device of a node, as it is written on a claim."""
+    """The allocation of a device of a node."""
     fields = [{"key": "metadata.name", "operator": "In", "values": [node]}]
     selector = {"nodeSelectorTerms": [{"matchFields": fields}]}
     return {"devices": {"results": [{**DEVICE, "pool": node, "device": device}]}, "nodeSelector": selector}
@@ -43,7 +43,7 @@ def placed(uid: str = "pod-1", node: str = "a") -> Placement:
 
 @dataclass
 class Environment:
-    """A server, what the watches report of it, and the step."""
+    """An API server, the watched objects, and the step."""
 
     client: Client
     mirror: Ingest
@@ -71,7 +71,7 @@ class Environment:
         return await self.client.get(RESOURCE_CLAIMS, name, namespace="default")
 
     async def state(self, name: str = "mine") -> tuple[str, list[str], bool]:
-        """The device that a claim has, who uses it, and whether it is protected."""
+        """Return the devices of a claim, the pods it is reserved for, and whether it has the finalizer."""
         claim = await self.claim(name)
         devices = claim.status.allocation.devices if claim.status.allocation else None
         given = [f"{each.pool}/{each.device}" for each in (devices.results if devices else None) or ()]

@@ -30,7 +30,7 @@ from stromboli.kube.objects.pod import Container, Pod, PodSpec
 
 
 def manifest_by(**arguments: object) -> dict[str, Any]:
-    """The pod that holds a GPU, as arguments of the scheduler's plugin have it."""
+    """Return the manifest of the reservation pod for arguments of the scheduler's plugin."""
     given = {f"gpusharing.{key}": value for key, value in arguments.items()}
     options = GpuSharing(GpuSharingArguments(given)).binding_options
     return reservation_pod_manifest(SharedGpu("a", "x"), sharing_options(options).reservation_pods)

@@ -1,4 +1,4 @@
-"""Claims and volumes come together before the pod is bound, or are as they were."""
+"""Claims are bound to volumes before the pod is bound, or restored."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ STATIC, MADE = VolumeChoice("data", "v"), VolumeChoice("data")
 
 @dataclass
 class Environment:
-    """A server, what the watches report of it, and the step."""
+    """An API server, the watched objects, and the step."""
 
     client: Client
     mirror: Ingest
