@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stromboli.core.config.configuration import parse_configuration
-from stromboli.core.plugins.deviceshare import DeviceShare
+from stromboli.core.plugins.deviceshare.plugin import DeviceShare
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.planner.virtual_cluster import PlannedCluster

@@ -17,7 +17,7 @@ from stromboli.cluster.snapshot import current_view
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.config.configuration import parse_configuration
 from stromboli.core.model.devices.gpu_fractions import GROUPS
-from stromboli.core.plugins.gpusharing import GpuSharing
+from stromboli.core.plugins.gpusharing.plugin import GpuSharing
 from stromboli.core.plugins.gpusharing.rules import GpuColumns
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from stromboli.core.plugins.nodeorder import NodeOrder
+from stromboli.core.plugins.nodeorder.plugin import NodeOrder
 from tests.testing.cases.case import STANDARD, Case, configuration, plugin
 from tests.testing.manifests.builders import Manifest, foreign, gang, gang_of, node, nodes, pod, running
 

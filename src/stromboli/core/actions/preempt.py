@@ -29,18 +29,12 @@ _ONE_AFTER_THE_OTHER = "nodes are compared without threads, and the result does 
 
 class PreemptArguments(PredicateCacheArguments, ThrashGuardArguments):
     topology_aware: bool = Argument("enableTopologyAwarePreemption", False, "Compare nodes as kube-scheduler does.")
-    workers: int = Argument(
-        "topologyAwarePreemptWorkerNum", 16, "Workers of the comparison.", ignored=_ONE_AFTER_THE_OTHER
-    )
+    workers: int = Argument("topologyAwarePreemptWorkerNum", 16, "Worker threads.", ignored=_ONE_AFTER_THE_OTHER)
     candidates_percentage: int = Argument(
         "minCandidateNodesPercentage", 10, "Nodes to compare in that mode, in per cent.", minimum=0
     )
-    min_candidates: int = Argument(
-        "minCandidateNodesAbsolute", 1, "The minimum of nodes to compare in that mode.", minimum=0
-    )
-    max_candidates: int = Argument(
-        "maxCandidateNodesAbsolute", 100, "The maximum of nodes to compare in that mode.", minimum=1
-    )
+    min_candidates: int = Argument("minCandidateNodesAbsolute", 1, "The minimum of nodes to compare.", minimum=0)
+    max_candidates: int = Argument("maxCandidateNodesAbsolute", 100, "The maximum of nodes to compare.", minimum=1)
 
 
 class Preempt(Action):

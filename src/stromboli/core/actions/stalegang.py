@@ -33,9 +33,7 @@ def _grace(text: str) -> float:
 
 
 class StaleGangArguments(Arguments):
-    grace_period: float = Argument(
-        "gracePeriod", "60s", "How long a gang may be below its minimum; negative for indefinitely.", parse=_grace
-    )
+    grace_period: float = Argument("gracePeriod", "60s", "Time below the minimum; negative for any.", parse=_grace)
 
 
 class StaleGang(Action):

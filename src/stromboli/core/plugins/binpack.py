@@ -28,9 +28,7 @@ class BinpackArguments(Arguments):
     cpu: int = Argument("binpack.cpu", 1, "Weight of cpu within the score.")
     memory: int = Argument("binpack.memory", 1, "Weight of memory within the score.")
     resources: str = Argument("binpack.resources", "", "Further resources that count, separated by commas.")
-    resource_weights: Mapping[str, int] = PrefixArgument(
-        "binpack.resources.<name>", 1, "Weight of a further resource within the score."
-    )
+    resource_weights: Mapping[str, int] = PrefixArgument("binpack.resources.<name>", 1, "Weight of a further resource.")
 
 
 class Binpack(Plugin):

@@ -24,12 +24,8 @@ _BY_COMMON_ANCESTOR, _BY_OWN_QUEUE = "lca", "queue"
 
 
 class MinRuntimeArguments(Arguments):
-    preempt: float = Argument(
-        "defaultPreemptMinRuntime", "0s", "For queues without a value, within a queue.", parse=duration_or_nothing
-    )
-    reclaim: float = Argument(
-        "defaultReclaimMinRuntime", "0s", "For queues without a value, between queues.", parse=duration_or_nothing
-    )
+    preempt: float = Argument("defaultPreemptMinRuntime", "0s", "Default within a queue.", parse=duration_or_nothing)
+    reclaim: float = Argument("defaultReclaimMinRuntime", "0s", "Default between queues.", parse=duration_or_nothing)
     resolve_method: str = Argument(
         "reclaimResolveMethod",
         _BY_COMMON_ANCESTOR,

@@ -240,9 +240,7 @@ class Preference(NodeScorer):
 
 class NodeGroupArguments(Arguments):
     strict: bool = Argument("strict", True, "Whether queues without an affinity may not use nodes without a group.")
-    preferred_order: bool = Argument(
-        "enablePreferredOrder", False, "Whether preferred groups score by their order, the first best."
-    )
+    preferred_order: bool = Argument("enablePreferredOrder", False, "Score preferred groups by their order.")
 
 
 class NodeGroup(Plugin):

@@ -19,9 +19,7 @@ _DEFAULT_FACTOR = 1.2
 
 
 class OvercommitArguments(Arguments):
-    factor: float = Argument(
-        "overcommit-factor", _DEFAULT_FACTOR, "Which multiple of the cluster may be admitted; below 1 means 1.2."
-    )
+    factor: float = Argument("overcommit-factor", _DEFAULT_FACTOR, "Multiple of the cluster to admit; below 1: 1.2.")
 
 
 class Overcommit(Plugin):

@@ -39,12 +39,8 @@ class PercentArguments(Arguments):
 
 
 class ThresholdPairArguments(Arguments):
-    low: PercentArguments = Argument(
-        "thresholds", {}, "A node below all of them is underutilised.", entries=PercentArguments
-    )
-    high: PercentArguments = Argument(
-        "targetThresholds", {}, "A node above one of them is overutilised.", entries=PercentArguments
-    )
+    low: PercentArguments = Argument("thresholds", {}, "Below all: underutilised.", entries=PercentArguments)
+    high: PercentArguments = Argument("targetThresholds", {}, "Above one: overutilised.", entries=PercentArguments)
 
 
 class ParameterArguments(ThresholdPairArguments):

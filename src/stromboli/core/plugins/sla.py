@@ -27,9 +27,7 @@ def _waiting_time(text: str) -> float:
 
 
 class SlaArguments(Arguments):
-    waiting_time: float = Argument(
-        WAITING_TIME, "", "How long jobs without an annotation may wait.", parse=_waiting_time
-    )
+    waiting_time: float = Argument(WAITING_TIME, "", "Maximum wait of jobs without an annotation.", parse=_waiting_time)
 
 
 class Sla(Plugin):

@@ -36,9 +36,7 @@ _PREEMPTABLE = "volcano.sh/preemptable"
 
 
 class GangArguments(ThrashGuardArguments):
-    max_domains: int = Argument(
-        "maxDomains", MAX_DOMAINS, "How many fitting domains are compared for a job; 0 or less for 8."
-    )
+    max_domains: int = Argument("maxDomains", MAX_DOMAINS, "How many fitting domains are compared; 0 or less for 8.")
     allow_whole_bundle: bool = Argument("allowWholeBundle", True, "Whether whole gangs may be evicted.")
 
 

@@ -12,6 +12,4 @@ class BackfillArguments(PredicateCacheArguments):
         "Which jobs have a reservation: none, the first job that waits, or all that wait.",
         choices=STRATEGIES,
     )
-    max_reservations: int = Argument(
-        "maxReservations", 100, "How many jobs have a reservation at a time, with `conservative`.", minimum=1
-    )
+    max_reservations: int = Argument("maxReservations", 100, "Reservations at a time, with `conservative`.", minimum=1)

@@ -21,8 +21,7 @@ from stromboli.binding.reservations.reservation_pods import (
 )
 from stromboli.binding.steps.gpu_sharing.config_maps import GpuEnvironment, container_index, portion_text
 from stromboli.binding.steps.gpu_sharing.plugin import GpuSharingPlugin, sharing_options
-from stromboli.core.plugins.gpusharing import GpuSharing
-from stromboli.core.plugins.gpusharing.plugin import GpuSharingArguments
+from stromboli.core.plugins.gpusharing.plugin import GpuSharing, GpuSharingArguments
 from stromboli.kube.objects.meta import ObjectMeta
 from stromboli.kube.objects.pod import Container, Pod, PodSpec
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from stromboli.core.config.configuration import parse_configuration
-from stromboli.core.plugins.deviceshare import DeviceShare
 from stromboli.core.plugins.deviceshare.backend import Policy, assigned, formatted
 from stromboli.core.plugins.deviceshare.catalog import FILE, STANDARD, read_catalog
 from stromboli.core.plugins.deviceshare.instances import instance_for, named
 from stromboli.core.plugins.deviceshare.mind_cluster import part_for
 from stromboli.core.plugins.deviceshare.node_devices import Share, SharedDevice, Use
+from stromboli.core.plugins.deviceshare.plugin import DeviceShare
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.planner.virtual_cluster import PlannedCluster

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stromboli.core.model.tasks.task_class import Toleration
-from stromboli.core.plugins.nodeorder import NodeOrder
 from stromboli.core.plugins.nodeorder.nodes import ImageLocality, PreferredNodeAffinity, TaintToleration
+from stromboli.core.plugins.nodeorder.plugin import NodeOrder
 from stromboli.core.plugins.nodeorder.pods import PreferredPodAffinity, SoftTopologySpread
 from stromboli.core.plugins.nodeorder.resources import BalancedResource, LeastRequested, MostRequested
 from stromboli.core.search.node_rules import NodeScorer

@@ -14,9 +14,9 @@ from stromboli.core.model.nodes.taints import tolerates
 from stromboli.core.model.tasks.selectors import NodeTerm, Requirement
 from stromboli.core.model.tasks.task import TaskStatus
 from stromboli.core.model.tasks.task_class import HostPort, Toleration
-from stromboli.core.plugins.predicates import Predicates
 from stromboli.core.plugins.predicates.claimed_devices import ClaimedDevices, ClaimReach
 from stromboli.core.plugins.predicates.nodes import Availability, HostPorts, NodeAffinity, Taints
+from stromboli.core.plugins.predicates.plugin import Predicates
 from stromboli.core.plugins.predicates.pods import ExistingAntiAffinity, PodAffinity, PodAntiAffinity, TopologySpread
 from stromboli.core.plugins.predicates.volumes import VolumeAffinity, VolumeBinding, VolumeLimits, VolumeZone
 from stromboli.core.search.node_rules import Locality, NodeFilter

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stromboli.core.config.plugin import Plugin
-from stromboli.core.plugins.resource_strategy_fit import ResourceStrategyFit
+from stromboli.core.plugins.resource_strategy_fit.plugin import ResourceStrategyFit
 from tests.unit.core.plugins.row_clusters import check_rows, row_worlds
 from tests.unit.core.plugins.rule_cluster import GIB, GPU, Kind, Machine, World, build, kind, machine
 

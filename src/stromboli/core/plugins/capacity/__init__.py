@@ -1,7 +1,1 @@
-"""capacity: each queue gets its deserved resources, borrows up to its capability, and returns what it borrowed on
-reclaim.
-"""
-
-from stromboli.core.plugins.capacity.plugin import Capacity
-
-__all__ = ["Capacity"]
+"""capacity: queues get their deserved resources, borrow up to their capability, and return it on reclaim."""

@@ -32,21 +32,11 @@ _EXCLUSIVE = "deviceshare.GPUExclusiveRules"
 class DeviceShareArguments(Arguments):
     gpu_sharing: bool = Argument(_SHARING, False, "Whether pods share GPUs by memory.")
     gpu_number: bool = Argument(_NUMBER, False, "Whether pods get whole GPUs by number.")
-    node_lock: bool = Argument(
-        "deviceshare.NodeLockEnable",
-        False,
-        "Whether a node is locked until its device plugin has finished.",
-    )
+    node_lock: bool = Argument("deviceshare.NodeLockEnable", False, "Lock a node until its device plugin has finished.")
     vgpu: bool = Argument(_VGPU, False, "Whether pods share GPUs by memory and cores, or by instances (MIG).")
-    mind_cluster: bool = Argument(
-        "deviceshare.AscendMindClusterVNPUEnable", False, "Whether pods share Ascend 310P chips as MindCluster does."
-    )
-    hami_ascend: bool = Argument(
-        "deviceshare.AscendHAMiVNPUEnable", False, "Whether pods share Ascend chips as HAMi does."
-    )
-    policy: str = Argument(
-        "deviceshare.SchedulePolicy", "", "Whether devices are packed or spread.", choices=("", "binpack", "spread")
-    )
+    mind_cluster: bool = Argument("deviceshare.AscendMindClusterVNPUEnable", False, "Share Ascend chips as MindCluste")
+    hami_ascend: bool = Argument("deviceshare.AscendHAMiVNPUEnable", False, "Share Ascend chips as HAMi does.")
+    policy: str = Argument("deviceshare.SchedulePolicy", "", "Pack or spread.", choices=("", "binpack", "spread"))
     weight: float = Argument("deviceshare.ScheduleWeight", 0.0, "Weight of the score; 0 for none.", minimum=0)
     map_name: str = Argument(
         "deviceshare.KnownGeometriesCMName", "volcano-vgpu-device-config", "ConfigMap with the partitioning of devices."

@@ -53,9 +53,7 @@ class ExtenderArguments(Arguments):
     on_allocate: str = Argument("extender.allocateFuncVerb", "", "The verb for allocateFunc.", parse=_verb)
     on_deallocate: str = Argument("extender.deallocateFuncVerb", "", "The verb for deallocateFunc.", parse=_verb)
     ignorable: bool = Argument("extender.ignorable", False, "Continue without an extender that fails.")
-    managed_resources: list[str] = Argument(
-        "extender.managedResources", [], "Call the extender only for pods that request one of these."
-    )
+    managed_resources: list[str] = Argument("extender.managedResources", [], "Only for pods that request one of these.")
     ca_file: str = Argument("extender.caFile", "", "A file with the trusted certificate authorities.")
     cert_file: str = Argument("extender.certFile", "", "A file with the client certificate.")
     key_file: str = Argument("extender.keyFile", "", "A file with its key.")

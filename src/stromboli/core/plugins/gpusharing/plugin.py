@@ -32,12 +32,8 @@ def _namespace(text: str) -> str:
 
 
 class GpuSharingArguments(Arguments):
-    policy: str = Argument(
-        "gpusharing.SchedulePolicy", PACK, "Whether shared GPUs are packed or spread.", choices=(PACK, SPREAD)
-    )
-    weight: float = Argument(
-        "gpusharing.ScheduleWeight", 10.0, "Weight of nodes where a pod joins a shared GPU; 0 for none.", minimum=0
-    )
+    policy: str = Argument("gpusharing.SchedulePolicy", PACK, "Pack or spread shared GPUs.", choices=(PACK, SPREAD))
+    weight: float = Argument("gpusharing.ScheduleWeight", 10.0, "Weight of nodes with a GPU to join.", minimum=0)
     namespace: str = Argument(
         "gpusharing.ReservationNamespace", DEFAULT_NAMESPACE, "Namespace of reservation pods.", parse=_namespace
     )
@@ -45,9 +41,7 @@ class GpuSharingArguments(Arguments):
     seconds: float = Argument(_SECONDS, 40.0, "Timeout until a reservation pod reports its GPU.", minimum=1)
     runtime_class: str = Argument("gpusharing.ReservationRuntimeClass", "", "Runtime class of these pods.")
     fake: bool = Argument("gpusharing.FakeGPUs", False, "Whether nodes have no real GPUs and they are simulated.")
-    cdi: bool = Argument(
-        "gpusharing.CDIEnable", False, "Whether pods get GPUs by their name in the container device interface."
-    )
+    cdi: bool = Argument("gpusharing.CDIEnable", False, "Whether pods get GPUs by their CDI name.")
 
 
 class GpuSharing(Plugin):

@@ -123,9 +123,7 @@ _HIGHEST = 100.0
 
 class NetworkTopologyArguments(PackingArguments):
     weight: int = Argument("weight", 1, "Weight of the scores of domains and nodes; 0 switches them off.", minimum=0)
-    normal_pods: bool = Argument(
-        "hypernode.binpack.normal-pod.enable", True, "Whether pods without a topology are packed into domains as well."
-    )
+    normal_pods: bool = Argument("hypernode.binpack.normal-pod.enable", True, "Also pack pods without a topology.")
     normal_pods_fading: float = Argument(
         "hypernode.binpack.normal-pod.fading", 0.8, "The factor of a tier for them, after the one below it.", minimum=0
     )

@@ -21,13 +21,9 @@ class NodeOrderArguments(Arguments):
     least_requested: int = Argument("leastrequested.weight", 1, "Weight of nodes with much cpu and memory free.")
     most_requested: int = Argument("mostrequested.weight", 0, "Weight of nodes with much cpu and memory in use.")
     node_affinity: int = Argument("nodeaffinity.weight", 2, "Weight of the pod's preferred node affinity.")
-    pod_affinity: int = Argument(
-        "podaffinity.weight", 2, "Weight of preferred affinity and anti-affinity between pods."
-    )
+    pod_affinity: int = Argument("podaffinity.weight", 2, "Weight of preferred (anti-)affinity between pods.")
     balanced_resource: int = Argument("balancedresource.weight", 1, "Weight of nodes whose resources are used evenly.")
-    taint_toleration: int = Argument(
-        "tainttoleration.weight", 3, "Weight of nodes without PreferNoSchedule taints that the pod does not tolerate."
-    )
+    taint_toleration: int = Argument("tainttoleration.weight", 3, "Weight of nodes without PreferNoSchedule taints.")
     image_locality: int = Argument("imagelocality.weight", 1, "Weight of nodes that already hold the pod's images.")
     topology_spread: int = Argument("podtopologyspread.weight", 2, "Weight of soft topology spread constraints.")
 

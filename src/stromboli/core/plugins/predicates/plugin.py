@@ -31,37 +31,17 @@ class PredicatesArguments(Arguments):
     node_affinity: bool = Argument("predicate.NodeAffinityEnable", True, "Apply node selectors and node affinity.")
     node_ports: bool = Argument("predicate.NodePortsEnable", True, "Reject nodes whose host ports are in use.")
     taints: bool = Argument("predicate.TaintTolerationEnable", True, "Reject nodes with taints that are not tolerated.")
-    pod_affinity: bool = Argument(
-        "predicate.PodAffinityEnable", True, "Apply required affinity and anti-affinity between pods."
-    )
-    topology_spread: bool = Argument(
-        "predicate.PodTopologySpreadEnable", True, "Apply hard topology spread constraints."
-    )
-    volume_limits: bool = Argument(
-        "predicate.NodeVolumeLimitsEnable", True, "Reject nodes at their limit of attached volumes."
-    )
+    pod_affinity: bool = Argument("predicate.PodAffinityEnable", True, "Apply required affinity between pods.")
+    topology_spread: bool = Argument("predicate.PodTopologySpreadEnable", True, "Apply topology spread constraints.")
+    volume_limits: bool = Argument("predicate.NodeVolumeLimitsEnable", True, "Reject nodes at their volume limit.")
     volume_zone: bool = Argument("predicate.VolumeZoneEnable", True, "Reject nodes outside the zones of volumes.")
-    volume_binding: bool = Argument(
-        "predicate.VolumeBindingEnable", True, "Find volumes for claims, and bind them with the pod."
-    )
-    cache: bool = Argument(
-        "predicate.CacheEnable", False, "Cache results.", ignored="results are always cached per task class"
-    )
-    devices: bool = Argument(
-        "predicate.DynamicResourceAllocationEnable",
-        True,
-        "Find devices for resource claims, and allocate them with the pod.",
-    )
-    bind_timeout: int = Argument(
-        "volumebinding.bindTimeoutSeconds", 600, "How long volumes may take to become ready.", minimum=1
-    )
+    volume_binding: bool = Argument("predicate.VolumeBindingEnable", True, "Find and bind volumes for claims.")
+    cache: bool = Argument("predicate.CacheEnable", False, "Cache.", ignored="results are always cached per task class")
+    devices: bool = Argument("predicate.DynamicResourceAllocationEnable", True, "Allocate devices of claims.")
+    bind_timeout: int = Argument("volumebinding.bindTimeoutSeconds", 600, "Timeout of volume binding.", minimum=1)
     volume_weight: int = Argument("volumebinding.weight", 1, "Weight of volumes in scores.", ignored=_NO_SCORES)
-    volume_shape: list[object] = Argument(
-        "volumebinding.shape", [], "Scores by volume utilisation.", ignored=_NO_SCORES
-    )
-    filter_timeout: int = Argument(
-        "dynamicresources.filterTimeoutSeconds", 10, "Timeout of claims.", ignored=_NO_TIMEOUT
-    )
+    volume_shape: list[object] = Argument("volumebinding.shape", [], "Scores by utilisation.", ignored=_NO_SCORES)
+    filter_timeout: int = Argument("dynamicresources.filterTimeoutSeconds", 10, "Timeout.", ignored=_NO_TIMEOUT)
 
 
 def _filters(enabled: PredicatesArguments) -> tuple[NodeFilter, ...]:

@@ -83,9 +83,7 @@ class ProportionRates(Arguments):
 class ProportionArguments(Arguments):
     enable: bool = Argument("enable", False, "Whether cpu and memory are reserved for idle devices.")
     resources: str = Argument("resources", "", "The resources to reserve for, separated by commas.")
-    rates: ProportionRates = Argument(
-        "resourceProportion", {}, "The cpu and memory that belong to one device.", entries=ProportionRates
-    )
+    rates: ProportionRates = Argument("resourceProportion", {}, "Cpu and memory per device.", entries=ProportionRates)
 
 
 class ProportionFilter(NodeFilter):

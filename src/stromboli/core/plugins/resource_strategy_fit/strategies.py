@@ -35,9 +35,7 @@ class StrategyArguments(Arguments):
 
 
 class StrategiesArguments(Arguments):
-    by_name: Mapping[str, StrategyArguments] = PrefixArgument(
-        "<name>", {}, "The strategy of a resource.", entries=StrategyArguments
-    )
+    by_name: Mapping[str, StrategyArguments] = PrefixArgument("<name>", {}, "A strategy.", entries=StrategyArguments)
 
 
 class Strategy(NamedTuple):

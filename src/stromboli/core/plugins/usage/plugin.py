@@ -34,12 +34,8 @@ class UsageArguments(Arguments):
     weight: float = Argument("usage.weight", 5.0, "Weight of the score.", minimum=0)
     cpu_weight: float = Argument("cpu.weight", 1.0, "Weight of cpu in it.", minimum=0)
     memory_weight: float = Argument("memory.weight", 1.0, "Weight of memory in it.", minimum=0)
-    thresholds: ThresholdArguments = Argument(
-        "thresholds", {}, "The load above which a node takes no pods, in per cent.", entries=ThresholdArguments
-    )
-    estimator: EstimatorArguments = Argument(
-        "estimator", {}, "The estimated use of pods that are not measured yet.", entries=EstimatorArguments
-    )
+    thresholds: ThresholdArguments = Argument("thresholds", {}, "Load limits in per cent.", entries=ThresholdArguments)
+    estimator: EstimatorArguments = Argument("estimator", {}, "Use of unmeasured pods.", entries=EstimatorArguments)
 
 
 class UsagePlugin(Plugin):
