@@ -32,7 +32,7 @@ cycles = st.integers(1, 2)
 @examples(100)
 @given(st.one_of(worlds(), tight_worlds()))
 def test_no_node_is_overcommitted(world: SmallWorld) -> None:
-    """Nodes may have been overcommitted before; no node becomes overcommitted, and an overcommitted one gets nothing."""
+    """Nodes may have been overcommitted before; no other becomes so, and an overcommitted one gets nothing."""
     offered = {node.metadata.name: amounts_of(node.status.allocatable) for node in world.nodes}
     binds: dict[str, str] = {}
     pods = world.pods

@@ -59,7 +59,7 @@ COUNTER = "cards/memory"
 
 @dataclass
 class Drawn:
-    """Devices by board (none, x or y), what they take from the counter, and the number of parts they can be shared in."""
+    """Devices by board (none, x or y), their use of the counter, and the number of parts they can be shared in."""
 
     boards: list[str]
     takes: list[int]

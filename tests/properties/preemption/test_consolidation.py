@@ -188,7 +188,7 @@ def test_no_gang_is_split(cluster: Cluster) -> None:
 
 
 class Listener(Plugin):
-    """Keeps its own accounting: which task is where, and which is releasing. Every event must undo another one exactly."""
+    """Keeps its own accounting of placed and releasing tasks. Every event must undo another one exactly."""
 
     name = "listener"
 

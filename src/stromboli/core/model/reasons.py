@@ -359,7 +359,8 @@ CODES: dict[Code, CodeFacts] = {
     ),
     Code.NOT_ADMITTED: CodeFacts(
         "The job has not been admitted to its queue yet.", Remedy.WAIT,
-        "Wait for capacity in the queue or the cluster.", (*_CAPACITY, RetryEvent.QUEUE_CHANGED, RetryEvent.JOB_CHANGED),
+        "Wait for capacity in the queue or the cluster.",
+        (*_CAPACITY, RetryEvent.QUEUE_CHANGED, RetryEvent.JOB_CHANGED),
     ),
     Code.CLUSTER_OVERCOMMITTED: CodeFacts(
         "The admitted jobs may use the whole cluster.", Remedy.WAIT,
