@@ -15,7 +15,7 @@ from stromboli.kube.objects.meta import ObjectMeta, TopLevel
 from stromboli.kube.objects.resources import Resource
 from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.options import SchedulerOptions
-from stromboli.scheduler.policy import SchedulingPolicy
+from stromboli.scheduler.policy import ActivePolicy
 
 
 class ConfigMapPlugin(BinderPlugin):
@@ -33,7 +33,7 @@ class ConfigMapPlugin(BinderPlugin):
 
 
 def scheduler_with(plugin: BinderPlugin, **options: Any) -> Scheduler:
-    policy = SchedulingPolicy(Registry(PLUGINS, ACTIONS))
+    policy = ActivePolicy(Registry(PLUGINS, ACTIONS))
     return Scheduler(cast(Client, None), policy, SchedulerOptions(**options), binder_plugins=[plugin])
 
 
