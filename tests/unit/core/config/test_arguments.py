@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from stromboli.core.model.values.durations import parse_duration
 
 from stromboli.core.config.arguments import Argument, Arguments, PrefixArgument
+from stromboli.core.model.values.times import parse_duration
 
 
 class InnerArguments(Arguments):
