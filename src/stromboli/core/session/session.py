@@ -74,6 +74,10 @@ class Session(Questions):
         #: Why jobs and queues wait.
         self.refusals = RefusalLog(snapshot.nodes.names, self.warnings, program)
         self.statuses: dict[str, JobStatus] = {}
+        #: Event handlers and bind contexts of the plugins, for statements.
+        self.on_allocate = program.flat["on_allocate"]
+        self.on_deallocate = program.flat["on_deallocate"]
+        self.bind_contexts = program.flat["bind_context"]
         self._cycle_states: dict[str, dict[str, Any]] = {}
         self.total: Amounts = snapshot.amounts[self.ledger.layout.allocatable :].sum(axis=1).tolist()
         self.total_guarantee = self._sum_over_queues(queue.guarantee for queue in self.queues.values())

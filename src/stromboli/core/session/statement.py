@@ -61,7 +61,6 @@ class Statement:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._ledger = session.ledger
-        self._flat = session.program.flat
         self.operations: list[Operation] = []
         self._open = True
         self._freed_before = session.ledger.freed
@@ -111,10 +110,10 @@ class Statement:
         A plugin with its own accounting must not miss an event, so an error is raised only after all handlers were
         called.
         """
-        on_allocate, on_deallocate = self._flat["on_allocate"], self._flat["on_deallocate"]
+        session = self._session
         failure: Exception | None = None
         for entry, allocates in changes:
-            handlers = on_allocate if allocates else on_deallocate
+            handlers = session.on_allocate if allocates else session.on_deallocate
             if handlers and entry.successors:
                 with self._ledger.successors_visible(entry, allocates):
                     failure = self._call(handlers, entry.successors, entry.rows) or failure
@@ -143,7 +142,7 @@ class Statement:
         session, decisions = self._session, self._session.decisions
         allocated = [operation.entry for operation in self.operations if operation.kind is OperationKind.ALLOCATE]
         if allocated:
-            session.measurements.committed(decisions.bind(self._ledger, allocated, self._flat["bind_context"]))
+            session.measurements.committed(decisions.bind(self._ledger, allocated, session.bind_contexts))
         for operation in self.operations:
             tasks = operation.entry.tasks
             session.refusals.forget(tasks)
