@@ -17,7 +17,7 @@ from stromboli.kube.manifests.yaml import load_documents
 from stromboli.local.up.local_cluster import local_cluster
 from stromboli.planner.plan import make_plan
 from stromboli.scheduler.policy import ActivePolicy
-from tests.testing.stage import Stage
+from tests.testing.stage import ServerHandle
 from tests.testing.world import QUICK, World
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -48,7 +48,7 @@ async def test_example_in_local_cluster(example: str, mode: str) -> None:
     sources = read_sources([str(EXAMPLES / example)], None)
     documents: list[Any] = [document for name, text in sources for document in load_documents(text, name)]
     async with local_cluster(policy, options=options) as running:
-        world = World(Stage(running.server.connection, running.server), running.client, policy, options)
+        world = World(ServerHandle(running.server.connection, running.server), running.client, policy, options)
         await Applier(running.client).apply(documents)
         wanted = PLACED[example]
 

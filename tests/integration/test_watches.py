@@ -11,7 +11,7 @@ from stromboli.local.api_server.faults import Answer, Match
 from stromboli.observability.metrics.scheduler import SchedulerMetrics
 from tests.testing.logs import log_text
 from tests.testing.manifests.builders import gang
-from tests.testing.world import cpus, living
+from tests.testing.world import cpus, running_cluster
 
 pytestmark = pytest.mark.only("embedded", because="faults of the server are made")
 REQUIRED = Match(verb="watch", plural="podgroups")
@@ -21,7 +21,7 @@ OPTIONAL = Match(verb="watch", plural="resourcequotas")
 async def test_missing_required_kind_is_reported_everywhere(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "stromboli.watches")
     metrics = SchedulerMetrics()
-    async with living(cpus(1), bare=True, starts=False) as world:
+    async with running_cluster(cpus(1), bare=True, starts=False) as world:
         world.faults.add(REQUIRED, Answer(404, "NotFound"), times=None)
         await world.start(metrics=metrics)
         await world.until_true(lambda: "watch failed resources=podgroups" in log_text(caplog), "the failure is logged")
@@ -38,7 +38,7 @@ async def test_missing_required_kind_is_reported_everywhere(caplog: pytest.LogCa
 
 
 async def test_binder_reports_missing_kind(caplog: pytest.LogCaptureFixture) -> None:
-    async with living(cpus(1), bare=True, starts=False) as world:
+    async with running_cluster(cpus(1), bare=True, starts=False) as world:
         world.faults.add(Match(verb="watch", plural="bindrequests"), Answer(404, "NotFound"), times=None)
         binder = Binder(world.client, ())
         running = asyncio.ensure_future(binder.run())
@@ -55,7 +55,7 @@ async def test_binder_reports_missing_kind(caplog: pytest.LogCaptureFixture) -> 
 async def test_denied_optional_kind_is_reported_and_scheduling_continues(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with living(cpus(1), bare=True, starts=False) as world:
+    async with running_cluster(cpus(1), bare=True, starts=False) as world:
         world.faults.add(OPTIONAL, Answer(403, "Forbidden"), times=None)
         await world.start()
         await world.create(gang(1, 1, name="gang"))
@@ -67,7 +67,7 @@ async def test_denied_optional_kind_is_reported_and_scheduling_continues(
 
 
 async def test_many_problems_are_summarised() -> None:
-    async with living(cpus(1), bare=True, starts=False) as world:
+    async with running_cluster(cpus(1), bare=True, starts=False) as world:
         world.faults.add(Match(verb="watch"), Answer(401, "Unauthorized"), times=None)
         await world.start()
         await world.until_true(lambda: "401" in (world.scheduler.watches.problem() or ""))

@@ -1,4 +1,4 @@
-"""Requests that are held up until a story says so, so that something else can happen meanwhile."""
+"""Requests that the server holds until the test releases them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ BINDINGS = Match(verb="create", plural="pods", subresource="binding")
 
 
 class HeldRequests:
-    """Binds, or other requests, that the server does not answer before the story goes on; `after` so many that it does.
-    They are `times`, or all that come.
-    """
+    """Binds, or other requests, that the server holds after the first `after` ones; `times` of them, or all."""
 
     def __init__(self, world: World, match: Match = BINDINGS, *, times: int | None = 1, after: int = 0) -> None:
         self._world = world
@@ -23,11 +21,11 @@ class HeldRequests:
 
     @property
     def fired(self) -> int:
-        """How many were held up so far."""
+        """The number of held requests."""
         return self._fault.fired
 
     async def begins(self, number: int = 1) -> None:
-        """Wait until so many are held up."""
+        """Wait until so many requests are held."""
         await self._world.until_true(lambda: self.fired >= number, "requests are held up")
 
     def ends(self) -> None:
@@ -35,7 +33,7 @@ class HeldRequests:
 
 
 async def seen(world: World, resource: Resource[Any], name: str) -> None:
-    """Wait until the scheduler knows what has become of an object."""
+    """Wait until the scheduler has observed the current version of an object."""
     entry = await found(world.client.get(resource, name))
     key = entry.key if entry else f"default/{name}" if resource.namespaced else name
 

@@ -1,4 +1,4 @@
-"""What holds whenever a story is over, asked of the API server and of the scheduler's books."""
+"""What must hold at the end of every test, checked on the API server and on the scheduler's accounting."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from tests.testing.world import World
 
 
 async def check(world: World, *, overfull: Collection[str] = (), torn: Collection[str] = ()) -> None:
-    """Wait until the cluster is at rest; nothing may be wrong with it then.
+    """Wait until the cluster is idle and check that nothing is wrong.
 
-    `overfull` nodes and `torn` gangs were made so by somebody else in the story.
+    The test itself has made `overfull` nodes and `torn` gangs.
     """
     scheduler = world.scheduler
     await world.until_true(lambda: not [*unfinished(scheduler)], lambda: f"at rest: {[*unfinished(scheduler)]}")
@@ -34,7 +34,7 @@ async def check(world: World, *, overfull: Collection[str] = (), torn: Collectio
 
 
 def unfinished(scheduler: Scheduler) -> Iterator[str]:
-    """Everything that the scheduler has begun and not brought to an end."""
+    """Yield everything that the scheduler has started and not finished."""
     cluster = scheduler.cluster
     yield from (f"{uid} is assumed on {each.node}" for uid, each in cluster.assumptions.placements.items())
     yield from (f"{uid} is leaving" for uid in cluster.assumptions.leaving)
@@ -49,7 +49,7 @@ def unfinished(scheduler: Scheduler) -> Iterator[str]:
 
 
 async def over_committed(world: World, allowed: Collection[str]) -> list[str]:
-    """Nodes that carry more than they have, by what the objects themselves say."""
+    """Return the nodes whose pods request more than their allocatable resources."""
     demands: dict[str, Counter[str]] = {}
     for pod in await world.bound():
         if pod.status.phase not in ("Succeeded", "Failed"):
@@ -77,7 +77,7 @@ def _milli(amount: object) -> int:
 
 
 async def torn_gangs(world: World, allowed: Collection[str]) -> list[str]:
-    """Gangs of which some members have a node, and fewer than the minimum."""
+    """Return the gangs that are placed below their minimum."""
     placed: Counter[str] = Counter()
     for pod in await world.bound():
         placed[f"{pod.metadata.namespace}/{(pod.metadata.annotations or {}).get(GROUP_NAME)}"] += 1

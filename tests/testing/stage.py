@@ -1,4 +1,4 @@
-"""Where a story is played: on an embedded server of its own, or on the real one that all stories share."""
+"""Servers for tests: a local API server per test, or one real server that all tests share."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from tests.testing.cleanup import delete_all
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """A server, and how to get in."""
+class ServerHandle:
+    """A server and its connection."""
 
     connection: Connection
-    #: Only where it is our own, so that things can go wrong with it.
+    #: The local server, whose faults tests control; None for a real one.
     embedded: ApiServer | None = None
     shared: ControlPlane | None = None
 
     @property
     def server(self) -> ApiServer:
-        assert self.embedded is not None, "mark this story: only the embedded server can tell it"
+        assert self.embedded is not None, "mark this test: it needs the local server"
         return self.embedded
 
     @property
@@ -36,7 +36,7 @@ class Stage:
         return self.server.faults
 
     def kubeconfig(self, home: Path) -> Path:
-        """A kubeconfig for people; it may be made in their home."""
+        """Return a kubeconfig; it is written to `home` for a local server."""
         if self.shared is not None:
             return self.shared.kubeconfig
         path = home / "kubeconfig"
@@ -46,27 +46,27 @@ class Stage:
 
 
 class TestServers:
-    """Where the stories of this session are played; on servers of their own unless somebody says otherwise."""
+    """The servers of this test session: one per test, unless a shared one is set."""
 
     shared: ControlPlane | None = None
 
     @contextlib.asynccontextmanager
-    async def stage(self, server: ApiServer | None = None) -> AsyncIterator[Stage]:
-        """An empty stage, with Volcano's kinds."""
+    async def stage(self, server: ApiServer | None = None) -> AsyncIterator[ServerHandle]:
+        """An empty server with Volcano's CRDs."""
         if self.shared is not None:
             connection = load_kubeconfig(str(self.shared.kubeconfig))
             async with _swept(connection):
-                yield Stage(connection, shared=self.shared)
+                yield ServerHandle(connection, shared=self.shared)
             return
         async with server or ApiServer() as running:
             async with Client(running.connection) as client:
                 await install_crds(client)
-            yield Stage(running.connection, running)
+            yield ServerHandle(running.connection, running)
 
 
 @contextlib.asynccontextmanager
 async def _swept(connection: Connection) -> AsyncIterator[None]:
-    """Nothing is left of the story before, and nothing will be left of this one."""
+    """Remove all objects before and after the test."""
     async with Client(connection) as client:
         await install_crds(client)
         await delete_all(client)

@@ -46,7 +46,7 @@ from stromboli.scheduler.policy import ActivePolicy
 from tests.testing.cases.case import configuration, flattened
 from tests.testing.manifests.builders import Manifest, queue
 from tests.testing.priority_classes import until_usable
-from tests.testing.stage import TEST_SERVERS, Stage
+from tests.testing.stage import TEST_SERVERS, ServerHandle
 
 #: Long, since it is waited for in vain only where something is broken.
 DEADLINE = 30.0
@@ -54,7 +54,7 @@ DEADLINE = 30.0
 QUICK = SchedulerOptions(period=0.05, debounce=0.005, flush=0.5, heal=60.0, status_refresh=0.1, grace=2.0, audit=0.1)
 #: How long a gang may stay half-bound in stories about just that.
 SOON = 0.25
-IMPATIENT = RetryPolicy(attempts=3, min_delay=0.01, max_delay=0.05)
+NO_DELAY = RetryPolicy(attempts=3, min_delay=0.01, max_delay=0.05)
 #: Jobs by priority, gangs whole, every rule of nodes; queues share as they like.
 SIMPLE = configuration("priority", "gang", "predicates", "nodeorder")
 KUBECTL = Path(__file__).parents[2] / ".venv/bin/kubectl"
@@ -64,7 +64,7 @@ What = str | Callable[[], str]
 
 
 class CountingClient(Client):
-    """Counts the bindings that the server confirmed."""
+    """Counts the confirmed bindings."""
 
     def __init__(self, connection: Connection, binds: Counter[str], timeout: float) -> None:
         super().__init__(connection, timeout=timeout)
@@ -76,19 +76,19 @@ class CountingClient(Client):
 
 
 class World:
-    """A running cluster. Questions are answered by the API server, not by the scheduler."""
+    """A running cluster. State is read from the API server, not from the scheduler."""
 
-    def __init__(self, stage: Stage, client: Client, policy: ActivePolicy, options: SchedulerOptions) -> None:
+    def __init__(self, stage: ServerHandle, client: Client, policy: ActivePolicy, options: SchedulerOptions) -> None:
         self.stage = stage
         self.client = client
         self.policy = policy
         self.options = options
         self.home: Path | None = None
-        #: Nobody but the scheduler is there, so nobody says of new nodes that they are ready.
+        #: Whether only the scheduler runs, so that no controller marks new nodes as ready.
         self.is_bare = False
-        #: How often every uid was bound with success, by whichever scheduler.
+        #: The number of successful binds by uid, of all schedulers.
         self.binds: Counter[str] = Counter()
-        #: What the cache said otherwise than the cluster when it was last compared.
+        #: Differences of the cache from the cluster at the last comparison.
         self.differences: list[str] = []
         self._scheduler: Scheduler | None = None
         self._running: asyncio.Task[None] | None = None
@@ -96,7 +96,7 @@ class World:
 
     @property
     def server(self) -> ApiServer:
-        """The embedded server, for stories that only it can tell."""
+        """The local server, for tests that need it."""
         return self.stage.server
 
     @property
@@ -111,14 +111,14 @@ class World:
     # -- the scheduler's life -----------------------------------------------------------------------------------
 
     async def start(self, *, timeout: float = 30.0, **facts: Any) -> None:
-        """A scheduler process begins; `facts` are those of its constructor."""
+        """Start a scheduler; `facts` are arguments of its constructor."""
         client = self._own_client = CountingClient(self.stage.connection, self.binds, timeout)
         scheduler = self._scheduler = Scheduler(client, self.policy, self.options, **facts)
-        hurry(scheduler)
+        shorten_delays(scheduler)
         self._running = asyncio.ensure_future(scheduler.run())
 
     async def kill(self) -> None:
-        """It is gone, in the middle of whatever it did."""
+        """Kill the scheduler without any clean-up."""
         assert self._running is not None
         assert self._own_client is not None
         self._running.cancel()
@@ -127,7 +127,7 @@ class World:
         self._running = self._own_client = None
 
     async def stop(self) -> None:
-        """It is asked to go, and goes in good order."""
+        """Stop the scheduler in good order."""
         if self._running is None or self._own_client is None:
             return
         self.scheduler.stop()
@@ -139,7 +139,7 @@ class World:
 
     @property
     def failure(self) -> BaseException | None:
-        """What ended the scheduler, if something did."""
+        """Return the error that ended the scheduler, if any."""
         running = self._running
         return running.exception() if running is not None and running.done() else None
 
@@ -193,19 +193,19 @@ class World:
         return [pod for pod in await self.pods(prefix) if pod.spec.node_name]
 
     async def set_status(self, name: str, status: Manifest) -> None:
-        """Say something about a pod, as its kubelet would."""
+        """Set the status of a pod, as its kubelet would."""
         await self.client.patch(PODS, name, {"status": status}, subresource="status", kind=PatchKind.STRATEGIC)
 
     # -- waiting ------------------------------------------------------------------------------------------------
 
     async def until(self, question: Callable[[], Awaitable[T]], what: What = "") -> T:
-        """Wait for a true answer, and return it."""
+        """Wait for a true result, and return it."""
         end = time.monotonic() + DEADLINE
         while not (answer := await question()):
             if self.failure is not None:
-                raise AssertionError(f"the scheduler failed; it never came true: {_words(what)}") from self.failure
+                raise AssertionError(f"the scheduler failed; condition not reached: {_text(what)}") from self.failure
             if time.monotonic() > end:
-                raise AssertionError(f"it never came true: {_words(what)}; the last answer was {answer!r}")
+                raise AssertionError(f"condition not reached: {_text(what)}; the last answer was {answer!r}")
             await asyncio.sleep(0.01)
         return answer
 
@@ -216,7 +216,7 @@ class World:
         await self.until(asked, what)
 
     async def until_bound(self, prefix: str, count: int) -> list[Pod]:
-        """Wait until exactly so many pods have a node."""
+        """Wait until exactly so many pods are bound."""
 
         async def enough() -> tuple[list[Pod]] | None:
             pods = await self.bound(prefix)
@@ -235,34 +235,34 @@ class World:
         assert group is not None
         return group
 
-    async def until_says(self, name: str, words: str) -> str:
-        """Wait until the true Unschedulable condition of a group says these words."""
+    async def until_condition(self, name: str, text: str) -> str:
+        """Wait until the Unschedulable condition of a group is true and contains this text."""
 
-        async def said() -> str:
+        async def message_found() -> str:
             message = unschedulable(await self.group(name))
-            return message if words in message else ""
+            return message if text in message else ""
 
-        return await self.until(said, f"PodGroup {name} says {words!r}")
+        return await self.until(message_found, f"PodGroup {name} contains {text!r}")
 
-    async def until_told(self, name: str, words: str, reason: str = "") -> KubeEvent:
-        """Wait for an event about an object."""
+    async def until_event(self, name: str, text: str, reason: str = "") -> KubeEvent:
+        """Wait for an event on an object."""
 
-        async def told() -> KubeEvent | None:
-            return next((event for event in await self.events(name, reason) if words in (event.note or "")), None)
+        async def event_found() -> KubeEvent | None:
+            return next((event for event in await self.events(name, reason) if text in (event.note or "")), None)
 
-        event = await self.until(told, f"an event about {name} says {words!r}")
+        event = await self.until(event_found, f"an event about {name} contains {text!r}")
         assert event is not None
         return event
 
     async def cycles(self, number: int = 2) -> None:
-        """Let the scheduler come round a few times, with everything it has heard."""
+        """Wait for a few more cycles."""
         before = self.scheduler.cycles.number
         await self.until_true(lambda: self.scheduler.cycles.number >= before + number, f"{number} more cycles")
 
     # -- people -------------------------------------------------------------------------------------------------
 
     async def kubectl(self, *arguments: str, stdin: str = "", fails: bool = False) -> str:
-        """What a person would type. Answers what kubectl printed."""
+        """Run kubectl; return its output."""
         assert self.home is not None
         config = self.stage.kubeconfig(self.home)
         environment = {**os.environ, "KUBECONFIG": str(config), "HOME": str(self.home)}
@@ -275,7 +275,7 @@ class World:
         return done.stdout + done.stderr
 
 
-def _words(what: What) -> str:
+def _text(what: What) -> str:
     return what if isinstance(what, str) else what()
 
 
@@ -289,29 +289,29 @@ async def found(answer: Awaitable[T]) -> T | None:
 
 
 def unschedulable(group: PodGroup | None) -> str:
-    """What the Unschedulable condition of a group says while it is true."""
+    """Return the message of the group's Unschedulable condition while it is true."""
     conditions = (group.status.conditions if group else None) or ()
     return next((c.message or "" for c in conditions if c.type == "Unschedulable" and c.status == "True"), "")
 
 
-def hurry(scheduler: Scheduler) -> None:
-    """The pauses of production are too long for a story."""
+def shorten_delays(scheduler: Scheduler) -> None:
+    """Replace the production delays, which are too long for tests."""
     if isinstance(scheduler.executor, BindWorkers):
-        scheduler.executor._binder._retry = IMPATIENT
-    scheduler.evictors._evictor._retry = IMPATIENT
-    scheduler.writer._retry = IMPATIENT
-    scheduler.resync._retry = IMPATIENT
+        scheduler.executor._binder._retry = NO_DELAY
+    scheduler.evictors._evictor._retry = NO_DELAY
+    scheduler.writer._retry = NO_DELAY
+    scheduler.resync._retry = NO_DELAY
 
 
 def policy_of(text: str = SIMPLE, *plugins: type[Plugin]) -> ActivePolicy:
-    """A policy that no file says, with further plugins."""
+    """Return a policy without a file, with further plugins."""
     policy = ActivePolicy(Registry([*PLUGINS, *plugins], ACTIONS))
     policy.program, policy.text = Program(parse_configuration(text, policy.registry), policy.registry), text
     return policy
 
 
 @contextlib.asynccontextmanager
-async def living(
+async def running_cluster(
     *pools: NodePool,
     policy: ActivePolicy | None = None,
     bare: bool = False,
@@ -320,7 +320,7 @@ async def living(
     server: ApiServer | None = None,
     **options: Any,
 ) -> AsyncIterator[World]:
-    """A cluster with these nodes; the scheduler runs, unless it is to be started by the story."""
+    """A cluster with these nodes; the scheduler runs unless the test starts it."""
     async with contextlib.AsyncExitStack() as stack:
         stage = await stack.enter_async_context(TEST_SERVERS.stage(server))
         clients = [await stack.enter_async_context(Client(stage.connection)) for _ in range(3)]
@@ -352,5 +352,5 @@ async def _running(parts: Sequence[Awaitable[None]]) -> AsyncIterator[None]:
 
 
 def cpus(count: int, cpu: int = 4, **facts: Any) -> NodePool:
-    """Equal nodes node-00, node-01, ... with so many cpus each."""
+    """Equal nodes node-00, node-01, ... with so many CPUs each."""
     return NodePool(count, resources={"cpu": str(cpu), "memory": "64Gi", "pods": "110"}, **facts)

@@ -22,7 +22,7 @@ from testbed.plane import ControlPlane
 from testbed.proxy_faults import Action, Fault, Gate, Match
 from tests.e2e.environment.processes import DEADLINE, POOL, Ground, furnish
 from tests.testing.invariants import unfinished
-from tests.testing.world import QUICK, hurry, policy_of
+from tests.testing.world import QUICK, policy_of, shorten_delays
 
 PODS_WATCH = Match("GET", r"^/api/v1/pods\?.*watch=true")
 #: The request of a streamed list. A server that rejects it is listed in pages.
@@ -58,7 +58,7 @@ class FaultyCluster(Ground):
         client = self._scheduler_client = Client(connection or self.connection, **(limits or {}))
         scheduler = self._scheduler = Scheduler(client, policy_of(), chosen)
         scheduler.on_iteration = self._turned
-        hurry(scheduler)
+        shorten_delays(scheduler)
         self._running = asyncio.ensure_future(scheduler.run())
 
     def _turned(self) -> None:

@@ -10,7 +10,7 @@ from stromboli.observability.endpoints import MetricsRenderer
 from stromboli.observability.metrics.scheduler import SchedulerMetrics
 from tests.testing.cases.case import STANDARD
 from tests.testing.manifests.builders import gang, queue
-from tests.testing.world import cpus, living, policy_of
+from tests.testing.world import cpus, policy_of, running_cluster
 
 #: By metric, by label, the values that were seen.
 Exposed = dict[str, dict[str, set[str]]]
@@ -22,12 +22,12 @@ async def exposed() -> Exposed:
     """A gang starts, another one waits, and the metrics are read as a Prometheus server reads them."""
     metrics = SchedulerMetrics()
     metrics.invalid_object("Pod")  # a correct server sends no invalid objects
-    async with living(cpus(2), starts=False, policy=policy_of(STANDARD)) as world:
+    async with running_cluster(cpus(2), starts=False, policy=policy_of(STANDARD)) as world:
         await world.start(metrics=metrics)
         await world.create(queue("gold", capability=CAPABILITY), gang(2, 1, name="starts", queue="gold"))
         await world.until_bound("starts", 2)
         await world.create(gang(1, 6, name="waits", queue="gold"))
-        await world.until_says("waits", "Insufficient cpu")
+        await world.until_condition("waits", "Insufficient cpu")
         await world.cycles()
         return read(BinderMetrics()) | read(metrics) | read(webhook_metrics())
 

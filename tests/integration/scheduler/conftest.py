@@ -1,4 +1,4 @@
-"""Whatever failed is tried again soon: the pauses of production are too long for a story."""
+"""Short retry delays, and the real server if requested."""
 
 from collections.abc import Iterator
 
@@ -12,8 +12,8 @@ from tests.testing.stage import TEST_SERVERS
 
 
 @pytest.fixture(scope="session", autouse=True)
-def theatre(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Stories are told on the real server if that is asked for."""
+def shared_server(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Run the tests on the real server if requested."""
     if SERVER == "real":
         TEST_SERVERS.shared = request.getfixturevalue("plane")
     yield

@@ -26,8 +26,8 @@ from tests.testing.held_requests import HeldRequests, seen
 from tests.testing.invariants import check
 from tests.testing.manifests.builders import gang, manifest, pod
 from tests.testing.scripted_binder import ScriptedBinder
-from tests.testing.stage import Stage
-from tests.testing.world import QUICK, SIMPLE, World, cpus, living, policy_of
+from tests.testing.stage import ServerHandle
+from tests.testing.world import QUICK, SIMPLE, World, cpus, policy_of, running_cluster
 
 CREATION = Match(verb="create", plural="bindrequests")
 EMBEDDED = pytest.mark.only("embedded", because="what goes wrong is injected into the server")
@@ -48,7 +48,7 @@ def short_avoidance(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextlib.asynccontextmanager
 async def requesting(*pools: Any, **facts: Any) -> AsyncIterator[tuple[World, ScriptedBinder]]:
-    async with living(*pools, bare=True, **{"bind_mode": "request", **facts}) as world:
+    async with running_cluster(*pools, bare=True, **{"bind_mode": "request", **facts}) as world:
         yield world, ScriptedBinder(world)
 
 
@@ -180,7 +180,7 @@ async def test_the_room_of_a_request_is_nobody_elses_until_the_request_fails() -
         await world.create(gang(1, 2, name="first"))
         request = await binder.one()
         await world.create(gang(1, 2, name="second"))
-        await world.until_says("second", "Insufficient cpu")
+        await world.until_condition("second", "Insufficient cpu")
         await binder.says(request, "Binding")
         await world.cycles()
         assert len(await binder.requests()) == 1
@@ -196,7 +196,7 @@ async def test_a_successor_holds_the_rooms_of_its_predecessor_from_its_first_cyc
         await world.kill()
         await world.create(gang(1, 2, name="second"))
         await world.start()
-        await world.until_says("second", "Insufficient cpu")
+        await world.until_condition("second", "Insufficient cpu")
         assert [each.metadata.uid for each in await binder.requests()] == [request.metadata.uid]
         await binder.carries_out(request)
         await world.until_bound("first", 2)
@@ -230,7 +230,7 @@ async def test_the_rooms_of_other_schedulers_requests_are_held_and_their_request
         alien = await world.pod("alien")
         await world.create(request_of(alien, "node-00", "somebody-else"), gang(1, 2))
         await world.start()
-        await world.until_says("gang", "Insufficient cpu")
+        await world.until_condition("gang", "Insufficient cpu")
         await binder.says(await binder.one(), "Failed", "no")
         await binder.carries_out(await binder.one("gang"))
         await world.until_bound("gang", 1)
@@ -248,7 +248,7 @@ async def test_a_node_that_refused_a_pod_is_avoided_for_that_pod_and_the_reason_
         await binder.says(request, "Failed", "attempts are used up", {"gang-task-0": ("Failed", "the disk is on fire")})
         other = await binder.another(request)
         assert {member.selected_node, other.spec.pods[0].selected_node} == {"node-00", "node-01"}
-        await world.until_told("gang", "the disk is on fire", "BindFailed")
+        await world.until_event("gang", "the disk is on fire", "BindFailed")
         await binder.carries_out(other)
         await world.until_bound("gang", 1)
         await nothing_is_left(world, binder)
@@ -397,7 +397,7 @@ async def test_without_a_binder_the_group_says_so_and_the_room_is_free_again() -
         request = await binder.one()
         await seen(world, BIND_REQUESTS, request.metadata.name)
         clock.goes_on(151)
-        await world.until_told("gang", "no binder has begun the bind request", "NoBinder")
+        await world.until_event("gang", "no binder has begun the bind request", "NoBinder")
 
         async def says_so() -> bool:
             group = await world.group("gang")
@@ -405,7 +405,7 @@ async def test_without_a_binder_the_group_says_so_and_the_room_is_free_again() -
             return any((each.type, each.reason) == ("BindStuck", "NoBinder") for each in conditions)
 
         await world.until(says_so, "the group has a condition")
-        await world.until_told("gang-task-0", "no binder has begun", "FailedScheduling")
+        await world.until_event("gang-task-0", "no binder has begun", "FailedScheduling")
         other = await binder.another(request)
         await binder.carries_out(other)
         await world.until_bound("gang", 2)
@@ -419,9 +419,9 @@ async def test_a_request_that_was_begun_keeps_its_room_however_late_it_is() -> N
         await binder.says(request, "Binding")
         await seen(world, BIND_REQUESTS, request.metadata.name)
         clock.goes_on(151)
-        await world.until_told("gang", "the binder has not finished in time", "BindingLate")
+        await world.until_event("gang", "the binder has not finished in time", "BindingLate")
         await world.create(gang(1, 2, name="second"))
-        await world.until_says("second", "Insufficient cpu")
+        await world.until_condition("second", "Insufficient cpu")
         assert [each.metadata.uid for each in await binder.requests()] == [request.metadata.uid]
         await binder.carries_out(request)
         await world.until_bound("gang", 1)
@@ -439,7 +439,7 @@ async def test_a_request_that_is_begun_at_the_last_moment_is_not_deleted() -> No
         await deletion.begins()
         await binder.says(request, "Binding")
         deletion.ends()
-        await world.until_told("gang", "the binder has not finished in time", "BindingLate")
+        await world.until_event("gang", "the binder has not finished in time", "BindingLate")
         kept = await binder.one()
         assert (kept.metadata.uid, kept.status.phase) == (request.metadata.uid, "Binding")
         await binder.carries_out(kept)
@@ -497,7 +497,7 @@ async def test_a_request_that_is_refused_is_told_and_tried_again() -> None:
         world.faults.add(CREATION, Answer(403, "Forbidden", "no such right"), times=2)
         await world.start()
         await world.create(gang(1, 2))
-        await world.until_told("gang", "the bind request could not be written: 403 Forbidden: no such right")
+        await world.until_event("gang", "the bind request could not be written: 403 Forbidden: no such right")
         await binder.carries_out(await binder.one())
         await world.until_bound("gang", 1)
 
@@ -511,7 +511,7 @@ async def test_of_a_decision_in_parts_nothing_is_left_when_one_cannot_be_written
         world.faults.add(CREATION, Answer(422, "Invalid", "injected"), times=1, after=1)
         await world.start()
         await world.create(gang(4, 1))
-        await world.until_told("gang", "the bind request could not be written: 422 Invalid")
+        await world.until_event("gang", "the bind request could not be written: 422 Invalid")
 
         async def whole() -> list[BindRequest]:
             found = await binder.requests()
@@ -544,8 +544,8 @@ async def test_a_name_that_somebody_else_has_is_passed_over() -> None:
 async def test_a_cluster_to_play_with_has_a_binder_where_it_needs_one() -> None:
     options = replace(QUICK, bind_mode="request")
     async with local_cluster(policy_of(), pools=[cpus(2)], options=options) as running:
-        world = World(Stage(running.server.connection, running.server), running.client, policy_of(), options)
+        world = World(ServerHandle(running.server.connection, running.server), running.client, policy_of(), options)
         await world.create(gang(2, 2))
         await world.until_bound("gang", 2)
         await ScriptedBinder(world).until(0)
-        await world.until_told("gang-task-0", "Successfully assigned default/gang-task-0 to ", "Scheduled")
+        await world.until_event("gang-task-0", "Successfully assigned default/gang-task-0 to ", "Scheduled")

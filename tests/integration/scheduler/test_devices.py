@@ -15,7 +15,7 @@ from tests.testing.cases.case import configuration
 from tests.testing.invariants import check
 from tests.testing.manifests.builders import gang
 from tests.testing.manifests.shared_devices import REGISTER, VGPU, VGPU_IDS, cards, device_config, ids_in, sharing, vgpu
-from tests.testing.world import World, living, policy_of
+from tests.testing.world import World, policy_of, running_cluster
 
 HALF = vgpu(memory=8000)
 LOCK = "volcano.sh/mutex.lock"
@@ -38,7 +38,7 @@ async def devices(world: World, prefix: str = "") -> list[str]:
 
 
 async def test_devices_are_written_on_pods_and_known_after_a_restart() -> None:
-    async with living(one_node(), bare=True, policy=policy_of(VGPU)) as world:
+    async with running_cluster(one_node(), bare=True, policy=policy_of(VGPU)) as world:
         await register(world, cards("g0", "g1"))
         await world.create(gang(3, more=HALF, name="first"))
         await world.until_bound("first", 3)
@@ -56,9 +56,9 @@ async def test_devices_are_written_on_pods_and_known_after_a_restart() -> None:
 
 
 async def test_a_registration_that_changes_is_heard() -> None:
-    async with living(one_node(), bare=True, policy=policy_of(VGPU)) as world:
+    async with running_cluster(one_node(), bare=True, policy=policy_of(VGPU)) as world:
         await world.create(gang(2, more=HALF, name="first"))
-        await world.until_says("first", "had no GPUs to share")
+        await world.until_condition("first", "had no GPUs to share")
         await register(world, "nonsense")
         await register(world, cards("g0"))
         await world.until_bound("first", 2)
@@ -67,10 +67,10 @@ async def test_a_registration_that_changes_is_heard() -> None:
 
 async def test_the_config_map_of_devices_is_followed() -> None:
     sets = "nvidia: {knownMigGeometries: [{models: [X1], allowedGeometries: [{group: g, geometries: [%s]}]}]}"
-    async with living(one_node(), bare=True, policy=policy_of(VGPU)) as world:
+    async with running_cluster(one_node(), bare=True, policy=policy_of(VGPU)) as world:
         await register(world, cards("g0", kind="X1", mode="mig"))
         await world.create(gang(2, more=HALF, name="first"))
-        await world.until_says("first", "didn't have enough free")
+        await world.until_condition("first", "didn't have enough free")
         await world.create(device_config(sets % "{name: i, memory: 8000, count: 2}"))
         try:
             await world.until_bound("first", 2)
@@ -83,10 +83,10 @@ async def test_a_back_end_is_switched_on_while_everything_runs(tmp_path: Path) -
     file = tmp_path / "policy.yaml"
     file.write_text(configuration("gang", "predicates"))
     policy = ActivePolicy(Registry(PLUGINS, ACTIONS), str(file))
-    async with living(one_node(), bare=True, policy=policy) as world:
+    async with running_cluster(one_node(), bare=True, policy=policy) as world:
         await register(world, cards("g0"))
         await world.create(gang(2, more=HALF, name="first"))
-        await world.until_says("first", "Insufficient volcano.sh/vgpu-memory")
+        await world.until_condition("first", "Insufficient volcano.sh/vgpu-memory")
         fresh = file.with_suffix(".new")
         fresh.write_text(VGPU)
         fresh.replace(file)
@@ -102,7 +102,7 @@ async def lock_of(world: World) -> str:
 
 async def test_a_node_is_locked_until_its_device_plugin_is_done() -> None:
     policy = policy_of(sharing(VGPUEnable=True, NodeLockEnable=True))
-    async with living(one_node(), bare=True, policy=policy) as world:
+    async with running_cluster(one_node(), bare=True, policy=policy) as world:
         await register(world, cards("g0"))
         await world.create(gang(2, more=HALF, name="first", minimum=1))
         await world.until_bound("first", 1)

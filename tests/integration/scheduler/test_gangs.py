@@ -9,15 +9,15 @@ from stromboli.local.fakes.kubelet.pod_lifecycle import EXIT_CODE, RUN_SECONDS
 from tests.testing.cases.case import STANDARD, configuration
 from tests.testing.invariants import check
 from tests.testing.manifests.builders import amounts, gang, gang_of, group, pod, priority_class, queue
-from tests.testing.world import World, cpus, living, policy_of, unschedulable
+from tests.testing.world import World, cpus, policy_of, running_cluster, unschedulable
 
 
 async def test_a_gang_starts_whole_or_not_at_all_and_kubectl_says_why(tmp_path: Path) -> None:
-    async with living(cpus(4), home=tmp_path) as world:
+    async with running_cluster(cpus(4), home=tmp_path) as world:
         await world.create(gang(4, 3, name="whole"))
         await world.until_bound("whole", 4)
         await world.create(gang(2, 3, name="late"))
-        await world.until_says("late", "0/4 nodes are available: 4 Insufficient cpu.")
+        await world.until_condition("late", "0/4 nodes are available: 4 Insufficient cpu.")
         described = await world.kubectl("describe", "podgroup", "late")
         assert "Unschedulable" in described
         assert "0/4 nodes are available: 4 Insufficient cpu." in described
@@ -30,11 +30,11 @@ async def test_a_gang_starts_whole_or_not_at_all_and_kubectl_says_why(tmp_path: 
 
 
 async def test_the_conditions_of_a_group_contradict_each_other_never() -> None:
-    async with living(cpus(1)) as world:
+    async with running_cluster(cpus(1)) as world:
         await world.create(gang(1, 3, name="first"))
         await world.until_bound("first", 1)
         await world.create(gang(1, 3, name="second"))
-        await world.until_says("second", "Insufficient cpu")
+        await world.until_condition("second", "Insufficient cpu")
         await world.delete(PODS, "first-task-0")
         await world.until_bound("second", 1)
         await world.until_phase("second", "Running")
@@ -49,7 +49,7 @@ async def test_the_conditions_of_a_group_contradict_each_other_never() -> None:
 
 async def test_a_finished_job_is_completed_and_counted() -> None:
     short, broken = {RUN_SECONDS: "0.05"}, {RUN_SECONDS: "0.05", EXIT_CODE: "3"}
-    async with living(cpus(1)) as world:
+    async with running_cluster(cpus(1)) as world:
         await world.create(gang_of(pod(annotations=short), pod(annotations=short), pod(annotations=broken), name="job"))
         done = await world.until_phase("job", "Completed")
         assert (done.status.running or 0, done.status.succeeded, done.status.failed) == (0, 2, 1)
@@ -57,7 +57,7 @@ async def test_a_finished_job_is_completed_and_counted() -> None:
 
 
 async def test_plain_pods_get_groups_named_after_their_owners() -> None:
-    async with living(cpus(1)) as world:
+    async with running_cluster(cpus(1)) as world:
         owner = await world.client.create(CONFIG_MAPS, {"metadata": {"name": "owner"}})
         uid = owner.metadata.uid
         reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid, "controller": True}
@@ -75,7 +75,7 @@ async def test_plain_pods_get_groups_named_after_their_owners() -> None:
 
 
 async def test_a_group_without_pods_is_let_in_so_that_operators_create_them() -> None:
-    async with living(cpus(1)) as world:
+    async with running_cluster(cpus(1)) as world:
         await world.create(group("early", 2, resources=amounts(cpu=2)))
         await world.until_phase("early", "Inqueue")
         await world.create(gang(2, 1, name="early")[1:])
@@ -84,7 +84,7 @@ async def test_a_group_without_pods_is_let_in_so_that_operators_create_them() ->
 
 
 async def test_a_group_that_asks_for_more_than_there_is_stays_pending() -> None:
-    async with living(cpus(1), policy=policy_of(STANDARD)) as world:
+    async with running_cluster(cpus(1), policy=policy_of(STANDARD)) as world:
         await world.create(group("huge", 2, resources=amounts(cpu=200)), gang(1, name="small"))
         await world.until_bound("small", 1)
         await world.until_phase("huge", "Pending")
@@ -93,7 +93,7 @@ async def test_a_group_that_asks_for_more_than_there_is_stays_pending() -> None:
 
 async def test_pods_wait_for_their_group_and_start_when_it_comes() -> None:
     head, *members = gang(2, 1, name="orphans")
-    async with living(cpus(1)) as world:
+    async with running_cluster(cpus(1)) as world:
         await world.create(members, gang(1, name="other"))
         await world.until_bound("other", 1)
         await world.cycles()
@@ -104,9 +104,9 @@ async def test_pods_wait_for_their_group_and_start_when_it_comes() -> None:
 
 
 async def test_a_minimum_may_change_at_any_time() -> None:
-    async with living(cpus(1)) as world:
+    async with running_cluster(cpus(1)) as world:
         await world.create(gang(4, 2, name="gang"))
-        await world.until_says("gang", "Insufficient cpu")
+        await world.until_condition("gang", "Insufficient cpu")
         await minimum(world, "gang", 2)
         await world.until_bound("gang", 2)
         await minimum(world, "gang", 4)
@@ -122,7 +122,7 @@ async def minimum(world: World, name: str, number: int) -> None:
 
 
 async def test_a_group_without_a_minimum_starts_pod_by_pod() -> None:
-    async with living(cpus(1)) as world:
+    async with running_cluster(cpus(1)) as world:
         await world.create(gang(3, 2, name="loose", minimum=0))
         await world.until_bound("loose", 2)
         await world.until_phase("loose", "Running")
@@ -130,7 +130,7 @@ async def test_a_group_without_a_minimum_starts_pod_by_pod() -> None:
 
 
 async def test_scheduling_gates_hold_a_pod_until_they_are_gone() -> None:
-    async with living(cpus(1)) as world:
+    async with running_cluster(cpus(1)) as world:
         await world.create(gang(1, 1, name="gated", gated=True), gang(1, 1, name="free"))
         await world.until_bound("free", 1)
         await world.cycles()
@@ -141,21 +141,21 @@ async def test_scheduling_gates_hold_a_pod_until_they_are_gone() -> None:
 
 
 async def test_a_queue_that_is_not_there_yet_keeps_its_jobs_waiting() -> None:
-    async with living(cpus(1)) as world:
+    async with running_cluster(cpus(1)) as world:
         await world.create(gang(1, name="early", queue="research"), gang(1, name="other"))
         await world.until_bound("other", 1)
-        assert "research" in await world.until_says("early", "research")
+        assert "research" in await world.until_condition("early", "research")
         await world.create(queue("research"))
         await world.until_bound("early", 1)
         await check(world)
 
 
 async def test_a_priority_class_counts_from_the_moment_it_appears() -> None:
-    async with living(cpus(1)) as world:
+    async with running_cluster(cpus(1)) as world:
         await world.create(gang(1, 4, name="first"))
         await world.until_bound("first", 1)
         await world.create(gang(1, 4, name="calm"), gang(1, 4, name="urgent", priority="urgent"))
-        await world.until_says("urgent", "Insufficient cpu")
+        await world.until_condition("urgent", "Insufficient cpu")
         await world.create(priority_class("urgent", 1000))
         await world.cycles()
         await world.delete(PODS, "first-task-0")
@@ -165,9 +165,9 @@ async def test_a_priority_class_counts_from_the_moment_it_appears() -> None:
 
 
 async def test_what_waits_is_told_in_few_events() -> None:
-    async with living(cpus(1), status_refresh=0.02) as world:
+    async with running_cluster(cpus(1), status_refresh=0.02) as world:
         await world.create(gang(2, 4, name="large"))
-        await world.until_says("large", "Insufficient cpu")
+        await world.until_condition("large", "Insufficient cpu")
         for _ in range(8):
             world.scheduler.trigger.has_changes = True
             await world.cycles(1)
@@ -180,11 +180,11 @@ async def test_what_waits_is_told_in_few_events() -> None:
 async def test_room_that_is_being_released_is_held_for_one_and_named_on_its_pod() -> None:
     head, member = gang(1, 4, name="leaving")
     member["metadata"]["finalizers"] = ["example.com/wait"]
-    async with living(cpus(1)) as world:
+    async with running_cluster(cpus(1)) as world:
         await world.create(head, member)
         await world.until_bound("leaving", 1)
         await world.create(gang(1, 4, name="next"))
-        await world.until_says("next", "Insufficient cpu")
+        await world.until_condition("next", "Insufficient cpu")
         await world.delete(PODS, "leaving-task-0")
 
         async def nominated() -> str:
@@ -198,7 +198,7 @@ async def test_room_that_is_being_released_is_held_for_one_and_named_on_its_pod(
 
 
 async def test_many_pods_of_one_class_fill_the_nodes_and_no_more() -> None:
-    async with living(cpus(3)) as world:
+    async with running_cluster(cpus(3)) as world:
         await world.create(gang(15, 1, name="many", minimum=1))
         await world.until_bound("many", 12)
         await check(world)
@@ -211,7 +211,7 @@ STALE_AFTER_A_SECOND = configuration(
 
 
 async def test_a_gang_that_lost_a_member_for_good_is_released() -> None:
-    async with living(cpus(1), policy=policy_of(STALE_AFTER_A_SECOND)) as world:
+    async with running_cluster(cpus(1), policy=policy_of(STALE_AFTER_A_SECOND)) as world:
         await world.create(gang(2, name="torn"), gang(2, name="whole"))
         await world.until_bound("torn", 2)
         await world.until_bound("whole", 2)
@@ -229,7 +229,7 @@ async def test_a_gang_that_lost_a_member_for_good_is_released() -> None:
 
 async def test_a_gang_that_gets_its_member_back_is_whole_again() -> None:
     patient = STALE_AFTER_A_SECOND.replace("1s", "10m")
-    async with living(cpus(1), policy=policy_of(patient)) as world:
+    async with running_cluster(cpus(1), policy=policy_of(patient)) as world:
         head, *members = gang(2, name="torn")
         await world.create(head, members)
         await world.until_bound("torn", 2)
@@ -247,7 +247,7 @@ CONSOLIDATING = configuration(
 
 
 async def test_a_pod_moves_so_that_a_large_one_fits_and_both_run() -> None:
-    async with living(cpus(2), policy=policy_of(CONSOLIDATING)) as world:
+    async with running_cluster(cpus(2), policy=policy_of(CONSOLIDATING)) as world:
         small = {f"small-{name}-task-0": gang(1, 2, name=f"small-{name}") for name in "ab"}
         await world.create(small["small-a-task-0"], small["small-b-task-0"])
         before = {pod.spec.node_name for pod in await world.until_bound("small", 2)}

@@ -15,7 +15,7 @@ from stromboli.kube.objects.meta import ObjectMeta
 from stromboli.kube.objects.pod import Pod
 from tests.testing.invariants import check
 from tests.testing.manifests.builders import gang, gang_of, group, pod, queue
-from tests.testing.world import World, cpus, living
+from tests.testing.world import World, cpus, running_cluster
 
 AFFINITY = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
     {"matchExpressions": [{"key": "zone", "operator": "Perhaps", "values": ["a"]}]}]}}}  # fmt: skip
@@ -48,12 +48,12 @@ BAD: dict[str, tuple[list[Any], str]] = {
 
 @pytest.mark.parametrize(("manifests", "words"), BAD.values(), ids=BAD)
 async def test_an_object_that_makes_no_sense_says_so_and_others_are_scheduled(manifests: list[Any], words: str) -> None:
-    async with living(cpus(1), bare=True) as world:
+    async with running_cluster(cpus(1), bare=True) as world:
         accepted = await offered(world, manifests)
         await world.create(gang(1, 1, name="good"))
         await world.until_bound("good", 1)
         if accepted:
-            await world.until_says("bad", words)
+            await world.until_condition("bad", words)
             assert await world.bound("bad") == []
         await check(world)
 
@@ -71,13 +71,13 @@ async def offered(world: World, manifests: list[Any]) -> bool:
 
 @pytest.mark.only("embedded", because="the real one never comes to the end of such a number")
 async def test_an_endless_number_is_refused_at_once() -> None:
-    async with living(cpus(1), bare=True) as world:
+    async with running_cluster(cpus(1), bare=True) as world:
         assert not await offered(world, pods_of("bad", pod("1e1000000000")))
         await check(world)
 
 
 async def test_a_minimum_of_nothing_or_less_is_no_minimum() -> None:
-    async with living(cpus(1), bare=True) as world:
+    async with running_cluster(cpus(1), bare=True) as world:
         accepted = await offered(world, gang(2, 3, name="loose", minimum=-1))
         if accepted:
             await world.until_bound("loose", 1)
@@ -87,7 +87,7 @@ async def test_a_minimum_of_nothing_or_less_is_no_minimum() -> None:
 
 
 async def test_queues_that_go_round_in_a_circle_hold_up_only_themselves() -> None:
-    async with living(cpus(1), bare=True) as world:
+    async with running_cluster(cpus(1), bare=True) as world:
         await world.create(queue("a", parent="b"), queue("b", parent="a"))
         await offered(world, [queue("own", parent="own")])
         chain = [queue(f"deep-{depth}", parent=f"deep-{depth - 1}" if depth else None) for depth in range(20)]
@@ -103,13 +103,13 @@ async def test_words_in_every_script_are_kept_within_limits() -> None:
     """A label of another script, a long annotation, and a message that is too long for an event."""
     strange = {"example.com/name": f"{LONG}{FAMILY}\N{RIGHT-TO-LEFT OVERRIDE}"}
     names = [f"{'x' * 60}-{number}" for number in range(3)]
-    async with living(cpus(1), bare=True) as world:
+    async with running_cluster(cpus(1), bare=True) as world:
         selector = {f"example.com/{name}": name for name in names}
         await world.create(
             gang(1, 1, name="n" * 63, annotations=strange, nodeSelector=selector), gang(1, 1, name="good")
         )
         await world.until_bound("good", 1)
-        said = await world.until_says("n" * 63, "0/1 nodes are available")
+        said = await world.until_condition("n" * 63, "0/1 nodes are available")
         assert len(said.encode()) <= 1024
         for event in await world.events("n" * 63):
             assert len((event.note or "").encode()) <= 1024
@@ -117,7 +117,7 @@ async def test_words_in_every_script_are_kept_within_limits() -> None:
 
 
 async def test_groups_of_every_size_live_side_by_side() -> None:
-    async with living(cpus(1, 64), bare=True) as world:
+    async with running_cluster(cpus(1, 64), bare=True) as world:
         single = [gang(1, "10m", name=f"one-{number}") for number in range(15)]
         await world.create(group("none", 0), single, gang(30, "10m", name="large"))
         await world.until_bound("one", 15)
@@ -128,7 +128,7 @@ async def test_groups_of_every_size_live_side_by_side() -> None:
 async def test_a_group_of_another_namespace_is_another_group() -> None:
     head, member = gang(1, 1, name="gang")
     member["metadata"]["namespace"] = "kube-public"
-    async with living(cpus(1), bare=True) as world:
+    async with running_cluster(cpus(1), bare=True) as world:
         await world.create(head, member, gang(1, 1, name="good"))
         await world.until_bound("good", 1)
         await world.cycles()
@@ -138,20 +138,20 @@ async def test_a_group_of_another_namespace_is_another_group() -> None:
 
 @pytest.mark.parametrize("nodes", [0, 1])
 async def test_a_cluster_of_hardly_any_nodes_is_a_cluster(nodes: int) -> None:
-    async with living(*([cpus(1)] * nodes), bare=True) as world:
+    async with running_cluster(*([cpus(1)] * nodes), bare=True) as world:
         await world.create(gang(1, 1, name="gang"))
-        await (world.until_bound("gang", 1) if nodes else world.until_says("gang", "0/0 nodes are available"))
+        await (world.until_bound("gang", 1) if nodes else world.until_condition("gang", "0/0 nodes are available"))
         await check(world)
 
 
 async def test_a_group_that_becomes_invalid_and_valid_again_recovers() -> None:
-    async with living(cpus(1), bare=True) as world:
+    async with running_cluster(cpus(1), bare=True) as world:
         await world.create(gang(1, 9, name="gang"))
-        await world.until_says("gang", "Insufficient cpu")
+        await world.until_condition("gang", "Insufficient cpu")
         await world.patch(POD_GROUPS, "gang", {"spec": {"queue": "nowhere"}})
-        await world.until_says("gang", "nowhere")
+        await world.until_condition("gang", "nowhere")
         await world.patch(POD_GROUPS, "gang", {"spec": {"queue": "default"}})
-        await world.until_says("gang", "Insufficient cpu")
+        await world.until_condition("gang", "Insufficient cpu")
         await check(world)
 
 

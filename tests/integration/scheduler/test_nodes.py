@@ -10,16 +10,16 @@ from stromboli.kube.objects.catalogue import NODES, PODS
 from stromboli.local.fakes.kubelet.simulated_nodes import READY
 from tests.testing.invariants import check
 from tests.testing.manifests.builders import Manifest, gang
-from tests.testing.world import World, cpus, living
+from tests.testing.world import World, cpus, running_cluster
 
 
 async def test_a_cordoned_node_takes_nothing_until_it_is_uncordoned(tmp_path: Path) -> None:
-    async with living(cpus(1), home=tmp_path) as world:
+    async with running_cluster(cpus(1), home=tmp_path) as world:
         await world.create(gang(1, 1, name="before"))
         await world.until_bound("before", 1)
         await world.kubectl("cordon", "node-00")
         await world.create(gang(1, 1, name="after"))
-        await world.until_says("after", "0/1 nodes are available")
+        await world.until_condition("after", "0/1 nodes are available")
         assert len(await world.bound("before")) == 1, "what runs is not touched"
         await world.kubectl("uncordon", "node-00")
         await world.until_bound("after", 1)
@@ -38,11 +38,11 @@ CHANGES: dict[str, tuple[Manifest, Manifest]] = {
 
 @pytest.mark.parametrize(("worse", "better"), CHANGES.values(), ids=CHANGES)
 async def test_a_node_that_is_unwell_takes_nothing_until_it_is_well(worse: Manifest, better: Manifest) -> None:
-    async with living(cpus(1)) as world:
+    async with running_cluster(cpus(1)) as world:
         await world.patch(NODES, "node-00", worse)
         await world.until(lambda: keeps_away(world), "the node keeps pods away")
         await world.create(gang(1, 1, name="gang"))
-        await world.until_says("gang", "0/1 nodes are available")
+        await world.until_condition("gang", "0/1 nodes are available")
         assert await world.bound() == []
         await world.patch(NODES, "node-00", better)
         await world.until_bound("gang", 1)
@@ -54,7 +54,7 @@ async def keeps_away(world: World) -> bool:
 
 
 async def test_a_node_that_is_ending_takes_nothing_more() -> None:
-    async with living(cpus(2), bare=True) as world:
+    async with running_cluster(cpus(2), bare=True) as world:
         await world.patch(NODES, "node-00", {"metadata": {"finalizers": ["example.com/drain"]}})
         await world.delete(NODES, "node-00")
         await world.until_true(lambda: (node := world.scheduler.cluster.nodes.find("node-00"))
@@ -65,13 +65,13 @@ async def test_a_node_that_is_ending_takes_nothing_more() -> None:
 
 
 async def test_a_node_with_less_than_it_gave_away_takes_nothing_and_breaks_nothing() -> None:
-    async with living(cpus(2)) as world:
+    async with running_cluster(cpus(2)) as world:
         await world.create(gang(4, 2, name="before"))
         await world.until_bound("before", 4)
         smaller = {"status": {"allocatable": {"cpu": "1"}, "capacity": {"cpu": "1"}}}
         await world.patch(NODES, "node-00", smaller, subresource="status")
         await world.create(gang(1, 1, name="after"))
-        await world.until_says("after", "Insufficient cpu")
+        await world.until_condition("after", "Insufficient cpu")
         assert len(await world.bound("before")) == 4
         on_other = next(pod for pod in await world.bound("before") if pod.spec.node_name == "node-01")
         await world.delete(PODS, on_other.metadata.name)
@@ -81,7 +81,7 @@ async def test_a_node_with_less_than_it_gave_away_takes_nothing_and_breaks_nothi
 
 
 async def test_pods_of_a_lost_node_free_nothing_until_they_are_gone_and_the_gang_is_placed_again() -> None:
-    async with living(cpus(2)) as world:
+    async with running_cluster(cpus(2)) as world:
         await world.create(gang(1, 3, name="gang"))
         first = (await world.until_bound("gang", 1))[0].spec.node_name or ""
         await world.delete(NODES, first)

@@ -10,14 +10,14 @@ from stromboli.kube.objects.catalogue import NODES, PODS
 from stromboli.local.up.local_cluster import local_cluster
 from tests.testing.invariants import check
 from tests.testing.manifests.builders import gang
-from tests.testing.stage import Stage
-from tests.testing.world import QUICK, World, cpus, living, policy_of
+from tests.testing.stage import ServerHandle
+from tests.testing.world import QUICK, World, cpus, policy_of, running_cluster
 
 
 async def test_of_two_gangs_that_need_most_of_the_cluster_exactly_one_starts() -> None:
     """Their pods come in turns, so that neither is ahead."""
     (left, *ours), (right, *theirs) = gang(6, 1, name="left"), gang(6, 1, name="right")
-    async with living(cpus(2, 5)) as world:
+    async with running_cluster(cpus(2, 5)) as world:
         await world.create(left, right, [pair for both in zip(ours, theirs, strict=True) for pair in both])
         await world.until_bound("", 6)
         await world.cycles(3)
@@ -26,7 +26,7 @@ async def test_of_two_gangs_that_need_most_of_the_cluster_exactly_one_starts() -
 
 
 async def test_a_node_that_flaps_tears_no_gang() -> None:
-    async with living(cpus(2, 2)) as world:
+    async with running_cluster(cpus(2, 2)) as world:
         for number in range(6):
             await world.patch(NODES, "node-01", {"spec": {"unschedulable": number % 2 == 0 or None}})
             await world.create(gang(2, 1, name=f"gang-{number}"))
@@ -42,7 +42,7 @@ async def untainted(world: World) -> bool:
 
 
 async def test_gangs_of_drained_nodes_start_again_on_the_others() -> None:
-    async with living(cpus(4, 2)) as world:
+    async with running_cluster(cpus(4, 2)) as world:
         await world.create(gang(2, 2, name="first"), gang(2, 2, name="second"))
         placed = await world.until_bound("", 4)
         drained = ("node-00", "node-01")
@@ -68,9 +68,9 @@ async def gone(world: World, names: list[str]) -> bool:
 
 
 async def test_a_herd_of_gangs_is_served_when_room_comes_at_last() -> None:
-    async with living() as world:
+    async with running_cluster() as world:
         await world.create([gang(3, 1, name=f"gang-{number}") for number in range(10)])
-        await world.until_says("gang-9", "0/0 nodes are available")
+        await world.until_condition("gang-9", "0/0 nodes are available")
         await world.add_nodes(cpus(3, 4))
         await world.until_bound("gang", 12)
         await world.cycles(3)
@@ -81,7 +81,9 @@ async def test_a_herd_of_gangs_is_served_when_room_comes_at_last() -> None:
 @pytest.mark.only("embedded", because="a playground has its own server")
 async def test_a_playground_is_a_cluster_like_this() -> None:
     async with local_cluster(policy_of(), pools=[cpus(2)], options=QUICK) as running:
-        world = World(Stage(running.server.connection, running.server), running.client, running.scheduler.policy, QUICK)
+        world = World(
+            ServerHandle(running.server.connection, running.server), running.client, running.scheduler.policy, QUICK
+        )
         world._scheduler = running.scheduler
         await world.create(gang(3, 2, name="gang"))
         await world.until_bound("gang", 3)

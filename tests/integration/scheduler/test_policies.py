@@ -19,7 +19,7 @@ from tests.testing.cases.case import configuration
 from tests.testing.cases.probe_plugins import probe
 from tests.testing.invariants import check
 from tests.testing.manifests.builders import gang
-from tests.testing.world import cpus, living, policy_of
+from tests.testing.world import cpus, policy_of, running_cluster
 
 #: Gangs are kept whole with one, and are not with the other.
 WHOLE = configuration("priority", "gang", "predicates")
@@ -41,13 +41,13 @@ def replace_file(path: Path, text: str) -> None:
 async def test_a_policy_takes_effect_when_its_file_changes_and_a_bad_one_changes_nothing(tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
     file.write_text(WHOLE)
-    async with living(cpus(1), bare=True, policy=read_from(file)) as world:
+    async with running_cluster(cpus(1), bare=True, policy=read_from(file)) as world:
         program = world.policy.program
         replace_file(file, BAD)
         await world.until_true(lambda: "gnag" in world.policy.problem)
         assert world.policy.program is program, "the last good one stays"
         await world.create(gang(2, 4, name="first"))
-        await world.until_says("first", "Insufficient cpu")
+        await world.until_condition("first", "Insufficient cpu")
         assert await world.bound() == []
         replace_file(file, LOOSE)
         await world.until_bound("first", 1)
@@ -63,9 +63,9 @@ async def test_a_config_map_that_is_exchanged_is_read_again(tmp_path: Path) -> N
     data, file = tmp_path / "..data", tmp_path / "policy.yaml"
     data.symlink_to("one")
     file.symlink_to("..data/policy.yaml")
-    async with living(cpus(1), bare=True, policy=read_from(file)) as world:
+    async with running_cluster(cpus(1), bare=True, policy=read_from(file)) as world:
         await world.create(gang(2, 4, name="gang"))
-        await world.until_says("gang", "Insufficient cpu")
+        await world.until_condition("gang", "Insufficient cpu")
         fresh = tmp_path / "..fresh"
         fresh.symlink_to("two")
         fresh.replace(data)
@@ -100,7 +100,7 @@ async def test_a_file_that_is_useless_keeps_the_last_good_policy(text: str, tmp_
 async def test_many_changes_in_a_row_end_with_the_last(tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
     file.write_text(WHOLE)
-    async with living(cpus(1), bare=True, policy=read_from(file)) as world:
+    async with running_cluster(cpus(1), bare=True, policy=read_from(file)) as world:
         await world.create(gang(2, 4, name="gang"))
         for text in [BAD, WHOLE] * 10:
             replace_file(file, text)
@@ -141,10 +141,12 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
 
 @pytest.mark.parametrize(("answer", "words"), MISTAKES.values(), ids=MISTAKES)
 async def test_a_plugin_costs_only_the_job_about_which_it(answer: Callable[[], Any], words: str) -> None:
-    async with living(cpus(1), bare=True, policy=policy_of(WITH_PROBE, probe(predicate=only_bad(answer)))) as world:
+    async with running_cluster(
+        cpus(1), bare=True, policy=policy_of(WITH_PROBE, probe(predicate=only_bad(answer)))
+    ) as world:
         await world.create(gang(1, 2, name="bad"), gang(2, 1, name="good"))
         await world.until_bound("good", 2)
-        await world.until_says("bad", words)
+        await world.until_condition("bad", words)
         assert await world.bound("bad") == []
         await check(world)
 
@@ -156,7 +158,7 @@ async def test_a_plugin_that_breaks_the_cycle_costs_that_cycle() -> None:
         if broken:
             raise RuntimeError("cannot open")
 
-    async with living(cpus(1), bare=True, policy=policy_of(WITH_PROBE, probe(open=opened))) as world:
+    async with running_cluster(cpus(1), bare=True, policy=policy_of(WITH_PROBE, probe(open=opened))) as world:
         await world.create(gang(1, 1, name="gang"))
         turns = 0
 
@@ -177,7 +179,7 @@ async def test_a_plugin_that_takes_its_time_holds_up_decisions_and_nothing_else(
         time.sleep(0.3)
         return np.ones(len(rows), dtype=bool)
 
-    async with living(cpus(1), bare=True, policy=policy_of(WITH_PROBE, probe(predicate=slow))) as world:
+    async with running_cluster(cpus(1), bare=True, policy=policy_of(WITH_PROBE, probe(predicate=slow))) as world:
         await world.create(gang(2, 1, name="gang"))
         await world.until_bound("gang", 2)
         await world.until_phase("gang", "Running")
@@ -196,7 +198,7 @@ async def test_a_plugin_cannot_change_what_it_is_shown() -> None:
                 continue
         return np.ones(len(rows), dtype=bool)
 
-    async with living(cpus(1), bare=True, policy=policy_of(WITH_PROBE, probe(predicate=meddle))) as world:
+    async with running_cluster(cpus(1), bare=True, policy=policy_of(WITH_PROBE, probe(predicate=meddle))) as world:
         await world.create(gang(2, 1, name="gang"))
         await world.until_bound("gang", 2)
         await check(world)

@@ -8,11 +8,11 @@ from stromboli.kube.objects.catalogue import QUEUES
 from tests.testing.cases.case import STANDARD
 from tests.testing.invariants import check
 from tests.testing.manifests.builders import amounts, gang, queue
-from tests.testing.world import World, cpus, living, policy_of
+from tests.testing.world import World, cpus, policy_of, running_cluster
 
 
 async def test_a_closed_queue_takes_no_jobs_until_it_is_opened_again(tmp_path: Path) -> None:
-    async with living(cpus(2), home=tmp_path, policy=policy_of(STANDARD)) as world:
+    async with running_cluster(cpus(2), home=tmp_path, policy=policy_of(STANDARD)) as world:
         await world.create(queue("research"))
         await world.create(gang(1, name="before", queue="research"))
         await world.until_phase("before", "Running")
@@ -36,7 +36,7 @@ async def state_of(world: World, name: str, *states: str) -> bool:
 
 
 async def test_a_queue_says_what_its_jobs_hold() -> None:
-    async with living(cpus(1)) as world:
+    async with running_cluster(cpus(1)) as world:
         await world.create(gang(2, 1, memory="1Gi", name="job"))
         await world.until_bound("job", 2)
 
@@ -50,26 +50,26 @@ async def test_a_queue_says_what_its_jobs_hold() -> None:
 
 
 async def test_a_capability_that_is_cut_below_what_is_used_stops_new_work_only() -> None:
-    async with living(cpus(1), policy=policy_of(STANDARD)) as world:
+    async with running_cluster(cpus(1), policy=policy_of(STANDARD)) as world:
         await world.create(queue("small", capability=amounts(cpu=4)))
         await world.create(gang(2, 1, name="before", queue="small"))
         await world.until_bound("before", 2)
         await world.patch(QUEUES, "small", {"spec": {"capability": {"cpu": "1"}}})
         await world.create(gang(1, 1, name="after", queue="small"), gang(1, 1, name="other"))
         await world.until_bound("other", 1)
-        await world.until_says("after", "small")
+        await world.until_condition("after", "small")
         assert (len(await world.bound("before")), await world.bound("after")) == (2, [])
         await check(world)
 
 
 async def test_the_jobs_of_a_queue_that_is_deleted_go_on_running_and_new_ones_wait() -> None:
-    async with living(cpus(1)) as world:
+    async with running_cluster(cpus(1)) as world:
         await world.create(queue("gone"))
         await world.create(gang(1, 1, name="before", queue="gone"))
         await world.until_bound("before", 1)
         await world.delete(QUEUES, "gone")
         await world.create(gang(1, 1, name="after", queue="gone"), gang(1, 1, name="other"))
         await world.until_bound("other", 1)
-        await world.until_says("after", "gone")
+        await world.until_condition("after", "gone")
         assert (len(await world.bound("before")), await world.bound("after")) == (1, [])
         await check(world)

@@ -6,7 +6,7 @@ from stromboli.kube.objects.catalogue import PODS
 from tests.testing.cases.case import configuration
 from tests.testing.invariants import check
 from tests.testing.manifests.builders import gang
-from tests.testing.world import cpus, living, policy_of
+from tests.testing.world import cpus, policy_of, running_cluster
 
 RUN_TIME = "scheduling.stromboli.dev/run-time"
 EASY = configuration(
@@ -15,17 +15,17 @@ EASY = configuration(
 
 
 async def test_small_jobs_fill_the_hole_before_a_large_one_and_do_not_keep_it_waiting() -> None:
-    async with living(cpus(1), bare=True, policy=policy_of(EASY)) as world:
+    async with running_cluster(cpus(1), bare=True, policy=policy_of(EASY)) as world:
         await world.create(gang(1, 3, name="old", annotations={RUN_TIME: "1h"}))
         await world.until_bound("old", 1)
         await world.create(gang(1, 4, name="large", annotations={RUN_TIME: "1h"}))
         await world.until_true(lambda: "default/large" in world.scheduler.cluster.assumptions.reservations)
         await world.create(gang(1, 1, name="silent"), gang(1, 1, name="quick", annotations={RUN_TIME: "30m"}))
         await world.until_bound("quick", 1)
-        await world.until_says("silent", "Insufficient cpu")
+        await world.until_condition("silent", "Insufficient cpu")
         assert await world.bound("silent") == []
         await world.delete(PODS, "quick-task-0", grace_period=0)
-        await world.until_says("silent", "had capacity nominated for other pods")
+        await world.until_condition("silent", "had capacity nominated for other pods")
         await world.delete(PODS, "old-task-0", grace_period=0)
         await world.until_bound("large", 1)
         assert await world.bound("silent") == []

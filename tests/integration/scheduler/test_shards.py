@@ -15,7 +15,7 @@ from stromboli.scheduler.sharding.liveness import lease_of
 from stromboli.scheduler.sharding.settings import ShardSettings
 from tests.testing.cases.sharding import OUTSIDE, node_shard
 from tests.testing.manifests.builders import foreign, gang
-from tests.testing.world import World, cpus, living
+from tests.testing.world import World, cpus, running_cluster
 
 pytestmark = pytest.mark.only("embedded", because="faults of the server are made")
 
@@ -31,7 +31,7 @@ async def others_use(world: World, *nodes: str) -> None:
     await world.patch(NODE_SHARDS, "theirs", {"status": {"nodesInUse": list(nodes)}}, subresource="status")
 
 
-async def until_told(world: World, **expected: list[str]) -> None:
+async def until_event(world: World, **expected: list[str]) -> None:
     async def reached() -> bool:
         status = (await world.client.get(NODE_SHARDS, "ours")).status
         return all((getattr(status, name) or []) == nodes for name, nodes in expected.items())
@@ -40,41 +40,41 @@ async def until_told(world: World, **expected: list[str]) -> None:
 
 
 async def test_pods_that_the_watch_has_not_told_of_are_known_before_a_node_is_used() -> None:
-    async with living(cpus(1), bare=True, starts=False, shard=OURS) as world:
+    async with running_cluster(cpus(1), bare=True, starts=False, shard=OURS) as world:
         await world.create(node_shard("ours", ""), node_shard("theirs", ""))
         await others_use(world, NODE)
         await world.start()
         await world.create(gang(1, 2, name="gang"))
-        await world.until_says("gang", OUTSIDE)
+        await world.until_condition("gang", OUTSIDE)
         fault = world.faults.add(Match(verb="watch", plural="pods"), HangWatch(), times=None)
         await world.create(foreign(NODE, cpu=3))
         await desire(world, NODE)
-        await until_told(world, nodes_in_use=[], nodes_to_add=[NODE])
+        await until_event(world, nodes_in_use=[], nodes_to_add=[NODE])
         await others_use(world)
-        await until_told(world, nodes_in_use=[NODE], nodes_to_add=[])
-        await world.until_says("gang", "Insufficient cpu")
+        await until_event(world, nodes_in_use=[NODE], nodes_to_add=[])
+        await world.until_condition("gang", "Insufficient cpu")
         assert fault.fired
         assert await world.bound("gang") == []
 
 
 async def test_a_node_is_given_up_when_the_binds_on_it_have_ended() -> None:
-    async with living(cpus(1), bare=True, starts=False, shard=OURS) as world:
+    async with running_cluster(cpus(1), bare=True, starts=False, shard=OURS) as world:
         await world.create(node_shard("ours", [NODE]))
         held = Hold()
         world.faults.add(Match(verb="create", plural="pods", subresource="binding"), held)
         await world.start()
-        await until_told(world, nodes_in_use=[NODE])
+        await until_event(world, nodes_in_use=[NODE])
         await world.create(gang(1, 1, name="gang"))
         await world.until_true(lambda: world.scheduler.cluster.assumptions.placements, "the bind is under way")
         await desire(world)
-        await until_told(world, nodes_in_use=[NODE], nodes_to_remove=[NODE])
+        await until_event(world, nodes_in_use=[NODE], nodes_to_remove=[NODE])
         held.release()
-        await until_told(world, nodes_in_use=[], nodes_to_remove=[])
+        await until_event(world, nodes_in_use=[], nodes_to_remove=[])
         await world.until_bound("gang", 1)
 
 
 async def test_a_claim_without_an_answer_is_found_out_about() -> None:
-    async with living(cpus(1), bare=True, starts=False, shard=OURS) as world:
+    async with running_cluster(cpus(1), bare=True, starts=False, shard=OURS) as world:
         await world.create(node_shard("ours", [NODE]))
         fault = world.faults.add(Match(verb="patch", plural="nodeshards", subresource="status"), LoseAnswer(), times=2)
         await world.start(timeout=0.5)
@@ -84,15 +84,15 @@ async def test_a_claim_without_an_answer_is_found_out_about() -> None:
 
 
 async def test_nodes_of_a_shard_that_was_deleted_are_left_to_what_is_under_way() -> None:
-    async with living(cpus(2), bare=True, starts=False, shard=OURS) as world:
+    async with running_cluster(cpus(2), bare=True, starts=False, shard=OURS) as world:
         await world.create(node_shard("ours", ""), node_shard("theirs", ""))
         await others_use(world, NODE)
         await world.start()
         await desire(world, NODE)
-        await until_told(world, nodes_in_use=[], nodes_to_add=[NODE])
+        await until_event(world, nodes_in_use=[], nodes_to_add=[NODE])
         await world.client.delete(NODE_SHARDS, "theirs")
         await desire(world, NODE, "node-01")
-        await until_told(world, nodes_in_use=["node-01"], nodes_to_add=[NODE])
+        await until_event(world, nodes_in_use=["node-01"], nodes_to_add=[NODE])
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,9 @@ async def test_nodes_of_a_shard_that_was_deleted_are_left_to_what_is_under_way()
     [pytest.param(0.2, False, id="after a while"), pytest.param(1e6, True, id="given back")],
 )
 async def test_and_are_taken_when_nothing_can_be_under_way(deletion_grace: float, lease: bool) -> None:
-    async with living(cpus(1), bare=True, starts=False, shard=replace(OURS, deletion_grace=deletion_grace)) as world:
+    async with running_cluster(
+        cpus(1), bare=True, starts=False, shard=replace(OURS, deletion_grace=deletion_grace)
+    ) as world:
         await world.create(node_shard("ours", ""), node_shard("theirs", ""))
         await others_use(world, NODE)
         if lease:
@@ -108,13 +110,13 @@ async def test_and_are_taken_when_nothing_can_be_under_way(deletion_grace: float
             await world.client.create(LEASES, body, namespace=OURS.namespace)
         await world.start()
         await desire(world, NODE)
-        await until_told(world, nodes_in_use=[], nodes_to_add=[NODE])
+        await until_event(world, nodes_in_use=[], nodes_to_add=[NODE])
         await world.client.delete(NODE_SHARDS, "theirs")
-        await until_told(world, nodes_in_use=[NODE], nodes_to_add=[])
+        await until_event(world, nodes_in_use=[NODE], nodes_to_add=[])
 
 
 async def test_our_shard_is_deleted_and_made_again_while_a_bind_is_under_way() -> None:
-    async with living(cpus(1, cpu=1), bare=True, starts=False, shard=OURS) as world:
+    async with running_cluster(cpus(1, cpu=1), bare=True, starts=False, shard=OURS) as world:
         await world.create(node_shard("ours", [NODE]))
         held = Hold()
         world.faults.add(Match(verb="create", plural="pods", subresource="binding"), held)
@@ -122,31 +124,31 @@ async def test_our_shard_is_deleted_and_made_again_while_a_bind_is_under_way() -
         await world.create(gang(1, 1, name="first"), gang(1, 1, name="second"))
         await world.until_true(lambda: world.scheduler.cluster.assumptions.placements, "the bind is under way")
         await world.client.delete(NODE_SHARDS, "ours")
-        await world.until_says("second", OUTSIDE)
+        await world.until_condition("second", OUTSIDE)
         await world.create(node_shard("ours", [NODE]))
-        await until_told(world, nodes_in_use=[NODE])
-        await world.until_says("second", "Insufficient cpu")
+        await until_event(world, nodes_in_use=[NODE])
+        await world.until_condition("second", "Insufficient cpu")
         held.release()
         await world.until_bound("first", 1)
         assert await world.bound("second") == []
 
 
 async def test_a_node_that_is_made_again_is_claimed_again() -> None:
-    async with living(cpus(1), bare=True, starts=False, shard=OURS) as world:
+    async with running_cluster(cpus(1), bare=True, starts=False, shard=OURS) as world:
         await world.create(node_shard("ours", [NODE]))
         await world.start()
-        await until_told(world, nodes_in_use=[NODE])
+        await until_event(world, nodes_in_use=[NODE])
         await world.client.delete(NODES, NODE)
-        await until_told(world, nodes_in_use=[])
+        await until_event(world, nodes_in_use=[])
         await world.add_nodes(cpus(1))
-        await until_told(world, nodes_in_use=[NODE])
+        await until_event(world, nodes_in_use=[NODE])
         await world.create(gang(1, 1, name="gang"))
         await world.until_bound("gang", 1)
 
 
 async def test_a_soft_shard_that_does_not_exist_is_waited_for_and_that_is_told() -> None:
     soft = replace(OURS, choice=ShardChoice(ShardMode.SOFT, "ours"))
-    async with living(cpus(1), bare=True, starts=False, shard=soft, bind_mode=REQUEST) as world:
+    async with running_cluster(cpus(1), bare=True, starts=False, shard=soft, bind_mode=REQUEST) as world:
         await world.start()
         keeper = world.scheduler.shard
         assert keeper is not None
@@ -157,12 +159,12 @@ async def test_a_soft_shard_that_does_not_exist_is_waited_for_and_that_is_told()
 
 
 async def test_a_node_that_somebody_took_out_of_the_record_is_claimed_again(tmp_path: Path) -> None:
-    async with living(cpus(1), bare=True, starts=False, home=tmp_path, shard=OURS) as world:
+    async with running_cluster(cpus(1), bare=True, starts=False, home=tmp_path, shard=OURS) as world:
         await world.create(node_shard("ours", [NODE]))
         await world.start()
-        await until_told(world, nodes_in_use=[NODE])
+        await until_event(world, nodes_in_use=[NODE])
         await world.patch(NODE_SHARDS, "ours", {"status": {"nodesInUse": []}}, subresource="status")
-        await until_told(world, nodes_in_use=[NODE])
+        await until_event(world, nodes_in_use=[NODE])
         await world.create(gang(1, 1, name="gang"))
         await world.until_bound("gang", 1)
         table = [line.split() for line in (await world.kubectl("get", "nodeshards")).splitlines()]

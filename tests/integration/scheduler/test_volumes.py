@@ -11,7 +11,7 @@ from stromboli.kube.objects.storage import BIND_COMPLETED, PersistentVolumeClaim
 from tests.testing.invariants import check
 from tests.testing.manifests.builders import Manifest, gang_of, pod
 from tests.testing.manifests.storage import DRIVER, claim, storage_class, using, volume
-from tests.testing.world import World, cpus, living
+from tests.testing.world import World, cpus, running_cluster
 
 pytestmark = pytest.mark.only("embedded", because="nobody but the story may bring claims and volumes together")
 
@@ -54,7 +54,7 @@ async def until_bound(world: World, nodes: list[str]) -> None:
 
 
 async def test_a_scheduler_that_dies_leaves_claims_that_its_successor_completes() -> None:
-    async with living(cpus(2, 4), bare=True, starts=False) as world:
+    async with running_cluster(cpus(2, 4), bare=True, starts=False) as world:
         await world.create(GANG)
         await world.start()
         nodes = await until_selected(world)
@@ -69,7 +69,7 @@ async def test_a_scheduler_that_dies_leaves_claims_that_its_successor_completes(
 
 
 async def test_a_scheduler_that_is_asked_to_go_does_not_wait_for_volumes() -> None:
-    async with living(cpus(2, 4), bare=True, starts=False, grace=60.0) as world:
+    async with running_cluster(cpus(2, 4), bare=True, starts=False, grace=60.0) as world:
         await world.create(GANG)
         await world.start()
         nodes = await until_selected(world)
@@ -83,7 +83,7 @@ async def test_a_scheduler_that_is_asked_to_go_does_not_wait_for_volumes() -> No
 
 
 async def test_a_pod_that_goes_takes_its_wishes_along() -> None:
-    async with living(cpus(2, 4), bare=True, starts=False) as world:
+    async with running_cluster(cpus(2, 4), bare=True, starts=False) as world:
         await world.create(GANG)
         await world.start()
         await until_selected(world)
@@ -97,7 +97,7 @@ async def test_a_pod_that_goes_takes_its_wishes_along() -> None:
 
 
 async def test_a_node_that_is_lost_meanwhile_is_given_up() -> None:
-    async with living(cpus(2, 4), bare=True, starts=False) as world:
+    async with running_cluster(cpus(2, 4), bare=True, starts=False) as world:
         await world.create(GANG)
         await world.start()
         first = (await until_selected(world))[0]

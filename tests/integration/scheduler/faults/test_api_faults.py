@@ -21,7 +21,7 @@ from stromboli.local.api_server.server import ApiServer
 from tests.testing.held_requests import HeldRequests
 from tests.testing.invariants import check
 from tests.testing.manifests.builders import Manifest, gang, manifest
-from tests.testing.world import SOON, World, cpus, living
+from tests.testing.world import SOON, World, cpus, running_cluster
 
 pytestmark = pytest.mark.only("embedded", because="faults of the server are made")
 
@@ -52,7 +52,7 @@ STUMBLES: dict[str, tuple[RequestAction, int]] = {
 
 @pytest.mark.parametrize(("action", "times"), STUMBLES.values(), ids=STUMBLES)
 async def test_a_gang_is_bound_whole_although_binds_are(action: RequestAction, times: int) -> None:
-    async with living(cpus(1), bare=True) as world:
+    async with running_cluster(cpus(1), bare=True) as world:
         fault = world.faults.add(BINDINGS, action, times=times)
         await world.create(gang(3, 1, name="gang"))
         await world.until_bound("gang", 3)
@@ -61,7 +61,7 @@ async def test_a_gang_is_bound_whole_although_binds_are(action: RequestAction, t
 
 
 async def test_a_bind_that_is_answered_too_late_is_done_once() -> None:
-    async with living(cpus(1), bare=True, starts=False) as world:
+    async with running_cluster(cpus(1), bare=True, starts=False) as world:
         fault = world.faults.add(BINDINGS, Delay(2.0), times=2)
         await world.create(gang(3, 1, name="gang"))
         await world.start(timeout=0.3)
@@ -71,7 +71,7 @@ async def test_a_bind_that_is_answered_too_late_is_done_once() -> None:
 
 
 async def test_a_pod_that_another_scheduler_bound_meanwhile_is_where_that_one_put_it() -> None:
-    async with living(cpus(2, 2), bare=True, starts=False) as world:
+    async with running_cluster(cpus(2, 2), bare=True, starts=False) as world:
         bind = HeldRequests(world)
         await world.create(gang(1, 2, name="gang"))
         await world.start()
@@ -92,7 +92,7 @@ async def test_a_pod_that_another_scheduler_bound_meanwhile_is_where_that_one_pu
 async def test_a_pod_that_is_being_deleted_is_not_bound_any_more() -> None:
     member = gang(1, 1, name="gang")
     member[1]["metadata"]["finalizers"] = ["example.com/wait"]
-    async with living(cpus(1), bare=True, starts=False) as world:
+    async with running_cluster(cpus(1), bare=True, starts=False) as world:
         bind = HeldRequests(world, times=None)
         await world.create(member)
         await world.start()
@@ -107,7 +107,7 @@ async def test_a_pod_that_is_being_deleted_is_not_bound_any_more() -> None:
 
 
 async def test_a_pod_that_is_gone_when_it_is_bound_is_dropped() -> None:
-    async with living(cpus(1), bare=True, starts=False) as world:
+    async with running_cluster(cpus(1), bare=True, starts=False) as world:
         bind = HeldRequests(world)
         await world.create(gang(1, 4, name="gang"))
         await world.start()
@@ -132,7 +132,7 @@ REFUSALS = {
 @pytest.mark.parametrize("action", REFUSALS.values(), ids=REFUSALS)
 async def test_a_status_that_could_not_be_written_is_written_later(action: RequestAction) -> None:
     """More often than the writer is patient; the job itself changes no more."""
-    async with living(cpus(1), starts=False) as world:
+    async with running_cluster(cpus(1), starts=False) as world:
         fault = world.faults.add(GROUP_STATUS, action, times=8)
         await world.create(gang(2, 1, name="gang"))
         await world.start()
@@ -148,7 +148,7 @@ async def is_told(world: World) -> bool:
 
 
 async def test_a_status_that_is_refused_for_good_is_no_storm() -> None:
-    async with living(cpus(1), starts=False) as world:
+    async with running_cluster(cpus(1), starts=False) as world:
         fault = world.faults.add(GROUP_STATUS, Answer(422, "Invalid"), times=None)
         await world.create(gang(2, 9, name="refused"), gang(1, 1, name="other"))
         await world.start()
@@ -160,18 +160,18 @@ async def test_a_status_that_is_refused_for_good_is_no_storm() -> None:
         assert fault.fired - before < 2 * (world.scheduler.cycles.number - cycles)
         assert world.scheduler.writer.failed
         world.faults.clear()
-        await world.until_says("refused", "Insufficient cpu")
+        await world.until_condition("refused", "Insufficient cpu")
         await check(world)
 
 
 async def test_conditions_of_others_survive_a_conflict() -> None:
-    async with living(cpus(1), bare=True, starts=False) as world:
+    async with running_cluster(cpus(1), bare=True, starts=False) as world:
         await world.create(gang(2, 9, name="gang"))
         theirs = {"type": "Audited", "status": "True", "reason": "ByUs", "transitionID": "x"}
         await world.patch(POD_GROUPS, "gang", {"status": {"conditions": [theirs]}})
         world.faults.add(GROUP_STATUS, Answer(409, "Conflict"))
         await world.start()
-        await world.until_says("gang", "Insufficient cpu")
+        await world.until_condition("gang", "Insufficient cpu")
         found = await world.group("gang")
         assert found is not None
         assert [c.type for c in found.status.conditions or ()] == ["Audited", "Unschedulable"]
@@ -183,7 +183,7 @@ async def test_conditions_of_others_survive_a_conflict() -> None:
 
 @pytest.mark.parametrize("status", [401, 403])
 async def test_who_may_not_look_decides_nothing_until_allowed_again(status: int) -> None:
-    async with living(cpus(1), bare=True) as world:
+    async with running_cluster(cpus(1), bare=True) as world:
         await world.create(gang(1, 1, name="before"))
         await world.until_bound("before", 1)
         world.faults.add(WATCHES_OF_PODS, Answer(status, "Denied"), times=None)
@@ -215,7 +215,7 @@ def count_turns(world: World) -> Callable[[], int]:
 
 
 async def test_a_kind_that_is_not_served_is_waited_for() -> None:
-    async with living(cpus(1), bare=True, starts=False) as world:
+    async with running_cluster(cpus(1), bare=True, starts=False) as world:
         world.faults.add(Match(verb="watch", plural="podgroups"), Answer(404, "NotFound"), times=4)
         await world.start()
         await world.until_true(lambda: "podgroups" in (world.scheduler.watches.problem() or ""))
@@ -225,7 +225,7 @@ async def test_a_kind_that_is_not_served_is_waited_for() -> None:
 
 
 async def test_a_forgotten_history_is_listed_again_and_nothing_counts_twice() -> None:
-    async with living(cpus(2), bare=True) as world:
+    async with running_cluster(cpus(2), bare=True) as world:
         await world.create(gang(2, 1, name="before"))
         await world.until_bound("before", 2)
         await blind(world)
@@ -252,7 +252,7 @@ SPOILT = {"half of the JSON": Garble(), "cut": CutConnection(), "too much": Over
 
 @pytest.mark.parametrize("action", SPOILT.values(), ids=SPOILT)
 async def test_lists_that_cannot_be_read_are_asked_for_again(action: RequestAction) -> None:
-    async with living(cpus(1), bare=True, starts=False) as world:
+    async with running_cluster(cpus(1), bare=True, starts=False) as world:
         world.faults.add(Match(verb="watch"), Answer(400, "BadRequest", "sendInitialEvents is forbidden"), times=20)
         fault = world.faults.add(Match(verb="list"), action, times=10)
         await world.start()
@@ -265,7 +265,7 @@ async def test_lists_that_cannot_be_read_are_asked_for_again(action: RequestActi
 
 
 async def test_an_object_older_than_what_is_known_changes_nothing() -> None:
-    async with living(cpus(1), bare=True) as world:
+    async with running_cluster(cpus(1), bare=True) as world:
         await world.create(gang(1, 4, name="gang"))
         old = await world.pod("gang-task-0")
         await world.until_bound("gang", 1)
@@ -275,13 +275,13 @@ async def test_an_object_older_than_what_is_known_changes_nothing() -> None:
         world.scheduler.mirror.apply(old)
         assert world.scheduler.mirror.stale == stale + 1
         await world.create(gang(1, 4, name="next"))
-        await world.until_says("next", "Insufficient cpu")
+        await world.until_condition("next", "Insufficient cpu")
         await check(world)
 
 
 async def test_a_slow_server_is_asked_many_things_at_a_time() -> None:
     """No bind is answered before all are asked for."""
-    async with living(cpus(4), bare=True) as world:
+    async with running_cluster(cpus(4), bare=True) as world:
         binds = HeldRequests(world, times=None)
         await world.create(gang(16, 1, name="gang"))
         await binds.begins(16)
@@ -292,7 +292,7 @@ async def test_a_slow_server_is_asked_many_things_at_a_time() -> None:
 
 async def test_a_server_that_is_away_for_long_is_awaited_without_a_decision() -> None:
     server = ApiServer()
-    async with living(cpus(1), bare=True, server=server) as world:
+    async with running_cluster(cpus(1), bare=True, server=server) as world:
         await world.create(gang(1, 1, name="before"))
         await world.until_bound("before", 1)
         await check(world)
@@ -322,7 +322,7 @@ async def half_bound(world: World) -> None:
     world.faults.add(third, Answer(422, "Invalid", "never"), times=None)
     await world.create(gang(3, 1, name="gang", labels={"app": "gang"}))
     await world.start()
-    await world.until_told("gang", "2 of 3 pods were bound", "HalfBound")
+    await world.until_event("gang", "2 of 3 pods were bound", "HalfBound")
 
 
 BUDGETS = {
@@ -333,10 +333,10 @@ BUDGETS = {
 
 @pytest.mark.parametrize(("budgets", "words"), BUDGETS.values(), ids=BUDGETS)
 async def test_a_pod_that_a_budget_protects_stays_until_it_does_not(budgets: list[Manifest], words: str) -> None:
-    async with living(cpus(1), starts=False, heal=SOON) as world:
+    async with running_cluster(cpus(1), starts=False, heal=SOON) as world:
         await world.create(budgets)
         await half_bound(world)
-        await world.until_told("gang-task-0", words, "EvictFailed")
+        await world.until_event("gang-task-0", words, "EvictFailed")
         assert len(await world.bound("gang")) == 2
         for each in budgets:
             await world.client.request(
@@ -356,7 +356,7 @@ TROUBLE: dict[str, tuple[RequestAction, int]] = {
 
 @pytest.mark.parametrize(("action", "times"), TROUBLE.values(), ids=TROUBLE)
 async def test_an_eviction_is_carried_out_although_the_server_is(action: RequestAction, times: int) -> None:
-    async with living(cpus(1), starts=False, heal=SOON) as world:
+    async with running_cluster(cpus(1), starts=False, heal=SOON) as world:
         world.faults.add(EVICTIONS, action, times=times)
         await half_bound(world)
         await world.until_bound("gang", 0)
@@ -365,7 +365,7 @@ async def test_an_eviction_is_carried_out_although_the_server_is(action: Request
 
 
 async def test_a_victim_that_goes_by_itself_needs_no_eviction() -> None:
-    async with living(cpus(1), starts=False, heal=SOON) as world:
+    async with running_cluster(cpus(1), starts=False, heal=SOON) as world:
         evictions = HeldRequests(world, EVICTIONS, times=None)
         await half_bound(world)
         await evictions.begins(2)

@@ -29,7 +29,7 @@ from stromboli.local.api_server.faults import (
 )
 from tests.testing.invariants import check
 from tests.testing.manifests.builders import gang
-from tests.testing.world import World, cpus, living
+from tests.testing.world import World, cpus, running_cluster
 
 pytestmark = pytest.mark.only("embedded", because="faults of the server are made")
 
@@ -112,7 +112,7 @@ class Weather:
 
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_when_the_storm_is_over_every_gang_runs_whole(seed: int) -> None:
-    async with living(cpus(4), starts=False) as world:
+    async with running_cluster(cpus(4), starts=False) as world:
         weather = Weather(world, seed)
         await world.start()
         for name, size in SIZES.items():

@@ -14,7 +14,7 @@ from stromboli.local.api_server.faults import Answer, Match
 from tests.testing.held_requests import HeldRequests, seen
 from tests.testing.invariants import check
 from tests.testing.manifests.builders import foreign, gang, priority_class, queue
-from tests.testing.world import SOON, World, cpus, living
+from tests.testing.world import SOON, World, cpus, running_cluster
 
 pytestmark = pytest.mark.only("embedded", because="bindings are held up by the server")
 
@@ -61,7 +61,7 @@ async def test_a_node_that_is_lost_to_a_gang_before_its_first_bind_keeps_all_of_
     change: Callable[[World, str], Awaitable[None]],
 ) -> None:
     """The only worker is busy with another pod while the node changes; the gang needs every node."""
-    async with living(cpus(2, 2), bare=True, starts=False, bind_workers=1) as world:
+    async with running_cluster(cpus(2, 2), bare=True, starts=False, bind_workers=1) as world:
         await world.add_nodes(cpus(1, 1, prefix="small"))
         bind = HeldRequests(world)
         here = {"kubernetes.io/hostname": "small-00"}
@@ -86,7 +86,7 @@ async def test_a_node_that_is_lost_to_a_gang_before_its_first_bind_keeps_all_of_
 
 async def test_a_node_that_is_lost_in_the_middle_of_a_gang_leaves_no_half_of_it() -> None:
     """One of three is bound; the node of another is deleted; nothing else has room: the one is unwound."""
-    async with living(cpus(3, 2), starts=False, bind_workers=1, heal=SOON) as world:
+    async with running_cluster(cpus(3, 2), starts=False, bind_workers=1, heal=SOON) as world:
         bind = HeldRequests(world, after=1)
         await world.create(gang(3, 2, name="gang"))
         await world.start()
@@ -96,13 +96,13 @@ async def test_a_node_that_is_lost_in_the_middle_of_a_gang_leaves_no_half_of_it(
         for name in others:
             await lose_node(world, name)
         bind.ends()
-        await world.until_told("gang", "pods were bound", "HalfBound")
+        await world.until_event("gang", "pods were bound", "HalfBound")
         await world.until_bound("gang", 0)
         await check(world)
 
 
 async def test_a_gang_that_lost_a_node_in_the_middle_is_completed_elsewhere() -> None:
-    async with living(cpus(4, 2), starts=False, bind_workers=1) as world:
+    async with running_cluster(cpus(4, 2), starts=False, bind_workers=1) as world:
         bind = HeldRequests(world, after=1)
         await world.create(gang(3, 2, name="gang"))
         await world.start()
@@ -122,7 +122,7 @@ def queued_placements(world: World) -> list[Placement]:
 
 
 async def test_a_pod_that_is_deleted_while_it_is_bound_is_not_missed_by_the_others() -> None:
-    async with living(cpus(1), starts=False, bind_workers=1) as world:
+    async with running_cluster(cpus(1), starts=False, bind_workers=1) as world:
         bind = HeldRequests(world)
         await world.create(gang(3, 1, name="gang", minimum=2))
         await world.start()
@@ -136,7 +136,7 @@ async def test_a_pod_that_is_deleted_while_it_is_bound_is_not_missed_by_the_othe
 
 async def test_a_pod_of_the_same_name_is_another_pod() -> None:
     """While the first one is being bound it is replaced; the second is scheduled as what it is: new."""
-    async with living(cpus(1), starts=False, bind_workers=1) as world:
+    async with running_cluster(cpus(1), starts=False, bind_workers=1) as world:
         bind = HeldRequests(world)
         head, member = gang(1, 1, name="gang")
         await world.create(head, member)
@@ -155,7 +155,7 @@ async def test_a_pod_of_the_same_name_is_another_pod() -> None:
 
 
 async def test_a_group_that_is_deleted_while_it_is_bound_leaves_nothing_open() -> None:
-    async with living(cpus(1), starts=False, bind_workers=1) as world:
+    async with running_cluster(cpus(1), starts=False, bind_workers=1) as world:
         bind = HeldRequests(world, after=1)
         await world.create(gang(2, 1, name="gang"))
         await world.start()
@@ -169,7 +169,7 @@ async def test_a_group_that_is_deleted_while_it_is_bound_leaves_nothing_open() -
 
 @pytest.mark.parametrize(("minimum", "bound"), [(4, 3), (1, 3)], ids=["raised", "lowered"])
 async def test_a_commit_is_judged_by_the_minimum_it_was_made_for(minimum: int, bound: int) -> None:
-    async with living(cpus(1, 3), starts=False, bind_workers=1, heal=SOON) as world:
+    async with running_cluster(cpus(1, 3), starts=False, bind_workers=1, heal=SOON) as world:
         bind = HeldRequests(world, after=1)
         await world.create(gang(4, 1, name="gang", minimum=3))
         await world.start()
@@ -185,7 +185,7 @@ async def test_a_commit_is_judged_by_the_minimum_it_was_made_for(minimum: int, b
 
 @pytest.mark.parametrize("change", ["deleted", "closed"])
 async def test_a_queue_that_goes_while_its_job_is_bound_does_not_tear_it(change: str) -> None:
-    async with living(cpus(1), starts=False, bind_workers=1) as world:
+    async with running_cluster(cpus(1), starts=False, bind_workers=1) as world:
         await world.create(queue("research"))
         bind = HeldRequests(world, after=1)
         await world.create(gang(2, 1, name="gang", queue="research"))
@@ -202,7 +202,7 @@ async def test_a_queue_that_goes_while_its_job_is_bound_does_not_tear_it(change:
 
 
 async def test_a_priority_class_that_is_deleted_changes_nothing_that_was_decided() -> None:
-    async with living(cpus(1), starts=False, bind_workers=1) as world:
+    async with running_cluster(cpus(1), starts=False, bind_workers=1) as world:
         await world.create(priority_class("urgent", 1000))
         bind = HeldRequests(world, after=1)
         await world.create(gang(2, 1, name="gang", priority="urgent"))
@@ -219,12 +219,12 @@ async def test_a_priority_class_that_is_deleted_changes_nothing_that_was_decided
 
 async def test_a_gang_whose_member_is_refused_for_good_is_unwound() -> None:
     """The server refuses one member for ever; the others are bound, wait for it, and go."""
-    async with living(cpus(1), starts=False, heal=SOON) as world:
+    async with running_cluster(cpus(1), starts=False, heal=SOON) as world:
         refused = Match(verb="create", plural="pods", subresource="binding", name="gang-task-2")
         fault = world.faults.add(refused, Answer(422, "Invalid", "no such thing"), times=None)
         await world.create(gang(3, 1, name="gang"))
         await world.start()
-        await world.until_told("gang", "2 of 3 pods were bound", "HalfBound")
+        await world.until_event("gang", "2 of 3 pods were bound", "HalfBound")
         await world.until_bound("gang", 0)
         await world.until(lambda: gone(world, "gang-task-0"))
         assert fault.fired < 40, "it is not tried without a pause"

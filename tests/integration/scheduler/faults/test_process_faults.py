@@ -17,7 +17,7 @@ from stromboli.scheduler.dumps import DumpWriter
 from tests.testing.held_requests import HeldRequests
 from tests.testing.invariants import check
 from tests.testing.manifests.builders import foreign, gang
-from tests.testing.world import SOON, World, cpus, living
+from tests.testing.world import SOON, World, cpus, running_cluster
 
 pytestmark = pytest.mark.only("embedded", because="bindings are held up by the server")
 
@@ -39,7 +39,7 @@ async def killed_after(world: World, binds: int, size: int) -> None:
 
 @pytest.mark.parametrize("binds", range(5))
 async def test_a_successor_completes_a_gang_that_was_left_half_bound(binds: int) -> None:
-    async with living(cpus(1), bare=True, starts=False, bind_workers=1) as world:
+    async with running_cluster(cpus(1), bare=True, starts=False, bind_workers=1) as world:
         await killed_after(world, binds, 4)
         await world.start()
         await world.until_bound("gang", 4)
@@ -48,7 +48,7 @@ async def test_a_successor_completes_a_gang_that_was_left_half_bound(binds: int)
 
 @pytest.mark.parametrize("binds", [1, 3])
 async def test_a_successor_unwinds_a_gang_that_can_not_be_completed(binds: int) -> None:
-    async with living(cpus(1), starts=False, bind_workers=1, heal=SOON) as world:
+    async with running_cluster(cpus(1), starts=False, bind_workers=1, heal=SOON) as world:
         await killed_after(world, binds, 4)
         await world.create(foreign("node-00", 4 - binds))
         await world.start()
@@ -57,7 +57,7 @@ async def test_a_successor_unwinds_a_gang_that_can_not_be_completed(binds: int) 
 
 
 async def test_a_successor_goes_on_with_an_unwinding_that_was_broken_off() -> None:
-    async with living(cpus(1), starts=False, bind_workers=1, heal=SOON) as world:
+    async with running_cluster(cpus(1), starts=False, bind_workers=1, heal=SOON) as world:
         await killed_after(world, 3, 4)
         await world.create(foreign("node-00", 1))
         fault = world.faults.add(EVICTIONS, Delay(FOR_EVER), times=None, after=1)
@@ -73,7 +73,7 @@ async def test_a_successor_goes_on_with_an_unwinding_that_was_broken_off() -> No
 
 async def test_a_gang_that_lost_members_to_others_is_not_unwound_by_a_successor() -> None:
     """A pod was deleted and came again after the commit: nobody broke anything off."""
-    async with living(cpus(1), starts=False, heal=SOON) as world:
+    async with running_cluster(cpus(1), starts=False, heal=SOON) as world:
         await world.create(gang(4, 1, name="gang"))
         await world.start()
         await world.until_bound("gang", 4)
@@ -95,7 +95,7 @@ async def next_second() -> None:
 
 
 async def test_a_scheduler_that_is_asked_to_stop_finishes_the_gangs_it_has_begun() -> None:
-    async with living(cpus(2), bare=True, starts=False, bind_workers=1) as world:
+    async with running_cluster(cpus(2), bare=True, starts=False, bind_workers=1) as world:
         fault = world.faults.add(BINDINGS, Delay(0.1), times=None)
         await world.create(gang(4, 1, name="gang"), gang(4, 1, name="late"))
         await world.start()
@@ -111,7 +111,7 @@ async def test_a_scheduler_that_is_asked_to_stop_finishes_the_gangs_it_has_begun
 
 async def test_who_is_not_in_charge_writes_nothing() -> None:
     in_charge = False
-    async with living(cpus(1), bare=True, starts=False) as world:
+    async with running_cluster(cpus(1), bare=True, starts=False) as world:
         await world.start(is_leader=lambda: in_charge)
         await world.until_true(lambda: world.scheduler.watches.is_synced)
         await world.create(gang(2, 1, name="gang"))
@@ -131,7 +131,7 @@ async def test_who_is_not_in_charge_writes_nothing() -> None:
 
 async def test_who_is_dismissed_in_the_middle_of_a_gang_binds_no_more_and_the_next_one_does() -> None:
     in_charge = True
-    async with living(cpus(1), bare=True, starts=False, bind_workers=1) as world:
+    async with running_cluster(cpus(1), bare=True, starts=False, bind_workers=1) as world:
         bind = HeldRequests(world, after=1)
         await world.create(gang(4, 1, name="gang"))
         await world.start(is_leader=lambda: in_charge)
@@ -157,7 +157,7 @@ CLOCKS: dict[str, Callable[[], float]] = {
 
 @pytest.mark.parametrize("clock", CLOCKS.values(), ids=CLOCKS)
 async def test_gangs_are_bound_and_healed_by_a_clock_that_is(clock: Callable[[], float]) -> None:
-    async with living(cpus(1), bare=True, starts=False) as world:
+    async with running_cluster(cpus(1), bare=True, starts=False) as world:
         await world.create(gang(3, 1, name="gang"))
         third = Match(verb="create", plural="pods", subresource="binding", name="gang-task-2")
         world.faults.add(third, Answer(422, "Invalid"), times=1)
@@ -170,7 +170,7 @@ async def test_gangs_are_bound_and_healed_by_a_clock_that_is(clock: Callable[[],
 
 @pytest.mark.parametrize("clock", CLOCKS.values(), ids=CLOCKS)
 async def test_a_successor_unwinds_what_was_decided_by_a_clock_that_is(clock: Callable[[], float]) -> None:
-    async with living(cpus(1), starts=False, bind_workers=1, heal=SOON) as world:
+    async with running_cluster(cpus(1), starts=False, bind_workers=1, heal=SOON) as world:
         fault = world.faults.add(BINDINGS, Delay(FOR_EVER), times=None, after=2)
         await world.create(gang(4, 1, name="gang"))
         await world.start()
@@ -195,7 +195,7 @@ async def test_a_dump_that_cannot_be_written_stops_nothing(broken: str, tmp_path
     folder = tmp_path / "dumps"
     if broken == "a file":
         folder.write_text("")
-    async with living(cpus(1), bare=True, dump_folder=str(folder)) as world:
+    async with running_cluster(cpus(1), bare=True, dump_folder=str(folder)) as world:
         dumping = DumpWriter(world.scheduler, world.client)
         world.scheduler.health.dump = dumping.dump
         world.scheduler.health.dump()
@@ -213,7 +213,7 @@ async def test_a_log_that_cannot_be_written_stops_nothing(monkeypatch: pytest.Mo
     logger = logging.getLogger("stromboli")
     logger.addHandler(handler)
     try:
-        async with living(cpus(1), bare=True) as world:
+        async with running_cluster(cpus(1), bare=True) as world:
             await world.create(gang(1, 1, name="gang"))
             await world.until_bound("gang", 1)
             await check(world)

@@ -26,7 +26,7 @@ from stromboli.local.api_server.server import ApiServer
 from stromboli.scheduler.maintenance import CacheUnrecoverable
 from tests.testing.invariants import check
 from tests.testing.manifests.builders import gang, queue
-from tests.testing.world import World, cpus, living
+from tests.testing.world import World, cpus, running_cluster
 
 pytestmark = pytest.mark.only("embedded", because="faults of the server are made")
 
@@ -34,7 +34,7 @@ PODS_WATCH = Match(verb="watch", plural="pods")
 
 
 async def test_a_watch_that_falls_silent_is_not_trusted() -> None:
-    async with living(cpus(1), bare=True, starts=False, server=ApiServer(bookmark_interval=0.05)) as world:
+    async with running_cluster(cpus(1), bare=True, starts=False, server=ApiServer(bookmark_interval=0.05)) as world:
         await world.start()
         for reflector in world.scheduler.watches.reflectors:
             reflector._idle_seconds = 0.3
@@ -57,7 +57,7 @@ DISTURBANCES: dict[str, tuple[WatchAction, int | None]] = {
 
 @pytest.mark.parametrize(("action", "times"), DISTURBANCES.values(), ids=DISTURBANCES)
 async def test_nothing_is_lost_or_counted_twice_when_the_server(action: WatchAction, times: int | None) -> None:
-    async with living(cpus(2), bare=True) as world:
+    async with running_cluster(cpus(2), bare=True) as world:
         fault = world.faults.add(Match(verb="watch"), action, times=times)
         await world.create(gang(3, 1, name="first"), gang(2, 2, name="second"))
         await world.until_bound("", 5)
@@ -71,7 +71,7 @@ async def test_nothing_is_lost_or_counted_twice_when_the_server(action: WatchAct
 async def test_the_order_in_which_kinds_are_heard_of_does_not_matter() -> None:
     """Pods come first, then their group, its queue, and a node at last."""
     head, *members = gang(2, 1, name="gang", queue="late")
-    async with living(bare=True) as world:
+    async with running_cluster(bare=True) as world:
         for part in (members, head, queue("late")):
             await world.create(part)
             await world.cycles()
@@ -95,7 +95,7 @@ async def see_again(world: World) -> None:
 
 
 async def test_a_delete_that_was_missed_and_a_new_pod_of_that_name_are_two_pods() -> None:
-    async with living(cpus(1), bare=True) as world:
+    async with running_cluster(cpus(1), bare=True) as world:
         head, member = gang(1, 4, name="gang")
         await world.create(head, member)
         before = (await world.until_bound("gang", 1))[0]
@@ -109,7 +109,7 @@ async def test_a_delete_that_was_missed_and_a_new_pod_of_that_name_are_two_pods(
 
 
 async def test_what_came_and_went_unseen_leaves_no_trace() -> None:
-    async with living(cpus(1), bare=True) as world:
+    async with running_cluster(cpus(1), bare=True) as world:
         await world.create(gang(2, 1, name="known"))
         await world.until_bound("known", 2)
         await blind(world)
@@ -126,10 +126,10 @@ async def test_what_came_and_went_unseen_leaves_no_trace() -> None:
 
 
 async def test_a_storm_of_events_is_few_cycles() -> None:
-    async with living(cpus(1), bare=True, period=5.0, flush=5.0) as world:
+    async with running_cluster(cpus(1), bare=True, period=5.0, flush=5.0) as world:
         names = [f"many-task-{place}" for place in range(40)]
         await world.create(gang(40, 1, name="many"))
-        await world.until_says("many", "Insufficient cpu")
+        await world.until_condition("many", "Insufficient cpu")
         cycles, events = world.scheduler.cycles.number, world.scheduler.watches.required[0].events
         for number in range(10):
             change = {"metadata": {"annotations": {"example.com/turn": str(number)}}}
@@ -140,7 +140,7 @@ async def test_a_storm_of_events_is_few_cycles() -> None:
 
 
 async def test_an_object_that_the_cache_cannot_take_in_stops_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with living(cpus(1), bare=True) as world:
+    async with running_cluster(cpus(1), bare=True) as world:
         take_in = world.scheduler.cluster.apply
 
         def stumbling(entry: TopLevel) -> None:
@@ -151,7 +151,7 @@ async def test_an_object_that_the_cache_cannot_take_in_stops_nobody_else(monkeyp
         monkeypatch.setattr(world.scheduler.cluster, "apply", stumbling)
         await world.create(gang(1, 1, name="bad"), gang(1, 1, name="good"))
         await world.until_bound("good", 1)
-        await world.until_told("bad-task-0", "a stumble", "InvalidObject")
+        await world.until_event("bad-task-0", "a stumble", "InvalidObject")
         assert ("Pod", "default/bad-task-0") in world.scheduler.mirror.quarantine
         await world.patch(PODS, "bad-task-0", {"metadata": {"labels": {"cured": "true"}}})
         await world.until_bound("bad", 1)
@@ -166,7 +166,7 @@ def corrupt(world: World) -> None:
 
 
 async def test_books_that_are_wrong_are_found_out_and_made_anew() -> None:
-    async with living(cpus(1), bare=True) as world:
+    async with running_cluster(cpus(1), bare=True) as world:
         await world.create(gang(1, 4, name="gang"))
         await world.until_bound("gang", 1)
         await world.until_true(lambda: not world.scheduler.cluster.assumptions.placements)
@@ -178,12 +178,12 @@ async def test_books_that_are_wrong_are_found_out_and_made_anew() -> None:
         await world.until_true(lambda: not audit(world.scheduler.cluster))
         assert dumps == [1]
         await world.create(gang(1, 1, name="next"))
-        await world.until_says("next", "Insufficient cpu")
+        await world.until_condition("next", "Insufficient cpu")
         await check(world)
 
 
 async def test_books_that_are_wrong_again_soon_end_the_scheduler() -> None:
-    async with living(cpus(1), bare=True) as world:
+    async with running_cluster(cpus(1), bare=True) as world:
         await world.until_true(lambda: world.scheduler.cycles.number)
         await world.until_true(lambda: len(world.scheduler.cluster.cluster_state().table) == 1)
         corrupt(world)

@@ -13,7 +13,7 @@ from stromboli.kube.objects.timestamps import stamp
 from stromboli.kube.objects.workloads import StatefulSet
 from stromboli.local.fakes.workloads.stateful_rules import REVISION_HASH, plan, revision
 from stromboli.local.fakes.workloads.stateful_sets import claims, document
-from tests.testing.world import World, cpus, living
+from tests.testing.world import World, cpus, running_cluster
 
 LABELS = {"app": "db"}
 
@@ -92,7 +92,7 @@ def test_stateful_pod_has_volumes_of_its_ordinal() -> None:
 
 @pytest_asyncio.fixture
 async def world() -> AsyncIterator[World]:
-    async with living(cpus(2, 8)) as world:
+    async with running_cluster(cpus(2, 8)) as world:
         yield world
 
 

@@ -13,7 +13,7 @@ from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.workloads import BatchJob, Deployment
 from stromboli.local.api_server.faults import Answer, CutWatch, ExpireWatch, LoseAnswer, Match
 from stromboli.local.fakes.workloads import jobs
-from tests.testing.world import World, cpus, living
+from tests.testing.world import World, cpus, running_cluster
 
 LABELS = {"app": "web"}
 
@@ -21,7 +21,7 @@ LABELS = {"app": "web"}
 @pytest_asyncio.fixture
 async def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
     monkeypatch.setattr(jobs.JobController.__init__, "__kwdefaults__", {**_DEFAULTS, "first_retry": 0.01})
-    async with living(cpus(4, 8), home=tmp_path) as world:
+    async with running_cluster(cpus(4, 8), home=tmp_path) as world:
         yield world
 
 
