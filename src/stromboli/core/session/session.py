@@ -74,9 +74,11 @@ class Session(Questions):
         #: Why jobs and queues wait.
         self.refusals = RefusalLog(snapshot.nodes.names, self.warnings, program)
         self.statuses: dict[str, JobStatus] = {}
-        #: Event handlers and bind contexts of the plugins, for statements.
+        #: Handlers of the plugins for placed tasks.
         self.on_allocate = program.flat["on_allocate"]
+        #: Handlers of the plugins for removed tasks.
         self.on_deallocate = program.flat["on_deallocate"]
+        #: Functions of the plugins that add annotations to a binding.
         self.bind_contexts = program.flat["bind_context"]
         self._cycle_states: dict[str, dict[str, Any]] = {}
         self.total: Amounts = snapshot.amounts[self.ledger.layout.allocatable :].sum(axis=1).tolist()
