@@ -44,7 +44,7 @@ class ScriptedBinder:
         assert answer is not None
         return answer
 
-    async def says(
+    async def report(
         self, request: BindRequest, phase: str, reason: str = "", members: Mapping[str, tuple[str, str]] | None = None
     ) -> None:
         """Write the status; `members` are phases and reasons by the name of the pod."""
@@ -67,4 +67,4 @@ class ScriptedBinder:
 
     async def carries_out(self, request: BindRequest) -> None:
         await self.binds(request)
-        await self.says(request, "Succeeded", members={each.pod_name: ("Bound", "") for each in request.spec.pods})
+        await self.report(request, "Succeeded", members={each.pod_name: ("Bound", "") for each in request.spec.pods})

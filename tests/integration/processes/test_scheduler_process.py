@@ -120,7 +120,7 @@ def test_flags_of_volcano_that_change_nothing_are_accepted_with_a_word(cluster: 
     cluster.wait_until_bound("one")
 
 
-def test_the_controllers_make_groups_and_end_when_told(cluster: Cluster) -> None:
+def test_controllers_create_groups_and_stop_on_a_signal(cluster: Cluster) -> None:
     controller = cluster.start("controller", "--healthz-address=", "--leader-elect-resource-namespace=kube-system")
     controller.says("leadership acquired")
     cluster.kubectl("run", "plain", "--image=example/main", '--overrides={"spec":{"schedulerName":"volcano"}}')

@@ -67,7 +67,7 @@ def test_secrets_stay_inside(form: str, cluster: Cluster, tmp_path: Path) -> Non
     assert [(where, secret) for where, text in told.items() for secret in secrets if secret in text] == []
 
 
-def test_a_token_that_is_refused_is_not_told(cluster: Cluster, tmp_path: Path) -> None:
+def test_rejected_token_is_not_logged(cluster: Cluster, tmp_path: Path) -> None:
     document = yaml.safe_load(Path(cluster.kubeconfig).read_text())
     document["users"][0]["user"] = {"token": REFUSED}
     wrong = tmp_path / "wrong"

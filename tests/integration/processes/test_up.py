@@ -79,7 +79,7 @@ def test_a_cluster_for_a_while_ends_by_itself(tmp_path: Path) -> None:
     assert "Stopping." in command.output
 
 
-def test_a_kubeconfig_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+def test_foreign_kubeconfig_is_not_overwritten(tmp_path: Path) -> None:
     theirs = tmp_path / "config"
     theirs.write_text("apiVersion: v1\n")
     command = up(tmp_path, f"--kubeconfig={theirs}")

@@ -66,7 +66,7 @@ async def node_of(world: World, name: str) -> str:
 # -- what is written --------------------------------------------------------------------------------------------------
 
 
-async def test_a_gang_is_one_request_and_its_binder_the_only_one_who_binds() -> None:
+async def test_gang_becomes_one_bind_request_and_only_the_binder_binds() -> None:
     async with requesting(cpus(2, 2)) as (world, binder):
         await world.create(gang(2, 2))
         request = await binder.one()
@@ -146,7 +146,7 @@ async def test_what_plugins_add_stands_on_the_pod_in_both_modes(mode: str) -> No
 
 
 @pytest.mark.parametrize("mode", ["direct", "request"])
-async def test_pods_of_a_pool_are_told_their_pool(mode: str) -> None:
+async def test_pods_get_the_labels_of_their_node_pool(mode: str) -> None:
     chosen = {"pool": frozenset({"a", "b"})}
     async with requesting(cpus(1, 2, labels={"pool": "a"}), node_selector=chosen, bind_mode=mode) as (world, binder):
         await world.create(gang(1, 2))
@@ -175,21 +175,21 @@ async def test_the_flag_comes_before_the_configuration_file() -> None:
 # -- rooms that are held ----------------------------------------------------------------------------------------------
 
 
-async def test_the_room_of_a_request_is_nobody_elses_until_the_request_fails() -> None:
+async def test_capacity_of_a_bind_request_is_held_until_it_fails() -> None:
     async with requesting(cpus(1, 2)) as (world, binder):
         await world.create(gang(1, 2, name="first"))
         request = await binder.one()
         await world.create(gang(1, 2, name="second"))
         await world.until_condition("second", "Insufficient cpu")
-        await binder.says(request, "Binding")
+        await binder.report(request, "Binding")
         await world.cycles()
         assert len(await binder.requests()) == 1
-        await binder.says(request, "Failed", "the binder is in a bad mood", {"first-task-0": ("Failed", "no")})
+        await binder.report(request, "Failed", "the binder is in a bad mood", {"first-task-0": ("Failed", "no")})
         await binder.carries_out(await binder.one("second"))
         await world.until_bound("second", 1)
 
 
-async def test_a_successor_holds_the_rooms_of_its_predecessor_from_its_first_cycle_on() -> None:
+async def test_new_leader_assumes_placements_of_its_predecessor_from_the_first_cycle() -> None:
     async with requesting(cpus(1, 2)) as (world, binder):
         await world.create(gang(2, 1, name="first"))
         request = await binder.one()
@@ -224,14 +224,14 @@ def request_of(world_pod: Any, node: str, scheduler: str) -> dict[str, Any]:
     return manifest("BindRequest", "theirs", "scheduling.stromboli.dev/v1alpha1", "default", spec=spec)
 
 
-async def test_the_rooms_of_other_schedulers_requests_are_held_and_their_requests_left_alone() -> None:
+async def test_bind_requests_of_other_schedulers_hold_capacity_and_stay_unchanged() -> None:
     async with requesting(cpus(1, 2), starts=False) as (world, binder):
         await world.create(pod(2, name="alien", schedulerName="somebody-else"))
         alien = await world.pod("alien")
         await world.create(request_of(alien, "node-00", "somebody-else"), gang(1, 2))
         await world.start()
         await world.until_condition("gang", "Insufficient cpu")
-        await binder.says(await binder.one(), "Failed", "no")
+        await binder.report(await binder.one(), "Failed", "no")
         await binder.carries_out(await binder.one("gang"))
         await world.until_bound("gang", 1)
         assert [each.metadata.name for each in await binder.until(1)] == ["theirs"]
@@ -240,12 +240,14 @@ async def test_the_rooms_of_other_schedulers_requests_are_held_and_their_request
 # -- ends -------------------------------------------------------------------------------------------------------------
 
 
-async def test_a_node_that_refused_a_pod_is_avoided_for_that_pod_and_the_reason_is_told() -> None:
+async def test_node_that_rejected_a_pod_is_avoided_and_the_reason_is_reported() -> None:
     async with requesting(cpus(2, 2)) as (world, binder):
         await world.create(gang(1, 2))
         request = await binder.one()
         (member,) = request.spec.pods
-        await binder.says(request, "Failed", "attempts are used up", {"gang-task-0": ("Failed", "the disk is on fire")})
+        await binder.report(
+            request, "Failed", "attempts are used up", {"gang-task-0": ("Failed", "the disk is on fire")}
+        )
         other = await binder.another(request)
         assert {member.selected_node, other.spec.pods[0].selected_node} == {"node-00", "node-01"}
         await world.until_event("gang", "the disk is on fire", "BindFailed")
@@ -255,13 +257,13 @@ async def test_a_node_that_refused_a_pod_is_avoided_for_that_pod_and_the_reason_
 
 
 @pytest.mark.usefixtures("short_avoidance")
-async def test_a_pod_that_is_always_refused_backs_off_and_keeps_nobody_else_waiting() -> None:
+async def test_pod_that_is_always_rejected_backs_off_and_does_not_delay_others() -> None:
     async with requesting(cpus(1, 4)) as (world, binder):
         await world.create(gang(1, 1, name="cursed"))
         refused: BindRequest | None = None
         for number in range(3):
             request = await (binder.another(refused, prefix="cursed") if refused else binder.one("cursed"))
-            await binder.says(request, "Failed", "never", {"cursed-task-0": ("Failed", "never")})
+            await binder.report(request, "Failed", "never", {"cursed-task-0": ("Failed", "never")})
             refused = request
             await world.create(gang(1, 1, name=f"blessed-{number}"))
             await binder.carries_out(await binder.one(f"blessed-{number}"))
@@ -279,7 +281,7 @@ async def test_members_beyond_the_minimum_are_a_decision_of_their_own() -> None:
         assert [(each.spec.min_member, each.spec.size) for each in (core, more)] == [(2, 2), (0, 1)]
         (third,) = more.spec.pods
         await binder.carries_out(core)
-        await binder.says(more, "Failed", "not today", {third.pod_name: ("Failed", "not today")})
+        await binder.report(more, "Failed", "not today", {third.pod_name: ("Failed", "not today")})
         again = await binder.another(more, core)
         assert [each.pod_name for each in again.spec.pods] == [third.pod_name]
         await binder.carries_out(again)
@@ -287,11 +289,11 @@ async def test_members_beyond_the_minimum_are_a_decision_of_their_own() -> None:
         await nothing_is_left(world, binder)
 
 
-async def test_a_request_that_succeeds_before_its_pods_say_so_holds_their_rooms() -> None:
+async def test_succeeded_bind_request_holds_capacity_until_its_pods_are_seen_bound() -> None:
     async with requesting(cpus(1, 2)) as (world, binder):
         await world.create(gang(1, 2, name="first"), gang(1, 2, name="second"))
         request = await binder.one()
-        await binder.says(request, "Succeeded", members={request.spec.pods[0].pod_name: ("Bound", "")})
+        await binder.report(request, "Succeeded", members={request.spec.pods[0].pod_name: ("Bound", "")})
         await world.cycles()
         assert [each.metadata.uid for each in await binder.requests()] == [request.metadata.uid]
         await binder.binds(request)
@@ -309,7 +311,7 @@ async def delete_it(world: World, request: BindRequest) -> None:
 
 
 @pytest.mark.parametrize("change", [lose_the_node, delete_it])
-async def test_a_request_that_nobody_began_is_given_up(
+async def test_bind_request_without_a_binder_is_withdrawn(
     change: Callable[[World, BindRequest], Awaitable[None]],
 ) -> None:
     async with requesting(cpus(2, 2)) as (world, binder):
@@ -391,7 +393,7 @@ async def with_a_clock(*pools: Any) -> AsyncIterator[tuple[World, ScriptedBinder
         yield world, binder, clock
 
 
-async def test_without_a_binder_the_group_says_so_and_the_room_is_free_again() -> None:
+async def test_missing_binder_is_reported_and_the_capacity_is_released() -> None:
     async with with_a_clock(cpus(1, 2)) as (world, binder, clock):
         await world.create(gang(2, 1))
         request = await binder.one()
@@ -412,11 +414,11 @@ async def test_without_a_binder_the_group_says_so_and_the_room_is_free_again() -
         await nothing_is_left(world, binder)
 
 
-async def test_a_request_that_was_begun_keeps_its_room_however_late_it_is() -> None:
+async def test_started_bind_request_keeps_its_capacity_when_late() -> None:
     async with with_a_clock(cpus(1, 2)) as (world, binder, clock):
         await world.create(gang(1, 2))
         request = await binder.one()
-        await binder.says(request, "Binding")
+        await binder.report(request, "Binding")
         await seen(world, BIND_REQUESTS, request.metadata.name)
         clock.goes_on(151)
         await world.until_event("gang", "the binder has not finished in time", "BindingLate")
@@ -437,7 +439,7 @@ async def test_a_request_that_is_begun_at_the_last_moment_is_not_deleted() -> No
         deletion = HeldRequests(world, Match(verb="delete", plural="bindrequests"))
         clock.goes_on(151)
         await deletion.begins()
-        await binder.says(request, "Binding")
+        await binder.report(request, "Binding")
         deletion.ends()
         await world.until_event("gang", "the binder has not finished in time", "BindingLate")
         kept = await binder.one()
@@ -473,7 +475,7 @@ async def test_a_request_is_written_once_whatever_happens_to_the_answers(fault: 
 
 
 @EMBEDDED
-async def test_nothing_is_decided_by_somebody_who_cannot_see_requests() -> None:
+async def test_scheduler_without_a_watch_on_bind_requests_schedules_nothing() -> None:
     async with requesting(cpus(1, 2), starts=False) as (world, binder):
         followed = {verb: Match(verb=verb, plural="bindrequests") for verb in ("list", "watch")}
         faults = [world.faults.add(match, Answer(403, "Forbidden"), times=None) for match in followed.values()]
@@ -492,7 +494,7 @@ async def test_nothing_is_decided_by_somebody_who_cannot_see_requests() -> None:
 
 
 @EMBEDDED
-async def test_a_request_that_is_refused_is_told_and_tried_again() -> None:
+async def test_rejected_bind_request_is_reported_and_retried() -> None:
     async with requesting(cpus(1, 2), starts=False) as (world, binder):
         world.faults.add(CREATION, Answer(403, "Forbidden", "no such right"), times=2)
         await world.start()
@@ -523,7 +525,7 @@ async def test_of_a_decision_in_parts_nothing_is_left_when_one_cannot_be_written
         await nothing_is_left(world, binder)
 
 
-async def test_a_name_that_somebody_else_has_is_passed_over() -> None:
+async def test_bind_request_name_in_use_is_skipped() -> None:
     async with requesting(cpus(1, 4), starts=False) as (world, binder):
         await world.create(pod(1, name="alien", schedulerName="somebody-else"))
         theirs = request_of(await world.pod("alien"), "node-00", "somebody-else")

@@ -12,7 +12,7 @@ from tests.testing.manifests.builders import amounts, gang, gang_of, group, pod,
 from tests.testing.world import World, cpus, policy_of, running_cluster, unschedulable
 
 
-async def test_a_gang_starts_whole_or_not_at_all_and_kubectl_says_why(tmp_path: Path) -> None:
+async def test_gang_starts_completely_or_not_at_all_and_kubectl_shows_why(tmp_path: Path) -> None:
     async with running_cluster(cpus(4), home=tmp_path) as world:
         await world.create(gang(4, 3, name="whole"))
         await world.until_bound("whole", 4)
@@ -164,7 +164,7 @@ async def test_a_priority_class_counts_from_the_moment_it_appears() -> None:
         await check(world)
 
 
-async def test_what_waits_is_told_in_few_events() -> None:
+async def test_pending_jobs_cause_few_events() -> None:
     async with running_cluster(cpus(1), status_refresh=0.02) as world:
         await world.create(gang(2, 4, name="large"))
         await world.until_condition("large", "Insufficient cpu")
@@ -177,7 +177,7 @@ async def test_what_waits_is_told_in_few_events() -> None:
         await check(world)
 
 
-async def test_room_that_is_being_released_is_held_for_one_and_named_on_its_pod() -> None:
+async def test_capacity_being_released_is_nominated_for_one_pod() -> None:
     head, member = gang(1, 4, name="leaving")
     member["metadata"]["finalizers"] = ["example.com/wait"]
     async with running_cluster(cpus(1)) as world:

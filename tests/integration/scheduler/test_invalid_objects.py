@@ -47,7 +47,7 @@ BAD: dict[str, tuple[list[Any], str]] = {
 
 
 @pytest.mark.parametrize(("manifests", "words"), BAD.values(), ids=BAD)
-async def test_an_object_that_makes_no_sense_says_so_and_others_are_scheduled(manifests: list[Any], words: str) -> None:
+async def test_invalid_object_is_reported_and_others_are_scheduled(manifests: list[Any], words: str) -> None:
     async with running_cluster(cpus(1), bare=True) as world:
         accepted = await offered(world, manifests)
         await world.create(gang(1, 1, name="good"))
@@ -99,7 +99,7 @@ async def test_queues_that_go_round_in_a_circle_hold_up_only_themselves() -> Non
         await check(world)
 
 
-async def test_words_in_every_script_are_kept_within_limits() -> None:
+async def test_messages_in_every_script_are_kept_within_limits() -> None:
     """A label of another script, a long annotation, and a message that is too long for an event."""
     strange = {"example.com/name": f"{LONG}{FAMILY}\N{RIGHT-TO-LEFT OVERRIDE}"}
     names = [f"{'x' * 60}-{number}" for number in range(3)]
@@ -172,7 +172,7 @@ STRANGE = {
 
 
 @pytest.mark.parametrize("pods", STRANGE.values(), ids=STRANGE)
-def test_a_pod_that_cannot_be_told_from_others_is_set_aside(pods: list[Pod]) -> None:
+def test_pod_with_an_ambiguous_identity_is_quarantined(pods: list[Pod]) -> None:
     mirror = Ingest(Cluster())
     for entry in pods:
         mirror.apply(entry)

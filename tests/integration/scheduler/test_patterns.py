@@ -67,7 +67,7 @@ async def gone(world: World, names: list[str]) -> bool:
     return not {pod.metadata.name for pod in await world.pods()} & set(names)
 
 
-async def test_a_herd_of_gangs_is_served_when_room_comes_at_last() -> None:
+async def test_many_pending_gangs_start_when_capacity_is_added() -> None:
     async with running_cluster() as world:
         await world.create([gang(3, 1, name=f"gang-{number}") for number in range(10)])
         await world.until_condition("gang-9", "0/0 nodes are available")

@@ -35,7 +35,7 @@ async def state_of(world: World, name: str, *states: str) -> bool:
     return bool(found and found.status.state in states)
 
 
-async def test_a_queue_says_what_its_jobs_hold() -> None:
+async def test_queue_status_has_the_allocation_of_its_jobs() -> None:
     async with running_cluster(cpus(1)) as world:
         await world.create(gang(2, 1, memory="1Gi", name="job"))
         await world.until_bound("job", 2)

@@ -39,7 +39,7 @@ async def until_event(world: World, **expected: list[str]) -> None:
     await world.until(reached, f"ours says {expected}")
 
 
-async def test_pods_that_the_watch_has_not_told_of_are_known_before_a_node_is_used() -> None:
+async def test_pods_of_a_new_node_are_listed_before_it_is_used() -> None:
     async with running_cluster(cpus(1), bare=True, starts=False, shard=OURS) as world:
         await world.create(node_shard("ours", ""), node_shard("theirs", ""))
         await others_use(world, NODE)
@@ -146,7 +146,7 @@ async def test_a_node_that_is_made_again_is_claimed_again() -> None:
         await world.until_bound("gang", 1)
 
 
-async def test_a_soft_shard_that_does_not_exist_is_waited_for_and_that_is_told() -> None:
+async def test_missing_soft_shard_is_waited_for_and_reported() -> None:
     soft = replace(OURS, choice=ShardChoice(ShardMode.SOFT, "ours"))
     async with running_cluster(cpus(1), bare=True, starts=False, shard=soft, bind_mode=REQUEST) as world:
         await world.start()
@@ -158,7 +158,7 @@ async def test_a_soft_shard_that_does_not_exist_is_waited_for_and_that_is_told()
         await world.until_true(lambda: keeper.is_ready and not keeper.problem, "it goes on")
 
 
-async def test_a_node_that_somebody_took_out_of_the_record_is_claimed_again(tmp_path: Path) -> None:
+async def test_node_removed_from_the_record_is_claimed_again(tmp_path: Path) -> None:
     async with running_cluster(cpus(1), bare=True, starts=False, home=tmp_path, shard=OURS) as world:
         await world.create(node_shard("ours", [NODE]))
         await world.start()

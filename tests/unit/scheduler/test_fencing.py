@@ -54,7 +54,7 @@ async def reign() -> AsyncIterator[Reign]:
 
 
 @pytest.mark.parametrize("term", [0, 7])
-async def test_who_still_leads_goes_on(reign: Reign, term: int) -> None:
+async def test_leader_with_a_confirmed_lease_continues(reign: Reign, term: int) -> None:
     before = reign.leadership.renewed_at
     reign.succession.observe(term)
     assert reign.succession.is_leader() == (term == 0), "only a later term is worth a question"
@@ -64,7 +64,7 @@ async def test_who_still_leads_goes_on(reign: Reign, term: int) -> None:
     assert reign.succession.is_leader(), "the same mark is asked about once"
 
 
-async def test_who_has_a_successor_writes_no_more(reign: Reign) -> None:
+async def test_leader_with_a_successor_writes_nothing(reign: Reign) -> None:
     await reign.usurp()
     assert reign.succession.is_leader(), "nobody has told it"
     reign.succession.observe(7)

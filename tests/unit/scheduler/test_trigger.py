@@ -58,7 +58,7 @@ async def test_rings_in_a_row_are_one_and_cannot_put_it_off_for_ever(clock: Cloc
     await asyncio.sleep(0)
 
 
-async def test_who_is_cancelled_while_it_rings_is_cancelled() -> None:
+async def test_wait_cancelled_during_a_notification_is_cancelled() -> None:
     alarm = CycleTrigger(Clock(), debounce=0.0)
 
     async def listen() -> None:

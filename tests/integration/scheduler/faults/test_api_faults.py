@@ -182,7 +182,7 @@ async def test_conditions_of_others_survive_a_conflict() -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403])
-async def test_who_may_not_look_decides_nothing_until_allowed_again(status: int) -> None:
+async def test_scheduler_without_permission_schedules_nothing_until_it_is_granted(status: int) -> None:
     async with running_cluster(cpus(1), bare=True) as world:
         await world.create(gang(1, 1, name="before"))
         await world.until_bound("before", 1)

@@ -22,9 +22,7 @@ STATUSES = "integration/scheduler/faults/test_api_faults.py::test_a_status_that_
 EVICTIONS = "integration/scheduler/faults/test_api_faults.py::test_an_eviction_is_carried_out_although_the_server_is"
 BUDGETS = "integration/scheduler/faults/test_api_faults.py::test_a_pod_that_a_budget_protects_stays_until_it_does_not"
 LOST_NODES = "integration/scheduler/faults/test_mid_bind.py::test_a_node_that_is_lost_to_a_gang_before_its_first_bind_keeps_all_of_it_waiting"
-NONSENSE = (
-    "integration/scheduler/test_invalid_objects.py::test_an_object_that_makes_no_sense_says_so_and_others_are_scheduled"
-)
+NONSENSE = "integration/scheduler/test_invalid_objects.py::test_invalid_object_is_reported_and_others_are_scheduled"
 DISTURBED = "integration/scheduler/faults/test_watch_faults.py::test_nothing_is_lost_or_counted_twice_when_the_server"
 
 STORIES: dict[str, list[str]] = {
@@ -53,7 +51,7 @@ STORIES: dict[str, list[str]] = {
     ],
     "A9": [
         BINDS,
-        "integration/scheduler/faults/test_api_faults.py::test_who_may_not_look_decides_nothing_until_allowed_again",
+        "integration/scheduler/faults/test_api_faults.py::test_scheduler_without_permission_schedules_nothing_until_it_is_granted",
     ],
     "A10": [BINDS, EVICTIONS],
     "A11": [BUDGETS],
@@ -91,11 +89,11 @@ STORIES: dict[str, list[str]] = {
     "W7": ["integration/scheduler/faults/test_watch_faults.py::test_what_came_and_went_unseen_leaves_no_trace"],
     "W8": ["integration/scheduler/faults/test_watch_faults.py::test_a_storm_of_events_is_few_cycles"],
     "W9": [
-        "integration/scheduler/faults/test_watch_faults.py::test_an_object_that_the_cache_cannot_take_in_stops_nobody_else"
+        "integration/scheduler/faults/test_watch_faults.py::test_object_that_the_cache_rejects_does_not_affect_others"
     ],
     "W10": [
-        "integration/scheduler/faults/test_watch_faults.py::test_books_that_are_wrong_are_found_out_and_made_anew",
-        "integration/scheduler/faults/test_watch_faults.py::test_books_that_are_wrong_again_soon_end_the_scheduler",
+        "integration/scheduler/faults/test_watch_faults.py::test_inconsistent_accounting_is_detected_and_rebuilt",
+        "integration/scheduler/faults/test_watch_faults.py::test_accounting_inconsistent_again_soon_ends_the_scheduler",
     ],
     "P1": [
         "integration/scheduler/faults/test_process_faults.py::test_a_successor_completes_a_gang_that_was_left_half_bound",
@@ -104,7 +102,7 @@ STORIES: dict[str, list[str]] = {
         "e2e/faults/test_crashes.py::test_a_scheduler_dies_between_two_writes",
     ],
     "P2": ["e2e/faults/test_leadership.py::test_a_leader_is_frozen_in_the_middle_of_a_commit_and_wakes_up"],
-    "P3": ["unit/scheduler/test_fencing.py::test_who_has_a_successor_writes_no_more"],
+    "P3": ["unit/scheduler/test_fencing.py::test_leader_with_a_successor_writes_nothing"],
     "P4": ["e2e/faults/test_leadership.py::test_a_leader_is_killed_in_the_middle_of_a_commit"],
     "P6": [
         "integration/scheduler/faults/test_process_faults.py::test_gangs_are_bound_and_healed_by_a_clock_that_is",
@@ -158,25 +156,25 @@ STORIES: dict[str, list[str]] = {
         "integration/scheduler/test_invalid_objects.py::test_queues_that_go_round_in_a_circle_hold_up_only_themselves"
     ],
     "M7": [NONSENSE, "integration/scheduler/test_invalid_objects.py::test_a_minimum_of_nothing_or_less_is_no_minimum"],
-    "M9": ["integration/scheduler/test_invalid_objects.py::test_words_in_every_script_are_kept_within_limits"],
+    "M9": ["integration/scheduler/test_invalid_objects.py::test_messages_in_every_script_are_kept_within_limits"],
     "M10": [
         "integration/scheduler/test_invalid_objects.py::test_groups_of_every_size_live_side_by_side",
         "integration/scheduler/test_invalid_objects.py::test_a_group_of_another_namespace_is_another_group",
     ],
-    "M11": ["integration/scheduler/test_invalid_objects.py::test_a_pod_that_cannot_be_told_from_others_is_set_aside"],
+    "M11": ["integration/scheduler/test_invalid_objects.py::test_pod_with_an_ambiguous_identity_is_quarantined"],
     "M13": [NONSENSE, "integration/scheduler/test_invalid_objects.py::test_a_cluster_of_hardly_any_nodes_is_a_cluster"],
 }
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row not in ELSEWHERE])
-def test_a_fault_has_its_story(row: str) -> None:
+def test_every_fault_has_a_test(row: str) -> None:
     assert STORIES.get(row), f"no story tells what happens in the case of {row}"
     for story in STORIES[row]:
         file, _, name = story.partition("::")
         assert name in names_in(TESTS / file), f"{row}: there is no {story}"
 
 
-def test_no_story_is_about_something_that_is_no_fault() -> None:
+def test_every_fault_test_names_a_known_fault() -> None:
     assert STORIES.keys() <= set(ROWS)
     assert not STORIES.keys() & ELSEWHERE
 

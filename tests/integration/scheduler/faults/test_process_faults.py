@@ -109,7 +109,7 @@ async def test_a_scheduler_that_is_asked_to_stop_finishes_the_gangs_it_has_begun
         await check(world)
 
 
-async def test_who_is_not_in_charge_writes_nothing() -> None:
+async def test_process_that_does_not_lead_writes_nothing() -> None:
     in_charge = False
     async with running_cluster(cpus(1), bare=True, starts=False) as world:
         await world.start(is_leader=lambda: in_charge)
@@ -129,7 +129,7 @@ async def test_who_is_not_in_charge_writes_nothing() -> None:
         await check(world)
 
 
-async def test_who_is_dismissed_in_the_middle_of_a_gang_binds_no_more_and_the_next_one_does() -> None:
+async def test_leader_that_loses_its_lease_during_a_gang_stops_and_the_next_one_completes_it() -> None:
     in_charge = True
     async with running_cluster(cpus(1), bare=True, starts=False, bind_workers=1) as world:
         bind = HeldRequests(world, after=1)

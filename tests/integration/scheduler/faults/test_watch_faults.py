@@ -139,7 +139,7 @@ async def test_a_storm_of_events_is_few_cycles() -> None:
         await check(world)
 
 
-async def test_an_object_that_the_cache_cannot_take_in_stops_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_object_that_the_cache_rejects_does_not_affect_others(monkeypatch: pytest.MonkeyPatch) -> None:
     async with running_cluster(cpus(1), bare=True) as world:
         take_in = world.scheduler.cluster.apply
 
@@ -165,7 +165,7 @@ def corrupt(world: World) -> None:
     cluster_state.amounts[cluster_state.layout.idle, 0] += 1000
 
 
-async def test_books_that_are_wrong_are_found_out_and_made_anew() -> None:
+async def test_inconsistent_accounting_is_detected_and_rebuilt() -> None:
     async with running_cluster(cpus(1), bare=True) as world:
         await world.create(gang(1, 4, name="gang"))
         await world.until_bound("gang", 1)
@@ -182,7 +182,7 @@ async def test_books_that_are_wrong_are_found_out_and_made_anew() -> None:
         await check(world)
 
 
-async def test_books_that_are_wrong_again_soon_end_the_scheduler() -> None:
+async def test_accounting_inconsistent_again_soon_ends_the_scheduler() -> None:
     async with running_cluster(cpus(1), bare=True) as world:
         await world.until_true(lambda: world.scheduler.cycles.number)
         await world.until_true(lambda: len(world.scheduler.cluster.cluster_state().table) == 1)
@@ -201,7 +201,7 @@ def node_at(version: int) -> KubeNode:
     return KubeNode(metadata=ObjectMeta("node-00", "", "uid", resource_version=str(version)))
 
 
-def test_who_was_missing_from_a_list_and_is_heard_of_again_is_there() -> None:
+def test_object_missing_from_a_list_returns_with_its_next_event() -> None:
     mirror = Ingest(Cluster())
     mirror.apply(node_at(5))
     mirror.remove(node_at(8))

@@ -104,7 +104,7 @@ def _told(patch: dict[str, Any] | None, name: str) -> tuple[str, ...] | None:
     return condition["status"], condition["reason"], condition["message"], condition["lastTransitionTime"]
 
 
-def test_a_native_group_says_since_when_it_is_short_of_members() -> None:
+def test_native_group_has_a_stale_condition() -> None:
     whole = group(LATE, RUNS)
     patch = native_staleness_patch(whole, "1 of 2", NOW)
     assert patch is not None

@@ -82,7 +82,7 @@ GROUPS: dict[str, tuple[PodGroup, GroupStatus, dict[str, Any] | None, list[str] 
 
 
 @pytest.mark.parametrize(("group", "wanted", "changes", "conditions"), GROUPS.values(), ids=GROUPS)
-def test_a_group_is_told(
+def test_group_patch_has_only_differences(
     group: PodGroup, wanted: GroupStatus, changes: dict[str, Any] | None, conditions: list[str] | None
 ) -> None:
     patch = group_patch(group, wanted, NOW)
@@ -118,7 +118,7 @@ RECORDS: dict[str, tuple[dict[str, str] | None, dict[str, str], dict[str, str | 
 
 
 @pytest.mark.parametrize(("told", "wanted", "written"), RECORDS.values(), ids=RECORDS)
-def test_a_group_is_told_where_it_is(
+def test_group_patch_records_the_domains(
     told: dict[str, str] | None, wanted: dict[str, str], written: dict[str, object] | None
 ) -> None:
     group = a_group(phase="Running")
@@ -158,7 +158,7 @@ STALENESS: dict[str, tuple[PodGroup, str, list[str] | None]] = {
 
 
 @pytest.mark.parametrize(("group", "message", "expected"), STALENESS.values(), ids=STALENESS)
-def test_a_group_is_told_that_it_is_short_of_members(group: PodGroup, message: str, expected: list[str] | None) -> None:
+def test_stale_condition_follows_the_minimum(group: PodGroup, message: str, expected: list[str] | None) -> None:
     patch = staleness_patch(group, message, NOW)
     if expected is None:
         assert patch is None
@@ -190,7 +190,7 @@ PODS: dict[str, tuple[Pod, PendingPodStatus, dict[str, Any] | None]] = {
 
 
 @pytest.mark.parametrize(("pod", "waits", "expected"), PODS.values(), ids=PODS)
-def test_a_pod_is_told_that_it_waits(pod: Pod, waits: PendingPodStatus, expected: dict[str, Any] | None) -> None:
+def test_pending_pod_gets_a_condition(pod: Pod, waits: PendingPodStatus, expected: dict[str, Any] | None) -> None:
     patch = pod_patch(pod, waits, NOW)
     if expected is None:
         assert patch is None
@@ -217,7 +217,7 @@ QUEUES: dict[str, tuple[dict[str, str] | None, dict[str, str], dict[str, str | N
 
 
 @pytest.mark.parametrize(("before", "held", "expected"), QUEUES.values(), ids=QUEUES)
-def test_a_queue_is_told_what_it_holds(
+def test_queue_patch_has_the_allocation(
     before: dict[str, str] | None, held: dict[str, str], expected: dict[str, str | None] | None
 ) -> None:
     queue = KubeQueue(metadata=ObjectMeta("queue"))

@@ -24,7 +24,7 @@ def shard(name: str, desired: str = "", in_use: str = "", to_add: str = "", to_r
     return NodeShard(metadata=kube.ObjectMeta(name), spec=NodeShardSpec(list(desired)), status=status)
 
 
-def test_who_renews_lives_and_who_does_not_is_dead_after_a_while() -> None:
+def test_shard_that_stops_renewing_is_dead_after_the_takeover_time() -> None:
     lives = ShardLiveness(takeover=5)
     told = []
     for now, version in ((0, 1), (8, 2), (16, 2), (18, 2), (22, 2), (23, 2), (24, 3)):
@@ -36,7 +36,7 @@ def test_who_renews_lives_and_who_does_not_is_dead_after_a_while() -> None:
     ]  # fmt: skip
 
 
-def test_a_lease_that_was_given_back_is_nobodys_at_once() -> None:
+def test_released_lease_has_no_holder() -> None:
     lives = ShardLiveness(takeover=5)
     lives.observe("west", lease(1, holder=""), 0)
     assert lives.living() == set()
@@ -52,14 +52,14 @@ def test_a_caretaker_does_not_bring_anybody_back_to_life() -> None:
     assert lives.dead(5) == {"west"}
 
 
-def test_who_never_had_a_lease_is_not_judged() -> None:
+def test_shard_without_a_lease_is_not_judged() -> None:
     lives = ShardLiveness(takeover=5)
     lives.observe("west", None, 0)
     lives.observe("west", None, 100)
     assert (lives.living(), lives.dead(100)) == (set(), set())
 
 
-def test_without_patience_nobody_is_ever_dead() -> None:
+def test_without_a_takeover_time_no_shard_is_dead() -> None:
     lives = ShardLiveness(takeover=0)
     lives.observe("west", lease(1, holder=""), 0)
     lives.observe("west", lease(1, holder=""), 1000)
@@ -85,7 +85,7 @@ def test_every_node_of_the_dead_falls_to_one_of_the_living() -> None:
     assert shares["east"] <= fewer, "who keeps living keeps what fell to it"
 
 
-def test_what_somebody_else_asks_for_is_left_to_them() -> None:
+def test_node_claimed_by_a_live_shard_is_left_to_it() -> None:
     shards = [shard("dead", "abc"), shard("east"), shard("west", "a", in_use="ab", to_remove="b")]
     assert orphaned_nodes_for("east", shards, {"west"}, {"dead"}) <= {"b", "c"}
 
