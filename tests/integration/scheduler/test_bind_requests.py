@@ -1,7 +1,7 @@
-"""A scheduler that writes down what it decided: stories of its requests, with a binder that plays along, or does not.
+"""A scheduler in request mode, with a scripted binder.
 
-The test plays the binder. Whatever it does, rooms are held exactly once, no cycle is skipped, and in the end the pods
-have nodes or somebody is told why not.
+Whatever the binder does, capacity is held exactly once, no cycle is skipped, and in the end the pods are bound or the
+reason is reported.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ async def requesting(*pools: Any, **facts: Any) -> AsyncIterator[tuple[World, Sc
 
 
 async def nothing_is_left(world: World, binder: ScriptedBinder) -> None:
-    """No request, no room that is held for nobody, and books that agree with the objects."""
+    """No request, no unused reservation, and accounting that agrees with the objects."""
     await binder.until(0)
     await check(world)
 
@@ -172,7 +172,7 @@ async def test_the_flag_comes_before_the_configuration_file() -> None:
         assert await binder.requests() == []
 
 
-# -- rooms that are held ----------------------------------------------------------------------------------------------
+# -- assumed capacity -------------------------------------------------------------------------------------------------
 
 
 async def test_capacity_of_a_bind_request_is_held_until_it_fails() -> None:
@@ -184,7 +184,7 @@ async def test_capacity_of_a_bind_request_is_held_until_it_fails() -> None:
         await binder.report(request, "Binding")
         await world.cycles()
         assert len(await binder.requests()) == 1
-        await binder.report(request, "Failed", "the binder is in a bad mood", {"first-task-0": ("Failed", "no")})
+        await binder.report(request, "Failed", "the binder failed", {"first-task-0": ("Failed", "no")})
         await binder.carries_out(await binder.one("second"))
         await world.until_bound("second", 1)
 
@@ -226,9 +226,9 @@ def request_of(world_pod: Any, node: str, scheduler: str) -> dict[str, Any]:
 
 async def test_bind_requests_of_other_schedulers_hold_capacity_and_stay_unchanged() -> None:
     async with requesting(cpus(1, 2), starts=False) as (world, binder):
-        await world.create(pod(2, name="alien", schedulerName="somebody-else"))
+        await world.create(pod(2, name="alien", schedulerName="other-scheduler"))
         alien = await world.pod("alien")
-        await world.create(request_of(alien, "node-00", "somebody-else"), gang(1, 2))
+        await world.create(request_of(alien, "node-00", "other-scheduler"), gang(1, 2))
         await world.start()
         await world.until_condition("gang", "Insufficient cpu")
         await binder.report(await binder.one(), "Failed", "no")
@@ -527,8 +527,8 @@ async def test_of_a_decision_in_parts_nothing_is_left_when_one_cannot_be_written
 
 async def test_bind_request_name_in_use_is_skipped() -> None:
     async with requesting(cpus(1, 4), starts=False) as (world, binder):
-        await world.create(pod(1, name="alien", schedulerName="somebody-else"))
-        theirs = request_of(await world.pod("alien"), "node-00", "somebody-else")
+        await world.create(pod(1, name="alien", schedulerName="other-scheduler"))
+        theirs = request_of(await world.pod("alien"), "node-00", "other-scheduler")
         theirs["metadata"]["name"] = "gang-0-1"
         await world.create(theirs)
         await world.start()
@@ -536,7 +536,7 @@ async def test_bind_request_name_in_use_is_skipped() -> None:
         names = [each.metadata.name for each in await binder.until(2)]
         assert sorted(names) == ["gang-0-1", "gang-0-2"]
         foreign = await world.client.get(BIND_REQUESTS, "gang-0-1")
-        assert foreign.spec.scheduler == "somebody-else"
+        assert foreign.spec.scheduler == "other-scheduler"
 
 
 # -- all together -----------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ READY = GroupCondition("Scheduled", "tasks in gang are ready to be scheduled", "
 
 
 def group(version: str, *said: tuple[str, str, str]) -> native.NativePodGroup:
-    """What it says of itself: status, reason and message of the condition."""
+    """Status, reason and message of the condition."""
     conditions = [
         {"type": NAMES[version], "status": status, "reason": reason, "message": message, "lastTransitionTime": "before"}
         for status, reason, message in said
@@ -62,10 +62,10 @@ def test_whether_it_was_scheduled(
     written: tuple[str, ...] | None,
 ) -> None:
     patch = scheduled_patch(group(version, *stands), GroupStatus("Inqueue", 0, 0, 0, wanted), NOW)
-    assert _told(patch, NAMES[version]) == written
+    assert _written_condition(patch, NAMES[version]) == written
 
 
-#: Where it says that it is, where it is, and what is written.
+#: The recorded domain, the current one, and what is written.
 PLACES: dict[str, tuple[str | None, str, tuple[str, str] | None]] = {
     "it has never been anywhere": (None, "", None),
     "it has found a place": (None, "r0", ("True", "r0")),
@@ -75,26 +75,26 @@ PLACES: dict[str, tuple[str | None, str, tuple[str, str] | None]] = {
 }
 
 
-@pytest.mark.parametrize(("told", "home", "written"), PLACES.values(), ids=PLACES)
-def test_where_it_is(told: str | None, home: str, written: tuple[str, str] | None) -> None:
+@pytest.mark.parametrize(("recorded", "domain", "written"), PLACES.values(), ids=PLACES)
+def test_where_it_is(recorded: str | None, domain: str, written: tuple[str, str] | None) -> None:
     stands = group(LATE, RUNS)
-    if told is not None:
-        placed = native.NativePodGroupCondition(type=PLACED, status="True", reason="InDomain", message=told)
+    if recorded is not None:
+        placed = native.NativePodGroupCondition(type=PLACED, status="True", reason="InDomain", message=recorded)
         stands.status.conditions = [*(stands.status.conditions or ()), placed]
-    assert previous_domains_of(as_group(stands)) == ({as_group(stands).key: told} if told else {})
-    patch = scheduled_patch(stands, GroupStatus("Running", 0, 0, 0, LACKS, record={ALLOCATED_HYPERNODE: home}), NOW)
-    found = _told(patch, PLACED)
+    assert previous_domains_of(as_group(stands)) == ({as_group(stands).key: recorded} if recorded else {})
+    patch = scheduled_patch(stands, GroupStatus("Running", 0, 0, 0, LACKS, record={ALLOCATED_HYPERNODE: domain}), NOW)
+    found = _written_condition(patch, PLACED)
     assert (found and (found[0], found[2])) == written
 
 
 def test_only_the_group_of_victims_is_disrupted() -> None:
     victims = GroupCondition(EVICTED, "preempt", "pod team/a evicted", "")
-    told = _told(disruption_patch(group(LATE), victims, NOW), "DisruptionTarget")
-    assert told == ("True", "PreemptionByScheduler", "pod team/a evicted", NOW)
+    recorded = _written_condition(disruption_patch(group(LATE), victims, NOW), "DisruptionTarget")
+    assert recorded == ("True", "PreemptionByScheduler", "pod team/a evicted", NOW)
     assert disruption_patch(group(LATE), GroupCondition(CLAIMED, "preempt", "", ""), NOW) is None
 
 
-def _told(patch: dict[str, Any] | None, name: str) -> tuple[str, ...] | None:
+def _written_condition(patch: dict[str, Any] | None, name: str) -> tuple[str, ...] | None:
     """The one condition of a patch, which is meant for this version of the object."""
     if patch is None:
         return None
@@ -108,8 +108,8 @@ def test_native_group_has_a_stale_condition() -> None:
     whole = group(LATE, RUNS)
     patch = native_staleness_patch(whole, "1 of 2", NOW)
     assert patch is not None
-    [told] = patch["status"]["conditions"]
-    assert (told["type"], told["status"], told["lastTransitionTime"]) == ("Stale", "True", NOW)
+    [recorded] = patch["status"]["conditions"]
+    assert (recorded["type"], recorded["status"], recorded["lastTransitionTime"]) == ("Stale", "True", NOW)
     stale = msgspec.convert({**msgspec.to_builtins(whole), **patch}, native.NativePodGroup)
     assert stale_since(as_group(stale)) == seconds_of(NOW)
     assert native_staleness_patch(stale, "0 of 2", "later") is None

@@ -81,25 +81,25 @@ GROUPS: dict[str, tuple[PodGroup, GroupStatus, dict[str, Any] | None, list[str] 
 }
 
 
-@pytest.mark.parametrize(("group", "wanted", "changes", "conditions"), GROUPS.values(), ids=GROUPS)
+@pytest.mark.parametrize(("group", "desired", "changes", "conditions"), GROUPS.values(), ids=GROUPS)
 def test_group_patch_has_only_differences(
-    group: PodGroup, wanted: GroupStatus, changes: dict[str, Any] | None, conditions: list[str] | None
+    group: PodGroup, desired: GroupStatus, changes: dict[str, Any] | None, conditions: list[str] | None
 ) -> None:
-    patch = group_patch(group, wanted, NOW)
+    patch = group_patch(group, desired, NOW)
     if changes is None:
         assert patch is None
         return
     assert patch is not None
-    assert patch["metadata"] == {"resourceVersion": "42"}, "it is refused when somebody else wrote meanwhile"
+    assert patch["metadata"] == {"resourceVersion": "42"}, "it is rejected after a concurrent write"
     written = dict(patch["status"])
-    told = written.pop("conditions", None)
+    recorded = written.pop("conditions", None)
     assert written == changes
-    assert conditions == (told and [f"{each['type']}={each['status']}" for each in told])
+    assert conditions == (recorded and [f"{each['type']}={each['status']}" for each in recorded])
 
 
 AT_HOME = {ALLOCATED_HYPERNODE: "rack-0", SUB_GROUP_HYPERNODES: ""}
 
-#: What a group says about where it is, what it should say, and what is written.
+#: The recorded domains, the desired ones, and what is written.
 RECORDS: dict[str, tuple[dict[str, str] | None, dict[str, str], dict[str, str | None] | None]] = {
     "it has found a place": (None, AT_HOME, {ALLOCATED_HYPERNODE: "rack-0"}),
     "it stays there": ({ALLOCATED_HYPERNODE: "rack-0", "note": "theirs"}, AT_HOME, None),
@@ -117,13 +117,13 @@ RECORDS: dict[str, tuple[dict[str, str] | None, dict[str, str], dict[str, str | 
 }
 
 
-@pytest.mark.parametrize(("told", "wanted", "written"), RECORDS.values(), ids=RECORDS)
+@pytest.mark.parametrize(("recorded", "desired", "written"), RECORDS.values(), ids=RECORDS)
 def test_group_patch_records_the_domains(
-    told: dict[str, str] | None, wanted: dict[str, str], written: dict[str, object] | None
+    recorded: dict[str, str] | None, desired: dict[str, str], written: dict[str, object] | None
 ) -> None:
     group = a_group(phase="Running")
-    group.metadata.annotations = told
-    patch = group_patch(group, GroupStatus("Running", 0, 0, 0, record=wanted), NOW)
+    group.metadata.annotations = recorded
+    patch = group_patch(group, GroupStatus("Running", 0, 0, 0, record=desired), NOW)
     expected: dict[str, object] = {"metadata": {"resourceVersion": "42", "annotations": written}, "status": {}}
     assert patch == (expected if written else None)
 
@@ -153,7 +153,7 @@ STALENESS: dict[str, tuple[PodGroup, str, list[str] | None]] = {
         ["Audited=True", f"Stale=False since {NOW}: the gang has its minimum again, or no pods"],
     ),
     "they always were": (a_group(STANDS), "", None),
-    "nobody can read since when": (a_group(said("Stale")), "1 of 2", [f"Stale=True since {NOW}: 1 of 2"]),
+    "without a transition time": (a_group(said("Stale")), "1 of 2", [f"Stale=True since {NOW}: 1 of 2"]),
 }
 
 
@@ -164,10 +164,10 @@ def test_stale_condition_follows_the_minimum(group: PodGroup, message: str, expe
         assert patch is None
         return
     assert patch is not None
-    told = [f"{each['type']}={each['status']}" for each in patch["status"]["conditions"]]
+    recorded = [f"{each['type']}={each['status']}" for each in patch["status"]["conditions"]]
     last = patch["status"]["conditions"][-1]
-    told[-1] += f" since {last['lastTransitionTime']}: {last['message']}"
-    assert told == expected
+    recorded[-1] += f" since {last['lastTransitionTime']}: {last['message']}"
+    assert recorded == expected
 
 
 def a_pod(condition: KubeCondition | None = None, nominated: str | None = None) -> Pod:
@@ -177,15 +177,19 @@ def a_pod(condition: KubeCondition | None = None, nominated: str | None = None) 
     return pod
 
 
-WAITS = KubeCondition("PodScheduled", "False", "Unschedulable", "no room", "before")
+WAITS = KubeCondition("PodScheduled", "False", "Unschedulable", "no capacity", "before")
 
 #: The pod, what it waits for, and since when it is written to wait, or the node that is named.
 PODS: dict[str, tuple[Pod, PendingPodStatus, dict[str, Any] | None]] = {
-    "for the first time": (a_pod(), PendingPodStatus("Unschedulable", "no room"), {"since": NOW}),
-    "as before": (a_pod(WAITS), PendingPodStatus("Unschedulable", "no room"), None),
+    "for the first time": (a_pod(), PendingPodStatus("Unschedulable", "no capacity"), {"since": NOW}),
+    "as before": (a_pod(WAITS), PendingPodStatus("Unschedulable", "no capacity"), None),
     "for another reason": (a_pod(WAITS), PendingPodStatus("Unschedulable", "no node"), {"since": "before"}),
-    "with a node in sight": (a_pod(WAITS), PendingPodStatus("Unschedulable", "no room", "node-a"), {"node": "node-a"}),
-    "without one any more": (a_pod(WAITS, "node-a"), PendingPodStatus("Unschedulable", "no room"), {"node": None}),
+    "with a node in sight": (
+        a_pod(WAITS),
+        PendingPodStatus("Unschedulable", "no capacity", "node-a"),
+        {"node": "node-a"},
+    ),
+    "without one any more": (a_pod(WAITS, "node-a"), PendingPodStatus("Unschedulable", "no capacity"), {"node": None}),
 }
 
 
