@@ -67,8 +67,7 @@ COMMANDS = {
     "up": LazyCommand("stromboli.cli.commands.up:up", "Start a local cluster with simulated nodes."),
     "scheduler": LazyCommand("stromboli.cli.commands.scheduler:scheduler", "Schedule the pods of a cluster."),
     "controller": LazyCommand(
-        "stromboli.cli.commands.controller:controller",
-        "Create PodGroups for plain pods and maintain queue status.",
+        "stromboli.cli.commands.controller:controller", "Create PodGroups for plain pods and maintain queue status."
     ),
     "binder": LazyCommand("stromboli.cli.commands.binder:binder", "Execute the bind requests of schedulers."),
     "admission": LazyCommand(

@@ -107,11 +107,6 @@ def refusals_as_plain(refusals: Mapping[str, Sequence[PreemptionFailure]]) -> li
 
 def _objections(objections: Sequence[RuleObjection]) -> list[dict[str, Any]]:
     return [
-        {
-            "rule": each.rule,
-            "why": each.why,
-            "count": len(each.objects),
-            "objects": list(each.objects[:_MAX_OBJECTS]),
-        }
+        {"rule": each.rule, "why": each.why, "count": len(each.objects), "objects": list(each.objects[:_MAX_OBJECTS])}
         for each in objections
     ]

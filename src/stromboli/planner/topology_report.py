@@ -179,10 +179,7 @@ def _belongs_to_a_daemon_set(pod: kube.Pod) -> bool:
 
 def topology_as_plain(topology: TopologyReport) -> dict[str, Any]:
     """Return the report as plain values for JSON: the keys are stable, and keys may be added."""
-    return {
-        "domains": [_domain_as_plain(domain) for domain in topology.domains],
-        "warnings": list(topology.warnings),
-    }
+    return {"domains": [_domain_as_plain(domain) for domain in topology.domains], "warnings": list(topology.warnings)}
 
 
 def _domain_as_plain(domain: DomainReport) -> dict[str, Any]:

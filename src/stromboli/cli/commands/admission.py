@@ -77,12 +77,7 @@ Examples:
     help="The same for all users of a group, in addition to system:masters and system:serviceaccounts:kube-system. "
     "Repeatable.",
 )  # fmt: skip
-@setting(
-    "--without",
-    multiple=True,
-    type=click.Choice(CHECKS),
-    help="Disable a tenant rule. Repeatable.",
-)
+@setting("--without", multiple=True, type=click.Choice(CHECKS), help="Disable a tenant rule. Repeatable.")
 @setting(
     "--authorisation-failure", type=click.Choice(["deny", "allow"]), default="deny",
     help="The decision when the access check of a queue fails.",
@@ -262,13 +257,7 @@ def _authority(file: str) -> bytes:
     "--service", default="stromboli-admission", show_default=True, metavar="NAME", help="The service of the webhook."
 )
 @click.option("-n", "--namespace", default="stromboli-system", show_default=True, metavar="NAME", help="Its namespace.")
-@click.option(
-    "--host",
-    "hosts",
-    multiple=True,
-    metavar="HOST",
-    help="An additional host name or address. Repeatable.",
-)
+@click.option("--host", "hosts", multiple=True, metavar="HOST", help="An additional host name or address. Repeatable.")
 @click.option("--days", type=click.IntRange(1, 3650), default=365, show_default=True, help="Validity in days.")
 def certificates(folder: str, service: str, namespace: str, hosts: tuple[str, ...], days: int) -> None:
     """Create a certificate for the webhook, and the authority that signed it.

@@ -40,13 +40,7 @@ Exit codes:
 @click.option("-l", "--selector", default="", metavar="SELECTOR", help="Only those with matching labels.")
 @click.option("--pod-group", default="", metavar="NAME", help="Only those of one pod group.")
 @click.option("--node", default="", metavar="NAME", help="Only those with a pod for this node.")
-@click.option(
-    "--phase",
-    "phases",
-    multiple=True,
-    type=click.Choice(_PHASES),
-    help="Only those in a phase. Repeatable.",
-)
+@click.option("--phase", "phases", multiple=True, type=click.Choice(_PHASES), help="Only those in a phase. Repeatable.")
 @click.option("--pods", "shows_pods", is_flag=True, help="A line for each pod, with its node and outcome.")
 @click.option(
     "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True,

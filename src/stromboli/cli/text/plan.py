@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 #: Queues that always exist; shown when a job uses them.
 _STANDARD_QUEUES = ("default", "root")
 _MAX_NODES = 4
-_PHASE_COLOURS = {
-    "Running": "green",
-    "Completed": "green",
-    "Inqueue": "yellow",
-    "Pending": "yellow",
-    "Unknown": "red",
-}
+_PHASE_COLOURS = {"Running": "green", "Completed": "green", "Inqueue": "yellow", "Pending": "yellow", "Unknown": "red"}
 
 
 def echo_plan(plan: SchedulingPlan) -> None:

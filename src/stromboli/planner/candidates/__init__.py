@@ -5,12 +5,7 @@ Each is proposed only after a successful trial.
 
 from collections.abc import Iterator
 
-from stromboli.planner.candidates.admission import (
-    larger_capability,
-    larger_weight,
-    missing_queue,
-    opened_queue,
-)
+from stromboli.planner.candidates.admission import larger_capability, larger_weight, missing_queue, opened_queue
 from stromboli.planner.candidates.candidate import RemedyCandidate
 from stromboli.planner.candidates.capacity import more_nodes, uncordoned_nodes
 from stromboli.planner.candidates.members import (
