@@ -13,15 +13,7 @@ from dataclasses import dataclass, field
 
 from stromboli.binding.plugins.preparations import BindProblem
 from stromboli.core.model.tasks.placement import Placement
-from stromboli.kube.objects.bind_requests import (
-    BINDING,
-    FAILED,
-    PENDING,
-    SUCCEEDED,
-    UNWINDING,
-    BindRequest,
-    BoundPod,
-)
+from stromboli.kube.objects.bind_requests import BINDING, FAILED, PENDING, SUCCEEDED, UNWINDING, BindRequest, BoundPod
 
 #: Seconds after the last decision of a term, after which a lower term may be a later one of a new lease.
 TERM_EXPIRY = 300.0

@@ -22,11 +22,7 @@ log = logging.getLogger("stromboli.binding")
 
 class OrphanedPreparations:
     def __init__(
-        self,
-        view: BinderClusterView,
-        assumed: AssumedPlacements,
-        lookup: OutcomeLookup,
-        preparations: Preparations,
+        self, view: BinderClusterView, assumed: AssumedPlacements, lookup: OutcomeLookup, preparations: Preparations
     ) -> None:
         self._view = view
         self._index: DecisionIndex = view.index

@@ -15,11 +15,7 @@ from stromboli.kube.objects.bind_requests import BINDING, BOUND, FAILED, UNWOUND
 
 class Reports:
     def __init__(
-        self,
-        statuses: RequestStatuses,
-        conditions: PodConditions,
-        events: BindEvents,
-        metrics: BinderMetrics,
+        self, statuses: RequestStatuses, conditions: PodConditions, events: BindEvents, metrics: BinderMetrics
     ) -> None:
         self._statuses = statuses
         self._conditions = conditions

@@ -75,10 +75,7 @@ def contents_of(cluster: Cluster) -> Contents:
 
 
 def cluster_with(
-    contents: Contents,
-    labels: Sequence[str] = (),
-    annotations: Sequence[str] = (),
-    terms: Sequence[Counted] = (),
+    contents: Contents, labels: Sequence[str] = (), annotations: Sequence[str] = (), terms: Sequence[Counted] = ()
 ) -> Cluster:
     """A cluster with these contents. `labels` and `annotations` are the keys that plugins read; `terms` are counted
     even if no pod uses them.

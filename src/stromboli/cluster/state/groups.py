@@ -22,10 +22,7 @@ class Groups(Mapping[str, kube.PodGroup]):
     """
 
     def __init__(
-        self,
-        changes: ChangedObjects,
-        observe: Callable[[kube.PodGroup, bool], None],
-        forget: Callable[[str], None],
+        self, changes: ChangedObjects, observe: Callable[[kube.PodGroup, bool], None], forget: Callable[[str], None]
     ) -> None:
         self._changes = changes
         self._observe = observe

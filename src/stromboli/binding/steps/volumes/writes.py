@@ -17,12 +17,7 @@ from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import CLAIMS, VOLUMES
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.resources import Resource
-from stromboli.kube.objects.storage import (
-    BOUND_BY_CONTROLLER,
-    SELECTED_NODE,
-    PersistentVolume,
-    PersistentVolumeClaim,
-)
+from stromboli.kube.objects.storage import BOUND_BY_CONTROLLER, SELECTED_NODE, PersistentVolume, PersistentVolumeClaim
 from stromboli.kube.work.retry import RetryPolicy, is_retryable
 
 T = TypeVar("T", bound=TopLevel)

@@ -57,11 +57,7 @@ class Classifier:
     """Assigns task classes to pods. `labels` and `annotations` are the keys that plugins read."""
 
     def __init__(
-        self,
-        axis: ResourceAxis,
-        terms: TermRegistry,
-        labels: Sequence[str] = (),
-        annotations: Sequence[str] = (),
+        self, axis: ResourceAxis, terms: TermRegistry, labels: Sequence[str] = (), annotations: Sequence[str] = ()
     ) -> None:
         self._axis = axis
         self._terms = terms

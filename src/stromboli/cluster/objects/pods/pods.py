@@ -21,11 +21,7 @@ from stromboli.core.model.tasks.task_class import TaskClass
 #: Prefix of the annotations and labels that Stromboli owns.
 OWN = "stromboli.dev/"
 
-_PHASES = {
-    "Running": TaskStatus.RUNNING,
-    "Succeeded": TaskStatus.SUCCEEDED,
-    "Failed": TaskStatus.FAILED,
-}
+_PHASES = {"Running": TaskStatus.RUNNING, "Succeeded": TaskStatus.SUCCEEDED, "Failed": TaskStatus.FAILED}
 
 
 @dataclass(slots=True)

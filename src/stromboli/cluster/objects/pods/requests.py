@@ -61,10 +61,7 @@ def scored_request(pod: Pod, request: Request) -> tuple[int, int]:
     containers = pod.spec.containers or ()
     without_cpu = sum(1 for container in containers if "cpu" not in _requests(container.resources))
     without_memory = sum(1 for container in containers if "memory" not in _requests(container.resources))
-    return (
-        text.get(CPU, 0) + without_cpu * ASSUMED_CPU,
-        text.get(MEMORY, 0) + without_memory * ASSUMED_MEMORY,
-    )
+    return (text.get(CPU, 0) + without_cpu * ASSUMED_CPU, text.get(MEMORY, 0) + without_memory * ASSUMED_MEMORY)
 
 
 def pod_limits(pod: Pod) -> tuple[int | None, int | None]:
