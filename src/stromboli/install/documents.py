@@ -51,12 +51,7 @@ def _roles(installation: Installation) -> list[Document]:
 def _account(process: str, installation: Installation) -> Document:
     """Pods mount the token only on request."""
     metadata = {"name": f"{NAME}-{process}", "namespace": installation.namespace, "labels": labels(process)}
-    return {
-        "apiVersion": "v1",
-        "kind": "ServiceAccount",
-        "metadata": metadata,
-        "automountServiceAccountToken": False,
-    }
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata, "automountServiceAccountToken": False}
 
 
 def _configuration(installation: Installation) -> list[Document]:

@@ -23,11 +23,7 @@ def selected(component: str) -> dict[str, str]:
 
 def labels(component: str) -> dict[str, str]:
     """Labels of a component's objects."""
-    return {
-        **selected(component),
-        "app.kubernetes.io/part-of": NAME,
-        "app.kubernetes.io/version": __version__,
-    }
+    return {**selected(component), "app.kubernetes.io/part-of": NAME, "app.kubernetes.io/version": __version__}
 
 
 NAMESPACE = f"{NAME}-system"

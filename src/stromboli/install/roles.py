@@ -51,10 +51,7 @@ def role_documents(
     rights = rights_of(process, evict_by_delete=evict_by_delete, discover=discover, requests=requests)
     name, lease = f"{NAME}-{process}", LEASES.get(process, "") if lease is None else lease
     subject = {"kind": "ServiceAccount", "name": account or name, "namespace": namespace}
-    documents = [
-        _role("ClusterRole", name, process, rights),
-        _binding("ClusterRole", name, process, subject),
-    ]
+    documents = [_role("ClusterRole", name, process, rights), _binding("ClusterRole", name, process, subject)]
     if lease:
         documents += [
             _role("Role", name, process, lease_rights(lease), namespace),

@@ -176,12 +176,7 @@ class Transport:
                 raise await _error_from(response)
 
     async def _send(
-        self,
-        method: str,
-        url: URL,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        limits: aiohttp.ClientTimeout,
+        self, method: str, url: URL, body: bytes | None, headers: Mapping[str, str], limits: aiohttp.ClientTimeout
     ) -> aiohttp.ClientResponse:
         connection = self.connection
         try:

@@ -21,14 +21,7 @@ from stromboli.kube.objects.resources import Resource
 from stromboli.kube.watch.failures import Stage, StaleListError, WatchFailures
 from stromboli.kube.watch.list_buffer import ListBuffer
 from stromboli.kube.watch.object_store import Sink, WatchStore
-from stromboli.kube.watch.watch_events import (
-    BOOKMARK,
-    CHANGES,
-    DELETED,
-    WatchEvent,
-    decode_event,
-    ends_initial_events,
-)
+from stromboli.kube.watch.watch_events import BOOKMARK, CHANGES, DELETED, WatchEvent, decode_event, ends_initial_events
 from stromboli.kube.work.retry import RetryPolicy
 
 T = TypeVar("T", bound=TopLevel)

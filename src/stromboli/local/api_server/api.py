@@ -206,10 +206,7 @@ class Api:
             )
         if request.content_type == APPLY_PATCH:
             entry, is_new = self._plane.applies.apply(
-                request.resource,
-                request.call,
-                applied_configuration(request.body),
-                request.options(is_applied=True),
+                request.resource, request.call, applied_configuration(request.body), request.options(is_applied=True)
             )
             return self._shown(request, entry, 201 if is_new else 200)
         entry = self._entry(request)

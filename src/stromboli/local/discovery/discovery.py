@@ -70,12 +70,7 @@ def resource_list(resources: Iterable[ServedResource], group: str, version: str)
     if not served:
         return None
     entries = [entry for resource in served for entry in _entries(resource)]
-    return {
-        "kind": "APIResourceList",
-        "apiVersion": "v1",
-        "groupVersion": served[0].api_version,
-        "resources": entries,
-    }
+    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": served[0].api_version, "resources": entries}
 
 
 def aggregated(resources: Iterable[ServedResource], *, core: bool) -> dict[str, Any]:

@@ -19,10 +19,7 @@ _MACHINE = (
 )  # fmt: skip
 _NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 #: Initial conditions of a node without any.
-_SILENT: Object = {
-    "daemonEndpoints": {"kubeletEndpoint": {"Port": 0}},
-    "nodeInfo": dict.fromkeys(_MACHINE, ""),
-}
+_SILENT: Object = {"daemonEndpoints": {"kubeletEndpoint": {"Port": 0}}, "nodeInfo": dict.fromkeys(_MACHINE, "")}
 
 
 class NodeStrategy(KindStrategy):

@@ -31,19 +31,9 @@ _INITIAL_STATUS: dict[str, Object] = {
     "replicasets": {"replicas": 0},
     "replicationcontrollers": {"replicas": 0},
     "statefulsets": {"replicas": 0, "availableReplicas": 0},
-    "daemonsets": {
-        "currentNumberScheduled": 0,
-        "numberMisscheduled": 0,
-        "desiredNumberScheduled": 0,
-        "numberReady": 0,
-    },
+    "daemonsets": {"currentNumberScheduled": 0, "numberMisscheduled": 0, "desiredNumberScheduled": 0, "numberReady": 0},
     **{plural: {} for plural in ("deployments", "jobs", "cronjobs", "resourcequotas", "resourceclaims")},
-    "poddisruptionbudgets": {
-        "currentHealthy": 0,
-        "desiredHealthy": 0,
-        "disruptionsAllowed": 0,
-        "expectedPods": 0,
-    },
+    "poddisruptionbudgets": {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0},
 }
 #: Finalizers that protect storage in use, set at creation.
 _PROTECTION = {

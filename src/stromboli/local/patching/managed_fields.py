@@ -104,12 +104,7 @@ def before_first_apply(live: dict[str, Any], resource: ServedResource) -> Manage
 
 
 def record_update(
-    old: dict[str, Any] | None,
-    new: dict[str, Any],
-    manager: str,
-    subresource: str,
-    resource: ServedResource,
-    now: str,
+    old: dict[str, Any] | None, new: dict[str, Any], manager: str, subresource: str, resource: ServedResource, now: str
 ) -> dict[str, Any]:
     """`new` with its managers after a create, update or patch; `new` itself if nothing is recorded for the object.
 
@@ -153,11 +148,7 @@ def _read(entry: dict[str, Any]) -> Manager:
 
 
 def _write(manager: Manager) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "manager": manager.name,
-        "operation": manager.operation,
-        "apiVersion": manager.api_version,
-    }
+    entry: dict[str, Any] = {"manager": manager.name, "operation": manager.operation, "apiVersion": manager.api_version}
     if manager.time:
         entry["time"] = manager.time
     entry |= {"fieldsType": "FieldsV1", "fieldsV1": encode_fields(manager.fields)}

@@ -6,12 +6,7 @@ from datetime import datetime
 
 from stromboli.local.discovery.printers.columns import AGE, NAME, UNSET, Cell, Field, Object, at, items, joined, text
 
-_SHORT_MODES = {
-    "ReadWriteOnce": "RWO",
-    "ReadOnlyMany": "ROX",
-    "ReadWriteMany": "RWX",
-    "ReadWriteOncePod": "RWOP",
-}
+_SHORT_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 
 
@@ -75,11 +70,7 @@ STORAGE_CLASSES = (
     Field("AllowVolumeExpansion", text("allowVolumeExpansion", default="false")),
     AGE,
 )
-CSI_NODES = (
-    NAME,
-    Field("Drivers", lambda entry, now: len(items(entry, "spec", "drivers")), type="integer"),
-    AGE,
-)
+CSI_NODES = (NAME, Field("Drivers", lambda entry, now: len(items(entry, "spec", "drivers")), type="integer"), AGE)
 CSI_DRIVERS = (
     NAME,
     Field("AttachRequired", text("spec", "attachRequired", default="true")),

@@ -80,10 +80,7 @@ def _document(pool: NodePool, name: str, place: int) -> dict[str, Any]:
         "status": {
             "capacity": resources,
             "allocatable": resources,
-            "addresses": [
-                {"type": "InternalIP", "address": address_of(name)},
-                {"type": "Hostname", "address": name},
-            ],
+            "addresses": [{"type": "InternalIP", "address": address_of(name)}, {"type": "Hostname", "address": name}],
             "nodeInfo": _NODE_INFO,
         },
     }

@@ -73,12 +73,7 @@ class StorageProtection:
             if volume is not None and volume.status.phase != "Bound":
                 await self._remove_finalizer(VOLUMES, volume, VOLUME_PROTECTION)
 
-    async def _remove_finalizer(
-        self,
-        resource: Resource[Any],
-        entry: _Protected,
-        finalizer: str,
-    ) -> None:
+    async def _remove_finalizer(self, resource: Resource[Any], entry: _Protected, finalizer: str) -> None:
         metadata, held = entry.metadata, entry.metadata.finalizers or []
         if metadata.deletion_timestamp is None or finalizer not in held:
             return

@@ -33,12 +33,7 @@ from stromboli.local.fakes.workloads.rollout_rules import (
     size_annotations,
     size_of,
 )
-from stromboli.local.fakes.workloads.rollout_statuses import (
-    is_complete,
-    progress,
-    progress_deadline,
-    status_changes,
-)
+from stromboli.local.fakes.workloads.rollout_statuses import is_complete, progress, progress_deadline, status_changes
 from stromboli.local.fakes.workloads.writes import OwnerReferences, write_status
 
 if TYPE_CHECKING:

@@ -13,11 +13,7 @@ _SPEC = {
     "schedulerName": "default-scheduler",
     "enableServiceLinks": True,
 }
-_CONTAINER = {
-    "resources": {},
-    "terminationMessagePath": "/dev/termination-log",
-    "terminationMessagePolicy": "File",
-}
+_CONTAINER = {"resources": {}, "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"}
 #: Tolerations that every pod gets.
 _DEFAULT_TOLERATIONS: list[Object] = [
     {"key": f"node.kubernetes.io/{what}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
