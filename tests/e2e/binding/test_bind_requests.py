@@ -126,13 +126,13 @@ async def test_bindrequests_command_shows_requests_and_their_problems(plane: Con
         watch = place.keep(
             Command("bindrequests", "-n", place.name, "--watch", environment=environment, folder=tmp_path)
         )
-        watch.says("Pending")
+        watch.wait_for_output("Pending")
         await write_status(place, request, phase="Binding", failedAttempts=2, reason="the disk is on fire")
-        watch.says("the disk is on fire")
+        watch.wait_for_output("the disk is on fire")
         table = (await kubectl(plane, "get", "br", "-n", place.name)).splitlines()
         assert table[0].split() == ["NAME", "POD", "GROUP", "PODS", "PHASE", "ATTEMPTS", "REASON", "AGE"]
         assert table[1].split()[:5] == [request.metadata.name, "ring", "3", "Binding", "2"]
         await execute(place, request)
-        watch.says("Deleted")
+        watch.wait_for_output("Deleted")
         watch.signal(signal.SIGINT)
         assert watch.ends() == 0

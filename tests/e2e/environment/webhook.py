@@ -56,7 +56,7 @@ class Webhook:
             environment=environment,
             folder=self.folder,
         )
-        self._command.says('"ready"')
+        self._command.wait_for_output('"ready"')
 
     @property
     def port(self) -> int:
@@ -71,7 +71,7 @@ class Webhook:
     def ask_to_stop(self) -> None:
         assert self._command is not None
         self._command.signal(signal.SIGTERM)
-        self._command.says("stopping")
+        self._command.wait_for_output("stopping")
 
     def ends(self) -> int:
         assert self._command is not None

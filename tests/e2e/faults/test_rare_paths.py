@@ -135,7 +135,7 @@ async def test_the_controllers_work_while_they_hold_their_lease(plane: ControlPl
         often = "--leader-elect-retry-period=200ms"
         command = Command("controller", place, often, "--healthz-address=", environment=environment, folder=tmp_path)
         try:
-            await asyncio.to_thread(command.says, "leadership acquired")
+            await asyncio.to_thread(command.wait_for_output, "leadership acquired")
             taken = await client.get(LEASES, "stromboli-controller", namespace=NAMESPACE)
             assert taken.spec.holder_identity
             async with asyncio.timeout(30.0):

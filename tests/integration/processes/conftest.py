@@ -41,7 +41,7 @@ class Command:
     def output(self) -> str:
         return self.log.read_text()
 
-    def says(self, words: str) -> None:
+    def wait_for_output(self, words: str) -> None:
         wait_for(lambda: words in self.output or self._process.poll() is not None, f"{words!r}")
         assert words in self.output, self.output
 

@@ -20,22 +20,22 @@ def holder(cluster: Cluster) -> str:
 
 def test_another_one_takes_over_when_the_leader_is_killed(cluster: Cluster) -> None:
     first = cluster.start_scheduler()
-    first.says("leadership acquired")
+    first.wait_for_output("leadership acquired")
     second = cluster.start_scheduler()
     cluster.create_pod("early")
     cluster.wait_until_bound("early")
     first.signal(signal.SIGKILL)
     cluster.create_pod("late")
     cluster.wait_until_bound("late")
-    second.says("epoch=1")
+    second.wait_for_output("epoch=1")
 
 
 def test_a_leader_that_was_stopped_for_too_long_leaves_and_writes_nothing(cluster: Cluster) -> None:
     first = cluster.start_scheduler()
-    first.says("leadership acquired")
+    first.wait_for_output("leadership acquired")
     first.signal(signal.SIGSTOP)
     second = cluster.start_scheduler()
-    second.says("leadership acquired")
+    second.wait_for_output("leadership acquired")
     second.signal(signal.SIGSTOP)
     cluster.create_pod("waiting")
     first.signal(signal.SIGCONT)
@@ -46,7 +46,7 @@ def test_a_leader_that_was_stopped_for_too_long_leaves_and_writes_nothing(cluste
 
 def test_a_stop_gives_the_lease_back(cluster: Cluster) -> None:
     scheduler = cluster.start_scheduler()
-    scheduler.says("leadership acquired")
+    scheduler.wait_for_output("leadership acquired")
     cluster.create_pod("one")
     cluster.wait_until_bound("one")
     scheduler.signal(signal.SIGTERM)
@@ -61,8 +61,8 @@ def test_a_dump_can_be_replayed(cluster: Cluster, tmp_path: Path) -> None:
     cluster.create_pod("one")
     cluster.wait_until_bound("one")
     scheduler.signal(signal.SIGUSR2)
-    scheduler.says("cache equals the API server")
-    scheduler.says("dump written")
+    scheduler.wait_for_output("cache equals the API server")
+    scheduler.wait_for_output("dump written")
     (dump,) = dumps.iterdir()
     assert dump.stat().st_mode & 0o077 == 0
     done = subprocess.run([str(STROMBOLI), "replay", str(dump)], capture_output=True, text=True, check=False)
@@ -74,7 +74,7 @@ def test_endpoints_answer(cluster: Cluster) -> None:
     scheduler = cluster.start(
         "scheduler", "--leader-elect=false", "--listen-address=127.0.0.1:0", "--healthz-address=127.0.0.1:0"
     )
-    scheduler.says("readyz")
+    scheduler.wait_for_output("readyz")
     metrics, health = re.findall(r"http://\S+", scheduler.output)
     cluster.create_pod("one")
     cluster.wait_until_bound("one")
@@ -91,9 +91,9 @@ def test_the_policy_is_read_again_when_its_file_changes(cluster: Cluster, tmp_pa
     policy = tmp_path / "policy.conf"
     policy.write_text('actions: "enqueue, allocate"\ntiers: [{plugins: [{name: gang}, {name: predicates}]}]\n')
     scheduler = cluster.start_scheduler(f"--scheduler-conf={policy}", "--leader-elect=false")
-    scheduler.says("configuration loaded")
+    scheduler.wait_for_output("configuration loaded")
     policy.write_text("actions: nonsense\ntiers: []\n")
-    scheduler.says("the last valid one stays active")
+    scheduler.wait_for_output("the last valid one stays active")
     cluster.create_pod("one")
     cluster.wait_until_bound("one")
 
@@ -115,14 +115,14 @@ def test_flags_of_volcano_that_change_nothing_are_accepted_with_a_word(cluster: 
         "--leader-elect=false", "--percentage-nodes-to-find=20", "--enable-metrics", "-v=3", "--csi-storage=true"
     )
     for flag in ("--percentage-nodes-to-find", "--enable-metrics", "-v", "--csi-storage"):
-        scheduler.says(f"{flag} has no effect")
+        scheduler.wait_for_output(f"{flag} has no effect")
     cluster.create_pod("one")
     cluster.wait_until_bound("one")
 
 
 def test_controllers_create_groups_and_stop_on_a_signal(cluster: Cluster) -> None:
     controller = cluster.start("controller", "--healthz-address=", "--leader-elect-resource-namespace=kube-system")
-    controller.says("leadership acquired")
+    controller.wait_for_output("leadership acquired")
     cluster.kubectl("run", "plain", "--image=example/main", '--overrides={"spec":{"schedulerName":"volcano"}}')
     wait_for(lambda: "podgroup-" in cluster.kubectl("get", "podgroups", "-o", "name"), "a group for the plain pod")
     controller.signal(signal.SIGINT)

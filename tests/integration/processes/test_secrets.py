@@ -33,7 +33,7 @@ def listening(cluster: Cluster, *arguments: str) -> tuple[Command, str]:
     """A scheduler that says everything, and the address of its metrics."""
     addresses = ("--listen-address=127.0.0.1:0", "--healthz-address=", "--leader-elect=false")
     scheduler = cluster.start("scheduler", *addresses, "--log-level=debug", *arguments)
-    scheduler.says("/metrics")
+    scheduler.wait_for_output("/metrics")
     found = re.search(r"http://[^\s\"]+/metrics", scheduler.output)
     assert found is not None
     return scheduler, found[0]
@@ -47,14 +47,14 @@ def test_secrets_stay_inside(form: str, cluster: Cluster, tmp_path: Path) -> Non
     scheduler, metrics = listening(
         cluster, f"--log-format={form}", f"--scheduler-conf={policy}", f"--cache-dump-dir={dumps}"
     )
-    scheduler.says("configuration loaded")
+    scheduler.wait_for_output("configuration loaded")
     cluster.kubectl("apply", "-f", "-", stdin=SECRETIVE.replace("NAME", "one"))
     cluster.wait_until_bound("one")
     policy.write_text(POLICY.replace("  type", "  type: [") % (OTHER, OTHER))
-    scheduler.says("the last valid one stays active")
+    scheduler.wait_for_output("the last valid one stays active")
     scheduler.signal(signal.SIGUSR2)
-    scheduler.says("cache equals the API server")
-    scheduler.says("dump written")
+    scheduler.wait_for_output("cache equals the API server")
+    scheduler.wait_for_output("dump written")
     (dump,) = dumps.iterdir()
     told = {
         "log": scheduler.output,
@@ -73,5 +73,5 @@ def test_rejected_token_is_not_logged(cluster: Cluster, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong"
     wrong.write_text(yaml.safe_dump(document))
     scheduler, _ = listening(cluster, f"--kubeconfig={wrong}")
-    scheduler.says("401")
+    scheduler.wait_for_output("401")
     assert REFUSED not in scheduler.output

@@ -61,9 +61,9 @@ def test_manifests_are_applied_and_what_happens_is_shown(tmp_path: Path) -> None
     manifest.write_text(GANG + MEMBER.replace("NAME", "one") + MEMBER.replace("NAME", "two"))
     command = up(tmp_path, "-f", str(manifest), "--watch", "--for=2m")
     try:
-        command.says("3 objects applied.")
-        command.says("default/gang: Running (2 Running)")
-        command.says("default/gang: Completed (2 Succeeded)")
+        command.wait_for_output("3 objects applied.")
+        command.wait_for_output("default/gang: Running (2 Running)")
+        command.wait_for_output("default/gang: Completed (2 Succeeded)")
         command.signal(signal.SIGINT)
         assert command.ends() == 0
     finally:

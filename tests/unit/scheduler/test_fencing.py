@@ -22,10 +22,10 @@ ELECTION = Election("lease", "default", "me", lease_duration=600.0, renew_deadli
 
 class Reign:
     def __init__(self, server: ApiServer) -> None:
-        self.told: list[str] = []
+        self.calls: list[str] = []
         self.client = Client(server.connection)
         self.leadership = Leadership(
-            server.connection, ELECTION, won=lambda: self.told.append("won"), lost=lambda: self.told.append("lost")
+            server.connection, ELECTION, won=lambda: self.calls.append("won"), lost=lambda: self.calls.append("lost")
         )
         self.succession = FencingCheck(self.leadership, time.monotonic)
 
@@ -69,7 +69,7 @@ async def test_leader_with_a_successor_writes_nothing(reign: Reign) -> None:
     assert reign.succession.is_leader(), "nobody has told it"
     reign.succession.observe(7)
     assert not reign.succession.is_leader()
-    await until(lambda: reign.told == ["won", "lost"])
+    await until(lambda: reign.calls == ["won", "lost"])
     assert not reign.succession.is_leader()
 
 

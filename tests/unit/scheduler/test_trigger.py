@@ -36,39 +36,39 @@ async def test_without_a_ring_time_passes(clock: Clock) -> None:
 
 
 async def test_a_ring_is_heard_after_a_moment_of_silence(clock: Clock) -> None:
-    alarm = CycleTrigger(clock, debounce=0.02)
-    alarm.notify()
-    assert await alarm.wait(1.0) is True
+    trigger = CycleTrigger(clock, debounce=0.02)
+    trigger.notify()
+    assert await trigger.wait(1.0) is True
     assert clock.now == pytest.approx(0.02)
-    assert await alarm.wait(0.001) is False, "it rings once"
+    assert await trigger.wait(0.001) is False, "it rings once"
 
 
 async def test_rings_in_a_row_are_one_and_cannot_put_it_off_for_ever(clock: Clock) -> None:
-    alarm = CycleTrigger(clock, debounce=0.02, max_wait=0.25)
+    trigger = CycleTrigger(clock, debounce=0.02, max_wait=0.25)
 
     def ring_again() -> None:
-        alarm.notify()
+        trigger.notify()
         if clock.now < 10:
             asyncio.get_running_loop().call_soon(ring_again)
 
     ring_again()
-    assert await alarm.wait(1.0) is True
+    assert await trigger.wait(1.0) is True
     assert 0.25 <= clock.now < 0.3
     clock.now = 10.0
     await asyncio.sleep(0)
 
 
 async def test_wait_cancelled_during_a_notification_is_cancelled() -> None:
-    alarm = CycleTrigger(Clock(), debounce=0.0)
+    trigger = CycleTrigger(Clock(), debounce=0.0)
 
     async def listen() -> None:
         while True:
-            await alarm.wait(10.0)
+            await trigger.wait(10.0)
 
     for _ in range(20):
         task = asyncio.create_task(listen())
         await asyncio.sleep(0)
-        alarm.notify()
+        trigger.notify()
         task.cancel()
         done, _ = await asyncio.wait([task], timeout=30.0)
         assert done
@@ -76,12 +76,12 @@ async def test_wait_cancelled_during_a_notification_is_cancelled() -> None:
 
 
 async def test_after_a_long_cycle_it_is_silent_for_a_while_but_not_for_long(clock: Clock) -> None:
-    alarm = CycleTrigger(clock, debounce=0.02, max_wait=0.25)
-    alarm.pause(0.1)
-    alarm.notify()
-    assert await alarm.wait(1.0) is True
+    trigger = CycleTrigger(clock, debounce=0.02, max_wait=0.25)
+    trigger.pause(0.1)
+    trigger.notify()
+    assert await trigger.wait(1.0) is True
     assert clock.now == pytest.approx(0.1)
-    alarm.pause(60.0)
-    alarm.notify()
-    assert await alarm.wait(1.0) is True
-    assert clock.now == pytest.approx(0.35), "nobody waits longer than anybody has patience"
+    trigger.pause(60.0)
+    trigger.notify()
+    assert await trigger.wait(1.0) is True
+    assert clock.now == pytest.approx(0.35), "a pause is at most max_wait"

@@ -25,53 +25,53 @@ def shard(name: str, desired: str = "", in_use: str = "", to_add: str = "", to_r
 
 
 def test_shard_that_stops_renewing_is_dead_after_the_takeover_time() -> None:
-    lives = ShardLiveness(takeover=5)
-    told = []
+    liveness = ShardLiveness(takeover=5)
+    states = []
     for now, version in ((0, 1), (8, 2), (16, 2), (18, 2), (22, 2), (23, 2), (24, 3)):
-        lives.observe("west", lease(version), now)
-        told.append((now, lives.living(), lives.dead(now)))
-    assert told == [
+        liveness.observe("west", lease(version), now)
+        states.append((now, liveness.living(), liveness.dead(now)))
+    assert states == [
         (0, {"west"}, set()), (8, {"west"}, set()), (16, {"west"}, set()), (18, set(), set()), (22, set(), set()),
         (23, set(), {"west"}), (24, {"west"}, set()),
     ]  # fmt: skip
 
 
 def test_released_lease_has_no_holder() -> None:
-    lives = ShardLiveness(takeover=5)
-    lives.observe("west", lease(1, holder=""), 0)
-    assert lives.living() == set()
-    lives.observe("west", lease(1, holder=""), 5)
-    assert lives.dead(5) == {"west"}
+    liveness = ShardLiveness(takeover=5)
+    liveness.observe("west", lease(1, holder=""), 0)
+    assert liveness.living() == set()
+    liveness.observe("west", lease(1, holder=""), 5)
+    assert liveness.dead(5) == {"west"}
 
 
 def test_a_caretaker_does_not_bring_anybody_back_to_life() -> None:
-    lives = ShardLiveness(takeover=5)
-    lives.observe("west", lease(1, holder=""), 0)
-    lives.observe("west", lease(2, holder=f"{RECLAIMER_PREFIX}east"), 4)
-    lives.observe("west", lease(3, holder=""), 5)
-    assert lives.dead(5) == {"west"}
+    liveness = ShardLiveness(takeover=5)
+    liveness.observe("west", lease(1, holder=""), 0)
+    liveness.observe("west", lease(2, holder=f"{RECLAIMER_PREFIX}east"), 4)
+    liveness.observe("west", lease(3, holder=""), 5)
+    assert liveness.dead(5) == {"west"}
 
 
 def test_shard_without_a_lease_is_not_judged() -> None:
-    lives = ShardLiveness(takeover=5)
-    lives.observe("west", None, 0)
-    lives.observe("west", None, 100)
-    assert (lives.living(), lives.dead(100)) == (set(), set())
+    liveness = ShardLiveness(takeover=5)
+    liveness.observe("west", None, 0)
+    liveness.observe("west", None, 100)
+    assert (liveness.living(), liveness.dead(100)) == (set(), set())
 
 
 def test_without_a_takeover_time_no_shard_is_dead() -> None:
-    lives = ShardLiveness(takeover=0)
-    lives.observe("west", lease(1, holder=""), 0)
-    lives.observe("west", lease(1, holder=""), 1000)
-    assert lives.dead(1000) == set()
+    liveness = ShardLiveness(takeover=0)
+    liveness.observe("west", lease(1, holder=""), 0)
+    liveness.observe("west", lease(1, holder=""), 1000)
+    assert liveness.dead(1000) == set()
 
 
 def test_names_are_shared_only_with_the_living() -> None:
-    lives = ShardLiveness(takeover=5)
-    lives.observe("west", lease(1, names="volcano,west"), 0)
-    lives.observe("south", lease(1, holder="", names="volcano"), 0)
-    assert lives.sharing(["volcano"]) == {"west": ["volcano"]}
-    assert lives.sharing(["east"]) == {}
+    liveness = ShardLiveness(takeover=5)
+    liveness.observe("west", lease(1, names="volcano,west"), 0)
+    liveness.observe("south", lease(1, holder="", names="volcano"), 0)
+    assert liveness.sharing(["volcano"]) == {"west": ["volcano"]}
+    assert liveness.sharing(["east"]) == {}
 
 
 def test_every_node_of_the_dead_falls_to_one_of_the_living() -> None:
