@@ -19,6 +19,7 @@ from stromboli.kube.objects.selectors import matches
 from stromboli.kube.objects.timestamps import seconds_of, stamp
 from stromboli.kube.watch.informer import Informer
 from stromboli.kube.work.work_queue import WorkQueue
+from stromboli.local.fakes.workloads.pod_states import is_finished, is_healthy
 
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
@@ -44,13 +45,13 @@ class Count:
 
 def count(budget: PodDisruptionBudget, pods: Iterable[Pod], now: float) -> Count:
     """Count the pods that the budget selects. Finished pods are ignored."""
-    present = {pod.metadata.name: pod for pod in pods if pod.status.phase not in ("Succeeded", "Failed")}
+    present = {pod.metadata.name: pod for pod in pods if not is_finished(pod)}
     disrupted = {
         name: moment
         for name, moment in (budget.status.disrupted_pods or {}).items()
         if moment and _is_eviction_pending(present.get(name), moment, now)
     }
-    healthy = sum(1 for name, pod in present.items() if name not in disrupted and _is_healthy(pod))
+    healthy = sum(1 for name, pod in present.items() if name not in disrupted and is_healthy(pod))
     return Count(len(present), desired_healthy(budget, len(present)), healthy, disrupted)
 
 
@@ -76,12 +77,6 @@ def _share(amount: int | str, of: int) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 9):
         return 0
     return -(-int(text) * of // 100) if amount.endswith("%") else int(text)
-
-
-def _is_healthy(pod: Pod) -> bool:
-    if pod.metadata.deletion_timestamp is not None:
-        return False
-    return any(condition.type == "Ready" and condition.status == "True" for condition in pod.status.conditions or ())
 
 
 def _is_eviction_pending(pod: Pod | None, moment: str, now: float) -> bool:

@@ -18,8 +18,9 @@ from stromboli.kube.objects.pod import Pod
 from stromboli.kube.watch.informer import Informer
 from stromboli.kube.work.work_queue import WorkQueue
 from stromboli.local.fakes.kubelet.admission import Admission
-from stromboli.local.fakes.kubelet.pod_lifecycle import Step, is_finished, next_step, rejected
+from stromboli.local.fakes.kubelet.pod_lifecycle import Step, next_step, rejected
 from stromboli.local.fakes.kubelet.simulated_nodes import address_of, health, is_simulated
+from stromboli.local.fakes.workloads.pod_states import is_finished
 
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client

@@ -46,10 +46,6 @@ def next_step(
     return _ending(pod, start, now)
 
 
-def is_finished(pod: Pod) -> bool:
-    return pod.status.phase in ("Succeeded", "Failed")
-
-
 def seconds(pod: Pod, annotation: str, default: float) -> float:
     """A duration from an annotation; an invalid one counts as absent."""
     try:

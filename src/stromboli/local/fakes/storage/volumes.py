@@ -114,7 +114,7 @@ class VolumeController:
         promised = volume.spec.claim_ref
         if promised is None or promised.uid != claim.metadata.uid:
             volume = await self._reserve_volume(volume, claim)
-        if claim.spec.volume_name != volume.metadata.name or not _is_complete(claim):
+        if claim.spec.volume_name != volume.metadata.name or BIND_COMPLETED not in (claim.metadata.annotations or {}):
             annotations = {BIND_COMPLETED: "yes", BOUND_BY_CONTROLLER: "yes"}
             changes = {"metadata": {"annotations": annotations}, "spec": {"volumeName": volume.metadata.name}}
             await self._write_claim(claim, changes)
@@ -174,10 +174,6 @@ class VolumeController:
         except ApiError as error:
             if not error.is_missing:
                 raise
-
-
-def _is_complete(claim: PersistentVolumeClaim) -> bool:
-    return BIND_COMPLETED in (claim.metadata.annotations or {})
 
 
 def _is_deletable(volume: PersistentVolume) -> bool:

@@ -14,14 +14,13 @@ from stromboli.kube.objects.selectors import matches
 from stromboli.kube.objects.workloads import Deployment, ReplicaSet
 from stromboli.kube.watch.informer import Informer
 from stromboli.kube.work.work_queue import WorkQueue
-from stromboli.local.fakes.workloads.owned_pods import OwnedPods
+from stromboli.local.fakes.workloads.owned_pods import COUNT_DELAY, OwnedPods
 from stromboli.local.fakes.workloads.pod_states import is_finished
 from stromboli.local.fakes.workloads.pod_templates import controller_of, controller_reference
-from stromboli.local.fakes.workloads.replica_rules import wanted
+from stromboli.local.fakes.workloads.replica_rules import desired
 from stromboli.local.fakes.workloads.rollout_rules import (
     REVISION,
     bounds,
-    desired,
     grown,
     is_recreated,
     of_template,
@@ -38,9 +37,6 @@ from stromboli.local.fakes.workloads.writes import OwnerReferences, write_status
 
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
-
-COUNT_DELAY = 0.02
-"""Delay of a count in seconds, so that ReplicaSets that change together are counted together."""
 
 
 class DeploymentController:
@@ -141,7 +137,7 @@ class DeploymentController:
 
     async def _scale_paused(self, deployment: Deployment, sets: Sequence[ReplicaSet]) -> None:
         """A paused Deployment does not roll out; a single ReplicaSet follows the replica count."""
-        at_work = [each for each in sets if wanted(each)] or list(sets)[-1:]
+        at_work = [each for each in sets if desired(each)] or list(sets)[-1:]
         if len(at_work) == 1:
             await self._scale(deployment, at_work[0], desired(deployment))
 
@@ -168,7 +164,7 @@ class DeploymentController:
         """Write only over the version that was read, which the number was computed from."""
         metadata = replica_set.metadata
         notes = set_annotations(deployment, revision) if revision else size_annotations(deployment)
-        if wanted(replica_set) == replicas and notes.items() <= (metadata.annotations or {}).items():
+        if desired(replica_set) == replicas and notes.items() <= (metadata.annotations or {}).items():
             return
         identity = {"uid": metadata.uid, "resourceVersion": metadata.resource_version, "annotations": notes}
         await self._client.patch(

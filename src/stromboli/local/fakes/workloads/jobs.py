@@ -25,7 +25,7 @@ from stromboli.local.fakes.workloads.job_rules import (
     plan,
     status_changes,
 )
-from stromboli.local.fakes.workloads.owned_pods import OwnedPods
+from stromboli.local.fakes.workloads.owned_pods import COUNT_DELAY, OwnedPods
 from stromboli.local.fakes.workloads.pod_states import is_active
 from stromboli.local.fakes.workloads.pod_templates import controller_reference, free_names, pod_document
 from stromboli.local.fakes.workloads.writes import PodWrites, write_status
@@ -33,8 +33,6 @@ from stromboli.local.fakes.workloads.writes import PodWrites, write_status
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
-COUNT_DELAY = 0.02
-"""Delay of a count in seconds, so that pods that change together are counted together."""
 
 MIN_RETRY_SECONDS, MAX_RETRY_SECONDS = 1.0, 600.0
 """Backoff in seconds before a failed pod is replaced, doubled with every further failure."""

@@ -14,6 +14,8 @@ from stromboli.kube.objects.resources import Resource
 from stromboli.kube.watch.informer import Informer
 from stromboli.local.fakes.workloads.pod_templates import controller_of
 
+COUNT_DELAY = 0.02
+"""Delay of a count in seconds, so that objects that change together are counted together."""
 OwnerListener: TypeAlias = Callable[[str, str, Pod, bool], None]
 """Called with key and uid of an owner, a changed pod, and whether it is gone."""
 

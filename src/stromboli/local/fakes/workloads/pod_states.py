@@ -22,6 +22,10 @@ def is_ready(pod: Pod) -> bool:
     return _readiness(pod) is not None
 
 
+def is_healthy(pod: Pod) -> bool:
+    return is_ready(pod) and pod.metadata.deletion_timestamp is None
+
+
 def available_at(pod: Pod, min_ready_seconds: int) -> float | None:
     """Since when the pod has been available, in seconds since the epoch; None if it is not ready."""
     readiness = _readiness(pod)

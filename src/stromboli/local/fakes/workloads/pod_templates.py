@@ -13,7 +13,6 @@ from itertools import count
 from typing import Any
 
 from stromboli.kube.objects.meta import OwnerReference
-from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.resources import Resource, T
 
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
@@ -70,8 +69,3 @@ def controller_reference(resource: Resource[T], owner: T) -> dict[str, Any]:
 
 def controller_of(references: list[OwnerReference] | None) -> OwnerReference | None:
     return next((each for each in references or () if each.controller), None)
-
-
-def is_pod_of(pod: Pod, uid: str) -> bool:
-    owner = controller_of(pod.metadata.owner_references)
-    return owner is not None and owner.uid == uid

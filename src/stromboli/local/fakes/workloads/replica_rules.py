@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.selectors import matches
-from stromboli.kube.objects.workloads import ReplicaSet
+from stromboli.kube.objects.workloads import Deployment, ReplicaSet, StatefulSet
 from stromboli.local.fakes.workloads.pod_states import available_at, deletion_order, is_active, is_ready
 
 
@@ -23,9 +23,8 @@ class ReplicaCounts:
     next_available_at: float | None = None
 
 
-def wanted(replica_set: ReplicaSet) -> int:
-    replicas = replica_set.spec.replicas
-    return 1 if replicas is None else replicas
+def desired(owner: ReplicaSet | Deployment | StatefulSet) -> int:
+    return 1 if owner.spec.replicas is None else owner.spec.replicas
 
 
 def replica_counts(replica_set: ReplicaSet, pods: Iterable[Pod], now: float) -> ReplicaCounts:
@@ -45,7 +44,7 @@ def replica_counts(replica_set: ReplicaSet, pods: Iterable[Pod], now: float) -> 
 def shortage(replica_set: ReplicaSet, pods: Iterable[Pod]) -> tuple[int, list[Pod]]:
     """The number of pods to create, and the pods to delete."""
     active = [pod for pod in pods if is_active(pod)]
-    surplus = len(active) - wanted(replica_set)
+    surplus = len(active) - desired(replica_set)
     return (-surplus, []) if surplus <= 0 else (0, deletion_order(active)[:surplus])
 
 

@@ -13,7 +13,7 @@ from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.workloads import ReplicaSet
 from stromboli.kube.watch.informer import Informer
 from stromboli.kube.work.work_queue import WorkQueue
-from stromboli.local.fakes.workloads.owned_pods import OwnedPods
+from stromboli.local.fakes.workloads.owned_pods import COUNT_DELAY, OwnedPods
 from stromboli.local.fakes.workloads.pod_states import is_active
 from stromboli.local.fakes.workloads.pod_templates import controller_reference, free_names, pod_document
 from stromboli.local.fakes.workloads.replica_rules import ReplicaCounts, belongs, is_adoptable, replica_counts, shortage
@@ -21,9 +21,6 @@ from stromboli.local.fakes.workloads.writes import OwnerReferences, PodWrites
 
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
-
-COUNT_DELAY = 0.02
-"""Delay of a count in seconds, so that pods that change together are counted together."""
 
 
 class ReplicaSetController:

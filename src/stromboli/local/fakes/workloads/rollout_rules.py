@@ -14,7 +14,7 @@ import msgspec
 
 from stromboli.kube.objects.workloads import Deployment, PodTemplate, ReplicaSet
 from stromboli.local.fakes.workloads.pod_templates import letters
-from stromboli.local.fakes.workloads.replica_rules import wanted
+from stromboli.local.fakes.workloads.replica_rules import desired
 
 TEMPLATE_HASH = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"
@@ -79,10 +79,6 @@ def bounds(deployment: Deployment) -> Bounds:
     return Bounds(replicas, replicas + surge, max(0, replicas - lack))
 
 
-def desired(deployment: Deployment) -> int:
-    return 1 if deployment.spec.replicas is None else deployment.spec.replicas
-
-
 def is_recreated(deployment: Deployment) -> bool:
     return deployment.spec.strategy is not None and deployment.spec.strategy.type == "Recreate"
 
@@ -126,7 +122,7 @@ def shrunk(limits: Bounds, new: Size, old: Sequence[Size]) -> list[int]:
 def size_of(replica_set: ReplicaSet | None) -> Size:
     if replica_set is None:
         return Size(0)
-    return Size(wanted(replica_set), replica_set.status.available_replicas or 0)
+    return Size(desired(replica_set), replica_set.status.available_replicas or 0)
 
 
 def replica_set_document(deployment: Deployment, owner: dict[str, Any], replicas: int, revision: int) -> dict[str, Any]:
@@ -167,7 +163,7 @@ def size_annotations(deployment: Deployment) -> dict[str, str]:
 def outdated(deployment: Deployment, old: Sequence[ReplicaSet]) -> list[ReplicaSet]:
     """ReplicaSets beyond the revision history limit, the oldest first."""
     limit = deployment.spec.revision_history_limit
-    empty = [each for each in old if not wanted(each) and not each.status.replicas and _is_seen(each)]
+    empty = [each for each in old if not desired(each) and not each.status.replicas and _is_seen(each)]
     empty.sort(key=lambda each: revision_of(each.metadata.annotations))
     return empty[: max(0, len(empty) - (10 if limit is None else limit))]
 

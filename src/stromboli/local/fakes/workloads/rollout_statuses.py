@@ -10,7 +10,8 @@ import msgspec
 
 from stromboli.kube.objects.timestamps import seconds_of, stamp
 from stromboli.kube.objects.workloads import Deployment, DeploymentCondition, DeploymentStatus, ReplicaSet
-from stromboli.local.fakes.workloads.rollout_rules import bounds, desired
+from stromboli.local.fakes.workloads.replica_rules import desired
+from stromboli.local.fakes.workloads.rollout_rules import bounds
 
 AVAILABLE, PROGRESSING = "Available", "Progressing"
 _TOO_LATE = "ProgressDeadlineExceeded"

@@ -14,8 +14,9 @@ import msgspec
 
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.workloads import StatefulSet
-from stromboli.local.fakes.workloads.pod_states import is_finished, is_ready
+from stromboli.local.fakes.workloads.pod_states import is_finished, is_healthy
 from stromboli.local.fakes.workloads.pod_templates import letters
+from stromboli.local.fakes.workloads.replica_rules import desired
 
 REVISION_HASH = "controller-revision-hash"
 POD_NAME = "statefulset.kubernetes.io/pod-name"
@@ -28,15 +29,6 @@ class StatefulSetPlan:
 
     create: tuple[int, ...] = ()
     delete: tuple[Pod, ...] = ()
-
-
-def desired(stateful_set: StatefulSet) -> int:
-    replicas = stateful_set.spec.replicas
-    return 1 if replicas is None else replicas
-
-
-def is_parallel(stateful_set: StatefulSet) -> bool:
-    return stateful_set.spec.pod_management_policy == "Parallel"
 
 
 def number_of(stateful_set: StatefulSet, pod: Pod) -> int | None:
@@ -57,7 +49,7 @@ def plan(stateful_set: StatefulSet, pods: Iterable[Pod]) -> StatefulSetPlan:
     missing = tuple(number for number in range(desired(stateful_set)) if number not in by_number)
     leaving = [pod for number, pod in sorted(by_number.items(), reverse=True) if number >= desired(stateful_set)]
     ended = [pod for pod in by_number.values() if is_finished(pod) and pod not in leaving]
-    if is_parallel(stateful_set) and (missing or leaving or ended):
+    if stateful_set.spec.pod_management_policy == "Parallel" and (missing or leaving or ended):
         return StatefulSetPlan(
             missing, tuple(pod for pod in (*ended, *leaving) if pod.metadata.deletion_timestamp is None)
         )
@@ -66,10 +58,6 @@ def plan(stateful_set: StatefulSet, pods: Iterable[Pod]) -> StatefulSetPlan:
     if ended or missing or not all(map(is_healthy, by_number.values())):
         return StatefulSetPlan(delete=tuple(pod for pod in ended[:1] if pod.metadata.deletion_timestamp is None))
     return StatefulSetPlan(delete=tuple(leaving[:1] or _outdated(stateful_set, by_number)[:1]))
-
-
-def is_healthy(pod: Pod) -> bool:
-    return is_ready(pod) and pod.metadata.deletion_timestamp is None
 
 
 def is_updated(stateful_set: StatefulSet, pod: Pod) -> bool:

@@ -12,7 +12,7 @@ from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.workloads import StatefulSet
 from stromboli.kube.watch.informer import Informer
 from stromboli.kube.work.work_queue import WorkQueue
-from stromboli.local.fakes.workloads.owned_pods import OwnedPods
+from stromboli.local.fakes.workloads.owned_pods import COUNT_DELAY, OwnedPods
 from stromboli.local.fakes.workloads.pod_states import is_finished, is_ready
 from stromboli.local.fakes.workloads.pod_templates import controller_reference, pod_document
 from stromboli.local.fakes.workloads.stateful_rules import (
@@ -27,9 +27,6 @@ from stromboli.local.fakes.workloads.writes import PodWrites, write_status
 
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
-
-COUNT_DELAY = 0.02
-"""Delay of a count in seconds, so that pods that change together are counted together."""
 
 
 class StatefulSetController:
