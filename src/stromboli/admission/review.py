@@ -113,14 +113,6 @@ def _queue(request: Request, facts: Facts, policy: AdmissionPolicy) -> Admission
     return verdict if before is None else verdict.without_old(review_queue(before, facts))
 
 
-def _hyper_node(request: Request, facts: Facts, policy: AdmissionPolicy) -> AdmissionVerdict:
-    return _alone(request, KubeHyperNode, review_hyper_node)
-
-
-def _topology(request: Request, facts: Facts, policy: AdmissionPolicy) -> AdmissionVerdict:
-    return _alone(request, KubeTopology, review_topology)
-
-
 def _alone(request: Request, kind: type[T], rule: Callable[[T], AdmissionVerdict]) -> AdmissionVerdict:
     """Review an object by itself."""
     if request.operation == "DELETE":
@@ -177,8 +169,8 @@ _RULES: dict[tuple[str, str], Callable[[Request, Facts, AdmissionPolicy], Admiss
     (volcano.GROUP, "PodGroup"): _pod_group,
     (native.GROUP, "PodGroup"): _native_group,
     (volcano.GROUP, "Queue"): _queue,
-    (KubeHyperNode.group, "HyperNode"): _hyper_node,
-    (KubeTopology.group, "Topology"): _topology,
+    (KubeHyperNode.group, "HyperNode"): lambda request, *_: _alone(request, KubeHyperNode, review_hyper_node),
+    (KubeTopology.group, "Topology"): lambda request, *_: _alone(request, KubeTopology, review_topology),
     ("", "Pod"): _pod,
     VOLCANO_JOB: _workload,
     **dict.fromkeys(WORKLOADS, _workload),

@@ -106,7 +106,8 @@ def _single(path: str, document: Mapping[str, Any]) -> Iterator[WorkloadTemplate
         found = _map(found.get(step))
         if step == "jobTemplate":
             owner, place = found, "spec.jobTemplate."
-    named = named_queue(_texts(_map(owner.get("metadata")).get("annotations")), {})
+    annotations = _map(_map(owner.get("metadata")).get("annotations"))
+    named = named_queue({key: text for key, text in annotations.items() if isinstance(text, str)}, {})
     yield _template(found, path, document, named, f"{place}metadata.annotations")
 
 
@@ -132,7 +133,3 @@ def _template(
 
 def _map(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
-
-
-def _texts(value: object) -> Mapping[str, str]:
-    return {key: text for key, text in _map(value).items() if isinstance(text, str)}

@@ -47,10 +47,6 @@ def _to_int(value: Any) -> int:
     raise EvaluationError(f"int() cannot convert {type_name(value)} {value!r}")
 
 
-def _to_unsigned(value: Any) -> Unsigned:
-    return unsigned(_to_int(value) if not isinstance(value, Unsigned) else value)
-
-
 def _to_float(value: Any) -> float:
     try:
         if isinstance(value, str) or is_number(value):
@@ -225,7 +221,7 @@ def _unwrapped(value: Optional) -> object:
 FUNCTIONS: dict[str, Function] = {
     "size": _size,
     "int": _to_int,
-    "uint": _to_unsigned,
+    "uint": lambda value: unsigned(value if isinstance(value, Unsigned) else _to_int(value)),
     "double": _to_float,
     "string": _to_text,
     "bool": _to_bool,

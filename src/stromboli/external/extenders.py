@@ -89,17 +89,14 @@ class ExtenderSession:
         except ApiError as error:
             raise ServiceError(f"{self._endpoint.address}/{verb}: {error}") from None
         except (RequestFailed, EndpointError, TimeoutError) as error:
-            message = str(error) or f"no response within {self._endpoint.seconds:g} s"
-            raise self._stop_calling(f"{self._endpoint.address}: {message}") from None
+            message = f"{self._endpoint.address}: {str(error) or f'no response within {self._endpoint.seconds:g} s'}"
+            self._unavailable = f"{message}; not called again in this cycle"
+            raise ServiceError(message) from None
         finally:
             self._left -= self._extenders.clock() - began
             if self._left <= 0 and not self._unavailable:
                 self._unavailable = f"{self._endpoint.address}: its responses exceeded the time limit of a cycle"
         return _decoded(f"{self._endpoint.address}/{verb}", answer)
-
-    def _stop_calling(self, message: str) -> ServiceError:
-        self._unavailable = f"{message}; not called again in this cycle"
-        return ServiceError(message)
 
 
 async def _post(transport: Transport, verb: str, body: bytes, seconds: float) -> bytes:

@@ -64,7 +64,8 @@ class UsageFeed:
     async def collect_if_due(self) -> None:
         """Query the source if it is due; start again if the configuration changed."""
         program = self._program()
-        wanted = _configured(program)
+        source, window = program.configuration.metrics, program.usage_window
+        wanted = (source, window) if source is not None and window else None
         if wanted != self._asked:
             await self._close()
             self._asked, self._next = wanted, self._clock()
@@ -112,12 +113,6 @@ class UsageFeed:
         source, self._source, self.problem = self._source, None, ""
         if source is not None:
             await source.close()
-
-
-def _configured(program: Program) -> tuple[MetricsSource, float] | None:
-    """The source and its averaging window in seconds; None if no plugin reads usage."""
-    source, window = program.configuration.metrics, program.usage_window
-    return (source, window) if source is not None and window else None
 
 
 def _unusable_reason(figures: Mapping[str, Usage]) -> str:

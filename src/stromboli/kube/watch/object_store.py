@@ -100,7 +100,7 @@ class WatchStore(Generic[T]):
     def current(self, entry: T) -> T:
         """The known entry if it is the same version, so that one copy is kept in memory."""
         known = self._known.get(entry.key)
-        return known if known is not None and _same(known, entry) else entry
+        return known if known is not None and _same_version(known.metadata, entry.metadata) else entry
 
     def apply(self, entry: T) -> None:
         key = entry.key
@@ -193,10 +193,6 @@ class WatchStore(Generic[T]):
 
 def _same_version(one: ObjectMeta, other: ObjectMeta) -> bool:
     return one.uid == other.uid and one.resource_version == other.resource_version and bool(one.resource_version)
-
-
-def _same(one: TopLevel, other: TopLevel) -> bool:
-    return _same_version(one.metadata, other.metadata)
 
 
 def _with_version(entry: T, version: str) -> T:

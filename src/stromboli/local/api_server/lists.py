@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import secrets
 from collections import OrderedDict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
@@ -60,12 +59,10 @@ class Lists:
         if token := call.query.get("continue"):
             return self._continued(token, limit)
         self._check_version(call)
-        found = _selected(collection.entries(call.namespace), matches)
-        if (
-            limit <= 0 or call.query.get("resourceVersion") == "0"
-        ):  # resourceVersion=0 accepts any state and returns it whole
-            return Page(list(found), self._store.version)
-        entries = list(found)
+        entries = [entry for entry in collection.entries(call.namespace) if matches is None or matches(entry.body)]
+        # resourceVersion=0 accepts any state and returns it whole
+        if limit <= 0 or call.query.get("resourceVersion") == "0":
+            return Page(entries, self._store.version)
         return self._first(_Snapshot(entries, self._store.version, matches is not None), limit)
 
     def _check_version(self, call: ApiCall) -> None:
@@ -100,10 +97,6 @@ def too_new(wanted: int, found: int) -> StatusError:
     message = f"Timeout: Too large resource version: {wanted}, current: {found}"
     causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
     return StatusError(504, "Timeout", message, details={"causes": causes}, retry_after=1)
-
-
-def _selected(entries: Iterable[StoreEntry], matches: Matcher | None) -> Iterable[StoreEntry]:
-    return entries if matches is None else (entry for entry in entries if matches(entry.body))
 
 
 def _cut(identity: str, snapshot: _Snapshot, offset: int, limit: int) -> Page:

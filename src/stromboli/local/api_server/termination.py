@@ -31,11 +31,11 @@ class Termination:
         """Delete the contents of a namespace or definition whose deletion was requested."""
         if "deletionTimestamp" not in entry.metadata:
             return
-        if _is_namespace(resource):
+        if (resource.group, resource.plural) == ("", "namespaces"):
             self._namespaces.add(entry.key[1])
             self._empty(self._in_namespace(entry.key[1]))
             self._finish_namespace(entry.key[1])
-        elif _is_definition(resource):
+        elif resource.group == CRD_GROUP:
             self._definitions.add(entry.key[1])
             self._empty(self._of_definition(entry))
             self._finish_definition(entry.key[1])
@@ -86,14 +86,6 @@ class Termination:
         finalizers = [each for each in entry.metadata.get("finalizers") or () if each != CLEANUP]
         body = {**entry.body, "metadata": {**entry.metadata, "finalizers": finalizers}}
         self._writes.replace(resource, entry, body, WriteOptions())
-
-
-def _is_namespace(resource: ServedResource) -> bool:
-    return (resource.group, resource.plural) == ("", "namespaces")
-
-
-def _is_definition(resource: ServedResource) -> bool:
-    return resource.group == CRD_GROUP
 
 
 def _one_version_each(registry: KindRegistry) -> Iterator[ServedResource]:

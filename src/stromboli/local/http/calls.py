@@ -40,12 +40,6 @@ class ApiCall:
         return self.query.get("dryRun") == "All"
 
 
-def split_target(target: str) -> tuple[str, str]:
-    """Path and query of a request target, both still quoted."""
-    path, _, query = target.partition("?")
-    return path, query
-
-
 def parse_call(method: str, path: str, query: str) -> ApiCall | None:
     """Parse a call; None if the path is not a resource path."""
     parts = [unquote(part) for part in path.split("/") if part]

@@ -17,7 +17,7 @@ from stromboli.local.api_server.control_plane import ControlPlane
 from stromboli.local.api_server.errors import StatusError, internal_error, too_large, unauthorized
 from stromboli.local.api_server.faults import Answer, CutConnection, Delay, Faults, Garble, Hold, LoseAnswer, Oversize
 from stromboli.local.api_server.store import encode
-from stromboli.local.http.calls import ApiCall, parse_call, split_target
+from stromboli.local.http.calls import ApiCall, parse_call
 from stromboli.local.http.documents import DiscoveryDocuments, is_public
 from stromboli.local.http.watch_streams import Streams
 
@@ -59,19 +59,17 @@ class HttpFront:
             return _response(_refusal(internal_error(f"{type(error).__name__}: {error}")))
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
-        path, query = split_target(request.raw_path)
+        path, _, query = request.raw_path.partition("?")
         call = parse_call(request.method, path, query)
-        if not self._is_known(request) and not is_public(path):
-            is_liar = "Authorization" in request.headers
-            raise unauthorized() if is_liar else reject_anonymous(request.method, path, call)
+        authorization = request.headers.get("Authorization", "")
+        if not hmac.compare_digest(authorization.encode(), self._authorization.encode()) and not is_public(path):
+            has_credentials = "Authorization" in request.headers
+            raise unauthorized() if has_credentials else reject_anonymous(request.method, path, call)
         if call is None or not call.plural:
             return _response(self._documents.answer(path, request.headers.get("Accept", ""), request.host))
         if not self._faults:
             return await self._resource(request, call)
         return await self._faulty(request, call)
-
-    def _is_known(self, request: web.BaseRequest) -> bool:
-        return hmac.compare_digest(request.headers.get("Authorization", "").encode(), self._authorization.encode())
 
     async def _resource(self, request: web.BaseRequest, call: ApiCall) -> web.StreamResponse:
         resource_request = await self._resource_request(request, call)

@@ -124,11 +124,7 @@ def _resource(
     )
     if kind == "Namespace":
         return replace(served, verbs=tuple(verb for verb in served.verbs if verb != "deletecollection"))
-    return _asked_only(served) if asked_only else served
-
-
-def _asked_only(served: ServedResource) -> ServedResource:
-    return replace(served, verbs=("create",))
+    return replace(served, verbs=("create",)) if asked_only else served
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -97,7 +97,9 @@ def apply(
     others = _after_takeover(live, wanted, others, applier, force, shape)
     merged = prune(merge(live, wanted, shape), former - fields, _owned(others) | fields, shape)
     merged = _with_last_applied(with_identity(merged, live), applied, manager)
-    return _recorded(live, with_managers(merged, [*others, applier]))
+    stored = with_managers(merged, [*others, applier])
+    is_unchanged = _content(stored) == _content(live) and _ownership(stored) == _ownership(live)
+    return live if is_unchanged else stored  # timestamps of entries alone are no change
 
 
 def _applicable(applied: dict[str, Any], resource: ServedResource, subresource: str) -> dict[str, Any]:
@@ -127,17 +129,12 @@ def _owned(managers: Iterable[Manager]) -> Fields:
     return frozenset().union(*(each.fields for each in managers))
 
 
-def _changes(live: dict[str, Any], wanted: dict[str, Any], shape: Shape) -> Fields:
-    """The declared fields whose values differ."""
-    have, want = leaves(ownable(live), shape), leaves(ownable(wanted), shape)
-    return frozenset(path for path, value in want.items() if path not in have or have[path] != value)
-
-
 def _after_takeover(
     live: dict[str, Any], wanted: dict[str, Any], others: list[Manager], applier: Manager, force: bool, shape: Shape
 ) -> list[Manager]:
     """The other managers without the fields that change. Raises ApplyConflict unless forced."""
-    changes = _changes(live, wanted, shape)
+    have, want = leaves(ownable(live), shape), leaves(ownable(wanted), shape)
+    changes = frozenset(path for path, value in want.items() if path not in have or have[path] != value)
     conflicts = [Conflict(path, other) for other in others for path in other.fields & changes]
     if conflicts and not force and not _was_applied_by_client(live, conflicts, applier, shape):
         raise ApplyConflict(conflicts)
@@ -172,12 +169,6 @@ def _with_last_applied(merged: dict[str, Any], applied: dict[str, Any], manager:
     return {**merged, "metadata": metadata}
 
 
-def _recorded(live: dict[str, Any], applied: dict[str, Any]) -> dict[str, Any]:
-    """The object to store: the live one if only timestamps of entries would change."""
-    unchanged = _content(applied) == _content(live) and _ownership(applied) == _ownership(live)
-    return live if unchanged else applied
-
-
 def _content(entry: dict[str, Any]) -> dict[str, Any]:
     metadata = {name: field for name, field in (entry.get("metadata") or {}).items() if name != "managedFields"}
     return {**entry, "metadata": metadata}
@@ -196,7 +187,9 @@ def list_problems(value: Any, shape: Shape, path: Path = ()) -> Iterator[str]:
     elif isinstance(value, list) and (shape.keys or shape.is_set):
         yield from _items_without_keys(value, shape, path)
         elements = list_elements(value, shape)
-        yield from _duplicates([name for name, _ in elements], path)
+        for name, count in Counter(name for name, _ in elements).items():
+            if count > 1:
+                yield f"{describe(path)}: duplicate entries for key {describe((name,))}"
         for name, item in elements:
             yield from list_problems(item, shape.item(), (*path, name))
 
@@ -209,8 +202,3 @@ def _items_without_keys(items: list[Any], shape: Shape, path: Path) -> Iterator[
         for key in () if shape.is_set else shape.keys:
             if item.get(key, shape.key_default(key)) is None:
                 yield f'{describe(path)}: element {place}: omits the key field "{key}" of its list'
-
-
-def _duplicates(names: list[str], path: Path) -> Iterator[str]:
-    for name in [name for name, count in Counter(names).items() if count > 1]:
-        yield f"{describe(path)}: duplicate entries for key {describe((name,))}"

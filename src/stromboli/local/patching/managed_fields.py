@@ -12,7 +12,7 @@ from typing import Any
 
 from stromboli.local.api_server.registry import ServedResource
 from stromboli.local.patching.field_sets import Fields, changed_fields, decode_fields, encode_fields, leaves
-from stromboli.local.patching.shapes import BUILT_IN, Shape, custom_shape
+from stromboli.local.patching.shapes import BUILT_IN, SchemaShape, Shape
 
 #: Client-side apply is recorded from the start: migrating it to the server side needs its fields.
 CLIENT_SIDE_APPLY = "kubectl-client-side-apply"
@@ -60,7 +60,8 @@ class Manager:
 
 
 def shape_of(resource: ServedResource) -> Shape:
-    return custom_shape(resource.schema) if resource.is_custom else BUILT_IN
+    """The shape of a kind; lists of a custom resource without a schema are atomic."""
+    return SchemaShape(resource.schema or {}, is_root=True) if resource.is_custom else BUILT_IN
 
 
 def ownable(entry: dict[str, Any]) -> dict[str, Any]:
@@ -120,12 +121,9 @@ def record_update(
     shape = shape_of(resource)
     changed, gone = changed_fields(ownable(old or {}), ownable(new), shape)
     if changed or gone:
-        managers = _after_write(managers, changed - {()}, gone, _writer(manager, subresource, resource, now))
+        writer = Manager(manager, "Update", resource.api_version, frozenset(), now, subresource)
+        managers = _after_write(managers, changed - {()}, gone, writer)
     return with_managers(new, managers)
-
-
-def _writer(manager: str, subresource: str, resource: ServedResource, now: str) -> Manager:
-    return Manager(manager, "Update", resource.api_version, frozenset(), now, subresource)
 
 
 def _after_write(managers: list[Manager], changed: Fields, gone: Fields, writer: Manager) -> list[Manager]:

@@ -159,10 +159,5 @@ class SchemaShape:
 BUILT_IN: Shape = built_in_shape("")
 
 
-def custom_shape(schema: dict[str, Any] | None) -> Shape:
-    """The shape of a custom resource; without a schema, lists are atomic."""
-    return SchemaShape(_schema(schema), is_root=True)
-
-
 def _schema(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}

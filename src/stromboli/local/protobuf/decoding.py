@@ -7,7 +7,7 @@ dropping them would store something else than was sent. Clients can always send 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -137,57 +137,31 @@ def _int(value: int | bytes) -> int:
     return signed(value)
 
 
-def _bool(value: int | bytes) -> bool:
-    return _int(value) != 0
-
-
-def _base64(value: int | bytes) -> str:
-    return base64.b64encode(_bytes(value)).decode()
-
-
-def _quantity(value: int | bytes) -> str | None:
-    return _text(dict(fields(_bytes(value))).get(1, b"")) or None
-
-
 def _int_or_string(value: int | bytes) -> int | str:
     parts = dict(fields(_bytes(value)))
     return _text(parts.get(3, b"")) if parts.get(1) else _int(parts.get(2, 0))
 
 
-def _raw_json(value: int | bytes) -> Any:
-    return msgspec.json.decode(_bytes(dict(fields(_bytes(value))).get(1, b"null")))
-
-
-def _moment(value: int | bytes) -> datetime | None:
+def _moment(value: int | bytes, form: str) -> str | None:
     """None for the zero time, which clients send for an unset time."""
     parts = dict(fields(_bytes(value)))
     seconds, nanoseconds = _int(parts.get(1, 0)), _int(parts.get(2, 0))
     if seconds <= 0:
         return None
     try:
-        return _EPOCH + timedelta(seconds=seconds, microseconds=nanoseconds // 1000)
+        return (_EPOCH + timedelta(seconds=seconds, microseconds=nanoseconds // 1000)).strftime(form)
     except OverflowError as error:
         raise Malformed(f"{seconds} seconds since 1970 is no time") from error
 
 
-def _time(value: int | bytes) -> str | None:
-    moment = _moment(value)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ") if moment else None
-
-
-def _micro_time(value: int | bytes) -> str | None:
-    moment = _moment(value)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ") if moment else None
-
-
-_SPECIAL = {
+_SPECIAL: dict[str, Callable[[int | bytes], Any]] = {
     "string": _text,
     "int": _int,
-    "bool": _bool,
-    "bytes": _base64,
-    "Quantity": _quantity,
+    "bool": lambda value: _int(value) != 0,
+    "bytes": lambda value: base64.b64encode(_bytes(value)).decode(),
+    "Quantity": lambda value: _text(dict(fields(_bytes(value))).get(1, b"")) or None,
     "IntOrString": _int_or_string,
-    "RawJson": _raw_json,
-    "Time": _time,
-    "MicroTime": _micro_time,
+    "RawJson": lambda value: msgspec.json.decode(_bytes(dict(fields(_bytes(value))).get(1, b"null"))),
+    "Time": lambda value: _moment(value, "%Y-%m-%dT%H:%M:%SZ"),
+    "MicroTime": lambda value: _moment(value, "%Y-%m-%dT%H:%M:%S.%fZ"),
 }

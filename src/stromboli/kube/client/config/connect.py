@@ -47,15 +47,7 @@ def connect(kubeconfig: str | None = None, context: str | None = None, master: s
     elif is_in_cluster():
         found = in_cluster_connection()
     elif master:
-        found = _without_config(master)
+        found = Connection(master, Trust().context() if master.startswith("https:") else None)
     else:
         raise ConnectionProblem("no cluster is configured; name a kubeconfig file, set KUBECONFIG, or run in a pod")
-    return _with_server(found, master) if master else found
-
-
-def _without_config(master: str) -> Connection:
-    return Connection(master, Trust().context() if master.startswith("https:") else None)
-
-
-def _with_server(found: Connection, master: str) -> Connection:
-    return replace(found, server=master.rstrip("/"))
+    return replace(found, server=master.rstrip("/")) if master else found

@@ -26,11 +26,12 @@ def bind(
     node = _target(binding.get("target") or {})
     _check(pods, entry, metadata)
     pod = entry.body
+    status = {key: value for key, value in (pod.get("status") or {}).items() if key != "nominatedNodeName"}
     body = {
         **pod,
         "metadata": with_labels(_merged_metadata(pod["metadata"], metadata), topology_labels(store, node)),
         "spec": {**pod["spec"], "nodeName": node},
-        "status": with_condition(_without_nomination(pod.get("status") or {}), _SCHEDULED),
+        "status": with_condition(status, _SCHEDULED),
     }
     return writes.store_marked(pods, entry, body, options)
 
@@ -74,7 +75,3 @@ def _merged_metadata(found: Object, binding: Object) -> Object:
         if binding.get(part):
             merged[part] = {**(found.get(part) or {}), **binding[part]}
     return merged
-
-
-def _without_nomination(status: Object) -> Object:
-    return {key: value for key, value in status.items() if key != "nominatedNodeName"}

@@ -46,9 +46,10 @@ class Evictions:
             raise bad_request("name in URL does not match name in Eviction object")
         options = DeleteOptions.parse(eviction.get("deleteOptions"), {"dryRun": "All"} if dry_run else {})
         check_preconditions(pods, entry, options)
-        if not _is_beyond_budgets(entry.body):
+        is_leaving = "deletionTimestamp" in entry.metadata
+        if not is_leaving and (entry.body.get("status") or {}).get("phase") not in (*FINISHED, "Pending"):
             self._spend(entry, options)
-        if not options.dry_run and "deletionTimestamp" not in entry.metadata:
+        if not options.dry_run and not is_leaving:
             status = with_condition(entry.body.get("status") or {}, _DISRUPTION)
             entry = self._writes.store_marked(
                 pods, entry, {**entry.body, "status": status, "metadata": dict(entry.metadata)}, WriteOptions()
@@ -72,18 +73,13 @@ class Evictions:
     def _matching(self, pod: StoreEntry) -> Iterator[StoreEntry]:
         labels = pod.metadata.get("labels") or {}
         for budget in self._store.collection("policy", "poddisruptionbudgets").entries(pod.key[0]):
-            if matches(_selector(budget), labels):
+            selector = (budget.body.get("spec") or {}).get("selector")
+            if matches(msgspec.convert(selector, KubeLabelSelector) if isinstance(selector, dict) else None, labels):
                 yield budget
 
 
 #: The condition of an exhausted budget.
 _NONE_LEFT = {"type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods", "message": ""}
-
-
-def _is_beyond_budgets(pod: Object) -> bool:
-    """Report whether the pod is exempt from budgets: not started, finished, or being deleted."""
-    phase = (pod.get("status") or {}).get("phase")
-    return phase in (*FINISHED, "Pending") or "deletionTimestamp" in pod["metadata"]
 
 
 def _is_ready(pod: Object) -> bool:
@@ -124,8 +120,3 @@ def _exhausted(name: str, status: Object) -> StatusError:
     why = f"The disruption budget {name} needs {needs} healthy pods and has {has} currently"
     message = "Cannot evict pod as it would violate the pod's disruption budget."
     return too_many_requests(message, causes=[Cause("DisruptionBudget", why)])
-
-
-def _selector(budget: StoreEntry) -> KubeLabelSelector | None:
-    found = (budget.body.get("spec") or {}).get("selector")
-    return msgspec.convert(found, KubeLabelSelector) if isinstance(found, dict) else None
