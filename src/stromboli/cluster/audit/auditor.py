@@ -75,16 +75,12 @@ class Auditor:
         sums = [(name, part) for name in cluster_state.sums.usage for part in QUEUE_SUMS]
         for uid in self._next("pods", records, lambda _: 1):
             yield from recount.check_pods([records[uid]])
-        for node in self._next("nodes", cluster_state.table.names, recount.pods_on):
+        for node in self._next("nodes", cluster_state.table.names, lambda name: len(recount.pods_occupying(name))):
             yield from recount.check_node(node)
         for key in self._next("jobs", cluster_state.jobs, lambda key: len(cluster_state.jobs[key].tasks)):
             yield from recount.check_job(key)
-        for name, part in self._next("sums", sums, self._all_of):
+        for name, part in self._next("sums", sums, lambda _: self._pods):  # one sum fills a sample
             yield from recount.check_queue(name, part)
-
-    def _all_of(self, _: object) -> int:
-        """The size of a part that fills a sample by itself."""
-        return self._pods
 
     def _next(self, what: str, parts: Collection[Part], size: Callable[[Part], int]) -> list[Part]:
         start = self._places[what] if self._places[what] < len(parts) else 0

@@ -66,10 +66,5 @@ def _objects(known: dict[Identity, TopLevel], found: dict[Identity, TopLevel]) -
         elif one.metadata.resource_version != other.metadata.resource_version:
             versions = one.metadata.resource_version, other.metadata.resource_version
             yield f"{name}: the cache has version {versions[0]}, the cluster {versions[1]}"
-        elif not _same_content(one, other):
+        elif one != msgspec.structs.replace(other, api_version=one.api_version, kind=one.kind):  # a list has neither
             yield f"{name}: both have version {one.metadata.resource_version} and differ in content"
-
-
-def _same_content(one: TopLevel, other: TopLevel) -> bool:
-    """Objects in a list carry no kind and apiVersion, those of a watch do."""
-    return one == msgspec.structs.replace(other, api_version=one.api_version, kind=one.kind)

@@ -56,9 +56,6 @@ class Recount:
         uids = self.cluster_state.pods_on_node.get(row, ())
         return [self.records[uid] for uid in uids if uid in self.records]
 
-    def pods_on(self, node: str) -> int:
-        return len(self.cluster_state.pods_on_node.get(self.cluster_state.table.index.get(node, -1), ()))
-
     def members(self, key: str) -> list[PodRecord]:
         return [self.records[uid] for uid in self._cluster.pods.members.get(key, ())]
 

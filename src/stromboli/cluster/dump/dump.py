@@ -192,7 +192,11 @@ def read_dump(path: str | Path, *, largest: int = LARGEST) -> Dump:
     """Read a dump. Raises DumpError if the file is not a dump, is truncated, or has another version."""
     text = _unpacked(Path(path), largest)
     try:
-        _check_head(path, msgspec.json.decode(text, type=_Head))
+        head = msgspec.json.decode(text, type=_Head)
+        if head.format != FORMAT:
+            raise DumpError(f"{path}: is not a dump: its format is {head.format[:80]!r}, not {FORMAT!r}")
+        if head.version != VERSION:
+            raise DumpError(f"{path}: has dump version {head.version}; this program reads version {VERSION}")
         file = msgspec.json.decode(text, type=_Readable)
         objects = [entry for name, raw in file.objects.items() for entry in _entries(path, name, raw)]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -241,13 +245,6 @@ def _unpacked(path: Path, largest: int) -> bytes:
     if len(text) > largest:
         raise DumpError(f"{path}: is larger than the maximum of {largest >> 20} MiB")
     return text
-
-
-def _check_head(path: str | Path, head: _Head) -> None:
-    if head.format != FORMAT:
-        raise DumpError(f"{path}: is not a dump: its format is {head.format[:80]!r}, not {FORMAT!r}")
-    if head.version != VERSION:
-        raise DumpError(f"{path}: has dump version {head.version}; this program reads version {VERSION}")
 
 
 def _entries(path: str | Path, name: str, raw: msgspec.Raw) -> list[TopLevel]:

@@ -7,10 +7,10 @@ recreated pod has another uid and inherits nothing. Once the pod itself names it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from stromboli.cluster.objects.claims.claim_allocations import choice_in
-from stromboli.core.model.devices.claims import ClaimChoice, ClaimOrder
+from stromboli.core.model.devices.claims import ClaimOrder
 from stromboli.core.model.tasks.placement import Placement
 from stromboli.core.model.volumes.volumes import VolumeChoice, VolumeOrder
 from stromboli.kube.objects.bind_requests import FAILED, SUCCEEDED, UNWOUND, BindRequest, BoundPod
@@ -55,7 +55,7 @@ class BindRequests:
     def placement(self, uid: str) -> Placement | None:
         """The placement of a pod."""
         placements = self._placements.get(uid)
-        return placements[_latest(placements)][1] if placements else None
+        return max(placements.items(), key=lambda each: (each[1][0], each[0]))[1][1] if placements else None
 
 
 def is_over(request: BindRequest) -> bool:
@@ -68,14 +68,8 @@ def relevant_fields(request: BindRequest) -> tuple[object, ...]:
     return request.spec, is_over(request) and [member.pod_uid for member in _holding(request)]
 
 
-def _latest(placements: Mapping[str, tuple[int, Placement]]) -> str:
-    return max(placements, key=lambda key: (placements[key][0], key))
-
-
 def _holding(request: BindRequest) -> Iterable[BoundPod]:
-    """Members with a placement: all of an open request, and the bound ones of a succeeded request, which may arrive
-    before its pods.
-    """
+    """Members with a placement: of a succeeded request, which may arrive before its pods, only the bound ones."""
     if request.status.phase == FAILED:
         return ()
     if request.status.phase != SUCCEEDED:
@@ -87,7 +81,8 @@ def _holding(request: BindRequest) -> Iterable[BoundPod]:
 def placement_of(request: BindRequest, member: BoundPod) -> Placement:
     """The placement that a member of a request describes."""
     volumes = tuple(VolumeChoice(choice.claim, choice.volume) for choice in member.volumes)
-    devices = _device_choices(member)
+    found = (choice_in(each.name, each.allocation) for each in member.resource_claim_allocations if each.allocation)
+    devices = tuple(choice for choice in found if choice is not None)
     return Placement(
         uid=member.pod_uid,
         namespace=request.metadata.namespace,
@@ -99,8 +94,3 @@ def placement_of(request: BindRequest, member: BoundPod) -> Placement:
         devices=ClaimOrder(choices=devices) if devices else None,
         labels=member.labels,
     )
-
-
-def _device_choices(member: BoundPod) -> tuple[ClaimChoice, ...]:
-    found = (choice_in(each.name, each.allocation) for each in member.resource_claim_allocations if each.allocation)
-    return tuple(choice for choice in found if choice is not None)

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+from stromboli.core.model.nodes.table import Node
+from stromboli.core.model.queues.queue import Queue
+
 
 @dataclass(slots=True)
 class LayoutVersion:
@@ -9,3 +12,8 @@ class LayoutVersion:
     generation: int = 0
     #: Increased when only the facts of existing nodes and queues changed: the columns stay, the facts are replaced.
     revision: int = 0
+
+
+def has_same_fields(one: Node | Queue, other: Node | Queue) -> bool:
+    """Report whether two objects of the same type, which compare by identity, are equal."""
+    return all(getattr(one, field) == getattr(other, field) for field in one.__slots__)

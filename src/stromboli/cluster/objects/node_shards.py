@@ -7,7 +7,7 @@ only these count.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 from stromboli.core.model.nodes.shards import ShardChoice, ShardMembership
 from stromboli.kube.objects.shards import NodeShard
@@ -88,15 +88,11 @@ class NodeShards:
         if choice.selector is not None and self._desired:
             wrong.append("spec.nodesDesired and the label selector both select nodes; the selector is ignored")
         if unknown := self._desired - frozenset(nodes):
-            wrong.append(f"spec.nodesDesired names nodes that do not exist: {_some(unknown)}")
+            named = ", ".join(sorted(unknown)[:_MAX_NAMES])
+            more = f" and {len(unknown) - _MAX_NAMES} more" if len(unknown) > _MAX_NAMES else ""
+            wrong.append(f"spec.nodesDesired names nodes that do not exist: {named}{more}")
         return [f"NodeShard {choice.name}: {each}" for each in wrong]
 
 
 def relevant_fields(shard: NodeShard) -> tuple[object, ...]:
     return shard.spec, shard.status.nodes_in_use
-
-
-def _some(names: Iterable[str]) -> str:
-    ordered = sorted(names)
-    more = f" and {len(ordered) - _MAX_NAMES} more" if len(ordered) > _MAX_NAMES else ""
-    return ", ".join(ordered[:_MAX_NAMES]) + more

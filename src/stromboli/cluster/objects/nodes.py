@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from stromboli import kube
-from stromboli.cluster.objects.layout_version import LayoutVersion
+from stromboli.cluster.objects.layout_version import LayoutVersion, has_same_fields
 from stromboli.cluster.objects.node_shards import NodeShards
 from stromboli.cluster.objects.pods.constraints import TAINT_EFFECTS, check_choice
 from stromboli.core.model.nodes.numa import Processors
@@ -72,11 +72,12 @@ class Nodes:
     def apply(self, node: kube.KubeNode) -> None:
         name = node.key
         self._objects[name] = node
-        if not self._is_selected(node):
+        labels = node.metadata.labels or {}
+        if any(labels.get(key) not in values for key, values in self._node_selector.items()):
             self._drop(name)
             return
         try:
-            belonging = self._shards.belonging(name, node.metadata.labels or {})
+            belonging = self._shards.belonging(name, labels)
             facts = node_facts(node, self._processors.get(name), belonging)
             entry = NodeEntry(facts, allocatable_of(node, self._axis))
         except ValueError as error:
@@ -87,7 +88,7 @@ class Nodes:
         known = self.entries.get(name)
         if known is None:
             self._version.generation += 1
-        elif known.allocatable != entry.allocatable or not same_facts(known.facts, entry.facts):
+        elif known.allocatable != entry.allocatable or not has_same_fields(known.facts, entry.facts):
             self._version.revision += 1
         else:
             return
@@ -119,10 +120,6 @@ class Nodes:
             if belonging is not known.facts.belonging:
                 self.entries[name] = replace(known, facts=replace(known.facts, belonging=belonging))
                 self._version.revision += 1
-
-    def _is_selected(self, node: kube.KubeNode) -> bool:
-        labels = node.metadata.labels or {}
-        return all(labels.get(key) in values for key, values in self._node_selector.items())
 
     def _drop(self, name: str) -> None:
         if self.entries.pop(name, None) is not None:
@@ -161,11 +158,6 @@ def stable_annotations(node: kube.KubeNode) -> dict[str, str]:
     return {key: value for key, value in annotations.items() if not key.startswith(_TRANSIENT)}
 
 
-def same_facts(one: Node, other: Node) -> bool:
-    """Report whether the facts of both are equal."""
-    return all(getattr(one, field) == getattr(other, field) for field in Node.__slots__)
-
-
 def _taints(wire: Sequence[kube.KubeTaint]) -> tuple[Taint, ...]:
     """Taints of a node. An unknown effect would exclude no pod, so the node is rejected as a whole."""
     for place, taint in enumerate(wire):
@@ -188,13 +180,8 @@ def allocatable_of(node: kube.KubeNode, axis: ResourceAxis) -> dict[int, int]:
             raise ValueError(f"status.allocatable.{text} is more than any node can have; correct the amount")
     amounts.setdefault(PODS, MANY_PODS)
     if (node.metadata.labels or {}).get(OVERSUBSCRIPTION) == "true":
-        _oversubscribe(amounts, node.metadata.annotations or {})
+        for dimension, name in ((CPU, "cpu"), (MEMORY, "memory")):  # in milli-cpu and bytes
+            text = (node.metadata.annotations or {}).get(f"{OVERSUBSCRIPTION}-{name}", "")
+            if text.isdecimal() and len(text) < 16:
+                amounts[dimension] = amounts.get(dimension, 0) + int(text)
     return amounts
-
-
-def _oversubscribe(amounts: dict[int, int], annotations: Mapping[str, str]) -> None:
-    """Add the oversubscribed amounts of the node: milli-cpu and bytes."""
-    for dimension, name in ((CPU, "cpu"), (MEMORY, "memory")):
-        text = annotations.get(f"{OVERSUBSCRIPTION}-{name}", "")
-        if text.isdecimal() and len(text) < 16:
-            amounts[dimension] = amounts.get(dimension, 0) + int(text)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from stromboli import kube
-from stromboli.cluster.objects.layout_version import LayoutVersion
+from stromboli.cluster.objects.layout_version import LayoutVersion, has_same_fields
 from stromboli.cluster.objects.timestamps import seconds_of
 from stromboli.core.model.queues.queue import NO_NODE_GROUPS, ROOT, NodeGroups, Queue, QueueUsage
 from stromboli.core.model.resources.resources import CPU, MEMORY, Request, ResourceAxis, request_of
@@ -41,7 +41,7 @@ class Queues:
         known = self.entries.get(name)
         if known is None or known.parent != entry.parent:
             self._version.generation += 1
-        elif not same_queue_spec(known, entry):
+        elif not has_same_fields(known, entry):
             self._version.revision += 1
         else:
             return
@@ -90,11 +90,6 @@ def queue_of(queue: kube.KubeQueue, axis: ResourceAxis) -> Queue:
         annotations=dict(queue.metadata.annotations or {}),
         node_groups=_node_groups(spec.affinity),
     )
-
-
-def same_queue_spec(one: Queue, other: Queue) -> bool:
-    """Report whether both are equal."""
-    return all(getattr(one, field) == getattr(other, field) for field in Queue.__slots__)
 
 
 def _node_groups(affinity: volcano.QueueAffinity | None) -> NodeGroups:

@@ -118,7 +118,8 @@ class Accounting:
         """Rebuild everything from the objects."""
         self._warnings = {}
         layout = AmountLayout(len(self._decoder.axis), self._decoder.ports)
-        self._cluster_state = ClusterState(self._new_table(), self._allocatable(), layout, self._queues())
+        table, allocatable, queues = self._nodes_and_queues()
+        self._cluster_state = ClusterState(table, allocatable, layout, queues)
         self.counted, self.devices = {}, DeviceAssignments()
         self._changes.pods = set(self._pods.records)
         self._changes.groups = {*self._groups, *self._pods.members}
@@ -129,7 +130,7 @@ class Accounting:
     def _revise(self) -> None:
         """Replace the facts of nodes and queues that kept their positions."""
         before, memory = self._images, self._decoder.gpus.largest
-        self._cluster_state.revise(self._new_table(), self._allocatable(), self._queues())
+        self._cluster_state.revise(*self._nodes_and_queues())
         self._revised_for = self._sources.layout.revision
         if changed := before ^ self._images:
             for uid, record in self._pods.records.items():
@@ -154,17 +155,14 @@ class Accounting:
             if any(term.matches(metadata.namespace, metadata.labels or {}) for term in fresh):
                 self._changes.pods.add(uid)
 
-    def _new_table(self) -> NodeTable:
-        facts = [entry.facts for entry in self._sources.nodes.entries.values()]
+    def _nodes_and_queues(self) -> tuple[NodeTable, dict[str, Mapping[int, int]], dict[str, Queue]]:
+        """A new table of the nodes, their allocatable amounts, and the queues."""
+        entries = self._sources.nodes.entries
+        facts = [entry.facts for entry in entries.values()]
         self._images = frozenset(image for node in facts for image in node.images)
         self._decoder.gpus.look_at(facts)
-        return NodeTable(facts, self._seed)
-
-    def _allocatable(self) -> dict[str, Mapping[int, int]]:
-        return {name: entry.allocatable for name, entry in self._sources.nodes.entries.items()}
-
-    def _queues(self) -> dict[str, Queue]:
-        return dict(sorted(self._sources.queues.entries.items()))
+        allocatable = {name: entry.allocatable for name, entry in entries.items()}
+        return NodeTable(facts, self._seed), allocatable, dict(sorted(self._sources.queues.entries.items()))
 
     # -- pods ---------------------------------------------------------------------------------------------------
 
@@ -188,14 +186,9 @@ class Accounting:
             return
         if counted is not None:
             self.counted[uid] = self._cluster_state.add(counted, record.pod.metadata.labels or {})
-            self._note_devices(record, counted)
-
-    def _note_devices(self, record: PodRecord, counted: Counted) -> None:
-        """Record the devices that are assigned to a pod on a node."""
-        if counted.row >= 0 and counted.status in OCCUPYING_STATUSES:
-            assigned = self._assumptions.devices_of(record.pod.metadata.uid)
-            leaves = counted.status is TaskStatus.RELEASING
-            self.devices.enter(record, self._cluster_state.table.names[counted.row], assigned, leaving=leaves)
+            if counted.row >= 0 and counted.status in OCCUPYING_STATUSES:
+                node, leaves = self._cluster_state.table.names[counted.row], counted.status is TaskStatus.RELEASING
+                self.devices.enter(record, node, self._assumptions.devices_of(uid), leaving=leaves)
 
     def _moved_between_queues(self) -> set[str]:
         """Pods whose job is in another queue than when they were counted."""
@@ -223,18 +216,10 @@ class Accounting:
         if avoided := self._assumptions.avoided.get(uid):
             task_class = self._decoder.classifier.avoiding(task_class, avoided)
         row = self._cluster_state.columns.allocate(status, node)
-        in_backoff, promised = uid in self._assumptions.backing_off, self._assumptions.nominated_node_of(pod)
-        priorities = self._sources.priority_classes.priorities
-        task = task_of(
-            pod,
-            record.job,
-            row,
-            task_class,
-            priorities,
-            in_backoff=in_backoff,
-            nominated_node=promised,
-            claims=volumes.claims,
-        )
+        task = task_of(pod, record.job, row, task_class, self._sources.priority_classes.priorities)
+        task.in_backoff = uid in self._assumptions.backing_off
+        task.nominated_node = self._assumptions.nominated.get(uid) or pod.status.nominated_node_name or ""
+        task.claims = volumes.claims
         if devices.keys:
             task.resource_claims, task.claim_names = devices.keys, devices.names
         return Counted(task, status, node)
@@ -286,15 +271,11 @@ class Accounting:
         """The fault of a job's objects: of its PodGroup, its first invalid pod that is not running, or its queue."""
         records, members = self._pods.records, self._pods.members.get(key, ())
         own = self._group_faults[key] if key in self._groups else missing_group(key).fault
-        first = min((uid for uid in members if _keeps_waiting(records[uid])), default=None)
+        invalid = (uid for uid in members if records[uid].fault and not records[uid].pod.spec.node_name)
+        first = min(invalid, default=None)
         job = self._cluster_state.jobs.get(key)
         of_queue = self._sources.queues.faults.get(job.queue, "") if job else ""
         return own or (of_queue if first is None else records[first].fault)
-
-
-def _keeps_waiting(record: PodRecord) -> bool:
-    """Report whether a pod is invalid and not running: running pods do not keep a job pending."""
-    return bool(record.fault) and not record.pod.spec.node_name
 
 
 class DeviceAssignments:

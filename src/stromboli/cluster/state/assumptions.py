@@ -72,9 +72,6 @@ class Assumptions:
             return TaskStatus.RELEASING
         return status
 
-    def nominated_node_of(self, pod: kube.Pod) -> str:
-        return self.nominated.get(pod.metadata.uid) or pod.status.nominated_node_name or ""
-
     def processors_of(self, uid: str) -> str:
         """CPUs assigned by an assumed placement, as the annotation that the pod will get."""
         placement = self.placements.get(uid)

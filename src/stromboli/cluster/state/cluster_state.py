@@ -169,15 +169,15 @@ class ClusterState:
         return counters
 
     def _join(self, job: Job, counted: Counted, labels: Mapping[str, str]) -> Counted:
-        """Count a pod as a member of a job. A snapshot may share the task, so a task that changes its sub-job is
-        replaced.
-        """
+        """Count a pod as a member of a job. A snapshot may share its task, so a changed task is replaced."""
         key, policy, index = sub_job_of(job.spec, labels) if job.spec.policies else ("", None, 0)
         if counted.task.sub_job != key:
             counted = replace(counted, task=replace(counted.task, sub_job=key))
         job.tasks[counted.task.uid] = counted.task
         if key:
-            _join_sub_job(job.sub_jobs.setdefault(key, SubJob(key, job.key, policy, index)), counted.task)
+            sub_job, task = job.sub_jobs.setdefault(key, SubJob(key, job.key, policy, index)), counted.task
+            sub_job.priority = max(sub_job.priority, task.priority) if sub_job.tasks else task.priority
+            sub_job.tasks.append(task)
         self._count(job, counted, 1)
         return counted
 
@@ -214,11 +214,6 @@ class ClusterState:
             self.waiting.add(key)
         else:
             self.waiting.discard(key)
-
-
-def _join_sub_job(sub_job: SubJob, task: Task) -> None:
-    sub_job.priority = max(sub_job.priority, task.priority) if sub_job.tasks else task.priority
-    sub_job.tasks.append(task)
 
 
 def _leave_sub_job(job: Job, task: Task) -> None:

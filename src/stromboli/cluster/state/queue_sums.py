@@ -11,18 +11,6 @@ from stromboli.core.model.tasks.task import ALLOCATED_STATUSES
 Share = tuple[Amounts, Amounts, Amounts, Amounts]
 
 
-def _admitted_minimum(job: Job, size: int) -> Amounts:
-    """The part of an admitted job's minimum that is not allocated yet."""
-    return dense(job.missing_minimum() if _is_promised(job) else (), size)
-
-
-def _is_promised(job: Job) -> bool:
-    if job.phase == "Inqueue":
-        return True
-    allocated = sum(job.counts[status] for status in ALLOCATED_STATUSES)
-    return job.phase == "Running" and allocated >= job.min_available
-
-
 class QueueSums:
     """Allocated, request, inqueue and elastic sums of every queue with its descendants."""
 
@@ -46,7 +34,10 @@ class QueueSums:
     def _share_of(self, job: Job) -> Share:
         size = self._size
         minimum = dense(job.min_resources or (), size)
-        return job.allocated[:], job.requested[:], _admitted_minimum(job, size), exceeding(job.allocated, minimum)
+        allocated = sum(job.counts[status] for status in ALLOCATED_STATUSES)
+        is_admitted = job.phase == "Inqueue" or (job.phase == "Running" and allocated >= job.min_available)
+        inqueue = dense(job.missing_minimum() if is_admitted else (), size)
+        return job.allocated[:], job.requested[:], inqueue, exceeding(job.allocated, minimum)
 
     def _apply(self, queue: str, share: Share, *, sign: int) -> None:
         change = add_amounts if sign > 0 else subtract_amounts

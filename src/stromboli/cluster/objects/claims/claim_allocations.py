@@ -11,7 +11,6 @@ import msgspec
 from stromboli.cluster.objects.storage.volume_needs import volume_terms
 from stromboli.core.model.devices.claims import AssignedDevice, ClaimChoice, DeviceName
 from stromboli.core.model.resources.quantity import format_quantity, parse_quantity
-from stromboli.core.model.tasks.selectors import NodeTerm
 from stromboli.core.model.tasks.selectors import Requirement as Clause
 from stromboli.kube.objects.claims import (
     AllocatedDevice,
@@ -20,7 +19,6 @@ from stromboli.kube.objects.claims import (
     DeviceRequest,
     DeviceSubRequest,
     KubeDeviceAllocation,
-    KubeDeviceToleration,
     ResourceClaim,
 )
 from stromboli.kube.objects.constraints import NodeSelector, NodeSelectorTerm
@@ -77,28 +75,20 @@ def _result(
     claim: ResourceClaim, requests: Iterable[DeviceRequest], device: AssignedDevice, number: int
 ) -> AllocatedDevice:
     is_part = device.portions is not None
+    share = f"{claim.metadata.uid}/{device.name}/{number}"  # the id is unique and reproducible
+    alternative = next((each for name, each in _alternatives(requests) if name == device.request), None)
     return AllocatedDevice(
         request=device.request,
         driver=device.name.driver,
         pool=device.name.pool,
         device=device.name.device,
         admin_access=True if device.is_admin else None,
-        share_id=_share(claim, device, number) if is_part else None,
-        tolerations=_tolerations(requests, device.request),
+        share_id=str(uuid.uuid5(uuid.NAMESPACE_OID, share)) if is_part else None,
+        tolerations=alternative.tolerations if alternative is not None else None,
         consumed_capacity={
             name: format_quantity(amount, milli=True, binary=True) for name, amount in device.portions or ()
         } if is_part else None,
     )  # fmt: skip
-
-
-def _share(claim: ResourceClaim, device: AssignedDevice, number: int) -> str:
-    """A unique, reproducible id for this share of the device."""
-    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{claim.metadata.uid}/{device.name}/{number}"))
-
-
-def _tolerations(requests: Iterable[DeviceRequest], name: str) -> list[KubeDeviceToleration] | None:
-    alternative = next((alternative for own, alternative in _alternatives(requests) if own == name), None)
-    return alternative.tolerations if alternative is not None else None
 
 
 def _alternatives(requests: Iterable[DeviceRequest]) -> Iterator[tuple[str, DeviceSubRequest]]:
@@ -129,11 +119,11 @@ def _selector(choice: ClaimChoice, node: str) -> NodeSelector | None:
     if choice.is_local:
         term = NodeSelectorTerm(match_fields=[KubeRequirement(key="metadata.name", operator="In", values=[node])])
         return NodeSelector([term])
-    return NodeSelector([_wire_term(term) for term in choice.terms]) if choice.terms is not None else None
-
-
-def _wire_term(term: NodeTerm) -> NodeSelectorTerm:
-    return NodeSelectorTerm(_wire_clauses(term.labels), _wire_clauses(term.fields))
+    if choice.terms is None:
+        return None
+    return NodeSelector(
+        [NodeSelectorTerm(_wire_clauses(each.labels), _wire_clauses(each.fields)) for each in choice.terms]
+    )
 
 
 def _wire_clauses(clauses: Iterable[Clause]) -> list[KubeRequirement] | None:

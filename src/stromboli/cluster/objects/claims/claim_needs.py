@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from stromboli import kube
 from stromboli.cluster.objects.claims.device_selectors import expressions_of
-from stromboli.cluster.objects.storage.volume_needs import volume_terms
+from stromboli.cluster.objects.storage.volume_needs import node_terms, volume_terms
 from stromboli.core.model.devices.claims import (
     ClaimChoice,
     ClaimCost,
@@ -25,7 +25,6 @@ from stromboli.core.model.devices.claims import (
 )
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.resources.quantity import parse_quantity
-from stromboli.core.model.tasks.selectors import NodeTerm, Requirement
 from stromboli.core.model.volumes.volumes import Terms
 from stromboli.kube.objects.claims import (
     DeviceClass,
@@ -154,11 +153,9 @@ class _ClaimNeedsReader:
     # -- claims that have their devices -------------------------------------------------------------------------
 
     def _read_allocated(self, claim: ResourceClaim, use: ResourceClaimUse) -> bool:
-        """Report whether the claim is allocated. Devices of a running pod's own claim do not count: a replacement would
-        get others.
-        """
+        """Report whether the claim is allocated."""
         if self._pod.spec.node_name and use.made_for_pod:
-            return False
+            return False  # a replacement of the running pod would get other devices
         allocation, decided = claim.status.allocation, self._known.decided.get(claim.key)
         if allocation is None and decided is None:
             return False
@@ -170,7 +167,7 @@ class _ClaimNeedsReader:
             where = "status.allocation.nodeSelector.nodeSelectorTerms"
             self._bound.append(volume_terms(allocation.node_selector, where))
         elif decided is not None:
-            self._bound.append(_terms_of(*decided))
+            self._bound.append(node_terms(decided[0]) if decided[1].is_local else decided[1].terms)
         return True
 
     # -- claims that wait ---------------------------------------------------------------------------------------
@@ -213,23 +210,20 @@ class _ClaimNeedsReader:
         count = 1 if wire.count is None else wire.count
         if count < 1:
             raise ValueError(f"{where}.count: must be at least 1")
+        tolerations = tuple(
+            DeviceToleration(each.key or "", each.operator or "Equal", each.value or "", each.effect or "")
+            for each in wire.tolerations or ()
+        )
         return DeviceAlternative(
             name,
             class_name,
-            DeviceCriteria(selectors, tolerations_of(wire)),
+            DeviceCriteria(selectors, tolerations),
             count,
             takes_all=mode == "All",
             is_admin=isinstance(wire, ExactDeviceRequest) and bool(wire.admin_access),
             capacity=_capacity_of(wire, where),
             own_selectors=len(wire.selectors or ()),
         )
-
-
-def tolerations_of(wire: DeviceSubRequest) -> tuple[DeviceToleration, ...]:
-    return tuple(
-        DeviceToleration(each.key or "", each.operator or "Equal", each.value or "", each.effect or "")
-        for each in wire.tolerations or ()
-    )
 
 
 def _capacity_of(wire: DeviceSubRequest, where: str) -> tuple[tuple[str, int], ...]:
@@ -248,13 +242,6 @@ def _constraint(wire: DeviceConstraint, place: int) -> Constraint:
     return Constraint(attribute, tuple(wire.requests or ()), is_distinct=not wire.match_attribute)
 
 
-def _terms_of(node: str, choice: ClaimChoice) -> Terms:
-    """The nodes that can access the chosen devices."""
-    if choice.is_local:
-        return (NodeTerm(fields=(Requirement("metadata.name", "In", (node,)),)),)
-    return choice.terms
-
-
 def costs_of(claim: ResourceClaim) -> Costs:
     """What a claim counts in queue sums: devices of a class, and capacity that it requests of them.
 
@@ -265,12 +252,11 @@ def costs_of(claim: ResourceClaim) -> Costs:
     results = (allocated.results if allocated else None) or ()
     costs: dict[str, int] = {}
     for request in (devices.requests if devices else None) or ():
-        alternatives = {
-            f"{request.name}/{alternative.name}": alternative for alternative in request.first_available or ()
+        own: dict[str, DeviceSubRequest] = {
+            f"{request.name}/{each.name}": each for each in request.first_available or ()
         }
-        own: dict[str, DeviceSubRequest] = (
-            {request.name or "": request.exactly} if request.exactly else dict(alternatives)
-        )
+        if request.exactly:
+            own = {request.name or "": request.exactly}
         chosen = [result.request or "" for result in results if result.request in own]
         name, count = (chosen[0], len(chosen)) if chosen else (next(iter(own), ""), 0)
         alternative = own.get(name)

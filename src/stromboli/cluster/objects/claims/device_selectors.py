@@ -5,7 +5,7 @@ Results are cached with the device and dropped with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -68,7 +68,7 @@ class DeviceDocument:
 
     def answer(self, suit: DeviceCriteria) -> bool | str:
         """Report whether the device satisfies the selectors; or the reason why that cannot be evaluated."""
-        if not all(_is_tolerated(taint, suit.tolerations) for taint in self._taints):
+        if not all(any(_tolerates(each, taint) for each in suit.tolerations) for taint in self._taints):
             return False
         for expression in suit.selectors:
             known = self._answers.get(expression)
@@ -122,10 +122,6 @@ def _seen(attribute: DeviceAttribute) -> object:
         return Version.parse(attribute.version)
     except ValueError:
         return None
-
-
-def _is_tolerated(taint: DeviceTaint, tolerations: Sequence[DeviceToleration]) -> bool:
-    return any(_tolerates(toleration, taint) for toleration in tolerations)
 
 
 def _tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:

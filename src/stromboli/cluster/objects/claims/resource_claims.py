@@ -137,7 +137,6 @@ class ResourceClaims:
     # -- choices ------------------------------------------------------------------------------------------------
 
     def _choices_of(self, uid: str) -> dict[str, ClaimChoice]:
-        """Choices for a pod that is being bound, by claim."""
         placement = self._placements.get(uid)
         return self._chosen(uid, placement) if placement is not None else {}
 

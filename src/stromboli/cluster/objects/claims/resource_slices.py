@@ -10,15 +10,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from stromboli.cluster.objects.claims.device_selectors import DeviceDocument, qualified
-from stromboli.cluster.objects.storage.volume_needs import volume_terms
+from stromboli.cluster.objects.storage.volume_needs import node_terms, volume_terms
 from stromboli.core.model.devices.claims import CapacityAmount, CapacityPolicy, Device, DeviceCriteria, DeviceName
 from stromboli.core.model.devices.device_table import DeviceTable, MatchingDevices
 from stromboli.core.model.resources.quantity import parse_quantity
-from stromboli.core.model.tasks.selectors import NodeTerm, Requirement
 from stromboli.core.model.volumes.volumes import Terms
 from stromboli.kube.objects.claims import CapacityRequestPolicy, CounterUse, DeviceCapacity, ResourceSlice
 from stromboli.kube.objects.claims import KubeDevice as WireDevice
-from stromboli.kube.objects.constraints import NodeSelector
 
 PoolName = tuple[str, str]
 
@@ -85,19 +83,15 @@ class DevicePools:
     def faults(self) -> list[str]:
         """What is wrong with pools; recalculated when a slice has changed."""
         if self._faults is None:
-            self._faults = self._found_faults()
+            self._faults = []
+            for (driver, name), members in sorted(self._pools.items()):
+                pool = _newest(members)
+                if pool.fault:
+                    self._faults.append(f"pool {driver}/{name}: {pool.fault}; none of its devices is allocated")
+                elif ignored := sum(decoded.ignored for decoded in pool.slices):
+                    message = f"{ignored} devices have bindingConditions, which is not supported"
+                    self._faults.append(f"pool {driver}/{name}: {message}; they are not allocated")
         return self._faults
-
-    def _found_faults(self) -> list[str]:
-        found = []
-        for (driver, name), members in sorted(self._pools.items()):
-            pool = _newest(members)
-            if pool.fault:
-                found.append(f"pool {driver}/{name}: {pool.fault}; none of its devices is allocated")
-            elif ignored := sum(decoded.ignored for decoded in pool.slices):
-                message = f"{ignored} devices have bindingConditions, which is not supported"
-                found.append(f"pool {driver}/{name}: {message}; they are not allocated")
-        return found
 
 
 def _suited(documents: Iterable[DeviceDocument], suit: DeviceCriteria) -> MatchingDevices:
@@ -145,7 +139,8 @@ def _decode(wire: ResourceSlice) -> _DecodedSlice:
     decoded, spec, where = _DecodedSlice(wire), wire.spec, f"ResourceSlice {wire.key}: spec"
     driver, pool = _pool_of(wire)
     try:
-        decoded.where = _node_terms(spec.node_name, spec.node_selector, where)
+        selected = f"{where}.nodeSelector.nodeSelectorTerms"
+        decoded.where = node_terms(spec.node_name) if spec.node_name else volume_terms(spec.node_selector, selected)
         for counter_set in spec.shared_counters or ():
             for name, counter in (counter_set.counters or {}).items():
                 key = _counter_key(driver, pool, counter_set.name, name)
@@ -163,12 +158,6 @@ def _decode(wire: ResourceSlice) -> _DecodedSlice:
 
 def _counter_key(driver: str, pool: str, counter_set: str | None, counter: str) -> str:
     return f"{driver}/{pool}/{counter_set}/{counter}"
-
-
-def _node_terms(node: str | None, selector: NodeSelector | None, where: str) -> Terms:
-    if node:
-        return (NodeTerm(fields=(Requirement("metadata.name", "In", (node,)),)),)
-    return volume_terms(selector, f"{where}.nodeSelector.nodeSelectorTerms")
 
 
 def _device(wire: ResourceSlice, device: WireDevice, where: str) -> Device:

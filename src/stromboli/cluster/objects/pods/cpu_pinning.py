@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 from stromboli import kube
 from stromboli.core.model.nodes.numa import PROCESSORS, CpuSet, parse_cpus
@@ -18,17 +17,14 @@ def requested_cpus(pod: kube.Pod) -> str | None:
 
     With pod-level resources, the kubelet assigns no exclusive CPUs to containers.
     """
-    if pod.spec.resources is not None or not _is_guaranteed(pod):
+    containers = (*(pod.spec.containers or ()), *(pod.spec.init_containers or ()))
+    if pod.spec.resources is not None or not containers:
+        return None
+    if not all(_asks_for_its_limit(one, name) for one in containers for name in _GUARANTEED):
         return None
     lasting = (one for one in pod.spec.init_containers or () if one.restart_policy == "Always")
     wanted = ((one.name or "", _whole_cpus(one)) for one in (*lasting, *(pod.spec.containers or ())))
     return ",".join(f"{name}={number}" for name, number in wanted if number)
-
-
-def _is_guaranteed(pod: kube.Pod) -> bool:
-    """Report whether every container has limits for cpu and memory and requests exactly these."""
-    containers = (*(pod.spec.containers or ()), *(pod.spec.init_containers or ()))
-    return bool(containers) and all(_asks_for_its_limit(one, name) for one in containers for name in _GUARANTEED)
 
 
 def _asks_for_its_limit(container: Container, name: str) -> bool:
@@ -63,17 +59,13 @@ def assigned_cpus(text: str, most: int) -> CpuSet:
 
 
 def _read(text: str) -> CpuSet:
-    cpus = 0
-    for each in _lists(text):
-        cpus |= parse_cpus(each)
-    return cpus
-
-
-def _lists(text: str) -> Iterator[str]:
     try:
         containers = json.loads(text)
     except (ValueError, RecursionError):
         containers = None
     if not isinstance(containers, dict) or not all(isinstance(each, str) for each in containers.values()):
         raise ValueError('expected lists of CPUs by container, such as {"main": "0-3"}')
-    yield from containers.values()
+    cpus = 0
+    for each in containers.values():
+        cpus |= parse_cpus(each)
+    return cpus

@@ -32,23 +32,14 @@ _MAX_DEVICES = 1024
 _MAX_MEMORY = 1 << 30
 
 
-def reservation_namespace_in(annotations: Collection[str]) -> str:
-    """The namespace of reservation pods, as named among the annotations that plugins read; empty for none."""
-    found = (each.removeprefix(RESERVATIONS_IN) for each in annotations if each.startswith(RESERVATIONS_IN))
-    return min(found, default="")
-
-
-def is_reservation(pod: kube.Pod, namespace: str) -> bool:
-    """Report whether a pod is a reservation pod. Only pods in the reservation namespace can be."""
-    return bool(namespace) and pod.metadata.namespace == namespace and GROUPS in (pod.metadata.annotations or {})
-
-
 class GpuShareDecoder:
     """How pods with fractional GPUs count, if the gpusharing plugin is enabled."""
 
     def __init__(self, axis: ResourceAxis, annotations: Collection[str]) -> None:
         self._axis = axis
-        self.namespace = reservation_namespace_in(annotations)
+        found = (each.removeprefix(RESERVATIONS_IN) for each in annotations if each.startswith(RESERVATIONS_IN))
+        #: The namespace of reservation pods, as named among the annotations that plugins read; empty for none.
+        self.namespace = min(found, default="")
         if self.namespace:
             axis.dimension(GPU)  # before columns are created
         #: Memory of the largest GPU of the cluster in MiB, 0 if unknown. Requests by memory count as fractions of it.
@@ -62,11 +53,12 @@ class GpuShareDecoder:
         """The request that counts, from the containers' request and the request by annotation."""
         if not self.namespace:
             return request
-        if is_reservation(pod, self.namespace):
+        has_groups = GROUPS in (pod.metadata.annotations or {})
+        if has_groups and pod.metadata.namespace == self.namespace:  # a reservation pod
             dimension = self._axis.find(GPU)
             return tuple(entry for entry in request if entry[0] != dimension)
         share = gpu_request_in(device_requests)
-        if share is None or (pod.spec.node_name and GROUPS not in (pod.metadata.annotations or {})):
+        if share is None or (pod.spec.node_name and not has_groups):
             return request
         charge = charge_of(share.portion, share.memory, share.number, self.largest)
         return tuple(sorted((*request, (self._axis.dimension(GPU), charge))))
@@ -83,21 +75,28 @@ def gpu_request_of(pod: kube.Pod) -> SharedDeviceRequest | None:
 
     Raises ValueError, with the annotation in front, for an invalid one.
     """
-    said = pod.metadata.annotations or {}
-    if FRACTION not in said and MEMORY not in said:
-        if NUMBER in said:
+    annotations = pod.metadata.annotations or {}
+    if FRACTION not in annotations and MEMORY not in annotations:
+        if NUMBER in annotations:
             raise _bad(NUMBER, f"a device count without a fraction; add {FRACTION} or {MEMORY}")
         return None
-    if FRACTION in said and MEMORY in said:
+    if FRACTION in annotations and MEMORY in annotations:
         raise _bad(FRACTION, f"{MEMORY} is set as well; set only one of them")
-    for field, container in _containers(pod):
-        if _asks_for_whole(container):
-            raise _bad(FRACTION if FRACTION in said else MEMORY, f"{field} requests {GPU} as well; remove one of them")
-    number = _whole(said, NUMBER, 1, _MAX_DEVICES) if NUMBER in said else 1
-    _check_container(pod, said)
-    if MEMORY in said:
-        return SharedDeviceRequest(Backend.GPU_FRACTIONS, number, _whole(said, MEMORY, 1, _MAX_MEMORY))
-    return SharedDeviceRequest(Backend.GPU_FRACTIONS, number, portion=_portion(said[FRACTION]))
+    containers = _containers(pod)
+    for field, container in containers:
+        resources = container.resources
+        requested = {**(resources.requests or {}), **(resources.limits or {})} if resources else {}
+        if str(requested.get(GPU, "0")) not in ("0", ""):
+            raise _bad(
+                FRACTION if FRACTION in annotations else MEMORY, f"{field} requests {GPU} as well; remove one of them"
+            )
+    number = _whole(annotations, NUMBER, 1, _MAX_DEVICES) if NUMBER in annotations else 1
+    wanted = annotations.get(CONTAINER)
+    if wanted is not None and all(container.name != wanted for _, container in containers):
+        raise _bad(CONTAINER, f"the pod has no container {wanted[:64]!r}")
+    if MEMORY in annotations:
+        return SharedDeviceRequest(Backend.GPU_FRACTIONS, number, _whole(annotations, MEMORY, 1, _MAX_MEMORY))
+    return SharedDeviceRequest(Backend.GPU_FRACTIONS, number, portion=_portion(annotations[FRACTION]))
 
 
 def _portion(text: str) -> int:
@@ -111,8 +110,8 @@ def _portion(text: str) -> int:
     return max(round(fraction * WHOLE), 1)
 
 
-def _whole(said: Mapping[str, str], key: str, least: int, most: int) -> int:
-    text = said[key].strip()
+def _whole(annotations: Mapping[str, str], key: str, least: int, most: int) -> int:
+    text = annotations[key].strip()
     number = int(text) if text.isdecimal() and text.isascii() and len(text) < 12 else 0
     if not least <= number <= most:
         unit = " of MiB" if key == MEMORY else ""
@@ -120,22 +119,10 @@ def _whole(said: Mapping[str, str], key: str, least: int, most: int) -> int:
     return number
 
 
-def _check_container(pod: kube.Pod, said: Mapping[str, str]) -> None:
-    wanted = said.get(CONTAINER)
-    if wanted is not None and all(container.name != wanted for _, container in _containers(pod)):
-        raise _bad(CONTAINER, f"the pod has no container {wanted[:64]!r}")
-
-
 def _containers(pod: kube.Pod) -> list[tuple[str, kube.Container]]:
     regular = [(f"spec.containers[{place}]", each) for place, each in enumerate(pod.spec.containers or ())]
     initial = [(f"spec.initContainers[{place}]", each) for place, each in enumerate(pod.spec.init_containers or ())]
     return regular + initial
-
-
-def _asks_for_whole(container: kube.Container) -> bool:
-    resources = container.resources
-    asked = {**(resources.requests or {}), **(resources.limits or {})} if resources else {}
-    return str(asked.get(GPU, "0")) not in ("0", "")
 
 
 def _bad(key: str, what: str) -> ValueError:

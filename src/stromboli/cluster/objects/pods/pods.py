@@ -105,17 +105,7 @@ def confirms_binding(entry: object, before: object) -> bool:
     return status_of(before) is TaskStatus.PENDING and status_of(entry) in _ON_NODE
 
 
-def task_of(
-    pod: kube.Pod,
-    job: str,
-    row: int,
-    task_class: TaskClass,
-    priorities: Priorities,
-    *,
-    in_backoff: bool = False,
-    nominated_node: str = "",
-    claims: tuple[str, ...] = (),
-) -> Task:
+def task_of(pod: kube.Pod, job: str, row: int, task_class: TaskClass, priorities: Priorities) -> Task:
     metadata = pod.metadata
     annotations, labels = metadata.annotations or {}, metadata.labels or {}
     preemptable = annotations.get(PREEMPTABLE) or labels.get(PREEMPTABLE)
@@ -128,14 +118,11 @@ def task_of(
         task_class=task_class,
         priority=priorities.of_pod(pod),
         created=seconds_of(metadata.creation_timestamp),
-        nominated_node=nominated_node,
         gated=bool(pod.spec.scheduling_gates),
-        in_backoff=in_backoff,
         preemptable=preemptable is None or is_true(preemptable),
         never_preempts=pod.spec.preemption_policy == "Never",
         priority_class=pod.spec.priority_class_name or "",
         placed_at=_placed_at(pod),
-        claims=claims,
         run_time=run_time_of(pod),
     )
 

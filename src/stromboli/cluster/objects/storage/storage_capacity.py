@@ -69,14 +69,11 @@ class StorageCapacities:
     def _consumed(self, storage_class: str, labels: Mapping[str, str]) -> Iterator[str]:
         """Capacities that a volume of the class consumes on a node with these labels."""
         for key, capacity in self._capacities.items():
-            if capacity.storage_class == storage_class and _includes(capacity, labels):
+            if capacity.storage_class == storage_class and (
+                capacity.terms is None
+                or any(all(each.holds(labels.get(each.key)) for each in term.labels) for term in capacity.terms)
+            ):
                 yield key
-
-
-def _includes(capacity: StorageCapacity, labels: Mapping[str, str]) -> bool:
-    return capacity.terms is None or any(
-        all(requirement.holds(labels.get(requirement.key)) for requirement in term.labels) for term in capacity.terms
-    )
 
 
 def _decode(key: str, capacity: CSIStorageCapacity) -> StorageCapacity | None:

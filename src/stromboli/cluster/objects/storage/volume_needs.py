@@ -51,9 +51,9 @@ class PodVolumes:
 class VolumesNotReady(Exception):
     """The claim keeps its pods pending; carries the reason."""
 
-    def __init__(self, reason: Reason) -> None:
-        super().__init__(reason.detail)
-        self.reason = reason
+    def __init__(self, code: Code, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = Reason(code, detail)
 
 
 @dataclass(slots=True)
@@ -79,11 +79,8 @@ class Storage:
         """The storage class of a claim; without one, the newest default class."""
         if claim.spec.storage_class_name is not None:
             return claim.spec.storage_class_name
-        defaults = [one for one in self.classes.values() if is_default(one)]
-        youngest = max(
-            defaults, key=lambda one: (one.metadata.creation_timestamp or "", one.metadata.name), default=None
-        )
-        return youngest.metadata.name if youngest is not None else ""
+        defaults = (one.metadata for one in self.classes.values() if is_default(one))
+        return max(((each.creation_timestamp or "", each.name) for each in defaults), default=("", ""))[1]
 
 
 def is_default(storage_class: StorageClass) -> bool:
@@ -126,6 +123,11 @@ def volume_terms(selector: NodeSelector | None, where: str) -> Terms:
         )
         for i, term in enumerate(selector.node_selector_terms or ())
     )
+
+
+def node_terms(node: str) -> Terms:
+    """Exactly this node."""
+    return (NodeTerm(fields=(Requirement("metadata.name", "In", (node,)),)),)
 
 
 def _requirements(wire: Sequence[kube.KubeRequirement] | None, where: str) -> tuple[Requirement, ...]:
@@ -179,29 +181,26 @@ class _VolumeNeedsReader:
             else:
                 self._read_waiting(claim)
         except ValueError as error:
-            raise _unready(Code.INVALID_OBJECT, str(error)) from None
+            raise VolumesNotReady(Code.INVALID_OBJECT, str(error)) from None
 
     def _claim(self, pod: kube.Pod, use: VolumeClaimUse) -> PersistentVolumeClaim:
         name = use.key.partition("/")[2]
         claim = self._storage.claims.get(use.key)
         if claim is None and use.made_for_pod:
-            raise _unready(
-                Code.CLAIM_MISSING,
-                f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"',
-            )
+            message = f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
+            raise VolumesNotReady(Code.CLAIM_MISSING, message)
         if claim is None:
-            raise _unready(Code.CLAIM_MISSING, f'persistentvolumeclaim "{name}" not found')
+            raise VolumesNotReady(Code.CLAIM_MISSING, f'persistentvolumeclaim "{name}" not found')
         if use.made_for_pod and not any(
             owner.controller and owner.uid == pod.metadata.uid for owner in claim.metadata.owner_references or ()
         ):
-            raise _unready(
-                Code.CLAIM_MISSING, f'persistentvolumeclaim "{name}" was not created for the pod: it is not its owner'
-            )
+            message = f'persistentvolumeclaim "{name}" was not created for the pod: it is not its owner'
+            raise VolumesNotReady(Code.CLAIM_MISSING, message)
         if claim.metadata.deletion_timestamp is not None:
-            raise _unready(Code.CLAIM_LOST, f'persistentvolumeclaim "{name}" is being deleted')
+            raise VolumesNotReady(Code.CLAIM_LOST, f'persistentvolumeclaim "{name}" is being deleted')
         if claim.status.phase == "Lost":
             lost = f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{claim.spec.volume_name}"'
-            raise _unready(Code.CLAIM_LOST, lost)
+            raise VolumesNotReady(Code.CLAIM_LOST, lost)
         return claim
 
     # -- claims that have a volume ------------------------------------------------------------------------------
@@ -211,16 +210,13 @@ class _VolumeNeedsReader:
         volume = self._storage.volumes.get(name)
         if volume is None:
             lost = f'persistentvolumeclaim "{claim.metadata.name}" bound to non-existent persistentvolume "{name}"'
-            raise _unready(Code.CLAIM_LOST, lost)
+            raise VolumesNotReady(Code.CLAIM_LOST, lost)
         try:
             bound = BoundVolume(terms_of(volume), zones_of(volume))
         except ValueError as error:
             raise ValueError(f"PersistentVolume {name}: {error}") from None
         if bound != BoundVolume():
             self._bound.add(bound)
-        self._attach_volume(volume)
-
-    def _attach_volume(self, volume: PersistentVolume) -> None:
         csi = volume.spec.csi
         if csi is not None and csi.driver in self._storage.limited:
             attachment = Attachment(csi.driver, csi.volume_handle or volume.metadata.name)
@@ -235,15 +231,14 @@ class _VolumeNeedsReader:
         storage_class = storage.classes.get(class_name)
         if class_name and storage_class is None and not claim.spec.volume_name:
             missing = f'persistentvolumeclaim "{name}": storageclass.storage.k8s.io "{class_name}" not found'
-            raise _unready(Code.STORAGE_CLASS_MISSING, missing)
-        if (
-            claim.spec.volume_name
-            or storage_class is None
-            or storage_class.volume_binding_mode != WAIT_FOR_FIRST_CONSUMER
-        ):
-            raise _unready(Code.CLAIM_UNBOUND, f'pod has unbound immediate PersistentVolumeClaims: "{name}"')
+            raise VolumesNotReady(Code.STORAGE_CLASS_MISSING, missing)
+        waits = storage_class is not None and storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
+        if claim.spec.volume_name or storage_class is None or not waits:
+            raise VolumesNotReady(Code.CLAIM_UNBOUND, f'pod has unbound immediate PersistentVolumeClaims: "{name}"')
         self._waiting.append((self._demand(claim, storage_class), name))
-        self._attach_to_be(claim, storage_class)
+        driver, key = storage_class.provisioner or "", claim.key
+        if driver in storage.limited:  # the volume that this driver will provision counts as well
+            self._attachments.append(Attachment(driver, key if len(storage.users.get(key, ())) > 1 else ""))
 
     def _demand(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> WaitingClaim:
         storage, spec, key = self._storage, claim.spec, claim.key
@@ -266,13 +261,6 @@ class _VolumeNeedsReader:
             shared=key if len(storage.users.get(key, ())) > 1 else "",
         )
 
-    def _attach_to_be(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> None:
-        """Count a volume that does not exist yet for the driver that will provision it."""
-        driver, key = storage_class.provisioner or "", claim.key
-        if driver in self._storage.limited:
-            handle = key if len(self._storage.users.get(key, ())) > 1 else ""
-            self._attachments.append(Attachment(driver, handle))
-
 
 def zones_of(volume: PersistentVolume) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Allowed values by node label; several zones in one label are separated by `__`."""
@@ -292,7 +280,3 @@ def allowed_topologies(wire: Sequence[TopologySelectorTerm] | None, name: str) -
                    for each in term.match_label_expressions or ())  # fmt: skip
         terms.append(NodeTerm(_requirements(list(clauses), where)))
     return tuple(terms)
-
-
-def _unready(code: Code, detail: str) -> VolumesNotReady:
-    return VolumesNotReady(Reason(code, detail))

@@ -76,7 +76,10 @@ class PersistentVolumes:
 
     def put_csi_node(self, csi_node: CSINode, *, present: bool) -> None:
         _replace(self.csi_nodes, csi_node, present=present)
-        self._find_limited()
+        limited = frozenset(driver for driver, _, _ in self._limits())
+        if limited != self.storage.limited:
+            self.storage.limited = limited
+            self._mark_all()
         self._table = None
 
     def put_capacity(self, capacity: CSIStorageCapacity, *, present: bool) -> None:
@@ -132,12 +135,6 @@ class PersistentVolumes:
         first = next((name for name in names if claim and _refers_to(storage.volumes[name], claim)), None)
         if first is not None:
             storage.references[key] = first
-
-    def _find_limited(self) -> None:
-        limited = frozenset(driver for driver, _, _ in self._limits())
-        if limited != self.storage.limited:
-            self.storage.limited = limited
-            self._mark_all()
 
     def _limits(self) -> Iterable[tuple[str, str, int]]:
         """Driver, node, and maximum number of volumes."""
@@ -224,7 +221,6 @@ class PersistentVolumes:
     # -- choices ------------------------------------------------------------------------------------------------
 
     def _choices_of(self, uid: str) -> tuple[VolumeChoice, ...]:
-        """The choices for a pod that is being bound."""
         placement = self._placements.get(uid)
         return placement.volumes.choices if placement is not None and placement.volumes and uid in self._uses else ()
 

@@ -18,8 +18,7 @@ from stromboli.core.model.tasks.selectors import Requirement
 from stromboli.core.model.topology.hypernodes import TOP, HyperNode, HyperNodeTree
 from stromboli.core.model.values.patterns import MAX_PATTERN_LENGTH, compiled
 from stromboli.kube.objects.meta import KubeLabelSelector
-from stromboli.kube.objects.topology import ExactMatch, HyperNodeMember, MemberSelector, RegexMatch
-from stromboli.kube.objects.topology import KubeHyperNode as KubeHyperNode
+from stromboli.kube.objects.topology import ExactMatch, HyperNodeMember, KubeHyperNode, MemberSelector, RegexMatch
 
 
 class HyperNodes:
@@ -140,16 +139,14 @@ class _TreeBuilder:
                 self._report(name, f"{field}{error}; the member is left out")
 
     def _nodes(self, chosen: ExactMatch | Selector | re2._Regexp) -> list[int]:
-        match chosen:
-            case ExactMatch(name=name):
-                return self._named(name or "")
-            case Selector():
-                return self._labelled(chosen)
-            case _:
-                return self._patterns.rows(chosen)
-
-    def _labelled(self, chosen: Selector) -> list[int]:
-        """Check only nodes that have one of the required values."""
+        if isinstance(chosen, ExactMatch):
+            row = self._table.index.get(chosen.name or "")
+            if row is None:
+                raise ValueError(f".selector.exactMatch.name: there is no node {chosen.name or ''!r}")
+            return [row]
+        if not isinstance(chosen, Selector):
+            return self._patterns.rows(chosen)
+        # check only nodes that have one of the required values
         wanted = [requirement for requirement in chosen.requirements if requirement.operator == "In"]
         candidates = min((self._having(each) for each in wanted), key=len, default=range(len(self._table)))
         return [row for row in candidates if chosen.matches(self._table.nodes[row].labels)]
@@ -161,12 +158,6 @@ class _TreeBuilder:
             for row, node in enumerate(self._table.nodes):
                 rows.setdefault(node.labels.get(requirement.key), []).append(row)
         return [row for value in set(requirement.values) for row in rows.get(value, ())]
-
-    def _named(self, name: str) -> list[int]:
-        row = self._table.index.get(name)
-        if row is None:
-            raise ValueError(f".selector.exactMatch.name: there is no node {name!r}")
-        return [row]
 
     def _adopt(self, parent: str, child: str) -> None:
         if child not in self._objects:
