@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from traceback import extract_tb, format_exception
 from typing import IO, Any
 
@@ -27,10 +27,14 @@ def echo_json(value: object) -> None:
     click.echo(text.translate(_ESCAPED))
 
 
-def echo_yaml(value: object) -> None:
+def echo_documents(documents: Sequence[object], output: str) -> None:
+    """Print Kubernetes objects as a stream of YAML documents, or as one list in JSON."""
     from stromboli.kube.manifests.yaml import dump_documents
 
-    click.echo(dump_documents([value]), nl=False)
+    if output == "json":
+        echo_json({"apiVersion": "v1", "kind": "List", "items": documents})
+    else:
+        click.echo(dump_documents(documents), nl=False)
 
 
 def warn(warnings: Iterable[str]) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from stromboli.cli.options.settings import option_group, plugin_option, scheduler_name_option, shown_option
 from stromboli.cli.options.shards import SHARD_WITH_DUMP, shard_of, shard_options
-from stromboli.cli.output import Failure, echo_tracebacks, plugin_failure
+from stromboli.cli.output import Failure, echo_json, echo_tracebacks, plugin_failure, warn
 
 if TYPE_CHECKING:
     from stromboli.cluster.dump.dump import Dump
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from stromboli.planner.advice import Advice
     from stromboli.planner.plan import SchedulingPlan
     from stromboli.planner.trials import Trials
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 #: The exit code if a job waits.
 WAITING = 3
@@ -52,19 +51,13 @@ _OPTIONS = (
         "--seed", type=int, default=0, show_default=True, metavar="N",
         help="The order of nodes with equal scores: 0 orders by name, any other number shuffles them.",
     ),
-    click.option(
-        "--scheduler-name", "scheduler_names", multiple=True, default=("stromboli", "volcano"), show_default=True,
-        metavar="NAME", help="Schedule pods with this scheduler name. Repeatable.",
-    ),
-    click.option(
-        "--plugin", "plugins", multiple=True, metavar="MODULE:CLASS",
-        help="Your own plugin or action that the configuration may name. Repeatable.",
-    ),
+    scheduler_name_option("Schedule pods with this scheduler name. Repeatable."),
+    plugin_option("Your own plugin or action that the configuration may name. Repeatable."),
     click.option(
         "--ask-extenders", is_flag=True,
         help="Call the configured extenders. Without it they are not called, with a warning.",
     ),
-    shard_options(partial(click.option, show_default=True)),
+    shard_options(shown_option),
     click.option(
         "--traceback", is_flag=True,
         help="Print the whole Python traceback of every error in a plugin or action to the standard error.",
@@ -72,18 +65,10 @@ _OPTIONS = (
 )  # fmt: skip
 
 
-def scenario_options(command: Command) -> Command:
-    """Add the options of `read_scenario`."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
-def simulation_options(command: Command) -> Command:
-    """Add the same options without the number of cycles, which depends on the simulated time."""
-    for option in reversed([option for option in _OPTIONS if option is not _CYCLES]):
-        command = option(command)
-    return command
+#: The options of `read_scenario`.
+scenario_options = option_group(*_OPTIONS)
+#: The same without the number of cycles, which depends on the simulated time.
+simulation_options = option_group(*(option for option in _OPTIONS if option is not _CYCLES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +126,32 @@ class Scenario:
             return advise(plan, self._trials(), jobs)
         except PluginFailure as error:
             raise plugin_failure(error) from error
+
+    def echo(self, plan: SchedulingPlan, explained: Sequence[str]) -> None:
+        """Print the plan as tables, with explanations of these jobs."""
+        from stromboli.cli.text.advice import echo_advice
+        from stromboli.cli.text.plan import echo_closing, echo_plan
+
+        warn([*self.warnings, *plan.warnings])
+        echo_plan(plan)
+        for advice in self.advise(plan, explained) if explained else ():
+            echo_advice(advice)
+            click.echo()
+        echo_closing(plan)
+
+    def echo_report(self, plan: SchedulingPlan, explained: Sequence[str] | None, output: str, **more: Any) -> None:
+        """Print the plan as JSON or YAML, with explanations of these jobs unless they are None."""
+        from stromboli.kube.manifests.yaml import dump_documents
+        from stromboli.planner.report import advice_as_plain, report_of
+
+        report = {**report_of(plan, self.warnings), **more}
+        if explained is not None:
+            advice = self.advise(plan, explained)
+            report["explanations"] = {entry.explanation.job: advice_as_plain(entry) for entry in advice}
+        if output == "json":
+            echo_json(report)
+        else:
+            click.echo(dump_documents([report]), nl=False)
 
     def _trials(self) -> Trials:
         from stromboli.planner.replay import DumpTrials

@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from stromboli.cli.options.connection import connection_options, connector, log_options
-from stromboli.cli.options.settings import DURATION, address, setting, switch
-from stromboli.cli.output import Failure, echo_json
+from stromboli.cli.options.binder_plugins import binder_plugin_options, load_binder_plugins
+from stromboli.cli.options.connection import connection_options, connector, endpoint_options, log_options
+from stromboli.cli.options.settings import (
+    DOCUMENTS,
+    DURATION,
+    address,
+    scheduler_name_option,
+    setting,
+    switch,
+)
+from stromboli.cli.output import Failure, echo_documents
 
 if TYPE_CHECKING:
     from stromboli.admission.facts import AdmissionPolicy
@@ -55,10 +63,9 @@ Examples:
     help="Accept only clients with a certificate signed by these authorities. Default: all clients.",
 )  # fmt: skip
 @address("--webhook-address", "127.0.0.1:8443", "The address of the webhook.")
-@setting(
-    "--scheduler-name", "scheduler_names", multiple=True, default=("stromboli", "volcano"), metavar="NAME",
-    help="Validate pods with this scheduler name. Repeatable; the first is the default for pods without one.",
-)  # fmt: skip
+@scheduler_name_option(
+    "Validate pods with this scheduler name. Repeatable; the first is the default for pods without one.", setting
+)
 @switch(
     "--assign-scheduler", default=True,
     help="Set the scheduler name of pods that name a group or a queue, and no scheduler.",
@@ -83,25 +90,13 @@ Examples:
     help="The decision when the access check of a queue fails.",
 )  # fmt: skip
 @setting("--authorisation-ttl", type=DURATION, default="10s", help="How long results of access checks are cached.")
-@click.option(
-    "--plugin", "plugins", multiple=True, metavar="MODULE:CLASS",
-    help="Your own binder plugin, which validates pods, too. Repeatable.",
-)  # fmt: skip
-@click.option(
-    "--plugin-option", "plugin_options", multiple=True, metavar="PLUGIN.OPTION=VALUE",
-    help="An option of a binder plugin. Repeatable.",
-)  # fmt: skip
-@click.option(
-    "--without-plugin", "left_out", multiple=True, metavar="PLUGIN",
-    help="Disable a binder plugin. Repeatable.",
-)  # fmt: skip
+@binder_plugin_options("Your own binder plugin, which validates pods, too. Repeatable.", "binder plugin")
 @setting("--concurrency", type=click.IntRange(1, 1024), default=32, help="Concurrent requests.")
 @setting(
     "--shutdown-delay", type=DURATION, default="5s",
     help="How long to keep serving after a stop signal, until API servers notice.",
 )  # fmt: skip
-@address("--listen-address", "127.0.0.1:8084", "/metrics; empty to disable.")
-@address("--healthz-address", "127.0.0.1:11254", "/healthz, /livez and /readyz; empty to disable.")
+@endpoint_options("127.0.0.1:8084", "127.0.0.1:11254")
 @log_options
 def admission(**options: Any) -> None:
     """Validate and default objects, as an admission webhook: reject invalid objects and fill in defaults.
@@ -137,7 +132,7 @@ def _settings(options: dict[str, Any]) -> AdmissionSettings:
     if not options["webhook_address"]:
         raise click.UsageError("--webhook-address is empty; use an address such as :8443")
     return AdmissionSettings(
-        connect=connector(options["kubeconfig"], options["context"], options["master"]),
+        connect=connector(options),
         policy=_policy(options),
         address=parse_address(options["webhook_address"]),
         certificate_file=options["tls_cert_file"],
@@ -154,15 +149,7 @@ def _settings(options: dict[str, Any]) -> AdmissionSettings:
 
 def _policy(options: dict[str, Any]) -> AdmissionPolicy:
     from stromboli.admission.facts import TRUSTED_GROUPS, TRUSTED_USERS, AdmissionPolicy
-    from stromboli.binding.plugins.loading import BUILT_IN, UnusablePlugin, load_plugins, read_options
 
-    plugin_arguments = options["plugins"], options["plugin_options"]
-    try:
-        plugins = load_plugins(
-            BUILT_IN, plugin_arguments[0], read_options(plugin_arguments[1]), without=options["left_out"]
-        )
-    except UnusablePlugin as error:
-        raise Failure(error) from error
     return AdmissionPolicy(
         scheduler_names=tuple(options["scheduler_names"]),
         default_queue=options["default_queue"],
@@ -171,7 +158,7 @@ def _policy(options: dict[str, Any]) -> AdmissionPolicy:
         trusted_groups=frozenset((*TRUSTED_GROUPS, *options["trusted_groups"])),
         without=frozenset(options["without"]),
         assigns_scheduler=options["assign_scheduler"],
-        plugins=tuple(plugins),
+        plugins=tuple(load_binder_plugins(options)),
     )
 
 
@@ -187,10 +174,7 @@ def _policy(options: dict[str, Any]) -> AdmissionPolicy:
 )  # fmt: skip
 @click.option("--port", type=click.IntRange(1, 65535), default=443, show_default=True, help="The port of the service.")
 @click.option("--ca-file", default="", metavar="FILE", help="The authority that signed the certificate of the webhook.")
-@click.option(
-    "--scheduler-name", "scheduler_names", multiple=True, default=("stromboli", "volcano"), metavar="NAME",
-    show_default=True, help="Validate pods with this scheduler name. Repeatable.",
-)  # fmt: skip
+@scheduler_name_option("Validate pods with this scheduler name. Repeatable.")
 @click.option(
     "--validating-failure", type=click.Choice(list(_POLICIES)), default="fail", show_default=True,
     help="Reject or allow objects while the webhook is unavailable.",
@@ -207,14 +191,10 @@ def _policy(options: dict[str, Any]) -> AdmissionPolicy:
     help="Do not validate objects in this namespace. Repeatable.",
 )  # fmt: skip
 @click.option("--name", default="stromboli", show_default=True, metavar="NAME", help="The name of both objects.")
-@click.option(
-    "-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True,
-    help="A stream of documents, or one list.",
-)  # fmt: skip
+@DOCUMENTS
 def configuration(**options: Any) -> None:
     """Print the webhook configurations for the API server."""
     from stromboli.admission.configuration import Webhooks, webhook_documents
-    from stromboli.kube.manifests.yaml import dump_documents
 
     if options["url"] and not options["url"].startswith("https://"):
         raise click.BadParameter("API servers require TLS; begin it with https://", param_hint="--url")
@@ -233,10 +213,7 @@ def configuration(**options: Any) -> None:
             name=options["name"],
         )
     )
-    if options["output"] == "json":
-        echo_json({"apiVersion": "v1", "kind": "List", "items": documents})
-    else:
-        click.echo(dump_documents(documents), nl=False)
+    echo_documents(documents, options["output"])
 
 
 def _authority(file: str) -> bytes:

@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from stromboli.cli.options.connection import connection_options, connector, log_options
+from stromboli.cli.options.binder_plugins import binder_plugin_options, load_binder_plugins
+from stromboli.cli.options.connection import (
+    api_rate_options,
+    connection_options,
+    connector,
+    endpoint_options,
+    log_options,
+)
 from stromboli.cli.options.election import election_of, election_options
-from stromboli.cli.options.settings import DURATION, Duration, address, setting
+from stromboli.cli.options.settings import DURATION, Duration, setting
 from stromboli.cli.output import Failure
 
 if TYPE_CHECKING:
@@ -39,8 +46,7 @@ Exit codes:
 
 @click.command(epilog=_EPILOG)
 @connection_options
-@setting("--kube-api-qps", type=click.FloatRange(min=0), default=2000.0, help="API requests per second; 0: no limit.")
-@setting("--kube-api-burst", type=click.IntRange(min=0), default=2000, help="Burst of API requests above that.")
+@api_rate_options
 @setting("--request-workers", type=click.IntRange(1, 1024), default=16, help="Concurrent bind requests.")
 @setting("--bind-workers", type=click.IntRange(1, 1024), default=64, help="Concurrent bindings.")
 @setting("--binds-per-node", type=click.IntRange(1, 1024), default=16, help="Concurrent bindings per node.")
@@ -48,48 +54,32 @@ Exit codes:
 @setting("--max-retry-delay", type=Duration(0.01), default="30s", help="The maximum backoff.")
 @setting("--event-qps", type=click.FloatRange(min=0), default=50.0, help="Events per second; 0: no limit.")
 @setting("--grace-period", type=DURATION, default="10s", help="How long a stop waits for binds in flight.")
-@click.option(
-    "--plugin", "plugins", multiple=True, metavar="MODULE:CLASS",
-    help="Your own plugin, called after the others. Repeatable.",
-)  # fmt: skip
-@click.option(
-    "--plugin-option", "plugin_options", multiple=True, metavar="PLUGIN.OPTION=VALUE",
-    help="An option of a plugin. Repeatable.",
-)  # fmt: skip
-@click.option(
-    "--without-plugin", "left_out", multiple=True, metavar="PLUGIN",
-    help="Disable a plugin. Repeatable.",
-)  # fmt: skip
+@binder_plugin_options("Your own plugin, called after the others. Repeatable.", "plugin")
 @election_options("stromboli-binder")
-@address("--listen-address", "127.0.0.1:8082", "/metrics; empty to disable.")
-@address("--healthz-address", "127.0.0.1:11253", "/healthz, /livez and /readyz; empty to disable.")
+@endpoint_options("127.0.0.1:8082", "127.0.0.1:11253")
 @log_options
 def binder(**options: Any) -> None:
     """Execute the bind requests of schedulers, until stopped. One binder serves the whole cluster."""
-    from stromboli.binding.plugins.loading import UnusablePlugin
     from stromboli.binding.process.process import BinderProcess
     from stromboli.observability.endpoints import ListenError
     from stromboli.observability.logs import set_up_logs
 
+    settings = _settings(options)
+    set_up_logs(log_format=options["log_format"], level=options["log_level"])
     try:
-        settings = _settings(options)
-        set_up_logs(log_format=options["log_format"], level=options["log_level"])
         sys.exit(asyncio.run(BinderProcess(settings).run()))
-    except (UnusablePlugin, ListenError) as error:
+    except ListenError as error:
         raise Failure(error) from error
 
 
 def _settings(options: Mapping[str, Any]) -> BinderSettings:
-    from stromboli.binding.plugins.loading import BUILT_IN, load_plugins, read_options
     from stromboli.binding.process.process import BinderSettings
     from stromboli.binding.requests.wiring import BinderOptions
 
     if options["max_retry_delay"] < options["min_retry_delay"]:
         raise click.UsageError("--max-retry-delay must not be shorter than --min-retry-delay.")
-    plugins = load_plugins(
-        BUILT_IN, options["plugins"], read_options(options["plugin_options"]), without=options["left_out"]
-    )
-    connect = connector(options["kubeconfig"], options["context"], options["master"])
+    plugins = load_binder_plugins(options)
+    connect = connector(options)
     return BinderSettings(
         connect=connect,
         plugins=plugins,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stromboli.cli.options.connection import connection_options, connector
+from stromboli.cli.options.settings import output_option
 from stromboli.cli.output import Failure
 
 if TYPE_CHECKING:
@@ -42,10 +43,7 @@ Exit codes:
 @click.option("--node", default="", metavar="NAME", help="Only those with a pod for this node.")
 @click.option("--phase", "phases", multiple=True, type=click.Choice(_PHASES), help="Only those in a phase. Repeatable.")
 @click.option("--pods", "shows_pods", is_flag=True, help="A line for each pod, with its node and outcome.")
-@click.option(
-    "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True,
-    help="The output format.",
-)  # fmt: skip
+@output_option("table", "json")
 @click.option("-w", "--watch", is_flag=True, help="Keep running and show every change.")
 @connection_options
 def bindrequests(
@@ -58,9 +56,7 @@ def bindrequests(
     shows_pods: bool,
     output: str,
     watch: bool,
-    kubeconfig: str | None,
-    context: str | None,
-    master: str | None,
+    **connection: str | None,
 ) -> None:
     """Show bind requests: decisions that a binder executes.
 
@@ -70,8 +66,7 @@ def bindrequests(
     from stromboli.cli.text.bindrequests import Chosen
 
     chosen = Chosen(namespace, selector, frozenset(names), pod_group, node, frozenset(phases), shows_pods)
-    connect = connector(kubeconfig, context, master)
-    asyncio.run((_watch if watch else _list)(connect(), chosen, output))
+    asyncio.run((_watch if watch else _list)(connector(connection)(), chosen, output))
 
 
 async def _list(connection: Connection, chosen: Chosen, output: str) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from stromboli.cli.options.settings import output_option, plugin_option
 from stromboli.cli.scenario import read_configuration_text, read_registry
 
 if TYPE_CHECKING:
@@ -26,14 +27,8 @@ def config() -> None:
 
 @config.command()
 @click.argument("file")
-@click.option(
-    "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True,
-    help="The output format.",
-)  # fmt: skip
-@click.option(
-    "--plugin", "plugins", multiple=True, metavar="MODULE:CLASS",
-    help="Your own plugin or action that the file may name. Repeatable.",
-)  # fmt: skip
+@output_option("text", "json")
+@plugin_option("Your own plugin or action that the file may name. Repeatable.")
 def check(file: str, output: str, plugins: tuple[str, ...]) -> None:
     """Validate a volcano-scheduler.conf, or the ConfigMap that contains it, and print the resulting configuration.
 

@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from stromboli.cli.commands.hypernodes import read_keys
-from stromboli.cli.options.connection import connection_options, connector, log_options
+from stromboli.cli.options.connection import connection_options, connector, health_option, log_options
 from stromboli.cli.options.election import election_of, election_options
-from stromboli.cli.options.settings import address, setting
+from stromboli.cli.options.settings import scheduler_name_option, setting
 from stromboli.cli.output import Failure
 
 _EPILOG = """\b
@@ -33,17 +33,14 @@ LEADERSHIP_LOST = 4
 
 @click.command(epilog=_EPILOG)
 @connection_options
-@setting(
-    "--scheduler-name", "scheduler_names", multiple=True, default=("stromboli", "volcano"), metavar="NAME",
-    help="Create groups for pods with this scheduler name. Repeatable.",
-)  # fmt: skip
+@scheduler_name_option("Create groups for pods with this scheduler name. Repeatable.", setting)
 @setting(
     "--default-queue",
     default="default",
     metavar="NAME",
     help="The queue of groups without a queue; created if missing.",
 )
-@address("--healthz-address", "127.0.0.1:11252", "/healthz, /livez and /readyz; empty to disable.")
+@health_option("127.0.0.1:11252")
 @setting(
     "--discover-hypernodes", default="", metavar="KEYS",
     help="Maintain HyperNodes from these node labels, as with `stromboli hypernodes discover --keys`.",
@@ -56,7 +53,7 @@ def controller(**options: Any) -> None:
     from stromboli.observability.endpoints import ListenError
     from stromboli.observability.logs import set_up_logs
 
-    connect = connector(options["kubeconfig"], options["context"], options["master"])
+    connect = connector(options)
     settings = ControllerSettings(
         connect=connect,
         scheduler_names=options["scheduler_names"],

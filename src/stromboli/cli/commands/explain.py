@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from stromboli.cli.options.settings import output_option
 from stromboli.cli.output import Failure, echo_json, warn
 from stromboli.cli.scenario import WAITING, Scenario, read_scenario, scenario_options
 
@@ -32,10 +33,7 @@ Exit codes:
 
 @click.command(epilog=_EPILOG)
 @scenario_options
-@click.option(
-    "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True,
-    help="The output format.",
-)  # fmt: skip
+@output_option("text", "json")
 @click.argument("job")
 def explain(output: str, job: str, **options: Any) -> None:
     """Show why a job waits, and what would let it start.

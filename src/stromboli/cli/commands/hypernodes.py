@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import click
 
 from stromboli.cli.options.connection import connection_options, connector
-from stromboli.cli.output import Failure, echo_json, warn
+from stromboli.cli.options.settings import DOCUMENTS
+from stromboli.cli.output import Failure, echo_documents, warn
 
 if TYPE_CHECKING:
     from stromboli import kube
@@ -58,20 +59,9 @@ def hypernodes() -> None:
     "--apply", "applies", is_flag=True,
     help="Create, update and delete HyperNodes of the cluster instead of printing them. Manually created ones stay.",
 )  # fmt: skip
-@click.option(
-    "-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True,
-    help="A stream of documents, or one list.",
-)  # fmt: skip
+@DOCUMENTS
 @connection_options
-def discover(
-    paths: Sequence[str],
-    keys: str,
-    applies: bool,
-    output: str,
-    kubeconfig: str | None,
-    context: str | None,
-    master: str | None,
-) -> None:
+def discover(paths: Sequence[str], keys: str, applies: bool, output: str, **connection: str | None) -> None:
     """Propose HyperNodes from node labels, or apply them.
 
     Nodes with the same label value are in one domain; labels are listed from the outermost to the innermost, and each
@@ -84,15 +74,13 @@ def discover(
         raise click.BadParameter("name at least one label", param_hint="--keys")
     read = read_keys(keys, "--keys")
     if paths:
-        found = _read(paths)
-        _echo(found, read, output)
+        _echo(_read(paths), read, output)
     elif applies:
-        found, changes = asyncio.run(_apply(connector(kubeconfig, context, master), read))
+        found, changes = asyncio.run(_apply(connector(connection), read))
         _warn(found, read, changes)
         _report(changes)
     else:
-        found = asyncio.run(_ask(connector(kubeconfig, context, master)))
-        _echo(found, read, output)
+        _echo(asyncio.run(_ask(connector(connection))), read, output)
 
 
 def read_keys(text: str, option: str) -> tuple[Key, ...]:
@@ -198,15 +186,11 @@ def _warn(found: Found, keys: tuple[Key, ...], changes: HyperNodeChanges) -> Non
 def _echo(found: Found, keys: tuple[Key, ...], output: str) -> None:
     """Print all discovered HyperNodes, existing ones included."""
     from stromboli.controllers.discovered_hypernodes import as_manifest
-    from stromboli.kube.manifests.yaml import dump_documents
 
     changes = _changes(found, keys)
     _warn(found, keys, changes)
     documents = [as_manifest(each) for each in changes.wanted]
-    if output == "json":
-        echo_json({"apiVersion": "v1", "kind": "List", "items": documents})
-    else:
-        click.echo(dump_documents(documents), nl=False)
+    echo_documents(documents, output)
 
 
 def _report(changes: HyperNodeChanges) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stromboli.cli.commands.hypernodes import read_keys
-from stromboli.cli.output import Failure, echo_json
+from stromboli.cli.options.settings import DOCUMENTS, scheduler_name_option
+from stromboli.cli.output import Failure, echo_documents
 from stromboli.cli.scenario import read_configuration_text, read_registry
 
 if TYPE_CHECKING:
@@ -40,10 +41,7 @@ Exit codes:
     "--replicas", type=click.IntRange(1, 9), default=2, show_default=True,
     help="Replicas of each process. One is active; the others are on standby.",
 )  # fmt: skip
-@click.option(
-    "--scheduler-name", "scheduler_names", multiple=True, default=("stromboli", "volcano"), metavar="NAME",
-    show_default=True, help="Schedule pods with this scheduler name. Repeatable.",
-)  # fmt: skip
+@scheduler_name_option("Schedule pods with this scheduler name. Repeatable.")
 @click.option(
     "--conf", default="", metavar="FILE", help="The policy: a volcano-scheduler.conf, or - for the standard input."
 )
@@ -60,10 +58,7 @@ Exit codes:
 @click.option("--share-gpus", is_flag=True, help="Enable GPU sharing; adds the permissions for reservation pods.")
 @click.option("--without-crds", is_flag=True, help="Omit the CRDs, for a cluster that has those of Volcano.")
 @click.option("--only", "parts", multiple=True, type=click.Choice(PARTS), help="Only this part. Repeatable.")
-@click.option(
-    "-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True,
-    help="A stream of documents, or one list.",
-)  # fmt: skip
+@DOCUMENTS
 def manifests(**options: Any) -> None:
     """Print the manifests of an installation, for kubectl.
 
@@ -71,13 +66,9 @@ def manifests(**options: Any) -> None:
     processes. The command does not connect to a cluster.
     """
     from stromboli.install.documents import installation_documents
-    from stromboli.kube.manifests.yaml import dump_documents
 
     documents = installation_documents(_installation(options), _parts(options))
-    if options["output"] == "json":
-        echo_json({"apiVersion": "v1", "kind": "List", "items": documents})
-    else:
-        click.echo(dump_documents(documents), nl=False)
+    echo_documents(documents, options["output"])
 
 
 def _parts(options: dict[str, Any]) -> list[str]:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stromboli.cli.output import echo_json, echo_yaml, escape_controls, warn
-from stromboli.cli.scenario import Scenario, read_dumped
+from stromboli.cli.options.settings import output_option, plugin_option
+from stromboli.cli.output import escape_controls
+from stromboli.cli.scenario import read_dumped
 
 if TYPE_CHECKING:
-    from stromboli.planner.plan import SchedulingPlan
+    pass
 
 #: The exit code if the decisions differ from those of the dump.
 DECISIONS_DIFFER = 4
@@ -34,19 +35,13 @@ Exit codes:
 
 @click.command(epilog=_EPILOG)
 @click.argument("file", type=click.Path())
-@click.option(
-    "-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True,
-    help="The output format.",
-)  # fmt: skip
+@output_option("table", "json", "yaml")
 @click.option(
     "--conf", metavar="FILE", type=click.Path(allow_dash=True),
     help="Use another configuration than that of the dump.",
 )  # fmt: skip
 @click.option("--explain", is_flag=True, help="Also explain every job that waits.")
-@click.option(
-    "--plugin", "plugins", multiple=True, metavar="MODULE:CLASS",
-    help="Your own plugin or action that the configuration names. Repeatable.",
-)  # fmt: skip
+@plugin_option("Your own plugin or action that the configuration names. Repeatable.")
 def replay(file: str, output: str, conf: str | None, explain: bool, plugins: Sequence[str]) -> None:
     """Run the cycle of a dump again, and compare the decisions.
 
@@ -57,24 +52,13 @@ def replay(file: str, output: str, conf: str | None, explain: bool, plugins: Seq
     made = scenario.plan()
     changed = scenario.changed_decisions(made)
     if output == "table":
-        _echo_table(scenario, made, changed, explain)
+        scenario.echo(made, made.waiting if explain else ())
+        _echo_comparison(changed)
     else:
-        _echo_report(scenario, made, changed, explain, output)
+        comparison = {"compared": changed is not None, "differences": list(changed or ())}
+        scenario.echo_report(made, made.waiting if explain else None, output, replay=comparison)
     if changed:
         click.get_current_context().exit(DECISIONS_DIFFER)
-
-
-def _echo_table(scenario: Scenario, made: SchedulingPlan, changed: Sequence[str] | None, explain: bool) -> None:
-    from stromboli.cli.text.advice import echo_advice
-    from stromboli.cli.text.plan import echo_closing, echo_plan
-
-    warn(made.warnings)
-    echo_plan(made)
-    for advice in scenario.advise(made, made.waiting) if explain else ():
-        echo_advice(advice)
-        click.echo()
-    echo_closing(made)
-    _echo_comparison(changed)
 
 
 def _echo_comparison(changed: Sequence[str] | None) -> None:
@@ -89,19 +73,3 @@ def _echo_comparison(changed: Sequence[str] | None) -> None:
         click.echo(f"  {escape_controls(line)}")
     if len(changed) > _MAX_LISTED:
         click.echo(f"  and {len(changed) - _MAX_LISTED} more")
-
-
-def _echo_report(
-    scenario: Scenario, made: SchedulingPlan, changed: Sequence[str] | None, explain: bool, output: str
-) -> None:
-    from stromboli.planner.report import advice_as_plain, report_of
-
-    report = report_of(made)
-    report["replay"] = {"compared": changed is not None, "differences": list(changed or ())}
-    if explain:
-        advice = scenario.advise(made, made.waiting)
-        report["explanations"] = {entry.explanation.job: advice_as_plain(entry) for entry in advice}
-    if output == "json":
-        echo_json(report)
-    else:
-        echo_yaml(report)

@@ -9,10 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from stromboli.cli.options.connection import connection_options, connector, log_options
+from stromboli.cli.options.connection import (
+    api_rate_options,
+    connection_options,
+    connector,
+    endpoint_options,
+    log_options,
+)
 from stromboli.cli.options.election import election_of, election_options
 from stromboli.cli.options.ignored_flags import ignored_flags, warn_about_ignored
-from stromboli.cli.options.settings import DURATION, Duration, address, setting, switch
+from stromboli.cli.options.settings import (
+    DURATION,
+    Duration,
+    plugin_option,
+    scheduler_name_option,
+    setting,
+    switch,
+)
 from stromboli.cli.options.shards import election_of_shard, pop_shard, settings_of_shard, shard_options
 from stromboli.cli.output import Failure
 from stromboli.cli.scenario import read_registry
@@ -48,10 +61,7 @@ Exit codes:
 
 @click.command(epilog=_EPILOG)
 @connection_options
-@setting(
-    "--scheduler-name", "scheduler_names", multiple=True, default=("stromboli", "volcano"), metavar="NAME",
-    help="Schedule pods with this scheduler name. Repeatable.",
-)  # fmt: skip
+@scheduler_name_option("Schedule pods with this scheduler name. Repeatable.", setting)
 @setting("--scheduler-conf", default="", metavar="FILE", help="The policy; reloaded when it changes.")
 @switch("--disable-default-scheduler-config", help="Exit if the file is invalid at start-up.")
 @setting(
@@ -67,8 +77,7 @@ Exit codes:
     "--shard-takeover", type=DURATION, default="30s",
     help="Take over the nodes of shards whose scheduler has been gone for this time; 0: never.",
 )  # fmt: skip
-@setting("--kube-api-qps", type=click.FloatRange(min=0), default=2000.0, help="API requests per second; 0: no limit.")
-@setting("--kube-api-burst", type=click.IntRange(min=0), default=2000, help="Burst of API requests above that.")
+@api_rate_options
 @setting(
     "--bind-mode", type=click.Choice(("direct", "request")),
     help="Bind pods, or write bind requests for a binder. Default: that of the configuration, else direct.",
@@ -91,13 +100,9 @@ Exit codes:
 @setting("--grace-period", type=DURATION, default="10s", help="How long a stop waits for binds in flight.")
 @setting("--seed", type=int, default=0, metavar="N", help="The order of nodes with equal scores.")
 @election_options("stromboli")
-@address("--listen-address", "127.0.0.1:8080", "/metrics; empty to disable.")
-@address("--healthz-address", "127.0.0.1:11251", "/healthz, /livez and /readyz; empty to disable.")
+@endpoint_options("127.0.0.1:8080", "127.0.0.1:11251")
 @setting("--cache-dump-dir", default="", metavar="FOLDER", help="The folder for dumps; default: the temporary folder.")
-@click.option(
-    "--plugin", "plugins", multiple=True, metavar="MODULE:CLASS",
-    help="Your own plugin or action that the policy may name. Repeatable.",
-)  # fmt: skip
+@plugin_option("Your own plugin or action that the policy may name. Repeatable.")
 @log_options
 @ignored_flags
 def scheduler(**options: Any) -> None:
@@ -122,7 +127,7 @@ def _settings(arguments: Mapping[str, Any]) -> SchedulerSettings:
     from stromboli.scheduler.process import SchedulerSettings
 
     registry = read_registry(arguments["plugins"])
-    connect = connector(arguments["kubeconfig"], arguments["context"], arguments["master"])
+    connect = connector(arguments)
     shard = pop_shard(arguments)
     election = election_of(arguments, connect().namespace)
     if shard is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from stromboli.cli.options.settings import DURATION
+from stromboli.cli.options.settings import DURATION, output_option
 from stromboli.cli.output import Failure, echo_json, plugin_failure, warn
 from stromboli.cli.scenario import WAITING, Scenario, read_scenario, simulation_options
 
@@ -61,10 +61,7 @@ class _Until(click.ParamType[float | str]):
     help="The end, as a duration since the start (24h) or a time (2026-01-02T00:00:00Z). Default: when no events are "
     "left.",
 )  # fmt: skip
-@click.option(
-    "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True,
-    help="The output format.",
-)  # fmt: skip
+@output_option("table", "json")
 def simulate(until: float | str | None, output: str, **options: Any) -> None:
     """Run manifests in virtual time: waiting times and utilisation.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from stromboli.cli.options.settings import output_option, shown_option
 from stromboli.cli.options.shards import SHARD_WITH_DUMP, pop_shard, shard_options
 from stromboli.cli.output import Failure, echo_json, warn
 from stromboli.cli.scenario import PATHS, read_registry
@@ -35,17 +35,11 @@ Exit codes:
 @click.command(epilog=_EPILOG)
 @PATHS
 @click.option(
-    "--topology",
-    "name",
-    metavar="NAME",
-    default="",
+    "--topology", "name", metavar="NAME", default="",
     help="Show the domains of this Topology, from node labels, instead of those of HyperNodes.",
-)
-@click.option(
-    "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True,
-    help="The output format.",
 )  # fmt: skip
-@shard_options(partial(click.option, show_default=True))
+@output_option("table", "json")
+@shard_options(shown_option)
 def topology(paths: Sequence[str], name: str, output: str, **options: Any) -> None:
     """Show the network domains and their free capacity.
 

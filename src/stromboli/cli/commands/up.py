@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stromboli.cli.options.connection import log_options
-from stromboli.cli.options.settings import DURATION
+from stromboli.cli.options.settings import DURATION, plugin_option
 from stromboli.cli.output import Failure
 from stromboli.cli.scenario import read_registry
 
@@ -71,10 +71,7 @@ Exit codes:
     "--bind-mode", type=click.Choice(("direct", "request")),
     help="Bind pods in the scheduler, or with bind requests and a binder. Default: that of the policy, else direct.",
 )  # fmt: skip
-@click.option(
-    "--plugin", "plugins", multiple=True, metavar="MODULE:CLASS",
-    help="Your own plugin or action that the policy may name. Repeatable.",
-)  # fmt: skip
+@plugin_option("Your own plugin or action that the policy may name. Repeatable.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, help="The port of the API server; default: any free port."
 )

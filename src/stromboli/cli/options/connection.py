@@ -1,20 +1,20 @@
-"""Options for the connection to a cluster and for logging, shared by several commands."""
+"""Options for the connection to a cluster, for logging and for endpoints, shared by several commands."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from stromboli.cli.options.settings import Command, address, option_group, setting
 from stromboli.cli.output import Failure
 
 if TYPE_CHECKING:
     from stromboli.kube.client.config.connection import Connection
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-_CONNECTION = (
+connection_options = option_group(
     click.option(
         "--kubeconfig", envvar="STROMBOLI_KUBECONFIG", metavar="FILE",
         help="The kubeconfig. Default: $KUBECONFIG, ~/.kube/config, or the service account of the pod.",
@@ -23,7 +23,7 @@ _CONNECTION = (
     click.option("--master", envvar="STROMBOLI_MASTER", metavar="URL", help="Override the address of the API server."),
 )  # fmt: skip
 
-_LOGS = (
+log_options = option_group(
     click.option(
         "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True,
         envvar="STROMBOLI_LOG_FORMAT", help="The log format.",
@@ -35,26 +35,29 @@ _LOGS = (
 )  # fmt: skip
 
 
-def connection_options(command: Command) -> Command:
-    for option in reversed(_CONNECTION):
-        command = option(command)
-    return command
+api_rate_options = option_group(
+    setting(
+        "--kube-api-qps", type=click.FloatRange(min=0), default=2000.0, help="API requests per second; 0: no limit."
+    ),
+    setting("--kube-api-burst", type=click.IntRange(min=0), default=2000, help="Burst of API requests above that."),
+)
 
 
-def log_options(command: Command) -> Command:
-    for option in reversed(_LOGS):
-        command = option(command)
-    return command
+def endpoint_options(metrics: str, health: str) -> Callable[[Command], Command]:
+    """Define the listen addresses of a process, with their defaults."""
+    return option_group(address("--listen-address", metrics, "/metrics; empty to disable."), health_option(health))
 
 
-def connector(kubeconfig: str | None, context: str | None, master: str | None) -> Callable[[], Connection]:
+def health_option(default: str) -> Callable[[Command], Command]:
+    return address("--healthz-address", default, "/healthz, /livez and /readyz; empty to disable.")
+
+
+def connector(options: Mapping[str, Any]) -> Callable[[], Connection]:
     """Return a factory of connections. An invalid configuration ends the command at once."""
     from stromboli.kube.client.config.connect import connect
     from stromboli.kube.client.config.connection import ConnectionProblem
 
-    def make() -> Connection:
-        return connect(kubeconfig, context, master)
-
+    make = partial(connect, options["kubeconfig"], options["context"], options["master"])
     try:
         make()
     except ConnectionProblem as error:

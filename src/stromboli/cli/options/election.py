@@ -5,21 +5,19 @@ from __future__ import annotations
 import socket
 import uuid
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from stromboli.cli.options.settings import DURATION, setting, switch
+from stromboli.cli.options.settings import DURATION, Command, option_group, setting, switch
 
 if TYPE_CHECKING:
     from stromboli.kube.election.leadership import Election
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
 
 def election_options(lease: str) -> Callable[[Command], Command]:
     """Define the options of leader election, with a default name of the lease."""
-    options = (
+    return option_group(
         switch("--leader-elect", default=True, help="Work only while holding the lease."),
         setting("--leader-elect-resource-name", default=lease, metavar="NAME", help="The name of the lease."),
         setting(
@@ -34,13 +32,6 @@ def election_options(lease: str) -> Callable[[Command], Command]:
         ),
         setting("--leader-elect-retry-period", type=DURATION, default="2s", help="The interval between attempts."),
     )
-
-    def add(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
 
 
 def election_of(options: Mapping[str, Any], namespace: str) -> Election | None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
+from stromboli.cli.options.settings import Command
 from stromboli.cli.output import warn
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 _EVERY_NODE = "every cycle considers every node"
 _PLAIN = "the endpoints use plain HTTP"
@@ -46,9 +45,8 @@ IGNORED: dict[str, str] = {
 def ignored_flags(command: Command) -> Command:
     """Accept the flags, hidden from the help."""
     for flag in IGNORED:
-        command = click.option(flag, _variable(flag), default=None, hidden=True, is_flag=False, flag_value="true")(
-            command
-        )
+        option = click.option(flag, _variable(flag), default=None, hidden=True, is_flag=False, flag_value="true")
+        command = option(command)
     return command
 
 

@@ -1,15 +1,52 @@
-"""Options of processes, which can also be set by environment variables; listen addresses and durations."""
+"""Options that several commands share, options with environment variables, listen addresses and durations."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import click
 
+Command = TypeVar("Command", bound=Callable[..., Any])
+
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+#: An option that shows its default.
+shown_option = partial(click.option, show_default=True)
+
+
+def option_group(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Combine options into one decorator; the help lists them in this order."""
+
+    def add(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def output_option(*formats: str, about: str = "The output format.") -> Callable[[Any], Any]:
+    """Define `--output`; the first format is the default."""
+    choice = click.Choice(formats)
+    return shown_option("-o", "--output", type=choice, default=formats[0], help=about)
+
+
+#: The output format of commands that print manifests.
+DOCUMENTS = output_option("yaml", "json", about="A stream of documents, or one list.")
+
+
+def plugin_option(about: str) -> Callable[[Any], Any]:
+    return click.option("--plugin", "plugins", multiple=True, metavar="MODULE:CLASS", help=about)
+
+
+def scheduler_name_option(about: str, option: Callable[..., Any] = shown_option) -> Callable[[Any], Any]:
+    names = ("stromboli", "volcano")
+    return option("--scheduler-name", "scheduler_names", multiple=True, default=names, metavar="NAME", help=about)
 
 
 def setting(*names: str, **keywords: Any) -> Callable[[Any], Any]:

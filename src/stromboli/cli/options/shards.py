@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from stromboli.cli.options.settings import Command, option_group
 from stromboli.cli.output import warn
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from stromboli.core.model.tasks.selectors import LabelSelector, Requirement
     from stromboli.kube.election.leadership import Election
     from stromboli.scheduler.sharding.settings import ShardSettings
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 _MODE, _NAME, _SELECTOR = "--scheduler-sharding-mode", "--scheduler-sharding-name", "--shard-selector"
 SHARD_WITH_DUMP = "A dump contains its own shard; remove the shard options."
@@ -30,26 +29,17 @@ _PRESENT = re.compile(rf"(!?)\s*({_KEY})")
 
 def shard_options(option: Callable[..., Callable[[Any], Any]]) -> Callable[[Command], Command]:
     """Define the options with `option`."""
-    options = (
+    return option_group(
         option(
             _MODE, "shard_mode", type=click.Choice(["none", "hard", "soft"]), default="none",
             help="Use only the nodes of the shard of this scheduler (hard), or prefer them (soft).",
         ),
-        option(
-            _NAME, "shard_name", default="", metavar="NAME", help="The NodeShard of this scheduler.",
-        ),
+        option(_NAME, "shard_name", default="", metavar="NAME", help="The NodeShard of this scheduler."),
         option(
             _SELECTOR, "shard_selector", default="", metavar="SELECTOR",
             help="The nodes of the shard, by label selector as in kubectl; KEY= selects nodes without the label.",
         ),
     )  # fmt: skip
-
-    def add(command: Command) -> Command:
-        for each in reversed(options):
-            command = each(command)
-        return command
-
-    return add
 
 
 def shard_of(mode: str, name: str, selector: str) -> ShardChoice | None:
@@ -105,12 +95,8 @@ def parse_selector(text: str) -> LabelSelector:
     """Parse a selector in kubectl's format: `zone=a,tier!=test,gpu,!spot,rack in (1,2)`."""
     from stromboli.core.model.tasks.selectors import LabelSelector
 
-    return LabelSelector(tuple(_requirement(part) for part in _parts(text)))
-
-
-def _parts(text: str) -> list[str]:
-    """Split at commas outside of parentheses."""
-    return [part.strip() for part in re.split(r",(?![^(]*\))", text)]
+    parts = re.split(r",(?![^(]*\))", text)  # at commas outside of parentheses
+    return LabelSelector(tuple(_requirement(part.strip()) for part in parts))
 
 
 def _requirement(part: str) -> Requirement:
