@@ -99,13 +99,9 @@ class Scenario:
             if self.dump is not None:
                 return replay(self.dump, self.program, self.cycles)
             return make_plan(
-                self.objects,
-                self.program,
-                cycles=self.cycles,
-                seed=self.seed,
-                scheduler_names=self.scheduler_names,
+                self.objects, self.program, cycles=self.cycles, seed=self.seed, scheduler_names=self.scheduler_names,
                 shard=self.shard,
-            )
+            )  # fmt: skip
         except PluginFailure as error:
             raise plugin_failure(error) from error
 
@@ -173,17 +169,15 @@ def read_scenario(
     scheduler_names: Sequence[str],
     plugins: Sequence[str],
     ask_extenders: bool = False,
-    shard_mode: str = "none",
-    shard_name: str = "",
-    shard_selector: str = "",
     traceback: bool = False,
+    **shard_arguments: str,
 ) -> Scenario:
     """Read the input. Invalid input ends the command with a message."""
     from stromboli.cluster.dump.dump import is_dump
     from stromboli.kube.manifests.manifests import ManifestError, read_manifests
     from stromboli.planner.missing_objects import find_missing_objects
 
-    shard = shard_of(shard_mode, shard_name, shard_selector)
+    shard = shard_of(shard_arguments)
     if len(paths) == 1 and is_dump(paths[0]):
         if shard is not None:
             raise click.UsageError(SHARD_WITH_DUMP)

@@ -32,10 +32,6 @@ class Edit:
     after: Any
 
     @property
-    def object_name(self) -> str:
-        return f"{self.kind} {self.key}"
-
-    @property
     def field(self) -> str:
         """The path as text: `spec.containers[0].resources.requests[nvidia.com/gpu]`."""
         text = ""
@@ -50,12 +46,12 @@ class Edit:
         before, after = msgspec.to_builtins(self.before), msgspec.to_builtins(self.after)
         if not self.path:
             after = {**after, "metadata": {k: v for k, v in after["metadata"].items() if k != "uid"}}
-        return {"object": self.object_name, "field": self.field, "from": before, "to": after}
+        return {"object": f"{self.kind} {self.key}", "field": self.field, "from": before, "to": after}
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectChange:
-    """A set of edits. `kind` is a stable identifier; `sentence` is an imperative description without a full stop."""
+    """A set of edits. `kind` is a stable identifier; `description` is an imperative description without a full stop."""
 
     kind: str
     description: str
@@ -100,13 +96,9 @@ def _replaced(value: Any, path: Path, after: Any) -> Any:
         return msgspec.structs.replace(value, **{attribute: _replaced(getattr(value, attribute), rest, after)})
     if isinstance(value, list):
         return [_replaced(entry, rest, after) if place == step else entry for place, entry in enumerate(value)]
-    return _replaced_entry(value or {}, str(step), rest, after)
-
-
-def _replaced_entry(values: dict[str, Any], key: str, rest: Path, after: Any) -> dict[str, Any]:
+    values, key = value or {}, str(step)
     entry = _replaced(values.get(key), rest, after)
-    others = {name: value for name, value in values.items() if name != key}
-    return others if entry is None else {**values, key: entry}
+    return {name: old for name, old in values.items() if name != key} if entry is None else {**values, key: entry}
 
 
 @lru_cache

@@ -69,7 +69,7 @@ def allocate_devices(placement: Placement, book: ResourceClaims) -> None:
             allocation = allocation_of(claim, choices[name], placement.node, book.device_class)
         user = ClaimConsumer(resource="pods", name=placement.name, uid=placement.uid)
         users = [*(claim.status.reserved_for or ()), user]
-        book.put_claim(_with_status(claim, ResourceClaimStatus(allocation, users)), present=True)
+        book.put_claim(msgspec.structs.replace(claim, status=ResourceClaimStatus(allocation, users)), present=True)
 
 
 def release_devices(pod: kube.Pod, book: ResourceClaims) -> None:
@@ -84,8 +84,4 @@ def release_devices(pod: kube.Pod, book: ResourceClaims) -> None:
         users = [user for user in claim.status.reserved_for or () if user.uid != pod.metadata.uid]
         if len(users) < len(claim.status.reserved_for or ()):
             status = ResourceClaimStatus(claim.status.allocation if users else None, users or None)
-            book.put_claim(_with_status(claim, status), present=True)
-
-
-def _with_status(claim: ResourceClaim, status: ResourceClaimStatus) -> ResourceClaim:
-    return msgspec.structs.replace(claim, status=status)
+            book.put_claim(msgspec.structs.replace(claim, status=status), present=True)

@@ -58,7 +58,7 @@ def classes_of(session: Session, job: Job) -> list[ClassExplanation]:
 
 
 def _explain(session: Session, job: Job, tasks: Sequence[Task], refusal: TaskRefusal | None) -> ClassExplanation:
-    task_class = tasks[0].task_class
+    task_class, last = tasks[0].task_class, session.refusals.last_transactions
     recorded = refusal.nodes if refusal else None
     nodes = recorded or session.search.refusals(task_class)
     refused_rows = np.unique(np.concatenate([rows for _, rows in nodes.groups])) if nodes.groups else ()
@@ -70,7 +70,7 @@ def _explain(session: Session, job: Job, tasks: Sequence[Task], refusal: TaskRef
         request=session.axis.as_quantities(_dense(session, task_class)),
         found_no_node=recorded is not None,
         reason=refusal.reason.detail if refusal and recorded is None else "",
-        placed=_placed(session, tasks) or (refusal.placed if refusal else 0),
+        placed=sum(1 for task in tasks if task.uid in last) or (refusal.placed if refusal else 0),
         nodes=nodes.total,
         open_nodes=nodes.total - len(refused_rows),
         refusals=tuple(_node_refusals(session, task_class, nodes, held)),
@@ -84,14 +84,8 @@ def _dense(session: Session, task_class: TaskClass) -> list[int]:
     return amounts
 
 
-def _placed(session: Session, tasks: Sequence[Task]) -> int:
-    return sum(1 for task in tasks if task.uid in session.refusals.last_transactions)
-
-
 def _held(session: Session, job: Job) -> dict[tuple[int, int], int]:
-    """Return the amounts that members of the job used in the discarded attempt, by dimension and node row: a node may
-    be full only because of them.
-    """
+    """Return the amounts that the job used in the discarded attempt, by dimension and row: they may fill a node."""
     held: dict[tuple[int, int], int] = {}
     for task in job.tasks.values():
         last = session.refusals.last_transactions.get(task.uid)
@@ -115,9 +109,7 @@ def _node_refusals(
 def _largest_free(
     session: Session, reason: Reason, rows: Index, requested: dict[int, int], held: dict[tuple[int, int], int]
 ) -> tuple[str, str, str] | None:
-    """Return the largest free amount of the missing resource, or None if it is sufficient by now, because the capacity
-    has been freed since.
-    """
+    """Return the largest free amount of the missing resource; None if freed capacity suffices by now."""
     if reason.code is not Code.INSUFFICIENT_RESOURCE:
         return None
     name = reason.detail.removeprefix("Insufficient ")

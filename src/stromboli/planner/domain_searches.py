@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from stromboli.core.model.jobs.job import NetworkTopology
 from stromboli.core.model.topology.hypernodes import TOP
 from stromboli.core.topology.domain_search_records import (
     WHOLE_CLUSTER,
@@ -20,10 +19,10 @@ _MAX_NAMES = 4
 
 
 def search_as_plain(search: DomainSearchRecord) -> dict[str, Any]:
-    taken = search.chosen
+    taken, topology = search.chosen, search.topology
     return {
         "subGroup": search.sub_job,
-        "mode": _mode(search.topology),
+        "mode": None if topology is None else "hard" if topology.hard else "soft",
         "needed": search.needed,
         "message": where(search),
         "placed": None
@@ -32,10 +31,6 @@ def search_as_plain(search: DomainSearchRecord) -> dict[str, Any]:
         "considered": [_outcome(each) for each in outcomes(search)],
         "subGroups": [search_as_plain(part) for part in search.parts],
     }
-
-
-def _mode(topology: NetworkTopology | None) -> str | None:
-    return None if topology is None else "hard" if topology.hard else "soft"
 
 
 def _tier(search: DomainSearchRecord) -> int:

@@ -31,7 +31,8 @@ def refusals_of(session: Session) -> dict[str, list[PreemptionFailure]]:
 
 def describe_eviction(record: EvictionRecord) -> str:
     """Return the report in one line: action, preemptor, freed amounts and justification."""
-    parts = [describe_preemptor(record), f"frees {describe_freed(record)}"]
+    freed = ", ".join(f"{name} {amount}" for name, amount in record.frees.items()) or "nothing"
+    parts = [_describe_preemptor(record), f"frees {freed}"]
     if record.allowed_by:
         parts.append(f"allowed by {describe_consents(record)}")
     if record.with_gang:
@@ -41,14 +42,10 @@ def describe_eviction(record: EvictionRecord) -> str:
     return f"{record.action}: {'; '.join(part for part in parts if part)}"
 
 
-def describe_preemptor(record: EvictionRecord) -> str:
+def _describe_preemptor(record: EvictionRecord) -> str:
     if record.preemptor_pod:
         return f"{record.preemptor_pod} is nominated to {record.preemptor_node}"
     return f"for {record.preemptor}" if record.preemptor else ""
-
-
-def describe_freed(record: EvictionRecord) -> str:
-    return ", ".join(f"{name} {amount}" for name, amount in record.frees.items()) or "nothing"
 
 
 def describe_consents(record: EvictionRecord) -> str:

@@ -6,6 +6,7 @@ trials do not change an explanation.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -89,8 +90,11 @@ class Explanation:
 
 def explain_job(plan: SchedulingPlan, key: str) -> Explanation:
     """Explain a job of the plan, waiting or not."""
-    if key not in plan.groups:
-        return _explain_evicted(plan, key)
+    lost = [record for record in plan.records if record.job == key]
+    if key not in plan.groups:  # its group was created for pods that were all evicted
+        queue = lost[0].queue
+        group = GroupPlan(phase=EVICTED, queue=queue, min_member=0, ready=0, pods=0, waiting=False)
+        return Explanation(key, group, 0, [], [], QueueShareReport(queue, exists=queue in plan.queues), lost=lost)
     session, job = plan.session, plan.session.jobs[key]
     classes = classes_of(session, job)
     return Explanation(
@@ -100,23 +104,11 @@ def explain_job(plan: SchedulingPlan, key: str) -> Explanation:
         findings=_findings(session, job, classes),
         classes=classes,
         queue=_queue_share(session, job),
-        lost=_lost(plan, key),
+        lost=lost,
         gained=[record for record in plan.records if record.preemptor == key],
         refused=plan.refusals.get(key, []),
         searches=plan.searches_of(key),
     )
-
-
-def _lost(plan: SchedulingPlan, key: str) -> list[EvictionRecord]:
-    return [record for record in plan.records if record.job == key]
-
-
-def _explain_evicted(plan: SchedulingPlan, key: str) -> Explanation:
-    """Explain a job without remaining pods: its group was created for pods that were all evicted."""
-    lost = _lost(plan, key)
-    queue = lost[0].queue
-    group = GroupPlan(phase=EVICTED, queue=queue, min_member=0, ready=0, pods=0, waiting=False)
-    return Explanation(key, group, 0, [], [], QueueShareReport(queue, exists=queue in plan.queues), lost=lost)
 
 
 def _findings(session: Session, job: Job, classes: Iterable[ClassExplanation]) -> list[Finding]:
@@ -154,11 +146,12 @@ def _queue_share(session: Session, job: Job) -> QueueShareReport:
 
 def lines_of(plan: SchedulingPlan, order: Mapping[str, int]) -> dict[str, list[JobAhead]]:
     """Return for every queue the jobs that were placed in the last cycle or wait, in scheduling order."""
-    bound, lines = _bound_in_last_cycle(plan), dict[str, list[JobAhead]]()
+    bound = Counter(placement.job for statement in plan.session.decisions.binds for placement in statement)
+    lines: dict[str, list[JobAhead]] = {}
     for key in sorted(plan.groups.keys() & order.keys(), key=lambda key: order[key]):
         group = plan.groups[key]
-        if bound.get(key) or group.waiting:
-            entry = JobAhead(key, plan.session.jobs[key].priority, bound.get(key, 0), group.waiting)
+        if bound[key] or group.waiting:
+            entry = JobAhead(key, plan.session.jobs[key].priority, bound[key], group.waiting)
             lines.setdefault(group.queue, []).append(entry)
     return lines
 
@@ -167,11 +160,3 @@ def ahead_of(key: str, line: Sequence[JobAhead]) -> list[JobAhead]:
     """Return the jobs before a job in the order; empty if the job is not in it."""
     before = list(takewhile(lambda entry: entry.job != key, line))
     return before if len(before) < len(line) else []
-
-
-def _bound_in_last_cycle(plan: SchedulingPlan) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for statement in plan.session.decisions.binds:
-        for placement in statement:
-            counts[placement.job] = counts.get(placement.job, 0) + 1
-    return counts

@@ -51,20 +51,10 @@ class JobContext:
     axis: ResourceAxis
 
     @property
-    def holds_capacity(self) -> bool:
-        """Whether pods of the job have nominated capacity and wait for terminating pods."""
-        return self.job.pipelined_count > 0
-
-    @property
     def pods_needed(self) -> int:
         """The number of waiting pods that must be placed to reach the goal."""
         missing = max(self.job.min_available - self.job.ready_count, 1)
         return len(self.waiting) if self.goal.all_pods else min(missing, len(self.waiting))
-
-    @property
-    def is_by_weight(self) -> bool:
-        """Whether the weight determines the deserved amounts of the queue."""
-        return self.queue_facts is None or self.queue_facts.by_weight
 
     def needed(self) -> Amounts:
         """Return the requests of that many pods."""
@@ -102,7 +92,7 @@ def _job_context(plan: SchedulingPlan, index: _ObjectIndex, key: str) -> JobCont
     pods = index.pods.get(key, [])
     tasks = {task.key: task for task in job.tasks.values()}
     unplaced = [MemberPod(pod, tasks[pod.key]) for pod in pods if pod.key in tasks and not pod.spec.node_name]
-    books = session.ledger.queues.get(job.queue)
+    usage = session.ledger.queues.get(job.queue)
     return JobContext(
         goal=Goal(key, all_pods=plan.groups[key].has_started),
         job=job,
@@ -113,7 +103,7 @@ def _job_context(plan: SchedulingPlan, index: _ObjectIndex, key: str) -> JobCont
         queue_name=job.queue,
         queue_object=index.queues.get(job.queue),
         queue=session.queues.get(job.queue),
-        queue_allocated=books.allocated[:] if books else [0] * len(session.axis),
+        queue_allocated=usage.allocated[:] if usage else [0] * len(session.axis),
         queue_facts=session.queue_facts(session.queues[job.queue]) if job.queue in session.queues else None,
         priority_classes=index.priority_classes,
         nodes=index.nodes,

@@ -14,12 +14,9 @@ _STANDARD_CLASSES = ("system-cluster-critical", "system-node-critical")
 
 def find_missing_objects(objects: Sequence[kube.KubeObject], scheduler_names: Sequence[str]) -> list[str]:
     """Return warnings about pods that are not scheduled here, and about references to missing objects."""
-    return [*_no_nodes(objects), *_foreign_pods(objects, scheduler_names), *_unknown_classes(objects)]
-
-
-def _no_nodes(objects: Sequence[kube.KubeObject]) -> Iterator[str]:
-    if not any(isinstance(entry, kube.KubeNode) for entry in objects):
-        yield "the manifests contain no Node, so nothing can be placed; add the nodes"
+    has_nodes = any(isinstance(entry, kube.KubeNode) for entry in objects)
+    no_nodes = [] if has_nodes else ["the manifests contain no Node, so nothing can be placed; add the nodes"]
+    return [*no_nodes, *_foreign_pods(objects, scheduler_names), *_unknown_classes(objects)]
 
 
 def _foreign_pods(objects: Sequence[kube.KubeObject], scheduler_names: Sequence[str]) -> Iterator[str]:

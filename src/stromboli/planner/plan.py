@@ -197,15 +197,10 @@ def _pods(session: Session) -> dict[str, tuple[str, str]]:
 
 
 def _groups(session: Session, cluster: PlannedCluster, after: Snapshot) -> dict[str, GroupPlan]:
-    places = _places(after)
+    names, occupying = (*after.nodes.names, ""), np.isin(after.status, OCCUPYING_STATUSES)
+    #: The node name of each task by its row; empty for none.
+    places = [names[row] for row in np.where(occupying, after.node_of, -1).tolist()]
     return {key: _group(session, cluster, after.jobs[key], places) for key in sorted(after.jobs)}
-
-
-def _places(after: Snapshot) -> list[str]:
-    """Return the node name of each task by its row; empty for none."""
-    names = (*after.nodes.names, "")
-    occupying = np.isin(after.status, OCCUPYING_STATUSES)
-    return [names[row] for row in np.where(occupying, after.node_of, -1).tolist()]
 
 
 def _group(session: Session, cluster: PlannedCluster, job: Job, places: Sequence[str]) -> GroupPlan:
@@ -213,8 +208,11 @@ def _group(session: Session, cluster: PlannedCluster, job: Job, places: Sequence
     phase = cluster.phase(job)
     nodes = Counter(places[task.row] for task in job.tasks.values() if places[task.row])
     waiting = bool(job.pending_count) or (phase not in STARTED and bool(job.tasks or job.min_available))
-    reported = (status.reasons, status.sentences) if status else ((), ())
-    reasons, sentences = reported if reported[1] or not waiting else _lost_pods_reason(job)
+    reasons: Sequence[Reason] = status.reasons if status else ()
+    sentences: Sequence[str] = status.sentences if status else ()
+    if waiting and not sentences:  # it has lost pods, in this cycle or before
+        detail = f"Not enough valid tasks for gang-scheduling, valid: {job.valid_count}, min: {job.min_available}"
+        reasons, sentences = [Reason(Code.NOT_ENOUGH_TASKS, detail)], [detail]
     return GroupPlan(
         phase=phase,
         queue=job.queue,
@@ -227,12 +225,6 @@ def _group(session: Session, cluster: PlannedCluster, job: Job, places: Sequence
         codes=tuple(dict.fromkeys(reason.code.value for reason in reasons)),
         nodes=dict(sorted(nodes.items())),
     )
-
-
-def _lost_pods_reason(job: Job) -> tuple[Sequence[Reason], Sequence[str]]:
-    """Return the reason of a waiting job without a reported one: it has lost pods, in this cycle or before."""
-    detail = f"Not enough valid tasks for gang-scheduling, valid: {job.valid_count}, min: {job.min_available}"
-    return [Reason(Code.NOT_ENOUGH_TASKS, detail)], [detail]
 
 
 def _queues(session: Session) -> dict[str, QueuePlan]:

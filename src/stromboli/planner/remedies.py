@@ -44,10 +44,8 @@ def find_remedies(context: JobContext, trials: Trials, max_trials: int = MAX_TRI
         search.run()
     except _OutOfTrials:
         search.remedies.stopped_early = True
-    found = search.found
-    return replace(
-        search.remedies, smallest=found[0] if found else None, alternatives=found[1:], trials=search.used
-    )  # fmt: skip
+    smallest = search.found[0] if search.found else None
+    return replace(search.remedies, smallest=smallest, alternatives=search.found[1:], trials=search.used)
 
 
 class _Search:
@@ -60,7 +58,7 @@ class _Search:
         self.found: list[ObjectChange] = []
 
     def run(self) -> None:
-        if self._job_context.holds_capacity and self._works(()):
+        if self._job_context.job.pipelined_count and self._works(()):
             self.remedies.starts_by_itself = True
             return
         candidates = list(candidates_for(self._job_context))
@@ -82,14 +80,10 @@ class _Search:
     def _try(self, candidate: RemedyCandidate) -> None:
         if self._works([candidate.make(candidate.sizes)]):
             self.found.append(candidate.make(candidate.sizes))
-            size = self._smallest_size(candidate, ())
-            self.found[-1] = candidate.make(size)
+            self.found[-1] = candidate.make(self._smallest_size(candidate, ()))
 
     def _smallest_size(self, candidate: RemedyCandidate, others: Sequence[ObjectChange]) -> int:
-        """Return the smallest size that works together with the others; the largest is known to work.
-
-        If the trials run out, return the smallest size that is known to work.
-        """
+        """Return the smallest size that works together with the others, or is known to when the trials run out."""
         fails, works = 0, candidate.sizes
         while works - fails > 1 and self._left:
             size = min(fails * 2, (fails + works) // 2) or 1
@@ -112,7 +106,11 @@ class _Search:
             if self._works([other.make(other.sizes) for other in fewer]):
                 pile = fewer
                 self._keep(pile)
-        self._shrink(pile)
+        changes = [candidate.make(candidate.sizes) for candidate in pile]
+        for place, candidate in enumerate(pile):
+            others = [change for other, change in enumerate(changes) if other != place]
+            changes[place] = candidate.make(self._smallest_size(candidate, others))
+            self.found = [combine(changes)]
 
     def _accumulate(self, candidates: Sequence[RemedyCandidate]) -> list[RemedyCandidate]:
         """Accumulate candidates in their largest size until the goal is reached; empty if it is not."""
@@ -127,13 +125,6 @@ class _Search:
             if len(pile) > 1 and self._works([other.make(other.sizes) for other in pile]):
                 return pile
         return []
-
-    def _shrink(self, pile: Sequence[RemedyCandidate]) -> None:
-        changes = [candidate.make(candidate.sizes) for candidate in pile]
-        for place, candidate in enumerate(pile):
-            others = [change for other, change in enumerate(changes) if other != place]
-            changes[place] = candidate.make(self._smallest_size(candidate, others))
-            self.found = [combine(changes)]
 
     def _keep(self, pile: Sequence[RemedyCandidate]) -> None:
         self.found = [combine([candidate.make(candidate.sizes) for candidate in pile])]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from stromboli.core.session.status import JobCondition
@@ -10,15 +11,17 @@ from stromboli.planner.advice import Advice
 from stromboli.planner.class_explanation import ClassExplanation, NodeRefusal
 from stromboli.planner.domain_searches import search_as_plain
 from stromboli.planner.evictions import account_as_plain, refusals_as_plain
-from stromboli.planner.explanation import Explanation, Finding, JobAhead, QueueShareReport
-from stromboli.planner.plan import CyclePlan, GroupPlan, QueuePlan, SchedulingPlan
+from stromboli.planner.explanation import Explanation, Finding, QueueShareReport
+from stromboli.planner.plan import GroupPlan, SchedulingPlan
 from stromboli.planner.remedies import Remedies
 
 
 def report_of(plan: SchedulingPlan, warnings: Sequence[str] = ()) -> dict[str, Any]:
     """Return the plan. `warnings` are those of reading the objects; the plan's own follow them."""
     return {
-        "cycles": [_cycle(cycle) for cycle in plan.cycles],
+        "cycles": [
+            {"binds": cycle.binds, "pipelined": cycle.pipelined, "evictions": cycle.evictions} for cycle in plan.cycles
+        ],
         "binds": plan.binds,
         "devices": plan.devices,
         "pipelined": plan.pipelined,
@@ -31,13 +34,9 @@ def report_of(plan: SchedulingPlan, warnings: Sequence[str] = ()) -> dict[str, A
         "refusedPreemptions": refusals_as_plain(plan.refusals),
         "podGroups": {key: _group(group) for key, group in plan.groups.items()},
         "pods": {key: {"reason": reason, "message": message} for key, (reason, message) in plan.pods.items()},
-        "queues": {name: _queue(queue) for name, queue in plan.queues.items()},
+        "queues": {name: asdict(queue) for name, queue in plan.queues.items()},
         "warnings": [*warnings, *plan.warnings],
     }
-
-
-def _cycle(cycle: CyclePlan) -> dict[str, Any]:
-    return {"binds": cycle.binds, "pipelined": cycle.pipelined, "evictions": cycle.evictions}
 
 
 def _group(group: GroupPlan) -> dict[str, Any]:
@@ -65,10 +64,6 @@ def condition_as_plain(condition: JobCondition) -> dict[str, str]:
     }
 
 
-def _queue(queue: QueuePlan) -> dict[str, Any]:
-    return {"allocated": queue.allocated, "deserved": queue.deserved, "share": queue.share}
-
-
 def advice_as_plain(advice: Advice) -> dict[str, Any]:
     return {**_explanation(advice.explanation), **_remedies(advice.remedies)}
 
@@ -88,7 +83,7 @@ def _explanation(explanation: Explanation) -> dict[str, Any]:
         "domains": [search_as_plain(search) for search in explanation.searches],
         "classes": [_class(entry) for entry in explanation.classes],
         "queue": _queue_share(explanation.queue),
-        "ahead": [_ahead(entry) for entry in explanation.ahead],
+        "ahead": [asdict(entry) for entry in explanation.ahead],
         "evictions": {
             "lost": [account_as_plain(record) for record in explanation.lost],
             "gained": [account_as_plain(record) for record in explanation.gained],
@@ -138,15 +133,9 @@ def _refusal(refusal: NodeRefusal) -> dict[str, Any]:
 
 
 def _queue_share(queue: QueueShareReport) -> dict[str, Any]:
-    amounts = {
-        amount.resource: {
-            "requested": amount.requested,
-            "allocated": amount.allocated,
-            "deserved": amount.deserved,
-            "capability": amount.capability,
-        }
-        for amount in queue.amounts
-    }
+    amounts = {amount.resource: asdict(amount) for amount in queue.amounts}
+    for plain in amounts.values():
+        del plain["resource"]
     return {
         "name": queue.name,
         "exists": queue.exists,
@@ -155,10 +144,6 @@ def _queue_share(queue: QueueShareReport) -> dict[str, Any]:
         "admitted": queue.admitted,
         "resources": amounts,
     }
-
-
-def _ahead(ahead: JobAhead) -> dict[str, Any]:
-    return {"job": ahead.job, "priority": ahead.priority, "bound": ahead.bound, "waiting": ahead.waiting}
 
 
 def _remedies(remedies: Remedies) -> dict[str, Any]:

@@ -109,7 +109,8 @@ class _Look:
         return np.array([self._tree.sums(row) for row in amounts], dtype=np.int64)
 
     def _busy(self, pods: Iterable[kube.Pod]) -> Mask:
-        names = {pod.spec.node_name for pod in pods if not _belongs_to_a_daemon_set(pod)}
+        owners = ((pod.spec.node_name, pod.metadata.owner_references or ()) for pod in pods)
+        names = {name for name, those in owners if not any(owner.kind == "DaemonSet" for owner in those)}
         return self._snapshot.nodes.where(lambda node: node.name in names)
 
     def _placed(self) -> tuple[list[str], Block, Block]:
@@ -133,18 +134,14 @@ class _Look:
         """Return the positions of all domains, parents before children, children by name."""
         order: list[int] = []
         waiting = [self._tree.top]
-        below = self._below()
+        below: dict[int, list[int]] = {}
+        for place, chain in enumerate(self._tree.around[: self._tree.top]):
+            below.setdefault(chain[1], []).append(place)
         while waiting:
             place = waiting.pop()
             order.append(place)
             waiting += sorted(below.get(place, ()), key=self._tree.name, reverse=True)
         return order
-
-    def _below(self) -> dict[int, list[int]]:
-        below: dict[int, list[int]] = {}
-        for place, chain in enumerate(self._tree.around[: self._tree.top]):
-            below.setdefault(chain[1], []).append(place)
-        return below
 
     def domain(self, place: int) -> DomainReport:
         described, chain = self._tree.hyper_nodes[place], self._tree.around[place]
@@ -171,10 +168,6 @@ class _Look:
         found, counts = np.unique(self._of_job[self._tree.inside(place)[self._row]], return_counts=True)
         most_first = sorted(zip((-counts).tolist(), found.tolist(), strict=True))
         return {self._keys[number]: -count for count, number in most_first}
-
-
-def _belongs_to_a_daemon_set(pod: kube.Pod) -> bool:
-    return any(owner.kind == "DaemonSet" for owner in pod.metadata.owner_references or ())
 
 
 def topology_as_plain(topology: TopologyReport) -> dict[str, Any]:

@@ -79,7 +79,7 @@ class PlannedCluster:
                 self._cluster.apply(claim)
 
     def run_cycle(self, records: DecisionRecords | None = None) -> Session:
-        """Run one cycle and apply its decisions, which are recorded in `accounts` if given."""
+        """Run one cycle and apply its decisions, which are recorded in `records` if present."""
         session = self.decide(records)
         self.apply_decisions(session)
         return session
@@ -122,19 +122,16 @@ class PlannedCluster:
         annotations = {**(pod.metadata.annotations or {}), **placement.annotations}
         bind_claims(placement, self._cluster.volumes, self._cluster.nodes.entries[placement.node].facts.labels)
         allocate_devices(placement, self._cluster.claims)
+        conditions = [condition for condition in pod.status.conditions or () if condition.type != "PodScheduled"]
+        moment = date_of(self._now).isoformat()
+        conditions.append(kube.KubeCondition(type="PodScheduled", status="True", last_transition_time=moment))
         running = msgspec.structs.replace(
             pod,
             metadata=msgspec.structs.replace(pod.metadata, annotations=annotations),
             spec=msgspec.structs.replace(pod.spec, node_name=placement.node),
-            status=msgspec.structs.replace(pod.status, phase="Running", conditions=self._conditions_of(pod)),
+            status=msgspec.structs.replace(pod.status, phase="Running", conditions=conditions),
         )
         self._cluster.apply(running)
-
-    def _conditions_of(self, pod: kube.Pod) -> list[kube.KubeCondition]:
-        """Return the conditions of a pod that is bound now."""
-        moment = date_of(self._now).isoformat()
-        others = [condition for condition in pod.status.conditions or () if condition.type != "PodScheduled"]
-        return [*others, kube.KubeCondition(type="PodScheduled", status="True", last_transition_time=moment)]
 
     def snapshot(self) -> Snapshot:
         return self._cluster.snapshot(self._now)
@@ -155,7 +152,5 @@ def _moment_of(entry: kube.KubeObject) -> float:
 
 
 def _place_in_line(entry: kube.KubeObject) -> tuple[str, float, str]:
-    """Order objects by kind and age, so that nothing depends on their order in the manifests: neither the numbers of
-    resources and classes, nor the pod from which the group of an owner is created.
-    """
+    """Order objects by kind and age, so that nothing depends on their order in the manifests."""
     return type(entry).kind_name, seconds_of(entry.metadata.creation_timestamp), entry.key

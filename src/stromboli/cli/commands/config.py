@@ -56,9 +56,7 @@ def _report(error: ConfigurationError, output: str) -> None:
 
 
 def _as_json(configuration: Configuration, registry: Registry) -> str:
-    tiers = [
-        {"plugins": [_plugin_as_json(option, registry) for option in tier.plugins]} for tier in configuration.tiers
-    ]
+    tiers = [{"plugins": [_plugin_as_json(option) for option in tier.plugins]} for tier in configuration.tiers]
     summary = {
         "valid": True,
         "source": configuration.source,
@@ -76,27 +74,25 @@ def _metrics(source: MetricsSource | None) -> dict[str, object]:
     return {} if source is None else {**asdict(source), "password": "<redacted>" if source.password else ""}
 
 
-def _plugin_as_json(option: PluginOption, registry: Registry) -> dict[str, object]:
-    changed = _changed(option.arguments)
-    return {"name": option.name, "switches": dict(option.switches), "arguments": changed}
+def _plugin_as_json(option: PluginOption) -> dict[str, object]:
+    return {"name": option.name, "switches": dict(option.switches), "arguments": _changed(option.arguments)}
 
 
 def _as_text(configuration: Configuration, registry: Registry) -> str:
     lines = [f"{configuration.source} is valid.", "", f"Actions: {', '.join(configuration.actions)}"]
     for action, changed in _changed_of_actions(configuration, registry).items():
         lines.append(f"  {action}: {_pairs(changed)}")
-    lines += ["", *_table(("TIER", "PLUGIN", "SWITCHES", "ARGUMENTS"), _rows(configuration, registry))]
+    lines += ["", *_table(("TIER", "PLUGIN", "SWITCHES", "ARGUMENTS"), _rows(configuration))]
     if configuration.warnings:
         lines += ["", "Warnings:", *(f"  {warning}" for warning in configuration.warnings)]
     return "\n".join(lines)
 
 
-def _rows(configuration: Configuration, registry: Registry) -> Iterator[tuple[str, ...]]:
+def _rows(configuration: Configuration) -> Iterator[tuple[str, ...]]:
     """Yield a row per plugin, with the switches and arguments that differ from the default."""
     for number, tier in enumerate(configuration.tiers, start=1):
         for option in tier.plugins:
-            changed = _changed(option.arguments)
-            yield str(number), option.name, _switches(option), _pairs(changed) or "-"
+            yield str(number), option.name, _switches(option), _pairs(_changed(option.arguments)) or "-"
 
 
 def _switches(option: PluginOption) -> str:

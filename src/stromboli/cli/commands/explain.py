@@ -12,7 +12,6 @@ from stromboli.cli.output import Failure, echo_json, warn
 from stromboli.cli.scenario import WAITING, Scenario, read_scenario, scenario_options
 
 if TYPE_CHECKING:
-    from stromboli.core.model.jobs.job import JobSpec
     from stromboli.planner.plan import SchedulingPlan
 
 _EPILOG = """\b
@@ -72,18 +71,14 @@ def _find(plan: SchedulingPlan, name: str) -> str:
     pods |= {task.key: key for key in plan.groups for task in plan.session.jobs[key].tasks.values()}
     if name in pods:
         return pods[name]
-    matches = {key for key in plan.groups if name in _names(plan.session.jobs[key].spec)}
+    specs = {key: plan.session.jobs[key].spec for key in plan.groups}  # the key of a native group has a prefix
+    matches = {key for key, spec in specs.items() if name in (f"{spec.namespace}/{spec.name}", spec.name)}
     matches = matches or {job for pod, job in pods.items() if pod.partition("/")[2] == name}
     if len(matches) == 1:
         return matches.pop()
     if matches:
         raise Failure(f"several jobs are called {name}: {', '.join(sorted(matches))}; add the namespace")
     raise Failure(_unknown(name, list(plan.groups)))
-
-
-def _names(spec: JobSpec) -> tuple[str, str]:
-    """Return the accepted names of a job; the key of a native group has an additional prefix."""
-    return f"{spec.namespace}/{spec.name}", spec.name
 
 
 def _unknown(name: str, known: list[str]) -> str:

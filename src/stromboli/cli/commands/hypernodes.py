@@ -156,9 +156,7 @@ async def _list(client: Client) -> Found:
 
 
 def _changes(found: Found, keys: tuple[Key, ...]) -> HyperNodeChanges:
-    """Return the changes of a discovery. No match at all is an error, so that a misspelt label does not delete all
-    domains.
-    """
+    """Return the changes of a discovery. No match is an error: a misspelt label must not delete all domains."""
     from stromboli.controllers.discovered_hypernodes import hyper_nodes_of
     from stromboli.controllers.discovery_changes import changes_to
 

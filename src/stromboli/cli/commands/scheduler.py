@@ -26,7 +26,7 @@ from stromboli.cli.options.settings import (
     setting,
     switch,
 )
-from stromboli.cli.options.shards import election_of_shard, pop_shard, settings_of_shard, shard_options
+from stromboli.cli.options.shards import election_of_shard, settings_of_shard, shard_of, shard_options
 from stromboli.cli.output import Failure
 from stromboli.cli.scenario import read_registry
 
@@ -128,7 +128,7 @@ def _settings(arguments: Mapping[str, Any]) -> SchedulerSettings:
 
     registry = read_registry(arguments["plugins"])
     connect = connector(arguments)
-    shard = pop_shard(arguments)
+    shard = shard_of(arguments)
     election = election_of(arguments, connect().namespace)
     if shard is not None:
         election = election_of_shard(shard, election, arguments["scheduler_names"])

@@ -114,16 +114,12 @@ def _run(simulation: Simulation, until: float) -> SimulationMeasurements:
     from stromboli.core.config.plugin import PluginFailure
 
     try:
-        return simulation.run(until, _progress(simulation) if sys.stderr.isatty() else _silence)
+        return simulation.run(until, _progress(simulation)) if sys.stderr.isatty() else simulation.run(until)
     except PluginFailure as error:
         raise plugin_failure(error) from error
     finally:
         if sys.stderr.isatty():
             click.echo("\r\033[K", nl=False, err=True)
-
-
-def _silence(moment: float, left: int) -> None:
-    """Report no progress."""
 
 
 def _progress(simulation: Simulation) -> Callable[[float, int], None]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stromboli.cli.options.settings import output_option, shown_option
-from stromboli.cli.options.shards import SHARD_WITH_DUMP, pop_shard, shard_options
+from stromboli.cli.options.shards import SHARD_WITH_DUMP, shard_of, shard_options
 from stromboli.cli.output import Failure, echo_json, warn
 from stromboli.cli.scenario import PATHS, read_registry
 
@@ -49,7 +49,7 @@ def topology(paths: Sequence[str], name: str, output: str, **options: Any) -> No
     from stromboli.cli.text.topology import echo_topology
     from stromboli.planner.topology_report import UnknownTopology, topology_as_plain, topology_of
 
-    shard = pop_shard(options)
+    shard = shard_of(options)
     cluster, warnings = _read_cluster(paths, shard)
     try:
         found = topology_of(cluster.snapshot(), cluster.pods(), name, is_sharded=shard is not None)

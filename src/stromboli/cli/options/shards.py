@@ -42,10 +42,11 @@ def shard_options(option: Callable[..., Callable[[Any], Any]]) -> Callable[[Comm
     )  # fmt: skip
 
 
-def shard_of(mode: str, name: str, selector: str) -> ShardChoice | None:
-    """Return the shard of these options, or None. An invalid combination is a usage error."""
+def shard_of(options: Mapping[str, Any]) -> ShardChoice | None:
+    """Return the shard of the options of a command, or None. An invalid combination is a usage error."""
     from stromboli.core.model.nodes.shards import ShardChoice, ShardMode
 
+    mode, name, selector = options["shard_mode"], options["shard_name"], options["shard_selector"]
     if mode == "none":
         if selector:
             raise click.UsageError(f"{_SELECTOR} needs a mode: add {_MODE} hard or {_MODE} soft.")
@@ -57,11 +58,6 @@ def shard_of(mode: str, name: str, selector: str) -> ShardChoice | None:
             f"{_MODE} {mode} needs a shard: add {_NAME}, or choose nodes by labels with {_SELECTOR}."
         )
     return ShardChoice(ShardMode(mode), name, parse_selector(selector) if selector else None)
-
-
-def pop_shard(options: Mapping[str, Any]) -> ShardChoice | None:
-    """Return the shard from all options of a command."""
-    return shard_of(options["shard_mode"], options["shard_name"], options["shard_selector"])
 
 
 def election_of_shard(shard: ShardChoice, election: Election | None, scheduler_names: Sequence[str]) -> Election:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from stromboli.core.session.decision_records import EvictionRecord, PreemptionFailure, RuleObjection
     from stromboli.planner.advice import Advice
     from stromboli.planner.class_explanation import ClassExplanation, NodeRefusal
-    from stromboli.planner.explanation import Explanation, Finding, JobAhead, QueueShareReport
+    from stromboli.planner.explanation import Explanation, JobAhead, QueueShareReport
     from stromboli.planner.plan import GroupPlan
     from stromboli.planner.remedies import Remedies
 
@@ -30,7 +30,8 @@ _MAX_EVICTIONS = 20
 
 def echo_advice(advice: Advice) -> None:
     explanation = advice.explanation
-    _echo_headline(_headline(explanation))
+    for line in wrap(escape_controls(_headline(explanation)), line_width()):
+        click.echo(bold(line))
     _echo_section("Preempted by", _evictions(explanation.lost, _loss))
     _echo_section("Preempts", _evictions(explanation.gained, _gain))
     _echo_section("Network domains", (line for each in explanation.searches for line in search_in_lines(each)))
@@ -41,12 +42,8 @@ def echo_advice(advice: Advice) -> None:
     _echo_section("Waiting pods", _classes(explanation.classes))
     _echo_section(_queue_title(explanation.queue), _amounts(explanation.queue))
     _echo_section("Jobs ahead in the same queue", _ahead(explanation.ahead))
-    _echo_section(_remedy_title(explanation.group), _remedies(explanation.group, advice.remedies))
-
-
-def _echo_headline(text: str) -> None:
-    for line in wrap(escape_controls(text), line_width()):
-        click.echo(bold(line))
+    goal = "place all its pods" if explanation.group.has_started else "let it start"
+    _echo_section(f"The smallest change that would {goal}", _remedies(explanation.group, advice.remedies))
 
 
 def _echo_section(title: str, lines: Iterator[str]) -> None:
@@ -78,14 +75,10 @@ def _findings(explanation: Explanation) -> Iterator[str]:
     if not explanation.findings:
         yield "It was not considered in this cycle."
     for finding in explanation.findings:
-        yield from _finding(finding)
-
-
-def _finding(finding: Finding) -> Iterator[str]:
-    facts = finding.facts
-    yield f"{finding.code.value} ({facts.remedy.value}): {'; '.join(finding.messages)}"
-    yield f"  {facts.meaning} {facts.advice}"
-    yield f"  May change when: {'; '.join(cure.value for cure in facts.retry_events)}."
+        facts = finding.facts
+        yield f"{finding.code.value} ({facts.remedy.value}): {'; '.join(finding.messages)}"
+        yield f"  {facts.meaning} {facts.advice}"
+        yield f"  May change when: {'; '.join(event.value for event in facts.retry_events)}."
 
 
 def _evictions(records: Sequence[EvictionRecord], describe: Callable[[EvictionRecord], str]) -> Iterator[str]:
@@ -197,11 +190,6 @@ def _ahead(ahead: Sequence[JobAhead]) -> Iterator[str]:
         yield from aligned(table)
     if len(ahead) > _MAX_AHEAD:
         yield f"and {counted(len(ahead) - _MAX_AHEAD, 'more job')}"
-
-
-def _remedy_title(group: GroupPlan) -> str:
-    goal = "place all its pods" if group.has_started else "let it start"
-    return f"The smallest change that would {goal}"
 
 
 def _remedies(group: GroupPlan, remedies: Remedies) -> Iterator[str]:

@@ -34,7 +34,19 @@ def echo_plan(plan: SchedulingPlan) -> None:
 
 
 def echo_closing(plan: SchedulingPlan) -> None:
-    click.echo(_closing(plan))
+    cycles = counted(len(plan.cycles), "cycle")
+    parts = [f"{counted(len(plan.binds), 'pod')} bound in {cycles}"]
+    if plan.evictions:
+        parts.append(f"{counted(len(plan.evictions), 'pod')} evicted")
+    waiting = [group for group in plan.groups.values() if group.waiting]
+    stuck = sum(1 for group in waiting if not group.has_started)
+    if stuck:
+        parts.append(f"{counted(stuck, 'job')} {'waits' if stuck == 1 else 'wait'}")
+    if partly := len(waiting) - stuck:
+        parts.append(f"{counted(partly, 'job')} {'runs' if partly == 1 else 'run'} with some pods waiting")
+    if not waiting:
+        parts.append("every pod is scheduled" if plan.groups else "there are no jobs")
+    click.echo("; ".join(parts) + ".")
 
 
 def _groups(groups: Mapping[str, GroupPlan]) -> Table:
@@ -47,7 +59,8 @@ def _groups(groups: Mapping[str, GroupPlan]) -> Table:
     )
     for key, group in groups.items():
         counts = (str(group.ready), str(group.min_member), str(group.pods))
-        table.add(key, group.queue, group.phase, *counts, format_nodes(group.nodes), note=_why(group))
+        why = "; ".join(group.reasons) or "not considered in this cycle" if group.waiting else ""
+        table.add(key, group.queue, group.phase, *counts, format_nodes(group.nodes), note=why)
     return table
 
 
@@ -88,9 +101,7 @@ def _evictions(records: Iterable[EvictionRecord]) -> Table:
 
 def _refusals(refusals: Mapping[str, Sequence[PreemptionFailure]]) -> Table:
     """The rules that prevented preemptions, one per line."""
-    table = Table(
-        ("FAILED PREEMPTION", "BY", "RULE", "COUNT", "EXAMPLE"), flexible=("EXAMPLE",), right=("COUNT",)
-    )  # fmt: skip
+    table = Table(("FAILED PREEMPTION", "BY", "RULE", "COUNT", "EXAMPLE"), flexible=("EXAMPLE",), right=("COUNT",))
     for refusal in (refusal for failures in refusals.values() for refusal in failures):
         for each in refusal.objections:
             example = f"{each.objects[0]}: {each.why}"
@@ -99,12 +110,6 @@ def _refusals(refusals: Mapping[str, Sequence[PreemptionFailure]]) -> Table:
             detail = refusal.reason.detail.removeprefix(f"{refusal.action}: ")
             table.add(refusal.pod, refusal.action, refusal.reason.code.value, "-", detail)
     return table
-
-
-def _why(group: GroupPlan) -> str:
-    if not group.waiting:
-        return ""
-    return "; ".join(group.reasons) or "not considered in this cycle"
 
 
 def format_nodes(nodes: Mapping[str, int]) -> str:
@@ -119,9 +124,7 @@ def format_nodes(nodes: Mapping[str, int]) -> str:
 
 def _queues(plan: SchedulingPlan) -> Table:
     used = {group.queue for group in plan.groups.values()}
-    table = Table(
-        ("QUEUE", "ALLOCATED", "DESERVED", "SHARE"), flexible=("ALLOCATED", "DESERVED"), right=("SHARE",)
-    )  # fmt: skip
+    table = Table(("QUEUE", "ALLOCATED", "DESERVED", "SHARE"), flexible=("ALLOCATED", "DESERVED"), right=("SHARE",))
     for name, queue in plan.queues.items():
         if name in used or name not in _STANDARD_QUEUES:
             allocated, deserved = format_amounts(queue.allocated), format_amounts(queue.deserved)
@@ -132,22 +135,6 @@ def _queues(plan: SchedulingPlan) -> Table:
 def format_amounts(amounts: Mapping[str, str]) -> str:
     """`cpu 4, memory 8Gi`; pods are omitted, because every pod requests one."""
     return ", ".join(f"{name} {amount}" for name, amount in amounts.items() if name != "pods") or "-"
-
-
-def _closing(plan: SchedulingPlan) -> str:
-    cycles = counted(len(plan.cycles), "cycle")
-    parts = [f"{counted(len(plan.binds), 'pod')} bound in {cycles}"]
-    if plan.evictions:
-        parts.append(f"{counted(len(plan.evictions), 'pod')} evicted")
-    waiting = [group for group in plan.groups.values() if group.waiting]
-    stuck = sum(1 for group in waiting if not group.has_started)
-    if stuck:
-        parts.append(f"{counted(stuck, 'job')} {'waits' if stuck == 1 else 'wait'}")
-    if partly := len(waiting) - stuck:
-        parts.append(f"{counted(partly, 'job')} {'runs' if partly == 1 else 'run'} with some pods waiting")
-    if not waiting:
-        parts.append("every pod is scheduled" if plan.groups else "there are no jobs")
-    return "; ".join(parts) + "."
 
 
 def counted(number: int, noun: str) -> str:

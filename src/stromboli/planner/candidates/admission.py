@@ -69,15 +69,14 @@ def _raise_capability(
 
 
 def larger_weight(context: JobContext) -> Iterator[RemedyCandidate]:
-    queue_object = context.queue_object
-    if context.queue is not None and queue_object is not None and context.is_by_weight:
-        weight = context.queue.weight
-        yield RemedyCandidate(
-            "raise-weight", weight * (_MAX_WEIGHT_FACTOR - 1), partial(_raise_weight, queue_object, weight)
-        )
+    queue, queue_object, facts = context.queue, context.queue_object, context.queue_facts
+    if queue is None or queue_object is None or not (facts is None or facts.by_weight):
+        return
+    weight = queue.weight
 
+    def make(size: int) -> ObjectChange:
+        raised = edit(queue_object, ("spec", "weight"), queue_object.spec.weight, weight + size)
+        description = f"raise the weight of queue {queue_object.key} from {weight} to {weight + size}"
+        return ObjectChange("raise-weight", description, (raised,))
 
-def _raise_weight(queue_object: kube.KubeQueue, weight: int, size: int) -> ObjectChange:
-    raised = edit(queue_object, ("spec", "weight"), queue_object.spec.weight, weight + size)
-    description = f"raise the weight of queue {queue_object.key} from {weight} to {weight + size}"
-    return ObjectChange("raise-weight", description, (raised,))
+    yield RemedyCandidate("raise-weight", weight * (_MAX_WEIGHT_FACTOR - 1), make)

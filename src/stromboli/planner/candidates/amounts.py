@@ -8,17 +8,11 @@ _MEBIBYTE = 1 << 20
 def step_of(name: str, amount: int) -> int:
     """Return about a hundredth of the amount, as a round number in the unit of the resource."""
     if is_bytes(name):
-        return _step_of_bytes(amount)
+        round_steps = (step * _MEBIBYTE for step in (1024, 256, 64, 16, 4, 1))
+        return next((step for step in round_steps if amount >= 64 * step), max(1, amount >> 6))
     if name == "cpu":
         return 100 if amount > 1000 else 10 if amount > 100 else 1
     return 1000 if amount >= 1000 else 1
-
-
-def _step_of_bytes(amount: int) -> int:
-    for step in (1024, 256, 64, 16, 4, 1):
-        if amount >= 64 * step * _MEBIBYTE:
-            return step * _MEBIBYTE
-    return max(1, amount >> 6)
 
 
 def below(name: str, amount: int) -> tuple[int, int]:

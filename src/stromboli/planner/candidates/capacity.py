@@ -45,7 +45,9 @@ def _patterns(context: JobContext) -> list[kube.KubeNode]:
     for node in sorted(context.nodes, key=lambda node: node.key):
         copies = _copies(context, node, request)
         if copies and not node.spec.unschedulable:
-            shapes.setdefault(_shape(node), (copies, node))
+            labels = {key: value for key, value in (node.metadata.labels or {}).items() if key != _HOSTNAME}
+            shape = msgspec.json.encode((labels, node.spec.taints, node.status.allocatable), order="deterministic")
+            shapes.setdefault(shape, (copies, node))
     return [node for _, node in sorted(shapes.values(), key=lambda entry: (-entry[0], entry[1].key))]
 
 
@@ -56,12 +58,6 @@ def _copies(context: JobContext, node: kube.KubeNode, request: Request) -> int:
     except ValueError:
         return 0
     return min((offered.get(dimension, 0) // amount for dimension, amount in request if dimension != PODS), default=1)
-
-
-def _shape(node: kube.KubeNode) -> bytes:
-    """Return the scheduling-relevant properties of a node, without its name."""
-    labels = {key: value for key, value in (node.metadata.labels or {}).items() if key != _HOSTNAME}
-    return msgspec.json.encode((labels, node.spec.taints, node.status.allocatable), order="deterministic")
 
 
 def _add_nodes(context: JobContext, pattern: kube.KubeNode, size: int) -> ObjectChange:

@@ -32,18 +32,12 @@ def missing_group(context: JobContext) -> Iterator[RemedyCandidate]:
 
 def missing_pods(context: JobContext) -> Iterator[RemedyCandidate]:
     """Create the pods that are missing for the minimum, like the existing ones."""
-    clones = [*_for_roles(context)] or [*_for_minimum(context)]
+    clones, job = [*_for_roles(context)], context.job
+    if not clones and context.waiting:
+        clones = [*_clones(context.waiting[-1].pod, job.min_available - job.valid_count, context.pods)]
     if 0 < len(clones) <= _MAX_PODS_TO_CREATE:
         number = "the missing pod" if len(clones) == 1 else f"the {len(clones)} missing pods"
-        description = f"create {number} of job {context.job.key}"
-        yield single("create-pods", description, *map(creation, clones))
-
-
-def _for_minimum(context: JobContext) -> Iterator[kube.Pod]:
-    job = context.job
-    if context.waiting:
-        pattern = context.waiting[-1].pod
-        yield from _clones(pattern, job.min_available - job.valid_count, context.pods)
+        yield single("create-pods", f"create {number} of job {job.key}", *map(creation, clones))
 
 
 def _for_roles(context: JobContext) -> Iterator[kube.Pod]:
@@ -106,13 +100,12 @@ def smaller_sub_group_minimums(context: JobContext) -> Iterator[RemedyCandidate]
 
 
 def _lowered(group: kube.PodGroup, kind: str, path: Path, value: int, floor: int) -> RemedyCandidate:
-    return RemedyCandidate(kind, value - floor, partial(_lower, group, kind, path, value))
+    def make(size: int) -> ObjectChange:
+        lowered = edit(group, path, value, value - size)
+        field = lowered.field.removeprefix("spec.")
+        return ObjectChange(kind, f"lower {field} of PodGroup {group.key} from {value} to {value - size}", (lowered,))
 
-
-def _lower(group: kube.PodGroup, kind: str, path: Path, value: int, size: int) -> ObjectChange:
-    lowered = edit(group, path, value, value - size)
-    field = lowered.field.removeprefix("spec.")
-    return ObjectChange(kind, f"lower {field} of PodGroup {group.key} from {value} to {value - size}", (lowered,))
+    return RemedyCandidate(kind, value - floor, make)
 
 
 def without_gates(context: JobContext) -> Iterator[RemedyCandidate]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 
 from stromboli import kube
 from stromboli.core.model.resources.resources import PODS, add_request
@@ -32,18 +31,16 @@ def overstated_minimum_resources(context: JobContext) -> Iterator[RemedyCandidat
 def smaller_minimum_resources(context: JobContext) -> Iterator[RemedyCandidate]:
     """Lower `minResources` below the requests of the pods."""
     group, minimum = context.group, dict(context.job.min_resources or ())
-    if group is not None and any(minimum.values()):
-        yield RemedyCandidate(
-            "lower-min-resources", _SIXTEENTHS, partial(_lower_by_sixteenths, context, group, minimum)
-        )  # fmt: skip
+    if group is None or not any(minimum.values()):
+        return
 
+    def make(size: int) -> ObjectChange:
+        steps = {d: step_of(context.axis.names[d], amount) for d, amount in minimum.items()}
+        left = _SIXTEENTHS - size
+        lowered = {d: amount * left // _SIXTEENTHS // steps[d] * steps[d] for d, amount in minimum.items()}
+        return lower_minimum_resources(context, group, lowered)
 
-def _lower_by_sixteenths(context: JobContext, group: kube.PodGroup, minimum: dict[int, int], size: int) -> ObjectChange:
-    lowered = {}
-    for dimension, amount in minimum.items():
-        step = step_of(context.axis.names[dimension], amount)
-        lowered[dimension] = amount * (_SIXTEENTHS - size) // _SIXTEENTHS // step * step
-    return lower_minimum_resources(context, group, lowered)
+    yield RemedyCandidate("lower-min-resources", _SIXTEENTHS, make)
 
 
 def lower_minimum_resources(context: JobContext, group: kube.PodGroup, lowered: Mapping[int, int]) -> ObjectChange:
