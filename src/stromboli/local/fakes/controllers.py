@@ -49,20 +49,10 @@ class FakeControllers:
     async def run(self) -> None:
         """Run until cancelled."""
         parts = (
-            *self._watches,
-            self.kubelets,
-            self.node_life,
-            self.garbage,
-            self.disruption,
-            self.volumes,
-            self.storage_protection,
-            self.ephemeral_volumes,
-            self.claims,
-            self.jobs,
-            self.replica_sets,
-            self.deployments,
-            self.stateful_sets,
-        )
+            *self._watches, self.kubelets, self.node_life, self.garbage, self.disruption, self.volumes,
+            self.storage_protection, self.ephemeral_volumes, self.claims, self.jobs, self.replica_sets,
+            self.deployments, self.stateful_sets,
+        )  # fmt: skip
         async with asyncio.TaskGroup() as tasks:
             for part in parts:
                 tasks.create_task(part.run())

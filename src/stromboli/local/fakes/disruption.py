@@ -7,7 +7,7 @@ that no disruption is granted twice.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -96,12 +96,9 @@ class DisruptionController:
         client: Client,
         budgets: Informer[PodDisruptionBudget],
         pods: Informer[Pod],
-        *,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         self._client = client
         self._budgets, self._pods = budgets, pods
-        self._clock = clock
         self._by_namespace: dict[str, set[str]] = {}
         self._selected: dict[str, dict[str, Pod]] = {}
         self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="disruption budgets", workers=4)
@@ -145,7 +142,7 @@ class DisruptionController:
         budget = self._budgets.objects.get(key)
         if budget is None:
             return None
-        now = self._clock()
+        now = time.time()
         result = count(budget, self._selected.get(key, {}).values(), now)
         if changes := _changes(budget, result, stamp(now)):
             await self._write(budget, changes)

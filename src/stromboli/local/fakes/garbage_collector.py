@@ -126,9 +126,6 @@ class GarbageCollector:
         self._ownership.remove(uid)
         for reference in entry.owners:
             self.work.add(reference.uid or "")
-        self._note_gone(uid)
-
-    def _note_gone(self, uid: str) -> None:
         self._gone[uid] = None
         if len(self._gone) > MAX_TOMBSTONES:
             del self._gone[next(iter(self._gone))]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from stromboli.kube.client.api_errors import ApiError
@@ -27,12 +27,9 @@ if TYPE_CHECKING:
 
 
 class Kubelets:
-    def __init__(
-        self, client: Client, nodes: Informer[KubeNode], pods: Informer[Pod], *, clock: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, client: Client, nodes: Informer[KubeNode], pods: Informer[Pod]) -> None:
         self._client = client
         self._nodes, self._pods = nodes, pods
-        self._clock = clock
         self._admission = Admission()
         self._on_node: dict[str, set[str]] = {}
         self._bound_at: dict[str, float] = {}
@@ -62,7 +59,7 @@ class Kubelets:
             return
         node, uid = new.spec.node_name, new.metadata.uid
         self._on_node.setdefault(node, set()).add(new.key)
-        self._bound_at.setdefault(uid, self._clock())
+        self._bound_at.setdefault(uid, time.time())
         if new.status.pod_ip:
             self._addresses.take(new.status.pod_ip)
         if is_finished(new):
@@ -95,7 +92,7 @@ class Kubelets:
         step = self._next_step(pod)
         if step is None:
             return None
-        if (wait := step.at - self._clock()) > 0:
+        if (wait := step.at - time.time()) > 0:
             return wait
         await self._take(pod, step)
         return None
@@ -108,12 +105,12 @@ class Kubelets:
         refusal = self._admission.admit(node, pod)
         if refusal is None:
             return True
-        await self._write(pod, rejected(self._clock(), *refusal))
+        await self._write(pod, rejected(time.time(), *refusal))
         self.rejected += 1
         return False
 
     def _next_step(self, pod: Pod) -> Step | None:
-        now, uid = self._clock(), pod.metadata.uid
+        now, uid = time.time(), pod.metadata.uid
         is_waiting = pod.status.phase not in ("Running", "Succeeded", "Failed")
         return next_step(
             pod,
@@ -129,7 +126,7 @@ class Kubelets:
             await self._end(pod)
         elif step.status is not None and await self._write(pod, step.status):
             if step.status["phase"] == "Running":
-                self._started_at[pod.metadata.uid] = self._clock()
+                self._started_at[pod.metadata.uid] = time.time()
                 self.started += 1
             else:
                 self.ended += 1

@@ -62,10 +62,6 @@ def made_for(claim: ResourceClaim) -> tuple[str, str] | None:
     return (owner, own_name) if owner and own_name else None
 
 
-def is_reserved_for(claim: ResourceClaim, pod: Pod) -> bool:
-    return any(consumer.uid == pod.metadata.uid for consumer in claim.status.reserved_for or ())
-
-
 def consumer(pod: Pod) -> ClaimConsumer:
     return ClaimConsumer(resource="pods", name=pod.metadata.name, uid=pod.metadata.uid)
 

@@ -24,7 +24,6 @@ from stromboli.local.fakes.storage.pod_claims import (
     consumer,
     is_done,
     is_in_use,
-    is_reserved_for,
     made_for,
     templated,
 )
@@ -147,9 +146,11 @@ class ClaimController:
 
     async def _reserve(self, pod: Pod, claim: ResourceClaim | None) -> None:
         """Only an allocated claim can be reserved; usually the scheduler reserves it."""
-        if claim is None or claim.status.allocation is None or is_reserved_for(claim, pod):
+        if claim is None or claim.status.allocation is None:
             return
-        await self._write_status(claim, {"reservedFor": _builtins([*(claim.status.reserved_for or ()), consumer(pod)])})
+        consumers = claim.status.reserved_for or []
+        if all(each.uid != pod.metadata.uid for each in consumers):
+            await self._write_status(claim, {"reservedFor": _builtins([*consumers, consumer(pod)])})
 
     async def _reconcile_claim(self, key: str) -> None:
         claim = self._claims.objects.get(key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from stromboli.kube.client.api_errors import ApiError
@@ -45,13 +45,10 @@ class DeploymentController:
         client: Client,
         replica_sets: Informer[ReplicaSet],
         pods: OwnedPods,
-        *,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         self._client = client
         self._sets, self._pods = replica_sets, pods
         self._adoption = OwnerReferences(client, REPLICA_SETS)
-        self._clock = clock
         self._deployments: Informer[Deployment] = Informer(client, DEPLOYMENTS)
         self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="deployments", workers=4)
         self._deployments.listen(self._deployment_changed)
@@ -175,7 +172,7 @@ class DeploymentController:
     async def _write_status(
         self, deployment: Deployment, new: ReplicaSet | None, old: Sequence[ReplicaSet]
     ) -> float | None:
-        now, now_at = self._clock(), progress(new, old)
+        now, now_at = time.time(), progress(new, old)
         if new is not None:
             deployment = await self._write_revision(deployment, str(revision_of(new.metadata.annotations)))
             if changes := status_changes(deployment, now_at, new.metadata.name, now):

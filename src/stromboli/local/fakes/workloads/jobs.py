@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from stromboli.kube.client.api_errors import ApiError
@@ -46,13 +46,11 @@ class JobController:
         client: Client,
         pods: OwnedPods,
         *,
-        clock: Callable[[], float] = time.time,
         first_retry: float = MIN_RETRY_SECONDS,
     ) -> None:
         self._client = client
         self._pods = pods
         self._writes = PodWrites(client)
-        self._clock = clock
         self._first_retry = first_retry
         self._jobs: Informer[BatchJob] = Informer(client, JOBS)
         self._records: dict[str, JobRecord] = {}
@@ -76,7 +74,7 @@ class JobController:
             self.work.add(new.key)
 
     def _pod_changed(self, owner: str, uid: str, pod: Pod, is_gone: bool) -> None:
-        self._record(uid).note(pod, is_gone, self._clock())
+        self._record(uid).note(pod, is_gone, time.time())
         self.work.add_after(owner, COUNT_DELAY)
 
     def _record(self, uid: str) -> JobRecord:
@@ -90,8 +88,8 @@ class JobController:
             return await self._expire(job)
         pods = list(self._pods.of(job.metadata.uid))
         counts = self._record(job.metadata.uid).counts(job, pods)
-        end = ending(job, counts, self._clock())
-        if changes := status_changes(job, counts, end, self._clock()):
+        end = ending(job, counts, time.time())
+        if changes := status_changes(job, counts, end, time.time()):
             await write_status(self._client, JOBS, job, changes)
         return await self._proceed(job, list(filter(is_active, pods)), counts, end)
 
@@ -99,7 +97,7 @@ class JobController:
         """Delete and create pods; return when to check again. Active pods and counts are of the same moment: a pod that
         finished in between would be missing from both and be created again.
         """
-        record, now = self._record(job.metadata.uid), self._clock()
+        record, now = self._record(job.metadata.uid), time.time()
         step = plan(job, active, counts, is_ending=end is not None)
         for pod in step.delete:
             record.dismiss(pod.metadata.uid)
@@ -127,7 +125,7 @@ class JobController:
 
     async def _expire(self, job: BatchJob) -> float | None:
         at = expires_at(job)
-        if at is None or at > (now := self._clock()):
+        if at is None or at > (now := time.time()):
             return None if at is None else at - now
         metadata = job.metadata
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -29,18 +28,15 @@ class ReplicaSetController:
         client: Client,
         replica_sets: Informer[ReplicaSet],
         pods: OwnedPods,
-        *,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         self._client = client
         self._sets, self._pods = replica_sets, pods
         self._writes, self._adoption = PodWrites(client), OwnerReferences(client, PODS)
-        self._clock = clock
         self._by_namespace: dict[str, set[str]] = {}
         self._orphans: dict[str, set[str]] = {}
         self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="replica sets", workers=4)
         replica_sets.listen(self._set_changed)
-        pods.listen(REPLICA_SETS, self._pod_changed)
+        pods.listen(REPLICA_SETS, lambda owner, *_: self.work.add_after(owner, COUNT_DELAY))
         pods.orphans = self._orphan_changed
 
     async def run(self) -> None:
@@ -74,9 +70,6 @@ class ReplicaSetController:
         if orphans := {pod.key for pod in candidates if is_adoptable(replica_set, pod)}:
             self._orphans[replica_set.key] = orphans
 
-    def _pod_changed(self, owner: str, uid: str, pod: Pod, is_gone: bool) -> None:
-        self.work.add_after(owner, COUNT_DELAY)
-
     def _orphan_changed(self, pod: Pod) -> None:
         """Called for every orphaned pod: returns at once if there is no ReplicaSet."""
         for key in self._by_namespace.get(pod.metadata.namespace, ()):
@@ -90,7 +83,7 @@ class ReplicaSetController:
             return None
         if await self._settle_ownership(replica_set):
             return COUNT_DELAY
-        now, pods = self._clock(), self._pods.of(replica_set.metadata.uid)
+        now, pods = time.time(), self._pods.of(replica_set.metadata.uid)
         count = replica_counts(replica_set, pods, now)
         missing, surplus = shortage(replica_set, pods)
         if changes := status_changes(replica_set, count):

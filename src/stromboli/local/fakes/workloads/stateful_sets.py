@@ -37,7 +37,7 @@ class StatefulSetController:
         self._sets: Informer[StatefulSet] = Informer(client, STATEFUL_SETS)
         self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="stateful sets", workers=4)
         self._sets.listen(self._set_changed)
-        pods.listen(STATEFUL_SETS, self._pod_changed)
+        pods.listen(STATEFUL_SETS, lambda owner, *_: self.work.add_after(owner, COUNT_DELAY))
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -52,9 +52,6 @@ class StatefulSetController:
             self.work.add(new.key)
         elif old is not None:
             self.work.forget(old.key)
-
-    def _pod_changed(self, owner: str, uid: str, pod: Pod, is_gone: bool) -> None:
-        self.work.add_after(owner, COUNT_DELAY)
 
     async def _reconcile(self, key: str) -> float | None:
         stateful_set = self._sets.objects.get(key)
