@@ -6,21 +6,10 @@ from typing import ClassVar
 
 from stromboli.observability.metrics.process import ProcessMetrics
 
-_KINDS = frozenset(
-    (
-        "Pod",
-        "PodGroup",
-        "Queue",
-        "HyperNode",
-        "Topology",
-        "Job",
-        "CronJob",
-        "Deployment",
-        "ReplicaSet",
-        "StatefulSet",
-        "DaemonSet",
-    )
-)
+_KINDS = frozenset((
+    "Pod", "PodGroup", "Queue", "HyperNode", "Topology",
+    "Job", "CronJob", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet",
+))  # fmt: skip
 _OPERATIONS = frozenset(("CREATE", "UPDATE", "DELETE"))
 
 

@@ -28,10 +28,6 @@ def _namespace(installation: Installation) -> list[Document]:
     return [{"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}]
 
 
-def _definitions(installation: Installation) -> list[Document]:
-    return crd_documents()
-
-
 def _roles(installation: Installation) -> list[Document]:
     names = (*PROCESSES, "binder") if installation.binder else PROCESSES
     documents = [_account(process, installation) for process in names]
@@ -72,7 +68,7 @@ def _workloads(installation: Installation) -> list[Document]:
 
 PARTS: dict[str, Callable[[Installation], list[Document]]] = {
     "namespace": _namespace,
-    "crds": _definitions,
+    "crds": lambda installation: crd_documents(),
     "roles": _roles,
     "configuration": _configuration,
     "workloads": _workloads,

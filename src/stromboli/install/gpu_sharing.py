@@ -26,10 +26,10 @@ HOLDS_GPUS = (Right(PODS.group, PODS.plural, ("get", "create", "delete"), "reser
 """Rights in the namespace of the reservation pods."""
 
 
-def gpu_sharing_documents(process: str, namespace: str, *, account: str = "") -> list[Document]:
+def gpu_sharing_documents(process: str, namespace: str) -> list[Document]:
     """Build the documents for the process that binds pods, whose account is in `namespace`."""
     security = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
-    subject = {"kind": "ServiceAccount", "name": account or f"{NAME}-{process}", "namespace": namespace}
+    subject = {"kind": "ServiceAccount", "name": f"{NAME}-{process}", "namespace": namespace}
     home = {"name": RESERVATIONS, "labels": {"app.kubernetes.io/part-of": NAME, **security}}
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": home},

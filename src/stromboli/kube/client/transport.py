@@ -165,7 +165,8 @@ class Transport:
         limits: aiohttp.ClientTimeout,
     ) -> aiohttp.ClientResponse:
         """Return a successful response before its body is read."""
-        url = self._url(path, params)
+        query = _query(tuple(params.items())) if params else ""
+        url = URL(f"{self._base}{path}{query}", encoded=True)
         with _converted_errors(method, path):
             response = await self._send(method, url, body, headers, limits)
             if response.status == 401 and await self._renewed(response):
@@ -210,10 +211,6 @@ class Transport:
         if renewed:
             response.release()
         return renewed
-
-    def _url(self, path: str, params: Mapping[str, str] | None) -> URL:
-        query = _query(tuple(params.items())) if params else ""
-        return URL(f"{self._base}{path}{query}", encoded=True)
 
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:

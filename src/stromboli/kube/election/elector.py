@@ -193,7 +193,7 @@ class LeaderElector:
         return await self._client.patch(LEASES, self._name, body, namespace=self._namespace)
 
     def _record(self, found: Lease | None) -> dict[str, Any]:
-        """Return the holder's record. Unless this process leads already, it starts a new term, even under the same name."""
+        """The holder's record. Unless this process leads already, it starts a new term, even under the same name."""
         now = timestamps.now()
         record: dict[str, Any] = {
             "holderIdentity": self.identity,

@@ -151,16 +151,13 @@ class WorkQueue(Generic[K]):
 
     async def _work(self) -> None:
         while True:
-            key = self._next()
+            key: K | None = None
+            if self._waiting:
+                key = next(iter(self._waiting)) if self._select is None else self._select(self._waiting)
             if key is None:
                 await self._wait_for_work()
             else:
                 await self._process(key)
-
-    def _next(self) -> K | None:
-        if not self._waiting:
-            return None
-        return next(iter(self._waiting)) if self._select is None else self._select(self._waiting)
 
     async def _wait_for_work(self) -> None:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()

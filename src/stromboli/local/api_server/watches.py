@@ -27,11 +27,12 @@ class StoreWatch:
         self.wake = asyncio.Event()
         self.wants_bookmarks = call.flag("allowWatchBookmarks")
         self._streams_list = call.flag("sendInitialEvents")
-        is_said = "sendInitialEvents" in call.query
-        self._starts_with_state = self._streams_list if is_said else call.query.get("resourceVersion", "") in _FROM_NOW
+        is_set = "sendInitialEvents" in call.query
+        self._starts_with_state = self._streams_list if is_set else call.query.get("resourceVersion", "") in _FROM_NOW
         self.place = self._start(call)
         self._is_known_too_late = not self._starts_with_state and self.place < self._collection.forgotten
-        self._initial = self._there() if self._starts_with_state else []
+        entries = self._collection.entries(self._namespace) if self._starts_with_state else ()
+        self._initial = [entry for entry in entries if matches is None or matches(entry.body)]
 
     def _start(self, call: ApiCall) -> int:
         wanted = call.query.get("resourceVersion", "")
@@ -40,11 +41,6 @@ class StoreWatch:
         if self._starts_with_state or wanted in _FROM_NOW:
             return self._store.version
         return int(wanted)
-
-    def _there(self) -> list[StoreEntry]:
-        """The initial objects: the state when the watch was requested."""
-        entries = self._collection.entries(self._namespace)
-        return [entry for entry in entries if self._matches is None or self._matches(entry.body)]
 
     def opening(self) -> Iterator[bytes]:
         """The initial objects of a watch without resourceVersion. To be called once."""

@@ -49,17 +49,14 @@ class PodPriorities:
         pod["spec"] = {**spec, **settled}
 
     def _class(self, resource: ServedResource, pod: str, name: str) -> Object | None:
-        if not name:
-            return self._default()
-        entry = self._store.collection(_GROUP, "priorityclasses").get(("", name))
+        classes = self._store.collection(_GROUP, "priorityclasses")
+        if not name:  # the lowest if there are several defaults
+            defaults = (each.body for each in classes.entries() if each.body.get("globalDefault"))
+            return min(defaults, key=_value, default=None)
+        entry = classes.get(("", name))
         if entry is None:
             raise forbidden(resource, pod, f"no PriorityClass with name {name} was found")
         return entry.body
-
-    def _default(self) -> Object | None:
-        """The class of pods without one; the lowest if there are several defaults."""
-        classes = self._store.collection(_GROUP, "priorityclasses").entries()
-        return min((each.body for each in classes if each.body.get("globalDefault")), key=_value, default=None)
 
 
 def _value(body: Object) -> int:

@@ -70,15 +70,11 @@ def defaulted_job(spec: Object, name: str, uid: str) -> Object:
     wanted = {**(selector.get("matchLabels") or {}), CONTROLLER_UID: uid}
     template = complete["template"]
     metadata = template.get("metadata") or {}
-    labels = {**(metadata.get("labels") or {}), **job_labels(name, uid)}
+    of_job = {CONTROLLER_UID: uid, "batch.kubernetes.io/job-name": name, "controller-uid": uid, "job-name": name}
+    labels = {**(metadata.get("labels") or {}), **of_job}
     complete["selector"] = {**selector, "matchLabels": wanted}
     complete["template"] = {**template, "metadata": {**metadata, "labels": labels}}
     return complete
-
-
-def job_labels(name: str, uid: str) -> dict[str, str]:
-    """Current and legacy label names."""
-    return {CONTROLLER_UID: uid, "batch.kubernetes.io/job-name": name, "controller-uid": uid, "job-name": name}
 
 
 def _filled(spec: Object, defaults: dict[str, Any]) -> Object:
