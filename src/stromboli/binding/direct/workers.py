@@ -23,7 +23,7 @@ from stromboli.kube.work.work_queue import drained, run_workers
 
 
 class BindObserver(Protocol):
-    """Receives the results of binds, and knows whether a placement is still valid."""
+    """Receives the results of binds, and reports whether a placement is still valid."""
 
     def precondition_error(self, placement: Placement) -> str:
         """Return what has made the bind impossible since it was decided; empty if nothing."""

@@ -30,8 +30,9 @@ class AssumedPlacements:
 
     def reserve(self, decision: Decision, placements: Sequence[Placement]) -> dict[str, str]:
         """Assume the placements. Returns by uid why some do not fit."""
-        refused = {each.uid: self._held_elsewhere(decision, each) for each in placements}
-        refused = {uid: reason for uid, reason in refused.items() if reason}
+        holders = {each.uid: self._held.get(each.uid, decision) for each in placements}
+        others = {uid: holder for uid, holder in holders.items() if holder is not decision}
+        refused = {uid: f"bind request {other.key} is binding the pod to a node" for uid, other in others.items()}
         remaining = [each for each in placements if each.uid not in refused]
         for placement in remaining:
             self._assume(decision, placement)
@@ -84,10 +85,6 @@ class AssumedPlacements:
             return f"node {name} is not ready"
         taint = first_untolerated(tolerations, entry.facts.taints)
         return f"node {name} has taint {taint}, which the pod does not tolerate" if taint else ""
-
-    def _held_elsewhere(self, decision: Decision, placement: Placement) -> str:
-        holder = self._held.get(placement.uid, decision)
-        return "" if holder is decision else f"bind request {holder.key} is binding the pod to a node"
 
     def _assume(self, decision: Decision, placement: Placement) -> None:
         if placement.uid in self._held:

@@ -137,8 +137,7 @@ class Binder:
         self.metrics.set_pending_work("bind", self._parts.binds.in_flight)
         self.metrics.set_pending_work("status", self.conditions.waiting)
         for reflector in self.watches.reflectors:
-            up = reflector.synced.is_set() and not reflector.problem
-            self.metrics.set_watch_up(reflector.resource.name, up)
+            self.metrics.set_watch_up(reflector.resource.name, reflector.synced.is_set() and not reflector.problem)
 
     # -- watch events -------------------------------------------------------------------------------------------
 
@@ -148,7 +147,7 @@ class Binder:
 
     def _changed(self, entry: TopLevel, before: TopLevel | None) -> None:
         if isinstance(entry, Pod):
-            if before is None or before is entry or not isinstance(before, Pod) or _is_changed(entry, before):
+            if before is None or before is entry or not isinstance(before, Pod) or _state(entry) != _state(before):
                 self._reconcile_pod(entry.metadata.uid)
         elif isinstance(entry, KubeNode) and self._is_node_changed(entry):
             for key in self.index.of_node(entry.metadata.name):
@@ -177,11 +176,7 @@ class Binder:
         log.warning("object cannot be used", extra=facts)
 
 
-def _is_changed(pod: Pod, before: Pod) -> bool:
-    """Report whether a pod changed in a way that matters to its bind."""
-    return _state(pod) != _state(before)
-
-
 def _state(pod: Pod) -> tuple[object, ...]:
+    """Return everything about a pod that matters to its bind."""
     metadata, spec = pod.metadata, pod.spec
     return metadata.uid, metadata.deletion_timestamp, spec.node_name, bool(spec.scheduling_gates), pod.status.phase

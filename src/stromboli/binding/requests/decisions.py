@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from stromboli.binding.plugins.preparations import BindProblem
+from stromboli.cluster.objects.indexes import discard_member
 from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.objects.bind_requests import BINDING, FAILED, PENDING, SUCCEEDED, UNWINDING, BindRequest, BoundPod
 
@@ -99,13 +100,8 @@ class Decision:
         """Report whether a binder of another version processes it."""
         return any(each.status.phase not in _KNOWN for each in self.requests)
 
-    @property
-    def has_succeeded(self) -> bool:
-        return all(each.status.phase == SUCCEEDED for each in self.requests)
-
-    @property
-    def has_failed(self) -> bool:
-        return all(each.status.phase == FAILED for each in self.requests)
+    def has_ended_as(self, phase: str) -> bool:
+        return all(each.status.phase == phase for each in self.requests)
 
     @property
     def is_unwinding(self) -> bool:
@@ -173,7 +169,9 @@ class DecisionIndex:
         is_new = request.spec.part not in decision.parts
         decision.parts[request.spec.part] = request
         if is_new:
-            self._index(key, request)
+            for member in request.spec.pods:
+                self._of_pod.setdefault(member.pod_uid, set()).add(key)
+                self._of_node.setdefault(member.selected_node, set()).add(key)
             if self._is_open:
                 self._check_term(decision)
         self._notify_decision(key)
@@ -192,7 +190,12 @@ class DecisionIndex:
             self.dropped(decision)
         else:
             del decision.parts[known.spec.part]
-        self._unindex(key, known)
+        left = self.decisions.get(key)
+        remaining = {each.selected_node for _, each in left.members()} if left else set()
+        for member in known.spec.pods:
+            discard_member(self._of_pod, member.pod_uid, key)
+            if member.selected_node not in remaining:
+                discard_member(self._of_node, member.selected_node, key)
         self._notify_decision(key)
 
     def forget_history(self) -> None:
@@ -228,32 +231,14 @@ class DecisionIndex:
         return [each for each in self.decisions.values() if not each.is_settled]
 
     def _check_term(self, decision: Decision) -> None:
-        """Reject decisions of a former leader, unless execution has begun.
-
-        Terms start again with a new lease, and there are none without an election: a term without new decisions
-        expires.
-        """
+        """Reject decisions of a former leader, unless execution has begun. Terms expire: a new lease restarts them."""
         spec, now = decision.first.spec, self._clock()
         highest, seen = self._highest.get(spec.scheduler, (spec.epoch, now))
         if spec.epoch >= highest or now - seen > TERM_EXPIRY:
             self._highest[spec.scheduler] = spec.epoch, now
         elif not any(each.status.phase for each in decision.requests):
-            decision.refusal = (
-                f"decided in term {spec.epoch} of scheduler {spec.scheduler}, whose current term is {highest}"
-            )
-
-    def _index(self, key: str, request: BindRequest) -> None:
-        for member in request.spec.pods:
-            self._of_pod.setdefault(member.pod_uid, set()).add(key)
-            self._of_node.setdefault(member.selected_node, set()).add(key)
-
-    def _unindex(self, key: str, request: BindRequest) -> None:
-        decision = self.decisions.get(key)
-        remaining = {each.selected_node for _, each in decision.members()} if decision else set()
-        for member in request.spec.pods:
-            _discard(self._of_pod, member.pod_uid, key)
-            if member.selected_node not in remaining:
-                _discard(self._of_node, member.selected_node, key)
+            current = f"whose current term is {highest}"
+            decision.refusal = f"decided in term {spec.epoch} of scheduler {spec.scheduler}, {current}"
 
 
 def _key_of(request: BindRequest) -> str:
@@ -265,14 +250,6 @@ def _key_of(request: BindRequest) -> str:
 def _start_order(decision: Decision) -> tuple[bool, str, int, str]:
     first = decision.first
     return not decision.has_begun, first.metadata.creation_timestamp or "", first.spec.epoch, decision.key
-
-
-def _discard(index: dict[str, set[str]], name: str, key: str) -> None:
-    keys = index.get(name)
-    if keys is not None:
-        keys.discard(key)
-        if not keys:
-            del index[name]
 
 
 def _is_newer(request: BindRequest, known: BindRequest) -> bool:

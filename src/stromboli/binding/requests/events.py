@@ -47,7 +47,11 @@ class BindEvents:
 
     def record(self, regarding: TopLevel, kind: str, reason: str, note: str) -> None:
         """Record an event of a plugin."""
-        self._record(_reference(regarding), kind, reason, note)
+        metadata, object_kind = regarding.metadata, type(regarding)
+        version = regarding.api_version or (f"{object_kind.group}/v1" if object_kind.group else "v1")
+        namespace, uid = metadata.namespace or None, metadata.uid or None
+        reference = ObjectReference(version, object_kind.kind_name, namespace, metadata.name, uid)
+        self._record(reference, kind, reason, note)
 
     def _record(self, regarding: ObjectReference, kind: str, reason: str, note: str, action: str = "") -> None:
         if regarding.name:
@@ -74,12 +78,3 @@ def _group(request: BindRequest) -> ObjectReference:
         name=spec.pod_group,
         uid=spec.pod_group_uid or None,
     )
-
-
-def _reference(entry: TopLevel) -> ObjectReference:
-    metadata, kind = entry.metadata, type(entry)
-    version = entry.api_version or (f"{kind.group}/v1" if kind.group else "v1")
-    return ObjectReference(
-        api_version=version, kind=kind.kind_name, namespace=metadata.namespace or None, name=metadata.name,
-        uid=metadata.uid or None,
-    )  # fmt: skip

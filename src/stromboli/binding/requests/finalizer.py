@@ -124,7 +124,7 @@ class GangFinalizer:
         self._reports.repeat(decision)
         if decision.is_inherited:
             await self._sweep(decision)
-        if not decision.has_failed:
+        if not decision.has_ended_as(FAILED):
             return None
         pods = ((self._view.pod(member.pod_uid), request, member) for request, member in members)
         bound = [pod for pod, request, member in pods if pod is not None and was_bound_by(pod, request, member)]

@@ -26,7 +26,11 @@ class OutcomeLookup:
         """
         failed = decision.in_phase(FAILED)
         members = [(request, member) for request, member in decision.members() if member.pod_uid not in failed]
-        unresolved = [(request, member) for request, member in members if self._needs_lookup(decision, member)]
+        unresolved = [
+            (request, member)
+            for request, member in members
+            if member.pod_uid in decision.unknown or self._view.pod(member.pod_uid) is None
+        ]
         nodes = {member.selected_node for _, member in members if self._view.node(member.selected_node) is None}
         slots = asyncio.Semaphore(MAX_PARALLEL)
 
@@ -37,15 +41,17 @@ class OutcomeLookup:
 
         async def node(name: str) -> None:
             async with slots:
-                await self._look_up_node(name)
+                try:
+                    found = await self._client.get(NODES, name)
+                    self._view.apply(found)
+                except ApiError as error:
+                    if not error.is_missing:
+                        raise
 
         lookups = [*(pod(*each) for each in unresolved), *(node(name) for name in sorted(nodes))]
         for result in await asyncio.gather(*lookups, return_exceptions=True):
             if isinstance(result, BaseException):
                 raise result
-
-    def _needs_lookup(self, decision: Decision, member: BoundPod) -> bool:
-        return member.pod_uid in decision.unknown or self._view.pod(member.pod_uid) is None
 
     async def _look_up_pod(self, request: BindRequest, member: BoundPod) -> None:
         known = self._view.pod(member.pod_uid)
@@ -58,11 +64,3 @@ class OutcomeLookup:
                 self._view.remove(known)
         else:
             self._view.apply(found)
-
-    async def _look_up_node(self, name: str) -> None:
-        try:
-            node = await self._client.get(NODES, name)
-            self._view.apply(node)
-        except ApiError as error:
-            if not error.is_missing:
-                raise

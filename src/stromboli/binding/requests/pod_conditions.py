@@ -25,12 +25,6 @@ class PodConditions:
         #: By uid, the latest condition that is not written yet.
         self._pending: dict[str, DesiredStatus] = {}
 
-    def bound(self, key: str, uid: str) -> None:
-        self._enqueue_condition(key, uid, "")
-
-    def failed_to_bind(self, key: str, uid: str, problem: str) -> None:
-        self._enqueue_condition(key, uid, problem)
-
     def lacks_condition(self, uid: str) -> bool:
         """Report whether a pod without a node has no condition, and none is about to be written."""
         pod = self._find(uid)
@@ -44,7 +38,8 @@ class PodConditions:
         found = (each.status for each in (pod.status.conditions if pod else None) or () if each.type == POD_BOUND)
         return pod is not None and bool(pod.spec.node_name) and "False" in found
 
-    def _enqueue_condition(self, key: str, uid: str, problem: str) -> None:
+    def enqueue(self, key: str, uid: str, problem: str = "") -> None:
+        """Report that a pod is bound, or why it could not be bound."""
         if self._find(uid) is None:
             return
 

@@ -68,7 +68,8 @@ def _classify(
 ) -> None:
     uid, pod = member.pod_uid, view.pod(member.pod_uid)
     if pod is not None and pod.spec.node_name:
-        progress.placed[uid] = _placement_message(pod, member)
+        is_elsewhere = pod.spec.node_name != member.selected_node
+        progress.placed[uid] = f"another writer bound the pod to node {pod.spec.node_name}" if is_elsewhere else ""
         if was_bound_by(pod, request, member):
             progress.bound_here.add(uid)
         return
@@ -105,13 +106,6 @@ def _precondition_error(placement: Placement, pod: Pod | None, node: KubeNode | 
 def precondition_error_of(placement: Placement, view: BinderClusterView) -> str:
     """Return what has made a bind impossible since it was started; empty if nothing."""
     return _precondition_error(placement, view.pod(placement.uid), view.node(placement.node), view)
-
-
-def _placement_message(pod: Pod, member: BoundPod) -> str:
-    """Return a message about a pod that has another node than the chosen one."""
-    if pod.spec.node_name == member.selected_node:
-        return ""
-    return f"another writer bound the pod to node {pod.spec.node_name}"
 
 
 def was_bound_by(pod: Pod, request: BindRequest, member: BoundPod) -> bool:

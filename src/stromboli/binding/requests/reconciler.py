@@ -92,8 +92,8 @@ class GangReconciler:
     async def _reconcile(self, decision: Decision) -> float | None:
         if decision.is_settled:
             return await self._finalizer.revisit(decision)
-        if self._is_superseded():
-            return None
+        if 0 < self._epoch() < self._index.latest_term:
+            return None  # a binder of a later term is at work; this one writes nothing more
         now = self._clock()
         if decision.preparing is not None:
             return self._enforce_deadline(decision, now)
@@ -106,18 +106,12 @@ class GangReconciler:
             return await self._finalizer.unwind(decision)
         return await self._advance(decision, progress_of(decision, self._view))
 
-    def _is_superseded(self) -> bool:
-        """Report whether a binder of a later term is at work; this one then writes nothing more."""
-        term = self._epoch()
-        return 0 < term < self._index.latest_term
-
     async def _advance(self, decision: Decision, progress: GangProgress) -> float | None:
         if decision.refusal and not progress.bound_here:
             progress.give_up(dict.fromkeys(progress.open, decision.refusal))
             return await self._finalizer.end(decision, progress, FAILED, decision.refusal)
         if self._clock() >= decision.deadline:
-            late = f"not bound within {decision.seconds} seconds"
-            progress.give_up(dict.fromkeys(progress.open, late))
+            progress.give_up(dict.fromkeys(progress.open, f"not bound within {decision.seconds} seconds"))
         step = progress.next_step(decision.needed)
         if step in (GangStep.UNWIND, GangStep.FAIL):
             return await self._finalizer.give_up(decision, progress)
@@ -156,8 +150,8 @@ class GangReconciler:
         ]
         if not unprepared:
             return False
-        attempts = decision.failed_attempts
-        await self._reports.write(decision, progress, BINDING, attempts, decision.first.status.reason)
+        reason = decision.first.status.reason
+        await self._reports.write(decision, progress, BINDING, decision.failed_attempts, reason)
         decision.begun |= {each.uid: each for each in unprepared}
         decision.preparing = asyncio.create_task(self._prepare(decision, unprepared))
         self._notify(decision.key)  # to enforce the deadline

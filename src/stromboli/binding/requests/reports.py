@@ -10,7 +10,16 @@ from stromboli.binding.requests.pod_conditions import PodConditions
 from stromboli.binding.requests.progress import GangProgress
 from stromboli.binding.requests.status import MAX_MEMBER_REASON_LENGTH, RequestStatuses, cut
 from stromboli.core.model.tasks.placement import Placement
-from stromboli.kube.objects.bind_requests import BINDING, BOUND, FAILED, UNWOUND, BindRequest, BoundPod, MemberStatus
+from stromboli.kube.objects.bind_requests import (
+    BINDING,
+    BOUND,
+    FAILED,
+    SUCCEEDED,
+    UNWOUND,
+    BindRequest,
+    BoundPod,
+    MemberStatus,
+)
 
 
 class Reports:
@@ -45,7 +54,7 @@ class Reports:
     def bound(self, placement: Placement) -> None:
         """Report that this binder bound the pod."""
         self._events.bound(placement)
-        self._conditions.bound(placement.key, placement.uid)
+        self._conditions.enqueue(placement.key, placement.uid)
 
     def unwinding_started(self, decision: Decision, reason: str) -> None:
         self._events.unwinding_started(decision, reason)
@@ -66,11 +75,11 @@ class Reports:
             state, uid, key = states.get(member.pod_uid), member.pod_uid, _key(request, member)
             if state is None:
                 continue
-            is_bound = decision.has_succeeded and state.phase == BOUND
+            is_bound = decision.has_ended_as(SUCCEEDED) and state.phase == BOUND
             if is_bound or (state.phase == FAILED and self._conditions.has_wrong_condition(uid)):
-                self._conditions.bound(key, uid)
+                self._conditions.enqueue(key, uid)
             elif state.phase == FAILED and self._conditions.lacks_condition(uid):
-                self._conditions.failed_to_bind(key, uid, _failure(member, state.reason))
+                self._conditions.enqueue(key, uid, _failure(member, state.reason))
 
     def _report_problems(self, decision: Decision, problems: dict[str, str], attempt: int) -> None:
         if not problems:
@@ -79,7 +88,7 @@ class Reports:
         self._events.attempt_failed(decision, problems, attempt)
         for request, member in decision.members():
             if problem := problems.get(member.pod_uid):
-                self._conditions.failed_to_bind(_key(request, member), member.pod_uid, _failure(member, problem))
+                self._conditions.enqueue(_key(request, member), member.pod_uid, _failure(member, problem))
 
 
 def _key(request: BindRequest, member: BoundPod) -> str:

@@ -37,7 +37,7 @@ class RequestStatuses:
         for request in decision.requests:
             pods = [members.get(each.pod_uid) or MemberStatus(each.pod_uid) for each in request.spec.pods]
             status = BindRequestStatus(phase, attempts, cut(reason, MAX_REASON_LENGTH), self._epoch(), pods)
-            if not _is_equal(request.status, status):
+            if msgspec.structs.replace(request.status, epoch=status.epoch) != status:  # the term alone needs no write
                 await self._write(request, status)
 
     async def _write(self, request: BindRequest, status: BindRequestStatus) -> None:
@@ -59,11 +59,6 @@ class RequestStatuses:
                 raise StatusConflict(str(error)) from error
             raise
         self._view.apply(written)
-
-
-def _is_equal(known: BindRequestStatus, status: BindRequestStatus) -> bool:
-    """Compare without the term, which alone is no reason for a write."""
-    return msgspec.structs.replace(known, epoch=status.epoch) == status
 
 
 def _document(status: BindRequestStatus) -> dict[str, Any]:

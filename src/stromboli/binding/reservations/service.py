@@ -285,15 +285,12 @@ class ReservationService:
         options = self._options()
         for held in found.delete:
             async with self._exclusive(held.gpu):
-                if not self._is_required_now(held.gpu):
+                # a bind that shares the GPU may have started meanwhile
+                if not any(held.gpu in member.gpus for member in self._pending.values()):
                     await self._delete(held, options)
         for gpu in found.create:
             if gpu not in self._restoring:
                 self._restoring[gpu] = asyncio.ensure_future(self._restore_reservation(gpu))
-
-    def _is_required_now(self, gpu: SharedGpu) -> bool:
-        """Report whether a bind that shares the GPU has started meanwhile."""
-        return any(gpu in member.gpus for member in self._pending.values())
 
     async def _delete(self, held: ReservationState, options: ReservationPodOptions) -> None:
         """Delete exactly this pod, immediately if its node, and so the kubelet, is gone."""
@@ -317,12 +314,10 @@ class ReservationService:
             note = f"{what} has lost its reservation: {error}"
         finally:
             self._restoring.pop(gpu, None)
-        for pod in self._sharing(gpu):
-            self._record_event(pod, "Warning", "GPUReservationLost", note)
+        for pod in self._pods.values():
+            if pod.spec.node_name == gpu.node and gpu.group in groups_in(pod.metadata.annotations):
+                self._record_event(pod, "Warning", "GPUReservationLost", note)
         log.warning("GPU reservation lost", extra={"node": gpu.node, "group": gpu.group, "note": note})
-
-    def _sharing(self, gpu: SharedGpu) -> list[Pod]:
-        return [pod for pod in self._pods.values() if gpu in _gpus_of(pod)]
 
 
 def _on(node: str, pods: Iterable[Pod]) -> list[Pod]:
@@ -331,10 +326,6 @@ def _on(node: str, pods: Iterable[Pod]) -> list[Pod]:
 
 def _is_sharing(pod: Pod) -> bool:
     return GROUPS in (pod.metadata.annotations or {})
-
-
-def _gpus_of(pod: Pod) -> list[SharedGpu]:
-    return [SharedGpu(pod.spec.node_name or "", group) for group in groups_in(pod.metadata.annotations)]
 
 
 def _reservation_of(pod: Pod | ReservationPod) -> ReservationState:

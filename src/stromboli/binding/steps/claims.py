@@ -61,9 +61,8 @@ class DynamicResourcesPlugin(BinderPlugin):
         pod = self.context.pod(placement)
         uses = uses_of(pod) if pod is not None else ()
         writes = tuple(ClaimWrite(use.key, placement.allocations.get(use.name)) for use in uses if use.key)
-        return writes or self._reserved(placement)
-
-    def _reserved(self, placement: Placement) -> tuple[ClaimWrite, ...]:
+        if writes:
+            return writes
         claims = self.context.view.of_kind(ResourceClaim)
         mine = (each for each in claims if any(user.uid == placement.uid for user in each.status.reserved_for or ()))
         return tuple(ClaimWrite(claim.key) for claim in sorted(mine, key=lambda claim: claim.key))
@@ -158,16 +157,16 @@ class _ClaimWriter:
                 return
         if not is_reserved and len(users) >= MAX_USERS:
             raise StepFailed(f"resourceclaim {key} is reserved for {len(users)} pods, the maximum")
-        change: dict[str, Any] = {"reservedFor": _wire(users if is_reserved else [*users, self._user()])}
+        own = ClaimConsumer(resource="pods", name=self._placement.name, uid=self._placement.uid)
+        change: dict[str, Any] = {"reservedFor": _wire(users if is_reserved else [*users, own])}
         if status.allocation is None:
             if allocation is None:
                 raise StepFailed(f"resourceclaim {key} has lost its allocation")
-            claim = await self._protect(claim)
+            finalizers = claim.metadata.finalizers or []
+            if PROTECTION not in finalizers:  # an allocated claim must not be deleted before it is deallocated
+                claim = await self._patch(claim, {"metadata": {"finalizers": [*finalizers, PROTECTION]}})
             change["allocation"] = allocation
         await self._patch(claim, {"status": change}, subresource="status")
-
-    def _user(self) -> ClaimConsumer:
-        return ClaimConsumer(resource="pods", name=self._placement.name, uid=self._placement.uid)
 
     def _check_node_selector(self, claim: ResourceClaim) -> None:
         """Check that an allocation, which another writer may have made, can be used from the node."""
@@ -180,15 +179,8 @@ class _ClaimWriter:
         except ValueError as error:
             raise StepFailed(f"resourceclaim {claim.key}: {error}") from None
         if not reaches:
-            message = f"has devices that cannot be used from node {self._placement.node}"
-            raise StepFailed(f"resourceclaim {claim.key} {message}")
-
-    async def _protect(self, claim: ResourceClaim) -> ResourceClaim:
-        """Add the finalizer: an allocated claim must not be deleted before it is deallocated."""
-        finalizers = claim.metadata.finalizers or []
-        if PROTECTION in finalizers:
-            return claim
-        return await self._patch(claim, {"metadata": {"finalizers": [*finalizers, PROTECTION]}})
+            node_name = self._placement.node
+            raise StepFailed(f"resourceclaim {claim.key} has devices that cannot be used from node {node_name}")
 
     # -- rollback -----------------------------------------------------------------------------------------------
 

@@ -101,10 +101,8 @@ class NodeLock:
     def _is_free(self, value: str) -> bool:
         """Report whether the node can be locked: there is no lock, or it has expired or is unreadable."""
         try:
-            taken = datetime.fromisoformat(value.partition(",")[0]) if value else None
+            taken = datetime.fromisoformat(value.partition(",")[0])
         except ValueError:
-            return True
-        if taken is None:
             return True
         taken = taken if taken.tzinfo else taken.replace(tzinfo=UTC)
         return self._wall_clock() - taken.timestamp() > EXPIRES_AFTER

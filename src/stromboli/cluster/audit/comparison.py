@@ -37,7 +37,7 @@ class CacheComparison:
 
     def __init__(self, cluster: Cluster) -> None:
         self._contents = contents_of(cluster)
-        self._said = summary_of(current_view(cluster))
+        self._summary = summary_of(current_view(cluster))
         classifier = cluster.decoder.classifier
         self._read = tuple(classifier.labels), tuple(classifier.annotations), tuple(cluster.decoder.terms.counted)
 
@@ -45,7 +45,9 @@ class CacheComparison:
         others = (entry for entry in self._contents.objects if not isinstance(entry, _COMPARED))
         twin = cluster_with(replace(self._contents, objects=[*fresh, *others]), *self._read)
         objects = _objects(_by_name(self._contents.objects), _by_name(twin.objects()))
-        state = (f"accounting: {difference}" for difference in differences(summary_of(current_view(twin)), self._said))
+        state = (
+            f"accounting: {difference}" for difference in differences(summary_of(current_view(twin)), self._summary)
+        )
         return list(islice(chain(objects, state), MAX_DIFFERENCES))
 
 

@@ -206,8 +206,8 @@ class Accounting:
             self._warnings["pod", uid] = record.fault
             if not pod.spec.node_name:
                 return None
-        elif complaint := run_time_warning(pod):
-            self._warnings["pod", uid] = f"Pod {pod.key}: {complaint}"
+        elif warning := run_time_warning(pod):
+            self._warnings["pod", uid] = f"Pod {pod.key}: {warning}"
         status = self._assumptions.status_of(pod)
         node = self._cluster_state.table.index.get(self._assumptions.node_of(pod), -1)
         volumes, devices = self._sources.volumes.needs(pod), self._sources.claims.needs(pod)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from stromboli.cluster.objects.indexes import discard_member
 from stromboli.cluster.objects.numa_topologies import NodeProcessors, processors_of
 from stromboli.cluster.objects.pods.cpu_pinning import assigned_cpus
 from stromboli.cluster.objects.pods.pods import PodRecord
@@ -77,7 +78,7 @@ class NumaAllocations:
         self._changed_nodes.add(name)
         known = self._nodes.pop(name, None)
         for uid in known.allocated if known else ():
-            _take_out(self._reporting_nodes, uid, name)
+            discard_member(self._reporting_nodes, uid, name)
 
     def touch(self, uid: str) -> None:
         """Read a pod again: it was added, changed or removed, or a decision about it changed."""
@@ -88,8 +89,8 @@ class NumaAllocations:
 
     def holdings(self, records: Mapping[str, PodRecord], assumptions: Assumptions) -> Mapping[str, Holdings]:
         """Allocations by node. The same object until something changes; it is never edited."""
-        if not self._objects:
-            self._forget()
+        if not self._objects:  # without Numatopologies, no state about pods is needed
+            self._decided, self._holders, self._pod_faults, self._changed_pods = {}, {}, {}, set()
         for uid in self._changed_pods if self._has_read_pods else records if self._objects else ():
             self._read_pod(uid, records.get(uid), assumptions)
         self._changed_pods, self._has_read_pods = set(), bool(self._objects)
@@ -101,14 +102,10 @@ class NumaAllocations:
             self._holdings, self._changed_nodes = {**others, **changed}, set()
         return self._holdings
 
-    def _forget(self) -> None:
-        """Drop all state about pods: without Numatopologies it is not needed."""
-        self._decided, self._holders, self._pod_faults, self._changed_pods = {}, {}, {}, set()
-
     def _read_pod(self, uid: str, record: PodRecord | None, assumptions: Assumptions) -> None:
         before = self._decided.pop(uid, None)
         if before is not None:
-            _take_out(self._holders, before.node, uid)
+            discard_member(self._holders, before.node, uid)
             self._changed_nodes.add(before.node)
         self._changed_nodes.update(self._reporting_nodes.get(uid, ()))
         self._pod_faults.pop(uid, None)
@@ -147,10 +144,3 @@ class NumaAllocations:
                 leaving |= cpus
         free = node.allocatable & ~node.facts.reserved & ~staying & ~leaving
         return Holdings(free, leaving & ~staying, held)
-
-
-def _take_out(index: dict[str, set[str]], key: str, member: str) -> None:
-    """Remove a member; empty sets are dropped."""
-    index[key].discard(member)
-    if not index[key]:
-        del index[key]

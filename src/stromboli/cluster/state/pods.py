@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection
 
 from stromboli import kube
+from stromboli.cluster.objects.indexes import discard_member
 from stromboli.cluster.objects.pod_groups.pod_groups import job_key_of
 from stromboli.cluster.objects.pods.pods import PodRecord
 
@@ -69,9 +70,7 @@ class Pods:
         record = self.records.get(uid)
         if record is None or not record.job:
             return ""
-        self.members[record.job].discard(uid)
-        if not self.members[record.job]:
-            del self.members[record.job]
+        discard_member(self.members, record.job, uid)
         return record.job
 
     def note_owner(self, pod: kube.Pod) -> None:

@@ -39,21 +39,15 @@ def validation_errors(manifest: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def requests_fraction(manifest: Mapping[str, Any]) -> bool:
-    annotations = _annotations(manifest)
-    return FRACTION in annotations or MEMORY in annotations
-
-
 def prepare(manifest: dict[str, Any], token: Callable[[], str], runtime_class: str = "") -> None:
     """Name a ConfigMap, and make the container with the GPUs take its environment from it. A pod that this webhook or
     KAI's has prepared already stays unchanged.
     """
-    if not requests_fraction(manifest):
+    annotations = _annotations(manifest)
+    is_prepared = CONFIG_MAP in annotations or KAI_CONFIG_MAPS in annotations
+    if is_prepared or not (FRACTION in annotations or MEMORY in annotations):
         return
-    metadata = manifest.setdefault("metadata", {})
-    annotations = metadata.get("annotations") or {}
-    if CONFIG_MAP in annotations or KAI_CONFIG_MAPS in annotations:
-        return
+    metadata = manifest["metadata"]
     container = _container(manifest, annotations.get(CONTAINER))
     if container is None:
         return

@@ -78,7 +78,10 @@ async def write_maps(client: Client, pod: Pod, environment: GpuEnvironment) -> N
 
 
 async def _write(client: Client, pod: Pod, name: str, data: dict[str, str]) -> None:
-    namespace, body = pod.metadata.namespace, {"metadata": _metadata(pod, name), "data": data}
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": pod.metadata.name, "uid": pod.metadata.uid}
+    labels = {"app.kubernetes.io/managed-by": "stromboli"}
+    metadata: dict[str, Any] = {"name": name, "labels": labels, "ownerReferences": [owner]}
+    namespace, body = pod.metadata.namespace, {"metadata": metadata, "data": data}
     try:
         await client.create(CONFIG_MAPS, body, namespace=namespace)
         return
@@ -98,25 +101,16 @@ async def delete_maps(client: Client, pod: Pod) -> None:
         names = map_names(pod)
     except StepFailed:
         return
-    for name in names:
-        await _delete(client, pod, name)
-
-
-async def _delete(client: Client, pod: Pod, name: str) -> None:
     namespace = pod.metadata.namespace
-    try:
-        found = await client.get(CONFIG_MAPS, name, namespace=namespace)
-        if _belongs_to(found, pod):
-            await client.delete(CONFIG_MAPS, name, namespace=namespace, uid=found.metadata.uid)
-    except ApiError as error:
-        if not error.is_missing and not error.is_conflict:
-            raise
+    for name in names:
+        try:
+            found = await client.get(CONFIG_MAPS, name, namespace=namespace)
+            if _belongs_to(found, pod):
+                await client.delete(CONFIG_MAPS, name, namespace=namespace, uid=found.metadata.uid)
+        except ApiError as error:
+            if not error.is_missing and not error.is_conflict:
+                raise
 
 
 def _belongs_to(found: ConfigMap, pod: Pod) -> bool:
     return any(owner.uid == pod.metadata.uid for owner in found.metadata.owner_references or ())
-
-
-def _metadata(pod: Pod, name: str) -> dict[str, Any]:
-    owner = {"apiVersion": "v1", "kind": "Pod", "name": pod.metadata.name, "uid": pod.metadata.uid}
-    return {"name": name, "labels": {"app.kubernetes.io/managed-by": "stromboli"}, "ownerReferences": [owner]}

@@ -106,10 +106,7 @@ class VolumeStep:
         if choice.volume:
             await self._writes.reserve(choice.volume, claim)
         else:
-            await self._writes.select(claim, placement.node, self._is_gone)
-
-    def _is_gone(self, node: str) -> bool:
-        return self._view.get(KubeNode, node) is None
+            await self._writes.select(claim, placement.node, lambda node: self._view.get(KubeNode, node) is None)
 
     def _claim(self, key: str) -> PersistentVolumeClaim | None:
         found = self._view.get(PersistentVolumeClaim, key)
@@ -132,16 +129,13 @@ class VolumeStep:
         if claim.is_bound:
             return self._unreachable_reason(placement, claim)
         if choice.volume:
-            return self._unbound_reason(choice.volume, claim)
+            volume = self._volume(choice.volume)
+            if volume is None or not is_for(volume, claim):
+                raise StepFailed(f"volume {choice.volume} is not reserved for claim {key} any more")
+            return f"claim {key} is not bound to volume {choice.volume} yet"
         if claim.selected_node != placement.node:
             raise StepFailed(f"no volume can be provisioned for claim {key} on node {placement.node}")
         return f"the volume of claim {key} is being provisioned"
-
-    def _unbound_reason(self, name: str, claim: PersistentVolumeClaim) -> str:
-        volume = self._volume(name)
-        if volume is None or not is_for(volume, claim):
-            raise StepFailed(f"volume {name} is not reserved for claim {claim.key} any more")
-        return f"claim {claim.key} is not bound to volume {name} yet"
 
     def _unreachable_reason(self, placement: Placement, claim: PersistentVolumeClaim) -> str:
         """Check the volume of a bound claim: it may be another one than the one that was chosen."""

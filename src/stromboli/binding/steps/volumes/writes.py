@@ -74,7 +74,8 @@ class ClaimWrites:
         """Have the claim's volume provisioned for the node. Raises StepFailed when another node is selected."""
 
         def change(found: PersistentVolumeClaim) -> dict[str, Any] | None:
-            self._check_identity(found, claim)
+            if found.metadata.uid != claim.metadata.uid:
+                raise StepFailed(f"claim {claim.key} is gone, and another claim has its name")
             chosen = found.selected_node
             if found.is_bound or chosen == node:
                 return None
@@ -94,17 +95,10 @@ class ClaimWrites:
 
         await self._write(CLAIMS, claim.metadata.name, claim.metadata.namespace, change, is_needed=False)
 
-    @staticmethod
-    def _check_identity(found: PersistentVolumeClaim, claim: PersistentVolumeClaim) -> None:
-        if found.metadata.uid != claim.metadata.uid:
-            raise StepFailed(f"claim {claim.key} is gone, and another claim has its name")
-
     async def _write(
         self, resource: Resource[T], name: str, namespace: str, change: Change[T], *, is_needed: bool = True
     ) -> None:
-        """Read and patch, with retries after conflicts and retryable errors. A missing object that is not needed is
-        a success.
-        """
+        """Read and patch, with retries. A missing object that is not needed is a success."""
         attempt, began = 0, time.monotonic()
         while True:
             try:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from stromboli.cel.program import CompiledExpression
 
 #: Taints with other effects do not exclude a device.
-_KEEPS_AWAY = ("NoSchedule", "NoExecute")
+_EXCLUDING_EFFECTS = ("NoSchedule", "NoExecute")
 
 
 @lru_cache(maxsize=1024)
@@ -62,7 +62,7 @@ class DeviceDocument:
     def __init__(self, wire: WireDevice, driver: str) -> None:
         self._wire = wire
         self._driver = driver
-        self._taints = [taint for taint in wire.taints or () if taint.effect in _KEEPS_AWAY]
+        self._taints = [taint for taint in wire.taints or () if taint.effect in _EXCLUDING_EFFECTS]
         self._facts: dict[str, object] | None = None
         self._answers: dict[str, bool | str] = {}
 

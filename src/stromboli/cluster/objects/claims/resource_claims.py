@@ -14,6 +14,7 @@ from stromboli import kube
 from stromboli.cluster.objects.claims.claim_allocations import devices_in
 from stromboli.cluster.objects.claims.claim_needs import ClaimObjects, PodClaims, ResourceClaimUse, needs_of, uses_of
 from stromboli.cluster.objects.claims.resource_slices import DevicePools
+from stromboli.cluster.objects.indexes import discard_member
 from stromboli.core.model.devices.claim_allocator import ClaimState
 from stromboli.core.model.devices.claims import AssignedDevice, ClaimChoice, DeviceCriteria, HeldClaim
 from stromboli.core.model.devices.device_table import DeviceTable
@@ -97,11 +98,7 @@ class ResourceClaims:
             self.release(uid, placement)
         self._needs.pop(uid, None)
         for use in self._uses.pop(uid, ()):
-            users = self.known.users.get(use.key)
-            if users is not None:
-                users.discard(uid)
-                if not users:
-                    del self.known.users[use.key]
+            discard_member(self.known.users, use.key, uid)
             self._mark(use.key)
 
     def needs(self, pod: kube.Pod) -> PodClaims:

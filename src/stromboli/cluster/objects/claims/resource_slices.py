@@ -75,7 +75,7 @@ class DevicePools:
             for decoded in pool.slices:
                 counters |= decoded.counters
                 devices += (device for device, _ in decoded.devices)
-                documents += (judge for _, judge in decoded.devices)
+                documents += (document for _, document in decoded.devices)
         return DeviceTable(
             tuple(devices), counters, {suit: _suited(documents, suit) for suit in criteria}, tuple(unknown)
         )
@@ -97,7 +97,7 @@ class DevicePools:
 def _suited(documents: Iterable[DeviceDocument], suit: DeviceCriteria) -> MatchingDevices:
     import numpy as np
 
-    answers = [judge.answer(suit) for judge in documents]
+    answers = [document.answer(suit) for document in documents]
     mask = np.array([answer is True for answer in answers], dtype=np.bool_)
     return MatchingDevices(mask, {place: answer for place, answer in enumerate(answers) if isinstance(answer, str)})
 

@@ -46,14 +46,8 @@ def job_key_of(pod: kube.Pod) -> str | None:
     namespace = pod.metadata.namespace
     if name := (pod.metadata.annotations or {}).get(GROUP_NAME):
         return f"{namespace}/{name}"
-    native = native_group_name(pod)
-    return native_key(namespace, native) if native else None
-
-
-def native_group_name(pod: kube.Pod) -> str:
-    """The native group that a pod names; empty for none."""
-    group = pod.spec.scheduling_group
-    return (group.pod_group_name or "") if group is not None else ""
+    native = pod.spec.scheduling_group
+    return native_key(namespace, native.pod_group_name) if native is not None and native.pod_group_name else None
 
 
 def queue_name_of(group: kube.PodGroup, default_queue: str = DEFAULT_QUEUE) -> str:

@@ -66,7 +66,7 @@ class Classifier:
         self._backends = backends_in(annotations)
         self._classes: dict[object, TaskClass] = {}
         #: Number of class numbers assigned so far.
-        self._given = 0
+        self._class_count = 0
         self._matches: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[int, ...]] = {}
         self._matches_at = -1
 
@@ -142,7 +142,7 @@ class Classifier:
         known = self._classes.get(key)
         if known is None:
             known = self._classes[key] = self._new_class(facts, present, feeds, volumes, claims)
-            self._given += 1
+            self._class_count += 1
         return known
 
     def _new_class(
@@ -155,7 +155,7 @@ class Classifier:
     ) -> TaskClass:
         constraints = facts.constraints
         return TaskClass(
-            number=self._given,
+            number=self._class_count,
             request=facts.request,
             role=facts.role,
             scored_request=facts.scored_request,
@@ -185,8 +185,8 @@ class Classifier:
         key = (task_class.number, avoided)
         known = self._classes.get(key)
         if known is None:
-            known = self._classes[key] = replace(task_class, number=self._given, avoided=avoided)
-            self._given += 1
+            known = self._classes[key] = replace(task_class, number=self._class_count, avoided=avoided)
+            self._class_count += 1
         return known
 
     def _feeds(self, pod: kube.Pod, facts: PodFacts) -> tuple[int, ...]:

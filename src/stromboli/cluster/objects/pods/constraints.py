@@ -271,11 +271,11 @@ def _jointly(terms: tuple[AffinityTerm, ...]) -> tuple[AffinityTerm, ...]:
     return tuple(AffinityTerm(joint, entry.topology_key) for entry in terms)
 
 
-def weight_of(given: int | None, field: str) -> int:
+def weight_of(weight: int | None, field: str) -> int:
     """The weight of a preference: Kubernetes allows 1 to 100; 0 means no preference."""
-    if given is not None and not 0 <= given <= 100:
-        raise ConstraintError(f"{field}.weight: must be between 1 and 100, got {given}")
-    return given or 0
+    if weight is not None and not 0 <= weight <= 100:
+        raise ConstraintError(f"{field}.weight: must be between 1 and 100, got {weight}")
+    return weight or 0
 
 
 def selector_of(wire: WireSelector, field: str, count: object = None) -> LabelSelector:

@@ -20,20 +20,20 @@ def requested_cpus(pod: kube.Pod) -> str | None:
     containers = (*(pod.spec.containers or ()), *(pod.spec.init_containers or ()))
     if pod.spec.resources is not None or not containers:
         return None
-    if not all(_asks_for_its_limit(one, name) for one in containers for name in _GUARANTEED):
+    if not all(_requests_its_limit(one, name) for one in containers for name in _GUARANTEED):
         return None
     lasting = (one for one in pod.spec.init_containers or () if one.restart_policy == "Always")
     wanted = ((one.name or "", _whole_cpus(one)) for one in (*lasting, *(pod.spec.containers or ())))
     return ",".join(f"{name}={number}" for name, number in wanted if number)
 
 
-def _asks_for_its_limit(container: Container, name: str) -> bool:
+def _requests_its_limit(container: Container, name: str) -> bool:
     resources = container.resources
     limit = (resources.limits or {}).get(name) if resources else None
     if resources is None or limit is None:
         return False
-    asked = (resources.requests or {}).get(name, limit)
-    return bool(_amount(limit)) and _amount(asked) == _amount(limit)
+    requested = (resources.requests or {}).get(name, limit)
+    return bool(_amount(limit)) and _amount(requested) == _amount(limit)
 
 
 def _whole_cpus(container: Container) -> int:

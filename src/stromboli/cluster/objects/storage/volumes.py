@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from stromboli import kube
+from stromboli.cluster.objects.indexes import discard_member
 from stromboli.cluster.objects.storage.free_volumes import FreeVolumes, claim_ref_key
 from stromboli.cluster.objects.storage.storage_capacity import PendingVolume, StorageCapacities
 from stromboli.cluster.objects.storage.volume_needs import (
@@ -90,7 +91,7 @@ class PersistentVolumes:
         key, storage = claim.key, self.storage
         before = _replace(storage.claims, claim, present=present)
         if before is not None and before.spec.volume_name:
-            _discard(self._bound_claims, before.spec.volume_name, key)
+            discard_member(self._bound_claims, before.spec.volume_name, key)
             self._free.recheck(before.spec.volume_name)
         if present and claim.spec.volume_name:
             self._bound_claims.setdefault(claim.spec.volume_name, set()).add(key)
@@ -118,7 +119,7 @@ class PersistentVolumes:
         before = _replace(self.storage.volumes, volume, present=present)
         old_reference = claim_ref_key(before) if before is not None else ""
         if old_reference:
-            _discard(self._referring, old_reference, name)
+            discard_member(self._referring, old_reference, name)
         if reference:
             self._referring.setdefault(reference, set()).add(name)
         for key in {*self._bound_claims.get(name, ()), old_reference, reference}:
@@ -175,7 +176,7 @@ class PersistentVolumes:
             self.release(uid, placement)
         self._needs.pop(uid, None)
         for use in self._uses.pop(uid, ()):
-            _discard(self.storage.users, use.key, uid)
+            discard_member(self.storage.users, use.key, uid)
             self._mark(use.key)
 
     def needs(self, pod: kube.Pod) -> PodVolumes:
@@ -282,14 +283,6 @@ def _replace(objects: dict[str, StorageObject], entry: StorageObject, *, present
     if present:
         objects[entry.key] = entry
     return before
-
-
-def _discard(sets: dict[str, set[str]], key: str, member: str) -> None:
-    members = sets.get(key)
-    if members is not None:
-        members.discard(member)
-        if not members:
-            del sets[key]
 
 
 def _refers_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
