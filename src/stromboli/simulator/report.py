@@ -63,7 +63,10 @@ def report_of(
         "utilisation": {"mean": _rounded(used), "overTime": _over_time(measured)},
         "queues": _queues(records, shares),
         "jobs": {record.key: _job(record, why) for record in records},
-        "timeline": [_line(entry) for entry in in_order(measured.timeline)],
+        "timeline": [
+            {"time": moment(each.moment), "what": each.what, "job": each.job, "pods": each.pods}
+            for each in in_order(measured.timeline)
+        ],
         "warnings": list(warnings),
     }
 
@@ -99,10 +102,6 @@ def _job(record: JobTimeline, why: Callable[[str], Sequence[str]]) -> dict[str, 
         "lost": record.lost,
         "reasons": list(why(record.key)) if record.started is None else [],
     }
-
-
-def _line(entry: TimelineEntry) -> dict[str, Any]:
-    return {"time": moment(entry.moment), "what": entry.what, "job": entry.job, "pods": entry.pods}
 
 
 def _over_time(measured: SimulationMeasurements) -> list[dict[str, Any]]:

@@ -73,9 +73,8 @@ class VirtualCluster:
         self._seed = seed
         self._scheduler_names = scheduler_names
         self._store = Store()
-        self._kinds: dict[Collection, type[TopLevel]] = {}
         self._collections: dict[type[TopLevel], Collection] = {
-            kind: self._serve(group, name, kind) for (group, name), kind in KINDS.items()
+            kind: self._store.add_collection(group, name, group or "v1") for (group, name), kind in KINDS.items()
         }
         self.cluster = Cluster(scheduler_names, program.class_labels, program.class_annotations, seed=seed, shard=shard)
         self._mirror = Ingest(self.cluster)
@@ -90,11 +89,6 @@ class VirtualCluster:
         self._cycle = 0
         for queue in standard_queues():
             self._put(queue)
-
-    def _serve(self, group: str, kind: str, decoded: type[TopLevel]) -> Collection:
-        collection = self._store.add_collection(group, kind, group or "v1")
-        self._kinds[collection] = decoded
-        return collection
 
     # -- objects ------------------------------------------------------------------------------------------------
 
@@ -165,7 +159,7 @@ class VirtualCluster:
 
     def report(self) -> None:
         """Apply the changes of the store to the cache."""
-        for collection, kind in self._kinds.items():
+        for kind, collection in self._collections.items():
             for change in collection.changes_after(self._applied_version):
                 entry = msgspec.json.decode(change.entry.raw, type=kind)
                 if change.type == DELETED:
@@ -272,11 +266,8 @@ def _like(pod: kube.Pod, now: float) -> kube.Pod:
     metadata = msgspec.structs.replace(
         pod.metadata, uid=uid, creation_timestamp=_stamp(now), resource_version=None, deletion_timestamp=None
     )
-    return kube.Pod(
-        metadata=metadata,
-        spec=msgspec.structs.replace(pod.spec, node_name=None),
-        status=type(pod.status)(phase="Pending"),
-    )
+    spec = msgspec.structs.replace(pod.spec, node_name=None)
+    return kube.Pod(metadata=metadata, spec=spec, status=type(pod.status)(phase="Pending"))
 
 
 def _copy(entry: StoreEntry) -> Object:

@@ -63,14 +63,13 @@ class CandidatePool:
         """The queues whose tasks the preemptor may evict."""
         known = self._target_queues.get(preemptor.queue)
         if known is None:
-            known = [name for name in self._by_queue if self._may_target_queue(preemptor, name)]
-            self._target_queues[preemptor.queue] = known
+            own, queues = preemptor.queue, self._session.queues
+            if self._rules.own_queue:
+                known = [own] if own in self._by_queue else []
+            else:
+                known = [name for name in self._by_queue if name != own and queues[name].reclaimable]
+            self._target_queues[own] = known
         return known
-
-    def _may_target_queue(self, preemptor: Job, name: str) -> bool:
-        if self._rules.own_queue:
-            return name == preemptor.queue
-        return name != preemptor.queue and self._session.queues[name].reclaimable
 
     def at(self, preemptor: Job, row: int) -> list[VictimCandidate]:
         """The candidates on a node by grade, the first victims first."""

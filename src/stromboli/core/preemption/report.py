@@ -61,12 +61,12 @@ class EvictionReport:
 
     def gang(self, preemptor: Task, gang: EvictionUnit) -> dict[str, EvictionRecord]:
         """The record of every member of a gang that is about to be evicted, without the receiver of its capacity."""
-        return {victim.uid: self._record_of_member(preemptor, victim, len(gang.tasks)) for victim in gang.tasks}
-
-    def _record_of_member(self, preemptor: Task, victim: Task, members: int) -> EvictionRecord:
-        plain = basic_eviction_record(self._session, Eviction(victim, self._rules.action, preemptor.job))
-        allowed_by = ask_plugins(self._session, self._rules, preemptor, [victim]).approvals(victim)
-        return replace(plain, allowed_by=allowed_by, with_gang=members > 1)
+        records = {}
+        for victim in gang.tasks:
+            plain = basic_eviction_record(self._session, Eviction(victim, self._rules.action, preemptor.job))
+            allowed_by = ask_plugins(self._session, self._rules, preemptor, [victim]).approvals(victim)
+            records[victim.uid] = replace(plain, allowed_by=allowed_by, with_gang=len(gang.tasks) > 1)
+        return records
 
     def _record_of(
         self,
@@ -147,14 +147,13 @@ class EvictionReport:
         self, preemptor: Task, plan: NodePlan, ranking: NodeRanking, evaluated_nodes: Sequence[EvaluatedNode]
     ) -> Iterator[RejectedNode]:
         """Nodes that were evaluated because they might have been cheaper, then those that could not be."""
-        names, others = (
-            self._session.nodes.names,
-            [evaluated for evaluated in evaluated_nodes if evaluated[0] != plan.row],
-        )
+        names, others = self._session.nodes.names, [each for each in evaluated_nodes if each[0] != plan.row]
         for row, other in others[:_MAX_REPORTED_NODES]:
-            yield RejectedNode(
-                names[row], self._why_not_there(preemptor, row) if other is None else _more_expensive(other)
-            )
+            if other is None:
+                why = self._why_not_there(preemptor, row)
+            else:
+                why = f"more expensive: {_describe_cost(len(other.victims), other.top)}"
+            yield RejectedNode(names[row], why)
         seen = {plan.row, *(row for row, _ in evaluated_nodes)}
         following = ranking.following(_MAX_REPORTED_NODES - min(len(others), _MAX_REPORTED_NODES), seen)
         for bound, row in [each for each in following if each[0][1]]:
@@ -186,10 +185,6 @@ def basic_eviction_record(session: Session, eviction: Eviction) -> EvictionRecor
         preemptor_queue=preemptor.queue if preemptor else "",
         note=note() if note else "",
     )
-
-
-def _more_expensive(plan: NodePlan) -> str:
-    return f"more expensive: {_describe_cost(len(plan.victims), plan.top)}"
 
 
 def _describe_cost(number: int, grade: Grade) -> str:

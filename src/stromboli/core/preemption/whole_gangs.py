@@ -99,9 +99,7 @@ class WholeGangs:
         return (ready > job.min_available) - (ready < job.min_available)
 
     def _return(self, need: Need, unit: EvictionUnit) -> float:
-        """What the gang releases on useful nodes, as a fraction of the need, divided by what it holds anywhere. A gang
-        with all members on useful nodes that holds no more than is needed has 1.
-        """
+        """What the gang releases on useful nodes, as a fraction of the need, divided by what it holds anywhere."""
         here, anywhere = self.gain(need, unit), _held(unit.tasks)
         wanted = {d: amount for d, amount in need.amounts.items() if d != PODS}
         cost = sum(anywhere.get(d, 0) / amount for d, amount in wanted.items())

@@ -107,17 +107,13 @@ class GangPlacer:
                 self._statement.allocate(run[placed : placed + len(rows)], rows)
                 self._search.settle(task.task_class, rows)
                 placed += len(rows)
-            elif not self._pipeline(task):
+                continue
+            row = self._search.find_future_node(task, self._within)
+            if row < 0:
                 break
-            else:
-                placed += 1
-        return placed
-
-    def _pipeline(self, task: Task) -> bool:
-        row = self._search.find_future_node(task, self._within)
-        if row >= 0:
             self._statement.pipeline(task, row)
-        return row >= 0
+            placed += 1
+        return placed
 
     def _take_nominated(self, task: Task) -> bool:
         """Try the nominated node of the task first."""

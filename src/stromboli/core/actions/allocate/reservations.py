@@ -139,7 +139,10 @@ class ReservationPlacer:
         rows = {row for group in held for row in group.tolist() if kept[:, row].any()}
         for booking in self._calendar.bookings:
             if booking.start < end and not rows.isdisjoint(booking.rows):
-                self._session.refusals.add(job, Reason(Code.CAPACITY_RESERVED, _conflict_message(booking, end)))
+                why = "it has no run time" if end == np.inf else f"it would run until {format_timestamp(end)}"
+                start = format_timestamp(booking.start)
+                detail = f"capacity that it needs is reserved for {booking.job} from {start}, and {why}"
+                self._session.refusals.add(job, Reason(Code.CAPACITY_RESERVED, detail))
                 return
 
     def _displace_less_important(self, job: Job) -> bool:
@@ -204,8 +207,3 @@ class ReservationPlacer:
             plan = statement.save() if statement.operations and enough else None
             statement.rollback(0)
         return plan
-
-
-def _conflict_message(booking: Booking, end: float) -> str:
-    itself = "it has no run time" if end == np.inf else f"it would run until {format_timestamp(end)}"
-    return f"capacity that it needs is reserved for {booking.job} from {format_timestamp(booking.start)}, and {itself}"

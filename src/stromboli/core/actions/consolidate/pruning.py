@@ -52,13 +52,12 @@ class RelocationPruning:
         statement = self._statement
         whole = statement.save()
         statement.rollback(0)
-        if not self._holds_without(whole, {task.uid for task in unit.tasks}) or not leaves_gangs_whole(
-            self._session, unit
-        ):
+        holds = self._holds_without(whole, {task.uid for task in unit.tasks})
+        if holds and leaves_gangs_whole(self._session, unit):
+            self._relocated = self._relocated_amounts()
+        else:
             statement.rollback(0)
             statement.recover(whole)
-        else:
-            self._relocated = self._relocated_amounts()
 
     def _holds_without(self, plan: SavedStatement, staying: Collection[str]) -> bool:
         """Repeat all operations without moving these, evictions first, as they release capacity for all preemptors;

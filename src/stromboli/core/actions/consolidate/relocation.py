@@ -63,14 +63,10 @@ class RelocationTargets:
         #: The extra cost of a node that a preemptor could use: more than any node that is left empty.
         self._worth = np.zeros(len(session.nodes))
         for task_class in preemptors:
-            self._worth[self._large_enough(task_class)] = len(task_class.request) + len(session.axis.names)
-
-    def _large_enough(self, task_class: TaskClass) -> Mask:
-        """Nodes that could take a task of the class if they were empty."""
-        large = self._search.view(task_class).static.admitted.copy()
-        for dimension, amount in task_class.request:
-            large &= self._ledger.all_rows.allocatable(dimension) >= amount
-        return large
+            large_enough = self._search.view(task_class).static.admitted.copy()
+            for dimension, amount in task_class.request:
+                large_enough &= self._ledger.all_rows.allocatable(dimension) >= amount
+            self._worth[large_enough] = len(task_class.request) + len(session.axis.names)
 
     def row_for(self, task: Task, *, elsewhere: bool) -> int:
         """The row of the new place, with `elsewhere` on another node than the current one; -1 when there is none."""
