@@ -22,17 +22,19 @@ demo: setup  ## start a cluster, submit example gangs, show what happens to them
 test: setup  ## run the tests
 	@$(BIN)/pytest -n 2 --dist worksteal --ignore=tests/e2e
 
-e2e: setup  ## run the stories, also against a real API server, which is built with Go the first time
+e2e: setup  ## run the e2e tests, also against a real API server, which is built with Go the first time
 	@$(BIN)/pytest -n 2 --dist loadfile tests/e2e
 	@$(BIN)/python -m testbed.assets
 	@STROMBOLI_API_SERVER=real $(BIN)/pytest -n 2 --dist loadfile $(E2E_FLAGS) tests/integration/api_server tests/integration/kubectl tests/integration/scheduler
 	@STROMBOLI_API_SERVER=real $(BIN)/pytest $(E2E_FLAGS) tests/e2e
 
-check: setup  ## lint, formatting, types and the import rules of the design
+check: setup  ## lint, formatting, types, import contracts and house rules
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@PYTHONPATH=examples/plugin-package/src $(BIN)/lint-imports --config examples/plugin-package/.importlinter
+	@$(BIN)/python tools/house.py
 
 format: setup  ## put the code into the house format
 	@$(BIN)/ruff check --fix .

@@ -3,8 +3,8 @@
 Property tests have the same examples in every run, and no deadline, so that a failure is caused by a change and not by
 the machine. `PROPERTY_EFFORT=50 pytest tests/properties` runs more, with new examples in every run.
 
-Tests that need an API server run against the embedded one, or with `STROMBOLI_API_SERVER=real` against a real one. Tests
-for only one of them are marked, with the reason: `@pytest.mark.only("real", because="...")`.
+Tests that need an API server run against the embedded one, or with `STROMBOLI_API_SERVER=real` against a real one.
+Tests for only one of them are marked, with the reason: `@pytest.mark.only("real", because="...")`.
 """
 
 import os

@@ -1,7 +1,7 @@
 """The bill of materials: what the locked requirements bring along, as CycloneDX 1.6.
 
 `python tools/sbom.py > sbom.cdx.json`. Versions and hashes are those of the lock; licences and who needs whom are
-told by the packages that are installed beside this Python. The same lock and the same packages give the same text,
+provided by the packages that are installed beside this Python. The same lock and the same packages give the same text,
 byte by byte: there is no date in it, and its number is made of its content.
 """
 
@@ -62,8 +62,8 @@ def bill(entries: list[Locked]) -> Document:
 
 
 def component(kind: str, name: str, version: str, purl: str) -> Document:
-    told = {"type": kind, "bom-ref": purl, "name": name, "version": version, "purl": purl}
-    return {**told, **({"licenses": found} if (found := licences(name)) else {})}
+    component = {"type": kind, "bom-ref": purl, "name": name, "version": version, "purl": purl}
+    return {**component, **({"licenses": found} if (found := licences(name)) else {})}
 
 
 def library(entry: Locked) -> Document:
@@ -81,7 +81,7 @@ def installed_version(name: str) -> str:
 
 
 def licences(name: str) -> list[Document]:
-    """As the package says it: by an expression, by classifiers, or by a name."""
+    """The package's own metadata: an expression, classifiers, or a name."""
     if not installed_version(name):
         return []
     said = metadata.metadata(name)

@@ -1,4 +1,4 @@
-"""A binder that does what a story says: it carries requests out, refuses them, or does nothing at all."""
+"""A scripted binder: it executes requests, rejects them, or does nothing."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class ScriptedBinder:
     ) -> None:
         """Write the status; `members` are phases and reasons by the name of the pod."""
         uids = {member.pod_name: member.pod_uid for member in request.spec.pods}
-        told = [{"podUID": uids[name], "phase": word, "reason": why} for name, (word, why) in (members or {}).items()]
-        status = {"phase": phase, "reason": reason, "failedAttempts": int(bool(reason)), "pods": told}
+        pods = [{"podUID": uids[name], "phase": word, "reason": why} for name, (word, why) in (members or {}).items()]
+        status = {"phase": phase, "reason": reason, "failedAttempts": int(bool(reason)), "pods": pods}
         metadata = request.metadata
         await self._world.client.patch(
             BIND_REQUESTS, metadata.name, {"status": status}, namespace=metadata.namespace, subresource="status"

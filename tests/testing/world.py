@@ -1,7 +1,7 @@
-"""A living cluster for one story: server, stand-ins, controllers and a scheduler that can be killed.
+"""A running cluster for one test: server, fake controllers, controllers and a scheduler that can be killed.
 
-Everything runs on the loop of the test and talks over the wire. A `bare` world has no stand-ins and no controllers:
-nobody but the scheduler watches, so that a fault in a watch is a fault in the scheduler's watch.
+Everything runs on the test's event loop and uses HTTP. A `bare` world has no fake controllers and no controllers:
+only the scheduler watches, so that a fault in a watch is a fault in the scheduler's watch.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from tests.testing.stage import TEST_SERVERS, ServerHandle
 DEADLINE = 30.0
 #: Everything that waits, waits briefly here; but a gang that can be completed is not unwound because machines are slow.
 QUICK = SchedulerOptions(period=0.05, debounce=0.005, flush=0.5, heal=60.0, status_refresh=0.1, grace=2.0, audit=0.1)
-#: How long a gang may stay half-bound in stories about just that.
+#: How long a gang may stay half-bound in tests of just that.
 SOON = 0.25
 NO_DELAY = RetryPolicy(attempts=3, min_delay=0.01, max_delay=0.05)
 #: Jobs by priority, gangs whole, every rule of nodes; queues share as they like.

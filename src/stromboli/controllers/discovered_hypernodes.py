@@ -1,7 +1,7 @@
 """HyperNodes discovered from node labels: a domain for every value, inside the domains of the outer labels.
 
-Equal racks in two zones are two domains. Members are selected by labels, so that a new node of a rack is in its domain at
-once. Names depend on the labels alone, so they are stable.
+Equal racks in two zones are two domains. Members are selected by labels, so that a new node of a rack is in its domain
+at once. Names depend on the labels alone, so they are stable.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """PodGroups for pods without one, named and filled as Volcano's controller does.
 
-All pods of one owner (a ReplicaSet, a Job) share a group; a pod without an owner has its own. Such a group has a minimum
-of one pod, unless the pod or its owner sets another.
+All pods of one owner (a ReplicaSet, a Job) share a group; a pod without an owner has its own. Its minimum is one pod,
+unless the pod or its owner sets another.
 """
 
 from collections.abc import Mapping, Sequence

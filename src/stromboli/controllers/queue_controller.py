@@ -132,9 +132,7 @@ class QueueController:
             self.queues_created += 1
 
     async def _update(self, queue: KubeQueue) -> None:
-        """Reconcile a queue. It is marked before it is closed, and opened before the mark is removed, so that an interruption
-        is harmless.
-        """
+        """Reconcile a queue. An interruption is harmless: the mark is set before closing and removed after opening."""
         phases = self._phases.get(queue.metadata.name, Counter())
         now = state_of(queue)
         desired = next_state(now, self._parent_state(queue), is_empty=not phases.total())

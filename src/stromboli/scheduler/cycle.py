@@ -44,7 +44,7 @@ class PlacementExecutor(Protocol):
         """Bind until cancelled."""
 
     async def drain(self, timeout: float) -> int:
-        """Finish started commits and drop the rest, within the timeout; return the number of members without a result."""
+        """Finish started commits and drop the rest within the timeout; return how many members have no result."""
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ MAX_PROBLEMS = 4
 
 
 class Watches:
-    """Keeps the cache current. Optional kinds are waited for until the API server reports that it does not serve them."""
+    """Keeps the cache current. Optional kinds are waited for until the API server reports that they are not served."""
 
     def __init__(self, client: Client, ingest: Ingest, config_maps: Iterable[str] = ()) -> None:
         self._client, self._ingest = client, ingest

@@ -21,7 +21,7 @@ from testbed.plane import ADMINISTRATOR, NAMESPACE
 from tests.e2e.environment.cluster import NAMES, Cluster
 from tests.unit.local.fakes.running import running
 
-LEAF, SPINE = "test.example.com/leaf", "story.example.com/spine"
+LEAF, SPINE = "test.example.com/leaf", "test.example.com/spine"
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The scheduler as a process: it leads, gives up, dumps, answers, and ends as it says."""
+"""The scheduler as a process: leadership, dumps, endpoints, and termination."""
 
 from __future__ import annotations
 

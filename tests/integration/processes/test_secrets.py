@@ -30,7 +30,7 @@ def token_of(kubeconfig: str) -> str:
 
 
 def listening(cluster: Cluster, *arguments: str) -> tuple[Command, str]:
-    """A scheduler that says everything, and the address of its metrics."""
+    """A scheduler with the most verbose log, and the address of its metrics."""
     addresses = ("--listen-address=127.0.0.1:0", "--healthz-address=", "--leader-elect=false")
     scheduler = cluster.start("scheduler", *addresses, "--log-level=debug", *arguments)
     scheduler.wait_for_output("/metrics")
@@ -56,7 +56,7 @@ def test_secrets_stay_inside(form: str, cluster: Cluster, tmp_path: Path) -> Non
     scheduler.wait_for_output("cache equals the API server")
     scheduler.wait_for_output("dump written")
     (dump,) = dumps.iterdir()
-    told = {
+    outputs = {
         "log": scheduler.output,
         "dump": gzip.decompress(dump.read_bytes()).decode(),
         "metrics": page_at(metrics),
@@ -64,7 +64,7 @@ def test_secrets_stay_inside(form: str, cluster: Cluster, tmp_path: Path) -> Non
         "events": cluster.kubectl("get", "events", "-A", "-o", "yaml"),
     }
     secrets = (PASSWORD, OTHER, ENVIRONMENT, token_of(cluster.kubeconfig))
-    assert [(where, secret) for where, text in told.items() for secret in secrets if secret in text] == []
+    assert [(where, secret) for where, text in outputs.items() for secret in secrets if secret in text] == []
 
 
 def test_rejected_token_is_not_logged(cluster: Cluster, tmp_path: Path) -> None:

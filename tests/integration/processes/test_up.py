@@ -1,4 +1,4 @@
-"""`stromboli up`, typed by somebody without a cluster."""
+"""`stromboli up` on a machine without a cluster."""
 
 from __future__ import annotations
 

@@ -373,7 +373,7 @@ async def test_a_request_whose_pods_are_gone_goes_too() -> None:
 
 
 class Clock:
-    """A clock that goes forward when the story says so, besides by itself."""
+    """A clock that the test can advance, besides running by itself."""
 
     def __init__(self) -> None:
         self._ahead = 0.0
@@ -401,12 +401,12 @@ async def test_missing_binder_is_reported_and_the_capacity_is_released() -> None
         clock.goes_on(151)
         await world.until_event("gang", "no binder has begun the bind request", "NoBinder")
 
-        async def says_so() -> bool:
+        async def is_reported() -> bool:
             group = await world.group("gang")
             conditions = (group.status.conditions if group else None) or ()
             return any((each.type, each.reason) == ("BindStuck", "NoBinder") for each in conditions)
 
-        await world.until(says_so, "the group has a condition")
+        await world.until(is_reported, "the group has a condition")
         await world.until_event("gang-task-0", "no binder has begun", "FailedScheduling")
         other = await binder.another(request)
         await binder.carries_out(other)

@@ -28,7 +28,7 @@ def one_node() -> NodePool:
 
 
 async def register(world: World, text: str) -> None:
-    """What the device plugin of the node says."""
+    """Annotations of the node's device plugin."""
     await world.patch(NODES, NODE, {"metadata": {"annotations": {REGISTER: text}}})
 
 

@@ -20,7 +20,7 @@ from tests.unit.external.http_service import Exchange, Handler, HttpService, dis
 
 
 def measuring(parts: Mapping[str, float]) -> Handler:
-    """A Prometheus that says which part of their cpu nodes use."""
+    """A Prometheus with the cpu usage of nodes."""
 
     def answer(exchange: Exchange) -> None:
         question, now = exchange.http_service.received[-1].query["query"], time.time()

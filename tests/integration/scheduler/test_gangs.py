@@ -171,8 +171,8 @@ async def test_pending_jobs_cause_few_events() -> None:
         for _ in range(8):
             world.scheduler.trigger.has_changes = True
             await world.cycles(1)
-        told = [event for event in await world.events("large") if "Insufficient" in (event.note or "")]
-        assert len(told) == 1
+        events = [event for event in await world.events("large") if "Insufficient" in (event.note or "")]
+        assert len(events) == 1
         assert unschedulable(await world.group("large"))
         await check(world)
 
@@ -258,7 +258,7 @@ async def test_a_pod_moves_so_that_a_large_one_fits_and_both_run() -> None:
             left = {pod.metadata.name for pod in await world.pods("small")}
             return [name for name in small if name not in left]
 
-        [name] = await world.until(moved, "one of them makes room")
+        [name] = await world.until(moved, "one of them is evicted")
         _, again = small[name]
         await world.create(again)
         await world.until_bound("small", 2)
@@ -270,7 +270,7 @@ async def test_a_pod_moves_so_that_a_large_one_fits_and_both_run() -> None:
 async def until_condition(world: World, name: str, kind: str, status: str, reason: str) -> None:
     async def said() -> bool:
         found = await world.group(name)
-        told = found.status.conditions if found is not None else None
-        return (kind, status, reason) in [(each.type, each.status, each.reason) for each in told or ()]
+        conditions = found.status.conditions if found is not None else None
+        return (kind, status, reason) in [(each.type, each.status, each.reason) for each in conditions or ()]
 
-    await world.until(said, f"{name} says {kind}={status}, {reason}")
+    await world.until(said, f"condition of {name}: {kind}={status}, {reason}")

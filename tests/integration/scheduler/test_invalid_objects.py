@@ -1,4 +1,4 @@
-"""Objects that make no sense: they say so themselves, and everybody else is scheduled."""
+"""Invalid objects report their own errors, and all others are scheduled."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pods_of(name: str, *members: Any, **facts: Any) -> list[Any]:
     return gang_of(*members, name=name, **facts)
 
 
-#: What stands there, and what its group says then. A server may refuse it as well: then nobody is hurt.
+#: The invalid field, and the message on its group. A server may reject the object, too.
 BAD: dict[str, tuple[list[Any], str]] = {
     "M1 a negative amount": (pods_of("bad", pod(-1)), "cpu"),
     "M1 no number": (pods_of("bad", pod("NaN")), "cpu"),
@@ -35,14 +35,14 @@ BAD: dict[str, tuple[list[Any], str]] = {
     "M1 a wrong suffix": (pods_of("bad", pod(1, "3Tb")), "memory"),
     "M2 more than can be counted": (pods_of("bad", *[pod(1, "9E")] * 3), "memory"),
     "M3 nulls instead of lists": (pods_of("bad", pod(9, tolerations=(), volumes=None)), "Insufficient cpu"),
-    "M4 an operator that nobody knows": (pods_of("bad", pod(affinity=AFFINITY)), "Perhaps"),
+    "M4 an unknown operator": (pods_of("bad", pod(affinity=AFFINITY)), "Perhaps"),
     "M7 a minimum larger than the job": (pods_of("bad", pod(), minimum=3), "valid: 1, min: 3"),
     "M7 a minimum beyond all numbers": (pods_of("bad", pod(), minimum=2**31 - 1), "min: 2147483647"),
     "M8 parts that ask for less than the whole": (
         pods_of("bad", pod(role="a"), minimum=5, minimums={"a": 3}),
         "Not enough",
     ),
-    "M13 a node that nobody has": (pods_of("bad", pod(nodeSelector={"no": "where"})), "0/1 nodes are available"),
+    "M13 no matching node": (pods_of("bad", pod(nodeSelector={"no": "where"})), "0/1 nodes are available"),
 }
 
 

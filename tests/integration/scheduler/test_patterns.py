@@ -78,8 +78,8 @@ async def test_many_pending_gangs_start_when_capacity_is_added() -> None:
         await check(world)
 
 
-@pytest.mark.only("embedded", because="a playground has its own server")
-async def test_a_playground_is_a_cluster_like_this() -> None:
+@pytest.mark.only("embedded", because="a local cluster has its own server")
+async def test_local_cluster_schedules_gangs() -> None:
     async with local_cluster(policy_of(), pools=[cpus(2)], options=QUICK) as running:
         world = World(
             ServerHandle(running.server.connection, running.server), running.client, running.scheduler.policy, QUICK

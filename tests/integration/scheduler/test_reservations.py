@@ -1,4 +1,4 @@
-"""Reservations in a living cluster: the head of the line is not overtaken, and starts when its room is there."""
+"""Reservations: the first job in order is not overtaken, and starts when its reserved capacity is free."""
 
 from __future__ import annotations
 

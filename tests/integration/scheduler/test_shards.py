@@ -1,4 +1,4 @@
-"""A node that changes hands: what no watch has told yet is known before it is used; what is under way ends first."""
+"""A node that moves between shards: its pods are listed before it is used, and placements in progress end first."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def until_event(world: World, **expected: list[str]) -> None:
         status = (await world.client.get(NODE_SHARDS, "ours")).status
         return all((getattr(status, name) or []) == nodes for name, nodes in expected.items())
 
-    await world.until(reached, f"ours says {expected}")
+    await world.until(reached, f"status of the shard is {expected}")
 
 
 async def test_pods_of_a_new_node_are_listed_before_it_is_used() -> None:
@@ -152,7 +152,7 @@ async def test_missing_soft_shard_is_waited_for_and_reported() -> None:
         await world.start()
         keeper = world.scheduler.shard
         assert keeper is not None
-        await world.until_true(lambda: "NodeShard ours does not exist" in keeper.problem, "it is told")
+        await world.until_true(lambda: "NodeShard ours does not exist" in keeper.problem, "a missing shard is reported")
         assert not keeper.is_ready
         await world.create(node_shard("ours", [NODE]))
         await world.until_true(lambda: keeper.is_ready and not keeper.problem, "it goes on")

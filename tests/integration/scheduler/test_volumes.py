@@ -13,7 +13,7 @@ from tests.testing.manifests.builders import Manifest, gang_of, pod
 from tests.testing.manifests.storage import DRIVER, claim, storage_class, using, volume
 from tests.testing.world import World, cpus, running_cluster
 
-pytestmark = pytest.mark.only("embedded", because="nobody but the story may bring claims and volumes together")
+pytestmark = pytest.mark.only("embedded", because="only the test may bind claims and volumes")
 
 NAMES = ("x", "y")
 #: A gang of two pods, each with a claim of its own for which a volume has to be made.
@@ -29,13 +29,13 @@ async def claim_of(world: World, name: str) -> PersistentVolumeClaim:
 
 
 async def until_selected(world: World) -> list[str]:
-    """Wait until both claims are told a node; these nodes."""
+    """Wait until both claims have a selected node; these nodes."""
 
     async def selected() -> list[str]:
         nodes = [(await claim_of(world, name)).selected_node for name in NAMES]
         return nodes if all(nodes) else []
 
-    return await world.until(selected, "both claims are told a node")
+    return await world.until(selected, "both claims have a selected node")
 
 
 async def serve(world: World, name: str) -> None:
@@ -82,7 +82,7 @@ async def test_a_scheduler_that_is_asked_to_go_does_not_wait_for_volumes() -> No
         await until_bound(world, nodes)
 
 
-async def test_a_pod_that_goes_takes_its_wishes_along() -> None:
+async def test_deleted_pod_releases_its_volume_choices() -> None:
     async with running_cluster(cpus(2, 4), bare=True, starts=False) as world:
         await world.create(GANG)
         await world.start()
@@ -107,7 +107,7 @@ async def test_a_node_that_is_lost_meanwhile_is_given_up() -> None:
             nodes = [(await claim_of(world, name)).selected_node for name in NAMES]
             return all(nodes) and first not in nodes
 
-        await world.until(elsewhere, "both claims are told another node")
+        await world.until(elsewhere, "both claims have another selected node")
         for name in NAMES:
             await serve(world, name)
         await world.until_bound("gang", 2)

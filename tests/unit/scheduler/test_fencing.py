@@ -30,7 +30,7 @@ class Reign:
         self.succession = FencingCheck(self.leadership, time.monotonic)
 
     async def usurp(self) -> None:
-        """Somebody takes the lease while we believe that it is ours."""
+        """Take the lease while the process still counts as its holder."""
         spec = {"holderIdentity": "another", "leaseTransitions": 7}
         await self.client.patch(LEASES, "lease", {"spec": spec})
 
@@ -66,7 +66,7 @@ async def test_leader_with_a_confirmed_lease_continues(reign: Reign, term: int) 
 
 async def test_leader_with_a_successor_writes_nothing(reign: Reign) -> None:
     await reign.usurp()
-    assert reign.succession.is_leader(), "nobody has told it"
+    assert reign.succession.is_leader(), "the loss was not observed yet"
     reign.succession.observe(7)
     assert not reign.succession.is_leader()
     await until(lambda: reign.calls == ["won", "lost"])
@@ -74,7 +74,7 @@ async def test_leader_with_a_successor_writes_nothing(reign: Reign) -> None:
 
 
 async def test_marks_from_before_our_time_are_no_successors() -> None:
-    """Somebody has deleted the lease: terms are counted from the beginning again."""
+    """The lease was deleted: terms are counted from the beginning again."""
     async with ApiServer() as server:
         reign = Reign(server)
         reign.succession.observe(8)

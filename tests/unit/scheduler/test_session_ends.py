@@ -1,4 +1,4 @@
-"""A cycle that evicted somebody leaves nothing of itself behind: what people are told is in plain words by then."""
+"""A cycle with evictions leaves no session behind: reported messages are plain strings by then."""
 
 from __future__ import annotations
 

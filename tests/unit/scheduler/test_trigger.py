@@ -19,7 +19,7 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """Whoever sleeps moves the clock."""
+    """Sleeping advances the clock."""
     clock = Clock()
     pause = asyncio.sleep
 
@@ -43,7 +43,7 @@ async def test_a_ring_is_heard_after_a_moment_of_silence(clock: Clock) -> None:
     assert await trigger.wait(0.001) is False, "it rings once"
 
 
-async def test_rings_in_a_row_are_one_and_cannot_put_it_off_for_ever(clock: Clock) -> None:
+async def test_notifications_in_a_row_are_one_and_cannot_delay_it_indefinitely(clock: Clock) -> None:
     trigger = CycleTrigger(clock, debounce=0.02, max_wait=0.25)
 
     def ring_again() -> None:

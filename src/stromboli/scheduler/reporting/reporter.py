@@ -106,7 +106,7 @@ class StatusReporter:
         self._warnings.log_new(session.warnings)
 
     def requeue_due(self) -> bool:
-        """Report jobs again whose status was not written, or whose group is still missing; return whether there are any."""
+        """Requeue jobs whose status was not written or whose group is still missing; return whether there are any."""
         now = self._clock()
         due = [key for key, due_at in self._failed_writes.items() if now >= due_at]
         for key in due:

@@ -5,7 +5,7 @@ state of all NodeShards has been *observed* in which this shard claims it and no
 this shard's record. Two shards cannot both hold such an observation, because all clients see the states of one kind in
 one order, and a shard stops using a node before it removes the node from its record.
 
-So a claim is written before the node is used; of two concurrent claims the first one is observed alone by its owner, and
+So a claim is written before the node is used; of two concurrent claims the first is observed alone by its owner, and
 the other one is withdrawn; a node that is released is first left unused, and leaves the record when no bind or eviction
 is in progress on it. A term begins with a write that must be observed: only then is this shard's own record not older
 than the term.
@@ -87,7 +87,7 @@ class ShardClaims:
         self.evaluate()
 
     def stage(self, name: str, record: Record | None) -> None:
-        """Observe a NodeShard in the middle of a list, when the state is inconsistent; `evaluate` follows the end of the list."""
+        """Observe a NodeShard in the middle of a list, while the state is inconsistent; `evaluate` follows."""
         if name != self.name:
             if record is None:
                 self._others.pop(name, None)

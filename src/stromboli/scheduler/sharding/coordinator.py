@@ -122,8 +122,9 @@ class ShardCoordinator:
 
     @property
     def is_ready(self) -> bool:
-        """Report whether the usable nodes are known. Before that, jobs would be reported without nodes, or be placed outside
-        the shard. A missing NodeShard counts as known in hard mode.
+        """Report whether the usable nodes are known: before, jobs would find no nodes, or be placed outside the shard.
+
+        A missing NodeShard counts as known in hard mode.
         """
         return self._has_unique_name and (self._has_started or (self.claims.is_missing and self._is_hard))
 

@@ -40,9 +40,7 @@ class _ShardLease:
 
 
 class ShardLiveness:
-    """The observed leases of other shards. A shard is dead when its lease has been expired for `takeover` seconds; 0 for
-    never.
-    """
+    """The observed leases of other shards. A shard is dead `takeover` seconds after its lease expired; 0 for never."""
 
     def __init__(self, takeover: float) -> None:
         self._takeover = takeover
@@ -106,7 +104,7 @@ def _lease_state(lease: Lease, now: float) -> _ShardLease:
 def orphaned_nodes_for(
     own: str, shards: Iterable[NodeShard], living: Collection[str], dead: Collection[str]
 ) -> set[str]:
-    """Return the nodes of dead shards that this shard takes over. Every node goes to one live shard, always the same one
+    """Return the nodes of dead shards that this shard takes over. Every node goes to one live shard, always the same
     while the set of live shards is unchanged; nodes that a live shard claims are left to it.
     """
     orphans, asked_for = set[str](), set[str]()

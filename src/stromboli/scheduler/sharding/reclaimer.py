@@ -1,7 +1,7 @@
 """Removes the nodes of a dead shard from its record, so that other shards may use them.
 
-Only the holder of a shard's lease writes its record, so the lease is taken for a short time. Its scheduler cannot use it
-any more by then.
+Only the holder of a shard's lease writes its record, so the lease is taken for a short time. Its scheduler has lost it
+by then.
 """
 
 from __future__ import annotations

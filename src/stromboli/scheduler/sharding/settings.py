@@ -30,8 +30,8 @@ class ShardSettings:
     deletion_grace: float = IDLE_SECONDS + 30.0
 
     def check(self, bind_mode: str) -> None:
-        """Raises ShardSettingsError. Two schedulers that bind directly to one node cannot see each other's placements in
-        time; a binder can, since it receives every placement.
+        """Raises ShardSettingsError. Two schedulers that bind directly to one node see each other's placements too late;
+        a binder receives every placement.
         """
         if self.choice.mode is ShardMode.SOFT and bind_mode != REQUEST:
             raise ShardSettingsError(

@@ -122,7 +122,7 @@ async def test_a_pod_that_is_gone_when_it_is_bound_is_dropped() -> None:
 # -- statuses -----------------------------------------------------------------------------------------------------
 
 REFUSALS = {
-    "A5 somebody else wrote": Answer(409, "Conflict"),
+    "A5 another client wrote": Answer(409, "Conflict"),
     "A7 found invalid": Answer(422, "Invalid"),
     "A13 unavailable": Answer(503, "ServiceUnavailable"),
     "A16 half of the JSON": Garble(),
@@ -137,12 +137,12 @@ async def test_a_status_that_could_not_be_written_is_written_later(action: Reque
         await world.create(gang(2, 1, name="gang"))
         await world.start()
         await world.until_bound("gang", 2)
-        await world.until(lambda: is_told(world), "the group says that both are running")
+        await world.until(lambda: is_counted(world), "the group status counts both as running")
         assert fault.fired >= (1 if isinstance(action, Garble) else 4)  # what was garbled was written all the same
         await check(world)
 
 
-async def is_told(world: World) -> bool:
+async def is_counted(world: World) -> bool:
     group = await world.group("gang")
     return group is not None and (group.status.phase, group.status.running) == ("Running", 2)
 
@@ -375,5 +375,5 @@ async def test_a_victim_that_goes_by_itself_needs_no_eviction() -> None:
         await world.until_true(lambda: not world.scheduler.cluster.assumptions.leaving)
         await world.cycles()
         assert await world.events("gang-task-0", "EvictFailed") == []
-        assert evictions.fired == 2, "nobody else is evicted"
+        assert evictions.fired == 2, "no other pod is evicted"
         await check(world)

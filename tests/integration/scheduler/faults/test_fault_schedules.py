@@ -60,7 +60,7 @@ class Weather:
     def __init__(self, world: World, seed: int) -> None:
         self.world = world
         self.chance = random.Random(seed)  # noqa: S311
-        self.story: list[str] = []
+        self.log: list[str] = []
 
     async def blow(self) -> None:
         """One thing goes wrong."""
@@ -69,18 +69,18 @@ class Weather:
             self.replace_pod,
         ]  # fmt: skip
         kind = self.chance.choice(kinds)
-        self.story.append(kind.__name__)
+        self.log.append(kind.__name__)
         await kind()
         await asyncio.sleep(self.chance.uniform(0.0, 0.08))
 
     async def spoil_writes(self) -> None:
         action, match = self.chance.choice(REQUESTS), self.chance.choice(WRITES)
-        self.story.append(f"{match.verb} {match.plural} {match.subresource}: {action}")
+        self.log.append(f"{match.verb} {match.plural} {match.subresource}: {action}")
         self.world.faults.add(match, action, times=self.chance.randint(1, 6), after=self.chance.randint(0, 3))
 
     async def spoil_watches(self) -> None:
         action = self.chance.choice(WATCHES)
-        self.story.append(str(action))
+        self.log.append(str(action))
         self.world.faults.add(Match(verb="watch"), action, times=self.chance.randint(1, 4))
 
     async def drop_watches(self) -> None:
@@ -97,7 +97,7 @@ class Weather:
         await self.world.patch(NODES, name, {"spec": {"unschedulable": self.chance.random() < 0.5 or None}})
 
     async def replace_pod(self) -> None:
-        """Somebody deletes a pod, and its controller makes another one of the same name."""
+        """Delete a pod; its controller creates another one of the same name."""
         name = self.chance.choice(list(SIZES))
         member = self.chance.choice(gang(SIZES[name], 1, name=name)[1:])
         if await self.world.pods(member["metadata"]["name"]):
@@ -120,7 +120,7 @@ async def test_when_the_storm_is_over_every_gang_runs_whole(seed: int) -> None:
             for _ in range(4):
                 await weather.blow()
         await weather.clear_up()
-        await world.until(lambda: all_run(world), lambda: f"every gang runs after {weather.story}")
+        await world.until(lambda: all_run(world), lambda: f"every gang runs after {weather.log}")
         await check(world)
 
 

@@ -1,4 +1,4 @@
-"""Every fault that concerns the scheduler has a story: which one, by row of the catalogue of faults."""
+"""Every fault that concerns the scheduler has a test: which one, by row of the fault catalogue."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.only("embedded", because="it is about the stories themselves")
+pytestmark = pytest.mark.only("embedded", because="it checks the tests themselves")
 
 TESTS = Path(__file__).parents[3]
 
 #: Rows that are not about a scheduler that binds by itself: bind requests (A4), several versions (P5), limits of
-#: processes (P7, P9), rooms of victims (C9), volumes and claims (C10), topology (C12, M6), sizes (M12), formulas (M14).
+#: processes (P7, P9), victims (C9), volumes and claims (C10), topology (C12, M6), sizes (M12), formulas (M14).
 ELSEWHERE = {"A4", "P5", "P7", "P9", "C9", "C10", "C12", "M6", "M12", "M14"}
 LENGTHS = {"A": 19, "W": 10, "P": 11, "C": 12, "M": 14}
 ROWS = [f"{letter}{number}" for letter, length in LENGTHS.items() for number in range(1, length + 1)]
@@ -21,11 +21,13 @@ BINDS = "integration/scheduler/faults/test_api_faults.py::test_a_gang_is_bound_w
 STATUSES = "integration/scheduler/faults/test_api_faults.py::test_a_status_that_could_not_be_written_is_written_later"
 EVICTIONS = "integration/scheduler/faults/test_api_faults.py::test_an_eviction_is_carried_out_although_the_server_is"
 BUDGETS = "integration/scheduler/faults/test_api_faults.py::test_a_pod_that_a_budget_protects_stays_until_it_does_not"
-LOST_NODES = "integration/scheduler/faults/test_mid_bind.py::test_a_node_that_is_lost_to_a_gang_before_its_first_bind_keeps_all_of_it_waiting"
+LOST_NODES = (
+    "integration/scheduler/faults/test_mid_bind.py::test_gang_that_loses_a_node_before_its_first_bind_stays_pending"
+)
 NONSENSE = "integration/scheduler/test_invalid_objects.py::test_invalid_object_is_reported_and_others_are_scheduled"
 DISTURBED = "integration/scheduler/faults/test_watch_faults.py::test_nothing_is_lost_or_counted_twice_when_the_server"
 
-STORIES: dict[str, list[str]] = {
+COVERED: dict[str, list[str]] = {
     "A1": [BINDS],
     "A2": [
         "integration/scheduler/faults/test_api_faults.py::test_a_pod_that_another_scheduler_bound_meanwhile_is_where_that_one_put_it"
@@ -168,15 +170,15 @@ STORIES: dict[str, list[str]] = {
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row not in ELSEWHERE])
 def test_every_fault_has_a_test(row: str) -> None:
-    assert STORIES.get(row), f"no story tells what happens in the case of {row}"
-    for story in STORIES[row]:
-        file, _, name = story.partition("::")
-        assert name in names_in(TESTS / file), f"{row}: there is no {story}"
+    assert COVERED.get(row), f"no test covers {row}"
+    for test in COVERED[row]:
+        file, _, name = test.partition("::")
+        assert name in names_in(TESTS / file), f"{row}: there is no {test}"
 
 
 def test_every_fault_test_names_a_known_fault() -> None:
-    assert STORIES.keys() <= set(ROWS)
-    assert not STORIES.keys() & ELSEWHERE
+    assert COVERED.keys() <= set(ROWS)
+    assert not COVERED.keys() & ELSEWHERE
 
 
 def names_in(file: Path) -> set[str]:

@@ -41,7 +41,7 @@ async def taint(world: World, name: str) -> None:
 
 
 async def stranger(world: World, name: str) -> None:
-    """Another scheduler takes the room."""
+    """Another scheduler takes the capacity."""
     pod = foreign(name, 2)
     await world.create(pod)
     await seen(world, PODS, pod["metadata"]["name"])
@@ -57,7 +57,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-async def test_a_node_that_is_lost_to_a_gang_before_its_first_bind_keeps_all_of_it_waiting(
+async def test_gang_that_loses_a_node_before_its_first_bind_stays_pending(
     change: Callable[[World, str], Awaitable[None]],
 ) -> None:
     """The only worker is busy with another pod while the node changes; the gang needs every node."""
@@ -76,16 +76,16 @@ async def test_a_node_that_is_lost_to_a_gang_before_its_first_bind_keeps_all_of_
         assert await world.bound("gang") == []
         assert world.binds.total() == 1
 
-        async def is_told() -> bool:
-            told = [*await world.events("gang-task-0"), *await world.events("gang-task-1")]
-            return any("another member of the gang cannot be bound" in (event.note or "") for event in told)
+        async def is_reported() -> bool:
+            events = [*await world.events("gang-task-0"), *await world.events("gang-task-1")]
+            return any("another member of the gang cannot be bound" in (event.note or "") for event in events)
 
-        await world.until(is_told, "an event tells a member why it was not bound")
+        await world.until(is_reported, "an event reports why a member was not bound")
         await check(world)
 
 
 async def test_a_node_that_is_lost_in_the_middle_of_a_gang_leaves_no_half_of_it() -> None:
-    """One of three is bound; the node of another is deleted; nothing else has room: the one is unwound."""
+    """One of three is bound; the node of another is deleted; no other node fits: the bound pod is unwound."""
     async with running_cluster(cpus(3, 2), starts=False, bind_workers=1, heal=SOON) as world:
         bind = HeldRequests(world, after=1)
         await world.create(gang(3, 2, name="gang"))
@@ -218,7 +218,7 @@ async def test_a_priority_class_that_is_deleted_changes_nothing_that_was_decided
 
 
 async def test_a_gang_whose_member_is_refused_for_good_is_unwound() -> None:
-    """The server refuses one member for ever; the others are bound, wait for it, and go."""
+    """The server always rejects one member; the others are bound, wait for it, and are evicted."""
     async with running_cluster(cpus(1), starts=False, heal=SOON) as world:
         refused = Match(verb="create", plural="pods", subresource="binding", name="gang-task-2")
         fault = world.faults.add(refused, Answer(422, "Invalid", "no such thing"), times=None)

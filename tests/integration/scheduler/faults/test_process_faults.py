@@ -23,12 +23,12 @@ pytestmark = pytest.mark.only("embedded", because="bindings are held up by the s
 
 BINDINGS = Match(verb="create", plural="pods", subresource="binding")
 EVICTIONS = Match(verb="create", plural="pods", subresource="eviction")
-FOR_EVER = 60.0
+INDEFINITELY = 60.0
 
 
 async def killed_after(world: World, binds: int, size: int) -> None:
     """A scheduler binds so many members of a gang, and is gone in the middle of the next."""
-    fault = world.faults.add(BINDINGS, Delay(FOR_EVER), times=None, after=binds)
+    fault = world.faults.add(BINDINGS, Delay(INDEFINITELY), times=None, after=binds)
     await world.create(gang(size, 1, name="gang"))
     await world.start()
     await world.until_true(lambda: fault.fired or binds == size)
@@ -60,7 +60,7 @@ async def test_a_successor_goes_on_with_an_unwinding_that_was_broken_off() -> No
     async with running_cluster(cpus(1), starts=False, bind_workers=1, heal=SOON) as world:
         await killed_after(world, 3, 4)
         await world.create(foreign("node-00", 1))
-        fault = world.faults.add(EVICTIONS, Delay(FOR_EVER), times=None, after=1)
+        fault = world.faults.add(EVICTIONS, Delay(INDEFINITELY), times=None, after=1)
         await world.start()
         await world.until_true(lambda: fault.fired)
         await world.until_bound("gang", 2)
@@ -72,7 +72,7 @@ async def test_a_successor_goes_on_with_an_unwinding_that_was_broken_off() -> No
 
 
 async def test_a_gang_that_lost_members_to_others_is_not_unwound_by_a_successor() -> None:
-    """A pod was deleted and came again after the commit: nobody broke anything off."""
+    """A pod was deleted and created again after the commit: no commit was interrupted."""
     async with running_cluster(cpus(1), starts=False, heal=SOON) as world:
         await world.create(gang(4, 1, name="gang"))
         await world.start()
@@ -90,7 +90,7 @@ async def test_a_gang_that_lost_members_to_others_is_not_unwound_by_a_successor(
 
 
 async def next_second() -> None:
-    """Objects tell the second in which they came, and no more."""
+    """Creation timestamps have a resolution of one second."""
     await asyncio.sleep(1.0 - time.time() % 1.0)
 
 
@@ -171,7 +171,7 @@ async def test_gangs_are_bound_and_healed_by_a_clock_that_is(clock: Callable[[],
 @pytest.mark.parametrize("clock", CLOCKS.values(), ids=CLOCKS)
 async def test_a_successor_unwinds_what_was_decided_by_a_clock_that_is(clock: Callable[[], float]) -> None:
     async with running_cluster(cpus(1), starts=False, bind_workers=1, heal=SOON) as world:
-        fault = world.faults.add(BINDINGS, Delay(FOR_EVER), times=None, after=2)
+        fault = world.faults.add(BINDINGS, Delay(INDEFINITELY), times=None, after=2)
         await world.create(gang(4, 1, name="gang"))
         await world.start()
         world.scheduler.cycles._wall_clock = world.scheduler.tracker._wall_clock = clock

@@ -48,7 +48,7 @@ async def test_a_watch_that_falls_silent_is_not_trusted() -> None:
 
 
 DISTURBANCES: dict[str, tuple[WatchAction, int | None]] = {
-    "W2 says everything twice": (Duplicate(), None),
+    "W2 sends everything twice": (Duplicate(), None),
     "W4 mixes up the order": (Reorder(3), None),
     "A6 forgets its history": (ExpireWatch(), 5),
     "W1 breaks off": (CutWatch(), 5),
@@ -82,7 +82,7 @@ async def test_the_order_in_which_kinds_are_heard_of_does_not_matter() -> None:
 
 
 async def blind(world: World) -> None:
-    """The scheduler hears nothing of pods until the faults are cleared, and history is gone by then."""
+    """The scheduler receives no events of pods until the faults are cleared; the watch history has expired by then."""
     world.faults.add(PODS_WATCH, Answer(503, "ServiceUnavailable"), times=None)
     world.server.drop_watches()
     await world.until_true(lambda: not world.scheduler.watches.is_up_to_date)
@@ -160,7 +160,7 @@ async def test_object_that_the_cache_rejects_does_not_affect_others(monkeypatch:
 
 
 def corrupt(world: World) -> None:
-    """A node of the books has more room than it has."""
+    """A node in the accounting has more capacity than the object."""
     cluster_state = world.scheduler.cluster.cluster_state()
     cluster_state.amounts[cluster_state.layout.idle, 0] += 1000
 
@@ -206,7 +206,7 @@ def test_object_missing_from_a_list_returns_with_its_next_event() -> None:
     mirror.apply(node_at(5))
     mirror.remove(node_at(8))
     mirror.apply(node_at(7))
-    assert mirror.get(KubeNode, "node-00") is None, "a late report brings nobody back"
+    assert mirror.get(KubeNode, "node-00") is None, "a late report does not restore the node"
     mirror.apply(node_at(9))
     assert mirror.get(KubeNode, "node-00") == node_at(9)
     assert list(mirror.cluster.nodes.entries) == ["node-00"]

@@ -29,7 +29,7 @@ class Watch:
 
 
 def scheduler_of(clock: Watch, *manifests: object) -> Scheduler:
-    """A scheduler that nobody runs."""
+    """A scheduler that does not run."""
     scheduler = Scheduler(cast(Client, None), ActivePolicy(Registry(PLUGINS, ACTIONS)), clock=clock)
     apply(scheduler, queue("default"), *manifests)
     return scheduler

@@ -14,7 +14,7 @@ from stromboli.scheduler.sharding.liveness import (
 )
 
 
-def lease(version: int, holder: str = "somebody", names: str = "west") -> Lease:
+def lease(version: int, holder: str = "holder", names: str = "west") -> Lease:
     metadata = kube.ObjectMeta("lease", "", "1", resource_version=str(version), annotations={SCHEDULER_NAMES: names})
     return Lease(metadata=metadata, spec=LeaseSpec(holder_identity=holder, lease_duration_seconds=10))
 
@@ -44,7 +44,7 @@ def test_released_lease_has_no_holder() -> None:
     assert liveness.dead(5) == {"west"}
 
 
-def test_a_caretaker_does_not_bring_anybody_back_to_life() -> None:
+def test_reclaimer_does_not_revive_a_dead_shard() -> None:
     liveness = ShardLiveness(takeover=5)
     liveness.observe("west", lease(1, holder=""), 0)
     liveness.observe("west", lease(2, holder=f"{RECLAIMER_PREFIX}east"), 4)
