@@ -53,7 +53,7 @@ class DiscoveryController:
             self.work.add_after(_NETWORK, DEBOUNCE_SECONDS)
 
     async def _reconcile(self, _: str) -> None:
-        """Reconcile the HyperNodes. Without any domain they stay: a mistyped label is more likely than a lost network."""
+        """Reconcile the HyperNodes. Without any domain they stay: a label may be mistyped."""
         found = hyper_nodes_of((node.metadata.labels or {} for node in self._nodes.objects.values()), self._keys)
         if found:
             await write(self._client, changes_to(self._hyper_nodes.objects.values(), found))

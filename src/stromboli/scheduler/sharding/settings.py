@@ -30,7 +30,7 @@ class ShardSettings:
     deletion_grace: float = IDLE_SECONDS + 30.0
 
     def check(self, bind_mode: str) -> None:
-        """Raises ShardSettingsError. Two schedulers that bind directly to one node see each other's placements too late;
+        """Raises ShardSettingsError. Schedulers that bind directly to one node see each other's placements too late;
         a binder receives every placement.
         """
         if self.choice.mode is ShardMode.SOFT and bind_mode != REQUEST:
