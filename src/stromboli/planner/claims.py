@@ -27,7 +27,7 @@ def templates_in(objects: Iterable[kube.KubeObject]) -> Templates:
     return {entry.key: entry for entry in objects if isinstance(entry, ResourceClaimTemplate)}
 
 
-def with_claims(pod: kube.Pod, templates: Templates, book: ResourceClaims) -> kube.Pod:
+def with_claims(pod: kube.Pod, templates: Templates, claims: ResourceClaims) -> kube.Pod:
     """Create the claims of a pod from its templates, as Kubernetes does, and return the pod with their names."""
     existing = {entry.name for entry in pod.status.resource_claim_statuses or ()}
     made = []
@@ -36,7 +36,7 @@ def with_claims(pod: kube.Pod, templates: Templates, book: ResourceClaims) -> ku
         if reference.name in existing or template is None:
             continue
         claim = _made(pod, reference.name or "", template)
-        book.put_claim(claim, present=True)
+        claims.put_claim(claim, present=True)
         made.append(PodResourceClaimStatus(reference.name, claim.metadata.name))
     if not made:
         return pod
@@ -55,33 +55,33 @@ def _made(pod: kube.Pod, own_name: str, template: ResourceClaimTemplate) -> Reso
     )
 
 
-def allocate_devices(placement: Placement, book: ResourceClaims) -> None:
+def allocate_devices(placement: Placement, claims: ResourceClaims) -> None:
     """Allocate the chosen devices to the claims of a pod, and reserve the claims for it."""
     if placement.devices is None:
         return
     choices = {choice.name: choice for choice in placement.devices.choices}
     for name, key in placement.devices.claims:
-        claim = book.claim(key)
+        claim = claims.claim(key)
         if claim is None:
             continue
         allocation = claim.status.allocation
         if allocation is None and name in choices:
-            allocation = allocation_of(claim, choices[name], placement.node, book.device_class)
+            allocation = allocation_of(claim, choices[name], placement.node, claims.device_class)
         user = ClaimConsumer(resource="pods", name=placement.name, uid=placement.uid)
         users = [*(claim.status.reserved_for or ()), user]
-        book.put_claim(msgspec.structs.replace(claim, status=ResourceClaimStatus(allocation, users)), present=True)
+        claims.put_claim(msgspec.structs.replace(claim, status=ResourceClaimStatus(allocation, users)), present=True)
 
 
-def release_devices(pod: kube.Pod, book: ResourceClaims) -> None:
+def release_devices(pod: kube.Pod, claims: ResourceClaims) -> None:
     """Delete the claims that a removed pod owns, and deallocate claims without other consumers."""
-    for key in book.claims_of(pod.metadata.uid):
-        claim = book.claim(key)
+    for key in claims.claims_of(pod.metadata.uid):
+        claim = claims.claim(key)
         if claim is None:
             continue
         if any(owner.uid == pod.metadata.uid for owner in claim.metadata.owner_references or ()):
-            book.put_claim(claim, present=False)
+            claims.put_claim(claim, present=False)
             continue
         users = [user for user in claim.status.reserved_for or () if user.uid != pod.metadata.uid]
         if len(users) < len(claim.status.reserved_for or ()):
             status = ResourceClaimStatus(claim.status.allocation if users else None, users or None)
-            book.put_claim(msgspec.structs.replace(claim, status=status), present=True)
+            claims.put_claim(msgspec.structs.replace(claim, status=status), present=True)

@@ -64,7 +64,7 @@ class Trials:
         return self._work_left // (max(len(self.objects), 1) * self._cycles)
 
     def reaches(self, goal: Goal, change: ObjectChange | None = None) -> bool:
-        """Report whether the goal is reached in the given number of cycles, or soon after by a job that only waits for
+        """Report whether the goal is reached in the number of cycles, or soon after by a job that only waits for
         its nominated capacity.
         """
         self.count += 1

@@ -42,16 +42,16 @@ def ephemeral_claims(pod: kube.Pod) -> Iterator[PersistentVolumeClaim]:
         )
 
 
-def bind_claims(placement: Placement, book: PersistentVolumes, labels: Mapping[str, str]) -> None:
+def bind_claims(placement: Placement, volumes: PersistentVolumes, labels: Mapping[str, str]) -> None:
     """Bind the claims of a pod to the volumes chosen on its node."""
     for choice in placement.volumes.choices if placement.volumes else ():
-        claim = book.claim(f"{placement.namespace}/{choice.claim}")
+        claim = volumes.claim(f"{placement.namespace}/{choice.claim}")
         if claim is None or claim.is_bound:
             continue
-        known = book.volume(choice.volume) if choice.volume else None
-        volume = known or _made(claim, placement.node, book, labels)
-        book.put_volume(_promised(volume, claim), present=True)
-        book.put_claim(_bound(claim, volume), present=True)
+        known = volumes.volume(choice.volume) if choice.volume else None
+        volume = known or _made(claim, placement.node, volumes, labels)
+        volumes.put_volume(_promised(volume, claim), present=True)
+        volumes.put_claim(_bound(claim, volume), present=True)
 
 
 def _promised(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
@@ -68,15 +68,15 @@ def _bound(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Persistent
 
 
 def _made(
-    claim: PersistentVolumeClaim, node: str, book: PersistentVolumes, labels: Mapping[str, str]
+    claim: PersistentVolumeClaim, node: str, volumes: PersistentVolumes, labels: Mapping[str, str]
 ) -> PersistentVolume:
     """Create a volume with the topology of the node for its driver; without topology keys it has no node affinity."""
-    storage_class, name = book.storage_class(claim), f"pvc-{claim.metadata.namespace}-{claim.metadata.name}"
+    storage_class, name = volumes.storage_class(claim), f"pvc-{claim.metadata.namespace}-{claim.metadata.name}"
     driver = storage_class.provisioner if storage_class is not None else None
-    keys = [key for key in book.topology_keys(node, driver or "") if key in labels]
+    keys = [key for key in volumes.topology_keys(node, driver or "") if key in labels]
     term = NodeSelectorTerm(match_expressions=[KubeRequirement(key, "In", [labels[key]]) for key in keys])
     requests = claim.spec.resources.requests if claim.spec.resources else None
-    book.consume(claim, labels)
+    volumes.consume(claim, labels)
     return PersistentVolume(
         metadata=ObjectMeta(name, uid=f"volume-{name}"),
         spec=PersistentVolumeSpec(

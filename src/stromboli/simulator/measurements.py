@@ -131,7 +131,7 @@ class SimulationMeasurements:
         size = layout.resources
         used = cluster_state.amounts[layout.used : layout.used + size].sum(axis=1).tolist()
         capacity = cluster_state.amounts[layout.allocatable :].sum(axis=1).tolist()
-        shares = {name: _named(names, books.allocated) for name, books in cluster_state.sums.usage.items()}
+        shares = {name: _named(names, usage.allocated) for name, usage in cluster_state.sums.usage.items()}
         queues = {name: share for name, share in shares.items() if share and name != ROOT}
         seen = UsageSample(now, _named(names, used), _named(names, capacity), queues)
         if self.usage and self.usage[-1].moment == now:

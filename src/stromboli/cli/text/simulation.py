@@ -53,8 +53,8 @@ def _shown(records: Sequence[JobTimeline]) -> Sequence[JobTimeline]:
     """Select all jobs, or those that never started and those with the longest waits, in order of arrival."""
     if len(records) <= _MAX_JOBS:
         return records
-    patient = sorted(records, key=lambda record: float("inf") if record.waited is None else record.waited, reverse=True)
-    chosen = {record.key for record in patient[:_MAX_JOBS]}
+    ordered = sorted(records, key=lambda record: float("inf") if record.waited is None else record.waited, reverse=True)
+    chosen = {record.key for record in ordered[:_MAX_JOBS]}
     return [record for record in records if record.key in chosen]
 
 

@@ -74,11 +74,11 @@ def min_costs(candidates: CandidateColumns, missing: Sequence[Amounts]) -> MinCo
 
 def shortage(ledger: Ledger, request: Request, row: int) -> Request:
     """What the node lacks for the request after everything that is being released is gone."""
-    books, layout = ledger.amounts, ledger.layout
+    amounts, layout = ledger.amounts, ledger.layout
     short = []
     for dimension, amount in request:
-        idle = books.item(dimension, row) + books.item(layout.releasing + dimension, row)
-        missing = amount - idle + books.item(layout.pipelined + dimension, row)
+        idle = amounts.item(dimension, row) + amounts.item(layout.releasing + dimension, row)
+        missing = amount - idle + amounts.item(layout.pipelined + dimension, row)
         if missing > 0:
             short.append((dimension, missing))
     return tuple(short)

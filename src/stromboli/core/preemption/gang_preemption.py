@@ -145,7 +145,7 @@ class GangPreemption:
         number = None if min_gangs is None else smallest_sufficient(min_gangs, len(gangs), suffices)
         if number is None:
             failed_task = attempt.failed_task or tasks[0]
-            attempt.return_to(mark)  # gangs that were evicted in vain are candidates again for the report
+            attempt.return_to(mark)  # gangs whose eviction does not suffice are candidates again for the report
             attempt.refusal = attempt.refusal or self._failures.refusal(failed_task)
             return False
         suffices(number)

@@ -41,9 +41,9 @@ def _could_stay(session: Session, units: Sequence[EvictionUnit]) -> list[Evictio
 
 def future_idle(ledger: Ledger, dimension: int, row: int) -> int:
     """What will be idle on a node after everything that is being released is gone."""
-    books, layout = ledger.amounts, ledger.layout
-    idle = books.item(dimension, row) + books.item(layout.releasing + dimension, row)
-    return idle - books.item(layout.pipelined + dimension, row)
+    amounts, layout = ledger.amounts, ledger.layout
+    idle = amounts.item(dimension, row) + amounts.item(layout.releasing + dimension, row)
+    return idle - amounts.item(layout.pipelined + dimension, row)
 
 
 def held_by_node(session: Session, tasks: Iterable[Task]) -> dict[tuple[int, int], int]:
