@@ -46,7 +46,7 @@ class UsageFeed:
         self._report = report
         self._clock = clock
         self._timeout = timeout
-        self._asked: tuple[MetricsSource, float] | None = None
+        self._configured: tuple[MetricsSource, float] | None = None
         self._source: Source | None = None
         self._next = 0.0
         #: Why there are no new figures; empty if there are.
@@ -66,9 +66,9 @@ class UsageFeed:
         program = self._program()
         source, window = program.configuration.metrics, program.usage_window
         wanted = (source, window) if source is not None and window else None
-        if wanted != self._asked:
+        if wanted != self._configured:
             await self._close()
-            self._asked, self._next = wanted, self._clock()
+            self._configured, self._next = wanted, self._clock()
         if wanted is None:
             self._set_problem("the configuration has no metrics" if program.usage_window else "")
         if wanted is not None and self._clock() >= self._next:
@@ -105,7 +105,7 @@ class UsageFeed:
         """Log each change between working and failing once."""
         if problem and not self.problem:
             log.warning("node usage metrics unavailable", extra={"error": problem})
-        elif self.problem and not problem and self._asked is not None:
+        elif self.problem and not problem and self._configured is not None:
             log.info("node usage metrics available again")
         self.problem = problem
 

@@ -30,9 +30,9 @@ def gpu_sharing_documents(process: str, namespace: str) -> list[Document]:
     """Build the documents for the process that binds pods, whose account is in `namespace`."""
     security = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
     subject = {"kind": "ServiceAccount", "name": f"{NAME}-{process}", "namespace": namespace}
-    home = {"name": RESERVATIONS, "labels": {"app.kubernetes.io/part-of": NAME, **security}}
+    metadata = {"name": RESERVATIONS, "labels": {"app.kubernetes.io/part-of": NAME, **security}}
     return [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": home},
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata},
         *_granted("ClusterRole", process, SHARES_GPUS, subject, {}),
         *_granted("Role", process, HOLDS_GPUS, subject, {"namespace": RESERVATIONS}),
     ]

@@ -62,8 +62,8 @@ class Applier:
             remedy = "check apiVersion and kind, or install its definition first"
             raise ObjectError(kind, name_of(document), "kind", f"{api_version} {kind} is not served", remedy)
         plural, namespaced = served[kind]
-        home = f"/namespaces/{quote(namespace, safe='')}" if namespaced else ""
-        return f"{_root(api_version)}{home}/{plural}"
+        scope = f"/namespaces/{quote(namespace, safe='')}" if namespaced else ""
+        return f"{_root(api_version)}{scope}/{plural}"
 
     async def _discover(self, api_version: str) -> dict[str, tuple[str, bool]]:
         try:

@@ -95,11 +95,11 @@ class Writes:
     def _check_namespace(self, resource: ServedResource, namespace: str, name: str) -> None:
         if not resource.namespaced:
             return
-        home = self._store.collection("", "namespaces").get(("", namespace))
-        if home is None:
+        found = self._store.collection("", "namespaces").get(("", namespace))
+        if found is None:
             details = {"name": namespace, "kind": "namespaces"}
             raise StatusError(404, "NotFound", f'namespaces "{namespace}" not found', details=details)
-        if "deletionTimestamp" in home.metadata:
+        if "deletionTimestamp" in found.metadata:
             why = f"unable to create new content in namespace {namespace} because it is being terminated"
             cause = Cause("NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace")
             raise forbidden(resource, name, why, [cause])

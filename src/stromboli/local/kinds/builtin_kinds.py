@@ -107,8 +107,8 @@ def builtin_resources() -> Iterator[ServedResource]:
 def _resource(
     group: str, version: str, kind: str, plural: str, short_names: str, scope: str, categories: str, subresources: str
 ) -> ServedResource:
-    asked_only = subresources == "!"
-    parts = () if asked_only else _words(subresources)
+    create_only = subresources == "!"
+    parts = () if create_only else _words(subresources)
     served = ServedResource(
         group=group,
         version=version,
@@ -124,7 +124,7 @@ def _resource(
     )
     if kind == "Namespace":
         return replace(served, verbs=tuple(verb for verb in served.verbs if verb != "deletecollection"))
-    return replace(served, verbs=("create",)) if asked_only else served
+    return replace(served, verbs=("create",)) if create_only else served
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -54,8 +54,8 @@ _SETTLED = (
 
 def namespace_causes(event: Object) -> Iterator[Cause]:
     """A core event is in the namespace of its object."""
-    about, home = _namespaces(event)
-    if about != home and (about or home != "default"):
+    about, namespace = _namespaces(event)
+    if about != namespace and (about or namespace != "default"):
         yield wrong("involvedObject.namespace", about, _ELSEWHERE)
 
 
@@ -65,8 +65,8 @@ def _namespaces(event: Object) -> tuple[str, str]:
 
 def event_causes(event: Object) -> Iterator[Cause]:
     """Rules of the events.k8s.io group."""
-    about, home = _namespaces(event)
-    if not about and home not in _COMMON_NAMESPACES:
+    about, namespace = _namespaces(event)
+    if not about and namespace not in _COMMON_NAMESPACES:
         yield wrong("involvedObject.namespace", about, _ELSEWHERE)
     if not event.get("eventTime"):
         yield required("eventTime")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -49,12 +49,10 @@ class NodeLifecycle:
         *,
         heartbeat: float = HEARTBEAT,
         eviction_delay: float = EVICTION_DELAY,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         self._client = client
         self._nodes, self._pods = nodes, pods
         self._heartbeat, self._eviction_delay = heartbeat, eviction_delay
-        self._clock = clock
         self._next_beat: dict[str, float] = {}
         self._lost_since: dict[str, float] = {}
         self._on_node: dict[str, set[str]] = {}
@@ -111,14 +109,14 @@ class NodeLifecycle:
         node = self._nodes.objects.get(name)
         if node is None or not is_simulated(node):
             return None
-        if (taints := wanted_taints(node, stamp(self._clock()))) is not None:
+        if (taints := wanted_taints(node, stamp(time.time()))) is not None:
             await self._write_taints(node, taints)
         if reports_conditions(node) and health(node) == "Unknown":
             return None
-        if self._clock() >= self._next_beat.get(name, 0.0) or not reports_conditions(node):
+        if time.time() >= self._next_beat.get(name, 0.0) or not reports_conditions(node):
             await self._write_conditions(node)
-            self._next_beat[name] = self._clock() + _spread(name, self._heartbeat)
-        return self._next_beat[name] - self._clock()
+            self._next_beat[name] = time.time() + _spread(name, self._heartbeat)
+        return self._next_beat[name] - time.time()
 
     async def _write_taints(self, node: KubeNode, taints: Sequence[KubeTaint]) -> None:
         """Other clients taint nodes as well, so the list is replaced only over the version that was read."""
@@ -129,7 +127,7 @@ class NodeLifecycle:
         await self._client.patch(NODES, node.metadata.name, body)
 
     async def _write_conditions(self, node: KubeNode) -> None:
-        body = {"status": {"conditions": conditions(node, stamp(self._clock()))}}
+        body = {"status": {"conditions": conditions(node, stamp(time.time()))}}
         await self._client.patch(
             NODES, node.metadata.name, body, subresource="status", kind=PatchKind.STRATEGIC, field_manager="kubelet"
         )
@@ -148,7 +146,7 @@ class NodeLifecycle:
             if stays is None or pod.metadata.deletion_timestamp is not None:
                 return None
             delay = stays
-        left = self._lost_since.setdefault(pod.metadata.uid, self._clock()) + delay - self._clock()
+        left = self._lost_since.setdefault(pod.metadata.uid, time.time()) + delay - time.time()
         if left > 0:
             return left
         await self._remove(pod, at_once=node is None)
