@@ -62,7 +62,7 @@ async def until_leading(place: Ground, command: Command, since: float) -> None:
 
 def adopts_before_it_decides(command: Command) -> bool:
     output = command.output
-    adopted, decided = output.find("a gang was left half-bound"), output.find("cycle 1 ")
+    adopted, decided = output.find("half-bound gang found"), output.find("cycle completed cycle=1 ")
     return -1 < adopted < decided
 
 

@@ -84,7 +84,7 @@ async def test_a_gang_waits_for_its_network_and_stays_in_one_rack(cluster: Clust
     await client.create(POD_GROUPS, body, namespace=cluster.namespace)
     for place in range(2):
         await cluster.create_pod(f"train-{place}", "3", group="train")
-    await cluster.until_message("train", "there is no Topology 'test'")
+    await cluster.until_message("train", "there is no valid Topology 'test'")
     await client.create(TOPOLOGIES, {"metadata": {"name": "test"}, "spec": {"levels": [{"nodeLabel": RACK}]}})
     await cluster.until_phase("train", "Running")
     assert sorted(await cluster.nodes_of("train")) == names[1:]

@@ -190,7 +190,7 @@ def no_other_provisioner(monkeypatch: pytest.MonkeyPatch) -> None:
     async def look_away(self: VolumeController, key: str) -> None:
         return
 
-    monkeypatch.setattr(VolumeController, "_look_at_claim", look_away)
+    monkeypatch.setattr(VolumeController, "_reconcile_claim", look_away)
 
 
 @pytest.fixture
