@@ -246,7 +246,7 @@ async def test_a_pod_whose_node_the_provisioner_refuses_is_tried_again(storage: 
     storage.provisioner.refused.add("moved-0")
     await storage.create_class()
     await storage.create_gang("moved", 1)
-    await storage.until_message("moved-0", "it wants another node")
+    await storage.until_message("moved-0", "no volume can be provisioned for claim")
     await storage.cluster.until_phase("moved", "Running")
 
 
