@@ -1,6 +1,6 @@
 """Authorisation of queue use by SubjectAccessReview.
 
-Results are cached for a short time, because a gang of a thousand pods asks the same question a thousand times. A failed
+Results are cached for a short time, because a gang of a thousand pods needs the same review a thousand times. A failed
 review denies access unless configured otherwise, and is never cached.
 """
 

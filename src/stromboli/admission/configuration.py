@@ -128,7 +128,7 @@ def _client(webhooks: Webhooks, path: str) -> Document:
     return where | ({"caBundle": base64.b64encode(webhooks.authority).decode()} if webhooks.authority else {})
 
 
-# -- what is asked about ----------------------------------------------------------------------------------------------
+# -- reviewed resources -----------------------------------------------------------------------------------------------
 
 
 def _resources(group: str, version: str, *resources: str) -> Document:

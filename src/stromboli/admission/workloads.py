@@ -1,6 +1,6 @@
 """Rules for workloads: the creator of a Job or a Deployment must be allowed to use the queue that its pods name.
 
-The pods themselves are created by controllers, which may use every queue; therefore the user is checked here.
+The pods themselves are created by controllers, which may use every queue; so the user is checked here.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class ConcurrencyLimiter:
             try:
                 await future
             except asyncio.CancelledError:
-                self._wake()  # the slot may have been given to this waiter
+                self._wake()  # this waiter may already hold the slot
                 raise
         self._in_flight += 1
 

@@ -1,6 +1,6 @@
-"""What a partly bound gang means. Both bind modes ask here, so that the rules exist once.
+"""The next step for a partly bound gang; the rules are shared by both bind modes.
 
-The API server binds one pod at a time, so a gang can be partly bound for a moment. It must not stay so:
+The API server binds one pod at a time, so a gang can be partly bound for a moment. The next step is one of:
 
 * `COMPLETE`: every member that can be bound is bound, and the minimum is reached.
 * `BIND`: enough members are ready to reach the minimum. A gang is rolled forward as long as that is possible.

@@ -1,4 +1,4 @@
-"""What binding is asked to do, and the results: plain values."""
+"""Requests to bind or evict pods, and the results: plain values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Commit:
 
     @property
     def needed(self) -> int:
-        """How many of the members must be bound, so that the gang is not left below its minimum."""
+        """Return how many of the members must be bound, so that the gang is not left below its minimum."""
         return max(min(self.minimum - self.bound, len(self.members)), 0)
 
 
@@ -45,10 +45,10 @@ class EvictOrder:
 
 
 class Outcome(enum.Enum):
-    """How a bind or an eviction ended."""
+    """The outcome of a bind or an eviction."""
 
     DONE = "done"
-    #: It failed, and a retry does not help.
+    #: Failed; a retry does not help.
     IMPOSSIBLE = "impossible"
     #: The answer of the API server is missing: the pod has to be read again.
     UNKNOWN = "unknown"

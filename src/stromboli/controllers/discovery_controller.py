@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
 DEBOUNCE_SECONDS = 0.5
-"""Changes are processed together after so many seconds."""
+"""Changes within this many seconds are processed together."""
 
 #: The only key of the queue.
 _NETWORK = "network"

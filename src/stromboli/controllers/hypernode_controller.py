@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
 DEBOUNCE_SECONDS = 0.2
-"""Changes are processed together after so many seconds."""
+"""Changes within this many seconds are processed together."""
 FIELD_MANAGER = "stromboli-controller"
 
 #: The key of all HyperNodes; no object has an empty name.

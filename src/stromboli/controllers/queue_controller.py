@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
 COUNT_DEBOUNCE_SECONDS = 0.1
-"""Changes of groups are counted together after so many seconds."""
+"""Changes of groups within this many seconds are counted together."""
 
 
 class QueueController:

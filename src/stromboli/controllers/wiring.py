@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
 EVENT_REPEAT_SECONDS = 2.0
-"""Repeated events are written after so many seconds."""
+"""The seconds after which repeated events are written."""
 
 
 class _Service(Protocol):

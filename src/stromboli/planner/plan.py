@@ -128,7 +128,7 @@ class SchedulingPlan:
 
     @property
     def is_complete(self) -> bool:
-        """Whether no job waits."""
+        """Report whether no job waits."""
         return not any(group.waiting for group in self.groups.values())
 
 

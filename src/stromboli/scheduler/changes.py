@@ -42,7 +42,7 @@ class ChangeHandler:
             components.trigger.notify()
 
     def _observe_term(self, pod: kube.Pod) -> None:
-        """Schedulers of other shards count their terms by leases of their own: their pods are ignored here."""
+        """Observe the term of a pod. Pods of other shards are ignored: their terms belong to other leases."""
         components = self._components
         is_foreign = components.shard is not None and self._cluster.pods.is_foreign(pod)
         if not is_foreign and (term := term_of(pod)) is not None:

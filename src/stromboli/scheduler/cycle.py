@@ -123,7 +123,7 @@ class CycleRunner:
         return sum(decided_on.values())
 
     def _prepared(self, placement: Placement, commit: dict[str, str]) -> Placement:
-        """Add what only the cache knows: the commit's annotations, labels of the node's pool, claim allocations."""
+        """Add data from the cache: the commit's annotations, labels of the node's pool, claim allocations."""
         return msgspec.structs.replace(
             placement,
             annotations={**placement.annotations, **commit},

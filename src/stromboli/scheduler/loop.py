@@ -17,7 +17,7 @@ from stromboli.core.model.ledger.entry import LedgerInconsistency
 from stromboli.scheduler.cycle import CycleResult
 from stromboli.scheduler.wiring import Components
 
-#: A cycle is followed by a pause so many times as long as itself, in which binds, watches and writes run.
+#: The pause after a cycle, as a multiple of its duration, in which binds, watches and writes run.
 PAUSE_PER_CYCLE = 10.0
 
 log = logging.getLogger("stromboli.scheduler")

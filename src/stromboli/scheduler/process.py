@@ -1,6 +1,6 @@
 """A scheduler as a process, with a fencing check on top of its lease.
 
-The lease decides who leads, and a leader checks by its own clock whether its lease is still valid. In addition, members
+The lease determines the leader, which checks by its own clock whether its lease is still valid. In addition, members
 of gangs carry the term of the leader that bound them. A later term than its own belongs to a successor: the process
 then writes nothing until the server has confirmed the lease. A forged term costs no more than one renewal.
 """

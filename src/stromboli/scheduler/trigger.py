@@ -41,7 +41,7 @@ class CycleTrigger:
         self._last = now
 
     async def wait(self, timeout: float) -> bool:
-        """Wait until a cycle is to run; return False when none was asked for within the timeout."""
+        """Wait until a cycle is to run; return False when none was requested within the timeout."""
         try:
             async with asyncio.timeout(timeout):
                 await self._notified.wait()

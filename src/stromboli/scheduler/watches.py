@@ -76,7 +76,7 @@ class Watches:
         return self.is_synced and not any(reflector.problem for reflector in self.required)
 
     def problem(self) -> str | None:
-        """Why the cache is not up to date; None if it is."""
+        """Return why the cache is not up to date; None if it is."""
         missing = [reflector.resource.name for reflector in self.reflectors if not reflector.synced.is_set()]
         problems = group_by_problem(self.required)
         if missing:

@@ -40,7 +40,7 @@ class BindObserver(Protocol):
 
 @dataclass(slots=True)
 class _OpenCommit:
-    """A commit in progress. It is checked as a whole when a worker takes its first member."""
+    """A commit in progress, checked as a whole when a worker takes its first member."""
 
     commit: Commit
     results: dict[str, Result] = field(default_factory=dict)
@@ -153,7 +153,7 @@ class BindWorkers:
         problems = ready.result()
         self._prepared.difference_update(problems)  # already rolled back
         await self._fail_members(opened, {uid: problem.message for uid, problem in problems.items()})
-        opened.is_checked = False  # conditions may have changed meanwhile
+        opened.is_checked = False  # conditions may have changed since the last check
 
     # -- binds --------------------------------------------------------------------------------------------------
 

@@ -74,7 +74,7 @@ class Decision:
 
     @property
     def needed(self) -> int:
-        """How many members must be bound."""
+        """Return how many members must be bound."""
         return sum(min(max(each.spec.min_member, 0), len(each.spec.pods)) for each in self.requests)
 
     @property

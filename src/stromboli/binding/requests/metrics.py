@@ -1,4 +1,4 @@
-"""The metrics of a binder; those of a scheduler that binds directly have names of their own."""
+"""The metrics of a binder; a scheduler that binds directly has other metric names."""
 
 from __future__ import annotations
 

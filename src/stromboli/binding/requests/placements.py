@@ -22,7 +22,7 @@ BOUND_BY = "stromboli.dev/bind-request"
 
 
 def bound_placement(request: BindRequest, member: BoundPod) -> Placement:
-    """The placement that a bind request asks for, with everything that the binding adds to the pod.
+    """The placement that a bind request specifies, with everything that the binding adds to the pod.
 
     Devices are left out: the binder writes allocations, and does not account for devices.
     """
@@ -42,7 +42,7 @@ def bound_placement(request: BindRequest, member: BoundPod) -> Placement:
 
 
 def member_of(placement: Placement, whole_gpus: int = 0) -> BoundPod:
-    """The member of a bind request that asks for a placement. `whole_gpus` is the number of unshared GPUs."""
+    """The member of a bind request that specifies a placement. `whole_gpus` is the number of unshared GPUs."""
     received, resource_type = received_in(placement.annotations), placement.annotations.get(RECEIVED, "")
     member = BoundPod(
         pod_name=placement.name,

@@ -22,7 +22,7 @@ class GangProgress:
 
     #: Members with a node, each with a message if it is another node than the chosen one.
     placed: dict[str, str] = field(default_factory=dict)
-    #: Those of them that this decision bound.
+    #: The placed members that this decision bound.
     bound_here: set[str] = field(default_factory=set)
     #: Members that cannot be bound any more, with the reason.
     impossible: dict[str, str] = field(default_factory=dict)

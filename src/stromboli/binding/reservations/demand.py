@@ -26,7 +26,7 @@ class SharingPod:
     groups: tuple[str, ...]
     namespace: str = ""
     name: str = ""
-    #: Whether it is on the node.
+    #: Whether the pod is on the node.
     is_bound: bool = False
     #: Whether its request reports it as bound: if the pod is unknown then, it was deleted.
     was_bound: bool = False

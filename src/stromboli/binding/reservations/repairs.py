@@ -36,7 +36,7 @@ class ReservationState:
 
 @dataclass(frozen=True, slots=True)
 class ReservationDifference:
-    """What is wrong with a GPU. Another reservation pod for the same GPU is another difference."""
+    """A fault in the reservation of a GPU. Each reservation pod for the same GPU is a separate difference."""
 
     fault_kind: ReservationFault
     gpu: SharedGpu
@@ -45,7 +45,7 @@ class ReservationDifference:
 
 @dataclass(frozen=True, slots=True)
 class Repairs:
-    """What to delete and create, and the differences to pass to the next check."""
+    """The pods to delete and create, and the differences to pass to the next check."""
 
     delete: tuple[ReservationState, ...]
     create: tuple[SharedGpu, ...]

@@ -165,7 +165,7 @@ def _termination_message(status: ReservationContainerStatus) -> str:
 
 
 def has_ended(pod: ReservationPod) -> bool:
-    """Report whether it has ended for good."""
+    """Report whether the pod has terminated."""
     return pod.status.phase in ("Failed", "Succeeded")
 
 

@@ -285,7 +285,7 @@ class ReservationService:
         options = self._options()
         for held in found.delete:
             async with self._exclusive(held.gpu):
-                # a bind that shares the GPU may have started meanwhile
+                # a bind that shares the GPU may have started since the check
                 if not any(held.gpu in member.gpus for member in self._pending.values()):
                     await self._delete(held, options)
         for gpu in found.create:

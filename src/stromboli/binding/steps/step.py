@@ -1,6 +1,6 @@
 """Steps of one bind, in order, immediately before the binding is written.
 
-When a later step or the binding itself fails for good, completed steps are undone in reverse order. What takes longer,
+When a later step or the binding fails permanently, completed steps are undone in reverse order. What takes longer,
 such as volumes and devices, is prepared by plugins before.
 """
 

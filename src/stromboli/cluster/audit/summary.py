@@ -1,7 +1,7 @@
 """A snapshot by names only: equal states have equal summaries, whatever numbers the cache assigned.
 
 Positions on axes and in columns depend on the order of arrival; the content does not. A cache also keeps counting terms
-that are no longer used. Summaries are therefore compared over the terms that both know: those of the newer cache.
+that are no longer used. Summaries are therefore compared over the terms that both contain: those of the newer cache.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ class Ingest:
         return known.metadata if known is not None and identity not in self._unversioned else None
 
     def _uid_problem(self, entry: TopLevel) -> str:
-        """Why a pod cannot be distinguished from others: the accounting is by uid."""
+        """Return why a pod cannot be distinguished from others: the accounting is by uid."""
         if not isinstance(entry, Pod):
             return ""
         if not entry.metadata.uid:

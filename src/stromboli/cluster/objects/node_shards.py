@@ -77,7 +77,7 @@ class NodeShards:
         return ShardMembership.OURS if is_ours else self.choice.outside
 
     def warnings(self, nodes: Collection[str]) -> list[str]:
-        """What is wrong with the shard, if these nodes exist."""
+        """Return the warnings about the shard, if these nodes exist."""
         choice = self.choice
         if choice is None:
             return []

@@ -76,7 +76,7 @@ class Accounting:
         self._group_faults: dict[str, str] = {}
 
     def warnings(self) -> tuple[str, ...]:
-        """What is wrong with objects."""
+        """Return the warnings about objects."""
         return tuple(sorted(self._warnings.values()))
 
     def invalidate(self) -> None:

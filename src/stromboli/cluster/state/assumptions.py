@@ -212,7 +212,7 @@ class Assumptions:
 
 
 def _effect(placement: Placement) -> tuple[object, ...]:
-    """What a placement adds to the accounting."""
+    """Return what a placement adds to the accounting."""
     volumes = placement.volumes.choices if placement.volumes is not None else ()
     devices = placement.devices.choices if placement.devices is not None else ()
     annotations = placement.annotations

@@ -213,7 +213,7 @@ class Cluster:
         return self.numa.holdings(self.pods.records, self.assumptions)
 
     def object_warnings(self) -> tuple[str, ...]:
-        """What is wrong with pods, groups, nodes, queues, quotas and shards."""
+        """Return the warnings about pods, groups, nodes, queues, quotas and shards."""
         parts = (self.accounting, self.nodes, self.quotas, self.queues)
         own = [warning for part in parts for warning in part.warnings()]
         return tuple(sorted((*own, *self.shards.warnings(self.nodes.entries))))

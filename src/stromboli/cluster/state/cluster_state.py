@@ -116,7 +116,7 @@ class ClusterState:
         (pods_on_node.add if sign > 0 else pods_on_node.discard)(counted.task.uid)
 
     def _effect(self, task_class: TaskClass, status: TaskStatus) -> Effect:
-        """What a pod of the class adds to the column of its node: calculated once per class and status."""
+        """Return what a pod of the class adds to the column of its node: calculated once per class and status."""
         kept, known = self._effects.get((task_class.number, status), (None, None))
         if kept is not task_class or known is None:
             known = self.layout.effect(task_class, status)

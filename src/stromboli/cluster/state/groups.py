@@ -1,6 +1,6 @@
 """The PodGroups of the cluster and their phases.
 
-A phase that is being written counts until it is written: what arrives meanwhile was written before.
+A phase that is being written counts until it is written: a phase that arrives before then is older.
 """
 
 from __future__ import annotations

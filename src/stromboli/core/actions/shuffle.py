@@ -1,4 +1,4 @@
-"""shuffle: evict running pods that plugins want to move, without a preemptor.
+"""shuffle: evict running pods that plugins select for moving, without a preemptor.
 
 Plugins select the pods; protections and disruption budgets apply. The controller of an evicted pod creates it again,
 and it is scheduled anew.

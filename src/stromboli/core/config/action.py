@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Action:
-    """A step. It asks the session questions, makes statements, and commits or discards them."""
+    """A step of a cycle: queries the session, makes statements, and commits or discards them."""
 
     #: The name in the configuration file.
     name: ClassVar[str] = ""

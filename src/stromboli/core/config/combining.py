@@ -100,7 +100,7 @@ def intersection_by_tier(
 def _released_by_all(
     answers: Sequence[Answer], preemptor: Any, candidates: Sequence[T], identity: Callable[[T], Hashable]
 ) -> list[T]:
-    """Return the candidates that all of them accept, each asked about what the others left."""
+    """Return the candidates that all plugins accept; each plugin gets those that the previous ones accepted."""
     for answer in answers:
         let_go = answer(preemptor, candidates)
         if let_go is not None:
@@ -143,7 +143,7 @@ def first_refusal(answers: Iterable[Answer], *subject: Any) -> Reason | None:
 
 
 def all_agree(answers: Iterable[Answer], *subject: Any) -> bool:
-    for answer in answers:  # noqa: SIM110 - asked in every turn, and twice as fast as a generator
+    for answer in answers:  # noqa: SIM110 - called in every turn, and twice as fast as a generator
         if not answer(*subject):
             return False
     return True

@@ -1,6 +1,6 @@
 """The interface to external services that take part in decisions.
 
-The core does not know how they are reached: the caller passes an implementation to the program. Every call returns or
+The core does not depend on the transport: the caller passes an implementation to the program. Every call returns or
 fails within its timeout.
 """
 

@@ -45,14 +45,14 @@ class PluginFailure(RuntimeError):
 
 
 class Allowance(NamedTuple):
-    """How many tasks a queue may still take, and the reason for the limit."""
+    """The number of tasks a queue may still take, and the reason for the limit."""
 
     number: int
     reason: Reason | None = None
 
 
 class QueueFacts(NamedTuple):
-    """What a queue plugin reports about a queue."""
+    """The facts that a queue plugin reports about a queue."""
 
     deserved: Sequence[int]
     share: float
@@ -82,7 +82,7 @@ CLUSTER = Domain("<cluster-top-hypernode>", 1)
 
 @dataclass(frozen=True, slots=True)
 class EvictionContext:
-    """The cause of an eviction: the kind is `preempt` or `reclaim`, or the name of an action that asks guards alone:
+    """The cause of an eviction: the kind is `preempt` or `reclaim`, or the name of an action that queries guards alone:
     `consolidate`, or `shuffle` and `stalegang`, where the job is that of the victims.
     """
 
@@ -120,8 +120,8 @@ class Plugin:
     reads_config_maps: tuple[str, ...] = ()
     #: Options for the binder, for plugins whose pods need preparation before binding.
     binding_options: Mapping[str, str] = {}
-    #: Whether a veto of this plugin protects a victim, whatever plugins in other tiers decide. Its consent does not end
-    #: the question.
+    #: Whether a veto of this plugin protects a victim, whatever plugins in other tiers decide.
+    #: Its consent leaves the decision to the other plugins.
     guards_victims: ClassVar[bool] = False
     #: Whether a veto of this plugin also counts in other tiers. Its consent counts in its own tier.
     vetoes_in_every_tier: ClassVar[bool] = False

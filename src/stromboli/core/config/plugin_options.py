@@ -51,7 +51,7 @@ class Tier:
 
 
 class TierReader:
-    """Reads the tiers of one configuration; remembers which plugins it has seen."""
+    """Reads the tiers of one configuration, and keeps the plugins it has read."""
 
     def __init__(self, registry: Registry, findings: Findings) -> None:
         self._registry = registry

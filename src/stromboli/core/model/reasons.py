@@ -21,7 +21,7 @@ class RetryEvent(StrEnum):
 
 
 class Remedy(StrEnum):
-    """What can be done about a refusal."""
+    """The action that resolves a refusal."""
 
     WAIT = "wait"
     CHANGE_REQUEST = "change the request"

@@ -32,7 +32,7 @@ class BinpackArguments(Arguments):
 
 
 class Binpack(Plugin):
-    """The fuller a node would be in the resources a pod asks for, the better."""
+    """Prefers nodes that would be fuller in the resources that the pod requests."""
 
     name = "binpack"
     arguments = BinpackArguments()
@@ -63,7 +63,7 @@ def _not_negative(weight: int) -> int:
 
 
 class _PackingPart(NamedTuple):
-    """One resource that a class asks for and that counts."""
+    """One requested resource of a class that has a weight."""
 
     dimension: int
     amount: Amount

@@ -92,10 +92,10 @@ class MinRuntime(Plugin):
             self._began[job.key] = known
         return known
 
-    # -- what queues say ----------------------------------------------------------------------------------------
+    # -- queue settings -----------------------------------------------------------------------------------------
 
     def _runtime_of(self, victim: str, preemptor: str) -> float:
-        """How long jobs of a queue are left alone by those of another, or of the same."""
+        """Return how long jobs of a queue are protected from jobs of another queue, or of the same."""
         known = self._runtimes.get((victim, preemptor))
         if known is None:
             known = self._runtimes[victim, preemptor] = self._look_up(victim, preemptor)

@@ -89,7 +89,7 @@ class QueueGroupLimits:
         return self._limits.get(queue, {})
 
     def has_capacity(self, queue: str, group: str, task_class: TaskClass) -> bool:
-        """Whether one more pod of the class stays within the limits of a group."""
+        """Report whether one more pod of the class stays within the limits of a group."""
         limits = self._limits[queue].get(group)
         if limits is None:
             return True

@@ -32,7 +32,7 @@ class Pdb(Plugin):
         return self._budgets.veto(victim.uid)
 
     def _within_budgets(self, candidates: Sequence[Task]) -> list[Task]:
-        """Those that may all go together, the first candidates first."""
+        """Return the candidates that may be evicted together, in their order."""
         victims: list[Task] = []
         budgeted: list[str] = []
         for task in candidates:

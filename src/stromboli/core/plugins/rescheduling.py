@@ -85,7 +85,7 @@ class Balance:
         return self._used * 100.0 / np.maximum(self._whole, 1.0)
 
     def _headroom_below_thresholds(self) -> list[float]:
-        """How much the nodes with little to do may take before one of them would be busy."""
+        """Return how much underutilised nodes may take before one of them is overutilised."""
         threshold = np.array([self._thresholds.high]).T / 100.0
         headroom = np.maximum(threshold * self._whole - self._used, 0.0)[:, self.low]
         return [float(amount) for amount in headroom.sum(axis=1)]
@@ -214,7 +214,7 @@ class Rescheduling(Plugin):
         return standing
 
     def _may_move(self, task: Task, balance: Balance, spares: dict[str, SpareMembers]) -> bool:
-        """Whether a pod is one of those that may be moved, has a place to go, and leaves no gang broken."""
+        """Report whether a pod may be moved, has a target node, and leaves no gang below its minimum."""
         if not self._is_chosen(task) or not balance.fits_on(task.task_class):
             return False
         if not self._session.search.find_nodes(task, 1, balance.low):

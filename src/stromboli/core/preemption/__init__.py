@@ -4,7 +4,7 @@ The modules, from the outside in: `job_preemption` serves the tasks of one job o
 all of them at once, with the `whole_gangs` that can be evicted; `node_ranking` finds the cheapest node for a kind of
 preemptor; `selection` finds the cheapest allowed victims on one node; `units` groups tasks that must be evicted
 together; `candidates` lists evictable tasks by node. `cost` compares plans, and `domains` ranks the domains of jobs
-that want their nodes close together.
+with a network topology.
 """
 
 from stromboli.core.preemption.cost import BY_COST, CostComparison, KubeCostComparison

@@ -28,7 +28,7 @@ class CostComparison:
     """By the most important victim, their number, the sum of their priorities, and the age of their work."""
 
     def limit(self, nodes: int) -> int:
-        """How many suitable nodes to compare, if preemption is possible on `nodes` nodes."""
+        """Return how many suitable nodes to compare, if preemption is possible on `nodes` nodes."""
         return 1 + _MAX_COMPARED
 
     def cost(self, session: Session, top: Grade, victims: Sequence[Task]) -> Cost:

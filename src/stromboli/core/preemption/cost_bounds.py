@@ -73,7 +73,7 @@ def min_costs(candidates: CandidateColumns, missing: Sequence[Amounts]) -> MinCo
 
 
 def shortage(ledger: Ledger, request: Request, row: int) -> Request:
-    """What the node lacks for the request after everything that is being released is gone."""
+    """Return what the node lacks for the request after everything that is being released is gone."""
     amounts, layout = ledger.amounts, ledger.layout
     short = []
     for dimension, amount in request:

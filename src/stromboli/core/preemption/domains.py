@@ -1,4 +1,4 @@
-"""Preemption inside a domain: a job that wants its nodes close together preempts where that is cheapest."""
+"""Preemption inside a domain: a job with a network topology preempts where that is cheapest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from stromboli.core.topology.sub_jobs import needed_by
 MAX_DOMAINS = 8
 #: The number of unsuitable domains that may be tried for each of them.
 _TRIES = 8
-#: Its current free capacity does not matter.
+#: The whole cluster as a domain; its current free capacity does not limit it.
 _ROOT = replace(CLUSTER, evictions_allowed_inside=True)
 
 
@@ -80,7 +80,7 @@ class DomainRanking:
         return ranked[: self.max_domains * _TRIES]
 
     def _places(self, job: Job, tasks: Sequence[Task]) -> NDArray[np.int64]:
-        """How many tasks with the smallest of these requests each node would take, at most."""
+        """Return how many tasks with the smallest of these requests each node would take, at most."""
         session, classes = self._session, {task.task_class.number: task.task_class for task in tasks}.values()
         requests = [dict(task_class.request) for task_class in classes]
         smallest = {d: min(each[d] for each in requests) for d in requests[0] if all(d in each for each in requests)}

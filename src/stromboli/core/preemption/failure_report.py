@@ -61,7 +61,7 @@ class FailureReport:
         return self._refusal_by_verdict(preemptor, candidates, verdict, placed)
 
     def no_domain(self, preemptor: Task) -> PreemptionFailure:
-        """Its job may use no domain, or none would have enough capacity without all candidates."""
+        """Report that no allowed domain would have enough capacity without all candidates."""
         detail = "no allowed domain has enough capacity, even without all preemptable pods"
         return self._refusal(preemptor, Code.PREEMPTION_INSUFFICIENT, detail)
 
@@ -120,7 +120,7 @@ class FailureReport:
         return grouped([*protected, *kept]) + grouped(self._after(preemptor, list(evicted.values())))
 
     def _after(self, preemptor: Task, evicted: Sequence[Task]) -> list[_Reason]:
-        """Why its queue and the nodes reject the preemptor without all these tasks."""
+        """Return why its queue and the nodes reject the preemptor without all these tasks."""
         session = self.session
         with session.statement() as statement:
             for task in evicted:
@@ -136,7 +136,7 @@ class FailureReport:
         return reasons
 
     def reason_not_evictable(self, task: Task) -> _Reason:
-        """Why a victim that the plugins allow cannot be evicted: its budget, or its gang."""
+        """Return why a victim that the plugins allow cannot be evicted: its budget, or its gang."""
         if not self.session.ledger.budgets.may_spend((task.uid,)):
             return self._of_budget(task)
         job = self.session.jobs[task.job]
@@ -168,7 +168,7 @@ class FailureReport:
         return f"no running pod of {where} may be evicted{thrash_guard}"
 
     def _not_candidates(self, job: Job) -> Iterator[_Reason]:
-        """Why other tasks are no candidates. Empty without records."""
+        """Return why other tasks are no candidates. Empty without records."""
         if self.session.records is not None:
             for other in self.session.jobs.values():
                 for task in other.tasks.values():
@@ -177,7 +177,7 @@ class FailureReport:
                         yield reason
 
     def reason_not_candidate(self, job: Job, other: Job, task: Task) -> _Reason | None:
-        """Why a task on a node is no candidate; None for a candidate, and for a task that the rules do not target."""
+        """Return why a task is no candidate; None for a candidate, and for a task that the rules do not target."""
         session, rules = self.session, self.rules
         if other.queue not in session.queues or not rules.may_target(job, other):
             return None

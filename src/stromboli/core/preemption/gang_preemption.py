@@ -121,7 +121,7 @@ class GangPreemption:
         return pending
 
     def _refusal(self, tasks: Sequence[Task]) -> PreemptionFailure | None:
-        """Why no preemption is attempted for these tasks."""
+        """Return why no preemption is attempted for these tasks."""
         never = next((task for task in tasks if task.never_preempts), None)
         return None if never is None else self._failures.refusal(never)
 
@@ -155,7 +155,7 @@ class GangPreemption:
         return True
 
     def _min_gangs(self, need: Need, gangs: Sequence[EvictionUnit]) -> int | None:
-        """How many gangs it takes at least, if all spare members are evicted; None when all are too few."""
+        """Return how many gangs it takes at least, if all spare members are evicted; None when all are too few."""
         have = self._bundles.free(need)
         spare = self._spare.releasable(need.job, list(need.amounts))
         for place, dimension in enumerate(need.amounts):

@@ -1,6 +1,6 @@
 """Nodes in the order of their lower cost bounds, for one kind of preemptor.
 
-The bounds are computed from amounts alone. The caller takes the first node, asks the plugins about its candidates, and
+The bounds are computed from amounts alone. The caller takes the first node, passes its candidates to the plugins, and
 continues with the next one as long as that could be cheaper. When the accounting of a node changes, its bound is
 computed again.
 """
@@ -49,7 +49,7 @@ class NodeRanking:
         self._versions: dict[int, int] = {}
         #: Victims that plugins rejected for this kind of preemptor.
         self._refused: set[str] = set()
-        #: What was learned since the last `settle`, to be forgotten after a rollback.
+        #: Rows and uids added since the last `settle`; removed again after a rollback.
         self._lately_dropped: list[int] = []
         self._lately_refused: list[str] = []
         self._fresh = self._ledger.log.position

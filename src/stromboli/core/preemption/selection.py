@@ -156,7 +156,7 @@ class _NodeSelection:
         return sorted(units, key=lambda unit: -unit.tasks[0].created)[:needed] if needed <= len(units) else None
 
     def _gain(self, unit: EvictionUnit) -> dict[int, int]:
-        """What the unit releases on this node, of the shortage."""
+        """Return what the unit releases on this node, of the shortage."""
         known = self._gains.get(unit)
         if known is None:
             short = dict(self._short)

@@ -42,7 +42,7 @@ class ThrashGuardArguments(Arguments):
 
 
 class ThrashGuard:
-    """Which jobs are protected from which in this cycle. False when there are none."""
+    """The pairs of protected job and preemptor in this cycle. False when there are none."""
 
     def __init__(self, session: Session, window: Window) -> None:
         self.window = window.text

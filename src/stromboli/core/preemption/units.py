@@ -24,7 +24,7 @@ class EvictionUnit:
 
 
 class SpareMembers:
-    """How many tasks a job can lose before it is below its minimum."""
+    """The number of tasks a job can lose before it is below its minimum."""
 
     def __init__(self, job: Job) -> None:
         self._job = job

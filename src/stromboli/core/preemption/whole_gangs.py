@@ -24,7 +24,7 @@ Amounts = Mapping[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a job needs in a domain, at least."""
+    """The minimum that a job needs in a domain."""
 
     job: Job
     tasks: Sequence[Task]
@@ -99,14 +99,14 @@ class WholeGangs:
         return (ready > job.min_available) - (ready < job.min_available)
 
     def _return(self, need: Need, unit: EvictionUnit) -> float:
-        """What the gang releases on useful nodes, as a fraction of the need, divided by what it holds anywhere."""
+        """Return the fraction of the need that the gang releases on useful nodes, divided by what it holds anywhere."""
         here, anywhere = self.gain(need, unit), _held(unit.tasks)
         wanted = {d: amount for d, amount in need.amounts.items() if d != PODS}
         cost = sum(anywhere.get(d, 0) / amount for d, amount in wanted.items())
         return sum(min(here.get(d, 0), amount) / amount for d, amount in wanted.items()) / cost if cost else 0.0
 
     def gain(self, need: Need, unit: EvictionUnit) -> Amounts:
-        """What the gang releases on useful nodes."""
+        """Return what the gang releases on useful nodes."""
         row_of = self._session.ledger.row_of
         return _held([task for task in unit.tasks if need.useful[row_of(task)]])
 
@@ -116,7 +116,7 @@ class WholeGangs:
         return {row: (place, row) for place, (_, row) in enumerate(ranking.following(ranking.size, ()))}
 
     def free(self, need: Need) -> dict[int, int]:
-        """What will be free on useful nodes."""
+        """Return what will be free on useful nodes."""
         rows = self._session.ledger.all_rows
 
         def idle(dimension: int) -> NDArray[np.int64]:

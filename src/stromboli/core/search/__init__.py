@@ -1,1 +1,1 @@
-"""Which node: filters, scores, ranking, batch placement."""
+"""Node search: filters, scores, ranking, batch placement."""

@@ -18,7 +18,7 @@ from stromboli.core.topology.domain_search_records import DomainSearchRecords
 
 @dataclass(frozen=True, slots=True)
 class PluginApproval:
-    """A plugin that was asked about a victim and allowed its eviction."""
+    """A plugin that evaluated a victim and allowed its eviction."""
 
     plugin: str
     #: The justification; empty if the plugin had no objection.
@@ -29,7 +29,7 @@ class PluginApproval:
 
 @dataclass(frozen=True, slots=True)
 class RuleObjection:
-    """What makes some objects unusable: a plugin by its name, or a preemption rule."""
+    """The rule that makes some objects unusable: a plugin by its name, or a preemption rule."""
 
     rule: str
     #: The message for the first of them.

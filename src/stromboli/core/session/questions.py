@@ -1,4 +1,4 @@
-"""The extension points as a session asks them: each combines the plugins' answers by its rule, and nothing else."""
+"""The extension points as a session calls them: each combines the plugins' answers by its rule, and nothing else."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Questions:
         self._allocatable = program.flat["allocatable"]
         self._pre_predicate = program.flat["pre_predicate"]
         self._guarded = {name: program.guarded(name) for name in ("preemptable", "reclaimable", "evictable")}
-        #: A plugin that answers `job_ready` without `tasks_until_ready` is asked after every task.
+        #: A plugin that answers `job_ready` without `tasks_until_ready` is called after every task.
         whole_gangs = program.answering["job_ready"] <= program.answering["tasks_until_ready"]
         self._tasks_until_ready = program.flat["tasks_until_ready"] if whole_gangs else []
 
@@ -134,7 +134,7 @@ class Questions:
         return combining.first_refusal(self._flat["preemptive"], queue, tasks)
 
     def queue_facts(self, queue: Queue) -> QueueFacts | None:
-        """Return the facts of the first queue plugin that knows the queue."""
+        """Return the facts of the first queue plugin that reports any."""
         for name, plugin in self.program.plugins.items():
             try:
                 facts: object = plugin.queue_facts(queue)

@@ -188,7 +188,7 @@ class Session(Questions):
 
     @cached_property
     def domain_capacity(self) -> DomainCapacity:
-        """How many tasks fit into the domains of the network."""
+        """Return how many tasks fit into the domains of the network."""
         return DomainCapacity(self.search, self.ledger)
 
     def serving(self, job: Job) -> AbstractContextManager[None]:

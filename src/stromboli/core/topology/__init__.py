@@ -1,1 +1,1 @@
-"""Which domain: search over the network topology."""
+"""Domain search over the network topology."""

@@ -78,7 +78,7 @@ class DomainSearchRecord:
 
     @property
     def supports_domains(self) -> bool:
-        """Whether the search was about domains of a tree."""
+        """Report whether the search was about domains of a tree."""
         return not any(domain.place is None for evaluation in self.evaluations for domain in evaluation.domains)
 
     def take(self, domain: Domain, score: float, parts: Iterable[DomainSearchRecord] = ()) -> None:

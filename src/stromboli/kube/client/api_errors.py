@@ -25,7 +25,7 @@ class ApiError(RequestFailed):
         self.status = status
         self.reason = reason
         self.message = message
-        #: The delay that the server asks for before a retry, in seconds.
+        #: The Retry-After of the server, in seconds.
         self.retry_after = retry_after
 
     @property

@@ -69,7 +69,7 @@ class Leadership:
 
     @property
     def problem(self) -> str:
-        """Why the lease cannot be acquired or renewed; empty if it can, or if another process holds it."""
+        """Return why the lease cannot be acquired or renewed; empty if it can, or if another process holds it."""
         return self._failure or (self._elector.problem if self._elector else "")
 
     def start(self) -> None:

@@ -26,7 +26,7 @@ from stromboli.kube.work.work_queue import WorkQueue
 REPEAT_SECONDS = 10.0
 """A series is written at most this often."""
 SERIES_SECONDS = 360.0
-"""What happens again after so long is a new event."""
+"""An event that repeats after this many seconds starts a new series."""
 MAX_PENDING = 10_000
 MAX_SERIES = 10_000
 BURST_PER_OBJECT, RATE_PER_OBJECT = 25, 1 / 60

@@ -82,7 +82,7 @@ def subject(regarding: ObjectReference) -> str:
 
 
 def shortened(note: str, max_bytes: int = MAX_NOTE_BYTES) -> str:
-    """Cut a text to so many bytes, by default the maximum of an event's note, between characters."""
+    """Cut a text to `max_bytes`, by default the maximum of an event's note, between characters."""
     content = note.encode("utf-8", "replace")
     if len(content) <= max_bytes:
         return content.decode()

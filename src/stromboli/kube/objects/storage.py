@@ -67,7 +67,7 @@ class PersistentVolumeClaim(TopLevel):
 
     @property
     def is_bound(self) -> bool:
-        """Whether claim and volume are bound completely."""
+        """Report whether claim and volume are bound completely."""
         complete = self.status.phase == "Bound" or BIND_COMPLETED in (self.metadata.annotations or {})
         return bool(self.spec.volume_name) and complete
 

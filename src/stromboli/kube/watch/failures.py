@@ -45,7 +45,7 @@ class WatchRecovery:
     plain: bool = False
     #: The server does not serve the kind, and the kind is optional.
     absent: bool = False
-    #: Nothing more can be learned: treat the kind as synced.
+    #: Access to an optional kind is denied: treat the kind as synced.
     enough: bool = False
     problem: str = ""
 

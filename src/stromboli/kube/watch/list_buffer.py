@@ -16,7 +16,7 @@ from stromboli.kube.watch.object_store import WatchStore
 T = TypeVar("T", bound=TopLevel)
 
 BATCH = 500
-"""After so many objects, other tasks on the event loop run."""
+"""The number of objects after which other tasks on the event loop run."""
 
 
 class ListBuffer(Generic[T]):

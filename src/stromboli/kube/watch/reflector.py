@@ -67,7 +67,7 @@ class Reflector(Generic[T]):
         self.relists = 0
         self.reconnects = 0
         self.errors = 0
-        #: Whether a list is being passed to the sink: its contents are not consistent meanwhile.
+        #: Whether a list is being passed to the sink: until it is complete, the sink is inconsistent.
         self.is_replacing = False
         #: When the server last sent something, by the monotonic clock.
         self.last_seen = time.monotonic()
@@ -96,7 +96,7 @@ class Reflector(Generic[T]):
 
     @property
     def handler_failures(self) -> int:
-        """How often the sink raised an error."""
+        """Return how often the sink raised an error."""
         return self._store.failures
 
     async def run(self) -> None:

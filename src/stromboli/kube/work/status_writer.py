@@ -46,7 +46,7 @@ class ObjectStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DesiredStatus:
-    """What an object's status should be, on one topic.
+    """The desired status of an object, on one topic.
 
     `done` is called when it is written, unnecessary, or given up; `failed` when it was given up and should be desired
     again. An urgent status does not yield to binds.

@@ -22,7 +22,7 @@ K = TypeVar("K")
 RETRY = RetryPolicy(min_delay=0.05, max_delay=30.0, factor=2.0, jitter=False)
 """The default: delays double up to half a minute."""
 POLL_SECONDS = 0.1
-"""How often a `select` that returned no key is asked again."""
+"""The interval at which a `select` that returned no key is called again."""
 _DRAIN_POLL_SECONDS = 0.02
 
 _log = logging.getLogger(__name__)
@@ -215,7 +215,7 @@ class WorkQueue(Generic[K]):
 
 
 async def run_workers(count: int, worker: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run so many workers until cancelled; when one fails, all end."""
+    """Run `count` workers until cancelled; when one fails, all end."""
     async with asyncio.TaskGroup() as group:
         for _ in range(count):
             group.create_task(worker())

@@ -195,7 +195,7 @@ class Writes:
 
 
 def _is_looked_into(resource: ServedResource, options: WriteOptions) -> bool:
-    """Of status updates, only those of custom resources are validated."""
+    """Report whether the write is validated: status updates only for custom resources."""
     return resource.is_custom or options.subresource != "status"
 
 

@@ -80,7 +80,7 @@ def _share(amount: int | str, of: int) -> int:
 
 
 def _is_eviction_pending(pod: Pod | None, moment: str, now: float) -> bool:
-    """Whether a granted eviction is still pending: the pod is not being deleted and the time limit has not passed."""
+    """Report whether a granted eviction is pending: the pod is not being deleted, and the time limit has not passed."""
     if pod is None or pod.metadata.deletion_timestamp is not None:
         return False
     return now < (seconds_of(moment) or now) + EVICTION_TIMEOUT

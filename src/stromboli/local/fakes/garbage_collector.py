@@ -1,8 +1,8 @@
 """The garbage collector.
 
 An object is deleted when the last of its owners is gone. An owner with foreground deletion waits until its blocking
-dependents are gone; one with orphaning waits until its dependents no longer reference it. Before a deletion the server
-is asked whether the owner is really gone, because the watch may lag behind.
+dependents are gone; one with orphaning waits until its dependents no longer reference it. Before a deletion the owner
+is read from the server to confirm that it is gone, because the watch may lag behind.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class OwnedObject:
         return self.is_deleting and ORPHAN in (self.metadata.finalizers or ())
 
     def is_blocking(self, owner: str) -> bool:
-        """Whether the owner's foreground deletion waits for this object."""
+        """Report whether the owner's foreground deletion waits for this object."""
         return any(reference.uid == owner and reference.block_owner_deletion for reference in self.owners)
 
 

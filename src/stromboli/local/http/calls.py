@@ -1,4 +1,4 @@
-"""Calls: what a request asks for, by method and path."""
+"""Calls: the operation of a request, by method and path."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ApiCall:
 
     @property
     def dry_run(self) -> bool:
-        """Whether the write is a dry run."""
+        """Report whether the write is a dry run."""
         return self.query.get("dryRun") == "All"
 
 

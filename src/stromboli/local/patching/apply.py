@@ -142,7 +142,7 @@ def _after_takeover(
 
 
 def _was_applied_by_client(live: dict[str, Any], conflicts: list[Conflict], applier: Manager, shape: Shape) -> bool:
-    """Whether all conflicting fields come from a client-side apply, as its annotation records."""
+    """Report whether all conflicting fields come from a client-side apply, as its annotation records."""
     if applier.name != _KUBECTL:
         return False
     try:

@@ -21,7 +21,7 @@ def arranged(live: Sequence[K], named: Sequence[K]) -> list[K]:
 
 
 def interleave(live: Sequence[K], wanted: Sequence[K]) -> list[K]:
-    """All keys of both: the wanted ones in their own order, the live ones at their positions between."""
+    """Return all keys of both: those of `wanted` in order, the live ones at their positions between."""
     places = {key: place for place, key in reversed([*enumerate(wanted)])}
     ordered: list[K] = []
     position = 0

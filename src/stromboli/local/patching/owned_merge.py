@@ -10,7 +10,7 @@ from stromboli.local.patching.shapes import Shape
 
 
 def merge(live: Any, wanted: Any, shape: Shape) -> Any:
-    """`live` with every wanted field; keyed lists and sets keep other items."""
+    """Return `live` with every field of `wanted`; keyed lists and sets keep other items."""
     if isinstance(live, dict) and isinstance(wanted, dict) and not shape.is_atomic_map:
         merged = dict(live)
         for name, field in wanted.items():

@@ -8,7 +8,7 @@ counted, and their schedulers process them. Nothing here waits, and no cycle wai
   which its bind failed.
 * A request that the binder has not begun is deleted when one of its nodes or all of its pods are gone, or at its time
   limit. It is deleted in the version that was last seen, so that the API server rejects the deletion if the binder has
-  begun meanwhile; until then its capacity is counted.
+  begun since then; until then its capacity is counted.
 
 Time limits count from when this process first saw a request, by a monotonic clock.
 """

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 log = logging.getLogger("stromboli.scheduler")
 
-#: A warning that is absent for so many seconds counts as new.
+#: The seconds of absence after which a warning counts as new.
 EXPIRY_SECONDS = 600.0
 
 

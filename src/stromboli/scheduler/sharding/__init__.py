@@ -1,1 +1,1 @@
-"""One cluster for several schedulers: which nodes are surely ours, who else lives, and who takes over from whom."""
+"""Sharding: the nodes that this shard may use, the liveness of other shards, and the takeover of their nodes."""

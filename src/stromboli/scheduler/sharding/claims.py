@@ -43,7 +43,7 @@ class Write:
 
 @dataclass(slots=True)
 class ShardClaims:
-    """The claims of one shard, as one process knows them."""
+    """The claims of one shard, as observed by one process."""
 
     name: str
     #: The nodes that this shard should have.
@@ -125,7 +125,7 @@ class ShardClaims:
             self.evaluate()
 
     def rejected(self, write: Write) -> None:
-        """The server rejected a write for good. A write without a response is not rejected: it may succeed."""
+        """Handle a permanently rejected write. A write without a response is not rejected: it may succeed."""
         if write in self._open:
             self._open.remove(write)
 
@@ -160,7 +160,7 @@ class ShardClaims:
 
     @property
     def leaving(self) -> Names:
-        """Held nodes that are not wanted."""
+        """Held nodes that this shard is to release."""
         return frozenset(self.held) - self.wanted
 
     @property

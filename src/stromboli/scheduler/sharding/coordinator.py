@@ -29,7 +29,7 @@ from stromboli.scheduler.sharding.settings import ShardSettings
 
 #: Without changes, the state is checked this often, in seconds.
 _POLL_SECONDS = 0.5
-#: Up to so many nodes, pods are listed node by node.
+#: The number of nodes up to which pods are listed node by node.
 _FEW_NODES = 8
 
 log = logging.getLogger("stromboli.shards")
@@ -130,7 +130,7 @@ class ShardCoordinator:
 
     @property
     def problem(self) -> str:
-        """Why nothing is scheduled; empty if something is."""
+        """Return why nothing is scheduled; empty if something is."""
         makes_it_itself = self._settings.choice.selector is not None
         is_missing = self.claims.is_missing and self.reflector.synced.is_set() and not makes_it_itself
         if is_missing and not self._is_hard and not self._name_conflict:
@@ -201,7 +201,7 @@ class ShardCoordinator:
         self._logged = problem
 
     def _wanted_nodes(self) -> set[str]:
-        """Return the existing nodes that this shard wants, orphaned nodes of dead shards included."""
+        """Return the existing nodes that this shard is to claim, orphaned nodes of dead shards included."""
         if not self._has_unique_name:
             return set()
         shards, nodes = self._cluster.shards, self._cluster.nodes.entries
@@ -299,7 +299,7 @@ class ShardCoordinator:
         )
 
     def _clear_dead_shards(self) -> None:
-        """Remove the nodes of a dead shard from its record, if this shard wants some of them."""
+        """Remove the nodes of a dead shard from its record, if this shard is to claim some of them."""
         if self._reclaimer.is_busy:
             return
         dead = self._liveness.dead(self._clock())

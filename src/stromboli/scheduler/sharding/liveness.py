@@ -1,8 +1,8 @@
 """Which shards have a live scheduler, and which shard takes over the nodes of those without one.
 
 A shard's scheduler is alive while it renews its lease, by the observer's own clock. A shard that never had a lease is
-not judged. Nothing here reads or waits, and observers may disagree: liveness decides only which shard wants a node,
-never which one has it.
+neither alive nor dead. Nothing here reads or waits, and observers may disagree: liveness decides only which
+shard is to claim a node, never which one has it.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def uses_of(pod: kube.Pod) -> tuple[ResourceClaimUse, ...]:
 
 
 def needs_of(pod: kube.Pod, uses: Sequence[ResourceClaimUse], known: ClaimObjects) -> PodClaims:
-    """What the claims of a pod require of its node."""
+    """Return what the claims of a pod require of its node."""
     keys, names = tuple(use.key for use in uses), tuple(use.name for use in uses)
     reader, fault = _ClaimNeedsReader(pod, known), None
     for number, use in enumerate(uses):
@@ -243,7 +243,7 @@ def _constraint(wire: DeviceConstraint, place: int) -> Constraint:
 
 
 def costs_of(claim: ResourceClaim) -> Costs:
-    """What a claim counts in queue sums: devices of a class, and capacity that it requests of them.
+    """Return what a claim counts in queue sums: devices of a class, and capacity that it requests of them.
 
     Of several alternatives the first counts, and `All` counts as one device, until the devices are chosen.
     """

@@ -33,7 +33,7 @@ def _program(expression: str) -> CompiledExpression | str:
 
 
 def fault_of(expression: str) -> str:
-    """Why an expression is invalid for any device."""
+    """Return why an expression is invalid for any device."""
     program = _program(expression)
     return program if isinstance(program, str) else ""
 

@@ -102,7 +102,7 @@ class ResourceClaims:
             self._mark(use.key)
 
     def needs(self, pod: kube.Pod) -> PodClaims:
-        """What the claims of a pod currently require."""
+        """Return what the claims of a pod currently require."""
         uid = pod.metadata.uid
         uses = self._uses.get(uid)
         if not uses:
@@ -178,7 +178,7 @@ class ResourceClaims:
         return HeldClaim(devices, len(reserved), staying)
 
     def warnings(self) -> list[str]:
-        """What is wrong with published devices; empty as long as no pod uses a claim."""
+        """Return the warnings about published devices; empty as long as no pod uses a claim."""
         return self.pools.faults() if self._uses else []
 
 

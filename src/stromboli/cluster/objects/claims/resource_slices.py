@@ -81,7 +81,7 @@ class DevicePools:
         )
 
     def faults(self) -> list[str]:
-        """What is wrong with pools; recalculated when a slice has changed."""
+        """Return the faults of pools; recalculated when a slice has changed."""
         if self._faults is None:
             self._faults = []
             for (driver, name), members in sorted(self._pools.items()):

@@ -42,7 +42,7 @@ def assignments_in(annotations: Mapping[str, str]) -> dict[str, str]:
 
 
 def device_requests_of(pod: kube.Pod, backends: Collection[Backend]) -> SharedDeviceRequests | None:
-    """What a pod requests from these back-ends; None for nothing.
+    """Return what a pod requests from these back-ends; None for nothing.
 
     Raises ValueError, with the field in front, for an invalid amount.
     """
@@ -131,6 +131,6 @@ def _whole(amounts: Amounts, name: str, field: str, most: int | None = None) -> 
 
 
 def _refuse_parts_alone(amount: int, number: str, field: str) -> None:
-    """Reject a fraction without a count: the kubelet would not be asked for any device."""
+    """Reject a fraction without a count: the kubelet would allocate no device."""
     if amount:
         raise ValueError(f"{field}: a fraction of a device is requested without a device count; add {number}")

@@ -28,7 +28,7 @@ def run_time_of(pod: kube.Pod) -> float:
 
 
 def run_time_warning(pod: kube.Pod) -> str:
-    """Why the annotation is invalid; empty if it is valid."""
+    """Return why the annotation is invalid; empty if it is valid."""
     text = (pod.metadata.annotations or {}).get(RUN_TIME)
     if text is None:
         return ""

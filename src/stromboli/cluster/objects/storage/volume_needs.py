@@ -141,7 +141,7 @@ def terms_of(volume: PersistentVolume) -> Terms:
 
 
 def needs_of(pod: kube.Pod, uses: Sequence[VolumeClaimUse], storage: Storage) -> PodVolumes:
-    """What the claims of a pod require of its node."""
+    """Return what the claims of a pod require of its node."""
     reader = _VolumeNeedsReader(storage)
     for use in uses:
         try:

@@ -180,7 +180,7 @@ class PersistentVolumes:
             self._mark(use.key)
 
     def needs(self, pod: kube.Pod) -> PodVolumes:
-        """What the claims of a pod currently require."""
+        """Return what the claims of a pod currently require."""
         uid = pod.metadata.uid
         uses = self._uses.get(uid)
         if not uses:
@@ -263,7 +263,7 @@ class PersistentVolumes:
         return self._table
 
     def warnings(self) -> list[str]:
-        """What is wrong with volumes and storage capacities."""
+        """Return the warnings about volumes and storage capacities."""
         self.table()
         return [*self._free.faults(), *self.capacities.faults()]
 

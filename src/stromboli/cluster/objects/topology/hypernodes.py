@@ -171,7 +171,7 @@ class _TreeBuilder:
 
 
 def fault_of(hyper_node: KubeHyperNode) -> str:
-    """What is wrong with an object regardless of its members; empty for nothing."""
+    """Return the faults of an object regardless of its members; empty for nothing."""
     if hyper_node.metadata.name == TOP:
         return "metadata.name: this name is the cluster's own; choose another"
     tier = hyper_node.spec.tier

@@ -55,7 +55,7 @@ class GangPlacer:
         return False
 
     def _wanted(self) -> int:
-        """How many tasks may be placed before readiness has to be evaluated again."""
+        """Return how many tasks may be placed before readiness has to be evaluated again."""
         if self._sub_job is not None:
             return needed_by(self._session, self._sub_job)
         return self._session.tasks_until_ready(self._job)
@@ -90,12 +90,12 @@ class GangPlacer:
         return self._record_failure(run[placed], lambda: self._no_node(run[placed]), self._placed_of(task_class))
 
     def _placed_of(self, task_class: TaskClass) -> int:
-        """How many tasks of the class are placed in this attempt, those of earlier runs included."""
+        """Return how many tasks of the class are placed in this attempt, those of earlier runs included."""
         entries = (operation.entry for operation in self._statement.operations)
         return sum(len(entry.tasks) for entry in entries if entry.tasks[0].task_class is task_class)
 
     def _place(self, run: Sequence[Task]) -> int:
-        """How many tasks of the run were placed or pipelined."""
+        """Place or pipeline tasks of the run; return how many."""
         placed = 0
         while placed < len(run):
             task = run[placed]

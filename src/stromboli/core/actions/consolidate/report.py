@@ -49,7 +49,7 @@ def _message(node: str) -> str:
 def refusal_of(
     session: Session, rules: PreemptionRules, pool: CandidatePool, preemptor: Task, max_moves: int | None
 ) -> Reason:
-    """Why no plan exists for a task; `max_moves` is set when the limit of moved pods was exceeded."""
+    """Return why no plan exists for a task; `max_moves` is set when the limit of moved pods was exceeded."""
     reason, objections = _why(session, rules, pool, preemptor, max_moves)
     if session.records is not None:
         session.records.refuse(preemptor.job, PreemptionFailure(rules.action, preemptor.key, reason, objections))

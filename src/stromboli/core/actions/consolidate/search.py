@@ -59,7 +59,7 @@ class RelocationSearch:
         self.refusal: Reason | None = None
 
     def carry_out(self, tasks: Sequence[Task]) -> int:
-        """How many pods are moved for these tasks: none unless the job then has its minimum."""
+        """Move pods for these tasks; return their number: none unless the job then has its minimum."""
         for within in self._domains():
             with self._session.serving(self._job), self._session.statement() as statement:
                 attempt = RelocationAttempt(

@@ -311,7 +311,7 @@ class ClaimAllocator:
         for grant in grants:
             self._version[ground.row_of[grant.device]] += 1
 
-    # -- those who leave ----------------------------------------------------------------------------------------
+    # -- releasing tasks ----------------------------------------------------------------------------------------
 
     def leave(self, task: Task, sign: int = 1) -> None:
         """Mark a task as releasing, or, with -1, undo that: the last user of a claim frees its devices."""

@@ -12,7 +12,7 @@ from stromboli.core.model.reasons import Reason
 from stromboli.core.model.volumes.volumes import Terms
 
 MAX_DEVICES = 32
-"""How many devices one claim may get, as the API reports."""
+"""The maximum number of devices of one claim, as in the Kubernetes API."""
 
 #: Amounts in thousandths, by name.
 Costs = tuple[tuple[str, int], ...]
@@ -30,7 +30,7 @@ class DeviceToleration:
 
 @dataclass(frozen=True, slots=True)
 class DeviceCriteria:
-    """Which devices match, in use or not."""
+    """The criteria that a device must match, in use or not."""
 
     selectors: tuple[str, ...] = ()
     tolerations: tuple[DeviceToleration, ...] = ()

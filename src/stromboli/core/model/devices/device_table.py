@@ -155,7 +155,7 @@ class DeviceUse:
 
 
 class _NodeDevices:
-    """Which nodes reach which devices."""
+    """The nodes that reach each device."""
 
     def __init__(self, table: DeviceTable, nodes: NodeTable) -> None:
         self.nodes = nodes

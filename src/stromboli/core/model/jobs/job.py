@@ -197,7 +197,7 @@ class Job:
 
     @property
     def is_ready(self) -> bool:
-        """Whether enough tasks are placed, counting best-effort tasks."""
+        """Report whether enough tasks are placed, counting best-effort tasks."""
         return ready_in(self.counts) + self.counts[PENDING_BEST_EFFORT] >= self.spec.min_available
 
     def has_minimum(self, count: Callable[[Counts], int]) -> bool:
@@ -213,7 +213,7 @@ class Job:
 
     @property
     def is_pipelined(self) -> bool:
-        """Whether enough tasks are placed or pipelined."""
+        """Report whether enough tasks are placed or pipelined."""
         waiting = self.counts[_PIPELINED] + self.counts[PENDING_BEST_EFFORT]
         return ready_in(self.counts) + waiting >= self.spec.min_available
 
@@ -231,7 +231,7 @@ class Job:
 
     @property
     def role_minimums_apply(self) -> bool:
-        """Whether role minimums apply: only while the job's own minimum covers all of them."""
+        """Report whether role minimums apply: only while the job's own minimum covers all of them."""
         minimums = self.spec.min_task_member
         return bool(minimums) and self.spec.min_available >= sum(minimums.values())
 

@@ -1,4 +1,4 @@
-"""Volumes and devices of placed tasks: taken with a placement, and given back with its undo."""
+"""Volumes and devices of placed tasks: allocated with a placement, and released when it is undone."""
 
 from collections.abc import Sequence
 

@@ -38,7 +38,7 @@ class Ledger:
         self.volumes = VolumeAllocator(snapshot.nodes, snapshot.volumes)
         self.claims = ClaimAllocator(snapshot.nodes, snapshot.claims)
         self._allocations = Allocations(self.volumes, self.claims)
-        # what rules read stands here, so that reading costs one lookup
+        # attributes that rules read, so that reading costs one lookup
         self.nodes, self.layout, self.log = amounts.nodes, amounts.layout, amounts.log
         #: Every amount of every node, by fact and node row.
         self.amounts = amounts.amounts
@@ -85,7 +85,7 @@ class Ledger:
 
     @property
     def has_releasing(self) -> bool:
-        """Whether any node is releasing resources: otherwise waiting for one is useless."""
+        """Report whether any node is releasing resources: otherwise waiting for one is useless."""
         return self._amounts.has_releasing
 
     def status_of(self, task: Task) -> TaskStatus:

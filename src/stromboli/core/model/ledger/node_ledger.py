@@ -67,12 +67,12 @@ class NodeLedger:
 
     @property
     def has_releasing(self) -> bool:
-        """Whether any node is releasing resources: otherwise waiting for one is useless."""
+        """Report whether any node is releasing resources: otherwise waiting for one is useless."""
         return bool(self.amounts[self.layout.releasing : self.layout.allocatable].any())
 
     @property
     def is_scored_as_used(self) -> bool:
-        """Whether the amounts that scorers count equal the used amounts on every node."""
+        """Report whether the amounts that scorers count equal the used amounts on every node."""
         used, scored = self.layout.used, self.layout.scored
         return bool((self.amounts[scored : scored + 2] == self.amounts[used : used + 2]).all())
 

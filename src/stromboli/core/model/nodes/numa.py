@@ -61,7 +61,7 @@ class Processors:
 
     @property
     def aligns(self) -> bool:
-        """Whether the kubelet aligns exclusive processors to NUMA nodes."""
+        """Report whether the kubelet aligns exclusive processors to NUMA nodes."""
         return self.manager == "static" and self.policy in (BEST_EFFORT, RESTRICTED, SINGLE) and self.gives
 
     @cached_property

@@ -11,9 +11,9 @@ from stromboli.core.model.tasks.selectors import LabelSelector
 class ShardMode(StrEnum):
     """How a scheduler treats nodes outside its shard."""
 
-    #: It does not use them.
+    #: Does not use them.
     HARD = "hard"
-    #: It uses them as a last resort.
+    #: Uses them as a last resort.
     SOFT = "soft"
 
 

@@ -13,7 +13,7 @@ import re
 from functools import lru_cache
 
 LIMIT = 2**60
-"""The largest amount accepted, in the unit asked for: sums of several still fit into 64 bits."""
+"""The largest amount accepted, in the requested unit: sums of several still fit into 64 bits."""
 
 LONGEST = 64
 """The most characters a quantity may have."""

@@ -72,7 +72,7 @@ class QueueShare:
         )
 
     def free(self, dimension: int, member: QueueShare) -> int:
-        """How much more of a resource may go to a member."""
+        """Return how much more of a resource may go to a member."""
         free = self.limit[dimension] - self.usage.allocated[dimension]
         return free if self.reserve is None else free - self.kept_from(dimension, member)
 
@@ -81,7 +81,7 @@ class QueueShare:
         return 0 if self.reserve is None or member is self else self.reserve.kept_from(member, dimension)
 
     def reserved(self, minimum: Request) -> list[tuple[int, int]]:
-        """Return what it has admitted, with this much more: held or reserved, less what jobs hold beyond it."""
+        """Return the admitted amounts plus `minimum`: allocated and inqueue, less the elastic part of jobs."""
         usage = self.usage
         return [
             (d, amount + usage.allocated[d] + usage.inqueue[d] - usage.elastic[d]) for d, amount in minimum if d != PODS

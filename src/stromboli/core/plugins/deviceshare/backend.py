@@ -31,7 +31,7 @@ Offered = Callable[[str], int]
 
 
 class Policy(NamedTuple):
-    """Which devices come first, and which nodes are better."""
+    """The order of devices and the scores of nodes."""
 
     #: `binpack`, `spread`, or empty for neither.
     name: str = ""
@@ -46,7 +46,7 @@ class Policy(NamedTuple):
         return last_first
 
     def score(self, users_before: int, memory_after: int, memory: int) -> float:
-        """How good it is to put one more container on a device."""
+        """Return how good it is to put one more container on a device."""
         if self.name == "binpack":
             return 100.0 * memory_after / memory if memory else 0.0
         return 100.0 if self.name == "spread" and not users_before else 0.0
@@ -138,7 +138,7 @@ class DeviceBackend(ABC):
     def _choose(
         self, devices: Sequence[SharedDevice], uses: Sequence[Use], request: SharedDeviceRequest, wanted: Wanted
     ) -> list[Share] | None:
-        """As many different devices as one container asks for."""
+        """Choose as many different devices as one container requests; None if there are too few."""
         found: list[Share] = []
         for place in self.order(uses):
             share = self.offer(place, devices[place], uses[place], request, wanted)

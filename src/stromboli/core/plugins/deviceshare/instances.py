@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """So many instances of one size."""
+    """A number of instances of one size."""
 
     name: str
     memory: int

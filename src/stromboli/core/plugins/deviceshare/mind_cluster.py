@@ -43,7 +43,7 @@ class ChipPart:
     name: str
     cores: int
     helpers: int
-    #: Of the image units; a pod that needs none leaves them to others.
+    #: The image units (DVPP) it includes; a pod that needs none leaves them to others.
     image_units: int = 0
 
 

@@ -77,7 +77,7 @@ class VirtualGpu(DeviceBackend):
         }
 
     def is_exclusive(self, labels: Mapping[str, str]) -> bool:
-        """Whether a pod with these labels shares no GPU with another to which a rule applies."""
+        """Report whether a pod with these labels shares no GPU with another to which a rule applies."""
         return any(
             all(labels.get(key) == value for key, value in rule.items()) for rule in self._exclusive_rules if rule
         )

@@ -122,7 +122,7 @@ class Extender(Plugin):
         return {"task": self._documents.of_class(task_class), "nodes": self._documents.nodes}
 
     def _is_managed(self, task_class: TaskClass) -> bool:
-        """Whether the extender is asked about pods of a class at all."""
+        """Report whether the extender manages pods of a class."""
         if not self._managed:
             return True
         names = self._session.axis.names
@@ -131,7 +131,7 @@ class Extender(Plugin):
     # -- queues and jobs ----------------------------------------------------------------------------------------
 
     def overused(self, queue: Queue) -> Reason | None:
-        """Ask again only if the allocation of the queue has changed."""
+        """Call the extender again only if the allocation of the queue has changed."""
         key = (queue.name, *self._session.ledger.queues[queue.name].allocated)
         if key not in self._overused:
             question = {"queue": self._documents.of_queue(queue)}
@@ -186,7 +186,7 @@ class Extender(Plugin):
     def _about(self, event: Event) -> Document:
         return {"tasks": self._documents.of_tasks(event.tasks), "nodes": list(event.nodes)}
 
-    # -- asking -------------------------------------------------------------------------------------------------
+    # -- calls --------------------------------------------------------------------------------------------------
 
     def _asked(self, question: str, about: Document, read: Callable[[Document], Read], otherwise: Read) -> Read:
         """Return the response of the extender. `otherwise` is returned if it is not called, or is ignorable and fails;

@@ -1,4 +1,4 @@
-"""The rules about nodes: an extender is asked about all of them at once, and once per class and cycle."""
+"""The rules about nodes: one call to an extender covers all nodes, once per class and cycle."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from stromboli.core.model.devices.shared_devices import SharedDeviceRequest
 
 
 class Stay(Enum):
-    """Whether a pod has its share, is leaving it, or waits for it."""
+    """The state of a share: held, being released, or waited for."""
 
     PRESENT = "present"
     LEAVING = "leaving"
@@ -28,9 +28,9 @@ class GpuHolding:
     """The allocation of a pod: an amount of each of these groups."""
 
     groups: tuple[str, ...]
-    #: Of each, in the unit of the node.
+    #: The amount of each group, in the unit of the node.
     need: int
-    #: What the node's amounts count for it, in thousandths of GPUs.
+    #: The amount accounted on the node for the pod, in thousandths of GPUs.
     charge: int
     stay: Stay = Stay.PRESENT
 

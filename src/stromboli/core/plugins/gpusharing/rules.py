@@ -26,7 +26,7 @@ class _GpuColumn:
 
     def __init__(self, size: int) -> None:
         self.fits: Mask = np.zeros(size, dtype=np.bool_)
-        #: Where the pod would only join others.
+        #: Nodes where the pod would only join shared GPUs.
         self.joins: Mask = np.zeros(size, dtype=np.bool_)
         #: The position in the ledger's log up to which the answers are valid; none before the first answer.
         self.fresh = -1

@@ -1,4 +1,4 @@
-"""How close together a job or a sub-job must sit, in tiers of the tree at hand."""
+"""The maximum distance between the tasks of a job or a sub-job, in tiers of a tree."""
 
 from __future__ import annotations
 

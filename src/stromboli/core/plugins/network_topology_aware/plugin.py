@@ -40,7 +40,7 @@ DistanceScore = Callable[[Task], Vector | None]
 
 
 class DomainDistance(NodeScorer):
-    """Asks about the task at hand, for classes that have such tasks."""
+    """Scores nodes for the current task, for classes that have such tasks."""
 
     locality = Locality.CLUSTER
 
@@ -89,7 +89,7 @@ class Network:
 
 
 class Networks:
-    """Each is made when the first job asks for it."""
+    """The networks by topology name, each created when a job first uses it."""
 
     def __init__(self, session: Session, weights: Mapping[str, int]) -> None:
         self._session = session

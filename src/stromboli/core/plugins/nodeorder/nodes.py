@@ -46,7 +46,7 @@ class TaintToleration(WeightedScorer):
 
 
 def _discouraging(task_class: TaskClass, taints: tuple[Taint, ...]) -> int:
-    """How many taints of a node are not welcome, though they do not forbid it."""
+    """Return how many PreferNoSchedule taints of a node the pod does not tolerate."""
     discouraging = (taint for taint in taints if taint.effect == DISCOURAGING_EFFECT)
     return sum(not tolerates(task_class.tolerations, taint) for taint in discouraging)
 

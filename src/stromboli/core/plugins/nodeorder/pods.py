@@ -106,7 +106,7 @@ def _crowd(spread: SpreadDomains, ledger: Ledger, compared: Mask) -> Vector:
 
 
 def _count_domains(spread: SpreadDomains, compared: Mask) -> int:
-    """How many domains there are to choose from."""
+    """Return how many domains there are to choose from."""
     present = np.zeros(spread.domains.size, dtype=np.bool_)
     present[spread.domains.places[compared]] = True
     return int(np.count_nonzero(present))

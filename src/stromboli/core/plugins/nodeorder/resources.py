@@ -126,7 +126,7 @@ class BalancedResource(WeightedScorer):
         return np.subtract(self._top, loss, out=loss)
 
     def _parts_of(self, task_class: TaskClass, ledger: Ledger) -> tuple[_BalancePart, ...]:
-        """By the real request: a pod that asks for no memory leaves the fraction of memory as it is."""
+        """Use the real request: a pod that requests no memory does not change the fraction of memory."""
         amounts = dict(task_class.request)
         compared = [CPU, MEMORY]
         if self._gpu is not None and self._gpu in amounts:
@@ -135,7 +135,7 @@ class BalancedResource(WeightedScorer):
 
 
 def _distance(rows: Rows, one: _BalancePart, other: _BalancePart) -> Vector:
-    """How far two fractions are apart; 0 where the node has only one of the resources."""
+    """Return how far two fractions are apart; 0 where the node has only one of the resources."""
     distance = _fraction(rows, one) - _fraction(rows, other)
     np.abs(distance, out=distance)
     return _where_present(rows, distance, one, other)
@@ -170,7 +170,7 @@ def _where_present(rows: Rows, distance: Vector, *parts: _BalancePart) -> Vector
 
 
 def _count(rows: Rows, *parts: _BalancePart) -> Vector | float:
-    """How many of the resources each node has."""
+    """Return how many of the resources each node has."""
     count: Vector | float = float(len(parts))
     for part in parts:
         if not part.is_requested:

@@ -1,1 +1,1 @@
-"""numa-aware: containers with processors of their own get them close together, as the kubelets of nodes demand."""
+"""numa-aware: exclusive CPUs of a container come from few NUMA nodes, as the policy of the kubelet requires."""

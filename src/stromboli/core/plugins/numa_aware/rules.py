@@ -35,7 +35,7 @@ _NO_PREFERENCE = NumaPreference()
 
 
 def preference_of(task_class: TaskClass) -> NumaPreference:
-    """Only guaranteed pods get processors of their own."""
+    """Return the NUMA policy and exclusive CPUs of a class; only guaranteed pods get exclusive CPUs."""
     wanted, policy = task_class.annotations.get(WANTED), task_class.annotations.get(POLICY, "")
     if wanted is None:
         return _NO_PREFERENCE
@@ -51,7 +51,7 @@ Preferences = Callable[[TaskClass], NumaPreference]
 
 
 class _Offer(IntEnum):
-    """What a node offers to pods with a policy; from POLICY on, the index of its own policy."""
+    """The state of a node for pods with a policy; from POLICY on, the index of the node's policy."""
 
     NO_DATA = 0
     NOT_STATIC = 1

@@ -69,7 +69,7 @@ class NumaStates:
 
     @property
     def has_too_many_shapes(self) -> bool:
-        """Whether it is better to begin anew, as most of them will not come back."""
+        """Report whether to rebuild the cache, because most of the cached states will not recur."""
         return len(self._states) * max(1, len(self._fits)) > 64 * (4 * len(self._now) + _SLACK)
 
     def __bool__(self) -> bool:

@@ -45,7 +45,7 @@ class ClaimedDevices(NodeFilter):
         return ledger.claims.satisfiable(task_class.claims or NO_CLAIMS, later=rows.later)
 
     def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
-        """Where a request finds too few devices by itself it is named; elsewhere they do not fit together."""
+        """Name the request that finds too few devices by itself; otherwise the requests do not fit together."""
         needs, claims = task_class.claims or NO_CLAIMS, ledger.claims
         left = refused.copy()
         for demand in needs.waiting:

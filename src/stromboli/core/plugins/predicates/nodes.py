@@ -117,7 +117,7 @@ _PORT_REASON = Reason(Code.HOST_PORT, "node(s) didn't have free ports for the re
 
 
 class HostPorts(NodeFilter):
-    """No pod of the node may hold a port that collides with one the class asks for."""
+    """No pod of the node may hold a port that conflicts with one the class requests."""
 
     locality = Locality.ROW
 

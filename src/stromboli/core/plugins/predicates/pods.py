@@ -65,7 +65,7 @@ class PodAffinity(NodeFilter):
 
 
 def _is_first(ledger: Ledger, terms: Sequence[DomainCount], counts: Sequence[Vector | None]) -> bool:
-    """Whether surely no pod in a domain matches all terms: one term matches no pod, or none has a pod in a domain."""
+    """Report whether no pod in a domain can match all terms: a term matches no pod, or none has a pod in a domain."""
     if not any(count is not None and count.any() for count in counts):
         return True
     return any(not _has_pods(ledger, term) for term in terms)

@@ -87,7 +87,7 @@ class ProportionArguments(Arguments):
 
 
 class ProportionFilter(NodeFilter):
-    """A pod that does not ask for a device must leave enough cpu and memory for all that are idle."""
+    """A pod that requests no device must leave enough cpu and memory for all idle devices."""
 
     locality = Locality.ROW
 
@@ -127,7 +127,7 @@ class ProportionFilter(NodeFilter):
                 left &= ~short
 
     def _kept_from(self, task_class: TaskClass) -> list[_DeviceProportion]:
-        """The resources that the class does not ask for itself."""
+        """The resources that the class does not request."""
         requested = {dimension for dimension, _ in task_class.request}
         return [companions for companions in self._companions if companions.dimension not in requested]
 

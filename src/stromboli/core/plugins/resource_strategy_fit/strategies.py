@@ -114,7 +114,7 @@ _HIGHEST = 100.0
 
 
 class _StrategyPart(NamedTuple):
-    """One resource that a class asks for and that counts."""
+    """One requested resource of a class that has a weight."""
 
     dimension: int
     amount: Amount

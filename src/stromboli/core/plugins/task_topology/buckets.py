@@ -81,7 +81,7 @@ class _BucketBuilder:
 
 
 def size_of(task_class: TaskClass) -> float:
-    """How much a task asks for, as one number: milli-cpu, mebibytes, and all others as they are counted."""
+    """Return the request of a task as one number: milli-cpu, mebibytes, and all others as they are counted."""
     return sum(
         amount / _MEBIBYTE if dimension == MEMORY else amount
         for dimension, amount in task_class.request

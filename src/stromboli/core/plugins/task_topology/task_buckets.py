@@ -59,7 +59,7 @@ class TaskBuckets:
         return (1, 0, 0, rank) if number is None else (0, -self._waiting_in(number), number, rank)
 
     def _waiting_in(self, number: int) -> int:
-        """How many tasks of a bucket have no place yet."""
+        """Return how many tasks of a bucket have no place yet."""
         position = self._ledger.log.position
         if position != self._counted_at:
             waits = self._ledger.status[self._rows] == 0
@@ -108,7 +108,7 @@ class TaskBuckets:
         return np.bincount(nodes[nodes >= 0], minlength=len(ledger.nodes))
 
     def _fitting(self, load: _Load, task: Task, rows: Rows) -> Index:
-        """How many of the bucket's waiting tasks fit on each node, this one first and the others in their order."""
+        """Count the waiting tasks of the bucket that fit on each node, this one first and the others in order."""
         is_own = load.rows == task.row
         others = (self._ledger.status[load.rows] == 0) & ~is_own
         needed = np.concatenate((load.amounts[:, is_own], load.amounts[:, others]), axis=1).cumsum(axis=1)

@@ -54,7 +54,7 @@ def _amount(job: Job, key: str, warnings: list[str]) -> int | None:
     if not (number.isdecimal() and number.isascii() and len(number) < 7):
         fault = f"annotation {key}: write a number or a percentage, not {quoted(text)}; it is ignored"
         message = f"PodGroup {job.key}: {fault}"
-        if message not in warnings:  # asked once per preemptor
+        if message not in warnings:  # called once per preemptor
             warnings.append(message)
         return None
     return -(-len(job.tasks) * int(number) // 100) if text.endswith("%") else int(number)
@@ -143,7 +143,7 @@ class Tdm(Plugin):
         return victims
 
     def _within_budget(self, candidates: Iterable[Task]) -> list[Task]:
-        """Of each job as many as its owner allows."""
+        """Return the candidates within the disruption budget of each job."""
         left: dict[str, int] = {}
         victims = []
         for task in candidates:

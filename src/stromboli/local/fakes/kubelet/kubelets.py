@@ -163,7 +163,7 @@ class Kubelets:
 
 
 def _is_responsive(node: KubeNode) -> bool:
-    """Whether the node is simulated and its kubelet alive."""
+    """Report whether the node is simulated and its kubelet alive."""
     return is_simulated(node) and health(node) != "Unknown"
 
 

@@ -25,7 +25,7 @@ def claim_names(pod: Pod) -> dict[str, str]:
 
 
 def is_done(pod: Pod) -> bool:
-    """Whether the pod will not use its claims again: finished, or never going to start."""
+    """Report whether the pod will not use its claims again: finished, or never going to start."""
     never_starts = pod.metadata.deletion_timestamp is not None and not pod.spec.node_name
     return pod.status.phase in ("Succeeded", "Failed") or never_starts
 
@@ -67,7 +67,7 @@ def consumer(pod: Pod) -> ClaimConsumer:
 
 
 def is_in_use(user: ClaimConsumer, pods: Mapping[str, Pod], namespace: str) -> bool:
-    """Whether a user still uses the claim. Users that are not pods are kept."""
+    """Report whether a user still uses the claim. Users that are not pods are kept."""
     if user.resource != "pods" or user.api_group:
         return True
     pod = pods.get(f"{namespace}/{user.name}")

@@ -28,7 +28,7 @@ def default_class(classes: Iterable[StorageClass]) -> StorageClass | None:
 
 
 def is_delayed(storage_class: StorageClass | None) -> bool:
-    """Whether claims of the class wait for a node of their first pod."""
+    """Report whether claims of the class wait for a node of their first pod."""
     return storage_class is not None and storage_class.volume_binding_mode == "WaitForFirstConsumer"
 
 
@@ -49,7 +49,7 @@ def choose(
 
 
 def is_reserved_for_claim(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether the volume is reserved for the claim: by name, and by uid if it has one."""
+    """Report whether the volume is reserved for the claim: by name, and by uid if it has one."""
     to = volume.spec.claim_ref
     if to is None:
         return False

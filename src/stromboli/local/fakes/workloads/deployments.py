@@ -204,7 +204,7 @@ class DeploymentController:
 
 
 def _could_own(deployment: Deployment, replica_set: ReplicaSet) -> bool:
-    """Whether an orphaned ReplicaSet matches the Deployment."""
+    """Report whether an orphaned ReplicaSet matches the Deployment."""
     same_place = deployment.metadata.namespace == replica_set.metadata.namespace
     is_here = replica_set.metadata.deletion_timestamp is None
     return same_place and is_here and matches(deployment.spec.selector, replica_set.metadata.labels)

@@ -14,7 +14,7 @@ def is_finished(pod: Pod) -> bool:
 
 
 def is_active(pod: Pod) -> bool:
-    """Whether the pod is running or will run."""
+    """Report whether the pod is running or will run."""
     return not is_finished(pod) and pod.metadata.deletion_timestamp is None
 
 

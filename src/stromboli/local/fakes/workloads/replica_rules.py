@@ -49,7 +49,7 @@ def shortage(replica_set: ReplicaSet, pods: Iterable[Pod]) -> tuple[int, list[Po
 
 
 def is_adoptable(replica_set: ReplicaSet, pod: Pod) -> bool:
-    """Whether an orphaned pod matches the ReplicaSet."""
+    """Report whether an orphaned pod matches the ReplicaSet."""
     return is_active(pod) and belongs(replica_set, pod)
 
 

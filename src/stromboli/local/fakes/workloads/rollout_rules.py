@@ -169,7 +169,7 @@ def outdated(deployment: Deployment, old: Sequence[ReplicaSet]) -> list[ReplicaS
 
 
 def _is_seen(replica_set: ReplicaSet) -> bool:
-    """Whether the status is of the current generation."""
+    """Report whether the status is of the current generation."""
     status, metadata = replica_set.status, replica_set.metadata
     is_present = (status.observed_generation or 0) >= (metadata.generation or 0)
     return is_present and metadata.deletion_timestamp is None

@@ -109,7 +109,7 @@ def _progressing(
 
 
 def _has_moved(before: DeploymentStatus, after: RolloutProgress) -> bool:
-    """Whether the rollout progressed: more new, fewer old or more healthy pods."""
+    """Report whether the rollout progressed: more new, fewer old or more healthy pods."""
     old_before = (before.replicas or 0) - (before.updated_replicas or 0)
     return (
         after.updated > (before.updated_replicas or 0)
