@@ -49,7 +49,7 @@ class ChangeHandler:
             components.observe_term(term)
 
     def _bind_request_changed(self, request: BindRequest, before: TopLevel | None) -> None:
-        """This scheduler's own requests bring no news until they have an outcome."""
+        """Trigger a cycle; this scheduler's own requests trigger one only once they have an outcome."""
         components = self._components
         if request.spec.scheduler == components.options.scheduler_names[0]:
             components.observe_term(request.spec.epoch)

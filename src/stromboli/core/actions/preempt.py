@@ -83,7 +83,7 @@ class Preempt(Action):
         return KubeCostComparison(arguments.candidates_percentage, arguments.min_candidates, arguments.max_candidates)
 
     def _serve_from_within(self, session: Session, job: Job, thrash_guard: ThrashGuard) -> None:
-        """Each waiting task, for as long as they find a member of the job to replace."""
+        """Serve waiting tasks one by one, as long as each finds a member of the job to replace."""
         if not any(session.ledger.status_of(task) in ON_NODE for task in job.tasks.values()):
             return
         pending = session.pending(job)

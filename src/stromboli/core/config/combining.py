@@ -134,7 +134,7 @@ def union_by_tier(tiers: Tiers, candidates: Sequence[T], identity: Callable[[T],
 
 
 def first_refusal(answers: Iterable[Answer], *subject: Any) -> Reason | None:
-    """None when all agree. Only a reason refuses; any other answer leaves the question to the rest."""
+    """Return the first reason; None when no plugin returns one. Any other answer is an abstention."""
     for answer in answers:
         refusal = answer(*subject)
         if isinstance(refusal, Reason):

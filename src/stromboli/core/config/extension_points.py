@@ -18,7 +18,7 @@ class ExtensionPoint:
 
     @property
     def switch_spellings(self) -> tuple[str, ...]:
-        """Both `enableX` and `enabledX` are understood."""
+        """Return both accepted spellings: `enableX` and `enabledX`."""
         if self.switch is None:
             return ()
         topic = self.switch.removeprefix("enabled").removeprefix("enable")

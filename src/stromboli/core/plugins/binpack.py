@@ -58,7 +58,7 @@ def _resource_weights(arguments: BinpackArguments) -> dict[str, int]:
 
 
 def _not_negative(weight: int) -> int:
-    """Volcano reads a negative weight as 1."""
+    """Replace a negative weight by 1, as Volcano does."""
     return weight if weight >= 0 else 1
 
 

@@ -49,7 +49,7 @@ class ShareTree:
                 self._paths[job.queue][-1].children[f"job {job.key}"] = _Node(1.0, job)
 
     def _plant(self, queue: Queue) -> list[_Node]:
-        """The nodes from below the root down to the queue's own."""
+        """Return the tree nodes from below the root down to that of the queue."""
         names = [name for name in queue.annotations.get(HIERARCHY, "").split("/") if name]
         weights = queue.annotations.get(HIERARCHY_WEIGHTS, "").split("/")
         if not names:
@@ -90,7 +90,7 @@ class ShareTree:
         self._refresh()
         return tuple((node.saturated, node.share / node.weight) for node in self._paths[queue.name])
 
-    # -- deriving -----------------------------------------------------------------------------------------------
+    # -- shares -------------------------------------------------------------------------------------------------
 
     def _refresh(self) -> None:
         if not self._root.stale:
@@ -233,7 +233,7 @@ class Drf(Plugin):
             return self._of_queues_after(self._jobs[preemptor.job], candidates)
 
     def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
-        """The same for a job with all tasks that it needs to start; within a queue every candidate is evictable."""
+        """Apply `reclaimable` to all tasks that a job needs to start; within a queue every candidate is evictable."""
         if context.kind != "reclaim":
             return candidates
         waiting = [task for task in context.job.tasks.values() if self._session.ledger.is_pending(task)]

@@ -114,7 +114,7 @@ class MinRuntime(Plugin):
         return arguments.preempt if annotation is PREEMPT_ANNOTATION else arguments.reclaim
 
     def _line(self, name: str) -> Sequence[Queue]:
-        """A queue and those above it, the root last."""
+        """Return a queue and its ancestors, the root last."""
         queues, line = self._session.queues, dict[str, Queue]()
         while name in queues and name not in line:
             line[name] = queues[name]

@@ -74,7 +74,7 @@ class QueueGroupLimits:
                         self._add(job.queue, self._nodes.nodes[ledger.row_of(task)].labels, task.task_class, 1)
 
     def add(self, event: Event, sign: int) -> None:
-        """Tasks of one job and class came to nodes, or left them."""
+        """Count tasks of one job and class that were placed (1) or removed (-1)."""
         queue = self._jobs[event.tasks[0].job].queue
         if queue in self._limits:
             for task, node in zip(event.tasks, event.nodes, strict=True):
@@ -101,7 +101,7 @@ class QueueGroupLimits:
 
 
 class GroupLimitFilter(NodeFilter):
-    """Whatever one pod takes of a group counts for all nodes of the group."""
+    """Rejects nodes of groups at their limit; the use of one pod counts for all nodes of its group."""
 
     locality = Locality.CLUSTER
 

@@ -24,7 +24,7 @@ from stromboli.core.session.session import Session
 
 Table = NDArray[np.float64]
 
-#: A share that is off a whole number by less than this is that number: division leaves such crumbs.
+#: A share within this distance of a whole number is rounded to it, to remove errors of division.
 _CRUMB = 1e-3
 
 
@@ -133,7 +133,7 @@ class Proportion(Plugin):
 
     @staticmethod
     def _beyond(queue_share: ProportionShare, minimum: Request) -> list[int]:
-        """Dimensions in which letting in so much more would go over the queue's limit."""
+        """Return the dimensions in which admitting `minimum` would exceed the queue's limit."""
         usage = queue_share.usage
         return [
             d

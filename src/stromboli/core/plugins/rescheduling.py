@@ -51,7 +51,7 @@ class ParameterArguments(ThresholdPairArguments):
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """In per cent: below all of `low` a node has little to do, above one of `high` it is busy."""
+    """In per cent: below all of `low` a node is underutilised, above one of `high` it is overutilised."""
 
     low: Sequence[float]
     high: Sequence[float]
@@ -95,7 +95,7 @@ class Balance:
         return bool(self.low.any() and self.high.any())
 
     def busiest_first(self) -> list[int]:
-        """The rows of busy nodes."""
+        """The rows of overutilised nodes, the busiest first."""
         load: Vector = self.percent[0] + self.percent[1]
         return sorted(np.flatnonzero(self.high).tolist(), key=lambda row: (-load[row], row))
 
@@ -108,13 +108,13 @@ class Balance:
         )
 
     def move(self, task_class: TaskClass, row: int) -> None:
-        """A pod leaves a node."""
+        """Subtract a moved pod from its node and from the headroom of underutilised nodes."""
         for place, amount in enumerate(_assumed_use(task_class)):
             self._used[place, row] -= amount
             self._headroom[place] -= amount
 
     def why(self, row: int) -> str:
-        """Describe why a node is busy."""
+        """Describe why a node is overutilised."""
         over = zip(NAMES, self.percent[:, row], self._thresholds.high, strict=True)
         return ", ".join(
             f"{used:.0f}% of its {name} (above {threshold:g}%)" for name, used, threshold in over if used > threshold
@@ -159,7 +159,7 @@ class Rescheduling(Plugin):
         self.usage_window = arguments.metrics_period
         self._wanted_labels = {key: str(value) for key, value in arguments.label_selector.items()}
         self.reads_labels = tuple(self._wanted_labels)
-        #: When the nodes were last looked at.
+        #: The time of the last check of the nodes.
         self._looked_at: float | None = None
 
     def unused_extension_points(self) -> frozenset[str]:
@@ -195,7 +195,7 @@ class Rescheduling(Plugin):
             self._session.warnings.append(f"rescheduling: {message}; they are not rescheduled")
 
     def _leaving(self, balance: Balance, candidates: Sequence[Task]) -> Iterator[Task]:
-        """Nodes that are busiest first; of each, the pods that matter least first."""
+        """Yield the pods to move: from the busiest node first, and the least important pod first."""
         standing = self._by_row(candidates)
         spares: dict[str, SpareMembers] = {}
         for row in balance.busiest_first():
@@ -238,7 +238,7 @@ class Rescheduling(Plugin):
 
 
 def _open_to_pods(nodes: NodeTable) -> Mask:
-    """Nodes that take pods at all."""
+    """The nodes that are schedulable and ready."""
     known: Mask = nodes.remember("open nodes", lambda table: table.where(lambda n: n.ready and not n.unschedulable))
     return known
 

@@ -111,7 +111,7 @@ class GangPreemption:
         return False
 
     def _wanted(self, job: Job) -> list[Task]:
-        """All tasks of a gang that cannot start yet; of one that can, those of the next sub-job."""
+        """Return all tasks of a gang that cannot start yet; of a ready gang, those of the next sub-job."""
         session, pending = self._session, self._session.pending(job)
         if session.job_ready(job):
             for sub_job in sub_jobs_by_need(session, job, session.sub_job_pipelined):
@@ -218,7 +218,7 @@ class GangPreemption:
 
 
 def smallest_sufficient(first: int, last: int, suffices: Callable[[int], bool]) -> int | None:
-    """The smallest sufficient number, where more never do worse; None when even the last does not suffice."""
+    """Return the smallest number for which the monotonic `suffices` holds; None if it fails even for `last`."""
     below, number, step = first - 1, first, 1
     while not suffices(number):
         if number == last:

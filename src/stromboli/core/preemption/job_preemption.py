@@ -46,7 +46,7 @@ class Preemption:
         self._report = None if records is None else EvictionReport(self._failures, records)
         self._rankings: dict[RankingKey, NodeRanking] = {}
         self._used: set[RankingKey] = set()
-        #: By what a job needs, how many tasks were too many.
+        #: By kind of need, the smallest number of tasks that failed, and the failure.
         self._too_many: dict[RankingKey, tuple[int, PreemptionFailure | None]] = {}
 
     # -- jobs ---------------------------------------------------------------------------------------------------

@@ -144,7 +144,7 @@ class NodeRanking:
         number = max(-(-missing // largest[dimension]) for dimension, missing in short)
         return _bound(candidates, grade, number)
 
-    # -- taking -------------------------------------------------------------------------------------------------
+    # -- order --------------------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
         """Recompute the nodes that have changed."""
@@ -197,20 +197,20 @@ class NodeRanking:
         self._lately_dropped.append(row)
 
     def refuse(self, refused: Sequence[Task]) -> None:
-        """Record that the plugins allow none of these."""
+        """Record that the plugins reject all of these victims."""
         for task in refused:
             if task.uid not in self._refused:
                 self._refused.add(task.uid)
                 self._lately_refused.append(task.uid)
 
-    # -- endings ------------------------------------------------------------------------------------------------
+    # -- commit and undo ----------------------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Keep what was learned."""
+        """Keep the nodes and victims recorded as impossible."""
         self._lately_dropped, self._lately_refused = [], []
 
     def forget(self) -> None:
-        """Forget what was learned from a plan that is not carried out."""
+        """Remove what was recorded for a plan that is rolled back."""
         self._refused.difference_update(self._lately_refused)
         for row in self._lately_dropped:
             self._put(row)

@@ -53,7 +53,7 @@ class PluginVerdict:
 
 
 def ask_plugins(session: Session, rules: PreemptionRules, preemptor: Task, candidates: Sequence[Task]) -> PluginVerdict:
-    """Ask every plugin separately; the combining rule is that of `guarded_intersection`."""
+    """Call every plugin separately; the combining rule is that of `guarded_intersection`."""
     verdict = PluginVerdict(session, preemptor)
     guards, tiers, everywhere = _named_answers(session.program, rules.question)
     subject = rules.subject(preemptor)

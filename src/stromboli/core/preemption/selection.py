@@ -130,7 +130,7 @@ class VictimSelection:
 
 
 class _NodeSelection:
-    """One preemptor and one node: which units suffice?"""
+    """The search for sufficient units, for one preemptor on one node."""
 
     def __init__(self, selection: VictimSelection, preemptor: Task, row: int, resources_suffice: bool) -> None:
         self._selection = selection
@@ -148,7 +148,7 @@ class _NodeSelection:
         return None if sufficient is None else self.protect_unneeded(sufficient)
 
     def _youngest_units(self, units: Sequence[EvictionUnit]) -> list[EvictionUnit] | None:
-        """The same where all units are equal: as many as are needed of those that have worked least."""
+        """Implement `chosen` for equal units: the youngest, as many as needed."""
         held = dict(units[0].tasks[0].task_class.request)
         if any(not held.get(dimension) for dimension, _ in self._short):
             return None
@@ -211,7 +211,7 @@ class _NodeSelection:
     def _protect_by_amounts(
         self, chosen: list[EvictionUnit], protected_first: Sequence[EvictionUnit]
     ) -> list[EvictionUnit]:
-        """The same where all units are single tasks and only amounts count."""
+        """Implement `protect_unneeded` for units of single tasks where only amounts count."""
         left = {dimension: -missing for dimension, missing in self._short}
         for unit in chosen:
             for dimension, amount in self._gain(unit).items():

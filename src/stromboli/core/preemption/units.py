@@ -47,7 +47,7 @@ class SpareMembers:
         return minimum <= 0 or role_ready(job.role_counts[task.role]) - self._roles.get(task.role, 0) > minimum
 
     def _sub_job_can_spare(self, task: Task) -> bool:
-        """A required sub-job keeps its minimum; one that is broken already, or not required, need not."""
+        """Report whether the sub-job can lose the task: a required one keeps its minimum, unless already below it."""
         sub_job = self._job.sub_jobs.get(task.sub_job)
         if sub_job is None or sub_job.policy is None or not sub_job.policy.minimum:
             return True

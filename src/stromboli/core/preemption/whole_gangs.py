@@ -52,7 +52,7 @@ class WholeGangs:
     """Gangs as units of eviction, in the order of eviction."""
 
     def __init__(self, session: Session, pool: CandidatePool, builder: UnitBuilder, *, whole: bool) -> None:
-        """Unless `whole` gangs may be evicted, only those are that are already below their minimum."""
+        """Without `whole`, only gangs that are already below their minimum may be evicted."""
         self._session = session
         self._pool = pool
         self._builder = builder

@@ -94,7 +94,7 @@ class DomainSearch:
     # -- domains ------------------------------------------------------------------------------------------------
 
     def _evaluate(self, record: DomainSearchRecord, group: Sequence[Domain], tasks: Sequence[Task]) -> DomainEvaluation:
-        """Evaluate a group, which is of one tier of a tree: which of its domains may hold as many tasks as needed?"""
+        """Evaluate the domains of a group, all of one tier: find those that may hold as many tasks as needed."""
         tree = group[0].tree
         capacity = None if tree is None else self._session.domain_capacity.tasks_that_fit(tree, tasks)
         fitting = group if capacity is None else marked_in(group, capacity >= record.needed)
@@ -160,7 +160,7 @@ class DomainSearch:
     def _place_where_sub_jobs_are_best(
         self, statement: Statement, tasks: Sequence[Task], record: DomainSearchRecord, evaluation: DomainEvaluation
     ) -> bool:
-        """The placement of its sub-jobs determines the score of a domain, so all domains are tried."""
+        """Try all domains and keep the best: the placement of the sub-jobs determines the score of a domain."""
         best: SavedStatement | None = None
         scores = evaluation.scores = {}
         for domain in sorted(evaluation.fitting, key=lambda domain: domain.name):

@@ -54,7 +54,7 @@ class _Cycle:
         self._max_moves: int | None = None if max_moves < 0 else max_moves
         self._moved = 0
         self.tries_left = tries
-        #: By need, how many tasks were too many, and why.
+        #: By need, the smallest number of tasks that failed, and the reason.
         self._too_many: dict[Need, tuple[int, Reason]] = {}
 
     def serve(self, job: Job) -> None:

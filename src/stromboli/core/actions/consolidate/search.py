@@ -94,7 +94,7 @@ class RelocationSearch:
         return self._job.has_minimum(role_pipelined) and self._session.job_pipelined(self._job)
 
     def _conclude(self, attempt: RelocationAttempt) -> int:
-        """Without a move the capacity is free, and allocate assigns it."""
+        """Commit the moves and return their number; without a move the capacity is free, and allocate assigns it."""
         if not attempt.units:
             return 0
         if len(attempt.units) > 1:

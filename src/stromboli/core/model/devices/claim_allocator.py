@@ -270,7 +270,7 @@ class ClaimAllocator:
         return (task.task_class.claims or NO_CLAIMS).waiting
 
     def _enter(self, demand: ClaimDemand, grants: tuple[Grant, ...], row: int, sign: int, *, later: bool) -> None:
-        """Pods that share a claim take its devices once; the last of them gives them back."""
+        """Pods that share a claim take its devices once; the last of them releases them."""
         today, to_be = self._open()
         takes_today, takes_later = not later, True
         if demand.shared:

@@ -33,7 +33,7 @@ class Allocations:
             self.claims.leave(task)
 
     def unpipeline(self, entry: LedgerEntry) -> None:
-        """Give back what a pipelined task has, and keep it in the entry."""
+        """Release the allocation of a pipelined task, and keep it in the entry."""
         task, row = entry.tasks[0], entry.rows[0]
         if task.task_class.volumes is not None:
             entry.saved_volumes = self.volumes.kept(task)
@@ -51,7 +51,7 @@ class Allocations:
             self.claims.take(task, row, later=True)
 
     def nominate(self, task: Task, row: int) -> None:
-        """Keep what a nominated task will need on its node, as far as it is available."""
+        """Reserve the volumes and devices of a nominated task on its node, as far as they are available."""
         needs = task.task_class.volumes
         if needs is not None and not self.volumes.take(task, row, later=True):
             self.volumes.count(needs, row, 1)
@@ -59,7 +59,7 @@ class Allocations:
             self.claims.take(task, row, later=True)
 
     def release(self, task: Task, row: int) -> None:
-        """Give back what `nominate` keeps."""
+        """Release what `nominate` reserved."""
         if task.task_class.volumes is not None:
             self.volumes.give_back(task, row)
         if task.task_class.claims is not None:

@@ -133,7 +133,7 @@ class DeviceQuota:
         return self._accounts.get(self._session.jobs[job].queue, ())
 
     def count(self, task: Task, sign: int) -> None:
-        """A task has got a place, or has none any more."""
+        """Count a task that was placed, or that lost its placement."""
         for cost in (task.task_class.claims or NO_CLAIMS).costs:
             for account in self._accounts_of(task.job):
                 account.count(cost.costs, cost.shared, sign)

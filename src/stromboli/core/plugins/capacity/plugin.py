@@ -75,7 +75,7 @@ class Capacity(Plugin):
     def _queue_share_of(self, job: Job) -> QueueShare:
         return self._queue_shares[job.queue]
 
-    # -- what happened ------------------------------------------------------------------------------------------
+    # -- events -------------------------------------------------------------------------------------------------
 
     def on_allocate(self, event: Event) -> None:
         self._warn_of_reserves(event.tasks[0].job)
@@ -95,7 +95,7 @@ class Capacity(Plugin):
                 self._devices.count(task, sign)
 
     def _warn_of_reserves(self, job: str) -> None:
-        """Guarantees may be used more or less than before."""
+        """Mark the reserves of the job's queue and its ancestors as changed."""
         queue_share = self._queue_shares.get(self._jobs[job].queue)
         if queue_share is not None:
             for member, holder in queue_share.steps:

@@ -44,11 +44,11 @@ class QueueTree:
         self.row = {queue.name: row for row, queue in enumerate(self.queues)}
         #: Queues that have queues below them.
         self.inner = frozenset(children)
-        #: By name, why a queue is cut off.
+        #: By name, why a queue is detached.
         self.cut_off = {name: _fault(name, queues) for name in queues if name not in self.row}
 
     def chain(self, row: int) -> list[int]:
-        """A row and those above it, the root last."""
+        """Return a row and its ancestors, the root last."""
         chain = [row]
         while chain[-1]:
             chain.append(int(self.parents[chain[-1]]))
@@ -96,7 +96,7 @@ def flat_limits(queues: Sequence[Queue], total: Sequence[int], axis: ResourceAxi
 
 
 def tree_limits(tree: QueueTree, total: Sequence[int], axis: ResourceAxis) -> QueueLimits:
-    """Every queue within the one above it."""
+    """Compute the limits of a hierarchy: every queue stays within its parent."""
     return _QueueLimitTree(tree, total, axis).promises
 
 
@@ -161,7 +161,7 @@ class _QueueLimitTree:
         return amounts
 
     def _fit_into_parents(self, level: Rows, amounts: Table, least: Table) -> None:
-        """Reduce what children have above their least, where it exceeds their parent."""
+        """Reduce the amounts of children above `least` where their sum exceeds the parent."""
         parents = self._tree.parents[level]
         sums, kept = np.zeros_like(amounts), np.zeros_like(amounts)
         np.add.at(sums, parents, amounts[level])
@@ -188,7 +188,7 @@ class _QueueLimitTree:
 
 
 def _unkept_guarantees(queues: Sequence[Queue], reserved: Table, most: Table, axis: ResourceAxis) -> list[str]:
-    """Guarantees of more than a queue may have."""
+    """Guarantees that exceed the limit of their queue."""
     return [
         f"Queue {queues[row].name}: spec.guarantee.resource: {_amount(axis, d, reserved[row, d])} is more than it may "
         f"have; {_amount(axis, d, most[row, d])} counts"

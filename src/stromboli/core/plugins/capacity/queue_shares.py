@@ -1,4 +1,4 @@
-"""The standings of all queues at the start of a cycle: each for itself, or in a tree."""
+"""The shares of all queues at the start of a cycle, flat or in a hierarchy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ QueueShares = dict[str, QueueShare]
 
 
 def flat_queue_shares(session: Session) -> QueueShares:
-    """Every queue for itself, below the cluster."""
+    """Compute the shares without a hierarchy: every queue is directly below the cluster."""
     queues, size = list(session.queues.values()), session.snapshot.size
     promises = flat_limits(queues, session.total, session.axis)
     session.warnings += promises.corrections

@@ -12,7 +12,7 @@ from stromboli.core.plugins.capacity.queue_share import QueueShare
 
 
 class ReclaimObjection(Enum):
-    """Why a victim stays; the value is for people."""
+    """The reason why a victim is protected; the value is the message."""
 
     NO_SHARED_RESOURCE = "it holds no resource that the preemptor requests"
     ELSEWHERE = "evicting it would not help: an ancestor of the preemptor's queue is full"

@@ -117,7 +117,7 @@ class DeviceState:
         is_exclusive = isinstance(backend, VirtualGpu) and backend.is_exclusive(claim.labels)
         return DeviceHolding(shares, claim.job, is_exclusive, claim.leaving)
 
-    # -- asking -------------------------------------------------------------------------------------------------
+    # -- queries ------------------------------------------------------------------------------------------------
 
     def wanted(self, task_class: TaskClass) -> Wanted | None:
         """Return what pods of a class request of this back-end; None for nothing."""
@@ -147,7 +147,7 @@ class DeviceState:
             )
         return self.backend.annotations(node.holdings[task.uid], self._nodes.names[row], node.devices, now)
 
-    # -- following ----------------------------------------------------------------------------------------------
+    # -- updates ------------------------------------------------------------------------------------------------
 
     def follow_placement(self, event: Event) -> None:
         """Record that tasks were placed, or that their eviction was undone."""
@@ -161,7 +161,7 @@ class DeviceState:
                 self._step(task, row, self._placed(task, row, later=later), later=later)
 
     def follow_removal(self, event: Event) -> None:
-        """Tasks leave, or their placement was undone."""
+        """Record that tasks are evicted, or that their placement was undone."""
         for task, name in zip(event.tasks, event.nodes, strict=True):
             row = self._nodes.index[name]
             node = self.rows[row]
@@ -191,7 +191,7 @@ class DeviceState:
             raise LedgerInconsistency(f"{task.key} was placed on node {name}, which has no devices left for it")
         return node.with_holding(task.uid, DeviceHolding(pick.containers, task.job, wanted.is_exclusive))
 
-    # -- proofs -------------------------------------------------------------------------------------------------
+    # -- fingerprint --------------------------------------------------------------------------------------------
 
     def fingerprint(self) -> str:
         """Return everything that changes during a cycle."""

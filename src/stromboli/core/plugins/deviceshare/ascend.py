@@ -57,7 +57,7 @@ class ChipModel:
     templates: tuple[ChipTemplate, ...] = ()
 
     def part_for(self, memory: int) -> ChipTemplate | None:
-        """The smallest part with so much memory: one after a template, or the whole chip."""
+        """Return the smallest part with enough memory: one of a template, or the whole chip."""
         if not memory or memory > self.capacity:
             return None if memory else self.whole
         fitting = [template for template in self.templates if template.memory >= memory]
@@ -78,7 +78,7 @@ class HamiAscend(DeviceBackend):
         super().__init__(policy)
         self.models: Mapping[str, ChipModel] = {}
 
-    # -- what nodes and pods say --------------------------------------------------------------------------------
+    # -- annotations --------------------------------------------------------------------------------------------
 
     def registered(self, node: Node, offered: Offered) -> Hashable | None:
         keys = (_REGISTER.format(chip) for chip in ASCEND_CHIPS)
@@ -126,7 +126,7 @@ class HamiAscend(DeviceBackend):
             written[f"huawei.com/{chip}"] = json.dumps([_runtime(share, devices) for share in shares])
         return written
 
-    # -- what a pod gets ----------------------------------------------------------------------------------------
+    # -- allocation ---------------------------------------------------------------------------------------------
 
     def offer(
         self, place: int, device: SharedDevice, use: Use, request: SharedDeviceRequest, wanted: Wanted

@@ -117,7 +117,7 @@ class DeviceBackend(ABC):
         return Wanted(own, requests.apart_from, False, task_class.annotations, task_class.labels)
 
     def pick(self, node: NodeDevices, wanted: Wanted, *, later: bool) -> DevicePick | None:
-        """Devices for a pod, chosen container by container; None when there are not enough."""
+        """Choose devices for a pod, container by container; None when there are not enough."""
         uses, score = node.uses(later=later), 0.0
         containers: list[tuple[Share, ...]] = []
         for requests in wanted.containers:
@@ -165,7 +165,7 @@ def moment(now: float) -> str:
 
 
 def precise_moment(now: float) -> str:
-    """The same in nanoseconds."""
+    """Nanoseconds since the epoch, as device plugins read them."""
     return str(int(now * 1e9))
 
 
@@ -197,7 +197,7 @@ def _shares_in(text: str, places: dict[str, int], key: str) -> list[Share]:
 
 
 def formatted(containers: Shares, devices: Sequence[SharedDevice], kind: Callable[[SharedDevice], str]) -> str:
-    """The same the other way round."""
+    """Format shares as an annotation, the inverse of `assigned`."""
     return ";".join("".join(_written(share, devices[share.place], kind) for share in each) for each in containers)
 
 

@@ -109,7 +109,7 @@ class GpuNumber(GpuMemory):
 
 
 def _indices(text: str, where: str) -> list[int]:
-    """Numbers with commas between them."""
+    """Parse comma-separated device indices."""
     parts = [word.strip() for word in text.split(",") if word.strip()]
     if not all(word.isdecimal() and len(word) < 10 for word in parts):
         raise ValueError(f"{where}: expected numbers such as 0,1, got {quoted(text)}")

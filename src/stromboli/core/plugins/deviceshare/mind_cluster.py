@@ -81,7 +81,7 @@ class MindCluster(DeviceBackend):
     reads_labels = (KIND_LABEL, LEVEL_LABEL, IMAGE_UNITS_LABEL)
     devices_description = "NPUs"
 
-    # -- what nodes and pods say --------------------------------------------------------------------------------
+    # -- labels and annotations ---------------------------------------------------------------------------------
 
     def registered(self, node: Node, offered: Offered) -> Hashable | None:
         cores = offered(NPU_CORE)
@@ -138,7 +138,7 @@ class MindCluster(DeviceBackend):
         cores = sum(request.cores for container in wanted.containers for request in container)
         return replace(wanted, containers=((SharedDeviceRequest(self.name, 1, cores=cores),),))
 
-    # -- what a pod gets ----------------------------------------------------------------------------------------
+    # -- allocation ---------------------------------------------------------------------------------------------
 
     def pick(self, node: NodeDevices, wanted: Wanted, *, later: bool) -> DevicePick | None:
         request = wanted.containers[0][0]

@@ -39,7 +39,7 @@ class Share:
     cores: int = 0
     #: Which instance of the device it is, or after which template it was cut; empty where there are none.
     part: str = ""
-    #: Helpers of the cores, where a template has some.
+    #: Auxiliary CPUs, where a template has some.
     helpers: int = 0
 
 

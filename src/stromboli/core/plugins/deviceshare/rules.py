@@ -35,7 +35,7 @@ class DeviceColumns:
         self._columns: dict[tuple[int, bool], _DeviceColumn] = {}
 
     def open(self) -> None:
-        """A cycle begins."""
+        """Drop the columns of the previous cycle."""
         self._columns = {}
 
     def concerned(self, task_class: TaskClass) -> list[DeviceState]:
@@ -91,7 +91,7 @@ class DeviceFilter(NodeFilter):
 
 
 class DeviceScorer(NodeScorer):
-    """Nodes on which a pod would get fuller devices, or emptier ones."""
+    """Prefers nodes on which a pod would get fuller devices, or emptier ones."""
 
     locality = Locality.CLUSTER
 

@@ -50,7 +50,7 @@ class VirtualGpu(DeviceBackend):
         #: Into which instances GPUs can be cut, by model.
         self.geometries: Geometries = ()
 
-    # -- what nodes and pods say --------------------------------------------------------------------------------
+    # -- annotations --------------------------------------------------------------------------------------------
 
     def registered(self, node: Node, offered: Offered) -> Hashable | None:
         return node.annotations.get(REGISTER) or None
@@ -88,7 +88,7 @@ class VirtualGpu(DeviceBackend):
             return None
         return replace(wanted, is_exclusive=self.is_exclusive(task_class.labels))
 
-    # -- what a pod gets ----------------------------------------------------------------------------------------
+    # -- allocation ---------------------------------------------------------------------------------------------
 
     def offer(
         self, place: int, device: SharedDevice, use: Use, request: SharedDeviceRequest, wanted: Wanted

@@ -102,7 +102,7 @@ class Documents:
         return {axis.names[dimension]: axis.format(dimension, amount) for dimension, amount in request}
 
 
-#: A reason is a sentence, not a page.
+#: The maximum length of a reason.
 _LONGEST_WORDS = 200
 
 
@@ -126,7 +126,7 @@ def message(answer: Document, field: str) -> str:
 
 
 def reasons(answer: Document) -> Mapping[str, str]:
-    """By node that is refused, why."""
+    """Return the reasons by rejected node."""
     refused = answer.get("refused") or {}
     if not isinstance(refused, dict):
         raise ServiceError(f"expected reasons by node in 'refused', got {refused!r:.60}")
@@ -144,7 +144,7 @@ def scores(answer: Document) -> Mapping[str, float]:
 
 
 def victims(answer: Document) -> Sequence[str]:
-    """The uids of those that may go."""
+    """Return the uids of the candidates that may be evicted."""
     named = answer.get("victims") or []
     if not isinstance(named, list) or not all(isinstance(uid, str) for uid in named):
         raise ServiceError(f"expected a list of uids in 'victims', got {named!r:.60}")

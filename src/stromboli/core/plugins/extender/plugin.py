@@ -171,7 +171,7 @@ class Extender(Plugin):
         chosen = frozenset(named) if vote > 0 else frozenset[str]()
         return [task for task in candidates if task.uid in chosen]
 
-    # -- what happened ------------------------------------------------------------------------------------------
+    # -- events -------------------------------------------------------------------------------------------------
 
     def on_allocate(self, event: Event) -> None:
         """Undo the operation if the extender rejects it or cannot be reached."""

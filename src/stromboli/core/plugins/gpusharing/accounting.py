@@ -136,7 +136,7 @@ class SharedGpuState:
                 holdings[uid] = _holding(groups, request_in(claim.requests), node, largest, stay)
         return NodeShares(memory, holdings, reservations)
 
-    # -- asking -------------------------------------------------------------------------------------------------
+    # -- queries ------------------------------------------------------------------------------------------------
 
     def request_of(self, task_class: TaskClass) -> SharedDeviceRequest | None:
         """Return the GPU shares that pods of a class request; None for none."""
@@ -206,7 +206,7 @@ class SharedGpuState:
             )
         return Received(holding.groups, request.portion or portion_of(request.memory, node.memory))
 
-    # -- following ----------------------------------------------------------------------------------------------
+    # -- updates ------------------------------------------------------------------------------------------------
 
     def follow_placement(self, event: Event) -> None:
         """Record that tasks were placed, or that their eviction was undone."""
@@ -221,7 +221,7 @@ class SharedGpuState:
                 entered[row] += 1
 
     def follow_removal(self, event: Event) -> None:
-        """Tasks leave, or their placement was undone."""
+        """Record that tasks are evicted, or that their placement was undone."""
         for task, name in zip(event.tasks, event.nodes, strict=True):
             row = self._nodes.index[name]
             node = self.rows[row]
@@ -261,7 +261,7 @@ class SharedGpuState:
         self.rows[row] = state
         self.slack[row], self.later_slack[row] = state.slack, state.later_slack
 
-    # -- proofs -------------------------------------------------------------------------------------------------
+    # -- fingerprint --------------------------------------------------------------------------------------------
 
     def fingerprint(self) -> str:
         """Return everything that changes during a cycle."""

@@ -38,7 +38,7 @@ class GpuColumns:
         self._columns: dict[tuple[int, bool], _GpuColumn] = {}
 
     def open(self) -> None:
-        """A cycle begins."""
+        """Drop the columns of the previous cycle."""
         self._columns = {}
 
     def column(self, task_class: TaskClass, ledger: Ledger, *, later: bool) -> _GpuColumn:
@@ -93,7 +93,7 @@ class GpuShareFilter(NodeFilter):
 
 
 class WholeGpuFilter(NodeFilter):
-    """Whole GPUs are never shared ones: the unused part of a shared GPU is unavailable."""
+    """A request for whole GPUs gets no shared GPU: the unused part of a shared GPU is unavailable."""
 
     locality = Locality.ROW
 
@@ -121,7 +121,7 @@ class WholeGpuFilter(NodeFilter):
 
 
 class GpuShareScorer(NodeScorer):
-    """Nodes on which a pod would join others are better: so whole GPUs stay whole."""
+    """Prefers nodes on which a pod would join shared GPUs, so that other GPUs stay whole."""
 
     locality = Locality.CLUSTER
 

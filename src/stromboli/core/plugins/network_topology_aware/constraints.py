@@ -9,11 +9,11 @@ from stromboli.core.model.topology.hypernodes import HyperNodeTree
 
 
 class UnknownTier(ValueError):
-    """A tier is named that no domain has."""
+    """A constraint names a tier that no domain has."""
 
 
 class Reach(NamedTuple):
-    """The tiers that one domain for all may have: from the first one that is looked at to the highest."""
+    """The tiers of the domains to search: from the first one that is tried to the highest allowed one."""
 
     first: int
     highest: int

@@ -1,4 +1,4 @@
-"""The fuller a domain would be, the better: large domains stay whole for jobs that need them."""
+"""Packing scores: prefer fuller domains, so that large gaps remain for jobs that need them."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ class NetworkTopologyAware(Plugin):
         return network.staying.groups(root, reach, sub_job.tasks, job.spec.previous_domains.get(sub_job.key, ""))
 
     def hyper_node_order(self, sub_job: Job | SubJob, domains: Sequence[Domain]) -> Mapping[str, float]:
-        """The fuller with the tasks that wait, the better; among the fullest, the one with more of the others in it."""
+        """Prefer the domains that are fullest with the waiting tasks; among these, those with most placed tasks."""
         job = sub_job if isinstance(sub_job, Job) else self._session.jobs[sub_job.job]
         network = self._networks.of_job(job)
         tasks = list(sub_job.tasks.values()) if isinstance(sub_job, Job) else sub_job.tasks
@@ -236,7 +236,7 @@ class NetworkTopologyAware(Plugin):
         return near_previous_domain(network.tree, own_domain, by_domain, len(members))
 
     def _score_of_normal(self, task: Task) -> Vector | None:
-        """In domains that are filling up, the closer ones first of all."""
+        """Score nodes for jobs without a topology: prefer fuller domains; lower tiers weigh more."""
         job = self._session.jobs[task.job]
         if job.spec.topology or job.spec.policies:
             return None

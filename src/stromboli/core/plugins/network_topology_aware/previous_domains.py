@@ -21,7 +21,7 @@ from stromboli.core.topology.previous_domains import enclosing_domain
 
 
 class PreviousDomainFirst:
-    """Groups of domains in the order in which a job or a sub-job looks at them."""
+    """Groups of domains in the order in which they are tried for a job or a sub-job."""
 
     def __init__(self, tree: HyperNodeTree, ledger: Ledger, gradients: Gradients, rows: Mapping[str, int]) -> None:
         """`rows` are those of the nodes, by name."""
@@ -33,7 +33,7 @@ class PreviousDomainFirst:
     def groups(
         self, root: Domain, reach: Reach, tasks: Collection[Task], last: str, minimum: Request | None = None
     ) -> Sequence[DomainGroup]:
-        """Domains within reach; `last` is the name of the one in which the tasks were."""
+        """The domains within reach; `last` names the previous domain of the tasks."""
         own_domain = enclosing_domain(self._tree, self._ledger, tasks)
         groups = self._gradients.groups(root, reach, own_domain, minimum)
         if own_domain is not None:

@@ -89,7 +89,7 @@ class SoftTopologySpread(WeightedScorer):
         return self._normalised(crowd, crowd[compared]) * plan.labelled
 
     def _normalised(self, crowd: Vector, compared: Vector) -> Vector:
-        """The least crowded candidate gets 100; how little the most crowded gets depends on how far it is behind."""
+        """Scale counts to scores as kube-scheduler does: `(max + min - count) / max`, times the best score."""
         most = float(compared.max(initial=0.0))
         if not most:
             return np.full(len(crowd), self.top)

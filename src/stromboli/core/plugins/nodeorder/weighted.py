@@ -22,4 +22,4 @@ class WeightedScorer(NodeScorer):
         self.top = HIGHEST * weight
 
     def open(self, session: Session) -> None:
-        """A cycle begins."""
+        """Prepare for a cycle."""

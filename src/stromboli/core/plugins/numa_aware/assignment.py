@@ -60,10 +60,10 @@ class CpuAssigner:
         """Return the assignment of a task in this cycle."""
         return self._assignments.get(uid)
 
-    # -- tasks come and go --------------------------------------------------------------------------------------
+    # -- placements ---------------------------------------------------------------------------------------------
 
     def place(self, uid: str, row: int, demand: Demand, *, waits: bool) -> None:
-        """A task was placed on a node, where it waits for others to leave or does not; or its eviction was undone."""
+        """Assign CPUs to a placed task, or with `waits` to a pipelined one; or undo the eviction of the task."""
         if row not in self._states:
             return
         if uid in self._evicted:
@@ -77,20 +77,20 @@ class CpuAssigner:
                 self._change(self._assignments[uid], taken=True)
 
     def take_back(self, uid: str) -> None:
-        """A placement was undone."""
+        """Release the CPUs of an undone placement."""
         assignment = self._assignments.pop(uid, None)
         if assignment is not None:
             self._former[uid, assignment.row, assignment.is_promise] = assignment.allotment
             self._change(assignment, taken=False)
 
     def evict(self, uid: str, row: int) -> None:
-        """A task is leaving its node."""
+        """Mark the CPUs of an evicted task as being released."""
         if row in self._states:
             self._evicted.add(uid)
             self._cpus_of(row).leaving |= self._held(uid, row)
             self._note(row)
 
-    # -- books --------------------------------------------------------------------------------------------------
+    # -- accounting ---------------------------------------------------------------------------------------------
 
     def _cpus_of(self, row: int) -> _NodeCpus:
         if row not in self._node_cpus:

@@ -62,7 +62,7 @@ class NumaAware(Plugin):
     def node_scorers(self) -> Sequence[NodeScorer]:
         return self._scorers
 
-    # -- what happened ------------------------------------------------------------------------------------------
+    # -- events -------------------------------------------------------------------------------------------------
 
     def on_allocate(self, event: Event) -> None:
         demand = self._preference(event.tasks[0].task_class).demand

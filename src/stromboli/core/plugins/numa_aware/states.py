@@ -32,7 +32,7 @@ class Fits:
         self.allotments: dict[int, CpuAllocation | str] = {}
 
     def extend(self, states: list[tuple[Processors, CpuSet]]) -> None:
-        """Work out the states that are new."""
+        """Compute the results of new states."""
         for processors, free in states[self._known - 1 :]:
             if self._known == len(self._numa_nodes):
                 self._numa_nodes = np.concatenate((self._numa_nodes, np.zeros_like(self._numa_nodes)))

@@ -102,7 +102,7 @@ class Taints(NodeFilter):
         return tolerated_nodes(ledger.nodes, task_class.tolerations)
 
     def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
-        """One group per taint in the way: the first of each node, which is the one to deal with."""
+        """One group per untolerated taint: the first of each node, as kube-scheduler reports it."""
         distinct, rows = taint_lists(ledger.nodes), np.flatnonzero(refused)
         codes = distinct.codes[rows]
         groups: dict[str, list[Index]] = {}

@@ -124,7 +124,7 @@ class ExistingAntiAffinity(NodeFilter):
         self._owners = ClassCache(self._count_owners)
 
     def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
-        """By the terms alone: the pods that carry them may be placed in this very cycle."""
+        """Decide by the terms alone: pods with such terms may be placed in this cycle."""
         return bool(self._owners.of(task_class, ledger))
 
     def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:

@@ -70,7 +70,7 @@ class _BucketBuilder:
         return int(liked[self._sizes[liked].argmin()])
 
     def add(self, task: Task, number: int | None) -> int:
-        """Put a task into a bucket, or into a new one; the answer is which one."""
+        """Put a task into a bucket, or into a new one; return the number of the bucket."""
         if number is None:
             number = len(self.buckets)
             self.buckets.append([])

@@ -41,7 +41,7 @@ class Rules:
         return place, -self._strength(role)
 
     def _strength(self, role: str) -> int:
-        """Roles that stay away from their own kind come first: they make the buckets that others join."""
+        """Roles with anti-affinity to themselves come first: they create the buckets that others join."""
         near, away = self.together.get(role, _NO_ROLES), self.apart.get(role, _NO_ROLES)
         if role in away:
             return 4
@@ -55,7 +55,7 @@ def has_annotations(annotations: Mapping[str, str]) -> bool:
 
 
 def rules_of(annotations: Mapping[str, str], roles: Collection[str]) -> Rules:
-    """The rules that annotations state. Raises ValueError with the annotation in front when one makes no sense."""
+    """Parse the rules in annotations. Raises ValueError with the annotation in front if one is invalid."""
     order = _names(annotations.get(TASK_ORDER, ""), TASK_ORDER, roles)
     return Rules(_partners(annotations, AFFINITY, roles), _partners(annotations, ANTI_AFFINITY, roles), order)
 

@@ -18,7 +18,7 @@ from stromboli.core.model.tasks.task import Task
 from stromboli.core.plugins.task_topology.buckets import PLACED, Bucket, buckets_of
 from stromboli.core.plugins.task_topology.rules import Rules
 
-#: In a bucket or not, how many of the bucket still wait, which bucket, and the place of the role in line.
+#: 0 in a bucket or 1 without, minus the number of waiting tasks of the bucket, its number, and the rank of the role.
 OrderKey = tuple[int, int, int, tuple[int, int]]
 NO_BUCKET: OrderKey = (1, 0, 0, (0, 0))
 
@@ -53,7 +53,7 @@ class TaskBuckets:
     # -- order --------------------------------------------------------------------------------------------------
 
     def key(self, task: Task) -> OrderKey:
-        """Tasks in buckets first, one bucket after the other, and that first of which most tasks wait."""
+        """Tasks in buckets come first, bucket by bucket, the one with most waiting tasks first."""
         number = self._bucket_of.get(task.uid)
         rank = self._rules.rank(task.role)
         return (1, 0, 0, rank) if number is None else (0, -self._waiting_in(number), number, rank)
@@ -97,7 +97,7 @@ class TaskBuckets:
         return self._loads[number]
 
     def _repelling(self, role: str) -> Index:
-        """The members that pods of a role should stay away from."""
+        """The members to which a role has anti-affinity."""
         apart = self._rules.apart.get(role, ())
         return self._rows[[task.role in apart for task in self._members]] if apart else self._rows[:0]
 

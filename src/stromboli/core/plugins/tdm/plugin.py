@@ -1,4 +1,4 @@
-"""The tdm plugin: which pods may use revocable nodes, which make way elsewhere, and which leave when the hours end."""
+"""The tdm plugin: which pods may use revocable nodes, are preempted elsewhere, and are evicted when the hours end."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Tdm(Plugin):
     # -- victims ------------------------------------------------------------------------------------------------
 
     def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
-        """Pods that could run on revocable nodes make way on other nodes for pods that could not."""
+        """Pods that may use revocable nodes are preempted on other nodes by pods that may not."""
         if self._may_be_preempted(preemptor) or may_use_revocable_nodes(preemptor.task_class):
             return []
         return self._within_budget(task for task in candidates if not self._zone_of(task) and self._is_evictable(task))

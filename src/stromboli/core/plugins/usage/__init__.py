@@ -1,1 +1,1 @@
-"""usage: pods go where little is really used, and not where too much is."""
+"""usage: prefer nodes with little measured load, and exclude nodes above a limit."""

@@ -1,4 +1,4 @@
-"""The rules about nodes: none that is loaded beyond its limits, and rather those with little load."""
+"""The rules about nodes: exclude nodes above a load limit, and prefer nodes with little load."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class LoadLimits(NodeFilter):
 
 
 class Load(NodeScorer):
-    """The less of a node will be used, the better. Nodes without measurements get no points."""
+    """Prefers nodes with the lowest expected load. Nodes without measurements score 0."""
 
     locality = Locality.ROW
 

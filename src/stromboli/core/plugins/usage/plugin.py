@@ -88,7 +88,7 @@ class UsagePlugin(Plugin):
         return self._unmeasured
 
     def _at_risk(self) -> Mask:
-        """The nodes that are loaded so much, all in all, that more is expected of their pods."""
+        """The nodes whose weighted load reaches the risk threshold: higher estimates apply to their pods."""
         load = self.cpu * self.cpu_weight + self.memory * self.memory_weight
         at_risk: Mask = load / (self.cpu_weight + self.memory_weight) >= self.arguments.estimator.risk_threshold
         return at_risk

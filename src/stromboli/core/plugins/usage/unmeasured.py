@@ -37,13 +37,13 @@ class EstimatorArguments(Arguments):
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """How much cpu and memory a pod of a class will use, on nodes that are calm and on those that are at risk."""
+    """The estimated cpu and memory use of a pod of a class, on nodes below and above the risk threshold."""
 
     calm: tuple[int, int]
     at_risk: tuple[int, int]
 
     def columns(self, at_risk: Mask) -> tuple[Amount, Amount]:
-        """Per node. Whole numbers, so that many copies cost exactly as much as one after the other."""
+        """Return the estimates per node, as whole numbers, so that batched and single placements have equal sums."""
         cpu, memory = (np.where(at_risk, hungry, calm) for calm, hungry in zip(self.calm, self.at_risk, strict=True))
         return cpu, memory
 
