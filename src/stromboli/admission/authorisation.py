@@ -42,7 +42,7 @@ class _AccessQuestion:
 
 
 class Authorisation:
-    """Access reviews, cached for `ttl` seconds; equal questions share one request."""
+    """Access reviews, cached for `ttl` seconds; equal reviews share one request."""
 
     def __init__(
         self,

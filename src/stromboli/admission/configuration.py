@@ -46,7 +46,7 @@ class Webhooks:
 
 
 def webhook_documents(webhooks: Webhooks) -> list[Document]:
-    """Both configurations."""
+    """Return the mutating and the validating configuration."""
     return [
         _configuration("MutatingWebhookConfiguration", webhooks, _mutating(webhooks)),
         _configuration("ValidatingWebhookConfiguration", webhooks, _validating(webhooks)),
@@ -150,7 +150,7 @@ _CRON_JOBS = (_resources("batch", "v1", "cronjobs"),)
 _VOLCANO_JOBS = (_resources("batch.volcano.sh", "v1alpha1", "jobs"),)
 
 
-# -- under which conditions, in CEL -----------------------------------------------------------------------------------
+# -- match conditions in CEL ------------------------------------------------------------------------------------------
 
 
 def _is_ours(webhooks: Webhooks, pod: str) -> str:

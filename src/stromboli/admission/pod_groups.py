@@ -55,7 +55,7 @@ def _network_topologies(spec: volcano.PodGroupSpec) -> Iterator[tuple[str, volca
 
 
 def _topology(field: str, constraint: volcano.KubeNetworkTopology) -> AdmissionVerdict:
-    """Stromboli's CRD rejects this too; Volcano's older ones do not."""
+    """Validate the topology; Stromboli's CRD does this too, older ones of Volcano do not."""
     if constraint.highest_tier_allowed is not None and constraint.highest_tier_name:
         return invalid(
             field, "both a tier number and a tier name are set", "keep highestTierAllowed or highestTierName, not both"
@@ -93,7 +93,7 @@ def _class(group: kube.PodGroup, facts: Facts) -> AdmissionVerdict:
 
 
 def _changed(before: kube.PodGroup, after: kube.PodGroup, policy: AdmissionPolicy) -> Iterator[AdmissionVerdict]:
-    """Fields that determine order and preemption are immutable."""
+    """Reject changes of fields that determine order and preemption."""
     for field, one, other in (
         ("spec.queue", queue_name_of(before, policy.default_queue), queue_name_of(after, policy.default_queue)),
         ("spec.minMember", before.spec.min_member or 0, after.spec.min_member or 0),

@@ -13,7 +13,7 @@ from stromboli.controllers.queue_state import OPEN, state_of
 
 
 def check_queue(queue: str, field: str, facts: Facts) -> AdmissionVerdict:
-    """New work needs a queue that exists and is open."""
+    """Require that the queue of new work exists and is open."""
     found = facts.queues.get(queue)
     if found is None:
         return invalid(field, f"queue {queue!r} does not exist", "create it, or name another", queue=queue)

@@ -96,7 +96,7 @@ def _signature_of(file: Path) -> tuple[int, int, int]:
 
 
 def _reason(error: Exception) -> str:
-    """OpenSSL reports its reason as a word in capitals."""
+    """Format OpenSSL's reason, which is a word in capitals."""
     if isinstance(error, ssl.SSLError):
         reason = (error.reason or "").replace("_", " ").lower()
         return f"unusable: {reason or 'no certificate and key in PEM'}"

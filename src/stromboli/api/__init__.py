@@ -110,7 +110,7 @@ if TYPE_CHECKING:
     from stromboli.kube.client.api_errors import ApiError
     from stromboli.kube.objects import catalogue as kinds
 
-#: Where the names for binder plugins are; a module itself where the second part is empty.
+#: Names for binder plugins, by module and attribute; an empty attribute means the module itself.
 _BINDER_NAMES = {
     "ApiError": ("stromboli.kube.client.api_errors", "ApiError"),
     "Placement": ("stromboli.binding.plugins.plugin", "Placement"),

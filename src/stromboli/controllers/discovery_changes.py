@@ -23,7 +23,7 @@ class HyperNodeChanges:
     #: All desired HyperNodes, except taken names.
     wanted: tuple[KubeHyperNode, ...]
     made: tuple[KubeHyperNode, ...]
-    #: As they are in the cluster, like the removed ones.
+    #: The objects as they are in the cluster, like the removed ones.
     changed: tuple[KubeHyperNode, ...]
     removed: tuple[KubeHyperNode, ...]
     same: tuple[KubeHyperNode, ...]

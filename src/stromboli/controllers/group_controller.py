@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
 AT_ONCE = 16
-"""How many pods of a group are patched at a time."""
+"""The number of pods of a group that are patched at a time."""
 
 _log = logging.getLogger(__name__)
 

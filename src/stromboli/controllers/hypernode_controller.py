@@ -96,7 +96,7 @@ class HyperNodeController:
         self._hyper_nodes, self._nodes, self._recorder = hyper_nodes, nodes, recorder
         self._book = HyperNodes()
         self._tree = HyperNodeTree(0)
-        #: Whether something has changed since the tree was built, and the node table of then.
+        #: Whether an object has changed since the tree was built, and the node table it was built from.
         self._is_outdated = True
         self._table: NodeTable | None = None
         self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="hypernodes", workers=4)

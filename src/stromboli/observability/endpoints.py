@@ -89,7 +89,7 @@ class Endpoints:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping: asyncio.Event | None = None
 
-    # -- life ---------------------------------------------------------------------------------------------------
+    # -- lifecycle ----------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Start to serve; returns when the addresses respond. Raises ListenError."""

@@ -27,7 +27,7 @@ STUCK = 120.0
 
 
 class ExitStatus(enum.IntEnum):
-    """How a process ended; the value is its exit code."""
+    """The result of a process; the value is its exit code."""
 
     STOPPED = 0
     FAILED = 1
@@ -57,7 +57,7 @@ class WatchState(Protocol):
 
 
 class Worker(Protocol):
-    """Does the work."""
+    """The main component of a process."""
 
     #: Called in every iteration of its loop.
     on_iteration: Callable[[], None]
@@ -69,7 +69,7 @@ class Worker(Protocol):
         """Work until `stop`, then finish what has started."""
 
     def lead(self) -> None:
-        """This process leads from now on."""
+        """Start to work as the leader."""
 
     def stop(self) -> None:
         """Start nothing more."""
@@ -102,7 +102,7 @@ class LeaderProcess(Generic[W]):
         self._exit_status = ExitStatus.STOPPED
         self._running: asyncio.Task[None] | None = None
 
-    # -- what is special about it -------------------------------------------------------------------------------
+    # -- overridden by subclasses -------------------------------------------------------------------------------
 
     def make(self, client: Client) -> W:
         """Build the worker."""
@@ -125,7 +125,7 @@ class LeaderProcess(Generic[W]):
     def close(self) -> None:
         """Called after the work has ended."""
 
-    # -- life ---------------------------------------------------------------------------------------------------
+    # -- lifecycle ----------------------------------------------------------------------------------------------
 
     async def run(self) -> ExitStatus:
         given = self._settings

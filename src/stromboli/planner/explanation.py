@@ -84,7 +84,7 @@ class Explanation:
     gained: list[EvictionRecord] = field(default_factory=list)
     #: Failed preemptions in the last cycle.
     refused: list[PreemptionFailure] = field(default_factory=list)
-    #: Its domain searches.
+    #: The domain searches of the job.
     searches: Sequence[DomainSearchRecord] = ()
 
 

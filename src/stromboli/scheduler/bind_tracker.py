@@ -78,7 +78,7 @@ class BindTracker:
         self._clock = clock
         self._notify_trigger = notify
         self._wall_clock = wall_clock
-        #: Whether this process reports bound pods, and not a binder.
+        #: Whether this process, not a binder, reports bound pods.
         self._reports_binds = reports_binds
         self._pending: dict[str, _PendingBind] = {}
         self._failures: dict[str, int] = {}

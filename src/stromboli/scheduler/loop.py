@@ -33,7 +33,7 @@ class Scheduler(Components):
         self._stopping = asyncio.Event()
         self._has_recovered = False
 
-    # -- life ---------------------------------------------------------------------------------------------------
+    # -- lifecycle ----------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
         """Schedule until `stop`, then finish binds and evictions that have started."""
@@ -53,7 +53,7 @@ class Scheduler(Components):
                 task.cancel()
 
     def lead(self) -> None:
-        """This process leads from now on: run a cycle."""
+        """Start to work as the leader: run a cycle."""
         self.trigger.notify()
 
     def stop(self) -> None:
@@ -115,7 +115,7 @@ class Scheduler(Components):
         return True
 
     def _is_due(self) -> bool:
-        """Without changes a cycle repeats the last decision; run one occasionally all the same."""
+        """Report whether a cycle is due: after changes, and periodically without any."""
         return self.trigger.has_changes or self.clock() - self._last_cycle >= self.options.flush
 
     def _recover(self) -> None:

@@ -39,7 +39,7 @@ class CacheHealth:
         self._last_rebuild: float | None = None
         #: Writes the state for later analysis.
         self.dump: Callable[[], None] = lambda: None
-        #: How often the cache was found inconsistent.
+        #: The number of times the cache was found inconsistent.
         self.inconsistencies = 0
 
     def audit_if_due(self) -> None:

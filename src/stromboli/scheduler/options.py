@@ -37,9 +37,9 @@ class SchedulerOptions:
     event_rate: float = 50.0
     #: A message with minor changes (numbers of nodes) is written again at most this often.
     status_refresh: float = 10.0
-    #: How long a half-bound gang may take to complete before it is unwound.
+    #: The time limit for a half-bound gang to complete before it is unwound.
     heal: float = 30.0
-    #: How long a stopping process waits for binds in progress.
+    #: The time limit for binds in progress when the process stops.
     grace: float = 10.0
     #: The interval of cache audits; 0 for none.
     audit: float = 1.0

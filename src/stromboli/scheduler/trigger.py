@@ -20,19 +20,19 @@ class CycleTrigger:
         self._first = 0.0
         self._last = 0.0
         self._paused_until = 0.0
-        #: Whether something has changed since the last cycle, relevant enough for a cycle of its own or not.
+        #: Whether an object has changed since the last cycle, relevant enough to trigger a cycle or not.
         self.has_changes = True
 
     def pause(self, seconds: float) -> None:
-        """Start no cycle for so long from now, at most `max_wait`."""
+        """Start no cycle for this many seconds, at most `max_wait`."""
         self._paused_until = self._clock() + min(seconds, self._max_wait)
 
     def mark(self) -> None:
-        """Something has changed: the next periodic check runs a cycle."""
+        """Record a change: the next periodic check runs a cycle."""
         self.has_changes = True
 
     def notify(self) -> None:
-        """Something relevant has changed: run a cycle soon."""
+        """Record a relevant change: run a cycle soon."""
         self.mark()
         now = self._clock()
         if not self._notified.is_set():

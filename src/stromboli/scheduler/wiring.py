@@ -125,7 +125,7 @@ class Components:
         self.executor = self._request_writers() if self.bind_mode == REQUEST else self._bind_workers()
 
     def _request_writers(self) -> PlacementExecutor:
-        """Placements are written as bind requests for a binder."""
+        """Build the writers of bind requests for a binder."""
         self.watches.require(BIND_REQUESTS)
         return self.requests.writers(
             self.tracker, epoch=self.epoch, options=lambda: self.policy.program.configuration.bind,

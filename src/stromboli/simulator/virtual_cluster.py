@@ -52,9 +52,9 @@ class PodRemoval:
 
     uid: str
     job: str
-    #: Whether its job ended with it.
+    #: Whether the job ended with this pod.
     is_last: bool = False
-    #: Whether its controller has recreated it.
+    #: Whether the controller has recreated the pod.
     is_recreated: bool = False
 
 

@@ -21,14 +21,14 @@ log = logging.getLogger("stromboli.binding")
 
 @dataclass(frozen=True, slots=True)
 class BindProblem:
-    """Why a member is not bound; a final problem does not go away."""
+    """The reason why a member is not bound; a final problem is not retried."""
 
     message: str
     is_final: bool = False
 
 
 class Preparations:
-    """`max_parallel` members of one gang are prepared at a time."""
+    """Prepares up to `max_parallel` members of one gang at a time."""
 
     def __init__(self, plugins: Sequence[BinderPlugin], *, max_parallel: int = 64) -> None:
         self._plugins = plugins

@@ -36,7 +36,7 @@ class Decision:
     parts: dict[int, BindRequest] = field(default_factory=dict)
     #: Why the decision is rejected as a whole.
     refusal: str = ""
-    #: Whether it existed before this process started: a predecessor may have left preparations.
+    #: Whether the decision existed before this process started: a predecessor may have left preparations.
     is_inherited: bool = False
     #: No attempt starts before this time.
     not_before: float = 0.0
@@ -52,7 +52,7 @@ class Decision:
     #: Members by uid for which this process may have prepared something.
     begun: dict[str, Placement] = field(default_factory=dict)
     preparing: asyncio.Task[None] | None = None
-    #: Whether a worker processes it just now.
+    #: Whether a worker is processing the decision.
     is_processing: bool = False
 
     @property

@@ -10,7 +10,7 @@ from stromboli.kube.objects.event import ObjectReference
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.volcano import GROUP
 
-#: How many members the event of a group names; the others have events of their own.
+#: The maximum number of members that the event of a group names; the other members have their own events.
 MAX_NAMED_PODS = 3
 
 

@@ -49,13 +49,13 @@ class BinderOptions:
     max_retry_delay: float = 30.0
     #: Events per second; 0 for no limit.
     event_rate: float = 50.0
-    #: How long a stopping process waits for binds in flight.
+    #: The time limit for binds in flight when the process stops.
     grace: float = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class BinderProcessFacts:
-    """What the parts share: the connection, leadership, and time."""
+    """The state that the components share: the connection, leadership, and time."""
 
     client: Client
     is_leader: Callable[[], bool]

@@ -28,7 +28,7 @@ class SharingPod:
     name: str = ""
     #: Whether the pod is on the node.
     is_bound: bool = False
-    #: Whether its request reports it as bound: if the pod is unknown then, it was deleted.
+    #: Whether the bind request reports the pod as bound: a pod that is then unknown was deleted.
     was_bound: bool = False
 
     @property

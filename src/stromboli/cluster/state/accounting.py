@@ -64,7 +64,7 @@ class Accounting:
         #: Jobs that have changed since the last snapshot.
         self.touched: set[str] = set()
         self.devices = DeviceAssignments()
-        #: How each pod was added.
+        #: By uid, how each pod was added.
         self.counted: dict[str, Counted] = {}
         self._cluster_state = ClusterState(NodeTable(()), {}, AmountLayout(len(self._decoder.axis)), {})
         self._built_for: tuple[int, ...] = ()

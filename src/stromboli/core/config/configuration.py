@@ -65,7 +65,7 @@ class Configuration:
     metrics: MetricsSource | None
     warnings: tuple[str, ...]
     source: str
-    #: How pods are bound.
+    #: The options of binding.
     bind: BindOptions = field(default_factory=BindOptions)
 
     def arguments_of(self, action: str) -> Arguments:

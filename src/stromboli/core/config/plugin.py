@@ -56,7 +56,7 @@ class QueueFacts(NamedTuple):
 
     deserved: Sequence[int]
     share: float
-    #: Whether its weight determines what it deserves; otherwise its spec does.
+    #: Whether the deserved amounts follow from the queue's weight; otherwise from its spec.
     by_weight: bool = True
 
 
@@ -108,7 +108,7 @@ class Plugin:
     api_version: ClassVar[int] = API_VERSION
     #: Declared as an instance of a subclass of Arguments; a plugin reads its own values from `self.arguments`.
     arguments: Arguments = Arguments()
-    #: How far the answers of `predicate` and `node_order` reach.
+    #: The scope of the results of `predicate` and `node_order`.
     locality: ClassVar[Locality] = Locality.ROW
     #: Pod labels that the plugin reads: tasks that differ in them are in different classes.
     reads_labels: tuple[str, ...] = ()

@@ -45,7 +45,7 @@ class MinRuntime(Plugin):
         self._runtimes: dict[tuple[str, str], float] = {}
         self._reported: set[str] = set()
 
-    # -- questions ----------------------------------------------------------------------------------------------
+    # -- extension points ---------------------------------------------------------------------------------------
 
     def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
         return self._unprotected(self._session.jobs[preemptor.job], candidates)

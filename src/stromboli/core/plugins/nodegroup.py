@@ -117,7 +117,7 @@ class GroupLimitFilter(NodeFilter):
     def _with_headroom(self, task_class: TaskClass, nodes: NodeTable) -> Mask:
         queue, column = task_class.annotations[QUEUE], nodes.column(GROUP_NAME)
         verdicts = [self._limits.has_capacity(queue, group, task_class) for group in column.values]
-        return np.array([*verdicts, True], dtype=np.bool_)[column.codes]  # code -1 reads the last
+        return np.array([*verdicts, True], dtype=np.bool_)[column.codes]  # code -1 selects the last
 
     def refusal(self, task_class: TaskClass) -> Reason:
         return Reason(Code.NODE_GROUP_LIMIT, "node group resource limit exceeded")

@@ -30,7 +30,7 @@ class Overcommit(Plugin):
         factor = self.arguments.factor if self.arguments.factor >= 1 else _DEFAULT_FACTOR
         layout, books = session.ledger.layout, session.ledger.amounts
         used = books[layout.used : layout.used + layout.resources].sum(axis=1).tolist()
-        #: What may still be admitted, after the minimum resources of admitted jobs.
+        #: The amounts that may still be admitted; admitted jobs count with their minimum resources.
         self._idle = [
             round(min(total * factor, UNLIMITED)) - taken for total, taken in zip(session.total, used, strict=True)
         ]

@@ -56,7 +56,7 @@ class ProportionShare:
     deserved: Amounts
     #: The most it may use: its capability, and what the guarantees of others leave.
     limit: Amounts
-    #: What it deserves, without the resources of which it deserves nothing.
+    #: The deserved amounts, without those that are 0.
     parts: Request = field(init=False)
 
     def __post_init__(self) -> None:
@@ -73,7 +73,7 @@ class ProportionShare:
 
 class Proportion(Plugin):
     name = "proportion"
-    #: What a queue deserves is protected, whatever plugins in other tiers decide.
+    #: The deserved resources of a queue are protected, whatever plugins in other tiers decide.
     vetoes_in_every_tier = True
 
     def open(self, session: Session) -> None:

@@ -27,7 +27,7 @@ class CandidateColumns:
     ranks: Index
     created: Vector
     numbers: Index
-    #: What they hold of each requested resource.
+    #: The amounts that the candidates hold of each requested resource.
     amounts: Sequence[Amounts]
 
     def on(self, nodes: Mask) -> CandidateColumns:

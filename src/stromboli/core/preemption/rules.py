@@ -30,11 +30,11 @@ class PreemptionRules:
     own_queue: bool
     #: The statuses of victims.
     statuses: tuple[TaskStatus, ...]
-    #: Which candidates may be evicted for a preemptor: the plugins' answer.
+    #: Returns the candidates that the plugins allow to be evicted for a preemptor.
     allowed: Callable[[Task, Sequence[Task]], list[Task]]
     #: Whether a preemptor of the first job may evict tasks of the second job at all.
     may_target: Callable[[Job, Job], bool]
-    #: Which jobs are protected from which, because they received their capacity a short while ago.
+    #: The jobs that are protected from a preemptor because they received its capacity a short while ago.
     thrash_guard: ThrashGuard
     #: Why no preemption is allowed for a task now; None when it is.
     may_preempt: Callable[[Task], Reason | None]

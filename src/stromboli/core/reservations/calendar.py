@@ -106,7 +106,7 @@ class Calendar:
         if self.completions.update():
             self._at_start, self._kept_free = {}, {}
 
-    # -- what is free when --------------------------------------------------------------------------------------
+    # -- free capacity by time ----------------------------------------------------------------------------------
 
     def idle_now(self) -> Block:
         """Return what is idle once all releasing pods are gone and all pipelined tasks are placed."""

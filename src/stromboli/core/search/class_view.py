@@ -34,7 +34,7 @@ Rule = TypeVar("Rule", NodeFilter, NodeScorer)
 
 @dataclass(slots=True)
 class StaticAnswer:
-    """What depends on nodes alone."""
+    """The results that depend on node facts alone."""
 
     #: Sum of static scores, minus infinity where a static rule refuses.
     scores: Vector

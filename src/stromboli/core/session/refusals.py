@@ -59,7 +59,7 @@ class TaskRefusal:
     class_number: int
     reason: Reason
     nodes: NodeRefusals | None = None
-    #: How many tasks of the class were placed in the failed attempt.
+    #: The number of tasks of the class that were placed in the failed attempt.
     placed: int = 0
 
 

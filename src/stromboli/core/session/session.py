@@ -65,7 +65,7 @@ class Session(Questions):
         self.search = NodeSearch(program, self.ledger, snapshot.axis)
         self.measurements = Measurements(stopwatch)
         self.decisions = Decisions()
-        #: Where eviction and domain search records are collected, if requested.
+        #: The collected eviction and domain search records, if requested.
         self.records = records
         #: Additional description of an eviction by its action, by task uid.
         self.eviction_notes: dict[str, Callable[[], str]] = {}

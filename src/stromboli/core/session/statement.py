@@ -225,7 +225,7 @@ class Statement:
             self.operations.extend(other.operations)
             other._close()
 
-    # -- the block ----------------------------------------------------------------------------------------------
+    # -- context manager ----------------------------------------------------------------------------------------
 
     def __enter__(self) -> Statement:
         return self

@@ -20,7 +20,7 @@ from stromboli.core.model.nodes.table import Index, Mask, Vector
 class DomainGroup(tuple[Domain, ...]):
     """Domains that all belong to the same tree."""
 
-    #: Their indices.
+    #: The indices of the domains in the tree.
     places: Index
     #: The last selection: gang after gang requests the same one.
     _chosen: Sequence[bool] = ()

@@ -69,7 +69,7 @@ class DomainSearchRecord:
     evaluations: list[DomainEvaluation] = field(default_factory=list)
     chosen: Domain | None = None
     score: float = 0.0
-    #: How many tasks were placed.
+    #: The number of placed tasks.
     placed: int = 0
     #: Domains, by name, that come after those of their tier in which the nodes of this shard are sufficient.
     deprioritized: set[str] = field(default_factory=set)
@@ -207,7 +207,7 @@ def _failure(failure: TaskRefusal | DomainSearchRecord | None) -> str:
     return f": {failure_description(failure)}"
 
 
-# -- in one sentence ----------------------------------------------------------------------------------------------
+# -- summary ------------------------------------------------------------------------------------------------------
 
 
 def failure_description(record: DomainSearchRecord) -> str:

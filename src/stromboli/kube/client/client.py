@@ -49,7 +49,7 @@ class Listing(Generic[T]):
 class Client(Transport):
     """Typed access to one server. Use it as `async with Client(connection) as client`."""
 
-    #: Whether the server supports a list as the start of a watch; set to False by the first watch that finds out.
+    #: Whether the server supports a list as the start of a watch; set to False by the first watch that fails to stream.
     streams_lists = True
 
     async def __aenter__(self) -> Client:
@@ -171,7 +171,7 @@ class Client(Transport):
         await self.request("POST", _pod_path(namespace, name, "eviction"), body=msgspec.json.encode(eviction))
 
     def _namespace(self, resource: Resource[T], namespace: str) -> str:
-        """The namespace of a request: none for cluster-scoped kinds, the connection's default unless given."""
+        """The namespace of a request: none for cluster-scoped kinds, the connection's default unless specified."""
         return (namespace or self.connection.namespace) if resource.namespaced else ""
 
 

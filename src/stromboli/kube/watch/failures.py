@@ -22,7 +22,7 @@ _BUSY = (429, 503, 504)
 
 
 class Stage(Enum):
-    """What the reflector was doing when the failure occurred."""
+    """The stage of the reflector in which the failure occurred."""
 
     LISTING = auto()
     OPENING_STREAMED_LIST = auto()
@@ -36,7 +36,7 @@ class StaleListError(RequestFailed):
 
 @dataclass(frozen=True, slots=True)
 class WatchRecovery:
-    """What to do next."""
+    """The next steps after a failure."""
 
     delay: float = 0.0
     #: The watch cannot be resumed: list again.

@@ -37,7 +37,7 @@ class Sink(Protocol[Seen]):
         ...
 
     def unreadable(self, resource: Resource[Any], key: str, uid: str, problem: str) -> None:
-        """The object exists, but cannot be decoded. It counts as existing until it is removed."""
+        """Handle an object that cannot be decoded; it counts as existing until it is removed."""
         ...
 
 
@@ -46,7 +46,7 @@ class VersionedSink(Protocol):
     """A sink that compares versions as well."""
 
     def forget_history(self, kind: type) -> None:
-        """Known versions of a kind may be higher than those that follow."""
+        """Accept lower resource versions of a kind: the API server's history has been reset."""
         ...
 
 

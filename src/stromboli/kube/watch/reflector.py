@@ -239,7 +239,7 @@ class Reflector(Generic[T]):
         return recovery.delay
 
     def _is_silent(self) -> bool:
-        """Several watches in a row without any event may wait for a version that this server never reaches."""
+        """Report whether several watches in a row had no event: the server may never reach their version."""
         if self._live_since is None or self._live_seconds() < self._idle_seconds:
             return False
         self._silent_watches = 0 if self.last_seen > self._live_since else self._silent_watches + 1

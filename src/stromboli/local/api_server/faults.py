@@ -104,7 +104,7 @@ Action = RequestAction | WatchAction
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Which requests a fault applies to. Empty fields match everything; names may have wildcards."""
+    """The requests that a fault applies to. Empty fields match everything; names may have wildcards."""
 
     verb: str = ""
     method: str = ""

@@ -65,5 +65,5 @@ def _verb(method: str, name: str, query: dict[str, str]) -> str:
 
 
 def _is_set(query: dict[str, str], parameter: str) -> bool:
-    """Any value except a false one means true."""
+    """Report whether a flag is set: any value except a false one means true."""
     return parameter in query and query[parameter].lower() not in _FALSE

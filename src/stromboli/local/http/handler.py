@@ -87,7 +87,7 @@ class HttpFront:
         )
 
     async def _faulty(self, request: web.BaseRequest, call: ApiCall) -> web.StreamResponse:
-        """As `_resource`, with injected faults."""
+        """Handle a call like `_resource`, with injected faults."""
         corrupt: Garble | Oversize | LoseAnswer | None = None
         for action in self._faults.on_request(call):
             match action:

@@ -76,7 +76,7 @@ class SetStrategy(_TemplateStrategy):
 
 
 class JobStrategy(_TemplateStrategy):
-    """Deleting a Job orphans its pods unless a propagation policy is given, for compatibility."""
+    """Deleting a Job orphans its pods unless a propagation policy is set, for compatibility."""
 
     propagation = "Orphan"
 

@@ -17,7 +17,7 @@ from stromboli.observability.metrics.histograms import SECONDS, TallyHistogram
 class ProcessMetrics:
     """A registry of its own with the metrics of the process and its build. Safe to read from another thread."""
 
-    #: What the names of the process's own metrics start with.
+    #: The prefix of the names of the process's metrics.
     prefix: ClassVar[str] = "stromboli_"
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ from stromboli.kube.work.retry import RetryPolicy, is_retryable
 from stromboli.kube.work.work_queue import drained, run_workers
 from stromboli.scheduler.bind_requests.builder import BindRequestBuilder
 
-#: How many names are tried for one request if other requests have them.
+#: The number of names to try for one request if other requests have them.
 MAX_NAMES = 100
 _RETRY = RetryPolicy(min_delay=0.1, max_delay=5.0)
 

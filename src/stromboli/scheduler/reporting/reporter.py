@@ -64,7 +64,7 @@ class _Reported:
     mark: tuple[object, ...]
     refresh_at: float
     message: str = ""
-    #: Whether it is an event, too.
+    #: Whether the message is also recorded as an event.
     is_announced: bool = False
 
 

@@ -62,10 +62,10 @@ class ShardClaims:
     #: Whether a write of this term was observed.
     _is_current: bool = False
 
-    # -- what happens -------------------------------------------------------------------------------------------
+    # -- events -------------------------------------------------------------------------------------------------
 
     def begin_term(self) -> None:
-        """This process leads from now on; nodes of an earlier term must be observed again."""
+        """Begin a term of this process; nodes of an earlier term must be observed again."""
         self._leads = True
         self._start_over()
 
@@ -133,7 +133,7 @@ class ShardClaims:
         """All pods on these nodes are known, as of after the nodes were held."""
         self.known |= self.held & set(nodes)
 
-    # -- what follows -------------------------------------------------------------------------------------------
+    # -- state --------------------------------------------------------------------------------------------------
 
     @property
     def _elsewhere(self) -> Names:
@@ -155,7 +155,7 @@ class ShardClaims:
 
     @property
     def awaited(self) -> Names:
-        """Wanted nodes that are not held."""
+        """Nodes to claim that are not held yet."""
         return self.wanted - self.held
 
     @property

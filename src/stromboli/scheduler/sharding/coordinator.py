@@ -83,7 +83,7 @@ class ShardCoordinator:
         self._logged = ""
         self._cluster.shards.grant(())
 
-    # -- what is seen -------------------------------------------------------------------------------------------
+    # -- observations -------------------------------------------------------------------------------------------
 
     def apply(self, shard: NodeShard) -> None:
         self._mirror.apply(shard)
@@ -102,7 +102,7 @@ class ShardCoordinator:
         self._mirror.unreadable(resource, key, uid, problem)
 
     def forget_history(self, kind: type) -> None:
-        """Versions restart: nothing observed before is comparable."""
+        """Reset observed versions: those that follow cannot be compared with them."""
         self._mirror.forget_history(kind)
         self.claims.forget_writes()
         self._term = None
@@ -145,7 +145,7 @@ class ShardCoordinator:
         if shards.granted != before:
             self._changed()
 
-    # -- turns --------------------------------------------------------------------------------------------------
+    # -- reconciliation -----------------------------------------------------------------------------------------
 
     async def run(self) -> None:
         """Coordinate until cancelled."""
@@ -221,7 +221,7 @@ class ShardCoordinator:
             if not error.is_conflict:
                 raise
 
-    # -- our record ---------------------------------------------------------------------------------------------
+    # -- the shard's record -------------------------------------------------------------------------------------
 
     async def _write(self) -> None:
         write = self.claims.next_write(self._busy())
@@ -258,7 +258,7 @@ class ShardCoordinator:
                 self._mirror.apply(pod)
         self.claims.listed(nodes)
 
-    # -- others -------------------------------------------------------------------------------------------------
+    # -- other shards -------------------------------------------------------------------------------------------
 
     async def _follow_leases(self) -> None:
         """Read the leases of other shards periodically, and before the first decision of a term."""

@@ -21,7 +21,7 @@ class ShardSettings:
     #: The namespace of the shards' leases, and this process's identity in them.
     namespace: str = "default"
     identity: str = "stromboli"
-    #: How long another shard's lease must be expired before its nodes are taken over; 0 for never.
+    #: The time after the expiry of another shard's lease until its nodes are taken over; 0 for never.
     takeover: float = 30.0
     lease_duration: float = 15.0
     renew_deadline: float = 10.0

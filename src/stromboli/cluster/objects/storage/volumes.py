@@ -291,7 +291,7 @@ def _refers_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     return to is not None and claim_ref_key(volume) == claim.key and to.uid in (None, "", claim.metadata.uid)
 
 
-# -- what decisions read ----------------------------------------------------------------------------------------------
+# -- relevant fields --------------------------------------------------------------------------------------------------
 
 
 def claim_fields(claim: PersistentVolumeClaim) -> tuple[object, ...]:

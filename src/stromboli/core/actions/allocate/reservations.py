@@ -96,7 +96,7 @@ class ReservationPlacer:
     def _waits(self, job: Job) -> bool:
         return not (self._session.job_ready(job) or self._session.job_pipelined(job))
 
-    # -- beside others ------------------------------------------------------------------------------------------
+    # -- placement beside reservations --------------------------------------------------------------------------
 
     def _serve_beside_others(self, job: Job, pending_tasks: PendingTasks, run_time: float) -> bool:
         end = self._session.now + run_time

@@ -101,7 +101,7 @@ class ClaimAllocator:
         accounts = self._open()
         return accounts[1:] if later else accounts
 
-    # -- where a pod may go -------------------------------------------------------------------------------------
+    # -- feasible nodes -----------------------------------------------------------------------------------------
 
     def usable(self, needs: ClaimNeeds) -> Mask:
         """Return the nodes from which the allocated claims can be used."""
@@ -229,7 +229,7 @@ class ClaimAllocator:
         whole = tuple(each for each in grants if each is not None)
         return whole if len(whole) == len(grants) else None
 
-    # -- giving out ---------------------------------------------------------------------------------------------
+    # -- allocation ---------------------------------------------------------------------------------------------
 
     def take(self, task: Task, row: int, *, later: bool = False) -> bool:
         """Allocate devices to the claims of a task on a node; on failure allocate nothing and return False."""
@@ -327,7 +327,7 @@ class ClaimAllocator:
                 later.add(grants, -sign)
                 self._note(grants, wide=True)
 
-    # -- what comes of it ---------------------------------------------------------------------------------------
+    # -- results ------------------------------------------------------------------------------------------------
 
     def order_of(self, task: Task) -> ClaimOrder | None:
         """Return what must be written before the task is bound."""
@@ -362,7 +362,7 @@ class ClaimAllocator:
         merged = None if is_local or not terms else (_merged([each[0] for each in terms]),)
         return ClaimChoice(name, allocation, is_local, merged)
 
-    # -- proofs -------------------------------------------------------------------------------------------------
+    # -- fingerprint --------------------------------------------------------------------------------------------
 
     def fingerprint(self) -> bytes:
         """Return all mutable state, to prove that an undo restored it."""

@@ -50,7 +50,7 @@ class DeviceAlternative:
     is_admin: bool = False
     #: Required capacity of each device, in thousandths, by name.
     capacity: tuple[tuple[str, int], ...] = ()
-    #: How many of the selectors, at the end, are not those of the device class.
+    #: The number of selectors, at the end, that do not come from the device class.
     own_selectors: int = 0
 
 
@@ -160,11 +160,11 @@ class Device:
     #: Comparable values by qualified name.
     attributes: Mapping[str, object] = field(default_factory=dict)
     capacity: Mapping[str, CapacityAmount] = field(default_factory=dict)
-    #: What it consumes of counters that it shares with other devices of its pool.
+    #: The amounts it consumes of counters shared with other devices of its pool.
     counters: tuple[tuple[str, int], ...] = ()
-    #: Whether several claims may have it at once.
+    #: Whether several claims may use the device at once.
     is_shared: bool = False
-    #: Whether it can be used only from the node for which it was allocated, although others reach it.
+    #: Whether the device is usable only from the node for which it was allocated, although other nodes reach it.
     binds_to_node: bool = False
 
     def qualified(self, name: str) -> str:

@@ -54,7 +54,7 @@ class Search:
         self._demands: Sequence[ClaimDemand] = ()
         self._bonds: list[list[_ConstraintState]] = []
         self._found: list[list[Grant]] = []
-        #: What this pod takes itself: how often each device, and how much of limited amounts.
+        #: The devices chosen for this pod so far: the number of uses of each, and the limited amounts.
         self._own: dict[int, int] = {}
         self._spent: list[dict[int, int]] = [{} for _ in accounts]
         self._candidates: dict[DeviceAlternative, list[int]] = {}

@@ -59,7 +59,7 @@ class SharedDeviceRequest:
     #: Percentage of the device's memory, instead of an amount.
     percentage: int = 0
     cores: int = 0
-    #: Which of several kinds of chips.
+    #: The kind of chip, where there are several.
     chip: str = ""
     #: Fraction of the device in thousandths, instead of an amount of its memory.
     portion: int = 0

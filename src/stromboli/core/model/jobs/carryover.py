@@ -37,5 +37,5 @@ class CycleCarryover:
     nominations: Mapping[str, str]
     #: Capacity reserved for a pending job, by job key.
     reservations: Mapping[str, Reservation]
-    #: Which jobs were evicted for which others.
+    #: The victim and the preemptor of each recent eviction.
     eviction_history: Sequence[PastEviction]

@@ -84,7 +84,7 @@ class JobSpec:
     previous_domains: Mapping[str, str] = field(default_factory=dict)
     #: When the gang fell below its minimum, according to its condition; 0 if it has no such condition.
     stale_since: float = 0.0
-    #: What is invalid in the objects of this job; such a job waits with this message.
+    #: The error in the objects of this job; the job waits with this message.
     fault: str = ""
 
 
@@ -150,7 +150,7 @@ class Job:
         twin.sub_jobs = {key: sub_job.copy() for key, sub_job in self.sub_jobs.items()}
         return twin
 
-    # -- facts, so that rules read well -------------------------------------------------------------------------
+    # -- facts --------------------------------------------------------------------------------------------------
 
     @property
     def key(self) -> str:

@@ -291,7 +291,7 @@ class Ledger:
             self.codes[task.row] = entry.before.value
             self._node_of[task.row] = row if had_node else -1
 
-    # -- proofs -------------------------------------------------------------------------------------------------
+    # -- fingerprint --------------------------------------------------------------------------------------------
 
     def fingerprint(self) -> bytes:
         """Return every mutable byte of the ledger, to prove that an undo restored it."""

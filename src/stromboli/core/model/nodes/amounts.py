@@ -160,7 +160,7 @@ class Rows:
         """Idle amount once all releasing pods are gone and all pipelined tasks are placed."""
         return self.idle(dimension) + self.releasing(dimension) - self.pipelined(dimension)
 
-    # -- parts of a whole, shared by the scorers that look at the same rows -------------------------------------
+    # -- fractions, shared by the scorers of the same rows ------------------------------------------------------
 
     def capacity(self, dimension: int) -> Vector:
         """Allocatable amounts as divisors: floats, with 1 in place of 0, so that a share of nothing is 0.

@@ -47,7 +47,7 @@ class Node:
     images: Mapping[str, int] = field(default_factory=dict)
     #: Layout of its processors, if reported.
     processors: Processors | None = None
-    #: Whether it is in the shard of this scheduler.
+    #: Whether the node is in the shard of this scheduler.
     belonging: ShardMembership = ShardMembership.OURS
 
     @property

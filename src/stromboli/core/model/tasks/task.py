@@ -59,7 +59,7 @@ class Task:
     sub_job: str = ""
     nominated_node: str = ""
     gated: bool = False
-    #: Whether it is in backoff after a failed bind.
+    #: Whether the task is in backoff after a failed bind.
     in_backoff: bool = False
     preemptable: bool = True
     never_preempts: bool = False
@@ -75,7 +75,7 @@ class Task:
     run_time: float = inf
     #: Members of an indexed set by index, others by age; ties by uid.
     order: tuple[int, int, float, str] = field(init=False)
-    #: Whether it is not scheduled for now, although it has no node.
+    #: Whether the task is not scheduled for now, although it has no node.
     held_back: bool = field(init=False)
 
     def __post_init__(self) -> None:

@@ -61,13 +61,13 @@ class VolumeAllocator:
         self.table = state.table
         self.use, self._later_use = state.use, state.later_use
         self.policy = VolumePolicy()
-        #: Which volumes are allocated, and what is left of each storage capacity.
+        #: The allocated volumes, and the remainder of each storage capacity.
         self._taken = np.zeros(len(self.table.volumes), dtype=np.bool_)
         self._left: Count = self.table.left.copy()
         self._of_task: dict[str, tuple[VolumeAllocation, ...]] = {}
         self._shared: dict[str, _SharedVolumes] = {}
 
-    # -- where a pod may go -------------------------------------------------------------------------------------
+    # -- feasible nodes -----------------------------------------------------------------------------------------
 
     def satisfiable(self, needs: VolumeNeeds, *, later: bool = False) -> Mask:
         """Return the nodes where every unbound claim of a pod gets a volume, now or once releasing pods are gone."""
@@ -179,7 +179,7 @@ class VolumeAllocator:
         here: Index = self._capacities().at(row, self.table.sufficient(claim, left, claim.size))
         return int(here[0]) if len(here) else -1
 
-    # -- giving out ---------------------------------------------------------------------------------------------
+    # -- allocation ---------------------------------------------------------------------------------------------
 
     def count(self, needs: VolumeNeeds, row: int, sign: int) -> None:
         """Count the volumes of a pod that is placed on a node, or leaves it."""
@@ -254,7 +254,7 @@ class VolumeAllocator:
         )
         return VolumeOrder(tuple(choices), self.policy.timeout)
 
-    # -- proofs -------------------------------------------------------------------------------------------------
+    # -- fingerprint --------------------------------------------------------------------------------------------
 
     def fingerprint(self) -> bytes:
         """Return all mutable state, to prove that an undo restored it."""

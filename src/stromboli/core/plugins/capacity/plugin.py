@@ -30,7 +30,7 @@ class CapacityArguments(Arguments):
 
 class Capacity(Plugin):
     name = "capacity"
-    #: What a queue deserves is protected, whatever plugins in other tiers decide.
+    #: The deserved resources of a queue are protected, whatever plugins in other tiers decide.
     vetoes_in_every_tier = True
     arguments = CapacityArguments()
 

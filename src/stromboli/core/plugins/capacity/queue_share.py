@@ -12,7 +12,7 @@ from stromboli.core.model.resources.resources import PODS, Amounts, Request, add
 
 @dataclass(slots=True, eq=False)
 class QueueShare:
-    """The use of a queue, including its descendants, is read from the ledger."""
+    """The share of a queue. Its use, including its descendants, is read from the ledger."""
 
     queue: Queue
     usage: QueueUsage
@@ -21,9 +21,9 @@ class QueueShare:
     limit: Amounts
     ceiling: Amounts
     title: str = ""
-    #: Why it accepts no pods at all; None if it does.
+    #: The reason why the queue accepts no pods; None if it does.
     refusal: Reason | None = None
-    #: Whether it has no place in the tree, so that its share is undefined.
+    #: Whether the queue is detached from the tree, so that its share is undefined.
     is_detached: bool = False
     #: This queue and those above it, without the root.
     chain: tuple[QueueShare, ...] = ()
@@ -31,7 +31,7 @@ class QueueShare:
     steps: tuple[tuple[QueueShare, QueueShare], ...] = ()
     #: The capacity reserved for the guarantees of its members; None if they have none.
     reserve: Reserve | None = None
-    #: What it deserves, without the resources of which it deserves nothing.
+    #: The deserved amounts, without those that are 0.
     parts: Request = field(init=False)
     guaranteed: Request = field(init=False)
 

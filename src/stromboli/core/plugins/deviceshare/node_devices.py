@@ -20,24 +20,24 @@ class SharedDevice:
     #: Its model, or the family of chips that it belongs to.
     kind: str = ""
     memory: int = 0
-    #: How many containers may share it.
+    #: The maximum number of containers that share the device.
     slots: int = 1
     #: Percent of a GPU, cores of a chip.
     cores: int = 100
     is_healthy: bool = True
-    #: How it is shared: by software, or by hardware instances.
+    #: The sharing mode: by software, or by hardware instances.
     mode: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one container has of one device."""
+    """The share of one container in one device."""
 
     #: The device's place among those of its node.
     place: int
     memory: int = 0
     cores: int = 0
-    #: Which instance of the device it is, or after which template it was cut; empty where there are none.
+    #: The instance of the device, or the template of the part; empty where there are none.
     part: str = ""
     #: Auxiliary CPUs, where a template has some.
     helpers: int = 0
@@ -52,7 +52,7 @@ class DeviceHolding:
 
     containers: Shares
     job: str = ""
-    #: Whether it shares no device with another exclusive pod.
+    #: Whether the pod shares no device with another exclusive pod.
     is_exclusive: bool = False
     is_leaving: bool = False
 

@@ -64,9 +64,9 @@ class NodeShares:
         #: The unusable part of the node's GPUs that its amounts do not show, in thousandths.
         self.slack = WHOLE * len(self.now_groups) - sum(each.charge for each in present)
         self.later_slack = WHOLE * len(self.later_groups) - sum(each.charge for each in staying)
-        #: What is used of each group: for pods placed now, present pods and nominated ones count.
+        #: The use of each group, now and later: for pods placed now, present and nominated pods count.
         self.used = _uses(self.holdings.values()), _uses(staying)
-        #: How many groups have a reservation pod that needs a place on the node, too, and is not there; now and later.
+        #: The number of groups whose reservation pod is missing and needs a pod slot on the node; now and later.
         self.unreserved = tuple(len(each - self.reservations.keys()) for each in (self.now_groups, self.later_groups))
 
     def with_holding(self, uid: str, holding: GpuHolding) -> NodeShares:

@@ -164,7 +164,7 @@ class ClaimController:
             await self._release_claim(claim)
 
     async def _is_in_use(self, user: ClaimConsumer, claim: ResourceClaim) -> bool:
-        """Ask the server before a release: the watch may lag behind."""
+        """Read from the server before a release: the watch may lag behind."""
         namespace = claim.metadata.namespace
         if is_in_use(user, self._pods.objects, namespace):
             return True

@@ -160,7 +160,7 @@ class VolumeController:
         return "Bound" if claim is not None and is_reserved_for_claim(volume, claim) else "Released"
 
     async def _claim_on_server(self, namespace: str, name: str) -> PersistentVolumeClaim | None:
-        """Ask the server before a volume is deleted: the watch may lag behind."""
+        """Read from the server before a volume is deleted: the watch may lag behind."""
         try:
             return await self._client.get(CLAIMS, name, namespace=namespace)
         except ApiError as error:
@@ -177,6 +177,6 @@ class VolumeController:
 
 
 def _is_deletable(volume: PersistentVolume) -> bool:
-    """Only volumes that were provisioned here are deleted here."""
+    """Report whether the volume may be deleted: provisioned by this fake, with reclaim policy Delete."""
     is_simulated_volume = (volume.metadata.labels or {}).get(SIMULATED) == "true"
     return is_simulated_volume and volume.spec.persistent_volume_reclaim_policy == "Delete"

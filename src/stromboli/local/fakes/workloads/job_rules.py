@@ -79,7 +79,7 @@ def ending(job: BatchJob, counts: Counts, now: float) -> JobEnding | None:
 
 
 def _is_complete(job: BatchJob, counts: Counts) -> bool:
-    """Without completions, the first success completes the Job as soon as no pod is active."""
+    """Report whether the Job is complete; without completions, after one success and with no active pod."""
     if job.spec.completions is None:
         return counts.succeeded > 0 and not counts.active
     return counts.succeeded >= job.spec.completions
