@@ -51,7 +51,7 @@ class Authorisation:
         clock: Callable[[], float] = time.monotonic,
         on_result: Callable[[str], None] = lambda result: None,
     ) -> None:
-        """`on_result` is called after each review with `allowed`, `denied` or `unanswered`."""
+        """`on_result` is called after each review with `allowed`, `denied` or `error`."""
         self._client = client
         self._ttl = ttl
         self._clock = clock
