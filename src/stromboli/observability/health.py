@@ -49,7 +49,7 @@ class Health:
         return HealthReport({"ping": None, **_run_checks(self._alive)})
 
     def ready(self) -> HealthReport:
-        """A ready process is alive, too."""
+        """Return the readiness report, which includes the liveness checks."""
         return HealthReport({"ping": None, **_run_checks(self._alive), **_run_checks(self._ready)})
 
 

@@ -22,7 +22,7 @@ from stromboli.observability.endpoints import Endpoints, MetricsRenderer
 from stromboli.observability.health import Health, Heartbeat
 from stromboli.observability.signals import stopped_by_signal
 
-#: A loop that has not iterated for so long, in seconds, is stuck.
+#: The seconds without an iteration after which a loop counts as stuck.
 STUCK = 120.0
 
 

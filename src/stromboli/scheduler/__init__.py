@@ -1,1 +1,1 @@
-"""The living scheduler: watches a cluster, runs cycles over it, and makes their decisions true."""
+"""The scheduler process: watches a cluster, runs scheduling cycles, and executes their decisions."""

@@ -114,7 +114,7 @@ class GangFinalizer:
         return None
 
     async def revisit(self, decision: Decision) -> float | None:
-        """Look at a decision that has ended: conditions may be missing, and a bind that was in flight when the gang was
+        """Recheck a decision that has ended: conditions may be missing, and a bind that was in flight when the gang was
         given up may have succeeded; it is unwound like the others.
         """
         self._orphans.release(decision)

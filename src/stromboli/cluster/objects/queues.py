@@ -122,7 +122,7 @@ def _amounts(axis: ResourceAxis, resources: Mapping[str, str | int | float] | No
 
 
 def misplaced(queues: Mapping[str, Queue]) -> dict[str, str]:
-    """By name, what is wrong with a queue's position in the tree; `chains_of` puts such a queue below the root."""
+    """Return by name the error in a queue's position in the tree; `chains_of` puts such a queue below the root."""
     faults = {}
     for name, queue in queues.items():
         if queue.parent not in ("", ROOT) and queue.parent not in queues:

@@ -33,7 +33,7 @@ def reject_infinite(node: YamlNode, owner: str, findings: Findings) -> bool:
 
 
 def _is_sound(key: str, node: YamlNode, declared: type[Arguments], owner: str, findings: Findings) -> bool:
-    """Report whether one argument is valid. Records what is wrong with it, or that it has no effect."""
+    """Report whether one argument is valid. Records its error, or that it has no effect."""
     argument = declared.declaration_of(key)
     if argument is None:
         _reject_unknown(key, node, declared, owner, findings)

@@ -25,7 +25,7 @@ Base = type[Plugin] | type[Action]
 
 
 def faults_of(candidate: Base, base: Base) -> Iterator[str]:
-    """Return everything that is wrong with a class, each as a sentence without the name of the class."""
+    """Return all errors of a class, each as a sentence without the name of the class."""
     yield from _name_faults(candidate.name)
     yield from _argument_faults(candidate.arguments)
     if candidate.api_version != API_VERSION:

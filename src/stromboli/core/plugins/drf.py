@@ -164,7 +164,7 @@ class Drf(Plugin):
     name = "drf"
 
     def unused_extension_points(self) -> frozenset[str]:
-        """Without a hierarchy, drf has no opinion about queues."""
+        """Without a hierarchy, drf does not order queues or select victims between them."""
         return (
             frozenset()
             if self.hierarchy

@@ -43,9 +43,9 @@ class PreemptionAttempt:
     units: list[EvictionUnit] = field(default_factory=list)
     #: The number of tasks for which pods were evicted.
     places: int = 0
-    #: By the uid of the victim, if the session records decisions.
+    #: Eviction records by the uid of the victim, if the session records decisions.
     records: dict[str, EvictionRecord] = field(default_factory=dict)
-    #: The nodes that were evaluated for the current task, likewise.
+    #: The nodes that were evaluated for the current task, if the session records decisions.
     evaluated_nodes: list[EvaluatedNode] = field(default_factory=list)
     #: By class, the number of operations at its last failure: without further operations it would fail again.
     failed_at: dict[int, int] = field(default_factory=dict)

@@ -183,7 +183,7 @@ class GangPreemption:
         return not was_ready or not any(self._session.ledger.is_pending(task) for task in tasks)
 
     def _let_go(self, attempt: PreemptionAttempt, preemptor: Task, gang: EvictionUnit) -> None:
-        """Evict a gang, unless the earlier ones have changed the answers of the plugins or its budgets."""
+        """Evict a gang, unless plugins or budgets protect it after the earlier evictions."""
         if not self._builder.may_evict_all(preemptor, gang.tasks):
             return
         if not self._session.ledger.budgets.may_spend([task.uid for task in gang.tasks]):

@@ -13,7 +13,7 @@ _ON_NODE = frozenset(status.value for status in ON_NODE)
 
 
 class EvictionHeadroom:
-    """What less important jobs of a queue hold, and what queues have above their share. Computed on first use."""
+    """The amounts held by less important jobs of a queue, and by queues above their share. Computed on first use."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -171,7 +171,7 @@ class EvictionReport:
 
 
 def basic_eviction_record(session: Session, eviction: Eviction) -> EvictionRecord:
-    """The record of any eviction, by whichever action."""
+    """The record of any eviction, by any action."""
     axis, task, note = session.axis, eviction.task, session.eviction_notes.get(eviction.task.uid)
     preemptor = session.jobs.get(eviction.preemptor)
     return EvictionRecord(

@@ -115,7 +115,7 @@ class VictimSelection:
         return session.allocatable(queue, preemptor.task_class, 1) is None
 
     def would_take(self, preemptor: Task, row: int, victims: Sequence[Task]) -> bool:
-        """Report whether they would accept it without these victims."""
+        """Report whether queue and node would accept the preemptor without these victims."""
         statement, mark = self._statement, len(self._statement.operations)
         for task in victims:
             statement.evict(task, self._rules.action, preemptor.job)

@@ -138,7 +138,7 @@ class ClassView:
         return fits
 
     def fits_later(self, rows: Rows) -> Mask:
-        """Return which rows will have it once all releasing pods are gone."""
+        """Return which rows will have the request idle once all releasing pods are gone."""
         fits = self.static.admitted.copy()
         for dimension, amount in self.task_class.request:
             fits &= rows.future_idle(dimension) >= amount

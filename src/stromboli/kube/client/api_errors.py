@@ -13,7 +13,7 @@ from stromboli.kube.manifests.errors import printable
 class RequestFailed(Exception):
     """A request without a successful response."""
 
-    #: Whether the server may have carried out the request nevertheless.
+    #: Whether the server may have carried out the request despite the error.
     outcome_unknown = False
 
 

@@ -146,7 +146,7 @@ class WatchStore(Generic[T]):
             self._drop(_with_version(entry, version) if number(version) else entry)
 
     def _supersedes(self, key: str, metadata: ObjectMeta) -> bool:
-        """Report whether this is news. A known object of another uid is removed first."""
+        """Report whether to pass the object on: it is new, or failed before. One of another uid is removed first."""
         self.advance(metadata.resource_version)
         known = self._known.get(key)
         if self._gate is None:

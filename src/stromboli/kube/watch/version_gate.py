@@ -19,7 +19,7 @@ class VersionGate:
         self._tombstones: dict[tuple[str, str], int] = {}
 
     def admits(self, key: str, reported: ObjectMeta, known: ObjectMeta | None) -> bool:
-        """Report whether this is news; `known` is the last admitted version of that name, if any."""
+        """Report whether the version is new; `known` is the last admitted version of that name, if any."""
         if self._is_deleted(key, reported) or (known is not None and is_older(reported, known)):
             return False
         if known is None or known.uid != reported.uid:

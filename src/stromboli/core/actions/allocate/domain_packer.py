@@ -35,7 +35,7 @@ class DomainPacker:
         if len(tree.parts(domain)) < 2 or any(task.nominated_node for task in tasks):
             return False
         if ledger.nodes.last is not None:
-            return False  # nodes of this shard come before others, in whichever sub-domain
+            return False  # nodes of this shard come before others, in any sub-domain
         runs = [list(run) for _, run in groupby(tasks, key=lambda task: task.task_class.number)]
         if not all(self._capacity(run)[domain] > len(run) for run in runs):
             return False

@@ -18,7 +18,7 @@ from stromboli.core.session.session import Session
 
 
 class MovablePool(CandidatePool):
-    """The tasks of some jobs, in whichever queue."""
+    """The tasks of some jobs, in any queue."""
 
     def queues_for(self, preemptor: Job) -> list[str]:
         return list(self._by_queue)

@@ -15,7 +15,7 @@ BASE_RESOURCES = ("cpu", "memory", "pods")
 #: No limit. Far above every amount that `parse_quantity` accepts, far below what overflows an int64 sum.
 UNLIMITED = 1 << 62
 
-#: More than any node has of anything, and so little that thousands of such amounts still add up in 64 bits.
+#: The largest amount of a resource on a node; thousands of such amounts still add up in 64 bits.
 MAX_PER_NODE = 1 << 50
 
 #: Request of a task or a class: (dimension, amount) pairs with amounts above zero, dimensions ascending.

@@ -40,7 +40,7 @@ class Capacity(Plugin):
         self.queue_order_reaches_others = self.queue_order_only_grows = hierarchy
 
     def unused_extension_points(self) -> frozenset[str]:
-        """Without a hierarchy, queues have no order as victims."""
+        """Without a hierarchy, the plugin does not order victim queues."""
         return frozenset() if self.hierarchy else frozenset(("victim_queue_order",))
 
     def open(self, session: Session) -> None:

@@ -25,7 +25,7 @@ class QueueShare:
     refusal: Reason | None = None
     #: Whether the queue is detached from the tree, so that its share is undefined.
     is_detached: bool = False
-    #: This queue and those above it, without the root.
+    #: This queue and its ancestors, without the root.
     chain: tuple[QueueShare, ...] = ()
     #: The queues whose limits apply, each with its child on the path to this queue.
     steps: tuple[tuple[QueueShare, QueueShare], ...] = ()
@@ -57,7 +57,7 @@ class QueueShare:
         return share
 
     def deserves_any(self, request: Request) -> bool:
-        """Report whether it deserves any of the requested resources; every pod requests a pod slot."""
+        """Report whether the queue deserves any of the requested resources; every pod requests a pod slot."""
         return any(self.deserved[dimension] for dimension, _ in request if dimension != PODS)
 
     def exceeds(self, holding: Sequence[int], request: Request) -> bool:

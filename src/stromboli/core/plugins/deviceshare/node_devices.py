@@ -134,5 +134,5 @@ class NodeDevices:
         self._picks[task_class, later] = pick
 
 
-#: Classes come and go, and the state of an unused node lives long.
+#: Bounds the cache of a node: the state of an unused node outlives many classes.
 _MAX_CACHED_PICKS = 64

@@ -33,7 +33,7 @@ class DomainAmounts:
         return known.now()
 
     def later(self, dimension: int) -> Amount:
-        """Return the same after all releases are finished and nominated capacity is used."""
+        """Return the idle amount of each domain after all releases are finished and nominated capacity is used."""
         known = self._later.get(dimension)
         if known is None:
             amounts = IdleAmounts(self._ledger, dimension, later=True)

@@ -35,7 +35,7 @@ from stromboli.core.topology.previous_domains import enclosing_domain
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session
 
-#: The score of each node for a task, between 0 and 1; None without an opinion.
+#: The score of each node for a task, between 0 and 1; None for no score.
 DistanceScore = Callable[[Task], Vector | None]
 
 

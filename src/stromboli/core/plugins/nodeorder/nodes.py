@@ -74,7 +74,7 @@ class ImageLocality(WeightedScorer):
 
 
 def _spread_sizes(nodes: NodeTable, image: str) -> Vector:
-    """Return what one image counts on every node; 0 where it would have to be pulled."""
+    """Return the size that one image counts on every node; 0 where it would have to be pulled."""
     known: Vector = nodes.remember(("image", image), lambda table: _measure(table, image))
     return known
 

@@ -53,8 +53,8 @@ class PodAffinity(NodeFilter):
     def _with_no_match(
         task_class: TaskClass, ledger: Ledger, terms: Sequence[DomainCount], counts: Sequence[Vector | None]
     ) -> Mask:
-        """Some term is satisfied nowhere. The first pod of a set that refers to itself would wait for itself
-        forever: it may go anywhere in a domain of every term.
+        """Return the accepted nodes if some term is satisfied nowhere: none, except for the first pod of a set with
+        affinity to itself, which may use every node that is in a domain of every term.
         """
         if not (task_class.matches_own_affinity and _is_first(ledger, terms, counts)):
             return np.zeros(len(ledger.nodes), dtype=np.bool_)

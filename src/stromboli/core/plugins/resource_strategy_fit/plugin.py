@@ -1,4 +1,4 @@
-"""The plugin: its arguments, and which of its three rules take part."""
+"""The resource-strategy-fit plugin: its arguments, and which of its three rules are enabled."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ WEIGHTS = "volcano.sh/resource-strategy-weight"
 
 LEAST, MOST = TYPES = ("LeastAllocated", "MostAllocated")
 
-#: The largest weight that a pod may set: more would drown all other scores.
+#: The largest weight that a pod may set: a larger one would outweigh all other scores.
 _MAX_WEIGHT = 10_000
 
 

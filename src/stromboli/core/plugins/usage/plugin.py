@@ -80,7 +80,7 @@ class UsagePlugin(Plugin):
 
     @property
     def unmeasured(self) -> UnmeasuredLoad:
-        """The unmeasured load, computed on first use because it looks at every pod."""
+        """The unmeasured load, computed on first use because it iterates over every pod."""
         if self._unmeasured is None:
             self._unmeasured = UnmeasuredLoad(
                 self._session, self._estimator, self.known, self._measured_at, self._at_risk()

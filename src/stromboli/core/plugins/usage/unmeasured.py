@@ -73,7 +73,7 @@ class Estimator:
         return used if limit is None else min(used, limit)
 
 
-#: A pod that has run for less than this, in seconds, is hardly in any average.
+#: A pod that has run for less than this, in seconds, barely contributes to an average.
 SETTLING = 30.0
 _ON_THE_WAY = frozenset(
     status.value for status in (TaskStatus.ALLOCATED, TaskStatus.PIPELINED, TaskStatus.BINDING, TaskStatus.BOUND)
@@ -82,7 +82,7 @@ _RUNNING = TaskStatus.RUNNING.value
 
 
 class UnmeasuredLoad:
-    """Computed for the first score, and then updated by every operation of the cycle."""
+    """The unmeasured load of all nodes, computed for the first score and updated by every operation."""
 
     def __init__(self, session: Session, estimator: Estimator, known: Mask, measured_at: Vector, at_risk: Mask) -> None:
         self._session = session
@@ -97,7 +97,7 @@ class UnmeasuredLoad:
         self._count_all()
 
     def _count_all(self) -> None:
-        """Count all pods; the cheap checks come first because every pod is looked at."""
+        """Count all pods; the cheap checks come first because they run for every pod."""
         ledger, oldest = self._session.ledger, float(self._seen_since.min(initial=np.inf))
         codes = ledger.codes
         for job in self._session.jobs.values():

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """The trusted certificate authorities; by default those of the system's trust store."""
+    """The trusted certificate authorities; without any, those of the system's trust store."""
 
     authorities: bytes = b""
     insecure: bool = False

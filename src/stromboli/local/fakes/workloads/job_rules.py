@@ -156,7 +156,7 @@ def index_text(indexes: Iterable[int]) -> str:
 
 
 def index_set(text: str | None) -> frozenset[int]:
-    """Parse such a text; invalid parts are ignored."""
+    """Parse indexes such as `0,1,4-7`; invalid parts are ignored."""
     found: set[int] = set()
     for part in (text or "").split(","):
         first, _, last = part.partition("-")
