@@ -53,7 +53,7 @@ class ConcurrencyLimiter:
             try:
                 await future
             except asyncio.CancelledError:
-                self._wake()  # this waiter may already hold the slot
+                self._wake()  # this waiter may have been woken for a free slot: wake another
                 raise
         self._in_flight += 1
 

@@ -1,4 +1,4 @@
-"""What a scheduler does between cycles: policy reloads, overdue gangs, audits of the cache, clean-ups, metrics."""
+"""Maintenance between cycles: policy reloads, overdue gangs, audits of the cache, clean-ups, metrics."""
 
 from __future__ import annotations
 

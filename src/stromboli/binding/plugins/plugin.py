@@ -57,7 +57,7 @@ class ClusterView(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BinderContext:
-    """What a plugin works with in a process that binds pods."""
+    """The context of a plugin in a process that binds pods."""
 
     client: Client
     view: ClusterView

@@ -1,1 +1,1 @@
-"""What a pod needs before it is bound: volumes, resource claims, shared GPUs, node locks."""
+"""Preparations before a pod is bound: volumes, resource claims, shared GPUs, node locks."""

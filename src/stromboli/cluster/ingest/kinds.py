@@ -46,7 +46,7 @@ class Handler:
 
 
 class Watch(Enum):
-    """How a scheduler watches a kind."""
+    """The settings with which a scheduler watches a kind."""
 
     #: No decision is made before all objects are known.
     REQUIRED = "required"

@@ -1,1 +1,1 @@
-"""What API objects mean for the model: one module per kind."""
+"""Conversion of API objects to the model: one module per kind."""

@@ -1,4 +1,4 @@
-"""Which pods hold which CPUs of which node.
+"""The CPUs of each node that pods hold.
 
 A node reports the CPUs of its pods only some time after it assigned them. Until then the scheduler's decision counts:
 it is annotated on bound pods, and assumed for pods whose binding is in progress. Nodes and pods may arrive in any

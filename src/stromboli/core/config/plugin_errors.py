@@ -1,4 +1,4 @@
-"""Where an error comes from: the plugin or action, with the file and line of its code."""
+"""The origin of an error: the plugin or action, with the file and line of its code."""
 
 from __future__ import annotations
 

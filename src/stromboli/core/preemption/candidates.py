@@ -122,7 +122,7 @@ class CandidatePool:
         return {row for name in self.queues_for(preemptor) for row in self._by_queue[name].rows.tolist()}
 
     def releasable(self, preemptor: Job, dimensions: list[int]) -> NDArray[np.int64]:
-        """Return what all candidates of a node hold at most, one row per dimension."""
+        """Return upper bounds of the amounts that all candidates of a node hold, one row per dimension."""
         total = np.zeros((len(dimensions), len(self._session.nodes)), dtype=np.int64)
         for name in self.queues_for(preemptor):
             for place, dimension in enumerate(dimensions):

@@ -73,7 +73,7 @@ def min_costs(candidates: CandidateColumns, missing: Sequence[Amounts]) -> MinCo
 
 
 def shortage(ledger: Ledger, request: Request, row: int) -> Request:
-    """Return what the node lacks for the request after everything that is being released is gone."""
+    """Return the shortage of the node for the request after all releases are finished."""
     amounts, layout = ledger.amounts, ledger.layout
     short = []
     for dimension, amount in request:

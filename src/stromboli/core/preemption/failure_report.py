@@ -1,4 +1,4 @@
-"""Why a preemption failed: the rules against it, each with an example."""
+"""Reasons of a failed preemption: the rules against it, each with an example."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class EvictionHeadroom:
         return gain
 
     def _all_excess(self) -> Amounts:
-        """Return what all queues together have above their share; constant while jobs are admitted."""
+        """Return the sum of the amounts that queues have above their share; constant while jobs are admitted."""
         if self._total is None:
             self._total = [0] * self._session.snapshot.size
             for name, queue in self._session.queues.items():
@@ -69,7 +69,7 @@ class EvictionHeadroom:
         return sums
 
     def _excess(self, queue: str) -> Amounts:
-        """Return what preemptable pods of a queue hold, at most what it has above its share."""
+        """Return the amounts of preemptable pods of a queue, limited to the excess of the queue above its share."""
         session = self._session
         facts = session.queue_facts(session.queues[queue])
         held = [0] * session.snapshot.size

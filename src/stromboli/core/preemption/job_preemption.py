@@ -82,7 +82,7 @@ class Preemption:
         return {} if self._report is None else self._report.gang(preemptor, gang)
 
     def releasable(self, job: Job, dimensions: list[int]) -> NDArray[np.int64]:
-        """Return what could be evicted from each node for a job at most, one row per dimension."""
+        """Return upper bounds of the amounts that evictions for a job could release, one row per dimension."""
         return self._pool.releasable(job, dimensions)
 
     def begin(self, job: Job, statement: Statement) -> PreemptionAttempt:

@@ -40,14 +40,14 @@ def _could_stay(session: Session, units: Sequence[EvictionUnit]) -> list[Evictio
 
 
 def future_idle(ledger: Ledger, dimension: int, row: int) -> int:
-    """Return what will be idle on a node after everything that is being released is gone."""
+    """Return the idle amounts of a node after all releases are finished."""
     amounts, layout = ledger.amounts, ledger.layout
     idle = amounts.item(dimension, row) + amounts.item(layout.releasing + dimension, row)
     return idle - amounts.item(layout.pipelined + dimension, row)
 
 
 def held_by_node(session: Session, tasks: Iterable[Task]) -> dict[tuple[int, int], int]:
-    """Return what tasks hold, by resource and node."""
+    """Return the amounts that tasks hold, by resource and node."""
     held: dict[tuple[int, int], int] = {}
     for task in tasks:
         row = session.ledger.row_of(task)

@@ -79,13 +79,13 @@ class RunningTasks:
         return np.fromiter((task.order[1] for task in self.tasks), np.int64, len(self.tasks))
 
     def amounts(self, dimension: int) -> NDArray[np.int64]:
-        """Return what each task holds of a resource."""
+        """Return the amount of a resource that each task holds."""
         classes, which = self.classes
         amounts = [dict(task_class.request).get(dimension, 0) for task_class in classes]
         return np.array(amounts, dtype=np.int64)[which] if classes else np.zeros(0, dtype=np.int64)
 
     def held(self, dimension: int) -> NDArray[np.int64]:
-        """Return what the tasks of each node hold of a resource together."""
+        """Return the amount of a resource that the tasks of each node hold."""
         total = np.zeros(self._nodes, dtype=np.int64)
         np.add.at(total, self.rows, self.amounts(dimension))
         return total

@@ -156,7 +156,7 @@ class _NodeSelection:
         return sorted(units, key=lambda unit: -unit.tasks[0].created)[:needed] if needed <= len(units) else None
 
     def _gain(self, unit: EvictionUnit) -> dict[int, int]:
-        """Return what the unit releases on this node, of the shortage."""
+        """Return the part of the shortage that the unit releases on this node."""
         known = self._gains.get(unit)
         if known is None:
             short = dict(self._short)

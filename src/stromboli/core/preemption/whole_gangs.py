@@ -106,7 +106,7 @@ class WholeGangs:
         return sum(min(here.get(d, 0), amount) / amount for d, amount in wanted.items()) / cost if cost else 0.0
 
     def gain(self, need: Need, unit: EvictionUnit) -> Amounts:
-        """Return what the gang releases on useful nodes."""
+        """Return the amounts that the gang releases on useful nodes."""
         row_of = self._session.ledger.row_of
         return _held([task for task in unit.tasks if need.useful[row_of(task)]])
 
@@ -116,7 +116,7 @@ class WholeGangs:
         return {row: (place, row) for place, (_, row) in enumerate(ranking.following(ranking.size, ()))}
 
     def free(self, need: Need) -> dict[int, int]:
-        """Return what will be free on useful nodes."""
+        """Return the amounts that will be free on useful nodes."""
         rows = self._session.ledger.all_rows
 
         def idle(dimension: int) -> NDArray[np.int64]:

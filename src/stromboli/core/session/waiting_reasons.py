@@ -1,4 +1,4 @@
-"""Why tasks of a job wait: codes and messages."""
+"""Reasons why tasks of a job wait: codes and messages."""
 
 from __future__ import annotations
 

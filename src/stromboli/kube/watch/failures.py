@@ -1,4 +1,4 @@
-"""What to do after a list or a watch failed: the delay, whether to list again, and the problem to report.
+"""Recovery after a list or a watch failed: the delay, whether to list again, and the problem to report.
 
 A single failure of a stable stream is the ordinary end of a connection and is retried at once. From the second failure
 in a row on, delays grow. Problems that need intervention (a missing permission, a missing CRD) are reported at once.

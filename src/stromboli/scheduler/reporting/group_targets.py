@@ -1,4 +1,4 @@
-"""Where and how the status of a group is written: as a PodGroup of Volcano or a native one."""
+"""The target and format of the status of a group: as a PodGroup of Volcano or a native one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which nodes this shard may use: observed NodeShards go in, writes of its own NodeShard come out.
+"""The nodes that this shard may use: observed NodeShards go in, writes of its own NodeShard come out.
 
 Nothing here waits, reads or writes. Two schedulers never use a node at once by one rule: a node is usable from when a
 state of all NodeShards has been *observed* in which this shard claims it and no other does, until it is removed from

@@ -1,4 +1,4 @@
-"""Which shards have a live scheduler, and which shard takes over the nodes of those without one.
+"""The shards with a live scheduler, and the shards that take over the nodes of the others.
 
 A shard's scheduler is alive while it renews its lease, by the observer's own clock. A shard that never had a lease is
 neither alive nor dead. Nothing here reads or waits, and observers may disagree: liveness decides only which

@@ -1,4 +1,4 @@
-"""What the ResourceClaims of a pod require of its node, read from claims and device classes.
+"""Requirements of the ResourceClaims of a pod on its node, read from claims and device classes.
 
 A claim that is missing, not created yet or being deleted keeps its pods pending, and so does an invalid one: the reason
 names the claim, the request, and the invalid expression.
@@ -97,7 +97,7 @@ def uses_of(pod: kube.Pod) -> tuple[ResourceClaimUse, ...]:
 
 
 def needs_of(pod: kube.Pod, uses: Sequence[ResourceClaimUse], known: ClaimObjects) -> PodClaims:
-    """Return what the claims of a pod require of its node."""
+    """Return the requirements of the claims of a pod on its node."""
     keys, names = tuple(use.key for use in uses), tuple(use.name for use in uses)
     reader, fault = _ClaimNeedsReader(pod, known), None
     for number, use in enumerate(uses):

@@ -102,7 +102,7 @@ class ResourceClaims:
             self._mark(use.key)
 
     def needs(self, pod: kube.Pod) -> PodClaims:
-        """Return what the claims of a pod currently require."""
+        """Return the current requirements of the claims of a pod."""
         uid = pod.metadata.uid
         uses = self._uses.get(uid)
         if not uses:

@@ -33,7 +33,7 @@ _MAX_MEMORY = 1 << 30
 
 
 class GpuShareDecoder:
-    """How pods with fractional GPUs count, if the gpusharing plugin is enabled."""
+    """Decodes the amounts of pods with fractional GPUs, if the gpusharing plugin is enabled."""
 
     def __init__(self, axis: ResourceAxis, annotations: Collection[str]) -> None:
         self._axis = axis

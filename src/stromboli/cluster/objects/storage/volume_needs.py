@@ -1,4 +1,4 @@
-"""What the volume claims of a pod require of its node, read from claims, volumes and storage classes.
+"""Requirements of the volume claims of a pod on its node, read from claims, volumes and storage classes.
 
 A claim that is missing, lost, being deleted or not bound yet keeps its pods pending with the message that Kubernetes
 uses. An invalid claim does so with the field that is wrong.
@@ -141,7 +141,7 @@ def terms_of(volume: PersistentVolume) -> Terms:
 
 
 def needs_of(pod: kube.Pod, uses: Sequence[VolumeClaimUse], storage: Storage) -> PodVolumes:
-    """Return what the claims of a pod require of its node."""
+    """Return the requirements of the claims of a pod on its node."""
     reader = _VolumeNeedsReader(storage)
     for use in uses:
         try:

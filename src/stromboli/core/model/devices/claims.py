@@ -86,7 +86,7 @@ class ClaimDemand:
 
 @dataclass(frozen=True, slots=True)
 class ClaimCost:
-    """What a claim counts for in queue accounting. Several pods may share the named one."""
+    """The amounts of a claim in queue accounting. Several pods may share a named claim."""
 
     costs: Costs
     shared: str = ""
@@ -94,7 +94,7 @@ class ClaimCost:
 
 @dataclass(frozen=True, slots=True)
 class ClaimNeeds:
-    """What the claims of a pod require of its node."""
+    """The requirements of the claims of a pod on its node."""
 
     #: Why the pod cannot be placed anywhere, if so.
     fault: Reason | None = None

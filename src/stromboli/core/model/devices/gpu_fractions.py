@@ -41,7 +41,7 @@ _LONGEST = 16
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What a pod was assigned of the GPUs of its node."""
+    """The share of a pod in the GPUs of its node."""
 
     groups: tuple[str, ...]
     #: Fraction of each, in thousandths.

@@ -51,7 +51,7 @@ ASSIGNMENTS = (GROUPS, GPU_INDEX, VGPU_IDS, NPU_CORE, *(f"hami.io/{chip}-devices
 
 @dataclass(frozen=True, slots=True)
 class SharedDeviceRequest:
-    """What one container requests of one kind of device: a number, and an amount of each. 0 means unspecified."""
+    """The request of one container for one kind of device: a number, and an amount of each. 0 means unspecified."""
 
     backend: Backend
     number: int
@@ -67,7 +67,7 @@ class SharedDeviceRequest:
 
 @dataclass(frozen=True, slots=True)
 class SharedDeviceRequests:
-    """What a pod requests; one entry per container, including containers that request nothing."""
+    """The requests of a pod; one entry per container, including containers that request nothing."""
 
     containers: tuple[tuple[SharedDeviceRequest, ...], ...]
     #: The job, for a pod that avoids devices used by its own job; otherwise empty.

@@ -1,4 +1,4 @@
-"""What a cycle hands to the following ones besides its placements: nominations, reservations and past evictions."""
+"""The results that a cycle passes on besides placements: nominations, reservations and past evictions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

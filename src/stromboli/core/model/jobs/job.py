@@ -36,7 +36,7 @@ def valid_in(counts: Counts) -> int:
 
 @dataclass(frozen=True, slots=True)
 class NetworkTopology:
-    """How close together tasks must (hard) or should (soft) be placed."""
+    """The maximum distance of tasks: required (hard) or preferred (soft)."""
 
     hard: bool
     highest_tier: int | None = None

@@ -9,7 +9,7 @@ from stromboli.core.model.tasks.selectors import LabelSelector
 
 
 class ShardMode(StrEnum):
-    """How a scheduler treats nodes outside its shard."""
+    """The treatment of nodes outside the shard of a scheduler."""
 
     #: Does not use them.
     HARD = "hard"

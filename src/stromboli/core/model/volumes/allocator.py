@@ -30,7 +30,7 @@ class VolumeState:
 
 @dataclass(frozen=True, slots=True)
 class VolumePolicy:
-    """What a cycle enforces, and how long a volume may take to become ready, in seconds."""
+    """The rules that a cycle enforces, and the time limit for a volume to become ready, in seconds."""
 
     binds: bool = False
     limits: bool = False
@@ -39,7 +39,7 @@ class VolumePolicy:
 
 @dataclass(frozen=True, slots=True)
 class VolumeAllocation:
-    """What a claim got: a volume, or storage capacity, or neither if capacity is not tracked; -1 for none."""
+    """The allocation of a claim: a volume, or storage capacity, or neither if capacity is not tracked; -1 for none."""
 
     claim: WaitingClaim
     volume: int = -1

@@ -35,7 +35,7 @@ def _reachable(nodes: NodeTable, terms: Sequence[object]) -> Mask:
 
 
 class Locations:
-    """Where each item is available: pairs of place and node, and the place of each item."""
+    """The locations of items: pairs of place and node, and the place of each item."""
 
     def __init__(self, terms: Sequence[Terms], nodes: NodeTable) -> None:
         numbers: dict[Terms, int] = {}

@@ -64,7 +64,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class VolumeNeeds:
-    """What the claims of a pod require of its node."""
+    """The requirements of the claims of a pod on its node."""
 
     #: Why the pod cannot be placed anywhere, if so.
     fault: Reason | None = None

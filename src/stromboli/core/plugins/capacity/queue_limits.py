@@ -1,4 +1,4 @@
-"""What queues deserve and may hold at most, for all queues at once: a row per queue, in a tree or without one.
+"""The deserved and maximum amounts of all queues at once: a row per queue, in a tree or without one.
 
 An amount that does not fit is reduced inside the subtree that specifies it; other subtrees are not affected. Each
 correction is reported. A queue whose ancestors do not lead to the root has no defined limits: it is detached with

@@ -202,7 +202,7 @@ class DeviceState:
 
 
 class _Offers:
-    """What a node offers, in whole units. One object for all nodes: `row` selects the node."""
+    """The resources of a node, in whole units. One object for all nodes: `row` selects the node."""
 
     def __init__(self, session: Session) -> None:
         ledger = session.ledger

@@ -54,7 +54,7 @@ class Policy(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What pods of a class request of one back-end."""
+    """The request of pods of a class to one back-end."""
 
     containers: tuple[tuple[SharedDeviceRequest, ...], ...]
     #: Avoid devices of other pods of this job.

@@ -38,7 +38,7 @@ _MAX_CHIPS = 1024
 
 @dataclass(frozen=True, slots=True)
 class ChipPart:
-    """What a template provides: cores, auxiliary CPUs, and whether the image units (DVPP) are included."""
+    """The resources of a template: cores, auxiliary CPUs, and whether the image units (DVPP) are included."""
 
     name: str
     cores: int

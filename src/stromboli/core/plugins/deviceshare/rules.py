@@ -1,4 +1,4 @@
-"""Which nodes have devices left for pods of a class, and their scores: a column each, updated row by row."""
+"""The nodes with devices left for pods of a class, and their scores: a column each, updated row by row."""
 
 from __future__ import annotations
 

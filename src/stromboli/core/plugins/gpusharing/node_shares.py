@@ -107,7 +107,7 @@ PACK, SPREAD = "gpupack", "gpuspread"
 
 
 class GpuHeadroom(NamedTuple):
-    """What a node has besides its groups: whole GPUs and slots for reservation pods, now or later."""
+    """The capacity of a node besides its groups: whole GPUs and slots for reservation pods, now or later."""
 
     gpus: int
     places: int

@@ -1,4 +1,4 @@
-"""Which nodes have GPU shares or whole GPUs left for pods of a class: columns, updated row by row."""
+"""The nodes with GPU shares or whole GPUs left for pods of a class: columns, updated row by row."""
 
 from __future__ import annotations
 

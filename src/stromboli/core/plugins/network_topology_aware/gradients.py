@@ -1,4 +1,4 @@
-"""Which domains are tried for a job or a sub-job, and in which order: the closest first."""
+"""The domains to try for a job or a sub-job, in order: the closest first."""
 
 from __future__ import annotations
 

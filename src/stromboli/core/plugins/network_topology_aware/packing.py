@@ -58,7 +58,7 @@ def weights_of(arguments: PackingArguments) -> dict[str, int]:
 
 
 class DomainPacking:
-    """How full domains are, in the weighted resources. Follows the operations of the cycle."""
+    """The used fractions of domains in the weighted resources, updated by the operations of the cycle."""
 
     def __init__(
         self,

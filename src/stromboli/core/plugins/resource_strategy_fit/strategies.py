@@ -1,4 +1,4 @@
-"""Which resources are packed and which are spread: by the configuration, and by annotations of the pod."""
+"""The resources that are packed and those that are spread: by the configuration, and by annotations of the pod."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Where the API server is and how to authenticate: kubeconfig, service account, exec plugins."""
+"""The address of the API server and the authentication to it: kubeconfig, service account, exec plugins."""
