@@ -14,7 +14,7 @@ from stromboli import kube
 from stromboli.cluster.objects.claims.claim_allocations import devices_in
 from stromboli.cluster.objects.claims.claim_needs import ClaimObjects, PodClaims, ResourceClaimUse, needs_of, uses_of
 from stromboli.cluster.objects.claims.resource_slices import DevicePools
-from stromboli.cluster.objects.indexes import discard_member
+from stromboli.cluster.objects.indexes import ClaimUsers
 from stromboli.core.model.devices.claim_allocator import ClaimState
 from stromboli.core.model.devices.claims import AssignedDevice, ClaimChoice, DeviceCriteria, HeldClaim
 from stromboli.core.model.devices.device_table import DeviceTable
@@ -24,19 +24,15 @@ from stromboli.kube.objects.claims import DeviceClass, ResourceClaim, ResourceSl
 _NOTHING = PodClaims()
 
 
-class ResourceClaims:
+class ResourceClaims(ClaimUsers[ResourceClaimUse, PodClaims]):
     def __init__(self, is_leaving: Callable[[str], bool], placements: Mapping[str, Placement]) -> None:
         """`is_leaving` reports whether a pod is terminating; `placements` are those of pods that are being bound."""
-        self._is_leaving = is_leaving
-        self._placements = placements
         self.known = ClaimObjects()
+        super().__init__(self.known.users, placements)
+        self._is_leaving = is_leaving
         self.pools = DevicePools()
-        #: Claims by pod.
-        self._uses: dict[str, tuple[ResourceClaimUse, ...]] = {}
         #: Allocated devices by claim.
         self._allocated: dict[str, tuple[AssignedDevice, ...]] = {}
-        self._changed: set[str] = set()
-        self._needs: dict[str, PodClaims] = {}
         self._table: DeviceTable | None = None
 
     # -- objects ------------------------------------------------------------------------------------------------
@@ -64,16 +60,6 @@ class ResourceClaims:
             known.decided.pop(key, None)
         self._mark(key)
 
-    def _mark(self, key: str) -> None:
-        """Mark the pods of a claim: something that they depend on has changed."""
-        for uid in self.known.users.get(key, ()):
-            self._changed.add(uid)
-            self._needs.pop(uid, None)
-
-    def _mark_all(self) -> None:
-        self._changed |= self._uses.keys()
-        self._needs = {}
-
     # -- pods ---------------------------------------------------------------------------------------------------
 
     def enter(self, pod: kube.Pod) -> None:
@@ -81,25 +67,8 @@ class ResourceClaims:
         uid, uses = pod.metadata.uid, uses_of(pod) if pod.spec.resource_claims else ()
         if uses:
             self._needs.pop(uid, None)  # the pod may have been bound
-        if uses == self._uses.get(uid, ()):
-            return
-        self.leave(uid)
-        if uses:
-            self._uses[uid] = uses
-            self._changed.add(uid)
-        for use in uses:
-            self.known.users.setdefault(use.key, set()).add(uid)
-            self._mark(use.key)
-        self.reserve(uid)
-
-    def leave(self, uid: str) -> None:
-        """Remove a pod."""
-        if (placement := self._placements.get(uid)) is not None:
-            self.release(uid, placement)
-        self._needs.pop(uid, None)
-        for use in self._uses.pop(uid, ()):
-            discard_member(self.known.users, use.key, uid)
-            self._mark(use.key)
+        if uses != self._uses.get(uid, ()):
+            self._set_uses(uid, uses)
 
     def needs(self, pod: kube.Pod) -> PodClaims:
         """Return the current requirements of the claims of a pod."""
@@ -113,11 +82,6 @@ class ResourceClaims:
             if self._table is not None and any(suit not in self._table.suited for suit in criteria_of([known])):
                 self._table = None
         return known
-
-    def take_changed(self) -> set[str]:
-        """Return and clear the pods whose requirements may have changed."""
-        changed, self._changed = self._changed, set()
-        return changed
 
     # -- queries ------------------------------------------------------------------------------------------------
 
@@ -144,14 +108,12 @@ class ResourceClaims:
         return {keys[choice.name]: choice for choice in placement.devices.choices if choice.name in keys}
 
     def reserve(self, uid: str) -> None:
-        """Reserve the devices chosen for the claims of a pod that is being bound."""
         for key, choice in self._choices_of(uid).items():
             if key in self.known.claims and key not in self._allocated:
                 self.known.decided[key] = self._placements[uid].node, choice
                 self._mark(key)
 
     def release(self, uid: str, placement: Placement) -> None:
-        """Release the devices of a placement that was abandoned, unless other pods that are being bound use them."""
         for key in self._chosen(uid, placement):
             if not any(key in self._choices_of(other) for other in self.known.users.get(key, ()) if other != uid):
                 self.known.decided.pop(key, None)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from stromboli import kube
-from stromboli.cluster.objects.indexes import discard_member
+from stromboli.cluster.objects.indexes import ClaimUsers, discard_member
 from stromboli.cluster.objects.storage.free_volumes import FreeVolumes, claim_ref_key
 from stromboli.cluster.objects.storage.storage_capacity import PendingVolume, StorageCapacities
 from stromboli.cluster.objects.storage.volume_needs import (
@@ -43,24 +43,19 @@ StorageObject = TypeVar("StorageObject", bound=TopLevel)
 _NOTHING = PodVolumes()
 
 
-class PersistentVolumes:
+class PersistentVolumes(ClaimUsers[VolumeClaimUse, PodVolumes]):
     def __init__(
         self, labels_of: Callable[[str], Mapping[str, str] | None], placements: Mapping[str, Placement]
     ) -> None:
         """`placements` are those of pods that are being bound, by uid."""
         self.storage = Storage(labels_of)
+        super().__init__(self.storage.users, placements)
         self.csi_nodes: dict[str, CSINode] = {}
         self.capacities = StorageCapacities()
-        self._placements = placements
-        #: Claims by pod.
-        self._uses: dict[str, tuple[VolumeClaimUse, ...]] = {}
         #: By volume, the claims bound to it; and by claim, the volumes whose claimRef names it.
         self._bound_claims: dict[str, set[str]] = {}
         self._referring: dict[str, set[str]] = {}
         self._free = FreeVolumes(self.storage, self._bound_claims)
-        #: Pods whose requirements may have changed; and cached requirements of the others.
-        self._changed: set[str] = set()
-        self._needs: dict[str, PodVolumes] = {}
         self._table: VolumeTable | None = VolumeTable()
 
     # -- objects ------------------------------------------------------------------------------------------------
@@ -145,39 +140,13 @@ class PersistentVolumes:
                 if count is not None and driver.name:
                     yield driver.name, name, count
 
-    def _mark(self, key: str) -> None:
-        """Mark the pods of a claim: something that they depend on has changed."""
-        for uid in self.storage.users.get(key, ()):
-            self._changed.add(uid)
-            self._needs.pop(uid, None)
-
-    def _mark_all(self) -> None:
-        self._changed |= self._uses.keys()
-        self._needs = {}
-
     # -- pods ---------------------------------------------------------------------------------------------------
 
     def enter(self, pod: kube.Pod) -> None:
         """Add or update a pod."""
         uid, uses = pod.metadata.uid, uses_of(pod) if pod.spec.volumes else ()
-        if uses == self._uses.get(uid, ()):
-            return
-        self.leave(uid)
-        if uses:
-            self._uses[uid] = uses
-        for use in uses:
-            self.storage.users.setdefault(use.key, set()).add(uid)
-            self._mark(use.key)
-        self.reserve(uid)
-
-    def leave(self, uid: str) -> None:
-        """Remove a pod."""
-        if (placement := self._placements.get(uid)) is not None:
-            self.release(uid, placement)
-        self._needs.pop(uid, None)
-        for use in self._uses.pop(uid, ()):
-            discard_member(self.storage.users, use.key, uid)
-            self._mark(use.key)
+        if uses != self._uses.get(uid, ()):
+            self._set_uses(uid, uses)
 
     def needs(self, pod: kube.Pod) -> PodVolumes:
         """Return the current requirements of the claims of a pod."""
@@ -191,11 +160,6 @@ class PersistentVolumes:
             if known.needs is None or not (known.needs.fault or known.needs.waiting):
                 self._needs[uid] = known  # only changes of the claims and of their storage objects invalidate it
         return known
-
-    def take_changed(self) -> set[str]:
-        """Return and clear the pods whose requirements may have changed."""
-        changed, self._changed = self._changed, set()
-        return changed
 
     # -- queries ------------------------------------------------------------------------------------------------
 
@@ -226,7 +190,6 @@ class PersistentVolumes:
         return placement.volumes.choices if placement is not None and placement.volumes and uid in self._uses else ()
 
     def reserve(self, uid: str) -> None:
-        """Reserve the volumes chosen for the claims of a pod that is being bound."""
         for choice in self._choices_of(uid):
             key = f"{self._namespace(uid)}/{choice.claim}"
             claim = self.storage.claims.get(key)
@@ -237,7 +200,6 @@ class PersistentVolumes:
             self._table = None
 
     def release(self, uid: str, placement: Placement) -> None:
-        """Release the volumes of a placement that was abandoned, unless other pods that are being bound use them."""
         if uid not in self._uses or placement.volumes is None:
             return
         for choice in placement.volumes.choices:
