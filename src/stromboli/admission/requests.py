@@ -14,7 +14,7 @@ from stromboli.kube.objects.meta import Wire
 
 API_VERSION, KIND = "admission.k8s.io/v1", "AdmissionReview"
 #: Kubernetes truncates warnings beyond this total length.
-_LONGEST_WARNING, _MOST_WARNINGS = 250, 16
+_MAX_WARNING, _MAX_WARNINGS = 250, 16
 _MAX_MESSAGE_LENGTH = 4000
 
 Document = dict[str, Any]
@@ -89,7 +89,7 @@ def answer_verdict(request: Request, verdict: AdmissionVerdict) -> bytes:
             "message": printable(verdict.message, _MAX_MESSAGE_LENGTH),
         }
     if verdict.warnings:
-        response["warnings"] = [printable(each, _LONGEST_WARNING) for each in verdict.warnings[:_MOST_WARNINGS]]
+        response["warnings"] = [printable(each, _MAX_WARNING) for each in verdict.warnings[:_MAX_WARNINGS]]
     return _answer(response)
 
 

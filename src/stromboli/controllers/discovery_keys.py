@@ -17,7 +17,7 @@ DEFAULT_KEYS = "zone,block,rack"
 
 _PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-_LONGEST_PREFIX = 253
+_MAX_PREFIX = 253
 
 
 class DiscoveryKeyError(ValueError):
@@ -49,7 +49,7 @@ def _key(text: str) -> Key:
         label = SHORT_NAMES.get(text, text)
         name = text if text in SHORT_NAMES else label.rpartition("/")[2]
     prefix, slash, last = label.rpartition("/")
-    is_label = _NAME.fullmatch(last) and (not slash or (_PREFIX.fullmatch(prefix) and len(prefix) <= _LONGEST_PREFIX))
+    is_label = _NAME.fullmatch(last) and (not slash or (_PREFIX.fullmatch(prefix) and len(prefix) <= _MAX_PREFIX))
     if not is_label or not _NAME.fullmatch(name):
         short_names = ", ".join(SHORT_NAMES)
         raise DiscoveryKeyError(

@@ -151,9 +151,9 @@ class Simulation:
         self.measurements.look(virtual_cluster.now, virtual_cluster.cluster)
         self.warnings.update(dict.fromkeys(session.warnings))
         self._last = session
-        self._look_again(bool(started or gone), until)
+        self._schedule_next_cycle(bool(started or gone), until)
 
-    def _look_again(self, decided: bool, until: float) -> None:
+    def _schedule_next_cycle(self, decided: bool, until: float) -> None:
         """Schedule the next cycle: soon after a decision, and later because policies may depend on time."""
         if decided:
             self._events.note(self.virtual_cluster.now + self._pace.again, Wake())

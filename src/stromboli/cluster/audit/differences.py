@@ -8,7 +8,7 @@ from typing import Any
 
 #: Maximum number of reported differences.
 MAX_DIFFERENCES = 1000
-_LONGEST_WORDS = 200
+_MAX_TEXT = 200
 
 Account = Mapping[Any, Any]
 
@@ -40,4 +40,4 @@ def differences(expected: Account, found: Account, path: tuple[str, ...] = ()) -
 
 def _words(value: object) -> str:
     text = "nothing" if value is None or value == {} else str(value)
-    return text if len(text) <= _LONGEST_WORDS else f"{text[:_LONGEST_WORDS]}…"
+    return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}…"

@@ -25,7 +25,7 @@ class Shuffle(Action):
         if not session.program.answering["victim_tasks"]:
             return
         named = session.victim_tasks(list(_running(session)))
-        kept = self._evict(session, list(_let_go(session, named)))
+        kept = self._evict(session, list(_approved_victims(session, named)))
         if kept:
             message = f"{self.name}: disruption budgets protect {counted(len(kept), 'pod')} that should be moved"
             session.warnings.append(f"{message}: {', '.join(task.key for task in kept)}")
@@ -54,7 +54,7 @@ def _running(session: Session) -> Iterator[Task]:
         yield from (task for task in tasks if ledger.row_of(task) >= 0 and not is_in_excluded_shard(session, task))
 
 
-def _let_go(session: Session, named: Sequence[Task]) -> Iterator[Task]:
+def _approved_victims(session: Session, named: Sequence[Task]) -> Iterator[Task]:
     """The tasks that no guard protects; guards evaluate the pods of each job together."""
     guards, _, _ = session.program.guarded("evictable")
     by_job: dict[str, list[Task]] = {}

@@ -102,9 +102,9 @@ def _released_by_all(
 ) -> list[T]:
     """Return the candidates that all plugins accept; each plugin gets those that the previous ones accepted."""
     for answer in answers:
-        let_go = answer(preemptor, candidates)
-        if let_go is not None:
-            chosen = {identity(victim) for victim in let_go}
+        approved = answer(preemptor, candidates)
+        if approved is not None:
+            chosen = {identity(victim) for victim in approved}
             candidates = [candidate for candidate in candidates if identity(candidate) in chosen]
     return list(candidates)
 

@@ -43,12 +43,12 @@ class ShareTree:
         self._supposed: dict[str, list[int]] = {}
         self._exhausted: frozenset[int] = frozenset()
         for queue in session.queues.values():
-            self._paths[queue.name] = self._plant(queue)
+            self._paths[queue.name] = self._add_queue(queue)
         for job in session.jobs.values():
             if job.queue in self._paths:
                 self._paths[job.queue][-1].children[f"job {job.key}"] = _Node(1.0, job)
 
-    def _plant(self, queue: Queue) -> list[_Node]:
+    def _add_queue(self, queue: Queue) -> list[_Node]:
         """Return the tree nodes from below the root down to that of the queue."""
         names = [name for name in queue.annotations.get(HIERARCHY, "").split("/") if name]
         weights = queue.annotations.get(HIERARCHY_WEIGHTS, "").split("/")

@@ -175,14 +175,14 @@ class GangPreemption:
         attempt.return_to(mark)
         self._spare.forget()
         for gang in gangs[:number]:
-            self._let_go(attempt, tasks[0], gang)
+            self._evict_unit(attempt, tasks[0], gang)
         attempt.units.reverse()
         was_ready = self._session.job_ready(attempt.job)
         if not self._spare.serve(attempt, tasks):
             return False
         return not was_ready or not any(self._session.ledger.is_pending(task) for task in tasks)
 
-    def _let_go(self, attempt: PreemptionAttempt, preemptor: Task, gang: EvictionUnit) -> None:
+    def _evict_unit(self, attempt: PreemptionAttempt, preemptor: Task, gang: EvictionUnit) -> None:
         """Evict a gang, unless plugins or budgets protect it after the earlier evictions."""
         if not self._builder.may_evict_all(preemptor, gang.tasks):
             return

@@ -15,7 +15,7 @@ _TENS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P":
 _SUFFIXES = {power: suffix for suffix, power in _TENS.items()}
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _THOUSANDTHS = 1000
-_LARGEST_TEN = 18
+_MAX_POWER = 18
 _LONGEST = 40
 _AMOUNT = re.compile(r"\+?([0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE]([+-]?[0-9]{1,2})|([numkMGTPE]|[KMGTPE]i)?)")
 _MAX_AMOUNT_LENGTH = 64
@@ -63,7 +63,7 @@ def _shortened(thousandths: int) -> tuple[int, int]:
     if not thousandths:
         return 0, 0
     power = -3
-    while power < _LARGEST_TEN and thousandths % 1000 == 0:
+    while power < _MAX_POWER and thousandths % 1000 == 0:
         thousandths //= 1000
         power += 3
     return thousandths, power

@@ -134,7 +134,7 @@ class Writes:
         strategy, old = self._strategies(resource), entry.body
         body = strategy.touch(resource, old, body, options.subresource)
         body = ordered({**body, "metadata": _kept_metadata(entry.metadata, body["metadata"])})
-        if _is_looked_into(resource, options):
+        if _validates_fields(resource, options):
             strategy.default(resource, body)
         body = _recorded(resource, old, body, options)
         if strategy.counts_generations(resource) and strategy.is_next_generation(resource, old, body):
@@ -152,7 +152,7 @@ class Writes:
         if metadata != entry.metadata:
             causes += metadata_causes(metadata, free_names=strategy.free_names, is_custom=resource.is_custom)
             causes += _finalizer_causes(entry.metadata, metadata)
-        if _is_looked_into(resource, options):
+        if _validates_fields(resource, options):
             causes += strategy.check(resource, body)
             causes += strategy.check_change(resource, entry.body, body, options.subresource)
         if causes:
@@ -194,7 +194,7 @@ class Writes:
         )
 
 
-def _is_looked_into(resource: ServedResource, options: WriteOptions) -> bool:
+def _validates_fields(resource: ServedResource, options: WriteOptions) -> bool:
     """Report whether the write is validated: status updates only for custom resources."""
     return resource.is_custom or options.subresource != "status"
 

@@ -86,7 +86,7 @@ def _vgpu(amounts: Amounts, field: str) -> list[SharedDeviceRequest]:
     percentage, cores = _whole(amounts, VGPU_PERCENTAGE, field, 100), _whole(amounts, VGPU_CORES, field, 100)
     if number:
         return [SharedDeviceRequest(Backend.VGPU, number, memory, percentage, cores)]
-    _refuse_parts_alone(memory or percentage or cores, VGPU_NUMBER, field)
+    _reject_parts_alone(memory or percentage or cores, VGPU_NUMBER, field)
     return []
 
 
@@ -98,7 +98,7 @@ def _ascend(amounts: Amounts, field: str) -> list[SharedDeviceRequest]:
         if number:
             requests.append(SharedDeviceRequest(Backend.ASCEND_HAMI, number, memory, cores=cores, chip=chip))
         else:
-            _refuse_parts_alone(memory or cores, names[0], field)
+            _reject_parts_alone(memory or cores, names[0], field)
     return requests
 
 
@@ -130,7 +130,7 @@ def _whole(amounts: Amounts, name: str, field: str, most: int | None = None) -> 
     return amount // 1000
 
 
-def _refuse_parts_alone(amount: int, number: str, field: str) -> None:
+def _reject_parts_alone(amount: int, number: str, field: str) -> None:
     """Reject a fraction without a count: the kubelet would allocate no device."""
     if amount:
         raise ValueError(f"{field}: a fraction of a device is requested without a device count; add {number}")

@@ -112,14 +112,14 @@ class ClaimAllocator:
 
     def satisfiable(self, needs: ClaimNeeds, *, later: bool = False) -> Mask:
         """Return the nodes where every unallocated claim gets its devices, now or once releasing pods are gone."""
-        mask = self._perhaps(needs, later=later)
+        mask = self._candidate_nodes(needs, later=later)
         doubtful = mask & ~self._surely(needs, later=later)
         if not doubtful.any():
             return mask
         answer = self._answer(needs, doubtful, later=later)
         return mask & (~doubtful | answer.fits)
 
-    def _perhaps(self, needs: ClaimNeeds, *, later: bool) -> Mask:
+    def _candidate_nodes(self, needs: ClaimNeeds, *, later: bool) -> Mask:
         """Return the nodes that have enough devices for every request by itself."""
         mask = np.ones(len(self.nodes), dtype=np.bool_)
         for demand in needs.waiting:

@@ -103,7 +103,7 @@ class Documents:
 
 
 #: The maximum length of a reason.
-_LONGEST_WORDS = 200
+_MAX_TEXT = 200
 
 
 def truth(answer: Document, field: str) -> bool:
@@ -154,4 +154,4 @@ def victims(answer: Document) -> Sequence[str]:
 def _sanitized(text: object) -> str:
     """Return a message of the service on one line, without control characters."""
     text = text if isinstance(text, str) else repr(text)
-    return "".join(letter if letter.isprintable() else " " for letter in text[:_LONGEST_WORDS]).strip()
+    return "".join(letter if letter.isprintable() else " " for letter in text[:_MAX_TEXT]).strip()
