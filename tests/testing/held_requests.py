@@ -38,7 +38,7 @@ async def seen(world: World, resource: Resource[Any], name: str) -> None:
     key = entry.key if entry else f"default/{name}" if resource.namespaced else name
 
     def is_known() -> bool:
-        known = world.scheduler.mirror.get(resource.type, key)
+        known = world.scheduler.ingest.get(resource.type, key)
         return (known and known.metadata.resource_version) == (entry and entry.metadata.resource_version)
 
     await world.until_true(is_known, f"the scheduler has seen {resource.kind} {name}")

@@ -54,7 +54,7 @@ class BindTracker:
 
     def __init__(
         self,
-        mirror: Ingest,
+        ingest: Ingest,
         resync: Resync,
         recovery: GangRecovery,
         reporting: StatusReporter,
@@ -67,8 +67,8 @@ class BindTracker:
         wall_clock: Callable[[], float] = time.time,
         reports_binds: bool = True,
     ) -> None:
-        self._mirror = mirror
-        self._cluster: Cluster = mirror.cluster
+        self._ingest = ingest
+        self._cluster: Cluster = ingest.cluster
         self._resync = resync
         self._recovery = recovery
         self._reporting = reporting
@@ -140,11 +140,11 @@ class BindTracker:
         """Handle the pod that was read after a bind with an unknown outcome."""
         known = self._cluster.pods.find(placement.uid)
         if found is not None:
-            self._mirror.apply(found)
+            self._ingest.apply(found)
             if not found.spec.node_name:
                 self._failed(placement, Result(Outcome.IMPOSSIBLE, "the API server did not answer"), found)
         elif known is not None:
-            self._mirror.remove(known)
+            self._ingest.remove(known)
         if found is None or not found.spec.node_name:
             self._start_recovery(commit, self._placed(commit), "the API server did not answer")
         self._notify_trigger()
@@ -228,11 +228,11 @@ class BindTracker:
     def _eviction_resolved(self, order: EvictOrder, found: kube.Pod | None) -> None:
         known = self._cluster.pods.find(order.uid)
         if found is not None:
-            self._mirror.apply(found)
+            self._ingest.apply(found)
             if found.metadata.deletion_timestamp is None:
                 self._eviction_failed(order, "the API server did not answer")
         elif known is not None:
-            self._mirror.remove(known)
+            self._ingest.remove(known)
         self._notify_trigger()
 
     def _eviction_failed(self, order: EvictOrder, problem: str) -> None:

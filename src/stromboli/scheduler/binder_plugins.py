@@ -43,24 +43,24 @@ def built_in_plugins(policy: ActivePolicy) -> list[BinderPlugin]:
 class SchedulerClusterView:
     """The view of plugins: the scheduler's cache, and objects of kinds that only plugins watch."""
 
-    def __init__(self, mirror: Ingest, kinds: Iterable[type]) -> None:
-        self._mirror = mirror
+    def __init__(self, ingest: Ingest, kinds: Iterable[type]) -> None:
+        self._ingest = ingest
         self._by_kind: dict[type, dict[str, TopLevel]] = {kind: {} for kind in (KubeNode, BindRequest, *kinds)}
         #: Kinds that the scheduler itself does not watch.
         self.own: set[type] = set()
         self.changed: Callable[[TopLevel, TopLevel | None], None] = lambda entry, before: None
 
     def get(self, kind: type, key: str) -> TopLevel | None:
-        return self._by_kind[kind].get(key) if kind in self.own else self._mirror.get(kind, key)
+        return self._by_kind[kind].get(key) if kind in self.own else self._ingest.get(kind, key)
 
     def of_kind(self, kind: type[T]) -> Iterable[T]:
         if kind is Pod:
-            return cast(Iterable[T], self._mirror.cluster.pods.all())
+            return cast(Iterable[T], self._ingest.cluster.pods.all())
         return cast(Iterable[T], list(self._by_kind.get(kind, {}).values()))
 
     def apply(self, entry: TopLevel) -> None:
         if type(entry) not in self.own:
-            self._mirror.apply(entry)
+            self._ingest.apply(entry)
             return
         before = self._by_kind[type(entry)].get(entry.key)
         if before is None or _version(entry) >= _version(before):
@@ -89,7 +89,7 @@ class BinderPluginHost:
     def __init__(
         self,
         client: Client,
-        mirror: Ingest,
+        ingest: Ingest,
         watches: Watches,
         recorder: EventRecorder,
         plugins: Sequence[BinderPlugin],
@@ -101,7 +101,7 @@ class BinderPluginHost:
         self._watches = watches
         self._recorder = recorder
         resources = {resource.type: resource for plugin in plugins for resource in plugin.watches}
-        self._view = SchedulerClusterView(mirror, resources)
+        self._view = SchedulerClusterView(ingest, resources)
         self._view.changed = self.object_changed
         known = {resource.type for resource in (*WATCHED_REQUIRED, *WATCHED_OPTIONAL)}
         for kind in resources.keys() - known:

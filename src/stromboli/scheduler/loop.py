@@ -121,7 +121,7 @@ class Scheduler(Components):
     def _recover(self) -> None:
         """Take over half-bound gangs and invalid objects from the previous leader."""
         self._has_recovered = True
-        for quarantined in self.mirror.quarantine.values():
+        for quarantined in self.ingest.quarantine.values():
             self.announcer.object_invalid(quarantined)
         for key in (key for key in self.cluster.groups if not self.cluster.pods.is_foreign_job(key)):
             if not self.cluster.has_minimum_placed(key) and (uids := left_behind(self.cluster.pods.of_job(key))):

@@ -83,8 +83,8 @@ class Components:
             shard=options.shard.choice if options.shard else None,
         )  # fmt: skip
         self.changes = ChangeHandler(self)
-        self.mirror = Ingest(self.cluster, self.changes.object_changed, self.changes.object_rejected)
-        self.watches = Watches(self.client, self.mirror, program.config_maps)
+        self.ingest = Ingest(self.cluster, self.changes.object_changed, self.changes.object_rejected)
+        self.watches = Watches(self.client, self.ingest, program.config_maps)
         self.usage = UsageFeed(self.client, lambda: self.policy.program, self.changes.usage_reported, clock=self.clock)
 
     def _build_reporting(self) -> None:
@@ -94,7 +94,7 @@ class Components:
         )
         self.announcer = EventAnnouncer(self.recorder)
         self.writer = StatusWriter(
-            self.client, self.mirror, self.is_leader,
+            self.client, self.ingest, self.is_leader,
             workers=options.status_workers, yields=self._is_binding, clock=self.clock,
         )  # fmt: skip
         self.reporter = StatusReporter(
@@ -108,15 +108,15 @@ class Components:
         self.recovery = GangRecovery(cluster.has_minimum_bound, cluster.has_minimum_placed, clock, timeout=options.heal)
         self.resync = Resync(self.client)
         self.tracker = BindTracker(
-            self.mirror, self.resync, self.recovery, self.reporter, self.announcer, self.metrics,
+            self.ingest, self.resync, self.recovery, self.reporter, self.announcer, self.metrics,
             is_leader=is_leader, clock=clock, notify=notify, reports_binds=self.bind_mode == DIRECT,
         )  # fmt: skip
         self.requests = BindRequestService(
-            self.client, self.mirror, self.tracker, self.reporter, self.metrics,
+            self.client, self.ingest, self.tracker, self.reporter, self.metrics,
             scheduler=options.scheduler_names[0], is_leader=is_leader, clock=clock, notify=notify,
         )  # fmt: skip
         self.plugins = BinderPluginHost(
-            self.client, self.mirror, self.watches, self.recorder,
+            self.client, self.ingest, self.watches, self.recorder,
             [*built_in_plugins(self.policy), *plugins] if self.bind_mode == DIRECT else (),
             precondition_error=self.tracker.precondition_error, is_leader=is_leader,
         )  # fmt: skip
@@ -146,7 +146,7 @@ class Components:
     def _shard_coordinator(self, settings: ShardSettings) -> ShardCoordinator:
         settings.check(self.bind_mode)
         coordinator = ShardCoordinator(
-            self.client, self.mirror, settings, self.options.scheduler_names, changed=self.trigger.notify,
+            self.client, self.ingest, settings, self.options.scheduler_names, changed=self.trigger.notify,
             nodes_are_synced=lambda: self.watches.is_synced, is_leader=self.is_leader, epoch=self.epoch,
             clock=self.clock,
         )  # fmt: skip

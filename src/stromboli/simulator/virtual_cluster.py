@@ -77,7 +77,7 @@ class VirtualCluster:
             kind: self._store.add_collection(group, name, group or "v1") for (group, name), kind in KINDS.items()
         }
         self.cluster = Cluster(scheduler_names, program.class_labels, program.class_annotations, seed=seed, shard=shard)
-        self._mirror = Ingest(self.cluster)
+        self._ingest = Ingest(self.cluster)
         self._applied_version = self._store.version
         self._pods: dict[str, StoreEntry] = {}
         #: Pods that were bound here, before their binding.
@@ -163,9 +163,9 @@ class VirtualCluster:
             for change in collection.changes_after(self._applied_version):
                 entry = msgspec.json.decode(change.entry.raw, type=kind)
                 if change.type == DELETED:
-                    self._mirror.remove(entry)
+                    self._ingest.remove(entry)
                 else:
-                    self._mirror.apply(entry)
+                    self._ingest.apply(entry)
         self._applied_version = self._store.version
 
     # -- cycles -------------------------------------------------------------------------------------------------

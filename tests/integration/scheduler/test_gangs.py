@@ -25,6 +25,7 @@ async def test_gang_starts_completely_or_not_at_all_and_kubectl_shows_why(tmp_pa
         assert await world.bound("late") == []
         await world.kubectl("delete", "pod", "whole-task-0", "whole-task-1", "--wait=false")
         await world.until_bound("late", 2)
+        await world.until_phase("late", "Running")
         assert "Running" in await world.kubectl("get", "podgroup", "late")
         await check(world, torn=["whole"])
 

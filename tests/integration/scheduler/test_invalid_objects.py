@@ -173,17 +173,17 @@ STRANGE = {
 
 @pytest.mark.parametrize("pods", STRANGE.values(), ids=STRANGE)
 def test_pod_with_an_ambiguous_identity_is_quarantined(pods: list[Pod]) -> None:
-    mirror = Ingest(Cluster())
+    ingest = Ingest(Cluster())
     for entry in pods:
-        mirror.apply(entry)
-    assert list(mirror.quarantine) == [("Pod", "default/two")]
-    assert [entry.metadata.name for entry in mirror.cluster.pods.all()] == ["one"]
-    mirror.remove(pods[1])
-    assert [entry.metadata.name for entry in mirror.cluster.pods.all()] == ["one"]
-    assert (mirror.quarantine, audit(mirror.cluster)) == ({}, [])
+        ingest.apply(entry)
+    assert list(ingest.quarantine) == [("Pod", "default/two")]
+    assert [entry.metadata.name for entry in ingest.cluster.pods.all()] == ["one"]
+    ingest.remove(pods[1])
+    assert [entry.metadata.name for entry in ingest.cluster.pods.all()] == ["one"]
+    assert (ingest.quarantine, audit(ingest.cluster)) == ({}, [])
 
 
 def test_a_pod_that_does_not_say_when_it_came_is_as_old_as_can_be() -> None:
-    mirror = Ingest(Cluster())
-    mirror.apply(running_pod("one", "first", None))
-    assert (mirror.quarantine, audit(mirror.cluster)) == ({}, [])
+    ingest = Ingest(Cluster())
+    ingest.apply(running_pod("one", "first", None))
+    assert (ingest.quarantine, audit(ingest.cluster)) == ({}, [])

@@ -103,16 +103,16 @@ def test_every_placement_counts_once(world: SmallWorld, random: Random) -> None:
         chronicle.write(entry)
     for _ in range(25):
         decide(chronicle, world)
-    mirror = Ingest(Cluster())
-    auditor = Auditor(mirror.cluster)
+    ingest = Ingest(Cluster())
+    auditor = Auditor(ingest.cluster)
     for report in delivery_of(chronicle):
-        (mirror.remove if report.is_gone else mirror.apply)(report.entry)
+        (ingest.remove if report.is_gone else ingest.apply)(report.entry)
         if random.random() < 0.05:
             assert auditor.sample() == []
     truth: list[TopLevel] = list(chronicle.present.values())
-    assert mirror.quarantine == {}
-    assert held_by(mirror.cluster) == sorted(truly_held(truth).items())
-    check_truth(mirror.cluster, list(chronicle.present.values()))
+    assert ingest.quarantine == {}
+    assert held_by(ingest.cluster) == sorted(truly_held(truth).items())
+    check_truth(ingest.cluster, list(chronicle.present.values()))
 
 
 @examples(20)
@@ -124,20 +124,20 @@ def test_own_assumptions_leave_no_trace_beside_requests(world: SmallWorld, rando
         chronicle.write(entry)
     for _ in range(20):
         decide(chronicle, world)
-    mirror = Ingest(Cluster())
+    ingest = Ingest(Cluster())
     for report in delivery_of(chronicle):
-        (mirror.remove if report.is_gone else mirror.apply)(report.entry)
-        pods, nodes = mirror.cluster.pods.all(), list(mirror.cluster.nodes.entries)
+        (ingest.remove if report.is_gone else ingest.apply)(report.entry)
+        pods, nodes = ingest.cluster.pods.all(), list(ingest.cluster.nodes.entries)
         if pods and nodes and random.random() < 0.4:
             uid = random.choice(pods).metadata.uid
             if random.random() < 0.5:
-                mirror.cluster.assumptions.assume(placement(uid, random.choice(nodes)))
+                ingest.cluster.assumptions.assume(placement(uid, random.choice(nodes)))
             else:
-                mirror.cluster.assumptions.forget(uid)
+                ingest.cluster.assumptions.forget(uid)
         if random.random() < 0.05:
-            assert audit(mirror.cluster) == []
-    for pod in mirror.cluster.pods.all():
-        mirror.cluster.assumptions.forget(pod.metadata.uid)
-    assert mirror.cluster.assumptions._own == {}
-    assert held_by(mirror.cluster) == sorted(truly_held(list(chronicle.present.values())).items())
-    check_truth(mirror.cluster, list(chronicle.present.values()))
+            assert audit(ingest.cluster) == []
+    for pod in ingest.cluster.pods.all():
+        ingest.cluster.assumptions.forget(pod.metadata.uid)
+    assert ingest.cluster.assumptions._own == {}
+    assert held_by(ingest.cluster) == sorted(truly_held(list(chronicle.present.values())).items())
+    check_truth(ingest.cluster, list(chronicle.present.values()))

@@ -40,22 +40,22 @@ def check_truth(cluster: Cluster, truth: list[KubeObject]) -> None:
     assert audit(cluster) == []
 
 
-def report_all(mirror: Ingest, reports: list[Report], random: Random) -> None:
+def report_all(ingest: Ingest, reports: list[Report], random: Random) -> None:
     """Deliver reports, with occasional snapshots and audits in between."""
-    auditor = Auditor(mirror.cluster)
+    auditor = Auditor(ingest.cluster)
     for report in reports:
-        (mirror.remove if report.is_gone else mirror.apply)(report.entry)
+        (ingest.remove if report.is_gone else ingest.apply)(report.entry)
         if random.random() < 0.03:
-            mirror.cluster.snapshot()
+            ingest.cluster.snapshot()
         if random.random() < 0.03:
             assert auditor.sample() == []
 
 
 def check_convergence(chronicle: Chronicle) -> None:
-    mirror = Ingest(Cluster())
-    report_all(mirror, delivery_of(chronicle), chronicle.random)
-    assert mirror.quarantine == {}
-    check_truth(mirror.cluster, list(chronicle.present.values()))
+    ingest = Ingest(Cluster())
+    report_all(ingest, delivery_of(chronicle), chronicle.random)
+    assert ingest.quarantine == {}
+    check_truth(ingest.cluster, list(chronicle.present.values()))
 
 
 @examples(60)
@@ -84,19 +84,19 @@ def promoted(pod: kube.Pod, random: Random) -> kube.Pod:
 @given(worlds(Traits(most_nodes=2, pod_rules=0)), randoms)
 def test_changing_members_converge(world: SmallWorld, random: Random) -> None:
     """Nothing else changes, so that the cache has no reason to rebuild."""
-    chronicle, mirror = Chronicle(random), Ingest(Cluster())
+    chronicle, ingest = Chronicle(random), Ingest(Cluster())
     entries: list[KubeObject] = [*world.nodes, *world.queues, *map(in_halves, world.groups), *world.pods]
     for entry in entries:
         chronicle.write(entry)
-    report_all(mirror, chronicle.changes, random)
-    mirror.cluster.snapshot()
+    report_all(ingest, chronicle.changes, random)
+    ingest.cluster.snapshot()
     delivered = len(chronicle.changes)
     for pod in random.choices(world.pods, k=3 * len(world.pods)) if world.pods else ():
         chronicle.delete(pod) if random.random() < 0.5 else chronicle.write(promoted(pod, random))
     for change in chronicle.changes[delivered:]:
-        report_all(mirror, [change], random)
-        mirror.cluster.cluster_state()
-    check_truth(mirror.cluster, list(chronicle.present.values()))
+        report_all(ingest, [change], random)
+        ingest.cluster.cluster_state()
+    check_truth(ingest.cluster, list(chronicle.present.values()))
 
 
 def decide(cluster: Cluster, random: Random) -> None:
@@ -134,16 +134,16 @@ def take_back_everything(cluster: Cluster) -> None:
 @given(worlds(FEW), worlds(FEW), randoms)
 def test_released_assumptions_leave_no_trace(past: SmallWorld, present: SmallWorld, random: Random) -> None:
     chronicle = chronicle_of(past, present, random)
-    mirror, auditor = Ingest(Cluster()), None
+    ingest, auditor = Ingest(Cluster()), None
     for report in delivery_of(chronicle):
-        (mirror.remove if report.is_gone else mirror.apply)(report.entry)
-        decide(mirror.cluster, random)
+        (ingest.remove if report.is_gone else ingest.apply)(report.entry)
+        decide(ingest.cluster, random)
         if random.random() < 0.03:
-            auditor = auditor or Auditor(mirror.cluster)
+            auditor = auditor or Auditor(ingest.cluster)
             assert auditor.sample() == []
-    assert audit(mirror.cluster) == []
-    take_back_everything(mirror.cluster)
-    check_truth(mirror.cluster, list(chronicle.present.values()))
+    assert audit(ingest.cluster) == []
+    take_back_everything(ingest.cluster)
+    check_truth(ingest.cluster, list(chronicle.present.values()))
 
 
 @examples(40)
@@ -151,21 +151,21 @@ def test_released_assumptions_leave_no_trace(past: SmallWorld, present: SmallWor
 def test_confirmed_assumption_counts_once(world: SmallWorld, random: Random) -> None:
     """An assumed placement is the one that the pod has in the end, or is released for another."""
     chronicle = Chronicle(random)
-    mirror = Ingest(Cluster())
+    ingest = Ingest(Cluster())
     for entry in world.objects:
         chronicle.write(entry)
-    report_all(mirror, chronicle.changes, random)
+    report_all(ingest, chronicle.changes, random)
     delivered = len(chronicle.changes)
     names = [node.metadata.name for node in world.nodes]
     for pod in [pod for pod in world.pods if not pod.spec.node_name]:
-        mirror.cluster.assumptions.assume(
+        ingest.cluster.assumptions.assume(
             placement(chronicle.present["Pod", pod.key].metadata.uid, random.choice(names))
         )
         chronicle.write(started(pod, random.choice(names)))
-    mirror.cluster.snapshot()
-    report_all(mirror, chronicle.changes[delivered:], random)
-    assert dict(mirror.cluster.assumptions.placements) == {}
-    check_truth(mirror.cluster, list(chronicle.present.values()))
+    ingest.cluster.snapshot()
+    report_all(ingest, chronicle.changes[delivered:], random)
+    assert dict(ingest.cluster.assumptions.placements) == {}
+    check_truth(ingest.cluster, list(chronicle.present.values()))
 
 
 def alone(pod: kube.Pod) -> kube.Pod:
@@ -177,15 +177,15 @@ def alone(pod: kube.Pod) -> kube.Pod:
 @examples(30)
 @given(worlds(Traits(most_nodes=2, pod_rules=0)), randoms)
 def test_pods_without_group_get_groups_later(world: SmallWorld, random: Random) -> None:
-    chronicle, mirror = Chronicle(random), Ingest(Cluster())
+    chronicle, ingest = Chronicle(random), Ingest(Cluster())
     entries: list[KubeObject] = [*world.nodes, *world.queues, *map(alone, world.pods)]
     for entry in entries:
         chronicle.write(entry)
-    report_all(mirror, chronicle.changes, random)
-    mirror.cluster.snapshot()
+    report_all(ingest, chronicle.changes, random)
+    ingest.cluster.snapshot()
     delivered = len(chronicle.changes)
     given_groups: list[KubeObject] = [*world.groups, *world.pods]
     for entry in random.sample(given_groups, len(given_groups)):
         chronicle.write(entry)
-    report_all(mirror, chronicle.changes[delivered:], random)
-    check_truth(mirror.cluster, list(chronicle.present.values()))
+    report_all(ingest, chronicle.changes[delivered:], random)
+    check_truth(ingest.cluster, list(chronicle.present.values()))

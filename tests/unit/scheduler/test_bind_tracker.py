@@ -33,7 +33,7 @@ def tracker_of(clock: Watch) -> BindTracker:
     scheduler = Scheduler(cast(Client, None), ActivePolicy(Registry(PLUGINS, ACTIONS)), clock=clock)
     spec = objects.template({"cpu": "1"})
     spec.node_name = "node-a"
-    scheduler.mirror.apply(objects.pod("victim", spec, phase="Running"))
+    scheduler.ingest.apply(objects.pod("victim", spec, phase="Running"))
     return scheduler.tracker
 
 
@@ -74,6 +74,6 @@ async def test_deleted_pods_are_forgotten() -> None:
     tries(outcomes, clock, 2)
     pod = outcomes._cluster.pods.find(ORDER.uid)
     assert pod is not None
-    outcomes._mirror.remove(pod)
+    outcomes._ingest.remove(pod)
     assert (outcomes.forget_gone(), outcomes.forget_gone()) == (1, 0)
     assert outcomes.start_eviction(ORDER), "failures are forgotten"

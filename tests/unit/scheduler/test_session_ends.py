@@ -22,7 +22,7 @@ FULL = [
 async def test_the_next_cycle_is_all_that_is_kept() -> None:
     scheduler = Scheduler(cast(Client, None), policy_of(PREEMPT))
     for entry in objects(flattened(FULL)):
-        scheduler.mirror.apply(entry)
+        scheduler.ingest.apply(entry)
     first = scheduler.cycles.run(scheduler.policy.program)
     assert (first.evictions, first.session.records, first.session.eviction_notes) == (1, None, {})
     session = weakref.ref(first.session)

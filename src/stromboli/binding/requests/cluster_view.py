@@ -47,13 +47,13 @@ class BinderClusterView:
         self.cluster = Cluster()
         self.cluster.pods.scheduler_names = _AllSchedulerNames()
         self._changed = changed
-        self.mirror = Ingest(self.cluster, changed, refused)
+        self.ingest = Ingest(self.cluster, changed, refused)
         self._by_kind: dict[type, dict[str, TopLevel]] = {}
 
     def get(self, kind: type, key: str) -> TopLevel | None:
         if kind is BindRequest:
             return self.index.requests.get(key)
-        return self.mirror.get(kind, key)
+        return self.ingest.get(kind, key)
 
     def of_kind(self, kind: type[T]) -> Iterable[T]:
         if kind is BindRequest:
@@ -66,7 +66,7 @@ class BinderClusterView:
         return self.cluster.pods.find(uid)
 
     def node(self, name: str) -> KubeNode | None:
-        found = self.mirror.get(KubeNode, name)
+        found = self.ingest.get(KubeNode, name)
         return found if isinstance(found, KubeNode) else None
 
     # -- as a sink ----------------------------------------------------------------------------------------------
@@ -77,8 +77,8 @@ class BinderClusterView:
             self.index.apply(entry)
             self._changed(entry, before)
             return
-        self.mirror.apply(entry)
-        if not isinstance(entry, Pod) and (known := self.mirror.get(type(entry), entry.key)) is not None:
+        self.ingest.apply(entry)
+        if not isinstance(entry, Pod) and (known := self.ingest.get(type(entry), entry.key)) is not None:
             self._by_kind.setdefault(type(entry), {})[entry.key] = known
 
     def remove(self, entry: TopLevel) -> None:
@@ -86,18 +86,18 @@ class BinderClusterView:
             self.index.remove(entry)
             self._changed(entry, entry)
             return
-        self.mirror.remove(entry)
-        if self.mirror.get(type(entry), entry.key) is None:
+        self.ingest.remove(entry)
+        if self.ingest.get(type(entry), entry.key) is None:
             self._by_kind.get(type(entry), {}).pop(entry.key, None)
 
     def unreadable(self, resource: Resource[TopLevel], key: str, uid: str, problem: str) -> None:
-        self.mirror.unreadable(resource, key, uid, problem)
+        self.ingest.unreadable(resource, key, uid, problem)
 
     def forget_history(self, kind: type) -> None:
         if kind is BindRequest:
             self.index.forget_history()
         else:
-            self.mirror.forget_history(kind)
+            self.ingest.forget_history(kind)
 
 
 class BinderWatches:

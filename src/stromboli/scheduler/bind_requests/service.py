@@ -25,7 +25,7 @@ class BindRequestService:
     def __init__(
         self,
         client: Client,
-        mirror: Ingest,
+        ingest: Ingest,
         tracker: BindTracker,
         reporting: StatusReporter,
         metrics: SchedulerMetrics,
@@ -36,13 +36,13 @@ class BindRequestService:
         notify: Callable[[], None],
     ) -> None:
         self._client = client
-        self._mirror = mirror
+        self._ingest = ingest
         self._metrics = metrics
         self._scheduler = scheduler
-        self._avoided_nodes = AvoidedNodes(mirror.cluster, notify)
+        self._avoided_nodes = AvoidedNodes(ingest.cluster, notify)
         self._deletions = RequestDeletions(client, is_leader, conflict=self._conflict)
         self.monitor = RequestMonitor(
-            mirror.cluster, tracker, reporting, self._deletions, self._avoided_nodes, metrics,
+            ingest.cluster, tracker, reporting, self._deletions, self._avoided_nodes, metrics,
             scheduler=scheduler, clock=clock,
         )  # fmt: skip
         self._notify_trigger = notify
@@ -51,9 +51,9 @@ class BindRequestService:
         self, observer: BindObserver, *, epoch: Callable[[], int], options: Callable[[], BindOptions], workers: int
     ) -> BindRequestWriters:
         """Return the workers that write placements as bind requests."""
-        builder = BindRequestBuilder(self._mirror.cluster, self._scheduler, epoch=epoch, options=options)
+        builder = BindRequestBuilder(self._ingest.cluster, self._scheduler, epoch=epoch, options=options)
         return BindRequestWriters(
-            self._client, self._mirror, observer, builder,
+            self._client, self._ingest, observer, builder,
             workers=workers, written=self._metrics.requests_written, orphaned=self._deletions.add,
         )  # fmt: skip
 

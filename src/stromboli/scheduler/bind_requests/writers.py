@@ -48,7 +48,7 @@ class BindRequestWriters:
     def __init__(
         self,
         client: Client,
-        mirror: Ingest,
+        ingest: Ingest,
         observer: BindObserver,
         builder: BindRequestBuilder,
         *,
@@ -57,7 +57,7 @@ class BindRequestWriters:
         orphaned: Callable[[BindRequest], None] = lambda request: None,
     ) -> None:
         self._client = client
-        self._mirror = mirror
+        self._ingest = ingest
         self._observer = observer
         self._builder = builder
         self._workers = max(workers, 1)
@@ -144,7 +144,7 @@ class BindRequestWriters:
 
     def _transfer(self, members: Sequence[Placement], requests: Sequence[BindRequest]) -> None:
         for placement in members:
-            self._mirror.cluster.assumptions.forget(placement.uid)
+            self._ingest.cluster.assumptions.forget(placement.uid)
         self._written(len(requests))
 
     async def _write(self, request: BindRequest) -> BindRequest | None:
@@ -154,7 +154,7 @@ class BindRequestWriters:
             if attempt is _Attempt.DROPPED:
                 return None
             if found is not None:
-                self._mirror.apply(found)
+                self._ingest.apply(found)
                 return found
             request = self._builder.renamed(request)
         raise ApiError(

@@ -33,7 +33,7 @@ class GaugeUpdater:
                 kube.PodGroup.kind_name: len(cluster.groups),
                 kube.KubeNode.kind_name: len(cluster.nodes.entries),
                 kube.KubeQueue.kind_name: len(cluster.queues.entries),
-                "Quarantined": len(scheduler.mirror.quarantine),
+                "Quarantined": len(scheduler.ingest.quarantine),
             }
         )
 

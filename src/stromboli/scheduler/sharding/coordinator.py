@@ -41,7 +41,7 @@ class ShardCoordinator:
     def __init__(
         self,
         client: Client,
-        mirror: Ingest,
+        ingest: Ingest,
         settings: ShardSettings,
         scheduler_names: Collection[str],
         *,
@@ -55,8 +55,8 @@ class ShardCoordinator:
         self.claims = ShardClaims(self.name)
         self.reflector: Reflector[NodeShard] = Reflector(client, NODE_SHARDS, self)
         self._client = client
-        self._mirror = mirror
-        self._cluster = mirror.cluster
+        self._ingest = ingest
+        self._cluster = ingest.cluster
         self._settings = settings
         self._names = scheduler_names
         self._changed = changed
@@ -86,11 +86,11 @@ class ShardCoordinator:
     # -- observations -------------------------------------------------------------------------------------------
 
     def apply(self, shard: NodeShard) -> None:
-        self._mirror.apply(shard)
+        self._ingest.apply(shard)
         self._observe(shard.key, _record(shard))
 
     def remove(self, shard: NodeShard) -> None:
-        self._mirror.remove(shard)
+        self._ingest.remove(shard)
         if shard.key == self.name:
             self._has_started = self._is_visible = False
         elif not self._liveness.is_gone(shard.key, now := self._clock()):
@@ -99,11 +99,11 @@ class ShardCoordinator:
         self._observe(shard.key, None)
 
     def unreadable(self, resource: Resource[Any], key: str, uid: str, problem: str) -> None:
-        self._mirror.unreadable(resource, key, uid, problem)
+        self._ingest.unreadable(resource, key, uid, problem)
 
     def forget_history(self, kind: type) -> None:
         """Reset observed versions: those that follow cannot be compared with them."""
-        self._mirror.forget_history(kind)
+        self._ingest.forget_history(kind)
         self.claims.forget_writes()
         self._term = None
 
@@ -255,7 +255,7 @@ class ShardCoordinator:
         chosen = [f"spec.nodeName={node}" for node in sorted(nodes)] if len(nodes) <= _FEW_NODES else [""]
         for selector in chosen:
             for pod in (await self._client.list(PODS, field_selector=selector)).items:
-                self._mirror.apply(pod)
+                self._ingest.apply(pod)
         self.claims.listed(nodes)
 
     # -- other shards -------------------------------------------------------------------------------------------

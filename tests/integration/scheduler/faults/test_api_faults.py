@@ -271,9 +271,9 @@ async def test_an_object_older_than_what_is_known_changes_nothing() -> None:
         await world.until_bound("gang", 1)
         await world.until_true(lambda: not world.scheduler.cluster.assumptions.placements)
         assert old is not None
-        stale = world.scheduler.mirror.stale
-        world.scheduler.mirror.apply(old)
-        assert world.scheduler.mirror.stale == stale + 1
+        stale = world.scheduler.ingest.stale
+        world.scheduler.ingest.apply(old)
+        assert world.scheduler.ingest.stale == stale + 1
         await world.create(gang(1, 4, name="next"))
         await world.until_condition("next", "Insufficient cpu")
         await check(world)

@@ -152,10 +152,10 @@ async def test_object_that_the_cache_rejects_does_not_affect_others(monkeypatch:
         await world.create(gang(1, 1, name="bad"), gang(1, 1, name="good"))
         await world.until_bound("good", 1)
         await world.until_event("bad-task-0", "a stumble", "InvalidObject")
-        assert ("Pod", "default/bad-task-0") in world.scheduler.mirror.quarantine
+        assert ("Pod", "default/bad-task-0") in world.scheduler.ingest.quarantine
         await world.patch(PODS, "bad-task-0", {"metadata": {"labels": {"cured": "true"}}})
         await world.until_bound("bad", 1)
-        assert not world.scheduler.mirror.quarantine
+        assert not world.scheduler.ingest.quarantine
         await check(world)
 
 
@@ -202,11 +202,11 @@ def node_at(version: int) -> KubeNode:
 
 
 def test_object_missing_from_a_list_returns_with_its_next_event() -> None:
-    mirror = Ingest(Cluster())
-    mirror.apply(node_at(5))
-    mirror.remove(node_at(8))
-    mirror.apply(node_at(7))
-    assert mirror.get(KubeNode, "node-00") is None, "a late report does not restore the node"
-    mirror.apply(node_at(9))
-    assert mirror.get(KubeNode, "node-00") == node_at(9)
-    assert list(mirror.cluster.nodes.entries) == ["node-00"]
+    ingest = Ingest(Cluster())
+    ingest.apply(node_at(5))
+    ingest.remove(node_at(8))
+    ingest.apply(node_at(7))
+    assert ingest.get(KubeNode, "node-00") is None, "a late report does not restore the node"
+    ingest.apply(node_at(9))
+    assert ingest.get(KubeNode, "node-00") == node_at(9)
+    assert list(ingest.cluster.nodes.entries) == ["node-00"]

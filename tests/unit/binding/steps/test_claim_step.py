@@ -46,7 +46,7 @@ class Environment:
     """An API server, the watched objects, and the step."""
 
     client: Client
-    mirror: Ingest
+    ingest: Ingest
     step: ClaimStep
 
     async def create(self, name: str = "mine", **status: Any) -> None:
@@ -64,7 +64,7 @@ class Environment:
 
     async def until_seen(self, key: str) -> None:
         async with asyncio.timeout(30):
-            while self.mirror.get(ResourceClaim, key) is None:
+            while self.ingest.get(ResourceClaim, key) is None:
                 await asyncio.sleep(0.01)
 
     async def claim(self, name: str = "mine") -> ResourceClaim:
@@ -81,15 +81,15 @@ class Environment:
 
 @pytest_asyncio.fixture
 async def environment() -> AsyncIterator[Environment]:
-    mirror = Ingest(Cluster())
+    ingest = Ingest(Cluster())
     async with ApiServer() as server, Client(server.connection) as client:
         for name in "ab":
             await client.create(NODES, {"metadata": {"name": name}})
-        reflectors: list[Any] = [Reflector(client, each, mirror) for each in (RESOURCE_CLAIMS, NODES)]
+        reflectors: list[Any] = [Reflector(client, each, ingest) for each in (RESOURCE_CLAIMS, NODES)]
         tasks = [asyncio.ensure_future(reflector.run()) for reflector in reflectors]
         try:
             await asyncio.gather(*(reflector.synced.wait() for reflector in reflectors))
-            yield Environment(client, mirror, ClaimStep(client, mirror))
+            yield Environment(client, ingest, ClaimStep(client, ingest))
         finally:
             for task in tasks:
                 task.cancel()
@@ -188,7 +188,7 @@ async def test_terminating_claim_fails_the_step(environment: Environment) -> Non
     await environment.client.delete(RESOURCE_CLAIMS, "mine", namespace="default")
     async with asyncio.timeout(30):
         while (
-            claim := environment.mirror.get(ResourceClaim, "default/mine")
+            claim := environment.ingest.get(ResourceClaim, "default/mine")
         ) and not claim.metadata.deletion_timestamp:
             await asyncio.sleep(0.01)
     with pytest.raises(StepFailed, match="is being deleted"):

@@ -43,7 +43,7 @@ class Environment:
     """An API server, the watched objects, and the step."""
 
     client: Client
-    mirror: Ingest
+    ingest: Ingest
     step: VolumeStep
 
     async def create(self, *documents: dict[str, Any]) -> None:
@@ -53,7 +53,7 @@ class Environment:
             metadata = {key: value for key, value in document["metadata"].items() if key != "uid"}
             made = await self.client.create(resource, {**document, "metadata": metadata})
             if resource is not STORAGE_CLASSES:
-                await self.until(lambda kind=resource.type, key=made.key: self.mirror.get(kind, key))
+                await self.until(lambda kind=resource.type, key=made.key: self.ingest.get(kind, key))
 
     async def claim(self) -> PersistentVolumeClaim:
         return await self.client.get(CLAIMS, "data", namespace="default")
@@ -74,13 +74,13 @@ class Environment:
 
 @pytest_asyncio.fixture
 async def environment() -> AsyncIterator[Environment]:
-    mirror = Ingest(Cluster())
+    ingest = Ingest(Cluster())
     async with ApiServer() as server, Client(server.connection) as client:
         await client.create(NODES, {"metadata": {"name": "a", "labels": {HOST: "a"}}})
-        reflectors = [Reflector(client, each, mirror) for each in (CLAIMS, VOLUMES, NODES)]
+        reflectors = [Reflector(client, each, ingest) for each in (CLAIMS, VOLUMES, NODES)]
         async with _running(*reflectors):
             await asyncio.gather(*(reflector.synced.wait() for reflector in reflectors))
-            yield Environment(client, mirror, VolumeStep(client, mirror))
+            yield Environment(client, ingest, VolumeStep(client, ingest))
 
 
 @contextlib.asynccontextmanager
@@ -180,7 +180,7 @@ async def test_provisioner_that_rejects_the_node_fails_the_step(environment: Env
 
 async def test_deleted_pod_ends_the_wait(environment: Environment) -> None:
     await environment.create(storage_class("made", "disks.example.com"), claim(of="made"))
-    step = VolumeStep(environment.client, environment.mirror, lambda order: "the pod is gone")
+    step = VolumeStep(environment.client, environment.ingest, lambda order: "the pod is gone")
     with pytest.raises(StepFailed, match="the pod is gone"):
         await step.prepare(order(MADE))
 
@@ -214,7 +214,7 @@ async def test_volume_promised_to_another_claim_fails_the_step(environment: Envi
 
 async def test_claim_selected_for_another_node_fails_the_step(environment: Environment) -> None:
     await environment.client.create(NODES, {"metadata": {"name": "b"}})
-    await environment.until(lambda: environment.mirror.get(NODES.type, "b"))
+    await environment.until(lambda: environment.ingest.get(NODES.type, "b"))
     await environment.create(storage_class("made", "disks.example.com"), claim(of="made", on="b"))
     with pytest.raises(StepFailed, match="claim default/data is being provisioned for node b"):
         await environment.step.prepare(order(MADE))
@@ -234,7 +234,7 @@ async def test_volume_unreachable_from_the_node_fails_the_step(environment: Envi
         storage_class(), volume("v", of_claim="data", nodeAffinity=reached_by(HOST, "b")), claim(of="local")
     )
     async with controller(environment):
-        await environment.until(lambda: getattr(environment.mirror.get(CLAIMS.type, "default/data"), "is_bound", False))
+        await environment.until(lambda: getattr(environment.ingest.get(CLAIMS.type, "default/data"), "is_bound", False))
     with pytest.raises(StepFailed, match="volume v of claim default/data is not accessible from node a"):
         await environment.step.prepare(order(STATIC))
 

@@ -22,18 +22,18 @@ OURS = {"schedulerName": "stromboli"}
 
 @asynccontextmanager
 async def watched(server: LittleServer) -> AsyncIterator[Ingest]:
-    mirror = Ingest(Cluster())
+    ingest = Ingest(Cluster())
     async with server, Client(server.connection, timeout=30) as client:
         reflector = Reflector(
-            client, PODS, mirror, retry=RetryPolicy(min_delay=0.001, max_delay=0.01), stale_list_seconds=0.05
+            client, PODS, ingest, retry=RetryPolicy(min_delay=0.001, max_delay=0.01), stale_list_seconds=0.05
         )
         async with running(reflector.run()):
             await until(reflector.synced.is_set)
-            yield mirror
+            yield ingest
 
 
-def nodes_of(mirror: Ingest) -> dict[str, str]:
-    return {pod.metadata.name: pod.spec.node_name or "" for pod in mirror.cluster.pods.all()}
+def nodes_of(ingest: Ingest) -> dict[str, str]:
+    return {pod.metadata.name: pod.spec.node_name or "" for pod in ingest.cluster.pods.all()}
 
 
 @pytest.mark.parametrize("streams_lists", [True, False], ids=["streamed list", "paged list"])
@@ -42,11 +42,11 @@ async def test_restored_server_overrides_newer_versions(streams_lists: bool) -> 
     server = LittleServer(streams_lists)
     for name in ("bound", "deleted"):
         server.put(name, spec=OURS)
-    async with watched(server) as mirror:
+    async with watched(server) as ingest:
         server.put("bound", spec={**OURS, "nodeName": "n1"})
         server.delete("deleted")
         server.put("made", spec=OURS)
-        await until(lambda: nodes_of(mirror) == {"bound": "n1", "made": ""}, lambda: nodes_of(mirror))
+        await until(lambda: nodes_of(ingest) == {"bound": "n1", "made": ""}, lambda: nodes_of(ingest))
         server.delete("made")
         server.history.clear()
         server.version = 0
@@ -54,5 +54,5 @@ async def test_restored_server_overrides_newer_versions(streams_lists: bool) -> 
             server.put(name, spec=OURS)
         server.oldest = 10**9
         server.drop_watches()
-        await until(lambda: nodes_of(mirror) == {"bound": "", "deleted": ""}, lambda: nodes_of(mirror))
-        assert audit(mirror.cluster) == []
+        await until(lambda: nodes_of(ingest) == {"bound": "", "deleted": ""}, lambda: nodes_of(ingest))
+        assert audit(ingest.cluster) == []

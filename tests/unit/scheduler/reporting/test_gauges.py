@@ -19,7 +19,7 @@ async def test_a_resource_that_is_followed_in_two_versions_is_counted_once() -> 
     async with Client(Connection("http://nowhere", None)) as client:
         scheduler = Scheduler(client, policy_of())
         known = next(each for each in scheduler.watches.reflectors if each.resource.name == NAME)
-        other = Reflector(client, replace(POD_GROUPS, version="v1"), scheduler.mirror)
+        other = Reflector(client, replace(POD_GROUPS, version="v1"), scheduler.ingest)
         scheduler.watches.reflectors.append(other)
         gauges = GaugeUpdater(scheduler.metrics)
         known.errors = 3

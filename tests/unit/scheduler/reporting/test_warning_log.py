@@ -37,7 +37,7 @@ def scheduler_of(clock: Watch, *manifests: object) -> Scheduler:
 
 def apply(scheduler: Scheduler, *manifests: object) -> None:
     for entry in objects(flattened(manifests)):
-        scheduler.mirror.apply(entry)
+        scheduler.ingest.apply(entry)
 
 
 def logged_in_a_cycle(scheduler: Scheduler, caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -68,7 +68,7 @@ async def test_what_comes_back_after_a_while_is_logged_again(caplog: pytest.LogC
     scheduler = scheduler_of(clock, nodes(1, 1), manifests)
     logged_in_a_cycle(scheduler, caplog)
     for entry in objects(manifests):
-        scheduler.mirror.remove(entry)
+        scheduler.ingest.remove(entry)
     clock.now += EXPIRY_SECONDS
     assert logged_in_a_cycle(scheduler, caplog) == []
     assert scheduler.reporter.forget_gone() == 2, "the group, and the warning about it"
