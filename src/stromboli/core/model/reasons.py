@@ -1,7 +1,11 @@
 """Reasons for refusals: a stable code, a message, and the events after which to retry."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+
+#: The length of the short form of a reason: it fits beside the name of a job in 80 columns.
+MAX_SHORT = 60
 
 
 class RetryEvent(StrEnum):
@@ -110,6 +114,8 @@ class Code(StrEnum):
 class CodeFacts:
     """The meaning of a code, for the reference page and for `explain`."""
 
+    #: At most 30 characters, for tables.
+    title: str
     meaning: str
     remedy: Remedy
     advice: str
@@ -120,327 +126,400 @@ _CAPACITY = (RetryEvent.POD_REMOVED, RetryEvent.NODE_ADDED, RetryEvent.NODE_CHAN
 
 CODES: dict[Code, CodeFacts] = {
     Code.INSUFFICIENT_RESOURCE: CodeFacts(
+        "insufficient resource",
         "The node does not have enough of a resource.", Remedy.WAIT,
         "Wait for pods to end, ask for less, or add nodes.", _CAPACITY,
     ),
     Code.TOO_MANY_PODS: CodeFacts(
+        "too many pods",
         "The node already runs as many pods as it may.", Remedy.WAIT, "Wait for pods to end or add nodes.", _CAPACITY
     ),
     Code.CAPACITY_NOMINATED: CodeFacts(
+        "capacity nominated for others",
         "The node has enough capacity, now or later, but it is nominated for another pod.", Remedy.WAIT,
         "Wait for more capacity; within a queue, a job of higher priority may use nominated capacity.", _CAPACITY,
     ),
     Code.CAPACITY_RESERVED: CodeFacts(
+        "capacity reserved for others",
         "There is enough capacity, but it is reserved for another job that starts before this one ends.",
         Remedy.CHANGE_REQUEST,
         "Wait, or declare a shorter run time if applicable, with the annotation `scheduling.stromboli.dev/run-time` "
         "or with `activeDeadlineSeconds` on every pod.", (*_CAPACITY, RetryEvent.POD_CHANGED, RetryEvent.TIME),
     ),
     Code.START_RESERVED: CodeFacts(
+        "start reserved",
         "The job has a reservation: it starts at the given time, or earlier if capacity becomes available.",
         Remedy.WAIT, "Wait; jobs that would delay it are not started.", (*_CAPACITY, RetryEvent.TIME),
     ),
     Code.NODE_UNSCHEDULABLE: CodeFacts(
+        "cordoned",
         "The node is cordoned.", Remedy.ASK_ADMINISTRATOR, "Uncordon the node.",
         (RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED)
     ),
     Code.NODE_NOT_READY: CodeFacts(
+        "not ready",
         "The node reports that it is not ready.", Remedy.ASK_ADMINISTRATOR, "Repair the node.",
         (RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED),
     ),
     Code.OUTSIDE_SHARD: CodeFacts(
+        "outside the shard",
         "The node belongs to the shard of another scheduler, or is still in use by it.", Remedy.ASK_ADMINISTRATOR,
         "Add nodes to the shard of this scheduler, in `spec.nodesDesired` of its NodeShard or by label, or use the "
         "scheduler that owns the nodes.", (RetryEvent.NODE_ADDED, RetryEvent.NODE_CHANGED),
     ),
     Code.NODE_REJECTED: CodeFacts(
+        "bind failed recently",
         "A recent attempt to bind the pod to the node failed, so the node is avoided for this pod for a while.",
         Remedy.WAIT, "See the events of the pod for the failure.", (RetryEvent.TIME,),
     ),
     Code.NODE_SELECTOR: CodeFacts(
+        "node selector mismatch",
         "The node's labels do not match the pod's node selector.", Remedy.CHANGE_REQUEST,
         "Change spec.nodeSelector or label a node.",
         (RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED, RetryEvent.POD_CHANGED),
     ),
     Code.NODE_AFFINITY: CodeFacts(
+        "node affinity mismatch",
         "The node does not satisfy the pod's required node affinity.", Remedy.CHANGE_REQUEST,
         "Change the node affinity or label a node.",
         (RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED, RetryEvent.POD_CHANGED),
     ),
     Code.TAINT: CodeFacts(
+        "untolerated taint",
         "The node has a taint that the pod does not tolerate.", Remedy.CHANGE_REQUEST,
         "Add a toleration, or remove the taint.",
         (RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED, RetryEvent.POD_CHANGED),
     ),
     Code.HOST_PORT: CodeFacts(
+        "host port in use",
         "Another pod on the node uses the host port.", Remedy.WAIT, "Wait, or use another host port.", _CAPACITY
     ),
     Code.POD_AFFINITY: CodeFacts(
+        "pod affinity unsatisfied",
         "No pod in the node's domain matches the pod affinity.", Remedy.CHANGE_REQUEST,
         "Start the pods it refers to, or change the pod affinity.",
         (RetryEvent.POD_ADDED, RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED),
     ),
     Code.POD_ANTI_AFFINITY: CodeFacts(
+        "pod anti-affinity violated",
         "A pod in the node's domain matches the pod anti-affinity.", Remedy.WAIT,
         "Wait, add nodes in other domains, or relax the anti-affinity.", _CAPACITY,
     ),
     Code.EXISTING_ANTI_AFFINITY: CodeFacts(
+        "anti-affinity of other pods",
         "An existing pod in the node's domain has an anti-affinity against this pod.", Remedy.WAIT,
         "Wait, or add nodes in other domains.", _CAPACITY,
     ),
     Code.TOPOLOGY_SPREAD: CodeFacts(
+        "topology spread violated",
         "Placing the pod on the node would violate a topology spread constraint.", Remedy.WAIT,
         "Add capacity in the domains with fewer pods, or raise maxSkew.", (*_CAPACITY, RetryEvent.POD_ADDED),
     ),
     Code.NAMESPACE_QUOTA: CodeFacts(
+        "namespace quota exceeded",
         "The ResourceQuota of the namespace is too small for the job.", Remedy.ASK_ADMINISTRATOR,
         "Wait for pods of the namespace to end, lower minResources, or ask for a larger quota.",
         (RetryEvent.POD_REMOVED, RetryEvent.QUOTA_CHANGED, RetryEvent.JOB_CHANGED),
     ),
     Code.REVOCABLE_NODE: CodeFacts(
+        "revocable node",
         "The node is in a revocable zone and does not accept the pod now.", Remedy.WAIT,
         "Wait until the revocable zone is active, mark the pod as preemptable, or add nodes.",
         (RetryEvent.TIME, RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED, RetryEvent.POD_CHANGED),
     ),
     Code.NODE_LOAD: CodeFacts(
+        "load above the threshold",
         "The measured cpu or memory usage of the node is above the configured threshold.", Remedy.WAIT,
         "Wait for the load to fall, add nodes, or raise the thresholds of the usage plugin.",
         (RetryEvent.TIME, RetryEvent.NODE_ADDED, RetryEvent.POD_REMOVED),
     ),
     Code.NUMA_POLICY: CodeFacts(
+        "NUMA policy mismatch",
         "The node does not have the NUMA policy that the pod requests, or does not report its policy.",
         Remedy.ASK_ADMINISTRATOR,
         "Request the policy of the nodes in the annotation, or configure kubelets with that policy and run the "
         "Numatopology exporter.", (RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED, RetryEvent.POD_CHANGED),
     ),
     Code.NUMA_ALIGNMENT: CodeFacts(
+        "NUMA alignment impossible",
         "The node has too few free processors to satisfy its NUMA policy.", Remedy.WAIT,
         "Wait for pods to end, ask for fewer processors, or add nodes.", _CAPACITY,
     ),
     Code.NODE_GROUP: CodeFacts(
+        "node group not allowed",
         "The node is in none of the node groups that the queue may use.", Remedy.ASK_ADMINISTRATOR,
         "Add the group to spec.affinity of the queue, label a node, or use another queue.",
         (RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED, RetryEvent.QUEUE_CHANGED, RetryEvent.JOB_CHANGED),
     ),
     Code.NODE_GROUP_LIMIT: CodeFacts(
+        "node group limit exceeded",
         "The queue has reached its limit in the node's group.", Remedy.ASK_ADMINISTRATOR,
         "Wait for the queue's pods in the group to end, or ask for a higher limit.",
         (RetryEvent.POD_REMOVED, RetryEvent.QUEUE_CHANGED),
     ),
     Code.CAPACITY_RESERVED_FOR_DEVICES: CodeFacts(
+        "reserved for idle devices",
         "The remaining capacity of the node is reserved for its idle devices.", Remedy.WAIT,
         "Wait for pods without devices to end, add nodes, or lower resourceProportion.", _CAPACITY,
     ),
     Code.NO_DEVICES: CodeFacts(
+        "no such devices",
         "The node has not registered devices of the requested kind.", Remedy.ASK_ADMINISTRATOR,
         "Install the device plugin on the node, or correct what it registered.",
         (RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED),
     ),
     Code.DEVICES_IN_USE: CodeFacts(
+        "devices in use",
         "No set of the node's devices has enough free memory, cores or slots for the pod.", Remedy.WAIT,
         "Wait for pods to end, ask for less of each device, or allow other types of devices.", _CAPACITY,
     ),
     Code.CLAIM_MISSING: CodeFacts(
+        "volume claim missing",
         "A PersistentVolumeClaim of the pod does not exist, or belongs to another pod.", Remedy.CHANGE_REQUEST,
         "Create the named PersistentVolumeClaim, or correct spec.volumes of the pod.",
         (RetryEvent.STORAGE_CHANGED, RetryEvent.POD_CHANGED),
     ),
     Code.CLAIM_LOST: CodeFacts(
+        "volume claim lost",
         "A PersistentVolumeClaim of the pod has lost its volume, or is being deleted.", Remedy.CHANGE_REQUEST,
         "Recreate the claim, or restore its volume.", (RetryEvent.STORAGE_CHANGED, RetryEvent.POD_CHANGED),
     ),
     Code.CLAIM_UNBOUND: CodeFacts(
+        "volume claim unbound",
         "A PersistentVolumeClaim with immediate binding is not bound yet.", Remedy.ASK_ADMINISTRATOR,
         "Wait for the provisioner, or read the events of the claim.", (RetryEvent.STORAGE_CHANGED,),
     ),
     Code.STORAGE_CLASS_MISSING: CodeFacts(
+        "storage class missing",
         "The StorageClass of a claim does not exist.", Remedy.CHANGE_REQUEST,
         "Create the StorageClass, or use another one in the claim.", (RetryEvent.STORAGE_CHANGED,),
     ),
     Code.VOLUME_AFFINITY: CodeFacts(
+        "volume not accessible",
         "The volume of a claim is not accessible from the node.", Remedy.WAIT,
         "Wait for capacity on the nodes that can access the volume.",
         (RetryEvent.STORAGE_CHANGED, RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED),
     ),
     Code.VOLUME_ZONE: CodeFacts(
+        "volume in another zone",
         "The volume of a claim is in another zone or region.", Remedy.WAIT,
         "Wait for capacity in the zone of the volume.",
         (RetryEvent.STORAGE_CHANGED, RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED),
     ),
     Code.VOLUME_LIMIT: CodeFacts(
+        "volume limit exceeded",
         "The node has reached the volume limit of a driver.", Remedy.WAIT,
         "Wait for pods with volumes to end, or add nodes.", (*_CAPACITY, RetryEvent.STORAGE_CHANGED),
     ),
     Code.VOLUME_IN_USE: CodeFacts(
+        "volume claim in use",
         "Another pod uses a claim that only one pod may use.", Remedy.WAIT,
         "Wait for the other pod to end, or use another access mode than ReadWriteOncePod.",
         (RetryEvent.POD_REMOVED, RetryEvent.POD_CHANGED, RetryEvent.STORAGE_CHANGED),
     ),
     Code.NO_VOLUME: CodeFacts(
+        "no volume available",
         "No free volume on the node matches a claim, and none can be provisioned there.",
         Remedy.ASK_ADMINISTRATOR,
         "Create volumes, or use a StorageClass that provisions them on these nodes.",
         (RetryEvent.STORAGE_CHANGED, RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED),
     ),
     Code.NO_STORAGE: CodeFacts(
+        "insufficient storage",
         "The node has too little storage left to provision the volume of a claim.", Remedy.ASK_ADMINISTRATOR,
         "Free or add storage, or ask for a smaller volume.", (RetryEvent.STORAGE_CHANGED, RetryEvent.NODE_ADDED),
     ),
     Code.RESOURCE_CLAIM_MISSING: CodeFacts(
+        "resource claim missing",
         "The pod uses a ResourceClaim that does not exist, or that belongs to another pod.", Remedy.CHANGE_REQUEST,
         "Create the claim, or its template; for a generated claim, make sure that its name is free.",
         (RetryEvent.DEVICES_CHANGED, RetryEvent.POD_CHANGED),
     ),
     Code.RESOURCE_CLAIM_UNUSABLE: CodeFacts(
+        "resource claim unusable",
         "A ResourceClaim of the pod is being deleted, or has reached its maximum number of users.", Remedy.WAIT,
         "Wait until it is deleted and create it again, or until other pods end.",
         (RetryEvent.DEVICES_CHANGED, RetryEvent.POD_REMOVED),
     ),
     Code.DEVICE_CLASS_MISSING: CodeFacts(
+        "device class missing",
         "A ResourceClaim of the pod refers to a DeviceClass that does not exist.", Remedy.ASK_ADMINISTRATOR,
         "Create the DeviceClass, or use another one in the claim.", (RetryEvent.DEVICES_CHANGED,),
     ),
     Code.RESOURCE_CLAIM_ELSEWHERE: CodeFacts(
+        "claimed devices elsewhere",
         "A ResourceClaim of the pod has devices that are not accessible from this node.", Remedy.WAIT,
         "Wait for capacity on the nodes that can access the devices.",
         (RetryEvent.DEVICES_CHANGED, RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED),
     ),
     Code.NO_CLAIMED_DEVICE: CodeFacts(
+        "too few matching devices",
         "The node has too few devices, free or in use, that satisfy a request of a ResourceClaim.",
         Remedy.CHANGE_REQUEST, "Ask for fewer or other devices, or add nodes that have them.",
         (RetryEvent.DEVICES_CHANGED, RetryEvent.NODE_CHANGED, RetryEvent.NODE_ADDED),
     ),
     Code.CLAIMED_DEVICES_IN_USE: CodeFacts(
+        "claimed devices in use",
         "Devices that satisfy a request of a ResourceClaim are in use.", Remedy.WAIT,
         "Wait for pods that use them to end, or add nodes that have such devices.",
         (*_CAPACITY, RetryEvent.DEVICES_CHANGED),
     ),
     Code.DEVICES_DO_NOT_FIT: CodeFacts(
+        "claimed devices do not fit",
         "There are free devices for each request, but not for all of them together: because of constraints, shared "
         "counters or capacity.", Remedy.CHANGE_REQUEST,
         "Request less, or relax the constraints of the claim.", (*_CAPACITY, RetryEvent.DEVICES_CHANGED),
     ),
     Code.DEVICES_UNDECIDED: CodeFacts(
+        "device search incomplete",
         "The search for devices did not complete: an expression failed for a device, a pool is incomplete, or the "
         "search limit was reached.", Remedy.CHANGE_REQUEST,
         "Correct the expression so that it evaluates for every device, or request less.",
         (RetryEvent.DEVICES_CHANGED,),
     ),
     Code.PLUGIN_REFUSED: CodeFacts(
+        "refused by a plugin",
         "A plugin refused the node.", Remedy.ASK_ADMINISTRATOR, "Read the plugin's documentation.", tuple(RetryEvent)
     ),
     Code.PLUGIN_FAILED: CodeFacts(
+        "plugin error",
         "A plugin raised an error, which counts as a refusal.", Remedy.ASK_ADMINISTRATOR,
         "Report the error to the maintainer of the plugin.", tuple(RetryEvent),
     ),
     Code.NO_NODES: CodeFacts(
+        "no nodes",
         "The cluster has no nodes.", Remedy.ASK_ADMINISTRATOR, "Add nodes.", (RetryEvent.NODE_ADDED,)
     ),
     Code.GANG_DOES_NOT_FIT: CodeFacts(
+        "gang does not fit",
         "Some members of the gang fit, but fewer than must start together.", Remedy.WAIT,
         "Wait for capacity, lower minMember, or request less per pod.", (*_CAPACITY, RetryEvent.JOB_CHANGED),
     ),
     Code.GANG_STALE: CodeFacts(
+        "gang below its minimum",
         "The gang runs with fewer members than must run together.", Remedy.WAIT,
         "Create the missing pods or free capacity for them; otherwise the rest is evicted after the grace period.",
         (*_CAPACITY, RetryEvent.POD_ADDED, RetryEvent.JOB_CHANGED, RetryEvent.TIME),
     ),
     Code.NOT_ENOUGH_TASKS: CodeFacts(
+        "too few pods",
         "Fewer pods exist than must start together.", Remedy.CHANGE_REQUEST,
         "Create the missing pods or lower minMember.", (RetryEvent.POD_ADDED, RetryEvent.JOB_CHANGED),
     ),
     Code.NOT_ENOUGH_PODS_OF_ROLE: CodeFacts(
+        "too few pods of a task",
         "A role has fewer pods than its minimum.", Remedy.CHANGE_REQUEST,
         "Create the missing pods or lower minTaskMember.", (RetryEvent.POD_ADDED, RetryEvent.JOB_CHANGED),
     ),
     Code.NOT_ENOUGH_SUB_GROUPS: CodeFacts(
+        "too few sub-groups",
         "Fewer sub-groups exist than must start together.", Remedy.CHANGE_REQUEST,
         "Create the missing pods or lower minSubGroups.", (RetryEvent.POD_ADDED, RetryEvent.JOB_CHANGED),
     ),
     Code.NOT_ADMITTED: CodeFacts(
+        "not admitted yet",
         "The job has not been admitted to its queue yet.", Remedy.WAIT,
         "Wait for capacity in the queue or the cluster.",
         (*_CAPACITY, RetryEvent.QUEUE_CHANGED, RetryEvent.JOB_CHANGED),
     ),
     Code.CLUSTER_OVERCOMMITTED: CodeFacts(
+        "cluster overcommitted",
         "The admitted jobs may use the whole cluster.", Remedy.WAIT,
         "Wait for jobs to end, lower minResources, or raise overcommit-factor.", (*_CAPACITY, RetryEvent.JOB_CHANGED),
     ),
     Code.QUEUE_CAPABILITY: CodeFacts(
+        "queue limit reached",
         "The queue may not use more than its capability.", Remedy.ASK_ADMINISTRATOR,
         "Wait for the queue's jobs to end, or ask for a larger capability.",
         (RetryEvent.POD_REMOVED, RetryEvent.QUEUE_CHANGED),
     ),
     Code.QUEUE_SHARE: CodeFacts(
+        "queue share exhausted",
         "The queue already uses its deserved share of a resource.", Remedy.WAIT,
         "Wait for the queue's jobs to end, or ask for a larger share for the queue.",
         (*_CAPACITY, RetryEvent.QUEUE_CHANGED),
     ),
     Code.QUEUE_OVERUSED: CodeFacts(
+        "queue overused",
         "The queue uses its deserved share of every resource.", Remedy.WAIT,
         "Wait for the queue's jobs to end, or ask for a larger share for the queue.",
         (*_CAPACITY, RetryEvent.QUEUE_CHANGED),
     ),
     Code.QUEUE_CLOSED: CodeFacts(
+        "queue not open",
         "The queue is closed.", Remedy.ASK_ADMINISTRATOR, "Open the queue or use another.", (RetryEvent.QUEUE_CHANGED,)
     ),
     Code.QUEUE_UNKNOWN: CodeFacts(
+        "queue does not exist",
         "No queue has this name.", Remedy.CHANGE_REQUEST, "Create the queue or correct spec.queue.",
         (RetryEvent.QUEUE_CHANGED, RetryEvent.JOB_CHANGED),
     ),
     Code.QUEUE_MISPLACED: CodeFacts(
+        "queue misplaced",
         "The queue has an invalid parent, or has child queues.", Remedy.ASK_ADMINISTRATOR,
         "Correct spec.parent of the named queue, or use a queue without child queues.",
         (RetryEvent.QUEUE_CHANGED, RetryEvent.JOB_CHANGED),
     ),
     Code.UNKNOWN_TIER: CodeFacts(
+        "unknown network tier",
         "The job refers to a network tier, a Topology or a topology level that does not exist.",
         Remedy.CHANGE_REQUEST,
         "Correct `highestTierName` or the annotations `kai.scheduler/topology...`, or define the network with "
         "HyperNodes or a Topology.", (RetryEvent.JOB_CHANGED, RetryEvent.NODE_CHANGED),
     ),
     Code.NO_DOMAIN: CodeFacts(
+        "no network domain fits",
         "No allowed network domain has enough capacity for the job.", Remedy.WAIT,
         "Wait for capacity in one of them, allow a higher tier with `highestTierAllowed`, or use a soft constraint.",
         (*_CAPACITY, RetryEvent.JOB_CHANGED),
     ),
     Code.SCHEDULING_GATED: CodeFacts(
+        "scheduling gates",
         "The pod has scheduling gates.", Remedy.CHANGE_REQUEST, "Remove the pod's schedulingGates.",
         (RetryEvent.POD_CHANGED,)
     ),
     Code.BIND_FAILED: CodeFacts(
+        "bind failed",
         "The pod was placed on a node, but binding it failed.", Remedy.WAIT,
         "See the pod's events; the bind is retried with backoff.", (RetryEvent.POD_CHANGED,),
     ),
     Code.NO_PODS: CodeFacts(
+        "no pods yet",
         "The job was admitted and has no pods yet.", Remedy.WAIT, "Its controller should create the pods now.",
         (RetryEvent.POD_ADDED,),
     ),
     Code.PIPELINED: CodeFacts(
+        "waits for terminating pods",
         "The job has nominated capacity; it waits for pods that are being released.", Remedy.WAIT, "Wait.",
         (RetryEvent.POD_REMOVED,)
     ),
     Code.INVALID_OBJECT: CodeFacts(
+        "invalid object",
         "An object of the job is not valid.", Remedy.CHANGE_REQUEST, "Correct the named field.",
         (RetryEvent.POD_CHANGED, RetryEvent.JOB_CHANGED),
     ),
     Code.ROLE_REFUSED: CodeFacts(
+        "role already refused",
         "Another pod of the same role found no node, so this one was not tried.", Remedy.WAIT,
         "See the reason of the other pod.", _CAPACITY,
     ),
     Code.NO_PREEMPTABLE_PODS: CodeFacts(
+        "no preemptable pods",
         "No running pod may be preempted for it.", Remedy.WAIT,
         "Wait for pods to end, or raise the priority of the job or the share of its queue.", _CAPACITY,
     ),
     Code.PREEMPTION_INSUFFICIENT: CodeFacts(
+        "preemption insufficient",
         "Preempting all allowed pods would not free enough capacity.", Remedy.WAIT,
         "Wait for pods to end, ask for less, or add nodes.", _CAPACITY,
     ),
     Code.DISRUPTION_BUDGET: CodeFacts(
+        "disruption budget spent",
         "PodDisruptionBudgets protect the pods that could be preempted.", Remedy.WAIT,
         "Wait until the protected pods are healthy again, or allow more disruptions.", _CAPACITY,
     ),
     Code.NEVER_PREEMPTS: CodeFacts(
+        "preemption policy Never",
         "The pod may not preempt others.", Remedy.CHANGE_REQUEST,
         "Wait for pods to end, or use a priority class without `preemptionPolicy: Never`.",
         (*_CAPACITY, RetryEvent.POD_CHANGED),
@@ -448,16 +527,51 @@ CODES: dict[Code, CodeFacts] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
 class Reason:
-    """One refusal. `detail` is the message, with numbers and names."""
+    """One refusal. `detail` is the message, with numbers and names; `short` fits a table cell.
 
-    code: Code
-    detail: str
+    A function as `short` is called when the short form is read, so that reasons that are not read cost nothing.
+    """
+
+    __slots__ = ("_short", "code", "detail")
+
+    def __init__(self, code: Code, detail: str, *, short: str | Callable[[], str] = "") -> None:
+        self.code = code
+        self.detail = detail
+        self._short = short
 
     def __str__(self) -> str:
         return self.detail
 
+    def __repr__(self) -> str:
+        return f"Reason({self.code!s}, {self.detail!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reason) and (self.code, self.detail) == (other.code, other.detail)
+
+    def __hash__(self) -> int:
+        return hash((self.code, self.detail))
+
+    @property
+    def short(self) -> str:
+        """Return one line of at most 60 characters: the text of the producer, else the code's title and the detail. A
+        detail about nodes in the style of kube-scheduler, "node(s) were ...", adds nothing to the title.
+        """
+        own = self._short() if callable(self._short) else self._short
+        if line := shortened_line(own):
+            return line
+        title = CODES[self.code].title
+        return title if self.detail.startswith("node(s)") else shortened_line(f"{title}: {self.detail}")
+
     @property
     def retry_events(self) -> tuple[RetryEvent, ...]:
         return CODES[self.code].retry_events
+
+
+def shortened_line(text: str, limit: int = MAX_SHORT) -> str:
+    """Return the text as one line of at most `limit` characters, cut between words."""
+    line = " ".join(text.split())
+    if len(line) <= limit:
+        return line
+    kept = line[: limit - 2].rpartition(" ")[0].rstrip(" ,;:") or line[: limit - 3]
+    return f"{kept[: limit - 3]}..."

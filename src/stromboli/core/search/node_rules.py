@@ -45,7 +45,7 @@ class NodeFilter(ABC):
 
     def refusal(self, task_class: TaskClass) -> Reason:
         """Return why it refuses nodes, if all refusals have the same reason."""
-        return Reason(Code.PLUGIN_REFUSED, f"node(s) were refused by {self.name}")
+        return Reason(Code.PLUGIN_REFUSED, f"node(s) were refused by {self.name}", short=f"refused by {self.name}")
 
     def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
         """Return why it refused these nodes: each reason with its nodes. Called on demand."""

@@ -46,6 +46,14 @@ def is_schedulable_name(name: str) -> bool:
     return bool(slash) and domain != "count" and not domain.startswith("requests.")
 
 
+def short_name(name: str, is_one: bool = False) -> str:
+    """Return a resource name for a short text: without its domain, and `GPUs` for every vendor's `gpu`."""
+    last = name.rpartition("/")[2]
+    if last != "gpu":
+        return last
+    return "GPU" if is_one else "GPUs"
+
+
 class ResourceAxis:
     """The names of all resources seen so far. It only grows, so an index stays valid."""
 
@@ -92,6 +100,11 @@ class ResourceAxis:
         """Format an amount as Kubernetes does, such as `1500m`, `4Gi` or `8`."""
         name = self.names[dimension]
         return format_quantity(amount, milli=counts_in_milli(name), binary=is_bytes(name))
+
+    def short(self, dimension: int, amount: int) -> str:
+        """Format an amount with its resource for a short text, such as `8 cpu`, `64Gi memory` or `12 GPUs`."""
+        text = self.format(dimension, amount)
+        return f"{text} {short_name(self.names[dimension], text == '1')}"
 
     def as_quantities(self, amounts: Sequence[int]) -> dict[str, str]:
         """Return the non-zero amounts by name, without unlimited ones."""
