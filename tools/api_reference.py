@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import html
 import inspect
 import re
 import sys
@@ -243,7 +244,7 @@ def _extension_point(method: str) -> str:
 def _table(title: str, entries: list[Entry]) -> list[str]:
     if not entries:
         return []
-    rows = [f"| `{_cell(entry.declaration)}` | {_cell(entry.text)} |" for entry in entries]
+    rows = [f"| {_cell(f'`{entry.declaration}`')} | {_cell(entry.text)} |" for entry in entries]
     return [f"| {title} | Meaning |", "|---|---|", *rows, ""]
 
 
@@ -330,7 +331,7 @@ def _row(name: str, value: Any) -> str:
     text = MEANINGS.get(name) or _summary(value)
     if inspect.isroutine(value):
         name += str(inspect.signature(value)).replace("''", '""').replace("'", "")
-    return f"| `{_cell(name)}` | {_cell(text)} |"
+    return f"| {_cell(f'`{name}`')} | {_cell(text)} |"
 
 
 def _summary(value: Any) -> str:
@@ -348,7 +349,12 @@ def _plain(text: str) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("\n\n", " ").replace("|", "\\|")
+    """Return a text as a cell. A pipe ends the cell even in a code span; as an entity it needs a `code` element."""
+
+    def code(found: re.Match[str]) -> str:
+        return f"<code>{html.escape(found[1], quote=False)}</code>"
+
+    return re.sub(r"`([^`|]*\|[^`]*)`", code, text.replace("\n\n", " ")).replace("|", "&#124;")
 
 
 def _name(decorator: ast.expr) -> str:

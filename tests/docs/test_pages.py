@@ -1,10 +1,9 @@
-"""The documentation is complete: extension points, arguments, options, events and pages."""
+"""The documentation is complete: extension points, arguments, options, labels and events."""
 
 from __future__ import annotations
 
 import inspect
 import re
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,10 +31,6 @@ from stromboli.scheduler.reporting import announcer
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
-TEXTS = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *ROOT.glob("examples/**/*.md")])
-
-_LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
-_FENCE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
 
 
 def read(page: str) -> str:
@@ -209,53 +204,6 @@ def test_reasons_of_events_are_documented() -> None:
     documented = set(re.findall(r"^\| [\w ]+ \| (?:Normal|Warning) \| `(\w+)` \|", read("statuses.md"), re.MULTILINE))
     sources = inspect.getsource(announcer) + inspect.getsource(hypernode_controller)
     assert documented == set(re.findall(r'reason="(\w+)"', sources))
-
-
-# -- navigation and links ---------------------------------------------------------------------------------------------
-
-
-def leaves(nav: object) -> Iterator[str]:
-    if isinstance(nav, str):
-        yield nav
-    elif isinstance(nav, dict):
-        yield from (leaf for child in nav.values() for leaf in leaves(child))
-    elif isinstance(nav, list):
-        yield from (leaf for child in nav for leaf in leaves(child))
-
-
-def test_navigation_has_every_page_once() -> None:
-    settings = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))
-    assert sorted(leaves(settings["project"]["nav"])) == PAGES
-
-
-def anchors_of(path: Path) -> set[str]:
-    """Return the anchors of the headings."""
-    titles = re.findall(r"^#+ (.+)$", _FENCE.sub("", path.read_text(encoding="utf-8")), re.MULTILINE)
-    kept = (re.sub(r"[^\w\s-]", "", title).strip().lower() for title in titles)
-    return {re.sub(r"[-\s]+", "-", title) for title in kept}
-
-
-def is_broken(path: Path, target: str) -> bool:
-    file, _, anchor = target.partition("#")
-    wanted = (path.parent / file).resolve() if file else path
-    if not wanted.exists() or not wanted.is_relative_to(ROOT):
-        return True
-    return bool(anchor) and anchor not in anchors_of(wanted)
-
-
-@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_relative_links_have_targets(path: Path) -> None:
-    targets = _LINK.findall(_FENCE.sub("", path.read_text(encoding="utf-8")))
-    inside = [target for target in targets if "://" not in target and not target.startswith("mailto:")]
-    assert [target for target in inside if is_broken(path, target)] == []
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_pages_of_the_site_link_only_to_each_other(page: str) -> None:
-    """Files outside docs/ are not part of the site."""
-    targets = [target for target in _LINK.findall(_FENCE.sub("", read(page))) if "://" not in target]
-    files = [(DOCS / page).parent / target.partition("#")[0] for target in targets if not target.startswith("#")]
-    assert [file for file in files if not file.resolve().is_relative_to(DOCS)] == []
 
 
 def test_readme_begins_with_demo_and_test() -> None:

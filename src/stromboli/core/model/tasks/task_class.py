@@ -69,6 +69,8 @@ LIMITS = "stromboli.dev/limits"
 
 @dataclass(slots=True, eq=False)
 class TaskClass:
+    """Tasks that no rule can distinguish: every rule about nodes is evaluated once per class."""
+
     number: int
     request: Request
     role: str = ""
