@@ -44,7 +44,7 @@ bench: setup  ## run every benchmark; each prints JSON
 	@$(BIN)/python -m benchmarks all
 
 docs: setup  ## build the documentation site into site/
-	@$(BIN)/zensical build --clean --strict
+	@$(BIN)/python tools/site.py
 
 lock: setup  ## choose the newest dependencies again and lock them with their hashes
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --upgrade pyproject.toml -o requirements/runtime.lock
