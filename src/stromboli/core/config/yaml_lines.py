@@ -1,8 +1,8 @@
 """YAML as a tree of values with their lines.
 
 The tree is built from the parser's nodes, so that every message can name a line. Plain scalars have the meaning that
-Kubernetes gives them: a date and `10:30` are text, `1e3` is a number. Features that a configuration never needs and an
-attacker does are rejected: anchors, tags, deep nesting, large texts.
+Kubernetes gives them: a date and `10:30` are text, `1e3` is a number. An alias is its anchor's value, with the lines of
+the anchor. Tags, deep nesting, large texts and aliases that add too many values are rejected.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from stromboli.core.config.spelling import quoted
 
 MAXIMUM_BYTES = 64 * 1024
 MAXIMUM_DEPTH = 32
+#: The limit of values with all aliases expanded; a text without aliases cannot have more.
+MAXIMUM_VALUES = 64 * 1024
 
 #: Longer runs of digits are text: no setting needs them.
 _MAX_NUMBER_LENGTH = 64
@@ -83,7 +85,7 @@ def read_tree(text: str, findings: Findings) -> YamlNode:
     root = _compose(text, findings)
     if root is None:
         findings.stop(1, "the configuration is empty")
-    return _convert(root, findings, root.start_mark.line + 1)
+    return _Converter(findings).convert(root, root.start_mark.line + 1, 1)
 
 
 def _compose(text: str, findings: Findings) -> yaml.Node | None:
@@ -93,7 +95,9 @@ def _compose(text: str, findings: Findings) -> yaml.Node | None:
         return root
     except yaml.composer.ComposerError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        findings.stop(line, "a second document begins here; a configuration is one document, so remove the others")
+        if "document" in str(error.problem):
+            findings.stop(line, "a second document begins here; a configuration is one document, so remove the others")
+        findings.stop(line, f"{error.problem}; correct it, or quote the text")
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         message = " ".join(part for part in (error.problem, error.context) if part)
@@ -117,40 +121,63 @@ def _reject_unsupported_syntax(text: str, findings: Findings) -> None:
             line = event.start_mark.line + 1 if event.start_mark else 1
             if depth > MAXIMUM_DEPTH:
                 findings.stop(line, f"nested deeper than {MAXIMUM_DEPTH} levels")
-            _reject_anchor_and_tag(event, line, findings)
+            if (tag := getattr(event, "tag", None)) not in _TEXT_TAGS:
+                findings.add(line, f"tags ({quoted(tag)}) are not supported; remove it")
     findings.raise_if_any()
 
 
-def _reject_anchor_and_tag(event: yaml.NodeEvent, line: int, findings: Findings) -> None:
-    if event.anchor is not None:
-        sign = "*" if isinstance(event, yaml.AliasEvent) else "&"
-        shown = quoted(f"{sign}{event.anchor}")
-        findings.add(line, f"anchors and aliases ({shown}) are not supported; write the value out")
-    tag = getattr(event, "tag", None)
-    if tag not in _TEXT_TAGS:
-        findings.add(line, f"tags ({quoted(tag)}) are not supported; remove it")
+class _Converter:
+    """Converts the parser's nodes, in which an alias is the node of its anchor."""
 
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._count = 0
+        #: The line of the current key of the root: an anchor inside may have been defined anywhere before.
+        self._root_line = 1
 
-def _convert(node: yaml.Node, findings: Findings, line: int) -> YamlNode:
-    if isinstance(node, yaml.MappingNode):
-        return YamlNode(line, _convert_mapping(node, findings))
-    if isinstance(node, yaml.SequenceNode):
-        return YamlNode(line, tuple(_convert(child, findings, child.start_mark.line + 1) for child in node.value))
-    return YamlNode(line, _scalar(node.tag, node.value))
+    def convert(self, node: yaml.Node, line: int, depth: int) -> YamlNode:
+        self._count += 1
+        if self._count > MAXIMUM_VALUES:
+            self._findings.stop(
+                self._root_line, f"aliases expand to more than {MAXIMUM_VALUES} values; write fewer of them"
+            )
+        if depth > MAXIMUM_DEPTH and not isinstance(node, yaml.ScalarNode):
+            self._findings.stop(self._root_line, f"nested deeper than {MAXIMUM_DEPTH} levels with its aliases")
+        if isinstance(node, yaml.MappingNode):
+            return YamlNode(line, self._mapping(node, depth))
+        if isinstance(node, yaml.SequenceNode):
+            children = (self.convert(child, child.start_mark.line + 1, depth + 1) for child in node.value)
+            return YamlNode(line, tuple(children))
+        return YamlNode(line, _scalar(node.tag, node.value))
 
+    def _mapping(self, node: yaml.MappingNode, depth: int) -> dict[str, YamlNode]:
+        fields: dict[str, YamlNode] = {}
+        merged: dict[str, YamlNode] = {}
+        for key, value in node.value:
+            line = key.start_mark.line + 1
+            self._root_line = line if depth == 1 else self._root_line
+            if not isinstance(key, yaml.ScalarNode):
+                self._findings.add(line, "a list or mapping cannot be a key; write text before the colon")
+            elif key.value == "<<" and not key.style:
+                merged |= self._merged(self.convert(value, line, depth + 1))
+            elif key.value in fields:
+                first = fields[key.value].line
+                self._findings.add(line, f"key {quoted(key.value)} is set twice (first in line {first}); remove one")
+            else:
+                fields[key.value] = self.convert(value, line, depth + 1)
+        return merged | fields
 
-def _convert_mapping(node: yaml.MappingNode, findings: Findings) -> dict[str, YamlNode]:
-    fields: dict[str, YamlNode] = {}
-    for key, value in node.value:
-        line = key.start_mark.line + 1
-        if not isinstance(key, yaml.ScalarNode):
-            findings.add(line, "a list or mapping cannot be a key; write text before the colon")
-        elif key.value in fields:
-            first = fields[key.value].line
-            findings.add(line, f"key {quoted(key.value)} is set twice (first in line {first}); remove one")
-        else:
-            fields[key.value] = _convert(value, findings, line)
-    return fields
+    def _merged(self, node: YamlNode) -> dict[str, YamlNode]:
+        """Return the fields of a merge key's mapping or mappings, of which the first wins."""
+        fields: dict[str, YamlNode] = {}
+        for part in reversed(node.value) if isinstance(node.value, tuple) else (node,):
+            if isinstance(part.value, dict):
+                fields |= part.value
+            else:
+                self._findings.add(
+                    node.line, f"a merge key (<<) needs a mapping or a list of them, not {part.described}"
+                )
+        return fields
 
 
 def _scalar(tag: str, text: str) -> bool | int | float | str | None:

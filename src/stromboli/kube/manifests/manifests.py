@@ -12,7 +12,8 @@ from typing import TextIO
 
 from stromboli.kube.manifests.errors import ObjectError, description_of, printable
 from stromboli.kube.manifests.sources import ManifestError, read_sources
-from stromboli.kube.manifests.yaml import NestingError, YamlError, load_documents
+from stromboli.kube.manifests.yaml import load_documents
+from stromboli.kube.manifests.yaml_errors import YamlError
 from stromboli.kube.objects.kinds import KubeObject, Unknown, decode, name_of
 
 DEFAULT_NAMESPACE = "default"
@@ -50,10 +51,6 @@ def read_manifests(paths: Sequence[str], stdin: TextIO | None = None) -> Manifes
     for source, text in read_sources(paths, stdin):
         try:
             documents = load_documents(text, source)
-        except NestingError as error:
-            place = f"line {error.line}, column {error.column}"
-            remedy = f"{error.remedy}, nothing in this file was read"
-            collector.report(source, ObjectError(place, "", "", error.message, remedy))
         except YamlError as error:
             raise ManifestError(str(error)) from None
         else:

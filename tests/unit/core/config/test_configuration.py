@@ -107,6 +107,24 @@ def test_json_is_yaml() -> None:
     assert parse(json.dumps(document, indent=2)) == parse(COMPLETE)
 
 
+SHARED = """\
+actions: allocate
+tiers:
+- plugins:
+  - &gang {name: gang, enablePreemptable: false}
+- plugins:
+  - {<<: *gang, name: drf}
+  - {<<: [{name: priority}, *gang], enableJobOrder: false}
+"""
+
+
+def test_aliases_and_merge_keys_are_expanded() -> None:
+    first, second = parse(SHARED).tiers
+    switches = {option.name: dict(option.switches) for option in (*first.plugins, *second.plugins)}
+    assert switches["gang"] == switches["drf"]
+    assert switches["priority"] == {**switches["gang"], "enableJobOrder": False}
+
+
 def test_action_may_run_twice() -> None:
     assert parse("actions: [allocate, backfill, allocate]\ntiers: [plugins: [name: gang]]").actions == (
         "allocate",

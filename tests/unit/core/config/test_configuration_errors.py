@@ -10,6 +10,7 @@ from stromboli.core.config.yaml_lines import MAXIMUM_BYTES, MAXIMUM_DEPTH
 from tests.unit.core.config.sample_configuration import complaints, one_plugin, parse
 
 TIERS = "\ntiers: [plugins: [name: gang]]"
+LAUGHS = "\n".join(["a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9))])
 MISTAKES = [
     # the whole text
     ("empty text", "", 1, "the configuration is empty"),
@@ -25,15 +26,17 @@ MISTAKES = [
     ("too large in bytes", "#" + "é" * (MAXIMUM_BYTES // 2), 1, "the text is larger than 64 KiB"),
     ("too deep", "a: " + "[" * MAXIMUM_DEPTH, 1, "nested deeper than 32 levels"),
     ("absurdly deep", "[" * MAXIMUM_BYTES, 1, "nested deeper than 32 levels"),
-    ("anchor", "actions: &a x", 1, "anchors and aliases ('&a') are not supported; write the value out"),
-    ("alias", "actions: &a x\ntiers: *a", 2, "anchors and aliases ('*a') are not supported"),
+    ("alias without anchor", "actions: allocate\ntiers: *a", 2, "found undefined alias; correct it, or quote the text"),
+    ("alias in its own anchor", "actions: allocate\ntiers: &a\n- *a", 2, "nested deeper than 32 levels with its"),
+    ("aliases without end", LAUGHS, 6, "aliases expand to more than 65536 values; write fewer of them"),
+    ("merged list of words", f"actions: allocate{TIERS}\n<<: [a]", 3, "a merge key (<<) needs a mapping or a list"),
     ("tag", "actions: !!python/object:os.system x", 1, "are not supported; remove it"),
     ("tag on a list", "tiers: !!set {a}", 1, "tags ('tag:yaml.org,2002:set') are not supported"),
     ("list as key", f"actions: allocate{TIERS}\n? [a]\n: 1", 3, "a list or mapping cannot be a key"),
     ("key twice", f"actions: allocate{TIERS}\nactions: enqueue", 3, "key 'actions' is set twice (first in line 1)"),
     ("unknown key", f"actions: allocate{TIERS}\ntier: []", 3, "unknown key 'tier'; did you mean 'tiers'?"),
     ("far-off key", f"actions: allocate{TIERS}\nxyzzy: 1", 3, "unknown key 'xyzzy'; known are: actions, bind, c"),
-    ("merge key", f"actions: allocate{TIERS}\n<<: {{a: 1}}", 3, "unknown key '<<'"),
+    ("merged key", f"actions: allocate{TIERS}\n<<: {{tier: 1}}", 3, "unknown key 'tier'; did you mean 'tiers'?"),
     # bind
     ("bind as a word", f"actions: allocate{TIERS}\nbind: request", 3, "bind must be a mapping, not "),
     ("a mode of no meaning", f"actions: allocate{TIERS}\nbind: {{mode: later}}", 3, "expected direct or request, got"),

@@ -193,7 +193,7 @@ def test_missing_file_and_invalid_yaml(tmp_path: Path) -> None:
     with pytest.raises(ConnectionProblem, match="no such file; set KUBECONFIG or name a kubeconfig file"):
         load_kubeconfig()
     (tmp_path / "c").write_text("a: [")
-    with pytest.raises(ConnectionProblem, match="line 2, column 1"):
+    with pytest.raises(ConnectionProblem, match=":2:1: "):
         load_kubeconfig(str(tmp_path / "c"))
 
 

@@ -29,7 +29,8 @@ from stromboli.kube.client.config.exec_plugin import exec_plugin
 from stromboli.kube.client.config.kubeconfig_entries import KubeconfigEntry
 from stromboli.kube.client.config.proxies import proxy_for
 from stromboli.kube.client.config.tls import Trust
-from stromboli.kube.manifests.yaml import YamlError, load_documents
+from stromboli.kube.manifests.yaml import load_documents
+from stromboli.kube.manifests.yaml_errors import YamlError
 
 _KINDS = {"clusters": "cluster", "users": "user", "contexts": "context"}
 
