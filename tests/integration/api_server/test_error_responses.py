@@ -151,6 +151,8 @@ EVENT_ROWS = [
     Row("event without reporter", "POST", EVENTS, {**EVENT, "reportingController": ""}, 422,
          "reportingController: Required value"),
     Row("without a deed", "POST", EVENTS, {**EVENT, "action": ""}, 422, "action: Required value"),
+    Row("event with an older time", "POST", EVENTS, {**EVENT, "deprecatedLastTimestamp": "2026-01-01T00:00:00Z"}, 422,
+        "lastTimestamp: Invalid value: \"\": needs to be unset"),
     Row("a long note", "POST", EVENTS, {**EVENT, "note": "x" * 1025}, 422, "message: Invalid value"),
     Row("a long deed", "POST", EVENTS, {**EVENT, "action": "x" * 129}, 422, "can have at most 128 characters"),
     Row("about nowhere", "POST", EVENTS.replace("default", "kube-public"), {**EVENT, "regarding": {}}, 422,

@@ -26,6 +26,20 @@ _NAMES = {
 _NEWER = {older: newer for newer, older in _NAMES.items()}
 
 
+#: Fields that Kubernetes serves even when they are empty; `kubectl get --sort-by` needs them.
+_ALWAYS_SERVED: dict[str, Any] = {
+    "source": {}, "firstTimestamp": None, "lastTimestamp": None, "eventTime": None, "reportingComponent": "",
+    "reportingInstance": "",
+}  # fmt: skip
+
+
+def set_empty_fields(body: Object) -> None:
+    """Set the fields that are served even when they are empty, in the form of the body's group."""
+    names = _NEWER if body.get("apiVersion") == _API_VERSION else {}
+    for field, empty in _ALWAYS_SERVED.items():
+        body.setdefault(names.get(field, field), empty)
+
+
 def to_core_event(body: Object) -> Object:
     """Convert an event of the newer group to the stored form."""
     return {**_renamed(body, _NAMES), "apiVersion": "v1"}
@@ -44,6 +58,8 @@ _LIMITS = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 10
 _NEEDED = ("reportingInstance", "action", "reason")
 _ELSEWHERE = "does not match event.namespace"
 _TYPES = ("Normal", "Warning")
+#: Fields that only the core group may set.
+_OLDER = ("firstTimestamp", "lastTimestamp", "count", "source")
 #: Namespaces of events about cluster-scoped objects.
 _COMMON_NAMESPACES = ("default", "kube-system")
 _SETTLED = (
@@ -79,6 +95,7 @@ def event_causes(event: Object) -> Iterator[Cause]:
             yield required(field)
         if len(text.encode()) > limit:
             yield wrong(field, "", f"can have at most {limit} characters")
+    yield from (wrong(field, "", "needs to be unset") for field in _OLDER if event.get(field))
     yield from series_causes(event.get("series"))
 
 

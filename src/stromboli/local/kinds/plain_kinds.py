@@ -10,7 +10,14 @@ from stromboli.local.api_server.clock import seconds_from_now
 from stromboli.local.api_server.errors import Cause, bad_request, forbidden
 from stromboli.local.api_server.registry import ServedResource
 from stromboli.local.api_server.store import Object, Store, StoreEntry
-from stromboli.local.kinds.events import changed_causes, event_causes, namespace_causes, series_causes, to_core_event
+from stromboli.local.kinds.events import (
+    changed_causes,
+    event_causes,
+    namespace_causes,
+    series_causes,
+    set_empty_fields,
+    to_core_event,
+)
 from stromboli.local.kinds.strategies import KindStrategy
 from stromboli.local.kinds.validation.field_errors import one_of, wrong
 
@@ -65,6 +72,7 @@ class EventStrategy(KindStrategy):
     def default(self, resource: ServedResource, body: Object) -> None:
         check_moment(resource.kind, body.get("eventTime"))
         check_moment(resource.kind, (body.get("series") or {}).get("lastObservedTime"))
+        set_empty_fields(body)
 
     def check(self, resource: ServedResource, body: Object) -> Iterable[Cause]:
         if not resource.group:

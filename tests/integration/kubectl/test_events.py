@@ -1,0 +1,78 @@
+"""Events of the recorder, as kubectl lists, sorts, watches and describes them."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from stromboli.kube.events.series import Series
+from stromboli.kube.objects.event import ObjectReference
+from tests.integration.kubectl.cluster import Kubectl
+from tests.integration.kubectl.manifests import node, pod, pod_group, queue
+
+
+def recorded(kubectl: Kubectl, kind: str, name: str, note: str, second: int = 0) -> dict[str, Any]:
+    """The event as our processes write it."""
+    about = kubectl.stored(kind, name)
+    metadata = about["metadata"]
+    place = ObjectReference(about["apiVersion"], kind, metadata.get("namespace"), name, metadata["uid"])
+    series = Series(place, "Warning", "Evicted", note, "", None, first=f"2026-01-01T00:00:{second:02}.500000Z")
+    series.set_name(second)
+    body = msgspec.to_builtins(series.body("stromboli", "stromboli-0"))
+    return {"apiVersion": "events.k8s.io/v1", "kind": "Event", **body}
+
+
+def notes(kubectl: Kubectl, *words: str) -> list[str]:
+    return [row[-1] for row in kubectl.rows("get", "events", *words)]
+
+
+def test_recorded_events_are_listed_whatever_they_are_sorted_by(kubectl: Kubectl) -> None:
+    """Only core events have a last timestamp: the API serves null for others, and kubectl sorts null first."""
+    kubectl.given(pod("p"))
+    kubectl.given(*(recorded(kubectl, "Pod", "p", f"note-{second}", second) for second in (3, 1, 2)))
+    in_order = ["note-1", "note-2", "note-3"]
+    for field in (".lastTimestamp", ".firstTimestamp", ".metadata.creationTimestamp"):
+        assert sorted(notes(kubectl, f"--sort-by={field}")) == in_order, field
+    assert notes(kubectl, "--sort-by=.eventTime") == in_order
+    assert [row[-1] for row in kubectl.rows("events")] == in_order
+
+
+def test_core_events_are_sorted_by_last_timestamp_after_those_without(kubectl: Kubectl) -> None:
+    kubectl.given(pod("p"))
+    kubectl.given(recorded(kubectl, "Pod", "p", "no-last-timestamp"))
+    about = {"kind": "Pod", "name": "p", "namespace": kubectl.namespace}
+    for second in (2, 1):
+        moment = f"2026-01-01T00:00:0{second}Z"
+        made = {"metadata": {"name": f"e{second}"}, "involvedObject": about, "message": moment, "lastTimestamp": moment}
+        kubectl.cluster.post(f"/api/v1/namespaces/{kubectl.namespace}/events", made)
+    found = notes(kubectl, "--sort-by=.lastTimestamp")
+    assert found == ["no-last-timestamp", "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z"]
+
+
+def test_watch_shows_events_when_they_occur(kubectl: Kubectl) -> None:
+    kubectl.given(pod("p"))
+    kubectl.given(recorded(kubectl, "Pod", "p", "first", 1))
+    with kubectl.running("get", "events", "--watch", "--no-headers") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().split()[-1] == "first"
+        kubectl.given(recorded(kubectl, "Pod", "p", "second", 2))
+        assert process.stdout.readline().split()[-1] == "second"
+
+
+@pytest.mark.parametrize(
+    ("kind", "made"),
+    [
+        ("Pod", pod("described-pod")),
+        ("PodGroup", pod_group("described-group", 2)),
+        ("Queue", queue("described-queue", 1)),
+        ("Node", node("described-node")),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_describe_shows_events_oldest_first(kubectl: Kubectl, kind: str, made: dict[str, Any]) -> None:
+    name = made["metadata"]["name"]
+    kubectl.given(made)
+    of_cluster = Kubectl(kubectl.cluster, "default") if kind in ("Node", "Queue") else kubectl
+    of_cluster.given(*(recorded(kubectl, kind, name, f"{name}-{second}", second) for second in (2, 1)))
+    shown = [line.split()[-1] for line in kubectl("describe", kind, name).splitlines() if "Evicted" in line]
+    assert shown == [f"{name}-1", f"{name}-2"]
