@@ -118,10 +118,21 @@ def test_every_choice_is_accepted(installed: Kubectl) -> None:
     assert "Warning" not in output
 
 
-def test_what_is_installed_can_be_taken_away_and_the_kinds_stay(installed: Kubectl) -> None:
-    output = installed("delete", "--dry-run=server", "-f", "-", stdin=manifests("--without-crds"))
-    assert "customresourcedefinition" not in output
-    assert output.count("(server dry run)") == len(list(yaml.safe_load_all(manifests("--without-crds"))))
+def test_installation_is_deleted_and_its_crds_stay() -> None:
+    with fresh_plane() as plane:
+        kubectl, printed = Kubectl(plane), manifests("--without-crds")
+        kubectl(*APPLY, stdin=manifests())
+        waits = plane.kind == "embedded"  # a bare control plane has no namespace controller: the namespace stays
+        output = kubectl("delete", f"--wait={str(waits).lower()}", "-f", "-", stdin=printed)
+        assert output.count(" deleted") == len(list(yaml.safe_load_all(printed)))
+        assert "customresourcedefinition" not in output
+        assert len(kubectl.get("crds")["items"]) == len(list(crd_documents()))
+
+
+def test_deleting_where_nothing_is_installed_succeeds_with_ignore_not_found() -> None:
+    with fresh_plane() as plane:
+        output = Kubectl(plane)("delete", "--ignore-not-found", "-f", "-", stdin=manifests("--without-crds"))
+        assert output.strip() == ""
 
 
 # -- pods -------------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ async def api(request: pytest.FixtureRequest) -> AsyncIterator[HttpApi]:
         async with guest_of(request.getfixturevalue("plane")) as api:
             yield api
         return
-    async with ApiServer() as server, connected(server) as api:
+    async with ApiServer(namespace_grace=0.0) as server, connected(server) as api:
         yield api
 
 

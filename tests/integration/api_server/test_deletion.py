@@ -6,7 +6,17 @@ from typing import Any
 
 import pytest
 
-from tests.integration.api_server.http_api import CONFIG_MAPS, CRDS, PODS, HttpApi, binding, definition, pod
+from stromboli.local.api_server.server import ApiServer
+from tests.integration.api_server.http_api import (
+    CONFIG_MAPS,
+    CRDS,
+    PODS,
+    HttpApi,
+    binding,
+    connected,
+    definition,
+    pod,
+)
 
 NAMESPACES = "/api/v1/namespaces"
 
@@ -141,6 +151,28 @@ async def test_namespace_waits_for_last_object(api: HttpApi) -> None:
     assert (refused.status, refused.body["details"]["causes"][0]["reason"]) == (403, "NamespaceTerminating")
     await api.patch(f"{NAMESPACES}/team/configmaps/c", {"metadata": {"finalizers": None}})
     assert (await api.get(f"{NAMESPACES}/team")).status == 404
+
+
+@pytest.mark.only("embedded", because="a bare control plane has no namespace controller")
+async def test_contents_of_deleted_namespace_can_be_deleted_by_the_client_first() -> None:
+    async with ApiServer(namespace_grace=3600) as server, connected(server) as api:
+        await api.post(NAMESPACES, {"metadata": {"name": "team"}})
+        for name in ("a", "b"):
+            await api.post(f"{NAMESPACES}/team/configmaps", config(name))
+        assert (await api.delete(f"{NAMESPACES}/team")).status == 200
+        assert (await api.delete(f"{NAMESPACES}/team/configmaps/a")).status == 200
+        assert (await api.get(f"{NAMESPACES}/team")).body["status"]["phase"] == "Terminating"
+        assert (await api.delete(f"{NAMESPACES}/team/configmaps/b")).status == 200
+        assert (await api.get(f"{NAMESPACES}/team")).status == 404, "the namespace is empty"
+
+
+@pytest.mark.only("embedded", because="a bare control plane has no namespace controller")
+async def test_contents_of_deleted_namespace_are_deleted_after_grace_period() -> None:
+    async with ApiServer(namespace_grace=0.01) as server, connected(server) as api:
+        await api.post(NAMESPACES, {"metadata": {"name": "team"}})
+        await api.post(f"{NAMESPACES}/team/configmaps", config())
+        await api.delete(f"{NAMESPACES}/team")
+        await api.until(f"{NAMESPACES}/team", 404)
 
 
 async def test_crd_deletion_removes_objects(api: HttpApi) -> None:

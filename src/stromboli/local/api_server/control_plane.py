@@ -41,9 +41,11 @@ _RBAC = ("roles", "rolebindings", "clusterroles", "clusterrolebindings")
 
 
 class ControlPlane:
-    """Objects and rules of a cluster, without network. Native PodGroups are served only on request."""
+    """Objects and rules of a cluster, without network. Native PodGroups are served only on request. The contents of a
+    deleted namespace stay for `namespace_grace` seconds.
+    """
 
-    def __init__(self, *, native_groups: bool = False) -> None:
+    def __init__(self, *, native_groups: bool = False, namespace_grace: float = 0.0) -> None:
         self.store = Store()
         self.registry = KindRegistry([*builtin_resources(), *([NATIVE_GROUPS] if native_groups else [])])
         for resource in self.registry:
@@ -55,7 +57,7 @@ class ControlPlane:
         self.deletion = Deletion(self.writes, self._strategy)
         self.applies = Applies(self.store, self.writes)
         self.lists = Lists(self.store)
-        self._emptying = Termination(self.store, self.registry, self.writes, self.deletion)
+        self._emptying = Termination(self.store, self.registry, self.writes, self.deletion, namespace_grace)
         self.writes.after_removal = self._emptying.after_removal
         budgets = self.registry.named("policy", "v1", "poddisruptionbudgets")
         self.evictions = Evictions(self.store, self.writes, self.deletion, budgets)

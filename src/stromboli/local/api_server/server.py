@@ -23,6 +23,7 @@ from stromboli.kube.client.config.credentials import static_token
 from stromboli.local.api_server.api import Api
 from stromboli.local.api_server.control_plane import ControlPlane
 from stromboli.local.api_server.faults import Faults
+from stromboli.local.api_server.termination import NAMESPACE_GRACE_SECONDS
 from stromboli.local.http.certificates import make_certificates
 from stromboli.local.http.handler import HttpFront
 
@@ -40,11 +41,12 @@ class ApiServer:
         faults: Faults | None = None,
         bookmark_interval: float = 60.0,
         native_groups: bool = False,
+        namespace_grace: float = NAMESPACE_GRACE_SECONDS,
     ) -> None:
         self._port = port
         self.token = token or secrets.token_urlsafe(24)
         self.faults = faults if faults is not None else Faults()
-        self._plane = ControlPlane(native_groups=native_groups)
+        self._plane = ControlPlane(native_groups=native_groups, namespace_grace=namespace_grace)
         self._front = HttpFront(self._plane, Api(self._plane), self.faults, self.token, bookmark_interval)
         self._certificates = make_certificates()
         self._runner: web.ServerRunner | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 from stromboli.local.api_server.deletion import DeleteOptions, Deletion
@@ -12,14 +13,17 @@ from stromboli.local.api_server.write_options import WriteOptions
 from stromboli.local.api_server.writes import Writes
 from stromboli.local.kinds.custom_resources.strategies import CLEANUP, CRD_GROUP
 
+NAMESPACE_GRACE_SECONDS = 2.0
+"""How long the contents of a deleted namespace stay, so that clients can delete them as well: Kubernetes waits 5 s."""
 _BACKGROUND = DeleteOptions(propagation="Background")
 
 
 class Termination:
     """The namespace controller, and the finalizer of CustomResourceDefinitions."""
 
-    def __init__(self, store: Store, registry: KindRegistry, writes: Writes, deletion: Deletion) -> None:
+    def __init__(self, store: Store, registry: KindRegistry, writes: Writes, deletion: Deletion, grace: float) -> None:
         self._store = store
+        self._grace = grace
         self._registry = registry
         self._writes = writes
         self._deletion = deletion
@@ -32,13 +36,26 @@ class Termination:
         if "deletionTimestamp" not in entry.metadata:
             return
         if (resource.group, resource.plural) == ("", "namespaces"):
-            self._namespaces.add(entry.key[1])
-            self._empty(self._in_namespace(entry.key[1]))
-            self._finish_namespace(entry.key[1])
+            self._begin_namespace(entry)
         elif resource.group == CRD_GROUP:
             self._definitions.add(entry.key[1])
             self._empty(self._of_definition(entry))
             self._finish_definition(entry.key[1])
+
+    def _begin_namespace(self, entry: StoreEntry) -> None:
+        self._namespaces.add(entry.key[1])
+        if self._grace:
+            asyncio.get_running_loop().call_later(self._grace, self._empty_namespace, entry)
+        else:
+            self._empty_namespace(entry)
+        self._finish_namespace(entry.key[1])
+
+    def _empty_namespace(self, deleted: StoreEntry) -> None:
+        name = deleted.key[1]
+        found = self._store.collection("", "namespaces").get(deleted.key)
+        if found is not None and found.metadata["uid"] == deleted.metadata["uid"]:
+            self._empty(self._in_namespace(name))
+            self._finish_namespace(name)
 
     def after_removal(self, resource: ServedResource, namespace: str) -> None:
         """Complete a pending deletion if this was the last object in it."""
