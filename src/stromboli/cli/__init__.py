@@ -37,9 +37,12 @@ class LazyCommand:
 
 
 class LazyGroup(click.Group):
-    def __init__(self, *arguments: Any, lazy_commands: Mapping[str, LazyCommand], **keywords: Any) -> None:
+    """A group of commands in titled sections."""
+
+    def __init__(self, *arguments: Any, sections: Mapping[str, Mapping[str, LazyCommand]], **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
-        self._lazy = dict(lazy_commands)
+        self._sections = sections
+        self._lazy = {name: command for section in sections.values() for name, command in section.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """List commands in the order of the table."""
@@ -50,8 +53,10 @@ class LazyGroup(click.Group):
         return known.load() if known else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, command.short_help) for name, command in self._lazy.items()])
+        width = max(map(len, self._lazy))
+        for title, section in self._sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), command.short_help) for name, command in section.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -63,41 +68,59 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
-COMMANDS = {
-    "up": LazyCommand("stromboli.cli.commands.up:up", "Start a local cluster with simulated nodes."),
-    "scheduler": LazyCommand("stromboli.cli.commands.scheduler:scheduler", "Schedule the pods of a cluster."),
-    "controller": LazyCommand(
-        "stromboli.cli.commands.controller:controller", "Create PodGroups for plain pods and maintain queue status."
-    ),
-    "binder": LazyCommand("stromboli.cli.commands.binder:binder", "Execute the bind requests of schedulers."),
-    "admission": LazyCommand(
-        "stromboli.cli.commands.admission:admission", "Validate and default objects, as an admission webhook."
-    ),
-    "reserve-gpu": LazyCommand(
-        "stromboli.cli.commands.reserve_gpu:reserve_gpu", "Report the GPU of this container, or hold it."
-    ),
-    "manifests": LazyCommand("stromboli.cli.commands.manifests:manifests", "Print the manifests of an installation."),
-    "plan": LazyCommand("stromboli.cli.commands.plan:plan", "Show what the scheduler would do with some manifests."),
-    "explain": LazyCommand(
-        "stromboli.cli.commands.explain:explain", "Show why a job waits, and what would let it start."
-    ),
-    "simulate": LazyCommand("stromboli.cli.commands.simulate:simulate", "Run manifests in virtual time."),
-    "topology": LazyCommand(
-        "stromboli.cli.commands.topology:topology", "Show the network domains and their free capacity."
-    ),
-    "hypernodes": LazyCommand("stromboli.cli.commands.hypernodes:hypernodes", "Describe the network by HyperNodes."),
-    "bindrequests": LazyCommand(
-        "stromboli.cli.commands.bindrequests:bindrequests", "Show bind requests: decisions that a binder executes."
-    ),
-    "replay": LazyCommand(
-        "stromboli.cli.commands.replay:replay", "Run the cycle of a dump again, and compare the decisions."
-    ),
-    "config": LazyCommand("stromboli.cli.commands.config:config", "Validate the scheduler's configuration."),
-    "reasons": LazyCommand("stromboli.cli.commands.reasons:reasons", "List the reason codes of waiting jobs."),
-    "completion": LazyCommand(
-        "stromboli.cli.commands.completion:completion", "Print a completion script for your shell."
-    ),
+#: The commands by section of the help.
+SECTIONS = {
+    "Try it": {
+        "up": LazyCommand("stromboli.cli.commands.up:up", "Start a local cluster with simulated nodes."),
+    },
+    "Ask": {
+        "plan": LazyCommand(
+            "stromboli.cli.commands.plan:plan", "Show what the scheduler would do with some manifests."
+        ),
+        "explain": LazyCommand(
+            "stromboli.cli.commands.explain:explain", "Show why a job waits, and what would let it start."
+        ),
+        "simulate": LazyCommand("stromboli.cli.commands.simulate:simulate", "Run manifests in virtual time."),
+        "topology": LazyCommand(
+            "stromboli.cli.commands.topology:topology", "Show the network domains and their free capacity."
+        ),
+        "bindrequests": LazyCommand(
+            "stromboli.cli.commands.bindrequests:bindrequests", "Show bind requests: decisions that a binder executes."
+        ),
+        "replay": LazyCommand(
+            "stromboli.cli.commands.replay:replay", "Run the cycle of a dump again, and compare the decisions."
+        ),
+    },
+    "Run": {
+        "scheduler": LazyCommand("stromboli.cli.commands.scheduler:scheduler", "Schedule the pods of a cluster."),
+        "controller": LazyCommand(
+            "stromboli.cli.commands.controller:controller", "Create PodGroups for plain pods and maintain queue status."
+        ),
+        "binder": LazyCommand("stromboli.cli.commands.binder:binder", "Execute the bind requests of schedulers."),
+        "admission": LazyCommand(
+            "stromboli.cli.commands.admission:admission", "Validate and default objects, as an admission webhook."
+        ),
+    },
+    "Install": {
+        "manifests": LazyCommand(
+            "stromboli.cli.commands.manifests:manifests", "Print the manifests of an installation."
+        ),
+        "hypernodes": LazyCommand(
+            "stromboli.cli.commands.hypernodes:hypernodes", "Describe the network by HyperNodes."
+        ),
+    },
+    "Tools": {
+        "config": LazyCommand("stromboli.cli.commands.config:config", "Validate the scheduler's configuration."),
+        "reasons": LazyCommand("stromboli.cli.commands.reasons:reasons", "List the reason codes of waiting jobs."),
+        "completion": LazyCommand(
+            "stromboli.cli.commands.completion:completion", "Print a completion script for your shell."
+        ),
+        "reserve-gpu": LazyCommand(
+            "stromboli.cli.commands.reserve_gpu:reserve_gpu", "Report the GPU of this container, or hold it."
+        ),
+    },
 }
+COMMANDS = {name: command for section in SECTIONS.values() for name, command in section.items()}
 
 
 class _Command(LazyGroup):
@@ -119,7 +142,7 @@ class _Command(LazyGroup):
 
 @click.group(
     cls=_Command,
-    lazy_commands=COMMANDS,
+    sections=SECTIONS,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="To get started: stromboli up, or without a cluster: stromboli plan -f examples/cluster --explain",
 )

@@ -1,8 +1,9 @@
-"""Output: JSON, YAML, warnings, errors, and sanitised text for terminals."""
+"""Output: every format of a result, warnings, errors, and sanitised text for terminals."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from traceback import extract_tb, format_exception
 from typing import IO, Any
 
@@ -20,6 +21,41 @@ def escape_controls(text: str) -> str:
     return text if text.isprintable() else text.translate(_REMOVED)
 
 
+@dataclass(frozen=True, slots=True)
+class Printout:
+    """The result of a command in every format of `--output`; only the requested one is computed."""
+
+    #: Prints tables; the argument is whether they are wide.
+    tables: Callable[[bool], None]
+    #: The data of JSON and YAML, with the warnings.
+    data: Callable[[], Any]
+    #: A name per line, as `object_name` writes it.
+    names: Callable[[], Iterable[str]]
+    #: For the standard error in formats other than JSON and YAML.
+    warnings: Sequence[str] = ()
+    #: Whether the data is a List whose items are separate documents in YAML.
+    is_stream: bool = False
+    #: Formats of this command only.
+    further: Mapping[str, Callable[[], str]] = field(default_factory=dict)
+
+    def echo(self, output: str) -> None:
+        if output == "json":
+            echo_json(self.data())
+        elif output == "yaml":
+            echo_yaml(self.data(), is_stream=self.is_stream)
+        else:
+            warn(self.warnings)
+            self._echo_text(output)
+
+    def _echo_text(self, output: str) -> None:
+        if output == "name":
+            click.echo("".join(f"{escape_controls(name)}\n" for name in self.names()), nl=False)
+        elif output in self.further:
+            click.echo(self.further[output]())
+        else:
+            self.tables(output == "wide")
+
+
 def echo_json(value: object) -> None:
     import msgspec
 
@@ -27,14 +63,28 @@ def echo_json(value: object) -> None:
     click.echo(text.translate(_ESCAPED))
 
 
-def echo_documents(documents: Sequence[object], output: str) -> None:
-    """Print Kubernetes objects as a stream of YAML documents, or as one list in JSON."""
+def echo_yaml(value: Any, *, is_stream: bool = False) -> None:
+    """Print the values that JSON has, as one document, or the items of a List as a stream of documents."""
+    import msgspec
+
     from stromboli.kube.manifests.yaml import dump_documents
 
-    if output == "json":
-        echo_json({"apiVersion": "v1", "kind": "List", "items": documents})
-    else:
-        click.echo(dump_documents(documents), nl=False)
+    plain = msgspec.json.decode(msgspec.json.encode(value))
+    click.echo(dump_documents(plain["items"] if is_stream else [plain]), nl=False)
+
+
+def object_name(document: Mapping[str, Any]) -> str:
+    """Return the name of an object as kubectl prints it: `deployment.apps/stromboli-scheduler`."""
+    group = str(document["apiVersion"]).rpartition("/")[0]
+    kind = str(document["kind"]).lower()
+    return f"{kind}.{group}/{document['metadata']['name']}" if group else f"{kind}/{document['metadata']['name']}"
+
+
+def job_name(key: str) -> str:
+    """Return the name of a job: its PodGroup with the namespace, because commands list jobs of all namespaces."""
+    namespace, _, name = key.partition("/")
+    group, separator, native = name.partition(":")  # the key of a native PodGroup contains its API group
+    return f"podgroup.{group}/{namespace}/{native}" if separator else f"podgroup.scheduling.volcano.sh/{key}"
 
 
 def warn(warnings: Iterable[str]) -> None:

@@ -6,13 +6,13 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from stromboli.cli.options.settings import option_group, plugin_option, scheduler_name_option, shown_option
 from stromboli.cli.options.shards import SHARD_WITH_DUMP, shard_of, shard_options
-from stromboli.cli.output import Failure, echo_json, echo_tracebacks, plugin_failure, warn
+from stromboli.cli.output import Failure, echo_tracebacks, plugin_failure
 
 if TYPE_CHECKING:
     from stromboli.cluster.dump.dump import Dump
@@ -122,32 +122,6 @@ class Scenario:
             return advise(plan, self._trials(), jobs)
         except PluginFailure as error:
             raise plugin_failure(error) from error
-
-    def echo(self, plan: SchedulingPlan, explained: Sequence[str]) -> None:
-        """Print the plan as tables, with explanations of these jobs."""
-        from stromboli.cli.text.advice import echo_advice
-        from stromboli.cli.text.plan import echo_closing, echo_plan
-
-        warn([*self.warnings, *plan.warnings])
-        echo_plan(plan)
-        for advice in self.advise(plan, explained) if explained else ():
-            echo_advice(advice)
-            click.echo()
-        echo_closing(plan)
-
-    def echo_report(self, plan: SchedulingPlan, explained: Sequence[str] | None, output: str, **more: Any) -> None:
-        """Print the plan as JSON or YAML, with explanations of these jobs unless they are None."""
-        from stromboli.kube.manifests.yaml import dump_documents
-        from stromboli.planner.report import advice_as_plain, report_of
-
-        report = {**report_of(plan, self.warnings), **more}
-        if explained is not None:
-            advice = self.advise(plan, explained)
-            report["explanations"] = {entry.explanation.job: advice_as_plain(entry) for entry in advice}
-        if output == "json":
-            echo_json(report)
-        else:
-            click.echo(dump_documents([report]), nl=False)
 
     def _trials(self) -> Trials:
         from stromboli.planner.replay import DumpTrials

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
@@ -49,7 +50,7 @@ async def label(cluster: Cluster, *labels: dict[str, str]) -> None:
         await cluster.client.patch(NODES, node.key, {"metadata": {"labels": given}})
 
 
-async def discover(cluster: Cluster) -> str:
+async def discover(cluster: Cluster) -> dict[str, int]:
     arguments = ("hypernodes", "discover", "--keys", f"{SPINE},{LEAF}", "--apply")
     where = ("--kubeconfig", str(cluster.plane.kubeconfig_of(ADMINISTRATOR)))
     running = await asyncio.create_subprocess_exec(
@@ -58,7 +59,7 @@ async def discover(cluster: Cluster) -> str:
     )  # fmt: skip
     shown, complaints = await running.communicate()
     assert running.returncode == 0, complaints.decode()
-    return shown.decode().splitlines()[-1]
+    return Counter(line.split()[-1] for line in shown.decode().splitlines())
 
 
 async def test_the_network_is_discovered_and_followed(cluster: Cluster) -> None:
@@ -66,10 +67,10 @@ async def test_the_network_is_discovered_and_followed(cluster: Cluster) -> None:
     body = {"metadata": {"name": "mine"}, "spec": {"tier": 1, "members": [by_hand]}}
     await cluster.client.create(HYPER_NODES, body)
     await label(cluster, {SPINE: "s0", LEAF: "l0"}, {SPINE: "s0", LEAF: "L_1"}, {LEAF: "l0"})
-    assert await discover(cluster) == "4 created, 0 updated, 0 deleted, 0 unchanged."
-    assert await discover(cluster) == "0 created, 0 updated, 0 deleted, 4 unchanged."
+    assert await discover(cluster) == {"created": 4}
+    assert await discover(cluster) == {"unchanged": 4}
     await label(cluster, {}, {LEAF: "l2"})
-    assert await discover(cluster) == "1 created, 1 updated, 1 deleted, 2 unchanged."
+    assert await discover(cluster) == {"created": 1, "configured": 1, "deleted": 1, "unchanged": 2}
     names = {each.key for each in await hyper_nodes(cluster)}
     assert names == {"mine", "spine.s0", "leaf.s0.l0", "leaf.s0.l2", "leaf.none.l0"}
 

@@ -25,6 +25,7 @@ from stromboli.kube.objects.bind_requests import (
 from stromboli.kube.objects.catalogue import BIND_REQUESTS
 from stromboli.kube.objects.meta import ObjectMeta
 from stromboli.local.api_server.server import ApiServer
+from tests.unit.cli.output_formats import FORMATS, assert_formats_agree
 
 
 def request(name: str, *places: str, phase: str = "", reason: str = "", bound: int = 0, **spec: object) -> BindRequest:
@@ -41,6 +42,7 @@ def request(name: str, *places: str, phase: str = "", reason: str = "", bound: i
     )
 
 
+NAME = "bindrequest.scheduling.stromboli.dev"
 REQUESTS = [
     request("first", "a", "b"),
     request("second", "b", "b", phase="Binding", reason="node b is \x1b[31mnot ready", bound=1),
@@ -108,6 +110,9 @@ async def test_unknown_name_is_an_error(kubeconfig: Path) -> None:
 
 
 async def test_objects(kubeconfig: Path) -> None:
+    assert_formats_agree({output: await run(kubeconfig, "-o", output) for output in FORMATS})
+    assert (await run(kubeconfig, "-o", "name", "third")).stdout == f"{NAME}/default/third\n"
+    assert (await run(kubeconfig, "-o", "name", "-n", "default", "third")).stdout == f"{NAME}/third\n"
     result = await run(kubeconfig, "-o", "json", "--phase", "Failed")
     (item,) = json.loads(result.stdout)["items"]
     assert (item["kind"], item["apiVersion"]) == ("BindRequest", "scheduling.stromboli.dev/v1alpha1")
@@ -124,7 +129,7 @@ async def test_cluster_without_crd_suggests_installation(tmp_path: Path) -> None
 
 
 def test_changes_are_aligned_with_their_header(capsys: pytest.CaptureFixture[str]) -> None:
-    changes = BindRequestPrinter(Chosen(pod_group="ring"), as_json=False)
+    changes = BindRequestPrinter(Chosen(pod_group="ring"), "table")
     for each in REQUESTS:
         changes.apply(each)
     changes.remove(REQUESTS[0])
@@ -135,9 +140,22 @@ def test_changes_are_aligned_with_their_header(capsys: pytest.CaptureFixture[str
 
 
 def test_changes_as_lines_of_json(capsys: pytest.CaptureFixture[str]) -> None:
-    changes = BindRequestPrinter(Chosen(), as_json=True)
+    changes = BindRequestPrinter(Chosen(), "json")
     changes.apply(REQUESTS[1])
     changes.remove(REQUESTS[1])
     printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [each["type"] for each in printed] == ["CHANGED", "DELETED"]
     assert printed[0]["object"]["spec"]["podGroup"] == "ring"
+
+
+WATCHED = {
+    "yaml": "---\ntype: CHANGED\nobject:\n",
+    "name": f"{NAME}/default/second\n",
+    "wide": "NAMESPACE  NAME    POD GROUP  BOUND  PHASE      ATTEMPTS  AGE",
+}
+
+
+@pytest.mark.parametrize("output", WATCHED)
+def test_changes_in_other_formats(output: str, capsys: pytest.CaptureFixture[str]) -> None:
+    BindRequestPrinter(Chosen(), output).apply(REQUESTS[1])
+    assert capsys.readouterr().out.startswith(WATCHED[output])

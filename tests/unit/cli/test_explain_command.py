@@ -244,7 +244,7 @@ def test_unknown_job_is_an_error(name: str, manifests: list[Any], job: str, mess
 
 def test_wrong_usage(run: Run) -> None:
     assert run("explain", NAMED).exit_code == 2
-    assert run("explain", NAMED, "train", "-o", "table").exit_code == 2
+    assert run("explain", NAMED, "train", "-o", "text").exit_code == 2
     assert CliRunner().invoke(main, ["explain", "train"]).exit_code == 2
 
 

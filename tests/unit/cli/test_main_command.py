@@ -104,7 +104,7 @@ def test_completion_has_commands_and_options() -> None:
 
     assert complete("stromboli pl", 1) == "plain,plan\n"
     assert "plain,--scheduler-name\n" in complete("stromboli plan --s", 2)
-    assert complete("stromboli plan -o ", 3) == "plain,table\nplain,json\nplain,yaml\n"
+    assert complete("stromboli plan -o ", 3) == "plain,table\nplain,wide\nplain,json\nplain,yaml\nplain,name\n"
 
 
 # -- reasons ----------------------------------------------------------------------------------------------------------

@@ -64,8 +64,10 @@ def test_job_that_never_starts_shows_its_reason(run: Run) -> None:
 def test_table_of_many_jobs_shows_the_longest_waits(run: Run) -> None:
     many = world(*(job(f"job-{n:02}", 1, 4, 1) for n in range(50)))
     lines = run("simulate", many).stdout.splitlines()
-    assert "... longest waits only; 10 more with -o json" in lines
+    assert "... longest waits only; 10 more with -o wide" in lines
     assert [line.split()[0] for line in lines[1:41]] == [f"default/job-{n:02}" for n in range(10, 50)]
+    wide = run("simulate", many, "-o", "wide").stdout.splitlines()
+    assert [line.split()[0] for line in wide[1:51]] == [f"default/job-{n:02}" for n in range(50)]
 
 
 @pytest.mark.parametrize("until", ["20m", "1200", "2026-01-01T00:20:00Z"])

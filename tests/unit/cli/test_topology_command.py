@@ -19,14 +19,14 @@ from tests.unit.cli.test_replay_command import a_dump
 BUSY = [*TREE, *running("aab", name="train"), *running("a", 0, name="idle"), foreign("e"), *gang(4, name="waits")]
 
 SHOWN = """\
-DOMAIN      TIER  NODES  FREE NODES  CPU USED  MEMORY USED  FREE                  JOBS
-cluster     -         8           5      4/16      0/512Gi  cpu 12, memory 512Gi  default/train ×3, default/idle ×1
-  block-0   2         4           2       3/8      0/256Gi  cpu 5, memory 256Gi   default/train ×3, default/idle ×1
-    rack-0  1         2           0       3/4      0/128Gi  cpu 1, memory 128Gi   default/train ×3, default/idle ×1
-    rack-1  1         2           2       0/4      0/128Gi  cpu 4, memory 128Gi   -
-  block-1   2         4           3       1/8      0/256Gi  cpu 7, memory 256Gi   -
-    rack-2  1         2           1       1/4      0/128Gi  cpu 3, memory 128Gi   -
-    rack-3  1         2           2       0/4      0/128Gi  cpu 4, memory 128Gi   -
+DOMAIN      TIER  NODES  FREE NODES  FREE                  JOBS
+cluster     -         8           5  cpu 12, memory 512Gi  default/train ×3, default/idle ×1
+  block-0   2         4           2  cpu 5, memory 256Gi   default/train ×3, default/idle ×1
+    rack-0  1         2           0  cpu 1, memory 128Gi   default/train ×3, default/idle ×1
+    rack-1  1         2           2  cpu 4, memory 128Gi   -
+  block-1   2         4           3  cpu 7, memory 256Gi   -
+    rack-2  1         2           1  cpu 3, memory 128Gi   -
+    rack-3  1         2           2  cpu 4, memory 128Gi   -
 
 6 domains of 8 nodes.
 """
@@ -35,6 +35,20 @@ cluster     -         8           5      4/16      0/512Gi  cpu 12, memory 512Gi
 def test_domains_as_text(run: Run) -> None:
     result = run("topology", BUSY)
     assert (result.exit_code, result.stdout, result.stderr) == (0, SHOWN, "")
+
+
+def test_wide_text_has_usage_and_nodes(run: Run) -> None:
+    header, *lines = run("topology", BUSY, "-o", "wide").stdout.splitlines()
+    assert header.endswith("  OWN NODES")
+    assert "CPU USED  MEMORY USED" in header
+    assert " ".join(lines[2].split()).startswith("rack-0 1 2 0 3/4 0/128Gi cpu 1, memory 128Gi default/train ×3")
+    assert lines[2].endswith("  a, b")
+
+
+def test_names_are_those_of_hypernodes(run: Run) -> None:
+    assert run("topology", BUSY, "-o", "name").stdout.splitlines()[:2] == [
+        "hypernode.topology.volcano.sh/block-0", "hypernode.topology.volcano.sh/rack-0",
+    ]  # fmt: skip
 
 
 def domains(run: Run, manifests: list[Any]) -> dict[str, dict[str, Any]]:
@@ -58,11 +72,11 @@ def test_domains_as_json(run: Run) -> None:
 
 
 BY_LABELS = """\
-DOMAIN     TIER                   NODES  FREE NODES  CPU USED  MEMORY USED  FREE                 JOBS
-cluster    -                          4           3       2/8      0/256Gi  cpu 6, memory 256Gi  default/train ×1
-  b0       2 (example.com/block)      3           2       2/6      0/192Gi  cpu 4, memory 192Gi  default/train ×1
-    b0/r0  1 (example.com/rack)       2           1       2/4      0/128Gi  cpu 2, memory 128Gi  default/train ×1
-    b0/r1  1 (example.com/rack)       1           1       0/2       0/64Gi  cpu 2, memory 64Gi   -
+DOMAIN     TIER                   NODES  FREE NODES  FREE                 JOBS
+cluster    -                          4           3  cpu 6, memory 256Gi  default/train ×1
+  b0       2 (example.com/block)      3           2  cpu 4, memory 192Gi  default/train ×1
+    b0/r0  1 (example.com/rack)       2           1  cpu 2, memory 128Gi  default/train ×1
+    b0/r1  1 (example.com/rack)       1           1  cpu 2, memory 64Gi   -
 
 3 domains of 4 nodes; 1 node is in none.
 """

@@ -11,14 +11,14 @@ import click
 from stromboli.cli.options.binder_plugins import binder_plugin_options, load_binder_plugins
 from stromboli.cli.options.connection import connection_options, connector, endpoint_options, log_options
 from stromboli.cli.options.settings import (
-    DOCUMENTS,
     DURATION,
     address,
+    output_option,
     scheduler_name_option,
     setting,
     switch,
 )
-from stromboli.cli.output import Failure, echo_documents
+from stromboli.cli.output import Failure
 
 if TYPE_CHECKING:
     from stromboli.admission.facts import AdmissionPolicy
@@ -191,10 +191,11 @@ def _policy(options: dict[str, Any]) -> AdmissionPolicy:
     help="Do not validate objects in this namespace. Repeatable.",
 )  # fmt: skip
 @click.option("--name", default="stromboli", show_default=True, metavar="NAME", help="The name of both objects.")
-@DOCUMENTS
+@output_option("yaml")
 def configuration(**options: Any) -> None:
     """Print the webhook configurations for the API server."""
     from stromboli.admission.configuration import Webhooks, webhook_documents
+    from stromboli.cli.text.objects import objects_printout
 
     if options["url"] and not options["url"].startswith("https://"):
         raise click.BadParameter("API servers require TLS; begin it with https://", param_hint="--url")
@@ -213,7 +214,7 @@ def configuration(**options: Any) -> None:
             name=options["name"],
         )
     )
-    echo_documents(documents, options["output"])
+    objects_printout(documents).echo(options["output"])
 
 
 def _authority(file: str) -> bytes:

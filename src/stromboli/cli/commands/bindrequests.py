@@ -43,7 +43,7 @@ Exit codes:
 @click.option("--node", default="", metavar="NAME", help="Only those with a pod for this node.")
 @click.option("--phase", "phases", multiple=True, type=click.Choice(_PHASES), help="Only those in a phase. Repeatable.")
 @click.option("--pods", "shows_pods", is_flag=True, help="A line for each pod, with its node and outcome.")
-@output_option("table", "json")
+@output_option()
 @click.option("-w", "--watch", is_flag=True, help="Keep running and show every change.")
 @connection_options
 def bindrequests(
@@ -70,7 +70,7 @@ def bindrequests(
 
 
 async def _list(connection: Connection, chosen: Chosen, output: str) -> None:
-    from stromboli.cli.text.bindrequests import echo_objects, echo_requests
+    from stromboli.cli.text.bindrequests import requests_printout
     from stromboli.kube.client.api_errors import RequestFailed
     from stromboli.kube.client.client import Client
     from stromboli.kube.objects.catalogue import BIND_REQUESTS
@@ -80,8 +80,7 @@ async def _list(connection: Connection, chosen: Chosen, output: str) -> None:
             listing = await client.list(BIND_REQUESTS, namespace=chosen.namespace, label_selector=chosen.selector)
         except RequestFailed as error:
             raise _failure(error) from error
-    requests = [request for request in listing.items if chosen.includes(request)]
-    (echo_objects if output == "json" else echo_requests)(requests, chosen)
+    requests_printout(filter(chosen.includes, listing.items), chosen).echo(output)
     if unknown := chosen.names - {request.metadata.name for request in listing.items}:
         where = f"in namespace {chosen.namespace}" if chosen.namespace else "in any namespace"
         raise Failure(f"no bind request {', '.join(sorted(unknown))} {where}")
@@ -98,7 +97,7 @@ async def _watch(connection: Connection, chosen: Chosen, output: str) -> None:
     async with Client(connection) as client:
         await _try(client, chosen)
         reflector: Reflector[Any] = Reflector(
-            client, BIND_REQUESTS, BindRequestPrinter(chosen, as_json=output == "json"),
+            client, BIND_REQUESTS, BindRequestPrinter(chosen, output),
             namespace=chosen.namespace, label_selector=chosen.selector,
         )  # fmt: skip
         watching = asyncio.ensure_future(reflector.run())

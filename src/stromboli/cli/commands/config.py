@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
 from stromboli.cli.options.settings import output_option, plugin_option
+from stromboli.cli.output import Printout, escape_controls
 from stromboli.cli.scenario import read_configuration_text, read_registry
+from stromboli.cli.text.tables import Table, echo_table
 
 if TYPE_CHECKING:
     from stromboli.core.config.arguments import Arguments
@@ -27,7 +28,7 @@ def config() -> None:
 
 @config.command()
 @click.argument("file")
-@output_option("text", "json")
+@output_option()
 @plugin_option("Your own plugin or action that the file may name. Repeatable.")
 def check(file: str, output: str, plugins: tuple[str, ...]) -> None:
     """Validate a volcano-scheduler.conf, or the ConfigMap that contains it, and print the resulting configuration.
@@ -41,23 +42,32 @@ def check(file: str, output: str, plugins: tuple[str, ...]) -> None:
     try:
         configuration = parse_configuration(read_configuration_text(file), registry, source)
     except ConfigurationError as error:
-        _report(error, output)
+        _problems(error).echo(output)
         sys.exit(1)
-    show = _as_json if output == "json" else _as_text
-    click.echo(show(configuration, registry))
+    _printout(configuration, registry).echo(output)
 
 
-def _report(error: ConfigurationError, output: str) -> None:
-    """Print the errors to the standard error and, with -o json, also as JSON to the standard output."""
-    if output == "json":
-        problems = [{"source": p.source, "line": p.line, "message": p.sentence} for p in error.problems]
-        click.echo(json.dumps({"valid": False, "problems": problems}, indent=2))
+def _problems(error: ConfigurationError) -> Printout:
+    """Return the errors as data; they are on the standard error in every format."""
     click.echo(str(error), err=True)
+    problems = [{"source": p.source, "line": p.line, "message": p.sentence} for p in error.problems]
+    return Printout(lambda wide: None, lambda: {"valid": False, "problems": problems}, tuple)
 
 
-def _as_json(configuration: Configuration, registry: Registry) -> str:
-    tiers = [{"plugins": [_plugin_as_json(option) for option in tier.plugins]} for tier in configuration.tiers]
-    summary = {
+def _printout(configuration: Configuration, registry: Registry) -> Printout:
+    return Printout(
+        tables=lambda wide: _echo_text(configuration, registry, wide=wide),
+        data=lambda: _as_plain(configuration, registry),
+        names=lambda: [
+            *(f"action/{name}" for name in configuration.actions),
+            *(f"plugin/{option.name}" for tier in configuration.tiers for option in tier.plugins),
+        ],
+    )
+
+
+def _as_plain(configuration: Configuration, registry: Registry) -> dict[str, object]:
+    tiers = [{"plugins": [_plugin_as_plain(option) for option in tier.plugins]} for tier in configuration.tiers]
+    return {
         "valid": True,
         "source": configuration.source,
         "actions": configuration.actions,
@@ -66,7 +76,6 @@ def _as_json(configuration: Configuration, registry: Registry) -> str:
         "metrics": _metrics(configuration.metrics),
         "warnings": configuration.warnings,
     }
-    return json.dumps(summary, indent=2)
 
 
 def _metrics(source: MetricsSource | None) -> dict[str, object]:
@@ -74,25 +83,30 @@ def _metrics(source: MetricsSource | None) -> dict[str, object]:
     return {} if source is None else {**asdict(source), "password": "<redacted>" if source.password else ""}
 
 
-def _plugin_as_json(option: PluginOption) -> dict[str, object]:
+def _plugin_as_plain(option: PluginOption) -> dict[str, object]:
     return {"name": option.name, "switches": dict(option.switches), "arguments": _changed(option.arguments)}
 
 
-def _as_text(configuration: Configuration, registry: Registry) -> str:
-    lines = [f"{configuration.source} is valid.", "", f"Actions: {', '.join(configuration.actions)}"]
+def _echo_text(configuration: Configuration, registry: Registry, *, wide: bool) -> None:
+    click.echo(f"{escape_controls(configuration.source)} is valid.\n\nActions: {', '.join(configuration.actions)}")
     for action, changed in _changed_of_actions(configuration, registry).items():
-        lines.append(f"  {action}: {_pairs(changed)}")
-    lines += ["", *_table(("TIER", "PLUGIN", "SWITCHES", "ARGUMENTS"), _rows(configuration))]
+        click.echo(f"  {action}: {escape_controls(_pairs(changed))}")
+    click.echo()
+    echo_table(_table(configuration, wide=wide), wide=wide)
     if configuration.warnings:
-        lines += ["", "Warnings:", *(f"  {warning}" for warning in configuration.warnings)]
-    return "\n".join(lines)
+        click.echo("\nWarnings:")
+    for warning in configuration.warnings:
+        click.echo(f"  {escape_controls(warning)}")
 
 
-def _rows(configuration: Configuration) -> Iterator[tuple[str, ...]]:
-    """Yield a row per plugin, with the switches and arguments that differ from the default."""
+def _table(configuration: Configuration, *, wide: bool) -> Table:
+    """Return a row per plugin, with the switches and arguments that differ from the default; wide, all arguments."""
+    table = Table(("TIER", "PLUGIN", "SWITCHES", "ARGUMENTS"), flexible=("SWITCHES", "ARGUMENTS"))
     for number, tier in enumerate(configuration.tiers, start=1):
         for option in tier.plugins:
-            yield str(number), option.name, _switches(option), _pairs(_changed(option.arguments)) or "-"
+            arguments = _all(option.arguments) if wide else _changed(option.arguments)
+            table.add(str(number), option.name, _switches(option), _pairs(arguments) or "-")
+    return table
 
 
 def _switches(option: PluginOption) -> str:
@@ -106,12 +120,6 @@ def _switches(option: PluginOption) -> str:
     return ", ".join(changed) or "-"
 
 
-def _table(header: Sequence[str], rows: Iterator[tuple[str, ...]]) -> list[str]:
-    table = [header, *rows]
-    widths = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
-    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
-
-
 def _changed_of_actions(configuration: Configuration, registry: Registry) -> dict[str, dict[str, object]]:
     every = {name: _changed(configuration.arguments_of(name)) for name in registry.actions}
     return {name: changed for name, changed in every.items() if changed}
@@ -122,6 +130,12 @@ def _changed(arguments: Arguments) -> dict[str, object]:
     defaults = {argument.key: argument.default for argument in arguments.declared}
     configured = arguments.configured
     return {key: value for key, value in configured.items() if key not in defaults or defaults[key] != value}
+
+
+def _all(arguments: Arguments) -> dict[str, object]:
+    """Return all arguments; those with a placeholder in their key only if they are configured."""
+    defaults = {argument.key: argument.default for argument in arguments.declared if argument.prefix is None}
+    return {**defaults, **arguments.configured}
 
 
 def _pairs(arguments: Mapping[str, object]) -> str:

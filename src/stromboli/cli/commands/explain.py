@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stromboli.cli.options.settings import output_option
-from stromboli.cli.output import Failure, echo_json, warn
-from stromboli.cli.scenario import WAITING, Scenario, read_scenario, scenario_options
+from stromboli.cli.output import Failure
+from stromboli.cli.plan_output import explanation_printout
+from stromboli.cli.scenario import WAITING, read_scenario, scenario_options
 
 if TYPE_CHECKING:
     from stromboli.planner.plan import SchedulingPlan
@@ -32,7 +33,7 @@ Exit codes:
 
 @click.command(epilog=_EPILOG)
 @scenario_options
-@output_option("text", "json")
+@output_option()
 @click.argument("job")
 def explain(output: str, job: str, **options: Any) -> None:
     """Show why a job waits, and what would let it start.
@@ -46,21 +47,9 @@ def explain(output: str, job: str, **options: Any) -> None:
     scenario = read_scenario(**options)
     plan = scenario.plan()
     key = _find(plan, job)
-    warn([*scenario.warnings, *plan.warnings] if output == "text" else [])
-    _echo(scenario, plan, key, output)
+    explanation_printout(scenario, plan, key).echo(output)
     if key in plan.groups and plan.groups[key].waiting:
         click.get_current_context().exit(WAITING)
-
-
-def _echo(scenario: Scenario, plan: SchedulingPlan, key: str, output: str) -> None:
-    from stromboli.cli.text.advice import echo_advice
-    from stromboli.planner.report import advice_as_plain
-
-    advice = scenario.advise(plan, [key])[0]
-    if output == "json":
-        echo_json({**advice_as_plain(advice), "warnings": [*scenario.warnings, *plan.warnings]})
-    else:
-        echo_advice(advice)
 
 
 def _find(plan: SchedulingPlan, name: str) -> str:

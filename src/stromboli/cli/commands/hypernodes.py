@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
+from click.core import ParameterSource
 
 from stromboli.cli.options.connection import connection_options, connector
-from stromboli.cli.options.settings import DOCUMENTS
-from stromboli.cli.output import Failure, echo_documents, warn
+from stromboli.cli.options.settings import output_option
+from stromboli.cli.output import Failure, object_name, warn
+from stromboli.cli.text.tables import Table
 
 if TYPE_CHECKING:
     from stromboli import kube
@@ -59,7 +62,7 @@ def hypernodes() -> None:
     "--apply", "applies", is_flag=True,
     help="Create, update and delete HyperNodes of the cluster instead of printing them. Manually created ones stay.",
 )  # fmt: skip
-@DOCUMENTS
+@output_option("yaml")
 @connection_options
 def discover(paths: Sequence[str], keys: str, applies: bool, output: str, **connection: str | None) -> None:
     """Propose HyperNodes from node labels, or apply them.
@@ -78,7 +81,8 @@ def discover(paths: Sequence[str], keys: str, applies: bool, output: str, **conn
     elif applies:
         found, changes = asyncio.run(_apply(connector(connection), read))
         _warn(found, read, changes)
-        _report(changes)
+        source = click.get_current_context().get_parameter_source("output")
+        _report(changes) if source is ParameterSource.DEFAULT else _echo_objects(changes, output)
     else:
         _echo(asyncio.run(_ask(connector(connection))), read, output)
 
@@ -183,18 +187,35 @@ def _warn(found: Found, keys: tuple[Key, ...], changes: HyperNodeChanges) -> Non
 
 def _echo(found: Found, keys: tuple[Key, ...], output: str) -> None:
     """Print all discovered HyperNodes, existing ones included."""
-    from stromboli.controllers.discovered_hypernodes import as_manifest
-
     changes = _changes(found, keys)
     _warn(found, keys, changes)
-    documents = [as_manifest(each) for each in changes.wanted]
-    echo_documents(documents, output)
+    _echo_objects(changes, output)
+
+
+def _echo_objects(changes: HyperNodeChanges, output: str) -> None:
+    from stromboli.cli.text.objects import objects_printout
+    from stromboli.controllers.discovered_hypernodes import as_manifest
+
+    objects_printout([as_manifest(each) for each in changes.wanted], _table).echo(output)
+
+
+def _table(documents: Sequence[Mapping[str, Any]]) -> Table:
+    table = Table(("NAME", "TIER", "MEMBERS", "SELECTORS"), right=("MEMBERS",), wide=("SELECTORS",))
+    for document in documents:
+        spec = document["spec"]
+        selectors = [json.dumps(member["selector"], separators=(",", ":")) for member in spec["members"]]
+        tier = f"{spec['tier']} ({spec['tierName']})"
+        table.add(document["metadata"]["name"], tier, str(len(selectors)), " ".join(selectors))
+    return table
 
 
 def _report(changes: HyperNodeChanges) -> None:
-    groups = {"created": changes.made, "updated": changes.changed, "deleted": changes.removed}
+    """Print what was done with each HyperNode, in the format of `kubectl apply`."""
+    from stromboli.controllers.discovered_hypernodes import as_manifest
+
+    groups = {
+        "created": changes.made, "configured": changes.changed, "unchanged": changes.same, "deleted": changes.removed
+    }  # fmt: skip
     for verb, those in groups.items():
         for each in those:
-            click.echo(f"HyperNode {each.key} {verb}")
-    counts = [f"{len(those)} {verb}" for verb, those in groups.items()]
-    click.echo(f"{', '.join(counts)}, {len(changes.same)} unchanged.")
+            click.echo(f"{object_name(as_manifest(each))} {verb}")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stromboli.cli.commands.hypernodes import read_keys
-from stromboli.cli.options.settings import DOCUMENTS, scheduler_name_option
-from stromboli.cli.output import Failure, echo_documents
+from stromboli.cli.options.settings import output_option, scheduler_name_option
+from stromboli.cli.output import Failure
 from stromboli.cli.scenario import read_configuration_text, read_registry
 
 if TYPE_CHECKING:
@@ -58,17 +58,18 @@ Exit codes:
 @click.option("--share-gpus", is_flag=True, help="Enable GPU sharing; adds the permissions for reservation pods.")
 @click.option("--without-crds", is_flag=True, help="Omit the CRDs, for a cluster that has those of Volcano.")
 @click.option("--only", "parts", multiple=True, type=click.Choice(PARTS), help="Only this part. Repeatable.")
-@DOCUMENTS
+@output_option("yaml")
 def manifests(**options: Any) -> None:
     """Print the manifests of an installation, for kubectl.
 
     They include the namespace, the CRDs, service accounts with minimal permissions, the configuration, and the
     processes. The command does not connect to a cluster.
     """
+    from stromboli.cli.text.objects import objects_printout
     from stromboli.install.documents import installation_documents
 
     documents = installation_documents(_installation(options), _parts(options))
-    echo_documents(documents, options["output"])
+    objects_printout(documents).echo(options["output"])
 
 
 def _parts(options: dict[str, Any]) -> list[str]:

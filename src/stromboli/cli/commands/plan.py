@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from stromboli.cli.options.settings import output_option
+from stromboli.cli.plan_output import plan_printout
 from stromboli.cli.scenario import WAITING, read_scenario, scenario_options
-
-if TYPE_CHECKING:
-    pass
 
 _EPILOG = """\b
 Examples:
@@ -30,7 +28,7 @@ Exit codes:
 
 @click.command(epilog=_EPILOG)
 @scenario_options
-@output_option("table", "json", "yaml")
+@output_option()
 @click.option("--explain", is_flag=True, help="Also explain every job that waits or searched for a domain.")
 def plan(output: str, explain: bool, **options: Any) -> None:
     """Show what the scheduler would do with some manifests.
@@ -40,9 +38,6 @@ def plan(output: str, explain: bool, **options: Any) -> None:
     """
     scenario = read_scenario(**options)
     made = scenario.plan()
-    if output == "table":
-        scenario.echo(made, made.explained_jobs if explain else ())
-    else:
-        scenario.echo_report(made, made.explained_jobs if explain else None, output)
+    plan_printout(scenario, made, made.explained_jobs if explain else None).echo(output)
     if scenario.has_unread or not made.is_complete:
         click.get_current_context().exit(WAITING)

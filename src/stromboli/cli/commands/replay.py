@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from itertools import islice
 
 import click
 
 from stromboli.cli.options.settings import output_option, plugin_option
 from stromboli.cli.output import escape_controls
+from stromboli.cli.plan_output import plan_printout
 from stromboli.cli.scenario import read_dumped
-
-if TYPE_CHECKING:
-    pass
 
 #: The exit code if the decisions differ from those of the dump.
 DECISIONS_DIFFER = 4
@@ -35,7 +34,7 @@ Exit codes:
 
 @click.command(epilog=_EPILOG)
 @click.argument("file", type=click.Path())
-@output_option("table", "json", "yaml")
+@output_option()
 @click.option(
     "--conf", metavar="FILE", type=click.Path(allow_dash=True),
     help="Use another configuration than that of the dump.",
@@ -51,17 +50,19 @@ def replay(file: str, output: str, conf: str | None, explain: bool, plugins: Seq
     scenario = read_dumped(file, conf, 1, plugins)
     made = scenario.plan()
     changed = scenario.changed_decisions(made)
-    if output == "table":
-        scenario.echo(made, made.waiting if explain else ())
-        _echo_comparison(changed)
-    else:
-        comparison = {"compared": changed is not None, "differences": list(changed or ())}
-        scenario.echo_report(made, made.waiting if explain else None, output, replay=comparison)
+    comparison = {"compared": changed is not None, "differences": list(changed or ())}
+    printout = plan_printout(scenario, made, made.waiting if explain else None, replay=comparison)
+
+    def tables(wide: bool) -> None:
+        printout.tables(wide)
+        _echo_comparison(changed, len(changed or ()) if wide else _MAX_LISTED)
+
+    replace(printout, tables=tables).echo(output)
     if changed:
         click.get_current_context().exit(DECISIONS_DIFFER)
 
 
-def _echo_comparison(changed: Sequence[str] | None) -> None:
+def _echo_comparison(changed: Sequence[str] | None, limit: int) -> None:
     if changed is None:
         click.echo("The dump contains no decisions to compare.")
         return
@@ -69,7 +70,7 @@ def _echo_comparison(changed: Sequence[str] | None) -> None:
         click.echo("The decisions equal those of the dump.")
         return
     click.echo("Differences to the dump:")
-    for line in changed[:_MAX_LISTED]:
+    for line in islice(changed, limit):
         click.echo(f"  {escape_controls(line)}")
-    if len(changed) > _MAX_LISTED:
-        click.echo(f"  and {len(changed) - _MAX_LISTED} more")
+    if len(changed) > limit:
+        click.echo(f"  and {len(changed) - limit} more with -o wide")

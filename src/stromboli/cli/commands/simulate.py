@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stromboli.cli.options.settings import DURATION, output_option
-from stromboli.cli.output import Failure, echo_json, plugin_failure, warn
+from stromboli.cli.output import Failure, Printout, job_name, plugin_failure
 from stromboli.cli.scenario import WAITING, Scenario, read_scenario, simulation_options
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class _Until(click.ParamType[float | str]):
     help="The end, as a duration since the start (24h) or a time (2026-01-02T00:00:00Z). Default: when no events are "
     "left.",
 )  # fmt: skip
-@output_option("table", "json")
+@output_option()
 def simulate(until: float | str | None, output: str, **options: Any) -> None:
     """Run manifests in virtual time: waiting times and utilisation.
 
@@ -72,17 +72,21 @@ def simulate(until: float | str | None, output: str, **options: Any) -> None:
     simulation = _simulation(scenario)
     measured = _run(simulation, _moment(until, simulation))
     warnings = [*scenario.warnings, *scenario.program.configuration.warnings, *simulation.warnings]
-    if output == "json":
-        from stromboli.simulator.report import report_of
-
-        echo_json(report_of(measured, simulation.why_waiting, warnings))
-    else:
-        from stromboli.cli.text.simulation import echo_measurements
-
-        warn(warnings)
-        echo_measurements(measured, simulation.why_waiting)
+    _printout(measured, simulation, warnings).echo(output)
     if scenario.has_unread or any(record.started is None for record in measured.jobs.values()):
         click.get_current_context().exit(WAITING)
+
+
+def _printout(measured: SimulationMeasurements, simulation: Simulation, warnings: list[str]) -> Printout:
+    from stromboli.cli.text.simulation import echo_measurements
+    from stromboli.simulator.report import report_of
+
+    return Printout(
+        tables=lambda wide: echo_measurements(measured, simulation.why_waiting, wide=wide),
+        data=lambda: report_of(measured, simulation.why_waiting, warnings),
+        names=lambda: map(job_name, sorted(measured.jobs)),
+        warnings=warnings,
+    )
 
 
 def _simulation(scenario: Scenario) -> Simulation:

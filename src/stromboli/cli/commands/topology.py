@@ -10,11 +10,12 @@ import click
 
 from stromboli.cli.options.settings import output_option, shown_option
 from stromboli.cli.options.shards import SHARD_WITH_DUMP, shard_of, shard_options
-from stromboli.cli.output import Failure, echo_json, warn
+from stromboli.cli.output import Failure, Printout
 from stromboli.cli.scenario import PATHS, read_registry
 
 if TYPE_CHECKING:
     from stromboli.core.model.nodes.shards import ShardChoice
+    from stromboli.planner.topology_report import TopologyReport
     from stromboli.planner.virtual_cluster import PlannedCluster
 
 _EPILOG = """\b
@@ -38,7 +39,7 @@ Exit codes:
     "--topology", "name", metavar="NAME", default="",
     help="Show the domains of this Topology, from node labels, instead of those of HyperNodes.",
 )  # fmt: skip
-@output_option("table", "json")
+@output_option()
 @shard_options(shown_option)
 def topology(paths: Sequence[str], name: str, output: str, **options: Any) -> None:
     """Show the network domains and their free capacity.
@@ -46,8 +47,7 @@ def topology(paths: Sequence[str], name: str, output: str, **options: Any) -> No
     HyperNodes, Topologies, nodes and pods are read from the files; waiting pods are not scheduled. Errors in HyperNodes
     and Topologies are reported on the standard error.
     """
-    from stromboli.cli.text.topology import echo_topology
-    from stromboli.planner.topology_report import UnknownTopology, topology_as_plain, topology_of
+    from stromboli.planner.topology_report import UnknownTopology, topology_of
 
     shard = shard_of(options)
     cluster, warnings = _read_cluster(paths, shard)
@@ -55,12 +55,20 @@ def topology(paths: Sequence[str], name: str, output: str, **options: Any) -> No
         found = topology_of(cluster.snapshot(), cluster.pods(), name, is_sharded=shard is not None)
     except UnknownTopology as error:
         raise Failure(error) from error
-    if output == "json":
-        report = topology_as_plain(found)
-        echo_json({**report, "warnings": [*warnings, *report["warnings"]]})
-    else:
-        warn([*warnings, *found.warnings])
-        echo_topology(found)
+    _printout(found, [*warnings, *found.warnings]).echo(output)
+
+
+def _printout(found: TopologyReport, warnings: list[str]) -> Printout:
+    from stromboli.cli.text.topology import echo_topology
+    from stromboli.planner.topology_report import topology_as_plain
+
+    prefix = f"topology.kai.scheduler/{found.name}" if found.name else "hypernode.topology.volcano.sh"
+    return Printout(
+        tables=lambda wide: echo_topology(found, wide=wide),
+        data=lambda: {**topology_as_plain(found), "warnings": warnings},
+        names=lambda: (f"{prefix}/{domain.name}" for domain in found.domains if domain.parent),
+        warnings=warnings,
+    )
 
 
 def _read_cluster(paths: Sequence[str], shard: ShardChoice | None) -> tuple[PlannedCluster, list[str]]:

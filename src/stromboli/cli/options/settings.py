@@ -30,14 +30,10 @@ def option_group(*options: Callable[[Any], Any]) -> Callable[[Command], Command]
     return add
 
 
-def output_option(*formats: str, about: str = "The output format.") -> Callable[[Any], Any]:
-    """Define `--output`; the first format is the default."""
-    choice = click.Choice(formats)
-    return shown_option("-o", "--output", type=choice, default=formats[0], help=about)
-
-
-#: The output format of commands that print manifests.
-DOCUMENTS = output_option("yaml", "json", about="A stream of documents, or one list.")
+def output_option(default: str = "table", *further: str) -> Callable[[Any], Any]:
+    """Define `--output` with the formats of `Printout`, and those of this command only."""
+    choice = click.Choice(("table", "wide", "json", "yaml", "name", *further))
+    return shown_option("-o", "--output", type=choice, default=default, help="The output format.")
 
 
 def plugin_option(about: str) -> Callable[[Any], Any]:

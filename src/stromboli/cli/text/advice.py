@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from sys import maxsize
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -23,25 +25,33 @@ if TYPE_CHECKING:
     from stromboli.planner.plan import GroupPlan
     from stromboli.planner.remedies import Remedies
 
-_MAX_NAMES = 4
-_MAX_AHEAD = 8
-_MAX_EVICTIONS = 20
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """The maximum numbers of listed names, jobs and evictions."""
+
+    names: int = 4
+    ahead: int = 8
+    evictions: int = 20
 
 
-def echo_advice(advice: Advice) -> None:
-    explanation = advice.explanation
-    for line in wrap(escape_controls(_headline(explanation)), line_width()):
+_NO_LIMITS = _Limits(maxsize, maxsize, maxsize)
+
+
+def echo_advice(advice: Advice, *, wide: bool = False) -> None:
+    explanation, limits = advice.explanation, _NO_LIMITS if wide else _Limits()
+    for line in wrap(escape_controls(_headline(explanation, limits)), line_width()):
         click.echo(bold(line))
-    _echo_section("Preempted by", _evictions(explanation.lost, _loss))
-    _echo_section("Preempts", _evictions(explanation.gained, _gain))
+    _echo_section("Preempted by", _evictions(explanation.lost, _loss, limits))
+    _echo_section("Preempts", _evictions(explanation.gained, _gain, limits))
     _echo_section("Network domains", (line for each in explanation.searches for line in search_in_lines(each)))
     if not explanation.group.waiting:
         return
     _echo_section("Why", _findings(explanation))
-    _echo_section("Why preemption failed", _refusals(explanation.refused))
-    _echo_section("Waiting pods", _classes(explanation.classes))
+    _echo_section("Why preemption failed", _refusals(explanation.refused, limits))
+    _echo_section("Waiting pods", _classes(explanation.classes, limits))
     _echo_section(_queue_title(explanation.queue), _amounts(explanation.queue))
-    _echo_section("Jobs ahead in the same queue", _ahead(explanation.ahead))
+    _echo_section("Jobs ahead in the same queue", _ahead(explanation.ahead, limits))
     goal = "place all its pods" if explanation.group.has_started else "let it start"
     _echo_section(f"The smallest change that would {goal}", _remedies(explanation.group, advice.remedies))
 
@@ -57,12 +67,12 @@ def _echo_section(title: str, lines: Iterator[str]) -> None:
             click.echo(f"    {part}")
 
 
-def _headline(explanation: Explanation) -> str:
+def _headline(explanation: Explanation, limits: _Limits) -> str:
     group = explanation.group
     if group.phase == EVICTED:
         return f"{explanation.job} was evicted: {counted(len(explanation.lost), 'pod')}."
     if not group.waiting:
-        places = f"on {format_nodes(group.nodes)}" if group.nodes else "without a pod on a node"
+        places = f"on {format_nodes(group.nodes, limits.names)}" if group.nodes else "without a pod on a node"
         return f"{explanation.job} does not wait: it is {group.phase} {places}."
     if group.has_started:
         left = group.pods - group.ready
@@ -81,9 +91,11 @@ def _findings(explanation: Explanation) -> Iterator[str]:
         yield f"  May change when: {'; '.join(event.value for event in facts.retry_events)}."
 
 
-def _evictions(records: Sequence[EvictionRecord], describe: Callable[[EvictionRecord], str]) -> Iterator[str]:
+def _evictions(
+    records: Sequence[EvictionRecord], describe: Callable[[EvictionRecord], str], limits: _Limits
+) -> Iterator[str]:
     """Describe evictions: victim, deciding rule, protected pods, and why other nodes were not chosen."""
-    for record in records[:_MAX_EVICTIONS]:
+    for record in records[: limits.evictions]:
         yield f"{record.action}: {describe(record)}"
         if record.with_gang:
             yield "  its whole gang is evicted, because it needs this pod"
@@ -91,10 +103,10 @@ def _evictions(records: Sequence[EvictionRecord], describe: Callable[[EvictionRe
             yield f"  allowed by {describe_consents(record)}"
         if record.note:
             yield f"  {record.note}"
-        yield from (f"  protected: {_objection(each)}" for each in record.protected)
+        yield from (f"  protected: {_objection(each, limits)}" for each in record.protected)
         yield from (f"  not on {other.node}: {other.why}" for other in record.considered)
-    if len(records) > _MAX_EVICTIONS:
-        yield f"and {counted(len(records) - _MAX_EVICTIONS, 'more pod')}"
+    if len(records) > limits.evictions:
+        yield f"and {counted(len(records) - limits.evictions, 'more pod')}"
 
 
 def _loss(record: EvictionRecord) -> str:
@@ -108,25 +120,25 @@ def _gain(record: EvictionRecord) -> str:
     return f"{record.pod} is evicted from {record.node}{place}; frees {format_amounts(record.frees)}"
 
 
-def _refusals(refusals: Sequence[PreemptionFailure]) -> Iterator[str]:
+def _refusals(refusals: Sequence[PreemptionFailure], limits: _Limits) -> Iterator[str]:
     for refusal in refusals:
         yield f"{refusal.action} for {refusal.pod}: {refusal.reason.code.value}"
-        yield from (f"  {_objection(each)}" for each in refusal.objections)
+        yield from (f"  {_objection(each, limits)}" for each in refusal.objections)
         if not refusal.objections:
             yield f"  {refusal.reason.detail.removeprefix(f'{refusal.action}: ')}"
 
 
-def _objection(objection: RuleObjection) -> str:
-    return f"{len(objection.objects)} ({objection.rule}): {_names(objection.objects)}: {objection.why}"
+def _objection(objection: RuleObjection, limits: _Limits) -> str:
+    return f"{len(objection.objects)} ({objection.rule}): {_names(objection.objects, limits)}: {objection.why}"
 
 
-def _classes(classes: Sequence[ClassExplanation]) -> Iterator[str]:
+def _classes(classes: Sequence[ClassExplanation], limits: _Limits) -> Iterator[str]:
     for entry in classes:
         role = f" of role {entry.role}" if entry.role else ""
         yield f"{counted(len(entry.pods), 'pod')}{role}, each requesting {format_amounts(entry.request)}"
-        yield f"  {_names(entry.pods)}"
+        yield f"  {_names(entry.pods, limits)}"
         yield from (f"  {line}" for line in _attempt(entry))
-        yield from (f"    {_refusal(refusal)}" for refusal in entry.refusals)
+        yield from (f"    {_refusal(refusal, limits)}" for refusal in entry.refusals)
 
 
 def _attempt(entry: ClassExplanation) -> Iterator[str]:
@@ -144,17 +156,17 @@ def _attempt(entry: ClassExplanation) -> Iterator[str]:
         )
 
 
-def _refusal(refusal: NodeRefusal) -> str:
-    text = f"{len(refusal.nodes)} {refusal.reason}: {_names(refusal.nodes)}"
+def _refusal(refusal: NodeRefusal, limits: _Limits) -> str:
+    text = f"{len(refusal.nodes)} {refusal.reason}: {_names(refusal.nodes, limits)}"
     if refusal.largest_free is None:
         return text
     resource, amount, node = refusal.largest_free
     return f"{text} (largest free: {resource} {amount} on {node})"
 
 
-def _names(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_MAX_NAMES])
-    left = len(names) - _MAX_NAMES
+def _names(names: Sequence[str], limits: _Limits) -> str:
+    shown = ", ".join(names[: limits.names])
+    left = len(names) - limits.names
     return shown if left <= 0 else f"{shown} and {left} more"
 
 
@@ -180,16 +192,16 @@ def _amounts(queue: QueueShareReport) -> Iterator[str]:
         yield "Jobs of a queue that does not exist are never scheduled."
 
 
-def _ahead(ahead: Sequence[JobAhead]) -> Iterator[str]:
+def _ahead(ahead: Sequence[JobAhead], limits: _Limits) -> Iterator[str]:
     table = Table(("JOB", "PRIORITY", "IN THIS CYCLE"), right=("PRIORITY",))
-    for entry in ahead[:_MAX_AHEAD]:
+    for entry in ahead[: limits.ahead]:
         outcome = [f"{counted(entry.bound, 'pod')} placed"] if entry.bound else []
         outcome += ["waits"] if entry.waiting else []
         table.add(entry.job, str(entry.priority), ", ".join(outcome))
     if table.rows:
         yield from aligned(table)
-    if len(ahead) > _MAX_AHEAD:
-        yield f"and {counted(len(ahead) - _MAX_AHEAD, 'more job')}"
+    if len(ahead) > limits.ahead:
+        yield f"and {counted(len(ahead) - limits.ahead, 'more job')}"
 
 
 def _remedies(group: GroupPlan, remedies: Remedies) -> Iterator[str]:

@@ -1,16 +1,17 @@
-"""Bind requests as tables and JSON."""
+"""Bind requests in every output format."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import click
 import msgspec
 
-from stromboli.cli.output import echo_json, escape_controls, warn
+from stromboli.cli.output import Printout, echo_yaml, escape_controls, object_name, warn
+from stromboli.cli.text.objects import list_of
 from stromboli.cli.text.tables import Table, echo_table
 from stromboli.cluster.objects.timestamps import seconds_of
 from stromboli.kube.objects.bind_requests import BOUND, PENDING, BindRequest, BoundPod, MemberStatus
@@ -25,8 +26,10 @@ COLOURS = {
     "Pending": "",
     "Bound": "green",
 }
-_HEADER = ("NAMESPACE", "NAME", "POD GROUP", "BOUND", "PHASE", "ATTEMPTS", "AGE")
-_POD_HEADER = ("NAMESPACE", "REQUEST", "POD", "NODE", "PHASE")
+_WIDE = ("SCHEDULER", "NODES")
+_HEADER = ("NAMESPACE", "NAME", "POD GROUP", "BOUND", "PHASE", "ATTEMPTS", "AGE", *_WIDE)
+_POD_WIDE = ("POD GROUP", "SCHEDULER")
+_POD_HEADER = ("NAMESPACE", "REQUEST", "POD", "NODE", "PHASE", *_POD_WIDE)
 GONE = "Deleted"
 
 
@@ -56,24 +59,41 @@ def phase_of(request: BindRequest) -> str:
     return request.status.phase or PENDING
 
 
-def echo_requests(requests: Sequence[BindRequest], chosen: Chosen) -> None:
-    """Print a line per request, or per pod, the oldest first."""
-    if not requests:
-        click.echo("No bind requests.", err=True)
-        return
+def requests_printout(requests: Iterable[BindRequest], chosen: Chosen) -> Printout:
+    """Return a line per request, or per pod, the oldest first; as data and names always the requests."""
     ordered = sorted(requests, key=lambda each: (each.metadata.creation_timestamp or "", each.key, each.spec.part))
-    echo_table(_table(ordered, chosen))
+
+    def tables(wide: bool) -> None:
+        if ordered:
+            echo_table(_table(ordered, chosen), wide=wide)
+        else:
+            click.echo("No bind requests.", err=True)
+
+    return Printout(
+        tables,
+        data=lambda: list_of([document_of(request) for request in ordered]),
+        names=lambda: [_name(request, chosen) for request in ordered],
+    )
+
+
+def _name(request: BindRequest, chosen: Chosen) -> str:
+    """Return the name as in kubectl; with the namespace if all namespaces are listed."""
+    kind, _, name = object_name(document_of(request)).partition("/")
+    return f"{kind}/{name}" if chosen.namespace else f"{kind}/{request.metadata.namespace}/{name}"
 
 
 def _table(requests: Iterable[BindRequest], chosen: Chosen, phase: str = "") -> Table:
     if chosen.shows_pods:
-        table = Table(_POD_HEADER, colours=COLOURS, note_header="REASON")
+        table = Table(_POD_HEADER, colours=COLOURS, wide=_POD_WIDE, note_header="REASON")
         for request in requests:
             for member in request.spec.pods:
                 if not chosen.node or member.selected_node == chosen.node:
                     _add_pod(table, request, member, phase)
         return table
-    table = Table(_HEADER, colours=COLOURS, right=("BOUND", "ATTEMPTS", "AGE"), note_header="REASON")
+    table = Table(
+        _HEADER, colours=COLOURS, right=("BOUND", "ATTEMPTS", "AGE"), flexible=("NODES",), wide=_WIDE,
+        note_header="REASON",
+    )  # fmt: skip
     for request in requests:
         _add(table, request, phase)
     return table
@@ -85,7 +105,8 @@ def _add(table: Table, request: BindRequest, phase: str) -> None:
     part = f" (part {spec.part} of {spec.parts})" if spec.parts > 1 else ""
     table.add(
         metadata.namespace, metadata.name, f"{spec.pod_group}{part}", f"{bound}/{len(spec.pods)}",
-        phase or phase_of(request), str(status.failed_attempts), _age(request), note=status.reason,
+        phase or phase_of(request), str(status.failed_attempts), _age(request), spec.scheduler,
+        ", ".join(dict.fromkeys(member.selected_node for member in spec.pods)), note=status.reason,
     )  # fmt: skip
 
 
@@ -93,7 +114,7 @@ def _add_pod(table: Table, request: BindRequest, member: BoundPod, phase: str) -
     status = {each.pod_uid: each for each in request.status.pods}.get(member.pod_uid, MemberStatus())
     table.add(
         request.metadata.namespace, request.metadata.name, member.pod_name, member.selected_node,
-        phase or status.phase or PENDING, note=status.reason,
+        phase or status.phase or PENDING, request.spec.pod_group, request.spec.scheduler, note=status.reason,
     )  # fmt: skip
 
 
@@ -110,16 +131,12 @@ def document_of(request: BindRequest) -> dict[str, Any]:
     return {"apiVersion": BIND_REQUESTS.api_version, "kind": BIND_REQUESTS.kind, **msgspec.to_builtins(request)}
 
 
-def echo_objects(requests: Sequence[BindRequest], chosen: Chosen) -> None:
-    echo_json({"apiVersion": "v1", "kind": "List", "items": [document_of(request) for request in requests]})
-
-
 class BindRequestPrinter:
-    """Prints every change of a selected request, as a table line or as JSON."""
+    """Prints every change of a selected request: a line of a table or of JSON, a document, or a name."""
 
-    def __init__(self, chosen: Chosen, *, as_json: bool) -> None:
+    def __init__(self, chosen: Chosen, output: str) -> None:
         self._chosen = chosen
-        self._as_json = as_json
+        self._output = output
         #: The column widths so far; the phase column fits every phase from the start.
         self._widths: list[int] = []
 
@@ -135,11 +152,19 @@ class BindRequestPrinter:
         warn([f"BindRequest {key} cannot be decoded: {problem}"])
 
     def _print(self, request: BindRequest, phase: str) -> None:
-        if self._as_json:
-            kind = "DELETED" if phase else "CHANGED"
-            click.echo(msgspec.json.encode({"type": kind, "object": document_of(request)}).decode())
-            return
-        table = _table([request], self._chosen, phase)
+        change = {"type": "DELETED" if phase else "CHANGED", "object": document_of(request)}
+        if self._output == "json":
+            click.echo(msgspec.json.encode(change).decode())
+        elif self._output == "yaml":
+            click.echo("---")
+            echo_yaml(change)
+        elif self._output == "name":
+            click.echo(_name(request, self._chosen))
+        else:
+            table = _table([request], self._chosen, phase)
+            self._print_lines(table if self._output == "wide" else table.narrow())
+
+    def _print_lines(self, table: Table) -> None:
         lines = [[*row, note] for row, note in zip(table.rows, table.notes, strict=True)]
         if not self._widths:
             lines.insert(0, [*table.header, table.note_header])

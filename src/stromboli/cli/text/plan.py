@@ -20,9 +20,9 @@ _MAX_NODES = 4
 _PHASE_COLOURS = {"Running": "green", "Completed": "green", "Inqueue": "yellow", "Pending": "yellow", "Unknown": "red"}
 
 
-def echo_plan(plan: SchedulingPlan) -> None:
+def echo_plan(plan: SchedulingPlan, *, wide: bool = False) -> None:
     if plan.groups:
-        echo_table(_groups(plan.groups))
+        echo_table(_groups(plan, wide=wide), wide=wide)
         click.echo()
     echo_table(_queues(plan))
     click.echo()
@@ -49,18 +49,21 @@ def echo_closing(plan: SchedulingPlan) -> None:
     click.echo("; ".join(parts) + ".")
 
 
-def _groups(groups: Mapping[str, GroupPlan]) -> Table:
+def _groups(plan: SchedulingPlan, *, wide: bool) -> Table:
     table = Table(
-        ("GROUP", "QUEUE", "PHASE", "READY", "MIN", "PODS", "NODES"),
+        ("GROUP", "QUEUE", "PRIORITY", "PHASE", "READY", "MIN", "PODS", "NODES"),
         flexible=("NODES",),
-        right=("READY", "MIN", "PODS"),
+        right=("PRIORITY", "READY", "MIN", "PODS"),
+        wide=("PRIORITY",),
         colours=_PHASE_COLOURS,
         note_header="WHY IT WAITS",
     )
-    for key, group in groups.items():
+    for key, group in plan.groups.items():
         counts = (str(group.ready), str(group.min_member), str(group.pods))
         why = "; ".join(group.reasons) or "not considered in this cycle" if group.waiting else ""
-        table.add(key, group.queue, group.phase, *counts, format_nodes(group.nodes), note=why)
+        nodes = format_nodes(group.nodes, len(group.nodes) if wide else _MAX_NODES)
+        priority = str(plan.session.jobs[key].priority)
+        table.add(key, group.queue, priority, group.phase, *counts, nodes, note=why)
     return table
 
 
@@ -112,13 +115,13 @@ def _refusals(refusals: Mapping[str, Sequence[PreemptionFailure]]) -> Table:
     return table
 
 
-def format_nodes(nodes: Mapping[str, int]) -> str:
+def format_nodes(nodes: Mapping[str, int], limit: int = _MAX_NODES) -> str:
     """`node-a ×3, node-b ×2 and 4 more nodes`, the fullest first."""
     if not nodes:
         return "-"
     fullest = sorted(nodes.items(), key=lambda entry: (-entry[1], entry[0]))
-    listed = ", ".join(f"{name} ×{count}" for name, count in islice(fullest, _MAX_NODES))
-    left = len(nodes) - _MAX_NODES
+    listed = ", ".join(f"{name} ×{count}" for name, count in islice(fullest, limit))
+    left = len(nodes) - limit
     return listed if left <= 0 else f"{listed} and {counted(left, 'more node')}"
 
 

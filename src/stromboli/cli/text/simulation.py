@@ -13,17 +13,20 @@ if TYPE_CHECKING:
     from stromboli.simulator.measurements import JobTimeline, SimulationMeasurements
     from stromboli.simulator.report import Waits
 
-#: Larger simulations show only the longest waits; JSON has all jobs.
+#: Larger simulations show only the longest waits; -o wide shows all jobs.
 _MAX_JOBS = 40
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
-def echo_measurements(measured: SimulationMeasurements, why: Callable[[str], Sequence[str]]) -> None:
+def echo_measurements(
+    measured: SimulationMeasurements, why: Callable[[str], Sequence[str]], *, wide: bool = False
+) -> None:
     records = sorted(measured.jobs.values(), key=lambda record: (record.arrived, record.key))
     if records:
-        echo_table(_jobs(records, measured.start, why))
-        if len(records) > _MAX_JOBS:
-            click.echo(f"... longest waits only; {len(records) - _MAX_JOBS} more with -o json")
+        shown = records if wide else _longest_waits(records)
+        echo_table(_jobs(shown, measured.start, why), wide=wide)
+        if len(records) > len(shown):
+            click.echo(f"... longest waits only; {len(records) - len(shown)} more with -o wide")
         click.echo()
         echo_table(_waits(records, measured))
         click.echo()
@@ -37,19 +40,21 @@ def echo_measurements(measured: SimulationMeasurements, why: Callable[[str], Seq
 
 def _jobs(records: Sequence[JobTimeline], start: float, why: Callable[[str], Sequence[str]]) -> Table:
     table = Table(
-        ("JOB", "QUEUE", "PODS", "ARRIVED", "STARTED", "ENDED", "WAITED"),
-        right=("PODS", "ARRIVED", "STARTED", "ENDED", "WAITED"),
+        ("JOB", "QUEUE", "PODS", "MIN", "ARRIVED", "STARTED", "ENDED", "WAITED", "EVICTIONS", "LOST PODS"),
+        right=("PODS", "MIN", "ARRIVED", "STARTED", "ENDED", "WAITED", "EVICTIONS", "LOST PODS"),
+        wide=("MIN", "EVICTIONS", "LOST PODS"),
         note_header="WHY IT WAITS",
     )
-    for record in _shown(records):
+    for record in records:
         times = [_clock(moment, start) for moment in (record.arrived, record.started, record.ended)]
         waited = "-" if record.waited is None else _length(record.waited)
         note = "" if record.started is not None else "; ".join(why(record.key)) or "not scheduled until the end"
-        table.add(record.key, record.queue, str(record.pods), *times, waited, note=note)
+        sizes, losses = map(str, (record.pods, record.minimum)), map(str, (record.evictions, record.lost))
+        table.add(record.key, record.queue, *sizes, *times, waited, *losses, note=note)
     return table
 
 
-def _shown(records: Sequence[JobTimeline]) -> Sequence[JobTimeline]:
+def _longest_waits(records: Sequence[JobTimeline]) -> Sequence[JobTimeline]:
     """Select all jobs, or those that never started and those with the longest waits, in order of arrival."""
     if len(records) <= _MAX_JOBS:
         return records

@@ -6,8 +6,8 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: Fitting a table to a terminal is slow; larger tables are printed as plain columns.
 _MAX_FITTED_ROWS = 500
 _GAP = "  "
-_MIN_FLEXIBLE_WIDTH = 16
+_MIN_FLEXIBLE_WIDTH = 12
 _DEFAULT_WIDTH = 100
 
 
@@ -34,6 +34,8 @@ class Table:
     rows: list[Sequence[str]] = field(default_factory=list)
     #: Columns that are wrapped when the line is too long.
     flexible: Sequence[str] = ()
+    #: Columns of `-o wide` only.
+    wide: Sequence[str] = ()
     #: Columns of numbers.
     right: Sequence[str] = ()
     #: Colours for whole cells, by their text.
@@ -44,6 +46,12 @@ class Table:
     def add(self, *cells: str, note: str = "") -> None:
         self.rows.append([escape_controls(cell) for cell in cells])
         self.notes.append(escape_controls(note))
+
+    def narrow(self) -> Table:
+        """Return the table without the columns of `-o wide`."""
+        kept = [number for number, name in enumerate(self.header) if name not in self.wide]
+        rows: list[Sequence[str]] = [[row[number] for number in kept] for row in self.rows]
+        return replace(self, header=[self.header[number] for number in kept], rows=rows, wide=())
 
 
 def on_terminal() -> bool:
@@ -64,20 +72,26 @@ def line_width() -> int:
     return shutil.get_terminal_size((_DEFAULT_WIDTH, 0)).columns
 
 
-def echo_table(table: Table) -> None:
-    if on_terminal() and len(table.rows) <= _MAX_FITTED_ROWS and _can_be_fitted(table):
-        _echo_fitted(table)
+def echo_table(table: Table, *, wide: bool = False) -> None:
+    shown = table if wide else table.narrow()
+    fitted = _fitted(shown) if on_terminal() and len(shown.rows) <= _MAX_FITTED_ROWS else None
+    if fitted is not None:
+        _echo_fitted(fitted)
     else:
-        click.echo("\n".join(aligned(table)))
+        click.echo("\n".join(aligned(shown)))
 
 
-def _can_be_fitted(table: Table) -> bool:
-    """Report whether the fixed columns leave enough width for the flexible ones."""
-    least = [
-        min(width, _MIN_FLEXIBLE_WIDTH) if name in table.flexible else width
-        for name, width in zip(table.header, _widths(table), strict=True)
-    ]
-    return sum(least) + len(_GAP) * (len(least) - 1) <= line_width()
+def _fitted(table: Table) -> Table | None:
+    """Return the table with enough flexible columns for the width of the terminal; None if it is too narrow."""
+    texts = [name for name in table.header if name not in table.right]
+    for flexible in (table.flexible, texts, table.header):
+        least = [
+            min(width, _MIN_FLEXIBLE_WIDTH) if name in flexible else width
+            for name, width in zip(table.header, _widths(table), strict=True)
+        ]
+        if sum(least) + len(_GAP) * (len(least) - 1) <= line_width():
+            return replace(table, flexible=flexible)
+    return None
 
 
 def _widths(table: Table) -> list[int]:
@@ -122,10 +136,11 @@ def _print_rows(console: Console, table: Table, begin: int, end: int) -> None:
         box=None, pad_edge=False, padding=(0, len(_GAP), 0, 0), show_header=begin == 0, header_style="bold"
     )  # fmt: skip
     for name, width in zip(table.header, _widths(table), strict=True):
+        justify: Literal["left", "right"] = "right" if name in table.right else "left"
         if name in table.flexible:
-            part.add_column(name, overflow="fold", max_width=width)
+            part.add_column(name, overflow="fold", max_width=width, justify=justify)
         else:
-            part.add_column(name, no_wrap=True, width=width, justify="right" if name in table.right else "left")
+            part.add_column(name, no_wrap=True, width=width, justify=justify)
     for row in table.rows[begin:end]:
         part.add_row(*(Text(cell, style=table.colours.get(cell, "")) for cell in row))
     console.print(part)

@@ -17,18 +17,19 @@ if TYPE_CHECKING:
 _MAX_JOBS = 3
 
 
-def echo_topology(topology: TopologyReport) -> None:
-    echo_table(_table(topology))
+def echo_topology(topology: TopologyReport, *, wide: bool = False) -> None:
+    echo_table(_table(topology, wide=wide), wide=wide)
     click.echo()
     click.echo(_closing(topology))
 
 
-def _table(topology: TopologyReport) -> Table:
+def _table(topology: TopologyReport, *, wide: bool) -> Table:
     used = [f"{name.upper()} USED" for name in topology.resources]
     ours = ("SHARD NODES",) if topology.domains[0].our_nodes is not None else ()
     table = Table(
-        ("DOMAIN", "TIER", "NODES", *ours, "FREE NODES", *used, "FREE", "JOBS"),
-        flexible=("FREE", "JOBS"),
+        ("DOMAIN", "TIER", "NODES", *ours, "FREE NODES", *used, "FREE", "JOBS", "OWN NODES"),
+        flexible=("FREE", "JOBS", "OWN NODES"),
+        wide=(*used, "OWN NODES"),
         right=("NODES", *ours, "FREE NODES", *used),
     )
     for stem, domain in zip(_branches(topology.domains), topology.domains, strict=True):
@@ -37,7 +38,9 @@ def _table(topology: TopologyReport) -> Table:
             f"{domain.used.get(name, '0')}/{domain.capacity.get(name, '0')}" for name in topology.resources
         ]  # fmt: skip
         counts = (str(domain.nodes), *(str(domain.our_nodes) for _ in ours), str(domain.free_nodes))
-        table.add(f"{stem}{label}", _tier(domain), *counts, *of_all, format_amounts(domain.free), _jobs(domain.jobs))
+        jobs = _jobs(domain.jobs, len(domain.jobs) if wide else _MAX_JOBS)
+        last = (format_amounts(domain.free), jobs, ", ".join(domain.own_nodes) or "-")
+        table.add(f"{stem}{label}", _tier(domain), *counts, *of_all, *last)
     return table
 
 
@@ -63,10 +66,10 @@ def _tier(domain: DomainReport) -> str:
     return f"{domain.tier} ({domain.tier_name})" if domain.tier_name else str(domain.tier)
 
 
-def _jobs(jobs: Mapping[str, int]) -> str:
+def _jobs(jobs: Mapping[str, int], limit: int) -> str:
     """`default/train ×4, default/sweep ×2 and 3 more jobs`, the largest first."""
-    listed = ", ".join(f"{key} ×{count}" for key, count in islice(jobs.items(), _MAX_JOBS))
-    left = len(jobs) - _MAX_JOBS
+    listed = ", ".join(f"{key} ×{count}" for key, count in islice(jobs.items(), limit))
+    left = len(jobs) - limit
     return (listed or "-") if left <= 0 else f"{listed} and {counted(left, 'more job')}"
 
 

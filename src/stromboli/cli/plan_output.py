@@ -1,0 +1,58 @@
+"""The output of `plan`, `explain` and `replay`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from stromboli.cli.output import Printout, job_name
+
+if TYPE_CHECKING:
+    from stromboli.cli.scenario import Scenario
+    from stromboli.planner.plan import SchedulingPlan
+
+
+def plan_printout(
+    scenario: Scenario, plan: SchedulingPlan, explained: Sequence[str] | None, **more: object
+) -> Printout:
+    """Return the plan, with explanations of these jobs unless they are None; `more` is further data."""
+
+    def tables(wide: bool) -> None:
+        from stromboli.cli.text.advice import echo_advice
+        from stromboli.cli.text.plan import echo_closing, echo_plan
+
+        echo_plan(plan, wide=wide)
+        for advice in scenario.advise(plan, explained) if explained else ():
+            echo_advice(advice, wide=wide)
+            click.echo()
+        echo_closing(plan)
+
+    def data() -> dict[str, Any]:
+        from stromboli.planner.report import advice_as_plain, report_of
+
+        report = {**report_of(plan, scenario.warnings), **more}
+        if explained is not None:
+            advice = scenario.advise(plan, explained)
+            report["explanations"] = {entry.explanation.job: advice_as_plain(entry) for entry in advice}
+        return report
+
+    return Printout(tables, data, lambda: map(job_name, plan.groups), [*scenario.warnings, *plan.warnings])
+
+
+def explanation_printout(scenario: Scenario, plan: SchedulingPlan, key: str) -> Printout:
+    """Return the explanation of one job of the plan."""
+    warnings = [*scenario.warnings, *plan.warnings]
+
+    def tables(wide: bool) -> None:
+        from stromboli.cli.text.advice import echo_advice
+
+        echo_advice(scenario.advise(plan, [key])[0], wide=wide)
+
+    def data() -> dict[str, Any]:
+        from stromboli.planner.report import advice_as_plain
+
+        return {**advice_as_plain(scenario.advise(plan, [key])[0]), "warnings": warnings}
+
+    return Printout(tables, data, lambda: [job_name(key)], warnings)

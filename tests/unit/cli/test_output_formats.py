@@ -1,0 +1,91 @@
+"""Every command that prints objects or results has the same output formats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from stromboli.cli import main
+from stromboli.cli.text import tables
+from tests.docs.test_pages import commands
+from tests.unit.cli.output_formats import FORMATS, assert_formats_agree
+from tests.unit.cli.test_replay_command import a_dump
+
+ROOT = Path(__file__).parents[3]
+
+#: Arguments of every command with `--output`, and a name that it prints; `DUMP` is the path of a dump.
+CASES = {
+    "plan": ("plan -f examples/cluster --explain", "podgroup.scheduling.volcano.sh/research/finetune"),
+    "plan with evictions": (
+        "plan -f examples/contention --conf examples/contention/scheduler.conf",
+        "podgroup.scheduling.volcano.sh/default/urgent",
+    ),
+    "explain": ("explain -f examples/topology wide", "podgroup.scheduling.volcano.sh/default/wide"),
+    "simulate": ("simulate -f examples/day", "podgroup.scheduling.volcano.sh/default/large"),
+    "topology": ("topology -f examples/topology", "hypernode.topology.volcano.sh/rack-00"),
+    "replay": ("replay DUMP", "podgroup.scheduling.volcano.sh/team/large"),
+    "hypernodes discover": (
+        "hypernodes discover -f examples/topology --keys host",
+        "hypernode.topology.volcano.sh/host.node-000",
+    ),
+    "manifests": ("manifests", "deployment.apps/stromboli-scheduler"),
+    "admission configuration": (
+        "admission configuration",
+        "validatingwebhookconfiguration.admissionregistration.k8s.io/stromboli",
+    ),
+    "config check": ("config check examples/contention/scheduler.conf", "plugin/gang"),
+    "reasons": ("reasons", "QueueNotOpen"),
+}
+#: It needs a cluster; its own tests check the formats.
+ELSEWHERE = {"bindrequests"}
+
+
+@pytest.fixture
+def dump(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    path = a_dump(tmp_path)
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("NO_COLOR", "1")
+    return str(path)
+
+
+def run(arguments: str, dump: str, output: str) -> Result:
+    result = CliRunner().invoke(main, [*arguments.replace("DUMP", dump).split(), "-o", output])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def with_output() -> Iterator[str]:
+    for name, command in commands(main, ""):
+        if any(isinstance(each, click.Option) and "--output" in each.opts for each in command.params):
+            yield name.strip()
+
+
+def test_every_command_with_output_is_in_the_table() -> None:
+    assert {name.removesuffix(" with evictions") for name in CASES} | ELSEWHERE == set(with_output())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_formats_agree(name: str, dump: str) -> None:
+    arguments, expected = CASES[name]
+    results = {output: run(arguments, dump, output) for output in FORMATS}
+    assert_formats_agree(results)
+    assert expected in results["name"].stdout.splitlines()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_table_fits_a_terminal_of_80_columns(name: str, dump: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "on_terminal", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run(CASES[name][0], dump, "table").stdout.splitlines()
+    assert not [line for line in lines if len(line.rstrip()) > 80]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_unknown_format_lists_the_formats(name: str, dump: str) -> None:
+    result = run(CASES[name][0], dump, "xml")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "'table', 'wide', 'json', 'yaml', 'name'" in result.stderr
