@@ -12,6 +12,7 @@ import click
 
 from stromboli.cli.options.settings import option_group, plugin_option, scheduler_name_option, shown_option
 from stromboli.cli.options.shards import SHARD_WITH_DUMP, shard_of, shard_options
+from stromboli.cli.options.times import NOW_WITH_DUMP, clock_unless, now_option
 from stromboli.cli.output import Failure, echo_tracebacks, plugin_failure
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ _CYCLES = click.option(
     "--cycles", type=click.IntRange(1, 10_000), default=1, show_default=True, metavar="N",
     help="Number of scheduling cycles. Between cycles bound pods run and evicted pods are deleted.",
 )  # fmt: skip
+_NOW = now_option(
+    "The current time of the plan, such as 2026-01-01T12:00:00Z, for reproducible results. Default: the clock."
+)
 #: The option for manifests.
 PATHS = click.option(
     "-f", "--filename", "paths", multiple=True, required=True, metavar="PATH", type=click.Path(allow_dash=True),
@@ -47,6 +51,7 @@ _OPTIONS = (
         "Default: the default configuration.",
     ),
     _CYCLES,
+    _NOW,
     click.option(
         "--seed", type=int, default=0, show_default=True, metavar="N",
         help="The order of nodes with equal scores: 0 orders by name, any other number shuffles them.",
@@ -67,8 +72,8 @@ _OPTIONS = (
 
 #: The options of `read_scenario`.
 scenario_options = option_group(*_OPTIONS)
-#: The same without the number of cycles, which depends on the simulated time.
-simulation_options = option_group(*(option for option in _OPTIONS if option is not _CYCLES))
+#: The same without the number of cycles and the time, which are simulated.
+simulation_options = option_group(*(option for option in _OPTIONS if option not in (_CYCLES, _NOW)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,8 @@ class Scenario:
     dump: Dump | None = None
     #: The shard of the scheduler; a dump contains its own.
     shard: ShardChoice | None = None
+    #: The current time, in seconds since the epoch; a dump contains its own.
+    now: float | None = None
 
     def plan(self) -> SchedulingPlan:
         """Run the cycles; a plugin failure ends the command with a message."""
@@ -100,7 +107,7 @@ class Scenario:
                 return replay(self.dump, self.program, self.cycles)
             return make_plan(
                 self.objects, self.program, cycles=self.cycles, seed=self.seed, scheduler_names=self.scheduler_names,
-                shard=self.shard,
+                shard=self.shard, now=self.now,
             )  # fmt: skip
         except PluginFailure as error:
             raise plugin_failure(error) from error
@@ -131,7 +138,7 @@ class Scenario:
             return DumpTrials(self.dump, self.program, cycles=self.cycles)
         return Trials(
             self.objects, self.program, cycles=self.cycles, seed=self.seed, scheduler_names=self.scheduler_names,
-            shard=self.shard,
+            shard=self.shard, now=self.now,
         )  # fmt: skip
 
 
@@ -144,6 +151,7 @@ def read_scenario(
     plugins: Sequence[str],
     ask_extenders: bool = False,
     traceback: bool = False,
+    now: float | None = None,
     **shard_arguments: str,
 ) -> Scenario:
     """Read the input. Invalid input ends the command with a message."""
@@ -155,6 +163,8 @@ def read_scenario(
     if len(paths) == 1 and is_dump(paths[0]):
         if shard is not None:
             raise click.UsageError(SHARD_WITH_DUMP)
+        if now is not None:
+            raise click.UsageError(NOW_WITH_DUMP)
         return read_dumped(paths[0], conf, cycles, plugins, ask_extenders=ask_extenders, traceback=traceback)
     if conf == "-" and "-" in paths:
         raise click.UsageError("-f and --conf cannot both read the standard input.")
@@ -169,7 +179,7 @@ def read_scenario(
     program = _program(configuration, registry, ask_extenders=ask_extenders, traceback=traceback)
     return Scenario(
         manifests.objects, program, cycles, seed, scheduler_names, warnings, has_unread=bool(manifests.problems),
-        shard=shard,
+        shard=shard, now=clock_unless(now),
     )  # fmt: skip
 
 

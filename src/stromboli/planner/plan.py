@@ -140,11 +140,11 @@ def make_plan(
     seed: int = 0,
     scheduler_names: Sequence[str],
     shard: ShardChoice | None = None,
+    now: float | None = None,
 ) -> SchedulingPlan:
-    """Run cycles over manifests and return the plan."""
-    return plan_in(
-        PlannedCluster(objects, program, scheduler_names=scheduler_names, seed=seed, shard=shard), program, cycles
-    )
+    """Run cycles over manifests at a time, by default the latest time of the objects, and return the plan."""
+    cluster = PlannedCluster(objects, program, scheduler_names=scheduler_names, seed=seed, shard=shard, now=now)
+    return plan_in(cluster, program, cycles)
 
 
 def plan_in(cluster: PlannedCluster, program: Program, cycles: int = 1) -> SchedulingPlan:

@@ -47,6 +47,7 @@ class Trials:
         seed: int = 0,
         scheduler_names: Sequence[str],
         shard: ShardChoice | None = None,
+        now: float | None = None,
         max_work: int = 400_000,
     ) -> None:
         self.objects = objects
@@ -55,6 +56,7 @@ class Trials:
         self._cycles = cycles
         self._seed = seed
         self._shard = shard
+        self._now = now
         self._work_left = max_work
         self.count = 0
 
@@ -94,5 +96,6 @@ class Trials:
 
     def _make_cluster(self, objects: Sequence[KubeObject]) -> PlannedCluster:
         return PlannedCluster(
-            objects, self._program, scheduler_names=self.scheduler_names, seed=self._seed, shard=self._shard
-        )
+            objects, self._program, scheduler_names=self.scheduler_names, seed=self._seed, shard=self._shard,
+            now=self._now,
+        )  # fmt: skip

@@ -35,7 +35,9 @@ class PlannedCluster:
         scheduler_names: Sequence[str] = SCHEDULER_NAMES,
         seed: int = 0,
         shard: ShardChoice | None = None,
+        now: float | None = None,
     ) -> None:
+        """Apply the objects. The default time is the latest one of the objects."""
         self._program = program
         self._seed = seed
         self._cluster = Cluster(
@@ -45,7 +47,7 @@ class PlannedCluster:
         #: Groups that were created for pods without one.
         self._made_groups: dict[str, kube.PodGroup] = {}
         entries = list(objects)
-        self._now = max(map(_moment_of, entries), default=0.0)
+        self._now = max(map(_moment_of, entries), default=0.0) if now is None else now
         for queue in standard_queues():
             self._cluster.apply(queue)
         templates = templates_in(entries)

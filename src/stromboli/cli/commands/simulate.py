@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from stromboli.cli.options.settings import DURATION, output_option
+from stromboli.cli.options.times import TIMESTAMP, now_option
 from stromboli.cli.output import Failure, Printout, job_name, plugin_failure
 from stromboli.cli.scenario import WAITING, Scenario, read_scenario, simulation_options
 
@@ -41,17 +43,22 @@ Exit codes:
 _PROGRESS_INTERVAL = 0.2
 
 
-class _Until(click.ParamType[float | str]):
-    """A duration since the start, or a time."""
+@dataclass(frozen=True, slots=True)
+class _End:
+    """A time, or a duration since the start."""
 
+    seconds: float
+    is_duration: bool
+
+
+class _Until(click.ParamType[_End]):
     name = "time"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
-        from stromboli.cluster.objects.timestamps import seconds_of
-
-        if isinstance(value, str) and "T" in value:
-            return value if seconds_of(value) else self.fail(f"{value!r} is not a time such as 2026-01-01T12:00:00Z")
-        return DURATION.convert(value, param, ctx)
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> _End:
+        if isinstance(value, _End):
+            return value
+        kind = TIMESTAMP if "T" in value else DURATION
+        return _End(kind.convert(value, param, ctx), kind is DURATION)
 
 
 @click.command(epilog=_EPILOG)
@@ -61,15 +68,18 @@ class _Until(click.ParamType[float | str]):
     help="The end, as a duration since the start (24h) or a time (2026-01-02T00:00:00Z). Default: when no events are "
     "left.",
 )  # fmt: skip
+@now_option(
+    "The time of the start, such as 2026-01-01T12:00:00Z. Default: the earliest creation time of the waiting objects."
+)
 @output_option()
-def simulate(until: float | str | None, output: str, **options: Any) -> None:
+def simulate(until: _End | None, now: float | None, output: str, **options: Any) -> None:
     """Run manifests in virtual time: waiting times and utilisation.
 
     Jobs arrive by their annotations or creation timestamps, pods run for their declared run time, and the scheduler
     decides as in a cluster. A day takes seconds. The command does not connect to a cluster.
     """
-    scenario = read_scenario(cycles=1, **options)
-    simulation = _simulation(scenario)
+    scenario = read_scenario(cycles=1, now=now, **options)
+    simulation = _simulation(scenario, now)
     measured = _run(simulation, _moment(until, simulation))
     warnings = [*scenario.warnings, *scenario.program.configuration.warnings, *simulation.warnings]
     _printout(measured, simulation, warnings).echo(output)
@@ -89,12 +99,12 @@ def _printout(measured: SimulationMeasurements, simulation: Simulation, warnings
     )
 
 
-def _simulation(scenario: Scenario) -> Simulation:
+def _simulation(scenario: Scenario, now: float | None) -> Simulation:
     from stromboli.simulator.simulation import Simulation
     from stromboli.simulator.workload import workload_of
 
     if scenario.dump is None:
-        workload = workload_of(scenario.objects)
+        workload = workload_of(scenario.objects, now)
     else:
         workload = workload_of(scenario.dump.contents.objects, scenario.dump.now)  # type: ignore[arg-type]
     return Simulation(
@@ -102,13 +112,11 @@ def _simulation(scenario: Scenario) -> Simulation:
     )
 
 
-def _moment(until: float | str | None, simulation: Simulation) -> float:
-    from stromboli.cluster.objects.timestamps import seconds_of
-
+def _moment(until: _End | None, simulation: Simulation) -> float:
     if until is None:
         return inf
     start = simulation.measurements.start
-    moment = seconds_of(until) if isinstance(until, str) else start + until
+    moment = start + until.seconds if until.is_duration else until.seconds
     if moment < start:
         raise Failure("--until is before the first arrival; use a later time, or a duration such as 24h")
     return moment

@@ -1,0 +1,40 @@
+"""Options for times: the current time, and an end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+#: A dump has the time of its cycle.
+NOW_WITH_DUMP = "--now has no effect on a dump, which has its own time; leave it out."
+
+
+class Timestamp(click.ParamType[float]):
+    """A time in the format of RFC 3339, as seconds since the epoch."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        from stromboli.kube.objects.timestamps import seconds_of
+
+        if isinstance(value, float):
+            return value
+        moment = seconds_of(value) if "T" in value else None
+        if moment is None:
+            self.fail(f"{value!r} is not a time such as 2026-01-01T12:00:00Z", param, ctx)
+        return moment
+
+
+TIMESTAMP = Timestamp()
+
+
+def now_option(about: str) -> Callable[[Any], Any]:
+    return click.option("--now", type=TIMESTAMP, metavar="TIME", help=about)
+
+
+def clock_unless(now: float | None) -> float:
+    """Return the time of an option, by default that of the clock."""
+    return time.time() if now is None else now
