@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import re
 import shlex
@@ -106,21 +107,21 @@ def logged() -> Iterator[str]:
     """Yield the log messages of the package as patterns, with placeholders for values."""
     for path in (ROOT / "src" / "stromboli").rglob("*.py"):
         for part in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if (
-                isinstance(part, ast.Call)
-                and ast.unparse(part.func).startswith(("log.", "_log.", "self._log."))
-                and part.args
-            ):
-                message = part.args[0]
-                if isinstance(message, ast.Constant) and re.search(r"[a-z]{3}", str(message.value)):
+            if isinstance(part, ast.Call) and part.args and isinstance(message := part.args[0], ast.Constant):
+                is_logged = ast.unparse(part.func).startswith(("log.", "_log.", "self._log."))
+                if is_logged and re.search(r"[a-z]{3}", str(message.value)):
                     yield re.sub(r"%[sdr]", ".+", re.escape(str(message.value)).replace("\\%", "%"))
+
+
+@functools.cache
+def patterns() -> list[re.Pattern[str]]:
+    return [re.compile(rf"{pattern}(?: \w+=.*)?") for pattern in logged()]
 
 
 @EVERY_PAGE
 def test_log_lines_exist(text: str) -> None:
-    patterns = [re.compile(rf"{pattern}(?: \w+=.*)?") for pattern in logged()]
     for line in re.findall(r"^(?:INFO|WARNING|ERROR) +stromboli\.\w+: (.+)$", text, re.MULTILINE):
-        assert any(pattern.fullmatch(line) for pattern in patterns), line
+        assert any(pattern.fullmatch(line) for pattern in patterns()), line
 
 
 def test_index_links_every_page() -> None:

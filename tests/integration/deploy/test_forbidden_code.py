@@ -51,7 +51,7 @@ def imported(tree: ast.AST) -> Iterator[str]:
 
 def called(tree: ast.AST) -> Iterator[str]:
     for part in ast.walk(tree):
-        if isinstance(part, ast.Call):
+        if isinstance(part, ast.Call) and isinstance(part.func, (ast.Name, ast.Attribute)):
             yield ast.unparse(part.func)
 
 

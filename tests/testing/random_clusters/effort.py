@@ -22,5 +22,5 @@ settings.register_profile(
 
 def examples(number: int) -> settings:
     """Return settings for a property with so many examples at an effort of 1, fewer in an ordinary run."""
-    tried = number * EFFORT if EFFORT else max(10, number * 6 // 10)
+    tried = number * EFFORT if EFFORT else max(min(number, 10), number * 6 // 10)
     return settings(settings.get_profile("properties"), max_examples=tried)

@@ -8,6 +8,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from difflib import SequenceMatcher
+from weakref import WeakKeyDictionary
 
 from stromboli.core.config.action import Action
 from stromboli.core.config.arguments import Arguments
@@ -22,10 +23,17 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 Base = type[Plugin] | type[Action]
+_INSPECTED: WeakKeyDictionary[Base, tuple[str, ...]] = WeakKeyDictionary()
 
 
-def faults_of(candidate: Base, base: Base) -> Iterator[str]:
-    """Return all errors of a class, each as a sentence without the name of the class."""
+def faults_of(candidate: Base, base: Base) -> tuple[str, ...]:
+    """Return all errors of a class, each as a sentence without the name of the class. A class is inspected once."""
+    if candidate not in _INSPECTED:
+        _INSPECTED[candidate] = tuple(_faults(candidate, base))
+    return _INSPECTED[candidate]
+
+
+def _faults(candidate: Base, base: Base) -> Iterator[str]:
     yield from _name_faults(candidate.name)
     yield from _argument_faults(candidate.arguments)
     if candidate.api_version != API_VERSION:
