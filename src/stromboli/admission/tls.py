@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+
+from stromboli.kube.manifests.errors import path_problem
 
 RELOAD_INTERVAL = 1.0
 """Interval between checks of the files, in seconds."""
@@ -71,6 +73,7 @@ class Certificate:
     def _load(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
+        _check_access(self._files)
         try:
             context.load_cert_chain(self._certificate, self._key)
         except (OSError, ValueError) as error:
@@ -85,6 +88,15 @@ class Certificate:
 
     def _use_latest(self, connection: ssl.SSLObject, name: str | None, listening: ssl.SSLContext) -> None:
         connection.context = self._latest
+
+
+def _check_access(files: Iterable[Path]) -> None:
+    """Name the file that cannot be read; OpenSSL's errors do not."""
+    for file in files:
+        try:
+            file.open("rb").close()
+        except OSError as error:
+            raise InvalidCertificate(path_problem(str(file), error)) from error
 
 
 def _signature_of(file: Path) -> tuple[int, int, int]:

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stromboli.cli.options.settings import option_group, plugin_option, scheduler_name_option, shown_option
+from stromboli.cli.options.settings import (
+    conf_option,
+    option_group,
+    paths_option,
+    plugin_option,
+    scheduler_name_option,
+    seed_option,
+    shown_option,
+)
 from stromboli.cli.options.shards import SHARD_WITH_DUMP, shard_of, shard_options
 from stromboli.cli.options.times import NOW_WITH_DUMP, clock_unless, now_option
 from stromboli.cli.output import Failure, echo_tracebacks, plugin_failure
@@ -38,26 +46,15 @@ _NOW = now_option(
     "The current time of the plan, such as 2026-01-01T12:00:00Z, for reproducible results. Default: the clock."
 )
 #: The option for manifests.
-PATHS = click.option(
-    "-f", "--filename", "paths", multiple=True, required=True, metavar="PATH", type=click.Path(allow_dash=True),
-    help="Manifests: a file, a folder, or - for the standard input. Repeatable. Or a scheduler dump, which has its own "
-    "configuration, seed and scheduler names.",
-)  # fmt: skip
+PATHS = paths_option("Or a scheduler dump, which has its own configuration, seed and scheduler names.", required=True)
 _OPTIONS = (
     PATHS,
-    click.option(
-        "--conf", metavar="FILE", type=click.Path(allow_dash=True),
-        help="The scheduler's configuration: a volcano-scheduler.conf or the ConfigMap that contains it. "
-        "Default: the default configuration.",
-    ),
+    conf_option(),
     _CYCLES,
     _NOW,
-    click.option(
-        "--seed", type=int, default=0, show_default=True, metavar="N",
-        help="The order of nodes with equal scores: 0 orders by name, any other number shuffles them.",
-    ),
+    seed_option(),
     scheduler_name_option("Schedule pods with this scheduler name. Repeatable."),
-    plugin_option("Your own plugin or action that the configuration may name. Repeatable."),
+    plugin_option("Your own plugin or action that the policy may name. Repeatable."),
     click.option(
         "--ask-extenders", is_flag=True,
         help="Call the configured extenders. Without it they are not called, with a warning.",
@@ -201,7 +198,7 @@ def read_dumped(
         raise Failure(error) from error
     registry = read_registry(plugins)
     if conf is None and dump.configuration:
-        configuration = _parsed(dump.configuration, registry, f"{path}[configuration]")
+        configuration = parse_policy(dump.configuration, registry, f"{path}[configuration]")
     else:
         configuration = _configuration(conf, registry)
     names, seed = tuple(dump.contents.scheduler_names), dump.contents.seed
@@ -251,12 +248,13 @@ def read_configuration_text(file: str) -> str:
     Bytes that are not UTF-8 are passed on: the parser rejects them with the line.
     """
     from stromboli.core.config.yaml_lines import MAXIMUM_BYTES
+    from stromboli.kube.manifests.errors import path_problem
 
     try:
         with click.open_file(file, "rb") as stream:
             content: bytes = stream.read(MAXIMUM_BYTES + 1)
     except OSError as error:
-        raise Failure(f"cannot read {file}: {error.strerror}") from error
+        raise Failure(path_problem(file, error)) from error
     return content.decode("utf-8", "surrogateescape")
 
 
@@ -265,13 +263,14 @@ def _configuration(conf: str | None, registry: Registry) -> Configuration:
 
     if conf is None:
         return default_configuration(registry)
-    return _parsed(read_configuration_text(conf), registry, "standard input" if conf == "-" else conf)
+    return parse_policy(read_configuration_text(conf), registry, conf)
 
 
-def _parsed(text: str, registry: Registry, source: str) -> Configuration:
+def parse_policy(text: str, registry: Registry, source: str) -> Configuration:
+    """Parse a policy; errors end the command. `source` is its file, or - for the standard input."""
     from stromboli.core.config.configuration import ConfigurationError, parse_configuration
 
     try:
-        return parse_configuration(text, registry, source)
+        return parse_configuration(text, registry, "standard input" if source == "-" else source)
     except ConfigurationError as error:
         raise Failure(error) from error

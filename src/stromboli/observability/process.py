@@ -31,7 +31,7 @@ class ExitStatus(enum.IntEnum):
 
     STOPPED = 0
     FAILED = 1
-    LEADERSHIP_LOST = 4
+    LEADERSHIP_LOST = 5
 
 
 @dataclass(frozen=True, slots=True)

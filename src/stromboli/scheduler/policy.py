@@ -1,12 +1,14 @@
 """The active policy: a configuration file compiled into a program, and compiled again when the file changes.
 
 An invalid file changes nothing: the last valid policy stays active, and the problem is reported until it is gone. The
-file is checked by name periodically, which also detects how Kubernetes replaces the files of a ConfigMap.
+file is checked by name periodically, which also detects how Kubernetes replaces the files of a ConfigMap. The standard
+input (`-`) is read once.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +18,10 @@ from stromboli.core.config.plugin import PluginFailure
 from stromboli.core.config.registry import Registry
 from stromboli.core.config.yaml_lines import MAXIMUM_BYTES
 from stromboli.core.session.program import Program
+from stromboli.kube.manifests.errors import path_problem
+
+#: The path of the standard input.
+STANDARD_INPUT = "-"
 
 
 class PolicyError(ValueError):
@@ -56,7 +62,8 @@ class ActivePolicy:
 
     def force_reload(self) -> None:
         """Read the file at the next reload even if it looks unchanged."""
-        self._seen = ()
+        if self._path != STANDARD_INPUT:
+            self._seen = ()
 
     def reload(self) -> bool:
         """Read the file if it has changed; return whether another policy is active now."""
@@ -69,7 +76,7 @@ class ActivePolicy:
         try:
             self._compile(_read(self._path))
         except (ConfigurationError, PluginFailure, OSError, ValueError) as error:
-            self.problem = str(error) if not isinstance(error, OSError) else f"{self._path}: {error.strerror}"
+            self.problem = path_problem(self._path, error) if isinstance(error, OSError) else str(error)
             self.report(self.problem)
             return False
         self.problem = ""
@@ -82,6 +89,8 @@ class ActivePolicy:
 
 
 def _identity(path: str) -> tuple[int, ...] | None:
+    if path == STANDARD_INPUT:
+        return (0,)
     try:
         facts = os.stat(path)
     except OSError:
@@ -90,5 +99,7 @@ def _identity(path: str) -> tuple[int, ...] | None:
 
 
 def _read(path: str) -> str:
+    if path == STANDARD_INPUT:
+        return sys.stdin.buffer.read(MAXIMUM_BYTES + 1).decode("utf-8", "surrogateescape")
     with Path(path).open("rb") as file:
         return file.read(MAXIMUM_BYTES + 1).decode("utf-8", "surrogateescape")

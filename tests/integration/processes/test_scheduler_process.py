@@ -39,7 +39,7 @@ def test_a_leader_that_was_stopped_for_too_long_leaves_and_writes_nothing(cluste
     second.signal(signal.SIGSTOP)
     cluster.create_pod("waiting")
     first.signal(signal.SIGCONT)
-    assert first.ends() == 4
+    assert first.ends() == 5
     assert "leadership lost" in first.output
     assert cluster.node_of("waiting") == ""
 

@@ -92,7 +92,7 @@ def test_foreign_kubeconfig_is_not_overwritten(tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         (("--cpu=lots",), "lots"),
-        (("-f", "nowhere.yaml"), "nowhere.yaml: no such file or folder"),
+        (("-f", "nowhere.yaml"), 'the path "nowhere.yaml" does not exist'),
         (("--scheduler-conf=nowhere.conf",), "nowhere.conf"),
         (("--for=soon",), "is not a duration"),
         (("-f", "LIST"), "List: items: expected a list"),

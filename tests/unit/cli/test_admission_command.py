@@ -64,10 +64,10 @@ REFUSED: dict[str, tuple[list[str], int, str]] = {
     "empty address": (
         ["--tls-cert-file=a", "--tls-private-key-file=b", "--webhook-address="], 2, "--webhook-address is empty"),
     "no TLS": (["configuration", "--url=http://hook.example.com"], 2, "begin it with https://"),
-    "missing authority": (["configuration", "--ca-file=/nowhere"], 1, "/nowhere: No such file"),
+    "missing authority": (["configuration", "--ca-file=/nowhere"], 1, 'the path "/nowhere" does not exist'),
     "invalid authority": (["configuration", f"--ca-file={__file__}"], 1, "contains no PEM certificate"),
     "unknown rule": (["--without=gravity"], 2, "'gravity' is not one of"),
-    "invalid folder": (["certificates", "--folder=/dev/null/x"], 1, "Not a directory"),
+    "invalid folder": (["certificates", "--folder=/dev/null/x"], 1, "cannot be accessed: not a directory"),
     "invalid host": (["certificates", "--folder=/tmp", "--host=ä"], 2, "--host"),
 }  # fmt: skip
 

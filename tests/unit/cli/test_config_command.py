@@ -122,8 +122,8 @@ def test_invalid_file_as_json(check: Check) -> None:
 
 
 FAILURES = [
-    ("missing file", DEFAULT_TEXT, "nowhere.conf", (), 1, "cannot read nowhere.conf: No such file or directory"),
-    ("a folder", DEFAULT_TEXT, ".", (), 1, "cannot read .: Is a directory"),
+    ("missing file", DEFAULT_TEXT, "nowhere.conf", (), 1, 'the path "nowhere.conf" does not exist'),
+    ("a folder", DEFAULT_TEXT, ".", (), 1, 'the path "." cannot be accessed: is a directory'),
     ("not UTF-8", b"actions: x\n\xff", "scheduler.conf", (), 1, "scheduler.conf:2: not readable as text"),
     ("too large", b"#" * 10**6, "scheduler.conf", (), 1, "scheduler.conf:1: the text is larger than 64 KiB"),
     ("no such module", "", "scheduler.conf", ("--plugin", "xyzzy:Fair"), 1, "cannot import 'xyzzy'"),

@@ -142,11 +142,11 @@ def test_configuration_file_may_be_a_config_map(run: Run) -> None:
 
 FAILURES = [
     ("no manifests", ["plan"], 2, "Missing option '-f'"),
-    ("no such path", ["plan", "-f", "nowhere"], 1, "error: nowhere: no such file or folder; check the path\n"),
+    ("no such path", ["plan", "-f", "nowhere"], 1, 'error: the path "nowhere" does not exist\n'),
     ("not YAML", ["plan", "-f", "bad.yaml"], 1, "error: bad.yaml:1:1: "),
     ("unknown output format", ["plan", "-f", "cluster", "-o", "xml"], 2, "Invalid value for '-o'"),
     ("zero cycles", ["plan", "-f", "cluster", "--cycles", "0"], 2, "Invalid value for '--cycles'"),
-    ("no such configuration", ["plan", "-f", "cluster", "--conf", "none"], 1, "error: cannot read none: No such file"),
+    ("no such configuration", ["plan", "-f", "cluster", "--conf", "none"], 1, 'error: the path "none" does not exist'),
     ("invalid configuration", ["plan", "-f", "cluster", "--conf", "bad.conf"], 1,
      "error: bad.conf:1: unknown action 'alocate'; did you mean 'allocate'?\nerror: bad.conf:4: unknown plugin"),
     ("standard input used twice", ["plan", "-f", "-", "--conf", "-"], 2, "cannot both read the standard input"),

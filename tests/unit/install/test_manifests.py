@@ -240,7 +240,7 @@ BAD = [
     ("no replicas", ["--replicas", "0"], 2, "0 is not in the range 1<=x<=9"),
     ("a part that does not exist", ["--only", "webhooks"], 2, "'webhooks' is not one of 'namespace', 'crds'"),
     ("kinds with and without", ["--only", "crds", "--without-crds"], 2, "drop one of them"),
-    ("a file that is not there", ["--conf", "nowhere.conf"], 1, "cannot read nowhere.conf: No such file"),
+    ("a file that is not there", ["--conf", "nowhere.conf"], 1, 'the path "nowhere.conf" does not exist'),
     ("a policy with a mistake", ["--conf", "-"], 1, "standard input:4: unknown plugin 'gangg'; did you mean 'gang'?"),
 ]
 

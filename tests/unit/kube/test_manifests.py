@@ -105,7 +105,6 @@ def test_problems_name_their_file(tmp_path: Path) -> None:
 
 
 BAD_SOURCES = [
-    ("nowhere", None, "no such file or folder; check the path"),
     ("unparsable.yaml", b"a: {", ":2:1: did not find expected"),
     ("latin.yaml", b"a: \xe9", "is not UTF-8 text; save it as UTF-8"),
     ("deep.yaml", b"[" * 200_000, ":1:1: nested too deeply; stay below 100 levels"),
@@ -114,14 +113,18 @@ BAD_SOURCES = [
 
 
 @pytest.mark.parametrize(("name", "content", "words"), BAD_SOURCES, ids=[case[0] for case in BAD_SOURCES])
-def test_unusable_source_raises_manifest_error(tmp_path: Path, name: str, content: bytes | None, words: str) -> None:
+def test_unusable_source_raises_manifest_error(tmp_path: Path, name: str, content: bytes, words: str) -> None:
     path = tmp_path / name
-    if content is not None:
-        path.write_bytes(content)
+    path.write_bytes(content)
     with pytest.raises(ManifestError) as refusal:
         read_manifests([str(path)])
     assert str(refusal.value).startswith(f"{path}:")
     assert words in str(refusal.value)
+
+
+def test_missing_path_raises_manifest_error() -> None:
+    with pytest.raises(ManifestError, match=r'^the path "nowhere" does not exist$'):
+        read_manifests(["nowhere"])
 
 
 @pytest.mark.parametrize("path", ["-", "a\0b", ""], ids=["no standard input", "zero byte", "empty"])

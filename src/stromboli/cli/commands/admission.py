@@ -218,12 +218,14 @@ def configuration(**options: Any) -> None:
 
 
 def _authority(file: str) -> bytes:
+    from stromboli.kube.manifests.errors import path_problem
+
     if not file:
         return b""
     try:
         found = Path(file).read_bytes()
     except OSError as error:
-        raise Failure(f"{file}: {error.strerror}") from error
+        raise Failure(path_problem(file, error)) from error
     if b"-----BEGIN CERTIFICATE-----" not in found:
         raise Failure(f"{file}: contains no PEM certificate; use the file of the authority, such as ca.crt")
     return found
@@ -242,6 +244,7 @@ def certificates(folder: str, service: str, namespace: str, hosts: tuple[str, ..
 
     The key of the authority is discarded: to renew the certificate, create both again.
     """
+    from stromboli.kube.manifests.errors import path_problem
     from stromboli.local.http.certificates import make_certificates
 
     inside = f"{service}.{namespace}.svc"
@@ -257,5 +260,5 @@ def certificates(folder: str, service: str, namespace: str, hosts: tuple[str, ..
             path.touch(mode=0o600)
             path.write_bytes(content)
     except OSError as error:
-        raise Failure(f"{error.filename or folder}: {error.strerror}") from error
+        raise Failure(path_problem(error.filename or folder, error)) from error
     click.echo(f"wrote ca.crt, tls.crt and tls.key to {folder}; valid for {days} days")

@@ -40,7 +40,7 @@ Exit codes:
   0  stopped by a signal
   1  invalid input, or the binder failed
   2  wrong usage
-  4  leadership lost
+  5  leadership lost
 """
 
 

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from stromboli.cli.options.connection import connection_options, connector
+from stromboli.cli.options.connection import connection_options, connector, request_errors
 from stromboli.cli.options.settings import output_option
 from stromboli.cli.output import Failure
 
 if TYPE_CHECKING:
     from stromboli.cli.text.bindrequests import Chosen
-    from stromboli.kube.client.client import Client
     from stromboli.kube.client.config.connection import Connection
 
 _PHASES = ("Pending", "Binding", "Succeeded", "Unwinding", "Failed")
@@ -71,15 +70,12 @@ def bindrequests(
 
 async def _list(connection: Connection, chosen: Chosen, output: str) -> None:
     from stromboli.cli.text.bindrequests import requests_printout
-    from stromboli.kube.client.api_errors import RequestFailed
     from stromboli.kube.client.client import Client
     from stromboli.kube.objects.catalogue import BIND_REQUESTS
 
-    async with Client(connection) as client:
-        try:
+    with request_errors(connection, "BindRequests"):
+        async with Client(connection) as client:
             listing = await client.list(BIND_REQUESTS, namespace=chosen.namespace, label_selector=chosen.selector)
-        except RequestFailed as error:
-            raise _failure(error) from error
     requests_printout(filter(chosen.includes, listing.items), chosen).echo(output)
     if unknown := chosen.names - {request.metadata.name for request in listing.items}:
         where = f"in namespace {chosen.namespace}" if chosen.namespace else "in any namespace"
@@ -95,7 +91,8 @@ async def _watch(connection: Connection, chosen: Chosen, output: str) -> None:
     from stromboli.observability.signals import stopped_by_signal
 
     async with Client(connection) as client:
-        await _try(client, chosen)
+        with request_errors(connection, "BindRequests"):
+            await client.request("GET", BIND_REQUESTS.path(namespace=chosen.namespace), params={"limit": "1"})
         reflector: Reflector[Any] = Reflector(
             client, BIND_REQUESTS, BindRequestPrinter(chosen, output),
             namespace=chosen.namespace, label_selector=chosen.selector,
@@ -103,23 +100,3 @@ async def _watch(connection: Connection, chosen: Chosen, output: str) -> None:
         watching = asyncio.ensure_future(reflector.run())
         with stopped_by_signal(watching.cancel):
             await asyncio.gather(watching, return_exceptions=True)
-
-
-async def _try(client: Client, chosen: Chosen) -> None:
-    """Check that bind requests can be listed."""
-    from stromboli.kube.client.api_errors import RequestFailed
-    from stromboli.kube.objects.catalogue import BIND_REQUESTS
-
-    try:
-        await client.request("GET", BIND_REQUESTS.path(namespace=chosen.namespace), params={"limit": "1"})
-    except RequestFailed as error:
-        raise _failure(error) from error
-
-
-def _failure(error: Exception) -> Failure:
-    from stromboli.kube.client.api_errors import ApiError
-
-    if isinstance(error, ApiError) and error.is_missing:
-        remedy = "stromboli manifests --only crds | kubectl apply --server-side -f -"
-        return Failure(f"the cluster has no BindRequests; install the CRDs first: {remedy}")
-    return Failure(error)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stromboli.cli.options.settings import output_option, plugin_option
+from stromboli.cli.options.settings import conf_option, output_option, plugin_option
 from stromboli.cli.output import Printout, escape_controls
 from stromboli.cli.scenario import read_configuration_text, read_registry
 from stromboli.cli.text.tables import Table, echo_table
@@ -27,16 +27,20 @@ def config() -> None:
 
 
 @config.command()
-@click.argument("file")
+@click.argument("file", default="")
+@conf_option("The same as FILE.")
 @output_option()
-@plugin_option("Your own plugin or action that the file may name. Repeatable.")
-def check(file: str, output: str, plugins: tuple[str, ...]) -> None:
+@plugin_option("Your own plugin or action that the policy may name. Repeatable.")
+def check(file: str, conf: str | None, output: str, plugins: tuple[str, ...]) -> None:
     """Validate a volcano-scheduler.conf, or the ConfigMap that contains it, and print the resulting configuration.
 
     FILE may be - for the standard input. All errors are listed at once, each with its line; the exit code is then 1.
     """
     from stromboli.core.config.configuration import ConfigurationError, parse_configuration
 
+    if bool(file) == bool(conf):
+        raise click.UsageError("Name one file, as FILE or with --conf.")
+    file = file or conf or ""
     registry = read_registry(plugins)
     source = "standard input" if file == "-" else file
     try:

@@ -25,10 +25,8 @@ Exit codes:
   0  stopped by a signal
   1  invalid input
   2  wrong usage
-  4  leadership lost
+  5  leadership lost
 """
-
-LEADERSHIP_LOST = 4
 
 
 @click.command(epilog=_EPILOG)
@@ -52,6 +50,7 @@ def controller(**options: Any) -> None:
     from stromboli.controllers.process import ControllerSettings, LeadershipLost, run_controllers
     from stromboli.observability.endpoints import ListenError
     from stromboli.observability.logs import set_up_logs
+    from stromboli.observability.process import ExitStatus
 
     connect = connector(options)
     settings = ControllerSettings(
@@ -68,5 +67,5 @@ def controller(**options: Any) -> None:
     except ListenError as error:
         raise Failure(error) from error
     except LeadershipLost as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(LEADERSHIP_LOST)
+        Failure(error).show()
+        sys.exit(ExitStatus.LEADERSHIP_LOST)

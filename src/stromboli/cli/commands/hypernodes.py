@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 from click.core import ParameterSource
 
-from stromboli.cli.options.connection import connection_options, connector
-from stromboli.cli.options.settings import output_option
+from stromboli.cli.options.connection import connection_options, connector, request_errors
+from stromboli.cli.options.settings import output_option, paths_option
 from stromboli.cli.output import Failure, object_name, warn
 from stromboli.cli.text.tables import Table
 
@@ -49,11 +49,7 @@ def hypernodes() -> None:
 
 
 @hypernodes.command(epilog=_EPILOG)
-@click.option(
-    "-f", "--filename", "paths", multiple=True, metavar="PATH", type=click.Path(allow_dash=True),
-    help="Manifests with nodes: a file, a folder, or - for the standard input. Repeatable. Default: the nodes of the "
-    "cluster.",
-)  # fmt: skip
+@paths_option("Default: the nodes of the cluster.")
 @click.option(
     "--keys", default="zone,block,rack", show_default=True, metavar="KEYS",
     help="Node labels, the outermost first: region, zone, block, rack, host, or any label, as LABEL or TIER=LABEL.",
@@ -115,48 +111,40 @@ def _read(paths: Sequence[str]) -> Found:
 
 
 async def _ask(connect: Callable[[], Connection]) -> Found:
-    from stromboli.kube.client.api_errors import RequestFailed
     from stromboli.kube.client.client import Client
 
-    async with Client(connect()) as client:
-        try:
+    connection = connect()
+    with request_errors(connection, "HyperNodes"):
+        async with Client(connection) as client:
             return await _list(client)
-        except RequestFailed as error:
-            raise Failure(error) from error
 
 
 async def _apply(connect: Callable[[], Connection], keys: tuple[Key, ...]) -> tuple[Found, HyperNodeChanges]:
     """Apply the changes, and retry after conflicts with concurrent writes."""
     from stromboli.controllers.discovery_changes import write
-    from stromboli.kube.client.api_errors import ApiError, RequestFailed
+    from stromboli.kube.client.api_errors import ApiError
     from stromboli.kube.client.client import Client
 
-    async with Client(connect()) as client:
-        for left in reversed(range(_ATTEMPTS)):
-            try:
+    connection = connect()
+    with request_errors(connection, "HyperNodes"):
+        async with Client(connection) as client:
+            for _ in range(_ATTEMPTS):
                 found = await _list(client)
                 changes = _changes(found, keys)
-                await write(client, changes)
-            except RequestFailed as error:
-                if not left or not (isinstance(error, ApiError) and error.is_conflict):
-                    raise Failure(error) from error
-            else:
-                return found, changes
+                try:
+                    await write(client, changes)
+                except ApiError as error:
+                    if not error.is_conflict:
+                        raise
+                else:
+                    return found, changes
     raise Failure("conflicts with concurrent writes of HyperNodes; try again")
 
 
 async def _list(client: Client) -> Found:
-    from stromboli.kube.client.api_errors import ApiError
     from stromboli.kube.objects.catalogue import HYPER_NODES, NODES
 
-    nodes = await client.list(NODES)
-    try:
-        return nodes.items, (await client.list(HYPER_NODES)).items
-    except ApiError as error:
-        if not error.is_missing:
-            raise
-        remedy = "stromboli manifests --only crds | kubectl apply --server-side -f -"
-        raise Failure(f"the cluster has no HyperNodes; install the CRDs first: {remedy}") from error
+    return (await client.list(NODES)).items, (await client.list(HYPER_NODES)).items
 
 
 def _changes(found: Found, keys: tuple[Key, ...]) -> HyperNodeChanges:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stromboli.cli.commands.hypernodes import read_keys
-from stromboli.cli.options.settings import output_option, scheduler_name_option
-from stromboli.cli.output import Failure
-from stromboli.cli.scenario import read_configuration_text, read_registry
+from stromboli.cli.options.settings import conf_option, output_option, plugin_option, scheduler_name_option
+from stromboli.cli.scenario import parse_policy, read_configuration_text, read_registry
 
 if TYPE_CHECKING:
     from stromboli.install.installation import Installation
@@ -42,9 +41,8 @@ Exit codes:
     help="Replicas of each process. One is active; the others are on standby.",
 )  # fmt: skip
 @scheduler_name_option("Schedule pods with this scheduler name. Repeatable.")
-@click.option(
-    "--conf", default="", metavar="FILE", help="The policy: a volcano-scheduler.conf, or - for the standard input."
-)
+@conf_option()
+@plugin_option("Your own plugin or action that the policy may name. Repeatable.")
 @click.option(
     "--evict-by-delete", is_flag=True, help="Evict by deleting pods, ignoring disruption budgets; adds the permission."
 )
@@ -84,7 +82,7 @@ def _installation(options: dict[str, Any]) -> Installation:
     from stromboli.install.installation import IMAGE, Installation, InvalidChoice
 
     read_keys(options["discover_hypernodes"], "--discover-hypernodes")
-    configuration = {"configuration": _configuration(options["conf"])} if options["conf"] else {}
+    configuration = {"configuration": _configuration(options)} if options["conf"] else {}
     try:
         return Installation(
             namespace=options["namespace"],
@@ -101,13 +99,8 @@ def _installation(options: dict[str, Any]) -> Installation:
         raise click.BadParameter(str(error), param_hint=error.option) from error
 
 
-def _configuration(file: str) -> str:
-    """Return the text of the file, after validating it."""
-    from stromboli.core.config.configuration import ConfigurationError, parse_configuration
-
-    text = read_configuration_text(file)
-    try:
-        parse_configuration(text, read_registry(()), "standard input" if file == "-" else file)
-    except ConfigurationError as error:
-        raise Failure(error) from error
+def _configuration(options: dict[str, Any]) -> str:
+    """Return the text of the policy, after validating it."""
+    text = read_configuration_text(options["conf"])
+    parse_policy(text, read_registry(options["plugins"]), options["conf"])
     return text

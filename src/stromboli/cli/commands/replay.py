@@ -8,7 +8,7 @@ from itertools import islice
 
 import click
 
-from stromboli.cli.options.settings import output_option, plugin_option
+from stromboli.cli.options.settings import conf_option, output_option, plugin_option
 from stromboli.cli.output import escape_controls
 from stromboli.cli.plan_output import plan_printout
 from stromboli.cli.scenario import read_dumped
@@ -35,12 +35,9 @@ Exit codes:
 @click.command(epilog=_EPILOG)
 @click.argument("file", type=click.Path())
 @output_option()
-@click.option(
-    "--conf", metavar="FILE", type=click.Path(allow_dash=True),
-    help="Use another configuration than that of the dump.",
-)  # fmt: skip
+@conf_option("Default: that of the dump.")
 @click.option("--explain", is_flag=True, help="Also explain every job that waits.")
-@plugin_option("Your own plugin or action that the configuration names. Repeatable.")
+@plugin_option("Your own plugin or action that the policy may name. Repeatable.")
 def replay(file: str, output: str, conf: str | None, explain: bool, plugins: Sequence[str]) -> None:
     """Run the cycle of a dump again, and compare the decisions.
 

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import click
 
+from stromboli.cli.output import Failure
+
 _EPILOG = """\b
 Examples:
   stromboli reserve-gpu
@@ -40,11 +42,13 @@ def reserve_gpu(hold: bool, fake: bool, to: Path) -> None:
     if hold:
         _wait()
         return
+    from stromboli.kube.manifests.errors import path_problem
+
     gpu = f"GPU-fake-{hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12]}" if fake else _found()
     try:
         to.write_text(gpu)
     except OSError as error:
-        raise click.ClickException(f"{to} cannot be written: {error.strerror}") from None
+        raise Failure(path_problem(str(to), error)) from None
     click.echo(gpu)
 
 
@@ -56,7 +60,7 @@ def _found() -> str:
     try:
         return visible_gpu(os.environ)
     except NotOneGpu as error:
-        raise click.ClickException(str(error)) from None
+        raise Failure(error) from None
 
 
 def visible_gpu(environment: Mapping[str, str], driver: Path = DRIVER) -> str:

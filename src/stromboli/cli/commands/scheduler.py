@@ -23,6 +23,7 @@ from stromboli.cli.options.settings import (
     Duration,
     plugin_option,
     scheduler_name_option,
+    seed_option,
     setting,
     switch,
 )
@@ -55,14 +56,17 @@ Exit codes:
   0  stopped by a signal
   1  invalid input, or the scheduler failed
   2  wrong usage
-  4  leadership lost
+  5  leadership lost
 """
 
 
 @click.command(epilog=_EPILOG)
 @connection_options
 @scheduler_name_option("Schedule pods with this scheduler name. Repeatable.", setting)
-@setting("--scheduler-conf", default="", metavar="FILE", help="The policy; reloaded when it changes.")
+@setting(
+    "--scheduler-conf", "--conf", default="", metavar="FILE",
+    help="The policy; reloaded when it changes. Or - for the standard input.",
+)  # fmt: skip
 @switch("--disable-default-scheduler-config", help="Exit if the file is invalid at start-up.")
 @setting(
     "--schedule-period", type=Duration(0.01), default="1s", help="The maximum time from an event to the next cycle."
@@ -98,7 +102,7 @@ Exit codes:
     "--audit-period", type=DURATION, default="1s", help="How often a part of the cluster state is audited; 0: never."
 )
 @setting("--grace-period", type=DURATION, default="10s", help="How long a stop waits for binds in flight.")
-@setting("--seed", type=int, default=0, metavar="N", help="The order of nodes with equal scores.")
+@seed_option(setting)
 @election_options("stromboli")
 @endpoint_options("127.0.0.1:8080", "127.0.0.1:11251")
 @setting("--cache-dump-dir", default="", metavar="FOLDER", help="The folder for dumps; default: the temporary folder.")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -63,3 +64,21 @@ def connector(options: Mapping[str, Any]) -> Callable[[], Connection]:
     except ConnectionProblem as error:
         raise Failure(error) from error
     return make
+
+
+@contextmanager
+def request_errors(connection: Connection, kinds: str) -> Iterator[None]:
+    """End the command with a message if a request fails; `kinds` are custom resources that may be missing."""
+    from stromboli.kube.client.api_errors import ApiError, Unreachable
+
+    try:
+        yield
+    except Unreachable as error:
+        cause = str(error).partition(": ")[2] or error
+        remedy = "start the cluster, or choose another one with --kubeconfig, --context or --master"
+        raise Failure(f"the API server {connection.server} is unreachable: {cause}; {remedy}") from error
+    except ApiError as error:
+        if not error.is_missing:
+            raise Failure(error) from error
+        remedy = "stromboli manifests --only crds | kubectl apply --server-side -f -"
+        raise Failure(f"the cluster has no {kinds}; install the CRDs first: {remedy}") from error

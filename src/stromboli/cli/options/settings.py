@@ -36,6 +36,28 @@ def output_option(default: str = "table", *further: str) -> Callable[[Any], Any]
     return shown_option("-o", "--output", type=choice, default=default, help="The output format.")
 
 
+def paths_option(about: str, *, required: bool = False) -> Callable[[Any], Any]:
+    """Define `-f`; `about` follows the description of its values."""
+    return click.option(
+        "-f", "--filename", "paths", multiple=True, required=required, metavar="PATH", type=click.Path(allow_dash=True),
+        help=f"Manifests: a file, a folder, or - for the standard input. Repeatable. {about}".strip(),
+    )  # fmt: skip
+
+
+def conf_option(about: str = "Default: the default configuration.") -> Callable[[Any], Any]:
+    """Define `--conf`; `about` follows the description of its values."""
+    return click.option(
+        "--conf", metavar="FILE", type=click.Path(allow_dash=True),
+        help="The policy: a volcano-scheduler.conf or the ConfigMap that contains it, or - for the standard input. "
+        + about,
+    )  # fmt: skip
+
+
+def seed_option(option: Callable[..., Any] = shown_option) -> Callable[[Any], Any]:
+    about = "The order of nodes with equal scores: 0 orders by name, any other number shuffles them."
+    return option("--seed", type=int, default=0, metavar="N", help=about)
+
+
 def plugin_option(about: str) -> Callable[[Any], Any]:
     return click.option("--plugin", "plugins", multiple=True, metavar="MODULE:CLASS", help=about)
 

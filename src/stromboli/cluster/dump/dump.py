@@ -27,6 +27,7 @@ from stromboli.core.model.nodes.shards import ShardChoice
 from stromboli.core.model.nodes.usage import Usage
 from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.client.redaction import redact
+from stromboli.kube.manifests.errors import path_problem
 from stromboli.kube.objects.meta import TopLevel
 
 FORMAT = "stromboli-dump"
@@ -115,7 +116,7 @@ def write_dump(path: str | Path, dump: Dump) -> None:
     try:
         _write(place, packed)
     except OSError as error:
-        raise DumpError(f"{place}: cannot be written ({error.strerror or error})") from error
+        raise DumpError(path_problem(str(place), error)) from error
 
 
 def _write(place: Path, content: bytes) -> None:
@@ -241,7 +242,7 @@ def _unpacked(path: Path, largest: int) -> bytes:
     except (gzip.BadGzipFile, zlib.error) as error:
         raise DumpError(f"{path}: is not a dump ({error})") from None
     except OSError as error:
-        raise DumpError(f"{path}: cannot be read ({error.strerror or error})") from None
+        raise DumpError(path_problem(str(path), error)) from None
     if len(text) > largest:
         raise DumpError(f"{path}: is larger than the maximum of {largest >> 20} MiB")
     return text

@@ -60,6 +60,15 @@ def printable(text: str, max_length: int = 300) -> str:
     return shown if len(text) <= max_length else f"{shown}…"
 
 
+def path_problem(path: str, error: Exception) -> str:
+    """Describe a file that cannot be read or written, in the words of kubectl."""
+    shown = printable(path)
+    if isinstance(error, FileNotFoundError):
+        return f'the path "{shown}" does not exist'
+    reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return f'the path "{shown}" cannot be accessed: {reason[:1].lower()}{reason[1:]}'
+
+
 def description_of(value: object) -> str:
     """The name of a value's YAML or JSON type, for messages."""
     return _TYPE_NAMES[_WIRE_TYPES.get(type(value), "null")]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from stromboli.kube.manifests.errors import printable
+from stromboli.kube.manifests.errors import path_problem, printable
 from stromboli.kube.manifests.yaml import SIZE_LIMIT
 
 STANDARD_INPUT = "standard input"
@@ -83,9 +83,6 @@ def _unreadable(path: str, error: Exception) -> ManifestError:
     source = printable(path)
     if isinstance(error, ManifestError):
         return error
-    if isinstance(error, FileNotFoundError):
-        return ManifestError(f"{source}: no such file or folder; check the path")
     if isinstance(error, UnicodeDecodeError):
         return ManifestError(f"{source}: is not UTF-8 text; save it as UTF-8")
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return ManifestError(f"{source}: cannot be read ({reason}); check the path and its permissions")
+    return ManifestError(path_problem(path, error))

@@ -95,7 +95,7 @@ def test_dump_contains_no_secrets(tmp_path: Path) -> None:
 
 
 def test_missing_folder_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(DumpError, match="cannot be written"):
+    with pytest.raises(DumpError, match=r"the path .* does not exist"):
         write_dump(tmp_path / "missing" / "dump", Dump(contents_of(Cluster())))
 
 
@@ -140,7 +140,7 @@ def test_decompression_bomb_is_rejected(tmp_path: Path) -> None:
 
 def test_missing_file_is_reported(tmp_path: Path) -> None:
     assert not is_dump(tmp_path / "missing")
-    with pytest.raises(DumpError, match="cannot be read"):
+    with pytest.raises(DumpError, match=r"the path .* does not exist"):
         read_dump(tmp_path / "missing")
 
 

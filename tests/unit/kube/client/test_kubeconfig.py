@@ -190,7 +190,7 @@ def test_invalid_kubeconfig(title: str, document: Any, words: str, tmp_path: Pat
 
 
 def test_missing_file_and_invalid_yaml(tmp_path: Path) -> None:
-    with pytest.raises(ConnectionProblem, match="no such file; set KUBECONFIG or name a kubeconfig file"):
+    with pytest.raises(ConnectionProblem, match="does not exist; set KUBECONFIG or name a kubeconfig file"):
         load_kubeconfig()
     (tmp_path / "c").write_text("a: [")
     with pytest.raises(ConnectionProblem, match=":2:1: "):

@@ -29,6 +29,7 @@ from stromboli.kube.client.config.exec_plugin import exec_plugin
 from stromboli.kube.client.config.kubeconfig_entries import KubeconfigEntry
 from stromboli.kube.client.config.proxies import proxy_for
 from stromboli.kube.client.config.tls import Trust
+from stromboli.kube.manifests.errors import path_problem
 from stromboli.kube.manifests.yaml import load_documents
 from stromboli.kube.manifests.yaml_errors import YamlError
 
@@ -94,7 +95,8 @@ class _Kubeconfig:
         """Read the files that exist; at least one must."""
         present = [path for path in paths if Path(path).exists()]
         if not present:
-            raise ConnectionProblem(f"{', '.join(paths)}: no such file; set KUBECONFIG or name a kubeconfig file")
+            missing = '", "'.join(paths)
+            raise ConnectionProblem(f'the path "{missing}" does not exist; set KUBECONFIG or name a kubeconfig file')
         config = cls(", ".join(present))
         for path in present:
             config.add(path, _document(path))
@@ -120,7 +122,7 @@ def _document(path: str) -> Mapping[str, Any]:
     try:
         documents = load_documents(Path(path).read_text(encoding="utf-8-sig"), path)
     except (OSError, UnicodeDecodeError) as error:
-        raise ConnectionProblem(f"{path}: cannot be read ({error}); check the path and its permissions") from None
+        raise ConnectionProblem(path_problem(path, error)) from None
     except YamlError as error:
         raise ConnectionProblem(str(error)) from None
     document = documents[0] if documents else {}

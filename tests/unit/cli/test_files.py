@@ -1,0 +1,136 @@
+"""Files of options and arguments: missing ones, folders, and the standard input, in every command."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from stromboli.cli import main
+from stromboli.cli.registry import built_in_registry
+from stromboli.core.config.configuration import DEFAULT_TEXT
+from stromboli.scheduler.policy import ActivePolicy
+from tests.docs.test_pages import commands
+from tests.unit.cli.test_replay_command import a_dump
+
+NOWHERE = "http://127.0.0.1:1"
+CERTIFICATES = "--tls-cert-file present --tls-private-key-file present"
+
+#: Arguments that name a file, by command and option or argument. `present` exists, `nowhere` does not.
+READ = {
+    "plan -f": "plan -f nowhere",
+    "plan --conf": "plan -f cluster --conf nowhere",
+    "explain -f": "explain -f nowhere train",
+    "explain --conf": "explain -f cluster --conf nowhere train",
+    "simulate -f": "simulate -f nowhere",
+    "simulate --conf": "simulate -f cluster --conf nowhere",
+    "topology -f": "topology -f nowhere",
+    "hypernodes discover -f": "hypernodes discover -f nowhere",
+    "hypernodes discover --kubeconfig": "hypernodes discover --kubeconfig nowhere",
+    "bindrequests --kubeconfig": "bindrequests --kubeconfig nowhere",
+    "replay FILE": "replay nowhere",
+    "replay --conf": "replay dump.json.gz --conf nowhere",
+    "config check FILE": "config check nowhere",
+    "config check --conf": "config check --conf nowhere",
+    "manifests --conf": "manifests --conf nowhere",
+    "scheduler --kubeconfig": "scheduler --kubeconfig nowhere",
+    "scheduler --scheduler-conf": f"scheduler --master {NOWHERE} --conf nowhere --disable-default-scheduler-config",
+    "controller --kubeconfig": "controller --kubeconfig nowhere",
+    "binder --kubeconfig": "binder --kubeconfig nowhere",
+    "admission --kubeconfig": f"admission --kubeconfig nowhere {CERTIFICATES}",
+    "admission --tls-cert-file": (
+        f"admission --master {NOWHERE} --tls-cert-file nowhere --tls-private-key-file present"
+    ),
+    "admission --tls-private-key-file": (
+        f"admission --master {NOWHERE} --tls-cert-file present --tls-private-key-file nowhere"
+    ),
+    "admission --client-ca-file": f"admission --master {NOWHERE} {CERTIFICATES} --client-ca-file nowhere",
+    "admission configuration --ca-file": "admission configuration --ca-file nowhere",
+    "up -f": "up -f nowhere",
+}
+#: Files and folders that are written.
+WRITTEN = {
+    "up --kubeconfig",
+    "scheduler --cache-dump-dir",
+    "admission certificates --folder",
+    "reserve-gpu --to",
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run in a folder with manifests, a dump and a file."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    a_dump(tmp_path)
+    (tmp_path / "cluster").mkdir()
+    (tmp_path / "cluster" / "node.yaml").write_text("apiVersion: v1\nkind: Node\nmetadata: {name: a}\n")
+    (tmp_path / "present").write_text("")
+
+
+def file_parameters() -> Iterator[str]:
+    for name, command in commands(main, ""):
+        for parameter in command.params:
+            takes_file = isinstance(parameter.type, click.Path) or parameter.metavar in ("FILE", "FOLDER", "PATH")
+            if isinstance(parameter, click.Option) and takes_file:
+                yield f"{name} {parameter.opts[0]}".strip()
+
+
+def test_every_option_for_a_file_is_in_a_table() -> None:
+    others = {name for name in file_parameters() if not name.startswith(("up ", "demo ", "examples "))}
+    assert not others - {*READ, *WRITTEN}
+
+
+@pytest.mark.parametrize("case", READ)
+def test_missing_file_is_reported_as_by_kubectl(case: str) -> None:
+    result = CliRunner().invoke(main, READ[case].split())
+    assert (result.exit_code, result.stdout) == (1, "")
+    *logged, error = result.stderr.splitlines()
+    assert error.startswith('error: the path "nowhere" does not exist')
+    assert len(logged) == (case == "scheduler --scheduler-conf")
+
+
+@pytest.mark.parametrize("case", [case for case in READ if not case.endswith(" -f")])
+def test_folder_instead_of_a_file_is_reported(case: str) -> None:
+    result = CliRunner().invoke(main, READ[case].replace("nowhere", "cluster").split())
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.splitlines()[-1] == 'error: the path "cluster" cannot be accessed: is a directory'
+
+
+POLICY_FROM_INPUT = {
+    "plan": "plan -f cluster --conf -",
+    "simulate": "simulate -f cluster --conf -",
+    "replay": "replay dump.json.gz --conf -",
+    "manifests": "manifests --conf -",
+    "config check": "config check -",
+    "config check with the option": "config check --conf -",
+}
+
+
+@pytest.mark.parametrize("case", POLICY_FROM_INPUT)
+def test_policy_is_read_from_the_standard_input(case: str) -> None:
+    arguments = POLICY_FROM_INPUT[case].split()
+    assert CliRunner().invoke(main, arguments, input=DEFAULT_TEXT).exit_code == 0
+    wrong = CliRunner().invoke(main, arguments, input="actions: alocate")
+    assert (wrong.exit_code, wrong.stdout) == (1, "")
+    assert "standard input:1: unknown action 'alocate'; did you mean 'allocate'?" in wrong.stderr
+
+
+def test_scheduler_reads_the_standard_input_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(DEFAULT_TEXT.encode())))
+    policy = ActivePolicy(built_in_registry(), "-", default=False)
+    assert policy.text == DEFAULT_TEXT
+    policy.force_reload()
+    assert (policy.reload(), policy.problem) == (False, "")
+
+
+@pytest.mark.parametrize("arguments", ["config check", "config check present --conf present"])
+def test_config_check_needs_one_file(arguments: str) -> None:
+    result = CliRunner().invoke(main, arguments.split())
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Name one file, as FILE or with --conf." in result.stderr
