@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from stromboli.kube.objects.catalogue import CONFIG_MAPS, POD_GROUPS, PODS
 from stromboli.local.fakes.kubelet.pod_lifecycle import EXIT_CODE, RUN_SECONDS
 from tests.testing.cases.case import STANDARD, configuration
@@ -54,6 +56,47 @@ async def test_a_finished_job_is_completed_and_counted() -> None:
         await world.create(gang_of(pod(annotations=short), pod(annotations=short), pod(annotations=broken), name="job"))
         done = await world.until_phase("job", "Completed")
         assert (done.status.running or 0, done.status.succeeded, done.status.failed) == (0, 2, 1)
+        await check(world)
+
+
+@pytest.mark.parametrize("exit_code", ["0", "3"])
+async def test_finished_gang_that_waited_before_has_no_true_unschedulable_condition(exit_code: str) -> None:
+    async with running_cluster(cpus(1)) as world:
+        await world.create(gang(1, 3, name="first"))
+        await world.until_bound("first", 1)
+        await world.create(gang(2, 2, annotations={RUN_SECONDS: "0.05", EXIT_CODE: exit_code}, name="second"))
+        await world.until_condition("second", "Insufficient cpu")
+        await world.delete(PODS, "first-task-0")
+        done = await world.until_phase("second", "Completed")
+        assert {c.type: c.status for c in done.status.conditions or ()} == {
+            "Unschedulable": "False",
+            "Scheduled": "True",
+        }
+        for number in range(2):
+            pod = await world.pod(f"second-task-{number}")
+            assert pod is not None
+            assert {c.type: c.status for c in pod.status.conditions or ()}["PodScheduled"] == "True"
+        await check(world)
+
+
+async def test_completed_gang_stays_completed_without_its_pods_and_restarts_with_new_ones() -> None:
+    members = gang(2, 1, annotations={RUN_SECONDS: "0.05"}, name="job")
+    async with running_cluster(cpus(1)) as world:
+        await world.create(members)
+        done = await world.until_phase("job", "Completed")
+        for number in range(2):
+            await world.delete(PODS, f"job-task-{number}")
+        await world.create(gang(1, 1, name="later"))
+        await world.until_phase("later", "Running")
+        await world.cycles(3)
+        after = await world.group("job")
+        assert after is not None
+        assert (after.status.phase, after.status.succeeded) == ("Completed", 2)
+        assert after.status.conditions == done.status.conditions
+        assert [event for event in await world.events("job") if event.type == "Warning"] == []
+        await world.create(gang(2, 1, name="job")[1:])
+        again = await world.until_phase("job", "Running")
+        assert (again.status.running, again.status.succeeded or 0) == (2, 0)
         await check(world)
 
 

@@ -56,6 +56,21 @@ OVERCOMMIT = [
         phases={"first": "Inqueue", "second": "Pending", "third": "Inqueue"},
     ),
     Case(
+        "a completed group without pods counts for nothing, and waits for nothing",
+        nodes(10, 1), wants(8, "first", phase="Completed"), wants(8, "second"), conf=SPACIOUS, binds="",
+        phases={"first": "Completed", "second": "Inqueue"}, codes={"first": []},
+    ),
+    Case(
+        "a completed group with new pods is admitted again",
+        nodes(10, 1), gang(1, 8, phase="Completed", resources={"cpu": 8}), conf=SPACIOUS, binds="a",
+        phases={"gang": "Running"},
+    ),
+    Case(
+        "a completed group with new pods is not admitted if they are too much",
+        nodes(10, 1), gang(1, phase="Completed", resources={"cpu": 13}), conf=SPACIOUS, binds="-",
+        phases={"gang": "Pending"}, codes={"gang": ["ClusterOvercommitted", "NotAdmitted"]},
+    ),
+    Case(
         "what was admitted before counts",
         nodes(10, 1), wants(8, "first", phase="Inqueue"), wants(8, "second"), conf=SPACIOUS, binds="",
         phases={"first": "Inqueue", "second": "Pending"},

@@ -33,7 +33,7 @@ from stromboli.core.session.program import Program
 from stromboli.core.session.questions import Questions
 from stromboli.core.session.refusal_log import RefusalLog
 from stromboli.core.session.statement import Statement
-from stromboli.core.session.status import JobStatus, status_of
+from stromboli.core.session.status import COMPLETED, JobStatus, status_of
 from stromboli.core.topology.domain_capacity import DomainCapacity
 from stromboli.core.topology.previous_domains import previous_domain_warnings, topology_label
 from stromboli.core.topology.sub_jobs import has_topology_constraints
@@ -110,7 +110,9 @@ class Session(Questions):
             self._admit(self.jobs[key])
 
     def _admit(self, job: Job) -> None:
-        """Add a job to the cycle, or refuse it with a reason."""
+        """Add a job to the cycle, or refuse it with a reason. A completed job with new tasks must be admitted again."""
+        if job.phase == COMPLETED and job.scheduled_count < job.min_available:
+            job.phase = "Pending"
         fault = self._fault_of(job)
         if fault is not None:
             self.refusals.add(job, fault)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.reasons import Code, Reason
-from stromboli.core.model.tasks.task import FINISHED_STATUSES, TaskStatus
+from stromboli.core.model.tasks.task import ENDING_STATUSES, FINISHED_STATUSES, TaskStatus
 from stromboli.core.session.waiting_reasons import discarded_placements, fit_error, waiting_reasons
 from stromboli.core.topology.previous_domains import describe_placement
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _RUNNING, _SUCCEEDED, _FAILED = TaskStatus.RUNNING.value, TaskStatus.SUCCEEDED.value, TaskStatus.FAILED.value
 _RELEASING = TaskStatus.RELEASING.value
 
+COMPLETED = "Completed"
 NOT_ENOUGH_RESOURCES = "NotEnoughResources"
 READY_REASON = "tasks in gang are ready to be scheduled"
 
@@ -97,16 +98,23 @@ def phase_of(job: Job, *, unschedulable: bool, leaving: int = 0) -> str:
     """Return the phase that follows from the task counts; `leaving` tasks are being removed from a node.
 
     A group with running tasks of which the rest is unschedulable is Unknown; a group without scheduled tasks stays
-    Inqueue.
+    Inqueue. A completed group stays so when its finished tasks are removed, until it has new ones.
     """
     counts = job.counts
+    if job.phase == COMPLETED and _has_ended(job):
+        return COMPLETED
     if unschedulable and counts[_RUNNING]:
         return "Unknown"
     scheduled = job.scheduled_count + leaving
     if scheduled and scheduled >= job.min_available:
         finished = sum(counts[status] for status in FINISHED_STATUSES)
-        return "Completed" if scheduled == finished else "Running"
+        return COMPLETED if scheduled == finished else "Running"
     return "Inqueue" if job.phase == "Inqueue" else "Pending"
+
+
+def _has_ended(job: Job) -> bool:
+    """Report whether no task waits or runs: all have finished, or are being removed."""
+    return sum(job.counts) == sum(job.counts[status] for status in ENDING_STATUSES)
 
 
 def _condition(session: Session, job: Job, leaving: int) -> JobCondition | None:
@@ -116,6 +124,8 @@ def _condition(session: Session, job: Job, leaving: int) -> JobCondition | None:
         describe = partial(describe_placement, session, job) if constrained else None
         return JobCondition("Scheduled", "True", READY_REASON, session.uid, describe)
     if (not job.tasks and refusal is None) or _is_only_ending(job, leaving):
+        return None
+    if _has_ended(job) and phase_of(job, unschedulable=False, leaving=leaving) == COMPLETED:
         return None
     first = refusal.reasons[0] if refusal and refusal.reasons and not refusal.tasks else None
     reason = NOT_ENOUGH_RESOURCES if first is None else condition_reason(first.code)

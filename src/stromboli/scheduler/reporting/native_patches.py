@@ -13,6 +13,7 @@ from stromboli.cluster.objects.pod_groups.native_pod_groups import INITIALLY_SCH
 from stromboli.cluster.objects.pod_groups.pod_groups import STALE
 from stromboli.cluster.objects.pod_groups.previous_domains import ALLOCATED_HYPERNODE, PLACED
 from stromboli.core.model.reasons import Code
+from stromboli.core.session.status import COMPLETED
 from stromboli.kube.events.series import shortened
 from stromboli.kube.objects import native
 from stromboli.kube.objects.catalogue import EARLY_NATIVE_POD_GROUPS
@@ -32,10 +33,11 @@ def scheduled_patch(group: native.NativePodGroup, desired: GroupStatus, now: str
 
 
 def _scheduled(group: native.NativePodGroup, desired: GroupStatus, now: str) -> Condition | None:
-    if desired.condition is None:
-        return None
     name = SCHEDULED if group.api_version == EARLY_NATIVE_POD_GROUPS.api_version else INITIALLY_SCHEDULED
     before = _find_condition(group, name)
+    if desired.condition is None:
+        is_stale = desired.phase == COMPLETED and before is not None and before.status == "False"
+        return _condition(group, name, "True", "Scheduled", "", now) if is_stale else None
     if before is not None and before.status == "True" and name == INITIALLY_SCHEDULED:
         return None
     if desired.condition.type == patches.SCHEDULED:

@@ -16,6 +16,7 @@ from stromboli import kube
 from stromboli.binding.orders import EvictOrder
 from stromboli.cluster.objects.pod_groups.pod_groups import STALE, stale_since
 from stromboli.cluster.objects.pod_groups.previous_domains import placement_record_changes
+from stromboli.core.session.status import COMPLETED
 from stromboli.kube.events.series import shortened
 
 #: The maximum length of a message.
@@ -69,11 +70,14 @@ def group_patch(group: kube.PodGroup, desired: GroupStatus, now: str) -> dict[st
     changes: dict[str, Any] = {}
     if (status.phase or "") != desired.phase:
         changes["phase"] = desired.phase
-    for count in ("running", "succeeded", "failed"):
-        if (getattr(status, count) or 0) != getattr(desired, count):
-            changes[count] = getattr(desired, count)
+    for name in ("running", "succeeded", "failed"):
+        before = getattr(status, name) or 0
+        if (count := _count(desired, name, before, status.phase)) != before:
+            changes[name] = count
     conditions = status.conditions or []
     updated = _with_condition(conditions, desired.condition, now)
+    if desired.condition is None and desired.phase == COMPLETED:
+        updated = _without_unschedulable(conditions, now)
     if updated is not None:
         changes["conditions"] = msgspec.to_builtins(updated)
     metadata: dict[str, Any] = {"resourceVersion": group.metadata.resource_version}
@@ -82,6 +86,12 @@ def group_patch(group: kube.PodGroup, desired: GroupStatus, now: str) -> dict[st
     elif not changes:
         return None
     return {"metadata": metadata, "status": changes}
+
+
+def _count(desired: GroupStatus, name: str, before: int, phase: str | None) -> int:
+    """Return a count of pods. A completed group keeps the counts of pods that were removed since."""
+    count: int = getattr(desired, name)
+    return max(count, before) if phase == desired.phase == COMPLETED else count
 
 
 def condition_patch(group: kube.PodGroup, desired: GroupCondition, now: str) -> dict[str, Any] | None:
@@ -177,6 +187,17 @@ def _with_condition(
     if opposite is not None and is_contradicted:
         by_type[opposite.type or ""] = msgspec.structs.replace(opposite, status="False", last_transition_time=now)
     return list(by_type.values())
+
+
+def _without_unschedulable(
+    conditions: Sequence[kube.PodGroupCondition], now: str
+) -> list[kube.PodGroupCondition] | None:
+    """Return the conditions of a group that waits for nothing any more; None when nothing differs."""
+    stale = [each for each in conditions if each.type == UNSCHEDULABLE and each.status == "True"]
+    if not stale:
+        return None
+    false = {"status": "False", "last_transition_time": now}
+    return [msgspec.structs.replace(each, **false) if each in stale else each for each in conditions]
 
 
 def _essence(condition: kube.PodGroupCondition) -> tuple[str | None, ...]:

@@ -10,6 +10,7 @@ from tests.testing.random_clusters import objects
 from tests.testing.random_clusters.engine import session_of
 
 WAITING = objects.template({"cpu": "1"})
+LARGE = objects.template({"cpu": "100"})
 PLACED = objects.template({"cpu": "1"}, node_name="a")
 
 
@@ -25,6 +26,29 @@ def test_pod_deleted_without_node_does_not_count_as_scheduled(phase: str) -> Non
     status = status_with(objects.pod("one", WAITING, group="gang", leaving=True), phase=phase)
     assert status.phase == "Inqueue"
     assert [condition.type for condition in status.conditions] == ["Unschedulable"]
+
+
+def finished(name: str, phase: str) -> kube.Pod:
+    return objects.pod(name, PLACED, group="gang", phase=phase)
+
+
+@pytest.mark.parametrize(
+    ("pods", "expected"),
+    [
+        ([finished("one", "Failed")], ("Completed", [])),
+        ([finished("one", "Succeeded")], ("Completed", ["Scheduled"])),
+        ([objects.pod("one", PLACED, group="gang", phase="Succeeded", leaving=True)], ("Completed", ["Scheduled"])),
+        ([objects.pod("one", PLACED, group="gang", phase="Running")], ("Running", ["Scheduled"])),
+        ([objects.pod("one", LARGE, group="gang")], ("Inqueue", ["Unschedulable"])),
+        ([finished("one", "Failed"), objects.pod("two", LARGE, group="gang")], ("Completed", ["Unschedulable"])),
+    ],
+    ids=["failed", "succeeded", "removed", "runs again", "waits again", "failed, and a retry waits"],
+)
+def test_completed_group_stays_completed_until_it_has_new_pods(
+    pods: list[kube.Pod], expected: tuple[str, list[str]]
+) -> None:
+    status = status_with(*pods, phase="Completed")
+    assert (status.phase, [condition.type for condition in status.conditions]) == expected
 
 
 def test_terminating_pod_on_a_node_counts_as_scheduled() -> None:

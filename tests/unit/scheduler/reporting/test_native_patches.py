@@ -54,6 +54,15 @@ CASES: dict[str, tuple[str, list[tuple[str, str, str]], GroupCondition | None, t
 }
 
 
+@pytest.mark.parametrize("version", [EARLY, LATE])
+def test_completed_group_is_not_unschedulable(version: str) -> None:
+    completed = GroupStatus("Completed", 0, 0, 2)
+    assert scheduled_patch(group(version, RUNS), completed, NOW) is None
+    patch = scheduled_patch(group(version, WAITS), completed, NOW)
+    assert patch is not None
+    assert patch["status"]["conditions"][0]["status"] == "True"
+
+
 @pytest.mark.parametrize(("version", "stands", "wanted", "written"), CASES.values(), ids=CASES)
 def test_whether_it_was_scheduled(
     version: str,

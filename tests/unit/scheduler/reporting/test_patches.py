@@ -72,6 +72,24 @@ GROUPS: dict[str, tuple[PodGroup, GroupStatus, dict[str, Any] | None, list[str] 
         {},
         ["Unschedulable=True", "Scheduled=False"],
     ),
+    "pods of a completed group are removed": (
+        a_group(phase="Completed", succeeded=3, failed=1),
+        GroupStatus("Completed", 0, 1, 0),
+        None,
+        None,
+    ),
+    "a completed group restarts": (
+        a_group(phase="Completed", succeeded=3),
+        GroupStatus("Running", 2, 0, 0),
+        {"phase": "Running", "running": 2, "succeeded": 0},
+        None,
+    ),
+    "a group completes that was unschedulable": (
+        a_group(OTHERS, STANDS, phase="Running", running=1),
+        GroupStatus("Completed", 0, 0, 1),
+        {"phase": "Completed", "running": 0, "failed": 1},
+        ["Audited=True", "Unschedulable=False"],
+    ),
     "conditions of others": (
         a_group(OTHERS, phase="Pending"),
         GroupStatus("Pending", 0, 0, 0, LACKS),
