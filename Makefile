@@ -1,34 +1,48 @@
 # Every target explains itself: `make help`.
 PYTHON ?= python3
+WORKERS ?= 2
 BIN := .venv/bin
-STAMP := .venv/.installed
+INSTALL = $(PYTHON) tools/environment.py
+PYTEST = $(BIN)/pytest -n $(WORKERS)
+COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --upgrade
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test e2e check format bench docs lock clean
+.PHONY: help setup demo kubectl test test-fast e2e check format bench docs lock clean
 
 help:  ## show this list
-	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-setup: $(STAMP)  ## create .venv with the locked dependencies and the stromboli command
+# What is installed into .venv, and when: a stamp per set of locked requirements, written by tools/environment.py.
+.venv/.runtime: requirements/runtime.lock requirements/build.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "Stromboli needs Python 3.11 or newer, and $(PYTHON) is: $$($(PYTHON) --version 2>&1). Name another one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@$(INSTALL) runtime
 
-$(STAMP): requirements/dev.lock pyproject.toml
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-	@touch $@
+.venv/.dev: requirements/dev.lock .venv/.runtime
+	@$(INSTALL) dev
 
-demo: setup  ## start a cluster, submit example gangs, show what happens to them, and stop
+.venv/.kubectl: requirements/kubectl.lock .venv/.runtime
+	@$(INSTALL) kubectl
+
+demo: .venv/.runtime  ## start a local cluster, submit example gangs, show what happens to them, and stop
 	@$(BIN)/stromboli up --nodes 4 -f examples/demo --watch --for 25s
 
-test: setup  ## run the tests
-	@$(BIN)/pytest -n 2 --dist worksteal --ignore=tests/e2e
+kubectl: .venv/.kubectl  ## install kubectl as .venv/bin/kubectl, for machines without it
+	@echo "$(BIN)/kubectl: $$($(BIN)/kubectl version --client | head -n 1)"
 
-e2e: setup  ## run the e2e tests, also against a real API server, which is built with Go the first time
-	@$(BIN)/pytest -n 2 --dist loadfile tests/e2e
+setup: .venv/.dev  ## install what tests, checks, docs and benchmarks need; their targets do it on demand
+
+test: .venv/.dev  ## run the tests, except those of whole processes
+	@$(PYTEST) --dist worksteal --ignore=tests/e2e
+
+test-fast: .venv/.dev  ## run the unit tests and the scenarios
+	@$(PYTEST) --dist worksteal tests/unit tests/scenarios
+
+e2e: .venv/.dev  ## run the e2e tests, also against a real API server, which is built with Go the first time
+	@$(PYTEST) --dist loadfile tests/e2e
 	@$(BIN)/python -m testbed.assets
-	@STROMBOLI_API_SERVER=real $(BIN)/pytest -n 2 --dist loadfile $(E2E_FLAGS) tests/integration/api_server tests/integration/kubectl tests/integration/scheduler
+	@STROMBOLI_API_SERVER=real $(PYTEST) --dist loadfile $(E2E_FLAGS) tests/integration/api_server tests/integration/kubectl tests/integration/scheduler
 	@STROMBOLI_API_SERVER=real $(BIN)/pytest $(E2E_FLAGS) tests/e2e
 
-check: setup  ## lint, formatting, types, import contracts and house rules
+check: .venv/.dev  ## lint, formatting, types, import contracts and house rules
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
@@ -36,20 +50,21 @@ check: setup  ## lint, formatting, types, import contracts and house rules
 	@PYTHONPATH=examples/plugin-package/src $(BIN)/lint-imports --config examples/plugin-package/.importlinter
 	@$(BIN)/python tools/house.py
 
-format: setup  ## put the code into the house format
+format: .venv/.dev  ## put the code into the house format
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: setup  ## run every benchmark; each prints JSON
+bench: .venv/.dev  ## run every benchmark; each prints JSON
 	@$(BIN)/python -m benchmarks all
 
-docs: setup  ## build the documentation site into site/
+docs: .venv/.dev  ## build the documentation site into site/
 	@$(BIN)/python tools/site.py
 
-lock: setup  ## choose the newest dependencies again and lock them with their hashes
-	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --upgrade pyproject.toml -o requirements/runtime.lock
-	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --upgrade pyproject.toml --group dev -o requirements/dev.lock
-	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --upgrade --group build -o requirements/build.lock
+lock: .venv/.dev  ## choose the newest dependencies again and lock them with their hashes
+	@$(COMPILE) pyproject.toml -o requirements/runtime.lock
+	@$(COMPILE) --group build -o requirements/build.lock
+	@$(COMPILE) pyproject.toml --group dev -o requirements/dev.lock
+	@$(COMPILE) --group kubectl -o requirements/kubectl.lock
 
 clean:  ## remove everything that the targets made
 	@rm -rf .venv site dist .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .cache
