@@ -80,7 +80,7 @@ class GroupController:
 
     def _is_ours(self, pod: Pod) -> bool:
         """Report whether the pod needs a group of this controller, or has one."""
-        if pod.metadata.deletion_timestamp is not None or pod.status.phase in ("Succeeded", "Failed"):
+        if pod.metadata.deletion_timestamp is not None or pod.status.is_finished:
             return False
         if is_plain(pod, self._scheduler_names):
             return True

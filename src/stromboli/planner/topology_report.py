@@ -37,7 +37,7 @@ class DomainReport:
     used: Mapping[str, str]
     #: Idle amounts on schedulable nodes.
     free: Mapping[str, str]
-    #: Number of schedulable nodes without pods, except those of DaemonSets.
+    #: Number of schedulable nodes without pods, except finished ones and those of DaemonSets.
     free_nodes: int
     #: Number of pods of each job, largest first.
     jobs: Mapping[str, int]
@@ -109,7 +109,8 @@ class _Look:
         return np.array([self._tree.sums(row) for row in amounts], dtype=np.int64)
 
     def _busy(self, pods: Iterable[kube.Pod]) -> Mask:
-        owners = ((pod.spec.node_name, pod.metadata.owner_references or ()) for pod in pods)
+        active = (pod for pod in pods if not pod.status.is_finished)
+        owners = ((pod.spec.node_name, pod.metadata.owner_references or ()) for pod in active)
         names = {name for name, those in owners if not any(owner.kind == "DaemonSet" for owner in those)}
         return self._snapshot.nodes.where(lambda node: node.name in names)
 

@@ -21,8 +21,6 @@ ARRIVES_AFTER = "scheduling.stromboli.dev/arrives-after"
 #: The start of a workload without any time.
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 
-_FINISHED = ("Succeeded", "Failed")
-
 
 @dataclass(slots=True)
 class Workload:
@@ -36,7 +34,7 @@ class Workload:
 
 def workload_of(objects: Iterable[kube.KubeObject], start: float | None = None) -> Workload:
     """Sort objects by arrival. The default start is the earliest creation time of waiting objects."""
-    entries = [entry for entry in objects if not (isinstance(entry, kube.Pod) and entry.status.phase in _FINISHED)]
+    entries = [entry for entry in objects if not (isinstance(entry, kube.Pod) and entry.status.is_finished)]
     waiting = [entry for entry in entries if _waits(entry)]
     if start is None:
         created = (seconds_of(entry.metadata.creation_timestamp) for entry in waiting if not arrival_annotation(entry))

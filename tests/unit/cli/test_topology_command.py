@@ -123,6 +123,12 @@ def of_daemon_set(place: str) -> dict[str, Any]:
         ),
         pytest.param([*nodes(1, 2), *running("aaa")], 1, {"cpu": "1", "memory": "128Gi"}, id="more than there is"),
         pytest.param([*nodes(4, 1), *running("a", releasing=True)], 0, {"cpu": "3", "memory": "64Gi"}, id="leaving"),
+        pytest.param(
+            [*nodes(4, 2), foreign("a", phase="Succeeded", name="done"), foreign("b", phase="Failed")],
+            2,
+            {"cpu": "8", "memory": "128Gi"},
+            id="finished pods",
+        ),
         pytest.param([*nodes(4, 1), *gang(2)], 1, {"cpu": "4", "memory": "64Gi"}, id="who waits is not placed"),
     ],
 )

@@ -13,8 +13,6 @@ from stromboli.kube.objects.bind_requests import FAILED, BindRequest, BoundPod
 from stromboli.kube.objects.cluster import KubeNode
 from stromboli.kube.objects.pod import Pod
 
-_ENDED = ("Succeeded", "Failed")
-
 
 @dataclass(slots=True)
 class GangProgress:
@@ -91,7 +89,7 @@ def _precondition_error(placement: Placement, pod: Pod | None, node: KubeNode | 
         return f"the pod is in namespace {pod.metadata.namespace}, and a request binds only pods of its own namespace"
     if pod.metadata.deletion_timestamp is not None:
         return "the pod is being deleted"
-    if pod.status.phase in _ENDED:
+    if pod.status.is_finished:
         return f"the pod has ended: {pod.status.phase}"
     if pod.spec.scheduling_gates:
         gates = ", ".join(gate.name or "" for gate in pod.spec.scheduling_gates)

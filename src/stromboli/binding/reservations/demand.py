@@ -14,8 +14,6 @@ from stromboli.core.model.devices.gpu_fractions import groups_in
 from stromboli.kube.objects.bind_requests import BOUND, FAILED, SUCCEEDED, UNWOUND, BindRequest, BoundPod
 from stromboli.kube.objects.pod import Pod
 
-_ENDED = ("Succeeded", "Failed")
-
 
 @dataclass(frozen=True, slots=True)
 class SharingPod:
@@ -39,7 +37,7 @@ class SharingPod:
 def member_of(pod: Pod, namespace: str) -> SharingPod | None:
     """Return a pod on a node that shares GPUs; None for others, and for reservation pods, which are in `namespace`."""
     node, metadata = pod.spec.node_name, pod.metadata
-    if not node or metadata.namespace == namespace or (pod.status.phase or "") in _ENDED:
+    if not node or metadata.namespace == namespace or pod.status.is_finished:
         return None
     groups = groups_in(metadata.annotations)
     return SharingPod(metadata.uid, node, groups, metadata.namespace, metadata.name, is_bound=True) if groups else None
@@ -76,7 +74,7 @@ def is_expected(member: SharingPod, pod: Pod | None) -> bool:
     """
     if pod is None:
         return not member.was_bound
-    return pod.metadata.uid == member.uid and not pod.spec.node_name and (pod.status.phase or "") not in _ENDED
+    return pod.metadata.uid == member.uid and not pod.spec.node_name and not pod.status.is_finished
 
 
 def required_gpus(

@@ -102,7 +102,7 @@ def _allowed(budget: PodDisruptionBudget, pods: list[kube.Pod], leaving: Collect
     if status.disruptions_allowed is not None:
         paid = status.disrupted_pods or {}
         return status.disruptions_allowed - sum(1 for pod in going if pod.metadata.name not in paid)
-    expected = [pod for pod in pods if pod.status.phase not in ("Succeeded", "Failed")]
+    expected = [pod for pod in pods if not pod.status.is_finished]
     healthy = sum(1 for pod in expected if pod.status.phase == "Running" and pod.metadata.deletion_timestamp is None)
     return healthy - len(going) - _desired(budget, len(expected))
 

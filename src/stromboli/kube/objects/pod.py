@@ -134,6 +134,11 @@ class PodStatus(Wire):
     container_statuses: list[ContainerStatus] | None = None
     resource_claim_statuses: list[PodResourceClaimStatus] | None = None
 
+    @property
+    def is_finished(self) -> bool:
+        """Report whether all containers have ended for good: the pod uses nothing of its node."""
+        return self.phase in ("Succeeded", "Failed")
+
 
 class Pod(TopLevel):
     """A pod."""

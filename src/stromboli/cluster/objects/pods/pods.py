@@ -78,7 +78,7 @@ def _unplaced(spec: kube.PodSpec) -> kube.PodSpec:
 def status_of(pod: kube.Pod) -> TaskStatus:
     """The lifecycle status of a pod."""
     phase = pod.status.phase or "Pending"
-    if phase in ("Succeeded", "Failed"):
+    if pod.status.is_finished:
         return _PHASES[phase]
     if pod.metadata.deletion_timestamp is not None:
         return TaskStatus.RELEASING
