@@ -25,7 +25,7 @@ from stromboli.kube.objects.bind_requests import (
 from stromboli.kube.objects.catalogue import BIND_REQUESTS
 from stromboli.kube.objects.meta import ObjectMeta
 from stromboli.local.api_server.server import ApiServer
-from tests.unit.cli.output_formats import FORMATS, assert_formats_agree
+from tests.unit.cli.all_commands.output_formats import FORMATS, assert_formats_agree
 
 
 def request(name: str, *places: str, phase: str = "", reason: str = "", bound: int = 0, **spec: object) -> BindRequest:

@@ -44,22 +44,35 @@ _CONFIGURATION_EPILOG = """\b
 Examples:
   stromboli admission configuration --ca-file certificates/ca.crt | kubectl apply -f -
   stromboli admission configuration --url https://webhook.example.com:8443 --ca-file certificates/ca.crt
+
+\b
+Exit codes:
+  0  printed
+  1  invalid input
+  2  wrong usage
 """
 _CERTIFICATES_EPILOG = """\b
 Examples:
   stromboli admission certificates --folder certificates
   stromboli admission certificates --folder certificates --host webhook.example.com
+
+\b
+Exit codes:
+  0  written
+  1  invalid input
+  2  wrong usage
 """
 
 
 @click.group(epilog=_EPILOG, invoke_without_command=True)
 @connection_options
 @setting(
-    "--tls-cert-file", default="", metavar="FILE", help="The certificate of the webhook; reloaded when it changes."
-)
-@setting("--tls-private-key-file", default="", metavar="FILE", help="Its key.")
+    "--tls-cert-file", default="", metavar="FILE", type=click.Path(),
+    help="The certificate of the webhook; reloaded when it changes.",
+)  # fmt: skip
+@setting("--tls-private-key-file", default="", metavar="FILE", type=click.Path(), help="Its key.")
 @setting(
-    "--client-ca-file", default="", metavar="FILE",
+    "--client-ca-file", default="", metavar="FILE", type=click.Path(),
     help="Accept only clients with a certificate signed by these authorities. Default: all clients.",
 )  # fmt: skip
 @address("--webhook-address", "127.0.0.1:8443", "The address of the webhook.")
@@ -173,7 +186,10 @@ def _policy(options: dict[str, Any]) -> AdmissionPolicy:
     help="The namespace of the service; objects in it are not validated.",
 )  # fmt: skip
 @click.option("--port", type=click.IntRange(1, 65535), default=443, show_default=True, help="The port of the service.")
-@click.option("--ca-file", default="", metavar="FILE", help="The authority that signed the certificate of the webhook.")
+@click.option(
+    "--ca-file", default="", metavar="FILE", type=click.Path(),
+    help="The authority that signed the certificate of the webhook.",
+)  # fmt: skip
 @scheduler_name_option("Validate pods with this scheduler name. Repeatable.")
 @click.option(
     "--validating-failure", type=click.Choice(list(_POLICIES)), default="fail", show_default=True,
@@ -232,7 +248,9 @@ def _authority(file: str) -> bytes:
 
 
 @admission.command(epilog=_CERTIFICATES_EPILOG)
-@click.option("--folder", required=True, metavar="FOLDER", help="The folder for ca.crt, tls.crt and tls.key.")
+@click.option(
+    "--folder", required=True, metavar="FOLDER", type=click.Path(), help="The folder for ca.crt, tls.crt and tls.key."
+)
 @click.option(
     "--service", default="stromboli-admission", show_default=True, metavar="NAME", help="The service of the webhook."
 )

@@ -29,7 +29,7 @@ Examples:
 \b
 Exit codes:
   0  shown, also when there are none
-  1  unknown name, invalid input, or the cluster is unreachable
+  1  invalid input, an unknown name, or the cluster is unreachable
   2  wrong usage
 """
 

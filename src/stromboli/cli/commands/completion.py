@@ -6,9 +6,15 @@ import click
 
 _EPILOG = """\b
 Examples:
-  bash:  stromboli completion bash > ~/.local/share/bash-completion/completions/stromboli
-  zsh:   stromboli completion zsh > "${fpath[1]}/_stromboli"
-  fish:  stromboli completion fish > ~/.config/fish/completions/stromboli.fish
+  stromboli completion bash > ~/.local/share/bash-completion/completions/stromboli
+  stromboli completion zsh > "${fpath[1]}/_stromboli"
+  stromboli completion fish > ~/.config/fish/completions/stromboli.fish
+
+\b
+Exit codes:
+  0  printed
+  1  invalid input
+  2  wrong usage
 """
 
 

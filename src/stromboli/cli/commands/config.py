@@ -20,14 +20,27 @@ if TYPE_CHECKING:
     from stromboli.core.config.metrics_options import MetricsSource
     from stromboli.core.config.registry import Registry
 
+_EPILOG = """\b
+Examples:
+  stromboli config check examples/contention/scheduler.conf
+  stromboli config check --conf examples/day/easy.conf -o json
+  kubectl -n volcano-system get configmap volcano-scheduler-configmap -o yaml | stromboli config check -
 
-@click.group()
+\b
+Exit codes:
+  0  the policy is valid
+  1  invalid input
+  2  wrong usage
+"""
+
+
+@click.group(epilog=_EPILOG)
 def config() -> None:
     """Validate the scheduler's configuration."""
 
 
-@config.command()
-@click.argument("file", default="")
+@config.command(epilog=_EPILOG)
+@click.argument("file", default="", type=click.Path(allow_dash=True))
 @conf_option("The same as FILE.")
 @output_option()
 @plugin_option("Your own plugin or action that the policy may name. Repeatable.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 _EPILOG = """\b
 Examples:
-  stromboli explain -f cluster/ research/finetune
-  stromboli explain -f cluster/ finetune -o json
+  stromboli explain -f examples/cluster research/finetune
+  stromboli explain -f examples/cluster finetune -o json
   kubectl get nodes,pods,podgroups.scheduling.volcano.sh,queues,priorityclasses,namespaces \\
     -A -o yaml | stromboli explain -f - finetune
 
@@ -30,11 +31,37 @@ Exit codes:
   3  the job waits
 """
 
+#: Larger manifests are not read to complete a name.
+_MAX_COMPLETED_BYTES = 1 << 20
+
+
+def _complete_job(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Complete the PodGroups of the files of `-f`, by name or with their namespace."""
+    from stromboli.kube import PodGroup
+    from stromboli.kube.manifests.manifests import ManifestError, read_manifests
+
+    paths = [path for path in context.params.get("paths") or () if path != "-"]
+    try:
+        if sum(map(_size, paths)) > _MAX_COMPLETED_BYTES:
+            return []
+        found = read_manifests(paths).objects
+    except (ManifestError, OSError):
+        return []
+    groups = [entry for entry in found if isinstance(entry, PodGroup)]
+    names = {group.key if "/" in incomplete else group.metadata.name for group in groups}
+    return sorted(name for name in names if name.startswith(incomplete))
+
+
+def _size(path: str) -> int:
+    """Return the size of a file, or of all files of a folder."""
+    place = Path(path)
+    return sum(each.stat().st_size for each in place.rglob("*")) if place.is_dir() else place.stat().st_size
+
 
 @click.command(epilog=_EPILOG)
 @scenario_options
 @output_option()
-@click.argument("job")
+@click.argument("job", shell_complete=_complete_job)
 def explain(output: str, job: str, **options: Any) -> None:
     """Show why a job waits, and what would let it start.
 

@@ -31,19 +31,19 @@ _ATTEMPTS = 5
 
 _EPILOG = """\b
 Examples:
-  stromboli hypernodes discover -f nodes.yaml
-  stromboli hypernodes discover --keys zone,example.com/rack
+  stromboli hypernodes discover -f examples/topology/nodes.yaml --keys rack
+  stromboli hypernodes discover --keys zone,example.com/rack -o table
   stromboli hypernodes discover --keys spine=example.com/switch-2,leaf=example.com/switch-1 --apply
 
 \b
 Exit codes:
   0  proposed, or applied
-  1  invalid input, or the cluster does not answer
+  1  invalid input, or the cluster is unreachable
   2  wrong usage
 """
 
 
-@click.group()
+@click.group(epilog=_EPILOG)
 def hypernodes() -> None:
     """Describe the network by HyperNodes."""
 

@@ -18,14 +18,15 @@ PARTS = ("namespace", "crds", "roles", "configuration", "workloads")
 _EPILOG = """\b
 Examples:
   stromboli manifests --image registry.example.com/stromboli:0.1.0 | kubectl apply --server-side -f -
-  stromboli manifests --scheduler-name volcano --conf volcano-scheduler.conf > install.yaml
+  stromboli manifests --scheduler-name volcano --conf examples/contention/scheduler.conf > install.yaml
+  stromboli manifests -o table
   stromboli manifests --only crds | kubectl apply --server-side -f -
   stromboli manifests --without-crds | kubectl diff -f -
 
 \b
 Exit codes:
   0  written
-  1  invalid configuration
+  1  invalid input
   2  wrong usage
 """
 

@@ -12,10 +12,11 @@ from stromboli.cli.scenario import WAITING, read_scenario, scenario_options
 
 _EPILOG = """\b
 Examples:
-  stromboli plan -f cluster/ -f job.yaml
+  stromboli plan -f examples/cluster
+  stromboli plan -f examples/cluster --explain -o wide
+  stromboli plan -f examples/contention --conf examples/contention/scheduler.conf --cycles 3 -o json
   kubectl get nodes,pods,podgroups.scheduling.volcano.sh,queues,priorityclasses,namespaces \\
     -A -o yaml | stromboli plan -f -
-  stromboli plan -f cluster/ --conf volcano-scheduler.conf --cycles 3 -o json
 
 \b
 Exit codes:

@@ -14,7 +14,14 @@ from stromboli.cli.text.tables import Table, echo_table
 _EPILOG = """\b
 Examples:
   stromboli reasons
-  stromboli reasons -o markdown > docs/reference/reasons.md
+  stromboli reasons -o wide
+  stromboli reasons -o markdown > reasons.md
+
+\b
+Exit codes:
+  0  printed
+  1  invalid input
+  2  wrong usage
 """
 
 _INTRODUCTION = """\

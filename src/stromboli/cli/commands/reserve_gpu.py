@@ -18,6 +18,12 @@ _EPILOG = """\b
 Examples:
   stromboli reserve-gpu
   stromboli reserve-gpu --hold
+
+\b
+Exit codes:
+  0  reported, or stopped by a signal
+  1  invalid input: not exactly one GPU is visible, or the file cannot be written
+  2  wrong usage
 """
 _TERMINATION_LOG = Path("/dev/termination-log")
 #: The driver's folder with one folder per visible GPU.

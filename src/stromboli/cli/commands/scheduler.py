@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _EPILOG = """\b
 Examples:
-  stromboli scheduler --kubeconfig ~/.kube/config --scheduler-conf volcano-scheduler.conf
+  stromboli scheduler --kubeconfig ~/.kube/config --conf volcano-scheduler.conf
   stromboli scheduler --leader-elect --leader-elect-resource-namespace batch --listen-address :8080
   STROMBOLI_SCHEDULE_PERIOD=500ms stromboli scheduler --log-format json
 
@@ -64,7 +64,7 @@ Exit codes:
 @connection_options
 @scheduler_name_option("Schedule pods with this scheduler name. Repeatable.", setting)
 @setting(
-    "--scheduler-conf", "--conf", default="", metavar="FILE",
+    "--scheduler-conf", "--conf", default="", metavar="FILE", type=click.Path(allow_dash=True),
     help="The policy; reloaded when it changes. Or - for the standard input.",
 )  # fmt: skip
 @switch("--disable-default-scheduler-config", help="Exit if the file is invalid at start-up.")
@@ -105,7 +105,10 @@ Exit codes:
 @seed_option(setting)
 @election_options("stromboli")
 @endpoint_options("127.0.0.1:8080", "127.0.0.1:11251")
-@setting("--cache-dump-dir", default="", metavar="FOLDER", help="The folder for dumps; default: the temporary folder.")
+@setting(
+    "--cache-dump-dir", default="", metavar="FOLDER", type=click.Path(file_okay=False),
+    help="The folder for dumps; default: the temporary folder.",
+)  # fmt: skip
 @plugin_option("Your own plugin or action that the policy may name. Repeatable.")
 @log_options
 @ignored_flags

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 _EPILOG = """\b
 Examples:
-  stromboli simulate -f cluster/ -f jobs/
-  stromboli simulate -f cluster/ -f jobs/ --conf easy.conf --until 24h
-  stromboli simulate -f cluster/ -f jobs/ -o json | jq .waits
+  stromboli simulate -f examples/day
+  stromboli simulate -f examples/day --conf examples/day/easy.conf --until 24h
+  stromboli simulate -f examples/day -o json | jq .waits
 
 \b
 On pods and PodGroups:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 _EPILOG = """\b
 Examples:
-  stromboli topology -f cluster/
+  stromboli topology -f examples/topology
+  stromboli topology -f examples/topology -o wide
+  stromboli topology -f examples/topology -o json | jq '.domains[] | select(.freeNodes >= 4) | .name'
   kubectl get nodes,pods,podgroups.scheduling.volcano.sh,hypernodes -A -o yaml | stromboli topology -f -
-  stromboli topology -f cluster/ --topology datacenter
-  stromboli topology -f cluster/ -o json | jq '.domains[] | select(.freeNodes >= 4) | .name'
 
 \b
 Exit codes:

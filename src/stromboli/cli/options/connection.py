@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 connection_options = option_group(
     click.option(
-        "--kubeconfig", envvar="STROMBOLI_KUBECONFIG", metavar="FILE",
+        "--kubeconfig", envvar="STROMBOLI_KUBECONFIG", metavar="FILE", type=click.Path(),
         help="The kubeconfig. Default: $KUBECONFIG, ~/.kube/config, or the service account of the pod.",
     ),
     click.option("--context", envvar="STROMBOLI_CONTEXT", metavar="NAME", help="The kubeconfig context."),
