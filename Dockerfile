@@ -9,6 +9,7 @@ COPY requirements/build.lock requirements/build.lock
 RUN python -m pip install --no-cache-dir --require-hashes --only-binary :all: --requirement requirements/build.lock
 COPY pyproject.toml README.md LICENSE ./
 COPY src src
+COPY examples examples
 RUN python -m pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir /packages .
 
 # An environment with the locked dependencies and the package, compiled, and without the tools that made it.

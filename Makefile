@@ -6,7 +6,7 @@ INSTALL = $(PYTHON) tools/environment.py
 PYTEST = $(BIN)/pytest -n $(WORKERS)
 COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --upgrade
 .DEFAULT_GOAL := help
-.PHONY: help setup demo kubectl test test-fast e2e check format bench docs lock clean
+.PHONY: help setup demo kubectl test test-fast e2e check format bench docs pictures lock clean
 
 help:  ## show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -23,7 +23,7 @@ help:  ## show this list
 	@$(INSTALL) kubectl
 
 demo: .venv/.runtime  ## start a local cluster, submit example gangs, show what happens to them, and stop
-	@$(BIN)/stromboli up --nodes 4 -f examples/demo --watch --for 25s
+	@$(BIN)/stromboli demo
 
 kubectl: .venv/.kubectl  ## install kubectl as .venv/bin/kubectl, for machines without it
 	@echo "$(BIN)/kubectl: $$($(BIN)/kubectl version --client | head -n 1)"
@@ -59,6 +59,9 @@ bench: .venv/.dev  ## run every benchmark; each prints JSON
 
 docs: .venv/.dev  ## build the documentation site into site/
 	@$(BIN)/python tools/site.py
+
+pictures: .venv/.dev  ## draw the pictures of the documentation again
+	@$(BIN)/python tools/pictures.py
 
 lock: .venv/.dev  ## choose the newest dependencies again and lock them with their hashes
 	@$(COMPILE) pyproject.toml -o requirements/runtime.lock

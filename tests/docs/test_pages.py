@@ -145,7 +145,7 @@ def test_commands_are_documented_with_their_options(name: str, command: click.Co
     assert f"`{name}`" in read("commands.md")
     text = read(page)
     for parameter in command.params:
-        if isinstance(parameter, click.Option):
+        if isinstance(parameter, click.Option) and not parameter.hidden:
             assert [option for option in parameter.opts if f"`{option}" not in text] == []
 
 

@@ -13,12 +13,13 @@ T = TypeVar("T")
 
 
 class _InstantSelector(selectors.DefaultSelector):
-    """Polls without waiting, and advances the clock instead."""
+    """Advances the clock instead of waiting, if nothing is ready within `grace` real seconds."""
 
     now = 0.0
+    grace = 0.0
 
     def select(self, timeout: float | None = None) -> list[Any]:
-        ready = super().select(0)
+        ready = super().select(self.grace if timeout is None else min(timeout, self.grace))
         if ready:
             return ready
         assert timeout is not None, "deadlock: no timer is set and nothing is ready"
@@ -27,17 +28,18 @@ class _InstantSelector(selectors.DefaultSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    def __init__(self) -> None:
+    def __init__(self, grace: float = 0.0) -> None:
         self.selector = _InstantSelector()
+        self.selector.grace = grace
         super().__init__(self.selector)
 
     def time(self) -> float:
         return self.selector.now
 
 
-def run_virtually(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to completion in virtual time."""
-    loop = VirtualLoop()
+def run_virtually(work: Coroutine[Any, Any, T], grace: float = 0.0) -> T:
+    """Run a coroutine to completion in virtual time. Sockets and threads need a grace of some real milliseconds."""
+    loop = VirtualLoop(grace)
     try:
         asyncio.set_event_loop(loop)
         began = time.time()

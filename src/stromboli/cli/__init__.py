@@ -71,7 +71,9 @@ class LazyGroup(click.Group):
 #: The commands by section of the help.
 SECTIONS = {
     "Try it": {
+        "demo": LazyCommand("stromboli.cli.commands.demo:demo", "Show what the scheduler does, in half a minute."),
         "up": LazyCommand("stromboli.cli.commands.up:up", "Start a local cluster with simulated nodes."),
+        "examples": LazyCommand("stromboli.cli.commands.examples:examples", "List or copy example manifests."),
     },
     "Ask": {
         "plan": LazyCommand(
@@ -144,7 +146,7 @@ class _Command(LazyGroup):
     cls=_Command,
     sections=SECTIONS,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="To get started: stromboli up, or without a cluster: stromboli plan -f examples/cluster --explain",
+    epilog="To get started: stromboli demo, or without a cluster: stromboli plan -f examples/cluster --explain",
 )
 @click.version_option(__version__, "-V", "--version", prog_name="stromboli", message="%(prog)s %(version)s")
 def main() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.processes.conftest import KUBECTL, Command, wait_for
+from tests.integration.processes.conftest import KUBECTL, ROOT, Command, wait_for
 
 GANG = """
 apiVersion: scheduling.volcano.sh/v1beta1
@@ -62,10 +62,29 @@ def test_manifests_are_applied_and_what_happens_is_shown(tmp_path: Path) -> None
     command = up(tmp_path, "-f", str(manifest), "--watch", "--for=2m")
     try:
         command.wait_for_output("3 objects applied.")
-        command.wait_for_output("default/gang: Running (2 Running)")
-        command.wait_for_output("default/gang: Completed (2 Succeeded)")
+        command.wait_for_output("gang: Running, 2 of 2 pods running")
+        command.wait_for_output("gang: Completed, 0 of 2 pods running, 2 succeeded")
         command.signal(signal.SIGINT)
         assert command.ends() == 0
+    finally:
+        command.kill()
+
+
+def test_printed_commands_work_as_they_are(tmp_path: Path) -> None:
+    command = up(tmp_path)
+    try:
+        command.wait_for_output("Ctrl-C stops it.")
+        lines = [line.strip() for line in command.output.splitlines() if line.startswith("  ")]
+        assert [line.split()[0] for line in lines] == ["export", "kubectl", "kubectl", "kubectl"]
+        script = "\n".join(["set -e", *lines[:-1], f"{lines[-1]} --request-timeout=2s"])
+        environment = {"PATH": f"{KUBECTL.parent}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+        done = subprocess.run(
+            ["bash", "-c", script], env=environment, cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert " Ready " in done.stdout
+        assert "podgroup.scheduling.volcano.sh/train created" in done.stdout
+        assert "NAME     STATUS" in done.stdout
     finally:
         command.kill()
 
@@ -93,6 +112,7 @@ def test_foreign_kubeconfig_is_not_overwritten(tmp_path: Path) -> None:
     [
         (("--cpu=lots",), "lots"),
         (("-f", "nowhere.yaml"), 'the path "nowhere.yaml" does not exist'),
+        (("--conf=nowhere.conf",), "nowhere.conf"),
         (("--scheduler-conf=nowhere.conf",), "nowhere.conf"),
         (("--for=soon",), "is not a duration"),
         (("-f", "LIST"), "List: items: expected a list"),

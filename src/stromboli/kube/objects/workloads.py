@@ -12,6 +12,26 @@ from stromboli.kube.objects.meta import Int32, Int64, KubeCondition, KubeLabelSe
 PodTemplate = dict[str, Any]
 
 
+class PodConditionPattern(Wire):
+    """A condition of pods; the default status is True."""
+
+    type: str = ""
+    status: str | None = None
+
+
+class PodFailureRule(Wire):
+    """What happens to a Job when a failed pod has one of the conditions."""
+
+    action: str = ""
+    on_pod_conditions: list[PodConditionPattern] | None = None
+
+
+class PodFailurePolicy(Wire):
+    """Rules for failed pods; the first that matches applies."""
+
+    rules: list[PodFailureRule] | None = None
+
+
 class BatchJobSpec(Wire):
     """Completions, parallelism and limits of the job."""
 
@@ -26,6 +46,7 @@ class BatchJobSpec(Wire):
     manual_selector: bool | None = None
     selector: KubeLabelSelector | None = None
     template: PodTemplate | None = None
+    pod_failure_policy: PodFailurePolicy | None = None
 
 
 class BatchJobStatus(Wire):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,6 +43,29 @@ class LocalCluster:
         done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             task.result()
+
+    async def run_until(self, stop: asyncio.Event, timeout: float | None, *works: Coroutine[Any, Any, None]) -> None:
+        """Run `works` until `stop` is set, the time is over, or a work or a part of the cluster fails.
+
+        The works are then cancelled; an error is raised.
+        """
+        tasks = [asyncio.ensure_future(work) for work in (_until_set(stop), self.until_failure(), *works)]
+        done, others = await asyncio.wait(tasks, timeout=timeout, return_when=asyncio.FIRST_EXCEPTION)
+        for other in others:
+            other.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        for task in done:
+            with contextlib.suppress(_Stopped):
+                task.result()
+
+
+class _Stopped(Exception):
+    """The user stopped the cluster."""
+
+
+async def _until_set(stop: asyncio.Event) -> None:
+    await stop.wait()
+    raise _Stopped
 
 
 @contextlib.asynccontextmanager

@@ -39,6 +39,7 @@ CASES = {
     ),
     "config check": ("config check examples/contention/scheduler.conf", "plugin/gang"),
     "reasons": ("reasons", "QueueNotOpen"),
+    "examples": ("examples", "example/demo"),
 }
 #: It needs a cluster; its own tests check the formats.
 ELSEWHERE = {"bindrequests", "examples"}

@@ -63,6 +63,15 @@ def finished(job: BatchJob) -> KubeCondition | None:
     return condition_of(job, COMPLETE) or condition_of(job, FAILED)
 
 
+def ignores_failure(job: BatchJob, pod: Pod) -> bool:
+    """Report whether the first rule of the failure policy that matches the pod's conditions ignores the failure."""
+    conditions = {(each.type, each.status) for each in pod.status.conditions or ()}
+    for rule in job.spec.pod_failure_policy.rules or () if job.spec.pod_failure_policy else ():
+        if any((each.type, each.status or "True") in conditions for each in rule.on_pod_conditions or ()):
+            return rule.action == "Ignore"
+    return False
+
+
 def ending(job: BatchJob, counts: Counts, now: float) -> JobEnding | None:
     """The final condition; None while the Job is running. An earlier decision is kept."""
     for kind, criterion in CRITERIA.items():

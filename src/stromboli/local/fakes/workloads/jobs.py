@@ -22,6 +22,7 @@ from stromboli.local.fakes.workloads.job_rules import (
     ending,
     expires_at,
     finished,
+    ignores_failure,
     plan,
     status_changes,
 )
@@ -74,6 +75,9 @@ class JobController:
             self.work.add(new.key)
 
     def _pod_changed(self, owner: str, uid: str, pod: Pod, is_gone: bool) -> None:
+        job = self._jobs.objects.get(owner)
+        if job is not None and ignores_failure(job, pod):
+            self._record(uid).dismiss(pod.metadata.uid)
         self._record(uid).note(pod, is_gone, time.time())
         self.work.add_after(owner, COUNT_DELAY)
 

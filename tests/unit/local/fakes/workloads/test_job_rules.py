@@ -17,6 +17,7 @@ from stromboli.local.fakes.workloads.job_rules import (
     deadline,
     ending,
     expires_at,
+    ignores_failure,
     index_set,
     index_text,
     plan,
@@ -211,3 +212,27 @@ def test_indexed_pod_document() -> None:
     assert made["metadata"]["annotations"] == {COMPLETION_INDEX: "3"}
     assert made["spec"]["hostname"] == "train-3"
     assert [each["name"] for each in made["spec"]["containers"][0]["env"]] == ["X", "JOB_COMPLETION_INDEX"]
+
+
+IGNORE_DISRUPTION = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}
+COUNT_DISRUPTION = {"action": "Count", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+BY_EXIT_CODE = {"action": "Ignore", "onExitCodes": {"operator": "In", "values": [137]}}
+DISRUPTED = [{"type": "DisruptionTarget", "status": "True"}]
+
+
+@pytest.mark.parametrize(
+    ("rules", "conditions", "is_ignored"),
+    [
+        ([], DISRUPTED, False),
+        ([IGNORE_DISRUPTION], DISRUPTED, True),
+        ([IGNORE_DISRUPTION], [{"type": "DisruptionTarget", "status": "False"}], False),
+        ([IGNORE_DISRUPTION], [], False),
+        ([COUNT_DISRUPTION, IGNORE_DISRUPTION], DISRUPTED, False),
+        ([BY_EXIT_CODE, IGNORE_DISRUPTION], DISRUPTED, True),
+    ],
+    ids=["no rule", "ignored", "other status", "no condition", "earlier rule applies", "rule by exit code is skipped"],
+)
+def test_failure_policy_ignores_evicted_pods(rules: list[Any], conditions: list[Any], is_ignored: bool) -> None:
+    evicted = msgspec.convert({"metadata": {"name": "p"}, "status": {"conditions": conditions}}, Pod)
+    assert ignores_failure(job(podFailurePolicy={"rules": rules}), evicted) is is_ignored
+    assert not ignores_failure(job(), evicted)

@@ -1,0 +1,74 @@
+"""`stromboli demo` as a process: in a pipe, on a terminal, and stopped."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+from tests.integration.processes.conftest import ROOT, STROMBOLI, Command
+
+_MOVES = re.compile(r"\x1b\[\?1049[hl]|\x1b\[H|\x1b\[\?25[hl]|\x1b\[[0-9;]*m")
+
+
+def environment(folder: Path) -> dict[str, str]:
+    return {"HOME": str(folder), "PATH": os.environ["PATH"]}
+
+
+def test_demo_in_a_pipe_prints_changes_and_a_summary(tmp_path: Path) -> None:
+    command = Command("demo", "--for=3s", environment=environment(tmp_path), folder=tmp_path)
+    try:
+        assert command.ends() == 0
+    finally:
+        command.kill()
+    assert "1/6  Two gangs start" in command.output
+    assert "train: Running, 6 of 6 pods running" in command.output
+    assert "After 3 s:" in command.output
+    assert "stromboli examples copy" in command.output
+    assert "\x1b" not in command.output
+    assert not list((tmp_path / ".local/state/stromboli").iterdir())
+
+
+def test_interrupted_demo_stops_with_its_summary(tmp_path: Path) -> None:
+    command = Command("demo", environment=environment(tmp_path), folder=tmp_path)
+    try:
+        command.wait_for_output("train: Running")
+        command.signal(signal.SIGINT)
+        assert command.ends() == 0
+    finally:
+        command.kill()
+    assert "Next:" in command.output
+    assert "Traceback" not in command.output
+
+
+def test_demo_on_a_terminal_without_colours(tmp_path: Path) -> None:
+    """All lines of a frame fit, and `NO_COLOR` leaves no colours."""
+    master, terminal = pty.openpty()
+    size = {"COLUMNS": "80", "LINES": "24", "TERM": "xterm-256color", "NO_COLOR": "1"}
+    process = subprocess.Popen(
+        [str(STROMBOLI), "demo", "--for=2s"], stdout=terminal, env={**environment(tmp_path), **size}, cwd=ROOT
+    )
+    os.close(terminal)
+    text = read_all(master)
+    assert process.wait() == 0
+    assert not re.search(r"\x1b\[[0-9;]*3[0-9]m", text)
+    frames = [_MOVES.sub("", frame).split("\r\n") for frame in text.split("\x1b[H") if "stromboli demo" in frame]
+    assert frames
+    assert all(len(frame) == 24 and max(map(len, frame)) <= 80 for frame in frames[:-1])
+
+
+def read_all(master: int) -> str:
+    parts = []
+    while True:
+        try:
+            part = os.read(master, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        parts.append(part)
+    os.close(master)
+    return b"".join(parts).decode()
