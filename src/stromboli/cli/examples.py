@@ -39,13 +39,18 @@ def copy_examples(target: Path, *, force: bool = False) -> int:
     source = examples_folder()
     files = [path.relative_to(source) for path in sorted(source.rglob("*")) if _is_example(path)]
     contents = {target / file: (source / file).read_bytes() for file in files}
-    for path, content in contents.items() if not force else ():
-        if path.exists() and path.read_bytes() != content:
+    changed = {path: content for path, content in contents.items() if _read(path) != content}
+    for path in changed if not force else ():
+        if path.exists():
             raise FileExistsError(path)
-    for path, content in contents.items():
+    for path, content in changed.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     return len(contents)
+
+
+def _read(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
 
 
 def _is_example(path: Path) -> bool:

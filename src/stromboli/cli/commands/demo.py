@@ -32,7 +32,7 @@ Examples:
 \b
 Exit codes:
   0  the end was reached, or Ctrl-C was pressed
-  1  the kubeconfig cannot be written
+  1  invalid input, such as a kubeconfig that cannot be written
   2  wrong usage
 """
 

@@ -9,18 +9,23 @@ import click
 from stromboli.cli.options.settings import output_option
 from stromboli.cli.output import Failure, Printout
 
-_EPILOG = """\b
-Examples:
-  stromboli examples
-  stromboli examples copy
-  stromboli examples copy my-folder --force
+_EXIT_CODES = """
 
 \b
 Exit codes:
   0  success
-  1  files exist already, or cannot be written
+  1  invalid input, such as a folder that cannot be written
   2  wrong usage
 """
+_EPILOG = f"""\b
+Examples:
+  stromboli examples
+  stromboli examples -o wide
+  stromboli examples copy{_EXIT_CODES}"""
+_COPY_EPILOG = f"""\b
+Examples:
+  stromboli examples copy
+  stromboli examples copy my-folder --force{_EXIT_CODES}"""
 
 
 @click.group(epilog=_EPILOG, invoke_without_command=True)
@@ -47,7 +52,7 @@ def examples(context: click.Context, output: str) -> None:
     ).echo(output)
 
 
-@examples.command()
+@examples.command(epilog=_COPY_EPILOG)
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path), default="examples", metavar="[DIR]")
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 def copy(folder: Path, force: bool) -> None:
