@@ -9,7 +9,7 @@ import numpy as np
 
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.nodes.table import Index
-from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.reasons import Code, Reason, Remedy
 from stromboli.core.model.resources.resources import PODS
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.model.tasks.task_class import TaskClass
@@ -69,12 +69,18 @@ def _explain(session: Session, job: Job, tasks: Sequence[Task], refusal: TaskRef
         gated=sum(1 for task in tasks if task.gated),
         request=session.axis.as_quantities(_dense(session, task_class)),
         found_no_node=recorded is not None,
-        reason=refusal.reason.detail if refusal and recorded is None else "",
+        reason=_reason(session, job, refusal) if refusal and recorded is None else "",
         placed=sum(1 for task in tasks if task.uid in last) or (refusal.placed if refusal else 0),
         nodes=nodes.total,
         open_nodes=nodes.total - len(refused_rows),
         refusals=tuple(_node_refusals(session, task_class, nodes, held)),
     )
+
+
+def _reason(session: Session, job: Job, refusal: TaskRefusal) -> str:
+    """Return why no node was searched; empty for what waiting would resolve in a job that can never start."""
+    is_moot = refusal.reason.remedy is Remedy.WAIT and session.impossible.find(job) is not None
+    return "" if is_moot else refusal.reason.detail
 
 
 def _dense(session: Session, task_class: TaskClass) -> list[int]:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.testing.cases.case import STANDARD, Case, configuration, plugin
-from tests.testing.manifests.builders import Manifest, gang, gang_of, group, nodes, pod, priority_class
+from tests.testing.manifests.builders import Manifest, foreign, gang, gang_of, group, nodes, pod, priority_class
 
 NO_GANG = configuration("predicates")
 FAIR = configuration("gang", "drf", "predicates")
@@ -52,15 +52,15 @@ WHOLE_OR_NOTHING = [
     Case("the last and largest breaks the gang", nodes(4, 2), gang_of(pod(2), pod(2), pod(2), pod(3)), binds="----"),
     Case(
         "members that were placed in vain report that",
-        nodes(4, 1), gang(3, cpu=2), binds="---", phases={"gang": "Inqueue"},
+        nodes(6, 1), foreign("a", cpu=2), gang(3, cpu=2), binds="---", phases={"gang": "Inqueue"},
         reasons={"gang": ["0/1 nodes are available: 1 Insufficient cpu."]},
         codes={"gang": ["InsufficientResource", "GangDoesNotFit"]},
     ),
     Case(
         "a job with the same unplaceable request gets the same reason",
         nodes(2, 2), gang(1, cpu=3, name="first"), gang(1, cpu=3, name="second"), binds="- -",
-        reasons={name: ["0/2 nodes are available: 2 Insufficient cpu."] for name in ("first", "second")},
-        codes={name: ["InsufficientResource"] for name in ("first", "second")},
+        reasons={name: ["a pod requests cpu 3, but the largest node has cpu 2"] for name in ("first", "second")},
+        codes={name: ["ExceedsEveryNode"] for name in ("first", "second")},
     ),
 ]  # fmt: skip
 

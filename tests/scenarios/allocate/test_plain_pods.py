@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.testing.cases.case import STANDARD, Case, configuration
-from tests.testing.manifests.builders import Manifest, nodes, pod, priority_class, queue
+from tests.testing.manifests.builders import Manifest, foreign, nodes, pod, priority_class, queue
 
 GROUP = "podgroup-pod-default-web"
 MINIMUM = "scheduling.volcano.sh/group-min-member"
@@ -27,7 +27,8 @@ CASES = [
     Case("a pod alone", nodes(4, 1), plain(), conf=STANDARD, binds="a", phases={GROUP: "Running"}),
     Case(
         "a pod alone that does not fit",
-        nodes(4, 1), plain(cpu=5), binds="-", reasons={GROUP: ["0/1 nodes are available: 1 Insufficient cpu."]},
+        nodes(4, 1), foreign("a", cpu=3), plain(cpu=2), binds="-",
+        reasons={GROUP: ["0/1 nodes are available: 1 Insufficient cpu."]},
     ),
     Case(
         "pods alone do not wait for each other",
@@ -59,7 +60,7 @@ CASES = [
     ),
     Case(
         "admitted by the request of the pod",
-        nodes(10, 1), plain(cpu=13), conf=configuration("overcommit"), binds="-",
+        nodes(10, 1), foreign("a", cpu=10), plain(cpu=3), conf=configuration("overcommit"), binds="-",
         codes={GROUP: ["ClusterOvercommitted", "NotAdmitted"]},
     ),
     Case("a pod of another scheduler", nodes(4, 1), plain(schedulerName="default-scheduler"), binds="-"),

@@ -89,7 +89,7 @@ OTHERS = [
     Case(
         "a resource that no node has",
         node("a"), gang_of(pod(more={"example.com/fpga": 1})), binds="-",
-        reasons={"gang": ["0/1 nodes are available: 1 Insufficient example.com/fpga."]},
+        reasons={"gang": ["no node has example.com/fpga"]}, codes={"gang": ["NoNodeHasResource"]},
     ),
     Case("none of a resource that no node has", node("a"), gang_of(pod(more={"example.com/fpga": 0})), binds="a"),
     Case(

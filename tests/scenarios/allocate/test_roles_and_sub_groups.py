@@ -69,7 +69,7 @@ ROLES = [
     Case(
         "after one of a role failed, the others of it are not tried",
         nodes(2, 1), gang_of(pod(3, role="worker"), pod(1, role="worker"), pod(1, role="helper"), minimum=1),
-        binds="--a", codes={"gang": ["InsufficientResource", "RoleAlreadyRefused"]},
+        binds="--a", codes={"gang": ["ExceedsEveryNode", "InsufficientResource", "RoleAlreadyRefused"]},
     ),
     Case("without a role each is tried", nodes(2, 1), gang_of(pod(3), pod(1), pod(1), minimum=1), binds="-aa"),
     Case(

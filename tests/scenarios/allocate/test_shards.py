@@ -59,7 +59,13 @@ HARD = [
     hard(
         "no pod is placed outside, and the reason is reported",
         nodes(2, 3), node_shard("ours", "b"), gang(2, cpu=2), binds="--",
-        reasons={"gang": [f"0/3 nodes are available: 2 {OUTSIDE}, 1 Insufficient cpu."]},
+        reasons={
+            "gang": [
+                "the 2 pods that must start together request cpu 4, but the shard has cpu 2",
+                f"0/3 nodes are available: 2 {OUTSIDE}, 1 Insufficient cpu.",
+            ]
+        },
+        codes={"gang": ["ExceedsCluster", "OutsideShard"]},
     ),
     hard("a shard without nodes takes no pod", nodes(2, 2), node_shard("ours"), gang(1), binds="-",
          reasons={"gang": [f"0/2 nodes are available: 2 {OUTSIDE}."]}, codes={"gang": ["OutsideShard"]}),

@@ -54,7 +54,7 @@ CASES = [
     Case(
         "a pod that requests only a gpu has a request",
         nodes(4, 1), gang(1, cpu=None, gpu=1), binds="-",
-        reasons={"gang": ["0/1 nodes are available: 1 Insufficient nvidia.com/gpu."]},
+        reasons={"gang": ["no node has nvidia.com/gpu"]},
     ),
     Case(
         "the better node by its score",

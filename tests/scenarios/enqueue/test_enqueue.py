@@ -32,8 +32,8 @@ OVERCOMMIT = [
     Case(
         "too much",
         nodes(10, 1), gang(1, resources={"cpu": "12001m"}), conf=SPACIOUS, binds="-", phases={"gang": "Pending"},
-        reasons={"gang": ["resource in cluster is overused: overused cpu", "the job is not admitted to its queue yet"]},
-        codes={"gang": ["ClusterOvercommitted", "NotAdmitted"]},
+        reasons={"gang": ["minResources requests cpu 12001m, but the cluster has cpu 10"]},
+        codes={"gang": ["ExceedsCluster"]},
     ),
     Case(
         "a factor of 1 is exactly the cluster",
@@ -68,7 +68,7 @@ OVERCOMMIT = [
     Case(
         "a completed group with new pods is not admitted if they are too much",
         nodes(10, 1), gang(1, phase="Completed", resources={"cpu": 13}), conf=SPACIOUS, binds="-",
-        phases={"gang": "Pending"}, codes={"gang": ["ClusterOvercommitted", "NotAdmitted"]},
+        phases={"gang": "Pending"}, codes={"gang": ["ExceedsCluster"]},
     ),
     Case(
         "what was admitted before counts",
@@ -88,7 +88,8 @@ OVERCOMMIT = [
     ),
     Case(
         "every resource counts",
-        nodes(10, 1, memory="10Gi"), gang(1, resources={"cpu": 1, "memory": "13Gi"}), conf=SPACIOUS, binds="-",
+        nodes(10, 1, memory="10Gi"), foreign("a", memory="10Gi"), gang(1, resources={"cpu": 1, "memory": "3Gi"}),
+        conf=SPACIOUS, binds="-",
         reasons={"gang": ["resource in cluster is overused: overused memory",
                           "the job is not admitted to its queue yet"]},
     ),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.testing.cases.case import Case, configuration, plugin
-from tests.testing.manifests.builders import GPU, gang, group, namespace, nodes, quota
+from tests.testing.manifests.builders import GPU, gang, group, namespace, node, nodes, quota
 
 CONF = configuration("gang", "predicates", "resourcequota")
 NODES = nodes(99, 1)
@@ -54,7 +54,7 @@ LET_IN = [
           asking(minimum=0, resources={"limits.cpu": 6}), phase="Pending"),
     case("and not where it does not", quota("q", {"limits.cpu": 1}), asking()),
     case("devices", quota("q", {f"requests.{GPU}": 8}, {f"requests.{GPU}": 6}), asking(resources={GPU: 4}),
-          phase="Pending",
+          node("gpus", gpu=8), phase="Pending",
           why=f"requested: {GPU}=4, used: {GPU}=6, limited: {GPU}=8 (ResourceQuota q)"),
     case("the number of pods is that of its minimum", quota("q", {"pods": 3}, {"pods": 2}), asking(), phase="Pending",
           why="requested: pods=2, used: pods=2, limited: pods=3 (ResourceQuota q)"),

@@ -146,7 +146,7 @@ STATE = [
     Case("as many pods as a node may run", nodes(9, 2, pods=2), foreign("a"), gang(3), binds="abb"),
     Case(
         "and no more",
-        nodes(9, 1, pods=2), gang(3), binds="---", codes={"gang": ["TooManyPods", "GangDoesNotFit"]},
+        nodes(9, 1, pods=3), foreign("a"), gang(3), binds="---", codes={"gang": ["TooManyPods", "GangDoesNotFit"]},
         reasons={"gang": ["0/1 nodes are available: 1 Too many pods."]},
     ),
     Case(

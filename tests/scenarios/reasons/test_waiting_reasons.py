@@ -33,12 +33,15 @@ SENTENCES = [
     waiting(
         "a node that lacks two resources counts for both",
         node("a", 1, "1Gi"), node("b", 9, "1Gi"), gang(1, cpu=2, memory="2Gi"),
-        sentences=["0/2 nodes are available: 2 Insufficient memory, 1 Insufficient cpu."],
+        sentences=["a pod requests memory 2Gi, but the largest node has memory 1Gi"],
     ),
     waiting(
         "a node that can never take the pod is not reported as full",
         nodes(1, 1, taints=TAINT), gang(1, cpu=9),
-        sentences=["0/1 nodes are available: 1 node(s) had untolerated taint {gpu: true}."],
+        sentences=[
+            "a pod requests cpu 9, but the largest node has cpu 1",
+            "0/1 nodes are available: 1 node(s) had untolerated taint {gpu: true}.",
+        ],
     ),
     waiting(
         "the first taint in the way",
@@ -64,24 +67,33 @@ SENTENCES = [
     ),
     waiting(
         "what the gang itself would use is what is missing",
-        nodes(4, 2), gang(5, cpu=2), binds="-----", sentences=["0/2 nodes are available: 2 Insufficient cpu."],
+        nodes(4, 3), foreign("c", cpu=4), gang(5, cpu=2), binds="-----",
+        sentences=["0/3 nodes are available: 3 Insufficient cpu."],
     ),
     waiting("no nodes at all", gang(1), sentences=["0/0 nodes are available: the cluster has no nodes."]),
     waiting(
         "each size of a job has its own sentence",
         nodes(4, 1), gang_of(pod(5, role="big"), pod(1, "99Gi", role="wide"), pod(1, role="fine"), minimum=1),
         binds="--a",
-        sentences=["0/1 nodes are available: 1 Insufficient cpu.", "0/1 nodes are available: 1 Insufficient memory."],
+        sentences=[
+            "a pod requests cpu 5, but the largest node has cpu 4",
+            "0/1 nodes are available: 1 Insufficient cpu.",
+            "0/1 nodes are available: 1 Insufficient memory.",
+        ],
     ),
     waiting(
         "members of a role that failed already",
         nodes(4, 1), gang_of(pod(5, role="big"), pod(6, role="big"), pod(1, role="fine"), minimum=1), binds="--a",
-        sentences=["0/1 nodes are available: 1 Insufficient cpu.", "another pod of role 'big' found no node"],
+        sentences=[
+            "a pod requests cpu 5, but the largest node has cpu 4",
+            "0/1 nodes are available: 1 Insufficient cpu.",
+            "another pod of role 'big' found no node",
+        ],
     ),
     waiting(
         "waiting and gated",
         nodes(4, 1), gang_of(pod(5), pod(gated=True)), binds="--",
-        sentences=["0/1 nodes are available: 1 Insufficient cpu.", "scheduling gates hold back 1 pod"],
+        sentences=["a pod requests cpu 5, but the largest node has cpu 4", "scheduling gates hold back 1 pod"],
     ),
     waiting(
         "a queue that deserves less",
@@ -112,7 +124,7 @@ CONDITIONS = [
     ),
     (
         "does not fit",
-        nodes(4, 1), gang(3, cpu=2), "Unschedulable", "NotEnoughResources",
+        [nodes(6, 1), foreign("a", cpu=2)], gang(3, cpu=2), "Unschedulable", "NotEnoughResources",
         "1/3 tasks in gang unschedulable: pod group is not ready, 3 Pending, 3 minAvailable; Pending: 2 Schedulable, "
         "1 Unschedulable. Origin reason is default/gang-task-2: 0/1 nodes are available: 1 Insufficient cpu.",
     ),

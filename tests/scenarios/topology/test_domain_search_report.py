@@ -18,7 +18,7 @@ from stromboli.planner.domain_searches import search_as_plain
 from stromboli.planner.explanation import explain_job
 from stromboli.planner.virtual_cluster import PlannedCluster
 from tests.testing.cases.case import BUILT_IN, Case, configuration, objects
-from tests.testing.manifests.builders import gang, gang_of, nodes, pod, queue, running
+from tests.testing.manifests.builders import foreign, gang, gang_of, nodes, pod, queue, running
 from tests.testing.manifests.hypernodes import (
     AWARE,
     HARD_BLOCK,
@@ -245,7 +245,7 @@ WAITING = [
      "sub-group default/gang/p-y: no domain fits the 2 pods it needs: the 2 domains of tier 1 hold 1 of them at most"),
     ("the queue, not the network", [TWO, queue("q", capability={"cpu": 2}),
      gang(2, cpu=2, queue="q", topology=HARD_RACK)], LIMITED, ["QueueShareExhausted"], None),
-    ("no plugin defines domains", [nodes(2, 2), parted()], configuration("gang", "predicates"),
+    ("no plugin defines domains", [nodes(2, 4), foreign("d", cpu=2), parted()], configuration("gang", "predicates"),
      ["InsufficientResource", "GangDoesNotFit"], None),
 ]  # fmt: skip
 

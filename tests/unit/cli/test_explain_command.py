@@ -195,7 +195,7 @@ def test_placed_members_are_counted(run: Run) -> None:
 
 def test_job_that_is_not_admitted_shows_feasible_nodes(run: Run) -> None:
     report = explained(run, [*nodes(4, 2), *gang(1, resources={"cpu": 50})], "gang")
-    assert [reason["code"] for reason in report["reasons"]] == ["ClusterOvercommitted", "NotAdmitted"]
+    assert [reason["code"] for reason in report["reasons"]] == ["ExceedsCluster"]
     assert (report["queue"]["admitted"], report["classes"][0]["openNodes"]) == (False, 2)
 
 

@@ -64,12 +64,10 @@ def test_waiting_group_as_json(run: Run) -> None:
         ["message", "reason", "status", "transitionID", "type"]
     ]
     assert (group["conditions"][0]["type"], group["conditions"][0]["transitionID"]) == ("Unschedulable", "cycle-1")
-    assert group["reasons"] == ["queue default deserves cpu 8 and has 0: capacity for 2 of 3 pods"]
-    assert group["codes"] == ["QueueShareExhausted"]
+    assert group["reasons"] == ["the 3 pods that must start together request cpu 12, but the cluster has cpu 8"]
+    assert group["codes"] == ["ExceedsCluster"]
     pods = planned(result)["pods"]
-    assert {pod["reason"] for pod in pods.values()} == {"Unschedulable"}
-    assert pods["default/gang-task-0"]["message"].startswith("Pod default/gang-task-0 can possibly be assigned to")
-    assert pods["default/gang-task-2"]["message"] == group["reasons"][0]
+    assert {(pod["reason"], pod["message"]) for pod in pods.values()} == {("Unschedulable", group["reasons"][0])}
 
 
 def test_yaml_equals_json(run: Run) -> None:

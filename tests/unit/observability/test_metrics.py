@@ -75,7 +75,7 @@ CYCLE = {
     "job": ("volcano_e2e_job_scheduling_duration", FITS, 10_000),
     "waiting tasks": ("volcano_unschedule_task_count", {"job_id": "team/waits"}, 5),
     "waiting jobs": ("volcano_unschedule_job_count", {}, 1),
-    "why they wait": ("stromboli_pending_jobs", {"queue": "gold", "reason": "QueueShareExhausted"}, 1),
+    "why they wait": ("stromboli_pending_jobs", {"queue": "gold", "reason": "ExceedsCluster"}, 1),
     "queue": ("volcano_queue_allocated_milli_cpu", {"queue_name": "gold"}, 3000),
     "queue's memory": ("volcano_queue_allocated_memory_bytes", {"queue_name": "gold"}, 3 << 30),
     "queue's others": ("volcano_queue_allocated_scalar_resources", {"queue_name": "gold", "resource": "pods"}, 3),
@@ -119,15 +119,17 @@ def test_jobs_that_wait_on_are_counted_again(metrics: SchedulerMetrics) -> None:
     assert value(metrics, "volcano_job_retry_counts", job_id="team/waits") == 2
 
 
+CORDONED = objects.node("c", {"cpu": "8", "memory": "8Gi"}, unschedulable=True)
 WAITS = {
-    "no capacity on any node": (objects.gang("job", 1, THREE_CPUS, phase="Inqueue"), "InsufficientResource"),
-    "what most nodes say": (
-        [objects.node("c", {"cpu": "8"}, unschedulable=True), *objects.gang("job", 1, THREE_CPUS, phase="Inqueue")],
-        "InsufficientResource",
+    "no node is large enough": (objects.gang("job", 1, THREE_CPUS, phase="Inqueue"), "ExceedsEveryNode"),
+    "the cluster is not large enough": (objects.gang("job", 5, ONE_CPU, phase="Inqueue"), "ExceedsCluster"),
+    "what most nodes say": ([CORDONED, *objects.gang("job", 1, THREE_CPUS, phase="Inqueue")], "InsufficientResource"),
+    "no share left": (
+        [objects.queue("poor", capability={"cpu": "3"}), *objects.gang("job", 4, ONE_CPU, queue="poor")],
+        "QueueShareExhausted",
     ),
-    "no share left": (objects.gang("job", 5, ONE_CPU, phase="Inqueue"), "QueueShareExhausted"),
     "pods are missing": (objects.gang("job", 2, ONE_CPU, minimum=5, phase="Inqueue"), "NotEnoughTasks"),
-    "not let in": ([objects.group("job", min_member=1, min_resources={"cpu": "64"})], "ClusterOvercommitted"),
+    "not let in": ([objects.group("job", min_member=1, min_resources={"cpu": "64"})], "ExceedsCluster"),
     "no pods yet": ([objects.group("job", min_member=1, phase="Inqueue")], "NoPodsYet"),
     "no such queue": (objects.gang("job", 1, ONE_CPU, queue="nowhere", phase="Inqueue"), "QueueUnknown"),
 }

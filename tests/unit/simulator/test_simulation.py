@@ -109,7 +109,7 @@ def test_simulation_ends_at_until() -> None:
 def test_job_that_never_starts_has_a_reason() -> None:
     run = simulation(nodes(4, 1), job("a", 1, 5, 30))
     run.run()
-    assert run.why_waiting("default/a") == ["0/1 nodes are available: 1 Insufficient cpu."]
+    assert run.why_waiting("default/a") == ["a pod requests cpu 5, but the largest node has cpu 4"]
 
 
 def test_simulation_is_deterministic() -> None:

@@ -83,6 +83,9 @@ class Code(StrEnum):
     PLUGIN_REFUSED = "PluginRefused"
     PLUGIN_FAILED = "PluginFailed"
     NO_NODES = "NoNodes"
+    NO_NODE_HAS_RESOURCE = "NoNodeHasResource"
+    EXCEEDS_EVERY_NODE = "ExceedsEveryNode"
+    EXCEEDS_CLUSTER = "ExceedsCluster"
     GANG_DOES_NOT_FIT = "GangDoesNotFit"
     GANG_STALE = "GangStale"
     NOT_ENOUGH_TASKS = "NotEnoughTasks"
@@ -123,6 +126,10 @@ class CodeFacts:
 
 
 _CAPACITY = (RetryEvent.POD_REMOVED, RetryEvent.NODE_ADDED, RetryEvent.NODE_CHANGED)
+_IMPOSSIBLE_UNTIL = (RetryEvent.NODE_ADDED, RetryEvent.NODE_CHANGED, RetryEvent.POD_CHANGED, RetryEvent.JOB_CHANGED)
+
+#: The job cannot start however long it waits. Reported before all other reasons.
+IMPOSSIBLE = frozenset((Code.NO_NODE_HAS_RESOURCE, Code.EXCEEDS_EVERY_NODE, Code.EXCEEDS_CLUSTER))
 
 CODES: dict[Code, CodeFacts] = {
     Code.INSUFFICIENT_RESOURCE: CodeFacts(
@@ -390,6 +397,21 @@ CODES: dict[Code, CodeFacts] = {
         "no nodes",
         "The cluster has no nodes.", Remedy.ASK_ADMINISTRATOR, "Add nodes.", (RetryEvent.NODE_ADDED,)
     ),
+    Code.NO_NODE_HAS_RESOURCE: CodeFacts(
+        "no node has the resource",
+        "No node has any of a requested resource.", Remedy.CHANGE_REQUEST,
+        "Correct the name of the resource, install its device plugin, or add nodes that have it.", _IMPOSSIBLE_UNTIL,
+    ),
+    Code.EXCEEDS_EVERY_NODE: CodeFacts(
+        "larger than every node",
+        "A pod requests more than any node has, even when the node is empty.", Remedy.CHANGE_REQUEST,
+        "Request less per pod, or add a larger node.", _IMPOSSIBLE_UNTIL,
+    ),
+    Code.EXCEEDS_CLUSTER: CodeFacts(
+        "larger than the cluster",
+        "The pods that must start together do not fit into the cluster, even when it is empty.", Remedy.CHANGE_REQUEST,
+        "Lower minMember, request less per pod, or add nodes.", _IMPOSSIBLE_UNTIL,
+    ),
     Code.GANG_DOES_NOT_FIT: CodeFacts(
         "gang does not fit",
         "Some members of the gang fit, but fewer than must start together.", Remedy.WAIT,
@@ -424,12 +446,13 @@ CODES: dict[Code, CodeFacts] = {
     ),
     Code.CLUSTER_OVERCOMMITTED: CodeFacts(
         "cluster overcommitted",
-        "The admitted jobs may use the whole cluster.", Remedy.WAIT,
+        "Running and admitted jobs may use the whole cluster.", Remedy.WAIT,
         "Wait for jobs to end, lower minResources, or raise overcommit-factor.", (*_CAPACITY, RetryEvent.JOB_CHANGED),
     ),
     Code.QUEUE_CAPABILITY: CodeFacts(
         "queue limit reached",
-        "The queue may not use more than its capability.", Remedy.ASK_ADMINISTRATOR,
+        "The queue may not use more than its capability, or than the guarantees of other queues leave.",
+        Remedy.ASK_ADMINISTRATOR,
         "Wait for the queue's jobs to end, or ask for a larger capability.",
         (RetryEvent.POD_REMOVED, RetryEvent.QUEUE_CHANGED),
     ),
@@ -562,6 +585,10 @@ class Reason:
             return line
         title = CODES[self.code].title
         return title if self.detail.startswith("node(s)") else shortened_line(f"{title}: {self.detail}")
+
+    @property
+    def remedy(self) -> Remedy:
+        return CODES[self.code].remedy
 
     @property
     def retry_events(self) -> tuple[RetryEvent, ...]:

@@ -30,10 +30,10 @@ class Overcommit(Plugin):
         factor = self.arguments.factor if self.arguments.factor >= 1 else _DEFAULT_FACTOR
         layout, books = session.ledger.layout, session.ledger.amounts
         used = books[layout.used : layout.used + layout.resources].sum(axis=1).tolist()
+        self._limit = [round(min(total * factor, UNLIMITED)) for total in session.total]
         #: The amounts that may still be admitted; admitted jobs count with their minimum resources.
-        self._idle = [
-            round(min(total * factor, UNLIMITED)) - taken for total, taken in zip(session.total, used, strict=True)
-        ]
+        self._idle = [limit - taken for limit, taken in zip(self._limit, used, strict=True)]
+        self._impossible = session.impossible
         self._headroom = EvictionHeadroom(session)
         self._root_usage = session.ledger.queues[ROOT]
         self._axis = session.axis
@@ -47,5 +47,8 @@ class Overcommit(Plugin):
         ]
         if not short or self._headroom.can_free(job, tuple(short)):
             return Vote.PERMIT
+        impossible = self._impossible.exceeded_by(each for each in short if each[1] > self._limit[each[0]])
+        if impossible is not None:
+            return impossible
         shortage = ", ".join(f"overused {self._axis.names[dimension]}" for dimension, _ in short)
         return Reason(Code.CLUSTER_OVERCOMMITTED, f"resource in cluster is overused: {shortage}")

@@ -80,6 +80,8 @@ class Proportion(Plugin):
         self._axis = session.axis
         self._jobs = session.jobs
         self._queues = session.queues
+        self._total = session.total
+        self._impossible = session.impossible
         usage = session.ledger.queues
         queues = [queue for queue in session.queues.values() if usage[queue.name].jobs]
         limits = [self._limit(session, queue) for queue in queues]
@@ -128,8 +130,13 @@ class Proportion(Plugin):
         short = self._beyond(queue_share, job.min_resources)
         if not short:
             return Vote.PERMIT
+        limit = queue_share.limit
         shortage = ", ".join(f"insufficient {self._axis.names[d]}" for d in short)
-        return Reason(Code.QUEUE_CAPABILITY, f"queue resource quota insufficient: {shortage}")
+        text = f"queue resource quota insufficient: {shortage}"
+        if any(limit[d] < self._total[d] for d in short):
+            return Reason(Code.QUEUE_CAPABILITY, text)
+        impossible = self._impossible.exceeded_by(each for each in job.min_resources if each[1] > limit[each[0]])
+        return impossible or Reason(Code.CLUSTER_OVERCOMMITTED, text)
 
     @staticmethod
     def _beyond(queue_share: ProportionShare, minimum: Request) -> list[int]:

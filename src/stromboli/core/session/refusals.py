@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from stromboli.core.model.nodes.table import Index
-from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.reasons import Code, Reason, Remedy
 from stromboli.core.model.tasks.task import TaskStatus
 
 
@@ -62,6 +62,12 @@ class TaskRefusal:
     #: The number of tasks of the class that were placed in the failed attempt.
     placed: int = 0
 
+    @property
+    def is_lasting(self) -> bool:
+        """Report whether waiting does not resolve the reason of some node, or of the class."""
+        reasons = [reason for reason, _ in self.nodes.groups] if self.nodes else [self.reason]
+        return any(reason.remedy is not Remedy.WAIT for reason in reasons)
+
 
 @dataclass(slots=True)
 class JobRefusal:
@@ -81,6 +87,11 @@ class JobRefusal:
 
     def add_task(self, refusal: TaskRefusal) -> None:
         self.tasks[refusal.class_number] = refusal
+
+    def lasting(self) -> "JobRefusal":
+        """Return the refusal without what waiting resolves."""
+        reasons = [reason for reason in self.reasons if reason.remedy is not Remedy.WAIT]
+        return JobRefusal(reasons, {number: task for number, task in self.tasks.items() if task.is_lasting})
 
     def sentences(self) -> list[str]:
         """Return every reason once, the most informative first."""

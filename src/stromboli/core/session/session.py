@@ -13,6 +13,7 @@ from typing import Any
 
 from stromboli.core.config.plugin import PluginFailure
 from stromboli.core.config.plugin_errors import describe_error
+from stromboli.core.config.spelling import nearest
 from stromboli.core.model.jobs.carryover import CycleCarryover, PastEviction
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.ledger.entry import LedgerInconsistency
@@ -27,6 +28,7 @@ from stromboli.core.model.topology.hypernodes import BY_LABELS
 from stromboli.core.search.node_search import NodeSearch
 from stromboli.core.session.decision_records import DecisionRecords
 from stromboli.core.session.decisions import Decisions
+from stromboli.core.session.impossible_requests import ImpossibleRequests
 from stromboli.core.session.measurements import Measurements, Stopwatch
 from stromboli.core.session.nominations import NominatedCapacity
 from stromboli.core.session.program import Program
@@ -81,6 +83,7 @@ class Session(Questions):
         #: Functions of the plugins that add annotations to a binding.
         self.bind_contexts = program.flat["bind_context"]
         self._cycle_states: dict[str, dict[str, Any]] = {}
+        self._unknown_queues: dict[str, Reason] = {}
         self.total: Amounts = snapshot.amounts[self.ledger.layout.allocatable :].sum(axis=1).tolist()
         self.total_guarantee = self._sum_over_queues(queue.guarantee for queue in self.queues.values())
         self.total_deserved = self._sum_over_queues(queue.deserved for queue in self.queues.values())
@@ -140,12 +143,21 @@ class Session(Questions):
         if job.spec.fault:
             return Reason(Code.INVALID_OBJECT, job.spec.fault)
         if job.queue not in self.queues:
-            return Reason(Code.QUEUE_UNKNOWN, f"queue {job.queue!r} does not exist")
+            return self._unknown_queue(job.queue)
         if job.spec.network.startswith(BY_LABELS) and not self.program.flat["hyper_node_gradient_for_job"]:
             labels = job.spec.network.removeprefix(BY_LABELS)
             detail = f"pods cannot be kept within one {labels}: no configured plugin supports network domains"
             return Reason(Code.UNKNOWN_TIER, f"{detail}; add network-topology-aware to the configuration")
         return None
+
+    def _unknown_queue(self, name: str) -> Reason:
+        """Return the reason for a missing queue, with the name that was probably meant: computed once per name."""
+        known = self._unknown_queues.get(name)
+        if known is None:
+            meant = nearest(name, self.queues)
+            hint = f"; did you mean {meant}?" if meant else ""
+            known = self._unknown_queues[name] = Reason(Code.QUEUE_UNKNOWN, f"queue {name!r} does not exist{hint}")
+        return known
 
     def run(self) -> None:
         """Execute every action of the configuration, in order, and close."""
@@ -187,6 +199,11 @@ class Session(Questions):
     def nominations(self) -> NominatedCapacity:
         """Capacity nominated for pods in earlier cycles."""
         return NominatedCapacity(self)
+
+    @cached_property
+    def impossible(self) -> ImpossibleRequests:
+        """Requests that no amount of waiting satisfies."""
+        return ImpossibleRequests(self)
 
     @cached_property
     def domain_capacity(self) -> DomainCapacity:

@@ -127,7 +127,9 @@ def _condition(session: Session, job: Job, leaving: int) -> JobCondition | None:
         return None
     if _has_ended(job) and phase_of(job, unschedulable=False, leaving=leaving) == COMPLETED:
         return None
-    first = refusal.reasons[0] if refusal and refusal.reasons and not refusal.tasks else None
+    first = session.impossible.find(job)
+    if first is None and refusal and refusal.reasons and not refusal.tasks:
+        first = refusal.reasons[0]
     reason = NOT_ENOUGH_RESOURCES if first is None else condition_reason(first.code)
     return JobCondition("Unschedulable", "True", reason, session.uid, partial(_message, session, job))
 
@@ -154,6 +156,8 @@ def _is_only_ending(job: Job, leaving: int) -> bool:
 def _message(session: Session, job: Job) -> str:
     refusal, total = session.refusals.get(job.key), len(job.tasks)
     if refusal is not None and not refusal.tasks:
-        return "; ".join(reason.detail for reason in refusal.reasons)
+        impossible = session.impossible.find(job) is not None
+        sentences = waiting_reasons(session, job)[1] if impossible else [each.detail for each in refusal.reasons]
+        return "; ".join(sentences)
     short = min(max(job.min_available - discarded_placements(session, job) - job.ready_count, 0), total)
     return f"{short}/{total} tasks in gang unschedulable: {fit_error(session, job)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stromboli.core.model.jobs.job import Job
-from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.reasons import Code, Reason, Remedy
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.session.refusals import JobRefusal, histogram
 
@@ -23,18 +23,25 @@ def counted(number: int, thing: str) -> str:
 
 
 def waiting_reasons(session: Session, job: Job) -> tuple[list[Reason], list[str]]:
-    """Return everything that keeps tasks of the job waiting: every code once, and the messages."""
+    """Return everything that keeps tasks of the job waiting: every code once, and the messages. A request that cannot
+    be satisfied comes first; then reasons that only invite to wait are left out, unless the job has started.
+    """
     refusal, queue = session.refusals.get(job.key), session.refusals.queues.get(job.queue)
+    others = [each for each in (_pipelined(job), _gated(session, job), _resting(session, job)) if each]
+    impossible = session.impossible.find(job)
+    if impossible is not None and not job.is_ready:
+        refusal, queue = refusal.lasting() if refusal else None, None
+        others = [each for each in others if each.remedy is not Remedy.WAIT]
     reasons = _coded(job, refusal) if refusal else []
     sentences = refusal.sentences() if refusal else []
     if queue is not None and not sentences:
-        reasons.append(queue)
-        sentences.append(queue.detail)
-    for other in (_pipelined(job), _gated(session, job), _resting(session, job)):
-        if other is not None:
-            reasons.append(other)
-            sentences.append(other.detail)
-    return reasons, sentences
+        others.insert(0, queue)
+    reasons, sentences = reasons + others, sentences + [each.detail for each in others]
+    if impossible is None:
+        return reasons, sentences
+    if not job.is_ready:
+        reasons = [each for each in reasons if each.remedy is not Remedy.WAIT]
+    return [impossible, *reasons], list(dict.fromkeys([impossible.detail, *sentences]))
 
 
 def _coded(job: Job, refusal: JobRefusal) -> list[Reason]:
@@ -87,7 +94,11 @@ def fit_error(session: Session, job: Job) -> str:
         schedulable = discarded_placements(session, job)
         unschedulable = job.pending_count - schedulable
         text += "; Pending: " + histogram([(unschedulable, "Unschedulable"), (schedulable, "Schedulable")])
-    refusal = session.refusals.get(job.key)
+    refusal, impossible = session.refusals.get(job.key), session.impossible.find(job)
+    if impossible is not None:
+        tasks = refusal.tasks.values() if refusal else ()
+        origin = next((f". Origin reason is {each.task}: {each.nodes}" for each in tasks if each.nodes), "")
+        return f"{impossible.detail}; {text}{origin}"
     if refusal is None:
         held = [reason.detail for reason in (_gated(session, job), _resting(session, job)) if reason]
         return f"{text}. Origin reason is {'; '.join(held)}" if held else text
@@ -104,7 +115,8 @@ def pod_condition(session: Session, task: Task) -> tuple[str, str] | None:
     status, name = session.ledger.status_of(task), task.key
     if task.held_back or status not in (TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED):
         return None
-    last = session.refusals.last_transactions.get(task.uid)
+    impossible = session.impossible.find_for(task)
+    last = None if impossible else session.refusals.last_transactions.get(task.uid)
     if status is TaskStatus.PIPELINED or (last and last.status is TaskStatus.PIPELINED):
         node = session.ledger.node_name(task) or (last.node if last else "")
         detail = (
@@ -118,6 +130,9 @@ def pod_condition(session: Session, task: Task) -> tuple[str, str] | None:
         )
     refusal = session.refusals.get(task.job)
     own = refusal.tasks.get(task.task_class.number) if refusal else None
+    if impossible is not None:
+        nodes = f": {own.nodes}" if own and own.nodes else ""
+        return "Unschedulable", f"{impossible.detail}{nodes}"
     if own is not None:
         return "Unschedulable", str(own.nodes or own.reason)
     return "Unschedulable", fit_error(session, session.jobs[task.job])

@@ -42,10 +42,14 @@ def _waits(session: Session, job: Job) -> bool:
 
 
 def _cause(session: Session, job: Job) -> str:
-    """Return the reason code of a pending job: that of its first unplaced class, else that of the job.
+    """Return the reason code of a pending job: that of a request that cannot be satisfied, else that of its first
+    unplaced class, else that of the job.
 
     NoPods counts only when it is the sole reason: pods are created when the job is admitted.
     """
+    impossible = session.impossible.find(job)
+    if impossible is not None:
+        return impossible.code.value
     refusal = session.refusals.get(job.key)
     if refusal is not None and refusal.tasks:
         return _code_of(next(iter(refusal.tasks.values()))).value

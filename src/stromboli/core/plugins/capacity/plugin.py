@@ -128,16 +128,27 @@ class Capacity(Plugin):
             return queue_share.refusal
         for _, each in queue_share.steps:
             after = each.reserved(job.min_resources or ())
-            short = [self._axis.names[d] for d, amount in after if amount > each.ceiling[d]]
+            short = [d for d, amount in after if amount > each.ceiling[d]]
             if short:
-                shortage = ", ".join(f"insufficient {name}" for name in short)
-                return Reason(Code.QUEUE_CAPABILITY, f"queue {each.name} resource quota insufficient: {shortage}")
+                return self._not_admitted(job, each, short)
             if all(amount <= each.deserved[d] for d, amount in after):
                 break
-        for title, short in self._devices.short_for(job) if self._devices is not None else ():
-            shortage = ", ".join(f"insufficient {name}" for name in short)
+        for title, names in self._devices.short_for(job) if self._devices is not None else ():
+            shortage = ", ".join(f"insufficient {name}" for name in names)
             return Reason(Code.QUEUE_CAPABILITY, f"{title} resource quota insufficient: {shortage}")
         return Vote.PERMIT
+
+    def _not_admitted(self, job: Job, queue_share: QueueShare, short: Sequence[int]) -> Reason:
+        shortage = ", ".join(f"insufficient {self._axis.names[d]}" for d in short)
+        text, ceiling = f"queue {queue_share.name} resource quota insufficient: {shortage}", queue_share.ceiling
+        if any(self._is_limited(queue_share, d) for d in short):
+            return Reason(Code.QUEUE_CAPABILITY, text)
+        never = (each for each in job.min_resources or () if each[1] > ceiling[each[0]])
+        return self._session.impossible.exceeded_by(never) or Reason(Code.CLUSTER_OVERCOMMITTED, text)
+
+    def _is_limited(self, queue_share: QueueShare, dimension: int) -> bool:
+        """Report whether a capability or guarantees limit the queue, and not the size of the cluster alone."""
+        return queue_share.limit[dimension] < self._session.total[dimension]
 
     # -- use ----------------------------------------------------------------------------------------------------
 
@@ -172,7 +183,8 @@ class Capacity(Plugin):
         if kept:
             detail += f"; {self._axis.format(dimension, kept)} is reserved for guarantees of others"
         detail += f": capacity for {number} of {wanted} pods" if number else ""
-        return Reason(Code.QUEUE_CAPABILITY, detail)
+        is_limited = kept or self._is_limited(holder, dimension)
+        return Reason(Code.QUEUE_CAPABILITY if is_limited else Code.CLUSTER_OVERCOMMITTED, detail)
 
     def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> Reason | None:
         """Report whether the queue stays below its limit, and it or one of its nearest ancestors within its deserved
