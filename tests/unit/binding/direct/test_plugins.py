@@ -13,9 +13,9 @@ from stromboli.binding.plugins.plugin import BinderPlugin, PermanentFailure, Ste
 from stromboli.binding.pod_binding import PodBinder
 from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.objects.bind_requests import FAILED
+from tests.testing.binder.binder_world import World
 from tests.testing.kube.waiting import until
 from tests.testing.virtual_time import run_virtually
-from tests.unit.binding.requests.binder_world import World
 from tests.unit.binding.scripted_client import NO_DELAY, Observer
 
 FAILURE = "example.com/failure"

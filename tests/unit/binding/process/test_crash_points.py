@@ -17,8 +17,8 @@ import stromboli.binding
 from stromboli.binding.process.crash_point_client import VARIABLE, CrashPointClient, write_name
 from stromboli.binding.process.process import BinderProcess
 from tests.e2e.binding.test_binder_crashes import KILLED
-from tests.unit.binding.requests.test_fault_schedules import WRITES
-from tests.unit.binding.reservations.test_reservation_fault_schedules import WRITES as WRITES_FOR_GPUS
+from tests.properties.binding.test_fault_schedules import WRITES
+from tests.properties.binding.test_reservation_fault_schedules import WRITES as WRITES_FOR_GPUS
 
 ROOT = Path(stromboli.binding.__file__).parent
 VERBS = {"create", "patch", "delete", "bind", "evict"}

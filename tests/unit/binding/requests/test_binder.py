@@ -17,8 +17,8 @@ from stromboli.cli import main
 from stromboli.kube.objects.bind_requests import BindRequest, BoundPod
 from stromboli.kube.objects.catalogue import BIND_REQUESTS, NODES
 from stromboli.kube.objects.meta import ObjectMeta, TopLevel
+from tests.testing.binder.binder_world import World
 from tests.testing.virtual_time import run_virtually
-from tests.unit.binding.requests.binder_world import World
 
 CORDONED = {"spec": {"unschedulable": True}}
 

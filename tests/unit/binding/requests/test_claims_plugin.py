@@ -9,9 +9,9 @@ import pytest
 from stromboli.binding.steps.claims import DynamicResourcesPlugin
 from stromboli.kube.objects.catalogue import RESOURCE_CLAIMS
 from stromboli.kube.objects.claims import PROTECTION
+from tests.testing.binder.binder_world import World
 from tests.testing.manifests.resource_claims import claim_spec, claiming
 from tests.testing.virtual_time import run_virtually
-from tests.unit.binding.requests.binder_world import World
 from tests.unit.binding.steps.test_claim_step import on
 
 WRITES = ("patch resourceclaims", "patch resourceclaims/status")

@@ -12,9 +12,9 @@ from stromboli.binding.requests.decisions import DecisionIndex
 from stromboli.binding.requests.placements import BOUND_BY
 from stromboli.binding.requests.status import RequestStatuses, StatusConflict
 from stromboli.kube.objects.catalogue import BIND_REQUESTS, CONFIG_MAPS, NODES
+from tests.testing.binder.binder_world import Running, World
+from tests.testing.binder.tickets_plugin import TICKET, Tickets
 from tests.testing.virtual_time import run_virtually
-from tests.unit.binding.requests.binder_world import Running, World
-from tests.unit.binding.requests.tickets_plugin import TICKET, Tickets
 
 
 async def world_of(*nodes: str) -> World:

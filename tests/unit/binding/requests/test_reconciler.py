@@ -16,9 +16,9 @@ from stromboli.binding.requests.placements import BOUND_BY
 from stromboli.binding.requests.wiring import BinderOptions
 from stromboli.kube.objects.bind_requests import RECEIVED_RESOURCE_TYPE
 from stromboli.kube.objects.catalogue import BIND_REQUESTS, CONFIG_MAPS, DISRUPTION_BUDGETS, NODES, PODS
+from tests.testing.binder.binder_world import World
+from tests.testing.binder.tickets_plugin import TICKET, Tickets
 from tests.testing.virtual_time import run_virtually
-from tests.unit.binding.requests.binder_world import World
-from tests.unit.binding.requests.tickets_plugin import TICKET, Tickets
 
 Act = Callable[[World], Awaitable[object]]
 

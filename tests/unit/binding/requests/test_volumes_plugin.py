@@ -12,8 +12,8 @@ from stromboli.binding.steps.volumes.plugin import VolumesPlugin
 from stromboli.kube.objects.catalogue import CLAIMS, NODES, STORAGE_CLASSES, VOLUMES
 from stromboli.kube.objects.storage import SELECTED_NODE
 from tests.e2e.scheduling.test_volumes import HOST, Provisioner, local_volume
+from tests.testing.binder.binder_world import World
 from tests.testing.virtual_time import run_virtually
-from tests.unit.binding.requests.binder_world import World
 
 LOCAL = "local"
 

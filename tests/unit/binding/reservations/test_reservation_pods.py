@@ -13,8 +13,8 @@ import pytest
 
 from stromboli.core.model.devices.gpu_fractions import DEFAULT_NAMESPACE, GROUPS
 from stromboli.kube.objects.catalogue import CONFIG_MAPS, PODS
+from tests.testing.binder.gpu_world import GpuWorld
 from tests.testing.virtual_time import run_virtually
-from tests.unit.binding.reservations.gpu_world import GpuWorld
 
 Act = Callable[[GpuWorld], Awaitable[object]]
 

@@ -14,7 +14,7 @@ from stromboli.core.model.devices.gpu_fractions import DEFAULT_NAMESPACE, groups
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.objects.catalogue import CONFIG_MAPS, NAMESPACES, PODS
 from stromboli.kube.objects.pod import Pod
-from tests.unit.binding.requests.binder_world import Running, World
+from tests.testing.binder.binder_world import Running, World
 
 
 class GpuWorld(World):

@@ -19,9 +19,9 @@ import pytest
 
 from stromboli.kube.objects.bind_requests import SUCCEEDED
 from stromboli.kube.objects.catalogue import CONFIG_MAPS
+from tests.testing.binder.binder_world import World
+from tests.testing.binder.tickets_plugin import TICKET, Tickets
 from tests.testing.virtual_time import run_virtually
-from tests.unit.binding.requests.binder_world import World
-from tests.unit.binding.requests.tickets_plugin import TICKET, Tickets
 
 SEEDS = int(os.environ.get("FAULT_SEEDS") or 208)
 NODES = "abcd"

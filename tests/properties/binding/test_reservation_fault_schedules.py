@@ -14,9 +14,9 @@ import pytest
 
 from stromboli.binding.reservations.reservation_pods import DEVICE, SharedGpu
 from stromboli.kube.objects.catalogue import BIND_REQUESTS
+from tests.testing.binder.binder_world import ENDED
+from tests.testing.binder.gpu_world import GpuWorld
 from tests.testing.virtual_time import run_virtually
-from tests.unit.binding.requests.binder_world import ENDED
-from tests.unit.binding.reservations.gpu_world import GpuWorld
 
 SEEDS = int(os.environ.get("FAULT_SEEDS") or 12)
 NODES = ("a", "b")
