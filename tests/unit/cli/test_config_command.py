@@ -75,6 +75,11 @@ def test_valid_file_is_summarised(check: Check) -> None:
     assert (result.exit_code, result.stdout, result.stderr) == (0, SUMMARY, "")
 
 
+def test_wide_summary_has_all_arguments(check: Check) -> None:
+    (line,) = (line for line in check(GOOD, "-o", "wide").stdout.splitlines() if "binpack" in line)
+    assert "binpack.weight=10, binpack.cpu=1, binpack.resources=, " in line
+
+
 def test_the_standard_input(check: Check) -> None:
     assert check(DEFAULT_TEXT, file="-").stdout.startswith("standard input is valid.\n")
     assert check("actions:", file="-").stderr.startswith("standard input:1: ")

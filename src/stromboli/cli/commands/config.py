@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -156,4 +157,7 @@ def _all(arguments: Arguments) -> dict[str, object]:
 
 
 def _pairs(arguments: Mapping[str, object]) -> str:
-    return ", ".join(f"{key}={value}" for key, value in arguments.items())
+    """Format values as in the configuration file."""
+    return ", ".join(
+        f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in arguments.items()
+    )

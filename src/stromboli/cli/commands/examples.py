@@ -58,11 +58,12 @@ def examples(context: click.Context, output: str) -> None:
 def copy(folder: Path, force: bool) -> None:
     """Write the examples to a folder; by default ./examples."""
     from stromboli.cli.examples import copy_examples
+    from stromboli.kube.manifests.errors import path_problem
 
     try:
         count = copy_examples(folder, force=force)
     except FileExistsError as error:
         raise Failure(f"{error}: exists and differs; use --force to overwrite it") from error
     except OSError as error:
-        raise Failure(f"{error.filename or folder}: cannot be written ({error.strerror})") from error
+        raise Failure(path_problem(error.filename or str(folder), error)) from error
     click.echo(f"{count} files written to {folder}")
