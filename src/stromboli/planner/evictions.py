@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.preemption.report import basic_eviction_record
 from stromboli.core.session.decision_records import EvictionRecord, PreemptionFailure, RuleObjection
 from stromboli.core.session.session import Session
+from stromboli.core.session.waiting_reasons import counted
 
 #: Maximum number of examples per veto in JSON; `count` has the total.
 _MAX_OBJECTS = 10
@@ -27,6 +30,30 @@ def refusals_of(session: Session) -> dict[str, list[PreemptionFailure]]:
         return {}
     gained = {eviction.preemptor for eviction in session.decisions.evictions}
     return {job: failures for job, failures in sorted(session.records.refusals.items()) if job not in gained}
+
+
+def loss_of(records: Sequence[EvictionRecord], message: str, missing: int) -> Reason | None:
+    """Return why a waiting job has lost pods: its evictions in the plan, else the message of its PodGroup; None if it
+    has lost none. `missing` pods must be created before it can start.
+    """
+    causes = Counter((record.action, record.preemptor, _rule(record)) for record in records)
+    evictions = [
+        f"{counted(number, 'pod')} evicted by {action}{preemptor and f' for {preemptor}'}{rule and f': {rule}'}"
+        for (action, preemptor, rule), number in causes.items()
+    ]
+    found = evictions or ([message] if message else [])
+    if not found:
+        return None
+    again = [f"{counted(missing, 'pod')} must be created again"] if missing > 0 else []
+    preemptors = dict.fromkeys(record.preemptor for record in records if record.preemptor)
+    return Reason(
+        Code.PREEMPTED, "; ".join([*found, *again]), short=f"preempted by {', '.join(preemptors)}" if preemptors else ""
+    )
+
+
+def _rule(record: EvictionRecord) -> str:
+    decisive = record.decisive
+    return "" if decisive is None else f"{decisive.plugin} ({decisive.right})" if decisive.right else decisive.plugin
 
 
 def describe_eviction(record: EvictionRecord) -> str:

@@ -101,7 +101,7 @@ def explain_job(plan: SchedulingPlan, key: str) -> Explanation:
         job=key,
         group=plan.groups[key],
         priority=job.priority,
-        findings=_findings(session, job, classes),
+        findings=_findings(plan.groups[key], classes),
         classes=classes,
         queue=_queue_share(session, job),
         lost=lost,
@@ -111,13 +111,12 @@ def explain_job(plan: SchedulingPlan, key: str) -> Explanation:
     )
 
 
-def _findings(session: Session, job: Job, classes: Iterable[ClassExplanation]) -> list[Finding]:
+def _findings(group: GroupPlan, classes: Iterable[ClassExplanation]) -> list[Finding]:
     """Return every code once; reasons of nodes with the number of nodes."""
-    status = session.statuses.get(job.key)
     refusals = [refusal for entry in classes if entry.found_no_node for refusal in entry.refusals]
     counted = {(refusal.code, refusal.reason): f"{len(refusal.nodes)} {refusal.reason}" for refusal in refusals}
     messages: dict[Code, dict[str, None]] = {}
-    for reason in status.reasons if status else ():
+    for reason in group.causes:
         message = counted.get((reason.code, reason.detail), reason.detail)
         messages.setdefault(reason.code, {}).setdefault(message)
     return [Finding(code, tuple(message)) for code, message in messages.items()]

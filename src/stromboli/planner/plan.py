@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.nodes.shards import ShardChoice
-from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.reasons import PODS_MISSING, Code, Reason
 from stromboli.core.model.resources.resources import ResourceAxis
 from stromboli.core.model.snapshot import Snapshot
 from stromboli.core.model.tasks.task import OCCUPYING_STATUSES
@@ -21,7 +21,7 @@ from stromboli.core.session.status import JobCondition
 from stromboli.core.session.waiting_reasons import pod_condition
 from stromboli.core.topology.domain_search_records import DomainSearchRecord
 from stromboli.kube import KubeObject
-from stromboli.planner.evictions import accounts_of, describe_eviction, refusals_of
+from stromboli.planner.evictions import accounts_of, describe_eviction, loss_of, refusals_of
 from stromboli.planner.virtual_cluster import PlannedCluster
 
 #: Phases of a job that has at least its minimum.
@@ -57,9 +57,14 @@ class GroupPlan:
     waiting: bool
     conditions: Sequence[JobCondition] = ()
     reasons: Sequence[str] = ()
-    codes: Sequence[str] = ()
+    #: Why it waits, with codes.
+    causes: Sequence[Reason] = ()
     #: Number of its pods on each node.
     nodes: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(reason.code.value for reason in self.causes))
 
     @property
     def has_started(self) -> bool:
@@ -156,7 +161,7 @@ def plan_in(cluster: PlannedCluster, program: Program, cycles: int = 1) -> Sched
     after = cluster.snapshot()
     return SchedulingPlan(
         cycles=decided,
-        groups=_groups(session, cluster, after),
+        groups=_groups(session, cluster, after, _losses(decided)),
         queues=_queues(session),
         pods=_pods(session),
         warnings=list(dict.fromkeys([*program.configuration.warnings, *session.warnings])),
@@ -196,23 +201,37 @@ def _pods(session: Session) -> dict[str, tuple[str, str]]:
     return {key: condition for key, condition in sorted(conditions) if condition is not None}
 
 
-def _groups(session: Session, cluster: PlannedCluster, after: Snapshot) -> dict[str, GroupPlan]:
+def _losses(cycles: Sequence[CyclePlan]) -> dict[str, list[EvictionRecord]]:
+    """Return the evictions of all cycles by the job of the victim."""
+    losses: dict[str, list[EvictionRecord]] = {}
+    for cycle in cycles:
+        for record in cycle.records.values():
+            losses.setdefault(record.job, []).append(record)
+    return losses
+
+
+def _groups(
+    session: Session, cluster: PlannedCluster, after: Snapshot, losses: Mapping[str, Sequence[EvictionRecord]]
+) -> dict[str, GroupPlan]:
     names, occupying = (*after.nodes.names, ""), np.isin(after.status, OCCUPYING_STATUSES)
     #: The node name of each task by its row; empty for none.
     places = [names[row] for row in np.where(occupying, after.node_of, -1).tolist()]
-    return {key: _group(session, cluster, after.jobs[key], places) for key in sorted(after.jobs)}
+    return {key: _group(session, cluster, after.jobs[key], places, losses.get(key, ())) for key in sorted(after.jobs)}
 
 
-def _group(session: Session, cluster: PlannedCluster, job: Job, places: Sequence[str]) -> GroupPlan:
+def _group(
+    session: Session, cluster: PlannedCluster, job: Job, places: Sequence[str], lost: Sequence[EvictionRecord]
+) -> GroupPlan:
     status = session.statuses.get(job.key)
     phase = cluster.phase(job)
     nodes = Counter(places[task.row] for task in job.tasks.values() if places[task.row])
     waiting = bool(job.pending_count) or (phase not in STARTED and bool(job.tasks or job.min_available))
-    reasons: Sequence[Reason] = status.reasons if status else ()
+    causes: Sequence[Reason] = status.reasons if status else ()
     sentences: Sequence[str] = status.sentences if status else ()
-    if waiting and not sentences:  # it has lost pods, in this cycle or before
-        detail = f"Not enough valid tasks for gang-scheduling, valid: {job.valid_count}, min: {job.min_available}"
-        reasons, sentences = [Reason(Code.NOT_ENOUGH_TASKS, detail)], [detail]
+    if waiting:
+        missing = job.min_available - job.valid_count
+        loss = loss_of(lost, cluster.eviction_message(job.key), missing)
+        causes, sentences = _with_loss(causes, sentences, loss or _too_few_tasks(job))
     return GroupPlan(
         phase=phase,
         queue=job.queue,
@@ -222,9 +241,27 @@ def _group(session: Session, cluster: PlannedCluster, job: Job, places: Sequence
         waiting=waiting,
         conditions=list(status.conditions) if status else [],
         reasons=list(sentences),
-        codes=tuple(dict.fromkeys(reason.code.value for reason in reasons)),
+        causes=list(causes),
         nodes=dict(sorted(nodes.items())),
     )
+
+
+def _with_loss(
+    causes: Sequence[Reason], sentences: Sequence[str], loss: Reason
+) -> tuple[Sequence[Reason], Sequence[str]]:
+    """Return why a job waits, first how it has lost pods: this is why they are missing. A job without any reason has
+    lost pods as well.
+    """
+    if sentences and loss.code is not Code.PREEMPTED:
+        return causes, sentences
+    missing = {cause.detail for cause in causes if cause.code in PODS_MISSING}
+    others = [sentence for sentence in sentences if sentence not in missing]
+    return [loss, *(cause for cause in causes if cause.code not in PODS_MISSING)], [loss.detail, *others]
+
+
+def _too_few_tasks(job: Job) -> Reason:
+    detail = f"Not enough valid tasks for gang-scheduling, valid: {job.valid_count}, min: {job.min_available}"
+    return Reason(Code.NOT_ENOUGH_TASKS, detail)
 
 
 def _queues(session: Session) -> dict[str, QueuePlan]:

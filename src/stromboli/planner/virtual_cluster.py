@@ -8,7 +8,7 @@ import msgspec
 
 from stromboli import kube
 from stromboli.cluster.dump.contents import Contents, cluster_with
-from stromboli.cluster.objects.pod_groups.pod_groups import job_key_of
+from stromboli.cluster.objects.pod_groups.pod_groups import eviction_message, job_key_of
 from stromboli.cluster.objects.timestamps import seconds_of
 from stromboli.cluster.state.cluster import SCHEDULER_NAMES, Cluster
 from stromboli.controllers.default_queues import standard_queues
@@ -141,6 +141,11 @@ class PlannedCluster:
     def pods(self) -> list[kube.Pod]:
         """Return all pods, of any scheduler."""
         return self._cluster.pods.all()
+
+    def eviction_message(self, key: str) -> str:
+        """Return the message about evicted pods of a group, if it has one."""
+        group = self._cluster.groups.get(key)
+        return "" if group is None else eviction_message(group)
 
     def phase(self, job: Job) -> str:
         """Return the phase of a job for the current state of its pods."""

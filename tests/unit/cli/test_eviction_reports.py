@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.testing.cases.case import configuration, flattened, plugin
-from tests.testing.manifests.builders import gang, nodes, pod, priority_class, running
+from tests.testing.manifests.builders import gang, group, nodes, pod, priority_class, running
 from tests.unit.cli.conftest import Run
 
 GANG = plugin("gang", enablePreemptable=False)
@@ -65,6 +67,49 @@ def test_explained_preemptor_names_its_victims(run: Run) -> None:
     assert lines_after(text, "Preempts")[0] == (
         "preempt: default/old-task-1 is evicted from a for default/new-task-0 on a; frees cpu 1"
     )
+
+
+WHOLE = configuration("priority", "gang", "conformance", "predicates", actions="enqueue, allocate, gangpreempt")
+EVICTED = "2 pods evicted by gangpreempt for default/new: priority (priority 10 < 100)"
+
+
+@pytest.mark.parametrize("cycles", ["1", "2", "3"])
+def test_evicted_gang_waits_with_its_preemptor_and_rule(run: Run, cycles: str) -> None:
+    world = [
+        *nodes(1, 2), *CLASSES, *running("ab", name="old", minimum=2, priority="low"),
+        *gang(2, name="new", priority="high"),
+    ]  # fmt: skip
+    Path("whole.conf").write_text(WHOLE)
+    result = run("explain", world, "old", "--conf", "whole.conf", "--cycles", cycles)
+    assert f"Preempted (wait): {EVICTED}; 2 pods must be created again" in " ".join(result.stdout.split())
+    for missing in ("NoPodsYet", "NotEnoughTasks", "not considered"):
+        assert missing not in result.stdout
+    planned = json.loads(run("plan", world, "--conf", "whole.conf", "--cycles", cycles, "-o", "json").stdout)
+    assert planned["podGroups"]["default/old"]["codes"] == ["Preempted"]
+
+
+def evicted_group(status: str) -> dict[str, Any]:
+    message = "pod default/old-task-1 evicted: preempt in favour of default/new"
+    condition = {"type": "Evicted", "status": status, "reason": "preempt", "message": message}
+    made: dict[str, Any] = group("old", 2, phase="Inqueue")
+    return {**made, "status": {**made["status"], "conditions": [condition]}}
+
+
+@pytest.mark.parametrize(
+    ("status", "pods", "codes"),
+    [
+        pytest.param("True", [], ["Preempted"], id="pods are gone"),
+        pytest.param("True", gang(2, 9, name="old")[1:], ["Preempted", "InsufficientResource"], id="pods are back"),
+        pytest.param("False", [], ["NoPodsYet"], id="it was scheduled since"),
+    ],
+)
+def test_condition_of_the_group_names_the_preemptor(
+    run: Run, status: str, pods: list[dict[str, Any]], codes: list[str]
+) -> None:
+    world = [*nodes(1, 1), evicted_group(status), *pods]
+    reasons = json.loads(run("explain", world, "old", "-o", "json").stdout)["reasons"]
+    assert [reason["code"] for reason in reasons] == codes
+    assert ("in favour of default/new" in reasons[0]["messages"][0]) == (codes[0] == "Preempted")
 
 
 def test_failed_preemption_names_the_rules(run: Run) -> None:

@@ -104,6 +104,7 @@ class Code(StrEnum):
     SCHEDULING_GATED = "SchedulingGated"
     BIND_FAILED = "BindFailed"
     NO_PODS = "NoPodsYet"
+    PREEMPTED = "Preempted"
     PIPELINED = "WaitingForRelease"
     INVALID_OBJECT = "InvalidObject"
     ROLE_REFUSED = "RoleAlreadyRefused"
@@ -130,6 +131,9 @@ _IMPOSSIBLE_UNTIL = (RetryEvent.NODE_ADDED, RetryEvent.NODE_CHANGED, RetryEvent.
 
 #: The job cannot start however long it waits. Reported before all other reasons.
 IMPOSSIBLE = frozenset((Code.NO_NODE_HAS_RESOURCE, Code.EXCEEDS_EVERY_NODE, Code.EXCEEDS_CLUSTER))
+
+#: Codes of jobs without enough pods, which may still be created.
+PODS_MISSING = (Code.NO_PODS, Code.NOT_ENOUGH_TASKS, Code.NOT_ENOUGH_PODS_OF_ROLE, Code.NOT_ENOUGH_SUB_GROUPS)
 
 CODES: dict[Code, CodeFacts] = {
     Code.INSUFFICIENT_RESOURCE: CodeFacts(
@@ -510,6 +514,12 @@ CODES: dict[Code, CodeFacts] = {
         "no pods yet",
         "The job was admitted and has no pods yet.", Remedy.WAIT, "Its controller should create the pods now.",
         (RetryEvent.POD_ADDED,),
+    ),
+    Code.PREEMPTED: CodeFacts(
+        "preempted",
+        "Pods of the job were evicted, for another job or by an action that moves or releases pods.", Remedy.WAIT,
+        "Its controller should create the pods again; without a controller, create them. They start when there is "
+        "capacity for them.", (RetryEvent.POD_ADDED, *_CAPACITY),
     ),
     Code.PIPELINED: CodeFacts(
         "waits for terminating pods",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from stromboli.cluster.objects.pod_groups.native_pod_groups import INITIALLY_SCHEDULED, SCHEDULED
-from stromboli.cluster.objects.pod_groups.pod_groups import STALE
+from stromboli.cluster.objects.pod_groups.pod_groups import EVICTED, STALE
 from stromboli.cluster.objects.pod_groups.previous_domains import ALLOCATED_HYPERNODE, PLACED
 from stromboli.core.model.reasons import Code
 from stromboli.core.session.status import COMPLETED
@@ -18,7 +18,7 @@ from stromboli.kube.events.series import shortened
 from stromboli.kube.objects import native
 from stromboli.kube.objects.catalogue import EARLY_NATIVE_POD_GROUPS
 from stromboli.scheduler.reporting import patches
-from stromboli.scheduler.reporting.patches import EVICTED, GroupCondition, GroupStatus
+from stromboli.scheduler.reporting.patches import GroupCondition, GroupStatus
 
 DISRUPTION_TARGET = "DisruptionTarget"
 

@@ -14,7 +14,7 @@ import msgspec
 
 from stromboli import kube
 from stromboli.binding.orders import EvictOrder
-from stromboli.cluster.objects.pod_groups.pod_groups import STALE, stale_since
+from stromboli.cluster.objects.pod_groups.pod_groups import EVICTED, STALE, stale_since
 from stromboli.cluster.objects.pod_groups.previous_domains import placement_record_changes
 from stromboli.core.session.status import COMPLETED
 from stromboli.kube.events.series import shortened
@@ -23,8 +23,8 @@ from stromboli.kube.events.series import shortened
 MAX_MESSAGE_BYTES = 1024
 
 UNSCHEDULABLE, SCHEDULED = "Unschedulable", "Scheduled"
-#: On the group of a victim, and on the group of the preemptor.
-EVICTED, CLAIMED = "Evicted", "Claimed"
+#: On the group of the preemptor; the group of a victim has EVICTED.
+CLAIMED = "Claimed"
 #: On a group whose placements are not bound.
 BIND_STUCK = "BindStuck"
 #: On a victim while it terminates.
@@ -166,7 +166,9 @@ def camel_case_reason(reason: str) -> str:
 def _with_condition(
     conditions: Sequence[kube.PodGroupCondition], desired: GroupCondition | None, now: str
 ) -> list[kube.PodGroupCondition] | None:
-    """Return the conditions with the desired one set and its opposite false; None when nothing differs."""
+    """Return the conditions with the desired one set and its opposite false; None when nothing differs. A group that is
+    scheduled again is no longer evicted.
+    """
     if desired is None:
         return None
     fresh = kube.PodGroupCondition(
@@ -179,14 +181,19 @@ def _with_condition(
     )
     by_type = {condition.type or "": condition for condition in conditions}
     before = by_type.get(desired.type)
-    opposite = by_type.get(_OPPOSITES.get(desired.type, ""))
-    is_contradicted = opposite is not None and opposite.status == "True"
-    if before is not None and _essence(before) == _essence(fresh) and not is_contradicted:
+    is_new = before is None or before.status != "True"
+    contradicted = (_OPPOSITES.get(desired.type, ""), EVICTED if desired.type == SCHEDULED and is_new else "")
+    old = [by_type[name] for name in contradicted if name in by_type and by_type[name].status == "True"]
+    if before is not None and _essence(before) == _essence(fresh) and not old:
         return None
     by_type[desired.type] = fresh
-    if opposite is not None and is_contradicted:
-        by_type[opposite.type or ""] = msgspec.structs.replace(opposite, status="False", last_transition_time=now)
+    for each in old:
+        by_type[each.type or ""] = _false(each, now)
     return list(by_type.values())
+
+
+def _false(condition: kube.PodGroupCondition, now: str) -> kube.PodGroupCondition:
+    return msgspec.structs.replace(condition, status="False", last_transition_time=now)
 
 
 def _without_unschedulable(
@@ -196,8 +203,7 @@ def _without_unschedulable(
     stale = [each for each in conditions if each.type == UNSCHEDULABLE and each.status == "True"]
     if not stale:
         return None
-    false = {"status": "False", "last_transition_time": now}
-    return [msgspec.structs.replace(each, **false) if each in stale else each for each in conditions]
+    return [_false(each, now) if each in stale else each for each in conditions]
 
 
 def _essence(condition: kube.PodGroupCondition) -> tuple[str | None, ...]:

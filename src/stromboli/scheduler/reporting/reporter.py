@@ -13,11 +13,11 @@ from functools import partial
 
 from stromboli import kube
 from stromboli.binding.orders import EvictOrder
-from stromboli.cluster.objects.pod_groups.pod_groups import STALE, stale_since
+from stromboli.cluster.objects.pod_groups.pod_groups import EVICTED, STALE, stale_since
 from stromboli.cluster.objects.pod_groups.previous_domains import placement_record_of, previous_domains_of
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.model.jobs.job import Job
-from stromboli.core.model.reasons import Code
+from stromboli.core.model.reasons import PODS_MISSING
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.session.session import Session
 from stromboli.core.session.status import JobStatus
@@ -32,7 +32,6 @@ from stromboli.scheduler.reporting.group_targets import target_of
 from stromboli.scheduler.reporting.patches import (
     BIND_STUCK,
     CLAIMED,
-    EVICTED,
     SCHEDULED,
     GroupCondition,
     GroupStatus,
@@ -45,13 +44,7 @@ from stromboli.scheduler.reporting.patches import (
 from stromboli.scheduler.reporting.warning_log import WarningLog
 
 #: Reasons for which a group is pending while its pods are being created.
-_PODS_MISSING = (
-    Code.NO_PODS.value,
-    Code.NOT_ENOUGH_TASKS.value,
-    Code.NOT_ENOUGH_PODS_OF_ROLE.value,
-    Code.NOT_ENOUGH_SUB_GROUPS.value,
-)
-
+_PODS_MISSING = tuple(code.value for code in PODS_MISSING)
 
 #: The due time of a report that has been made.
 _DONE = 0.0

@@ -8,12 +8,12 @@ import msgspec
 import pytest
 
 from stromboli.cluster.objects.pod_groups.native_pod_groups import as_group
-from stromboli.cluster.objects.pod_groups.pod_groups import stale_since
+from stromboli.cluster.objects.pod_groups.pod_groups import EVICTED, stale_since
 from stromboli.cluster.objects.pod_groups.previous_domains import ALLOCATED_HYPERNODE, PLACED, previous_domains_of
 from stromboli.cluster.objects.timestamps import seconds_of
 from stromboli.kube.objects import native
 from stromboli.scheduler.reporting.native_patches import disruption_patch, native_staleness_patch, scheduled_patch
-from stromboli.scheduler.reporting.patches import CLAIMED, EVICTED, GroupCondition, GroupStatus
+from stromboli.scheduler.reporting.patches import CLAIMED, GroupCondition, GroupStatus
 
 EARLY, LATE = "v1alpha2", "v1beta1"
 NAMES = {EARLY: "PodGroupScheduled", LATE: "PodGroupInitiallyScheduled"}

@@ -90,6 +90,18 @@ GROUPS: dict[str, tuple[PodGroup, GroupStatus, dict[str, Any] | None, list[str] 
         {"phase": "Completed", "running": 0, "failed": 1},
         ["Audited=True", "Unschedulable=False"],
     ),
+    "an evicted group is scheduled again": (
+        a_group(said("Evicted"), said("Scheduled", "False"), phase="Running"),
+        GroupStatus("Running", 0, 0, 0, READY),
+        {},
+        ["Evicted=False", "Scheduled=True"],
+    ),
+    "an elastic pod was evicted": (
+        a_group(said("Evicted"), said("Scheduled", "True", "before"), phase="Running"),
+        GroupStatus("Running", 0, 0, 0, READY),
+        {},
+        ["Evicted=True", "Scheduled=True"],
+    ),
     "conditions of others": (
         a_group(OTHERS, phase="Pending"),
         GroupStatus("Pending", 0, 0, 0, LACKS),

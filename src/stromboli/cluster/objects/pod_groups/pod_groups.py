@@ -36,6 +36,7 @@ QUEUE_NAMES = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
 
 #: Condition of a group that has lost members and is below its minimum.
 STALE = "Stale"
+EVICTED = "Evicted"
 
 _MAX_MEMBER_NAME_LENGTH = 128
 _MODES = (None, "", "hard", "soft")
@@ -125,6 +126,12 @@ def stale_since(group: kube.PodGroup) -> float:
     conditions = group.origin.status.conditions if isinstance(group, NativeGroup) else group.status.conditions
     stale = (condition for condition in conditions or () if condition.type == STALE and condition.status == "True")
     return max((seconds_of(condition.last_transition_time) for condition in stale), default=0.0)
+
+
+def eviction_message(group: kube.PodGroup) -> str:
+    """Message of the condition Evicted; empty if it does not hold."""
+    conditions = group.status.conditions or ()
+    return next((each.message or "" for each in conditions if each.type == EVICTED and each.status == "True"), "")
 
 
 def _identity(metadata: kube.ObjectMeta) -> tuple[object, ...]:
