@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.testing.cases.case import configuration, flattened, plugin
-from tests.testing.manifests.builders import gang, group, nodes, pod, priority_class, running
+from tests.testing.manifests.builders import foreign, gang, group, nodes, pod, priority_class, running
 from tests.unit.cli.conftest import Run
 
 GANG = plugin("gang", enablePreemptable=False)
@@ -99,14 +99,19 @@ def evicted_group(status: str) -> dict[str, Any]:
     ("status", "pods", "codes"),
     [
         pytest.param("True", [], ["Preempted"], id="pods are gone"),
-        pytest.param("True", gang(2, 9, name="old")[1:], ["Preempted", "InsufficientResource"], id="pods are back"),
+        pytest.param(
+            "True",
+            [foreign("a", 2), *gang(2, name="old")[1:]],
+            ["Preempted", "InsufficientResource"],
+            id="pods are back",
+        ),
         pytest.param("False", [], ["NoPodsYet"], id="it was scheduled since"),
     ],
 )
 def test_condition_of_the_group_names_the_preemptor(
     run: Run, status: str, pods: list[dict[str, Any]], codes: list[str]
 ) -> None:
-    world = [*nodes(1, 1), evicted_group(status), *pods]
+    world = [*nodes(2, 1), evicted_group(status), *pods]
     reasons = json.loads(run("explain", world, "old", "-o", "json").stdout)["reasons"]
     assert [reason["code"] for reason in reasons] == codes
     assert ("in favour of default/new" in reasons[0]["messages"][0]) == (codes[0] == "Preempted")
