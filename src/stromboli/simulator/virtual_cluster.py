@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import TypeVar
 
 import msgspec
@@ -29,6 +30,7 @@ from stromboli.core.session.session import Session
 from stromboli.kube.objects.kinds import KINDS
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.local.api_server.store import DELETED, Collection, Object, Store, StoreEntry
+from stromboli.local.fakes.kubelet.pod_lifecycle import RUN_SECONDS, seconds
 from stromboli.simulator.workload import arrival_annotation
 
 T = TypeVar("T", bound=TopLevel)
@@ -111,7 +113,7 @@ class VirtualCluster:
             if pod.spec.node_name:
                 began = self._began(pod)
                 self._put_pod(pod)
-                end = began + run_time_of(pod) if pod.metadata.deletion_timestamp is None else self.now + _GRACE
+                end = began + _run_time(pod) if pod.metadata.deletion_timestamp is None else self.now + _GRACE
                 running.append(PodStart(pod.metadata.uid, job, max(end, self.now)))
             else:
                 self._put_pod(self._dated(pod))
@@ -213,7 +215,7 @@ class VirtualCluster:
         body["metadata"]["annotations"] = {**body["metadata"].get("annotations", {}), **placement.annotations}
         entry = self._pods[uid] = self._store.put(self._collections[kube.Pod], known.key, body)
         pod = msgspec.json.decode(entry.raw, type=kube.Pod)
-        return PodStart(uid, self._job_of(pod), self.now + run_time_of(pod))
+        return PodStart(uid, self._job_of(pod), self.now + _run_time(pod))
 
     def finish(self, uid: str) -> PodRemoval | None:
         """Complete a pod; None if it is already gone."""
@@ -268,6 +270,11 @@ def _like(pod: kube.Pod, now: float) -> kube.Pod:
     )
     spec = msgspec.structs.replace(pod.spec, node_name=None)
     return kube.Pod(metadata=metadata, spec=spec, status=type(pod.status)(phase="Pending"))
+
+
+def _run_time(pod: kube.Pod) -> float:
+    """Return the run time for the fake kubelets, or else the declared one."""
+    return min(seconds(pod, RUN_SECONDS, inf), run_time_of(pod))
 
 
 def _copy(entry: StoreEntry) -> Object:

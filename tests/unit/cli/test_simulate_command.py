@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from stromboli.cli import main
+from stromboli.cli.examples import examples_folder
 from tests.testing.cases.case import flattened
 from tests.testing.manifests.builders import nodes
 from tests.testing.simulations import job, strategy
@@ -127,3 +128,17 @@ def test_number_of_cycles_is_no_option() -> None:
     result = CliRunner().invoke(main, ["simulate", "--help"])
     assert result.exit_code == 0
     assert "--cycles" not in result.stdout
+
+
+def test_demo_in_virtual_time_has_the_same_sequence() -> None:
+    """All jobs but the impossible one run; four pods are preempted and a gang of six is reclaimed."""
+    example = examples_folder() / "demo"
+    arguments = ["simulate", "-f", str(example), "--conf", str(example / "volcano-scheduler.conf"), "-o", "json"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 3
+    jobs = json.loads(result.stdout)["jobs"]
+    assert {name: job["evictions"] for name, job in jobs.items() if job["evictions"]} == {
+        "default/sweep": 6,
+        "default/train": 4,
+    }
+    assert [name for name, job in jobs.items() if job["ended"] is None] == ["default/giant"]

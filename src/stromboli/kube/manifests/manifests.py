@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TextIO
 
 from stromboli.kube.manifests.errors import ObjectError, description_of, printable
+from stromboli.kube.manifests.job_pods import is_job, pods_of_job
 from stromboli.kube.manifests.sources import ManifestError, read_sources
 from stromboli.kube.manifests.yaml import load_documents
 from stromboli.kube.manifests.yaml_errors import YamlError
@@ -72,7 +73,8 @@ class _Collector:
         for number, document in enumerate(documents, start=1):
             for item in _flattened(document):
                 try:
-                    self._add(source, number, item)
+                    for part in pods_of_job(item) if is_job(item) else [item]:
+                        self._add(source, number, part)
                 except ObjectError as error:
                     error.name = error.name or f"in document {number}"
                     self.report(source, error)
