@@ -15,12 +15,13 @@ from stromboli.cli.options.settings import (
     option_group,
     paths_option,
     plugin_option,
+    reject_options,
     scheduler_name_option,
     seed_option,
     shown_option,
 )
-from stromboli.cli.options.shards import SHARD_WITH_DUMP, shard_of, shard_options
-from stromboli.cli.options.times import NOW_WITH_DUMP, clock_unless, now_option
+from stromboli.cli.options.shards import shard_of, shard_options
+from stromboli.cli.options.times import clock_unless, now_option
 from stromboli.cli.output import Failure, echo_tracebacks, plugin_failure
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from stromboli.planner.plan import SchedulingPlan
     from stromboli.planner.trials import Trials
 
+#: Why options of a scheduler have no effect on its dump.
+IN_DUMP = "on a dump, which contains its own value"
 #: The exit code if a job waits.
 WAITING = 3
 
@@ -158,10 +161,7 @@ def read_scenario(
 
     shard = shard_of(shard_arguments)
     if len(paths) == 1 and is_dump(paths[0]):
-        if shard is not None:
-            raise click.UsageError(SHARD_WITH_DUMP)
-        if now is not None:
-            raise click.UsageError(NOW_WITH_DUMP)
+        reject_options(("now", "seed", "scheduler_names", *shard_arguments), IN_DUMP)
         return read_dumped(paths[0], conf, cycles, plugins, ask_extenders=ask_extenders, traceback=traceback)
     if conf == "-" and "-" in paths:
         raise click.UsageError("-f and --conf cannot both read the standard input.")

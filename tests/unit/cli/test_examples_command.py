@@ -57,4 +57,4 @@ def test_folder_that_cannot_be_written_is_an_error() -> None:
     Path("taken").write_text("")
     result = run("copy", "taken/examples")
     assert result.exit_code == 1
-    assert "cannot be written (Not a directory)" in result.stderr
+    assert "cannot be accessed: not a directory" in result.stderr

@@ -242,6 +242,12 @@ def test_unknown_job_is_an_error(name: str, manifests: list[Any], job: str, mess
     assert (result.exit_code, result.stdout, result.stderr) == (1, "", message)
 
 
+def test_name_of_plan_is_accepted(run: Run) -> None:
+    names = run("plan", NAMED, "-o", "name").stdout.splitlines()
+    assert names == [f"podgroup.scheduling.volcano.sh/{key}" for key in ("a/tune", "b/tune", "default/train")]
+    assert explained(run, NAMED, names[1])["job"] == "b/tune"
+
+
 def test_wrong_usage(run: Run) -> None:
     assert run("explain", NAMED).exit_code == 2
     assert run("explain", NAMED, "train", "-o", "text").exit_code == 2

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stromboli.cli.options.connection import connection_options, connector, request_errors
-from stromboli.cli.options.settings import output_option
+from stromboli.cli.options.settings import output_option, reject_options
 from stromboli.cli.output import Failure
 
 if TYPE_CHECKING:
@@ -64,6 +64,8 @@ def bindrequests(
     """
     from stromboli.cli.text.bindrequests import Chosen
 
+    if output not in ("table", "wide"):
+        reject_options(("shows_pods",), f"with -o {output}, which has the requests")
     chosen = Chosen(namespace, selector, frozenset(names), pod_group, node, frozenset(phases), shows_pods)
     asyncio.run((_watch if watch else _list)(connector(connection)(), chosen, output))
 

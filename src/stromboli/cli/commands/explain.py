@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stromboli.cli.options.settings import output_option
-from stromboli.cli.output import Failure
+from stromboli.cli.output import Failure, job_name
 from stromboli.cli.plan_output import explanation_printout
 from stromboli.cli.scenario import WAITING, read_scenario, scenario_options
 
@@ -65,7 +65,7 @@ def _size(path: str) -> int:
 def explain(output: str, job: str, **options: Any) -> None:
     """Show why a job waits, and what would let it start.
 
-    JOB is a PodGroup or one of its pods, as NAMESPACE/NAME, or the name alone if it is unique.
+    JOB is a PodGroup or one of its pods: NAMESPACE/NAME, the name alone if it is unique, or a line of plan -o name.
 
     Every proposed change is verified by running the scheduler again with it.
 
@@ -80,9 +80,11 @@ def explain(output: str, job: str, **options: Any) -> None:
 
 
 def _find(plan: SchedulingPlan, name: str) -> str:
-    """Find a job by its key, by its name, or by one of its pods."""
+    """Find a job by its key, by its name, by its name in `plan -o name`, or by one of its pods."""
     if name in plan.groups:
         return name
+    if key := next((key for key in plan.groups if name == job_name(key)), ""):
+        return key
     pods = {record.pod: record.job for record in plan.records}
     pods |= {task.key: key for key in plan.groups for task in plan.session.jobs[key].tasks.values()}
     if name in pods:

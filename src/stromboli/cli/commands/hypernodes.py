@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from stromboli.cli.options.connection import connection_options, connector, request_errors
-from stromboli.cli.options.settings import output_option, paths_option
+from stromboli.cli.options.settings import output_option, paths_option, reject_options
 from stromboli.cli.output import Failure, object_name, warn
 from stromboli.cli.text.tables import Table
 
@@ -73,6 +73,7 @@ def discover(paths: Sequence[str], keys: str, applies: bool, output: str, **conn
         raise click.BadParameter("name at least one label", param_hint="--keys")
     read = read_keys(keys, "--keys")
     if paths:
+        reject_options(connection, "with -f")
         _echo(_read(paths), read, output)
     elif applies:
         found, changes = asyncio.run(_apply(connector(connection), read))

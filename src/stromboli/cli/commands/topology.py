@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from stromboli.cli.options.settings import output_option, shown_option
-from stromboli.cli.options.shards import SHARD_WITH_DUMP, shard_of, shard_options
+from stromboli.cli.options.settings import output_option, reject_options, shown_option
+from stromboli.cli.options.shards import SHARD_PARAMETERS, shard_of, shard_options
 from stromboli.cli.output import Failure, Printout
-from stromboli.cli.scenario import PATHS, read_registry
+from stromboli.cli.scenario import IN_DUMP, PATHS, read_registry
 
 if TYPE_CHECKING:
     from stromboli.core.model.nodes.shards import ShardChoice
@@ -83,8 +83,7 @@ def _read_cluster(paths: Sequence[str], shard: ShardChoice | None) -> tuple[Plan
     program = Program(default_configuration(registry), registry)
     try:
         if len(paths) == 1 and is_dump(paths[0]):
-            if shard is not None:
-                raise click.UsageError(SHARD_WITH_DUMP)
+            reject_options(SHARD_PARAMETERS, IN_DUMP)
             dump = read_dump(paths[0])
             return PlannedCluster.of_contents(dump.contents, program, dump.now), []
         manifests = read_manifests(paths, sys.stdin)

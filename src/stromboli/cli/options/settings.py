@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -28,6 +29,15 @@ def option_group(*options: Callable[[Any], Any]) -> Callable[[Command], Command]
         return command
 
     return add
+
+
+def reject_options(names: Collection[str], why: str) -> None:
+    """End the command if one of these options is on the command line, where it would have no effect."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name in names and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{parameter.opts[-1]} has no effect {why}; leave it out.")
 
 
 def output_option(default: str = "table", *further: str) -> Callable[[Any], Any]:

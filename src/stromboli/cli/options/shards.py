@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from stromboli.scheduler.sharding.settings import ShardSettings
 
 _MODE, _NAME, _SELECTOR = "--scheduler-sharding-mode", "--scheduler-sharding-name", "--shard-selector"
-SHARD_WITH_DUMP = "A dump contains its own shard; remove the shard options."
+#: The parameters of `shard_options`.
+SHARD_PARAMETERS = ("shard_mode", "shard_name", "shard_selector")
 _KEY = r"[A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z0-9])?"
 _VALUE = r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?"
 _EQUALS = re.compile(rf"({_KEY})\s*(==|=|!=)\s*({_VALUE})")

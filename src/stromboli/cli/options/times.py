@@ -8,9 +8,6 @@ from typing import Any
 
 import click
 
-#: A dump has the time of its cycle.
-NOW_WITH_DUMP = "--now has no effect on a dump, which has its own time; leave it out."
-
 
 class Timestamp(click.ParamType[float]):
     """A time in the format of RFC 3339, as seconds since the epoch."""

@@ -120,6 +120,28 @@ def test_mistyped_word_is_reported_with_valid_ones(case: str) -> None:
     assert message in result.stderr
 
 
+#: Options that would have no effect with others; the dump is that of `a_dump`.
+WITHOUT_EFFECT = {
+    "seed of a dump": ("plan -f dump.json.gz --seed 3", "--seed has no effect on a dump, which contains its own value"),
+    "names of a dump": ("explain -f dump.json.gz --scheduler-name x large", "--scheduler-name has no effect on a dump"),
+    "time of a dump": ("plan -f dump.json.gz --now 2026-01-01T00:00:00Z", "--now has no effect on a dump"),
+    "pods as data": ("bindrequests --pods -o json", "--pods has no effect with -o json, which has the requests"),
+    "cluster and files": (
+        "hypernodes discover -f examples/topology --context x",
+        "--context has no effect with -f; leave it out.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WITHOUT_EFFECT)
+def test_option_without_effect_is_rejected(case: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments, message = WITHOUT_EFFECT[case]
+    monkeypatch.chdir(folder)
+    result = CliRunner().invoke(main, arguments.split())
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+
+
 def complete(*words: str) -> list[str]:
     """Return the completions of the last word."""
     line = shlex.join(["stromboli", *words])
