@@ -55,6 +55,15 @@ def test_devices_of_claims_are_shown(run: Run) -> None:
     assert "gpu: gpu.example.com/a/gpu-0" in text
 
 
+def test_wide_tables_list_all_nodes_and_queues(run: Run) -> None:
+    world = [*nodes(1, 6), *gang(6, 1)]
+    narrow, wide = (run("plan", world, "-o", output).stdout for output in ("table", "wide"))
+    assert ("PRIORITY" in narrow, "PRIORITY" in wide) == (False, True)
+    assert "d ×1 and 2 more nodes" in narrow
+    assert "d ×1, e ×1, f ×1" in wide
+    assert ("\nroot " in narrow, "\nroot " in wide) == (False, True)
+
+
 def test_waiting_group_as_json(run: Run) -> None:
     result = run("plan", WAITS, "-o", "json")
     group = planned(result)["podGroups"]["default/gang"]

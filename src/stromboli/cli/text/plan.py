@@ -24,10 +24,10 @@ def echo_plan(plan: SchedulingPlan, *, wide: bool = False) -> None:
     if plan.groups:
         echo_table(_groups(plan, wide=wide), wide=wide)
         click.echo()
-    echo_table(_queues(plan))
+    echo_table(_queues(plan, wide=wide))
     click.echo()
     devices, networks = _devices(plan.devices), _networks(plan.groups)
-    for table in (networks, devices, _evictions(plan.records), _refusals(plan.refusals)):
+    for table in (networks, devices, _evictions(plan.records), _refusals(plan.refusals, wide=wide)):
         if table.rows:
             echo_table(table)
             click.echo()
@@ -102,12 +102,12 @@ def _evictions(records: Iterable[EvictionRecord]) -> Table:
     return table
 
 
-def _refusals(refusals: Mapping[str, Sequence[PreemptionFailure]]) -> Table:
+def _refusals(refusals: Mapping[str, Sequence[PreemptionFailure]], *, wide: bool) -> Table:
     """The rules that prevented preemptions, one per line."""
     table = Table(("FAILED PREEMPTION", "BY", "RULE", "COUNT", "EXAMPLE"), flexible=("EXAMPLE",), right=("COUNT",))
     for refusal in (refusal for failures in refusals.values() for refusal in failures):
         for each in refusal.objections:
-            example = f"{each.objects[0]}: {each.why}"
+            example = f"{', '.join(each.objects if wide else each.objects[:1])}: {each.why}"
             table.add(refusal.pod, refusal.action, each.rule, str(len(each.objects)), example)
         if not refusal.objections:
             detail = refusal.reason.detail.removeprefix(f"{refusal.action}: ")
@@ -125,11 +125,11 @@ def format_nodes(nodes: Mapping[str, int], limit: int = _MAX_NODES) -> str:
     return listed if left <= 0 else f"{listed} and {counted(left, 'more node')}"
 
 
-def _queues(plan: SchedulingPlan) -> Table:
+def _queues(plan: SchedulingPlan, *, wide: bool) -> Table:
     used = {group.queue for group in plan.groups.values()}
     table = Table(("QUEUE", "ALLOCATED", "DESERVED", "SHARE"), flexible=("ALLOCATED", "DESERVED"), right=("SHARE",))
     for name, queue in plan.queues.items():
-        if name in used or name not in _STANDARD_QUEUES:
+        if wide or name in used or name not in _STANDARD_QUEUES:
             allocated, deserved = format_amounts(queue.allocated), format_amounts(queue.deserved)
             table.add(name, allocated, deserved, f"{queue.share:.0%}")
     return table
