@@ -51,6 +51,6 @@ def test_layout_lists_every_folder() -> None:
 
 def test_paths_in_contributing_exist() -> None:
     named = re.findall(r"`((?:[\w-]+/)+[\w.-]*)`", CONTRIBUTING)
-    generated = {"site/"}
     assert len(named) > 10
-    assert [path for path in named if not any((top / path).exists() for top in (ROOT, PACKAGE))] == sorted(generated)
+    missing = [path for path in named if not any((top / path).exists() for top in (ROOT, PACKAGE))]
+    assert set(missing) <= {"site/"}  # `make docs` creates it
