@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from stromboli.core.model.jobs.job import Job
-from stromboli.core.model.nodes.table import Index
-from stromboli.core.model.reasons import Code, Reason, Remedy
+from stromboli.core.model.reasons import Code, Remedy
 from stromboli.core.model.resources.resources import PODS
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.session.refusals import NodeRefusals, TaskRefusal
 from stromboli.core.session.session import Session
+from stromboli.core.session.shortages import Held, Shortage, discarded_amounts, shortage_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def _explain(session: Session, job: Job, tasks: Sequence[Task], refusal: TaskRef
     recorded = refusal.nodes if refusal else None
     nodes = recorded or session.search.refusals(task_class)
     refused_rows = np.unique(np.concatenate([rows for _, rows in nodes.groups])) if nodes.groups else ()
-    held = _held(session, job) if recorded else {}
+    held = discarded_amounts(session, job) if recorded else {}
     return ClassExplanation(
         role=task_class.role,
         pods=tuple(task.key for task in tasks),
@@ -90,41 +90,16 @@ def _dense(session: Session, task_class: TaskClass) -> list[int]:
     return amounts
 
 
-def _held(session: Session, job: Job) -> dict[tuple[int, int], int]:
-    """Return the amounts that the job used in the discarded attempt, by dimension and row: they may fill a node."""
-    held: dict[tuple[int, int], int] = {}
-    for task in job.tasks.values():
-        last = session.refusals.last_transactions.get(task.uid)
-        if last is not None and session.ledger.is_pending(task):
-            row = session.nodes.index[last.node]
-            for dimension, amount in task.task_class.request:
-                held[dimension, row] = held.get((dimension, row), 0) + amount
-    return held
-
-
-def _node_refusals(
-    session: Session, task_class: TaskClass, nodes: NodeRefusals, held: dict[tuple[int, int], int]
-) -> Iterator[NodeRefusal]:
+def _node_refusals(session: Session, task_class: TaskClass, nodes: NodeRefusals, held: Held) -> Iterator[NodeRefusal]:
     """Yield the reasons of the nodes, the most frequent first."""
-    names, requested = session.nodes.names, dict(task_class.request)
+    names = session.nodes.names
     for reason, rows in sorted(nodes.groups, key=lambda group: (-len(group[1]), group[0].detail)):
-        free = _largest_free(session, reason, rows, requested, held)
+        free = _largest_free(session, shortage_of(session, task_class, reason, rows, held))
         yield NodeRefusal(reason.code, reason.detail, tuple(names[row] for row in rows.tolist()), free)
 
 
-def _largest_free(
-    session: Session, reason: Reason, rows: Index, requested: dict[int, int], held: dict[tuple[int, int], int]
-) -> tuple[str, str, str] | None:
-    """Return the largest free amount of the missing resource; None if freed capacity suffices by now."""
-    if reason.code is not Code.INSUFFICIENT_RESOURCE:
+def _largest_free(session: Session, shortage: Shortage | None) -> tuple[str, str, str] | None:
+    if shortage is None:
         return None
-    name = reason.detail.removeprefix("Insufficient ")
-    dimension = session.axis.find(name)
-    if dimension is None or dimension not in requested:
-        return None
-    future = session.ledger.all_rows.future_idle(dimension)
-    free = {row: int(future[row]) - held.get((dimension, row), 0) for row in rows.tolist()}
-    best = min(free, key=lambda row: (-free[row], row))
-    if free[best] >= requested[dimension]:
-        return None
-    return name, session.axis.format(dimension, max(free[best], 0)), session.nodes.names[best]
+    axis, dimension = session.axis, shortage.dimension
+    return axis.names[dimension], axis.format(dimension, shortage.free), session.nodes.names[shortage.row]

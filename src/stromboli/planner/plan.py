@@ -18,7 +18,7 @@ from stromboli.core.session.decision_records import DecisionRecords, EvictionRec
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.core.session.status import JobCondition
-from stromboli.core.session.waiting_reasons import pod_condition
+from stromboli.core.session.waiting_reasons import pod_condition, too_few_tasks
 from stromboli.core.topology.domain_search_records import DomainSearchRecord
 from stromboli.kube import KubeObject
 from stromboli.planner.evictions import accounts_of, describe_eviction, loss_of, refusals_of
@@ -55,6 +55,8 @@ class GroupPlan:
     ready: int
     pods: int
     waiting: bool
+    #: Why it waits, in one line of at most 60 characters.
+    summary: str = ""
     conditions: Sequence[JobCondition] = ()
     reasons: Sequence[str] = ()
     #: Why it waits, with codes.
@@ -228,10 +230,12 @@ def _group(
     waiting = bool(job.pending_count) or (phase not in STARTED and bool(job.tasks or job.min_available))
     causes: Sequence[Reason] = status.reasons if status else ()
     sentences: Sequence[str] = status.sentences if status else ()
+    summary = status.summary if status else ""
     if waiting:
         missing = job.min_available - job.valid_count
-        loss = loss_of(lost, cluster.eviction_message(job.key), missing)
-        causes, sentences = _with_loss(causes, sentences, loss or _too_few_tasks(job))
+        loss = loss_of(lost, cluster.eviction_message(job.key), missing) or too_few_tasks(job)
+        causes, sentences = _with_loss(causes, sentences, loss)
+        summary = loss.short if causes[0] is loss else summary
     return GroupPlan(
         phase=phase,
         queue=job.queue,
@@ -239,6 +243,7 @@ def _group(
         ready=job.ready_count,
         pods=len(job.tasks),
         waiting=waiting,
+        summary=summary if waiting else "",
         conditions=list(status.conditions) if status else [],
         reasons=list(sentences),
         causes=list(causes),
@@ -257,11 +262,6 @@ def _with_loss(
     missing = {cause.detail for cause in causes if cause.code in PODS_MISSING}
     others = [sentence for sentence in sentences if sentence not in missing]
     return [loss, *(cause for cause in causes if cause.code not in PODS_MISSING)], [loss.detail, *others]
-
-
-def _too_few_tasks(job: Job) -> Reason:
-    detail = f"Not enough valid tasks for gang-scheduling, valid: {job.valid_count}, min: {job.min_available}"
-    return Reason(Code.NOT_ENOUGH_TASKS, detail)
 
 
 def _queues(session: Session) -> dict[str, QueuePlan]:

@@ -48,6 +48,7 @@ def _group(group: GroupPlan) -> dict[str, Any]:
         "pods": group.pods,
         "nodes": group.nodes,
         "waiting": group.waiting,
+        "summary": group.summary,
         "conditions": [condition_as_plain(condition) for condition in group.conditions],
         "reasons": list(group.reasons),
         "codes": list(group.codes),
@@ -73,6 +74,7 @@ def _explanation(explanation: Explanation) -> dict[str, Any]:
     return {
         "job": explanation.job,
         "waiting": group.waiting,
+        "summary": group.summary,
         "phase": group.phase,
         "priority": explanation.priority,
         "minMember": group.min_member,

@@ -166,3 +166,8 @@ class Simulation:
         """Return the messages of the last cycle about a waiting job."""
         status = self._last.statuses.get(job) if self._last else None
         return list(status.sentences) if status else []
+
+    def summary_of_waiting(self, job: str) -> list[str]:
+        """Return the most actionable cause of a waiting job, in one line."""
+        status = self._last.statuses.get(job) if self._last else None
+        return [status.summary] if status and status.summary else []

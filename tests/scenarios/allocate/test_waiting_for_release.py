@@ -61,7 +61,8 @@ RELEASE = [
         "pipelined capacity counts for the queue",
         nodes(2, 2), queue("small", capability={"cpu": 2}), running("a", **LEAVING), foreign("b", cpu=2),
         gang(1, cpu=2, name="first", queue="small"), gang(1, cpu=2, name="second", queue="small"),
-        conf=configuration("gang", "proportion", "predicates"), binds="A -", codes={"second": ["QueueShareExhausted"]},
+        conf=configuration("gang", "proportion", "predicates"), binds="A -",
+        codes={"second": ["QueueCapabilityExceeded"]},
     ),
     Case(
         "without the plugin the first that waits is content",

@@ -69,11 +69,11 @@ EASY_CASES = [
         "a job without a run time does not overtake the first job",
         HALF, HEAD, job("b", 1, 2), conf=EASY, binds="- -",
         reasons={
-            "a-head": [WAITS_ON_CPU, "capacity on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z"],
+            "a-head": ["capacity on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z", WAITS_ON_CPU],
             "b": [
-                KEPT,
                 "capacity that it needs is reserved for default/a-head from 2026-01-01T13:00:00Z, and it has no "
                 "run time",
+                KEPT,
             ],
         },
         codes={"a-head": ["StartReserved", "InsufficientResource"], "b": ["CapacityReserved", "CapacityNominated"]},
@@ -86,10 +86,10 @@ EASY_CASES = [
         HALF, HEAD, job("b", 1, 2, "1h1s"), conf=EASY, binds="- -",
         reasons={
             "b": [
-                KEPT,
                 "capacity that it needs is reserved for default/a-head from 2026-01-01T13:00:00Z, and it would run "
                 "until "
                 "2026-01-01T13:00:01Z",
+                KEPT,
             ]
         },
     ),
@@ -148,7 +148,7 @@ EASY_CASES = [
         "a pod that exceeds its run time ends soon",
         nodes(4, 1), running("a", 2, name="late", placed="2026-01-01T10:00:00Z", annotations={RUN_TIME: "1h"}), HEAD,
         job("b", 1, 2, "1m"), job("c", 1, 1, "2m"), conf=EASY, binds="- a -",
-        reasons={"a-head": [WAITS_ON_CPU, "capacity on 1 node(s) is reserved for it from 2026-01-01T12:01:00Z"]},
+        reasons={"a-head": ["capacity on 1 node(s) is reserved for it from 2026-01-01T12:01:00Z", WAITS_ON_CPU]},
     ),
     Case(
         "an unknown start time counts as now",
@@ -172,8 +172,8 @@ EASY_CASES = [
         job("b", 1, 2, "90m"), job("c", 1, 1, "3h"), conf=EASY, binds="-- b -",
         reasons={
             "a-head": [
-                "0/2 nodes are available: 2 Insufficient cpu.",
                 "capacity on 2 node(s) is reserved for it from 2026-01-01T14:00:00Z",
+                "0/2 nodes are available: 2 Insufficient cpu.",
             ]
         },
     ),
@@ -195,8 +195,8 @@ EASY_CASES = [
         binds="- a -",
         reasons={
             "a-head": [
-                "0/1 nodes are available: 1 node(s) didn't match pod anti-affinity rules.",
                 "capacity on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z",
+                "0/1 nodes are available: 1 node(s) didn't match pod anti-affinity rules.",
             ]
         },
     ),
@@ -252,7 +252,7 @@ EASY_CASES = [
     Case(
         "the next cycle keeps the reservation",
         HALF, HEAD, job("b", 1, 1, "30m"), job("c", 1, 1), conf=EASY, cycles=3, binds="- a -",
-        reasons={"a-head": [WAITS_ON_CPU, "capacity on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z"]},
+        reasons={"a-head": ["capacity on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z", WAITS_ON_CPU]},
     ),
     Case(
         "by priority: the first job is the one that is served first",
@@ -275,20 +275,20 @@ CONSERVATIVE_CASES = [
     Case(
         "conservative: it is, and the third waits",
         nodes(4, 2), busy("ab", 3, "1h"), HEAD, job("b-second", 1, 4, "1h"), job("c", 1, 1), conf=CONSERVATIVE,
-        binds="- - -", codes={"c": ["CapacityReserved", "StartReserved", "CapacityNominated"]},
+        binds="- - -", codes={"c": ["StartReserved", "CapacityReserved", "CapacityNominated"]},
     ),
     Case(
         "every job has a start time",
         HALF, HEAD, SECOND, job("c", 1, 1, "3h"), conf=CONSERVATIVE, binds="- - -",
         reasons={
-            "a-head": [WAITS_ON_CPU, "capacity on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z"],
-            "b-second": [WAITS_ON_CPU, "capacity on 1 node(s) is reserved for it from 2026-01-01T14:00:00Z"],
+            "a-head": ["capacity on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z", WAITS_ON_CPU],
+            "b-second": ["capacity on 1 node(s) is reserved for it from 2026-01-01T14:00:00Z", WAITS_ON_CPU],
             "c": [
-                KEPT,
+                "capacity on 1 node(s) is reserved for it from 2026-01-01T14:00:00Z",
                 "capacity that it needs is reserved for default/a-head from 2026-01-01T13:00:00Z, and it would run "
                 "until "
                 "2026-01-01T15:00:00Z",
-                "capacity on 1 node(s) is reserved for it from 2026-01-01T14:00:00Z",
+                KEPT,
             ],
         },
     ),
@@ -301,8 +301,8 @@ CONSERVATIVE_CASES = [
         nodes(4, 1), busy("a", 4, "1h"), job("a-head", 1, 2, "1h"), job("b", 1, 4, "1h"), job("c", 1, 2, "1h"),
         conf=CONSERVATIVE, binds="- - -",
         reasons={
-            "b": [WAITS_ON_CPU, "capacity on 1 node(s) is reserved for it from 2026-01-01T14:00:00Z"],
-            "c": [WAITS_ON_CPU, "capacity on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z"],
+            "b": ["capacity on 1 node(s) is reserved for it from 2026-01-01T14:00:00Z", WAITS_ON_CPU],
+            "c": ["capacity on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z", WAITS_ON_CPU],
         },
     ),
     Case(
@@ -311,7 +311,7 @@ CONSERVATIVE_CASES = [
         binds="- - -",
         reasons={
             "b": [WAITS_ON_CPU],
-            "c": [WAITS_ON_CPU, "capacity on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z"],
+            "c": ["capacity on 1 node(s) is reserved for it from 2026-01-01T13:00:00Z", WAITS_ON_CPU],
         },
     ),
     Case(
@@ -322,7 +322,7 @@ CONSERVATIVE_CASES = [
     Case(
         "the reservation is the same in two cycles",
         HALF, HEAD, SECOND, job("c", 1, 1, "3h"), conf=CONSERVATIVE, cycles=3, binds="- - -",
-        codes={"c": ["CapacityReserved", "StartReserved", "CapacityNominated"]},
+        codes={"c": ["StartReserved", "CapacityReserved", "CapacityNominated"]},
     ),
 ]  # fmt: skip
 

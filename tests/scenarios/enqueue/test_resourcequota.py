@@ -21,7 +21,7 @@ def asking(name: str = "gang", minimum: int = 2, **facts: Any) -> Any:
 def case(name: str, *world: Any, phase: str = "Inqueue", why: str = "", conf: str = CONF, **expected: Any) -> Case:
     """Whether the group `gang` is admitted, and its reason if not."""
     waits = ["no pods exist yet, 2 must start together", "the job is not admitted to its queue yet"]
-    reported = {"gang": [waits[0], f"resource quota insufficient, {why}", waits[1]]} if why else None
+    reported = {"gang": [f"resource quota insufficient, {why}", *waits]} if why else None
     return Case(name, NODES, *world, conf=conf, binds="", phases={"gang": phase}, reasons=reported, **expected)
 
 
@@ -85,7 +85,7 @@ LET_IN = [
 TOGETHER = [
     Case("an admitted job counts", NODES, quota("q", {"cpu": 7}), asking("one"), asking("two"), conf=CONF, binds="",
          phases={"one": "Inqueue", "two": "Pending"},
-         codes={"two": ["NoPodsYet", "NamespaceQuotaExceeded", "NotAdmitted"]}),
+         codes={"two": ["NamespaceQuotaExceeded", "NoPodsYet", "NotAdmitted"]}),
     Case("also one of an earlier cycle", NODES, quota("q", {"cpu": 7}), asking("one", phase="Inqueue"), asking("two"),
          conf=CONF, binds="", phases={"one": "Inqueue", "two": "Pending"}),
     Case("and one of the cycle before", NODES, quota("q", {"cpu": 7}), asking("one"), asking("two"), cycles=2,

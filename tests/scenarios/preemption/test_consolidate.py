@@ -64,7 +64,7 @@ MOVED = [
           small("b", "two"), LARGE,
           binds="-", codes={"large": ["InsufficientResource"]}),
     moves("no pod moves that has no other place", nodes(3, 2), small("a", "one", 2), small("b", "two", 2),
-          gang(1, 2, name="large"), binds="-", codes={"large": ["PreemptionInsufficient", "InsufficientResource"]}),
+          gang(1, 2, name="large"), binds="-", codes={"large": ["InsufficientResource", "PreemptionInsufficient"]}),
     moves("a gang of two gets two nodes", nodes(2, 4), small("a", "one"), small("b", "two"), small("c", "three"),
           small("d", "four"), gang(2, 2), moved="one-0 three-0", binds="AC"),
     moves("the whole gang or no pod", nodes(2, 3), small("a", "one"), small("b", "two"), small("c", "three"),
@@ -86,7 +86,7 @@ MOVED = [
           [small("b", f"right{place}", gpu=1) for place in range(2)], gang(1, 8, gpu=8, name="large"),
           moved="right0-0 right1-0", binds="B"),
     moves("a pod of another scheduler is not moved", nodes(2, 2), foreign("a"), foreign("b", name="other"), LARGE,
-          binds="-", codes={"large": ["NoPreemptablePods", "InsufficientResource"]}),
+          binds="-", codes={"large": ["InsufficientResource", "NoPreemptablePods"]}),
     moves("the preemptors' own members stay", nodes(2, 2), foreign("b"),
           gang_of(pod(nodeName="a"), pod(2), minimum=2, phase="Running"), binds="-"),
     moves("pods that are bound and do not run yet move, too", nodes(2, 2), small("a", "one", phase="Pending"),
@@ -166,7 +166,7 @@ GUARDED = [
           foreign("b"), LARGE, binds="-"),
     moves("a more important pod stays", nodes(2, 2), small("a", "one", priority="high"), foreign("b"),
           gang(1, 2, name="large", priority="low"), binds="-",
-          codes={"large": ["NoPreemptablePods", "InsufficientResource"]}),
+          codes={"large": ["InsufficientResource", "NoPreemptablePods"]}),
     moves("an equally important pod moves", nodes(2, 2), small("a", "one", priority="high"), foreign("b"),
           gang(1, 2, name="large", priority="high"), moved="one-0", binds="A"),
     moves("critical pods stay", nodes(2, 2),
@@ -191,9 +191,9 @@ GUARDED = [
     moves("a newly started pod stays", NOON, nodes(2, 2), small("a", "one", placed=at("11:50")),
           small("b", "two", placed=at("09:00")), LARGE, moved="two-0", binds="B", by=GUARDED_BY_TIME),
     moves("even if no other pod could move", NOON, nodes(2, 2), small("a", "one", placed=at("11:50")), foreign("b"),
-          LARGE, binds="-", by=GUARDED_BY_TIME, codes={"large": ["NoPreemptablePods", "InsufficientResource"]}),
+          LARGE, binds="-", by=GUARDED_BY_TIME, codes={"large": ["InsufficientResource", "NoPreemptablePods"]}),
     moves("a pod that never preempts waits", HALF_FULL, gang(1, 2, name="large", preemptionPolicy="Never"),
-          binds="-", codes={"large": ["PreemptionPolicyNever", "InsufficientResource"]}),
+          binds="-", codes={"large": ["InsufficientResource", "PreemptionPolicyNever"]}),
 ]  # fmt: skip
 
 #: A node must be emptied of two pods.

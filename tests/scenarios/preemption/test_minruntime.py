@@ -71,7 +71,7 @@ WITHIN = [
     preempts("without the annotation no pod is protected", nodes(1, 1), own(), urgent(), evicts="old-task-0",
              binds="A"),
     preempts("a newly started pod stays", nodes(1, 1), own(), urgent(), given=HOUR, binds="-",
-             codes={"urgent": ["NoPreemptablePods", "InsufficientResource"]}),
+             codes={"urgent": ["InsufficientResource", "NoPreemptablePods"]}),
     preempts("after its time it may be evicted", nodes(1, 1), own(), urgent(), given=MINUTE, evicts="old-task-0",
              binds="A"),
     preempts("to the second", nodes(1, 1), own(), urgent(), given={"defaultPreemptMinRuntime": "10m"},

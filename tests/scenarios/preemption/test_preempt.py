@@ -60,7 +60,7 @@ BETWEEN_JOBS = [
     preempts(
         "an equally important gang stays",
         nodes(1, 1), running("a", name="equal", priority="high"), high(), evicts=[], binds="-",
-        codes={"high": ["NoPreemptablePods", "InsufficientResource"]},
+        codes={"high": ["InsufficientResource", "NoPreemptablePods"]},
     ),
     preempts(
         "a free node is taken before any eviction",
@@ -170,12 +170,12 @@ GANGS = [
         nodes(1, 2),
         gang_of(pod(nodeName="a", labels={"volcano.sh/preemptable": "false"}), pod(nodeName="b"), name="low",
                 priority="low", phase="Running"),
-        high(), evicts=[], binds="-", codes={"high": ["PreemptionInsufficient", "InsufficientResource"]},
+        high(), evicts=[], binds="-", codes={"high": ["InsufficientResource", "PreemptionInsufficient"]},
     ),
     preempts(
         "where the gang plugin answers, a gang keeps its minimum",
         nodes(1, 2), low("ab", minimum=2), high(), conf=KEEPING, evicts=[], binds="-",
-        codes={"high": ["NoPreemptablePods", "InsufficientResource"]},
+        codes={"high": ["InsufficientResource", "NoPreemptablePods"]},
     ),
     preempts(
         "where the gang plugin answers, members above the minimum are evicted",
@@ -199,7 +199,7 @@ PROTECTED = [
     preempts(
         "a pod that is not preemptable stays",
         nodes(1, 1), low("a", labels={"volcano.sh/preemptable": "false"}), high(), evicts=[], binds="-",
-        codes={"high": ["NoPreemptablePods", "InsufficientResource"]},
+        codes={"high": ["InsufficientResource", "NoPreemptablePods"]},
     ),
     preempts(
         "critical pods stay",
@@ -218,7 +218,7 @@ PROTECTED = [
     preempts(
         "a pod that never preempts waits",
         nodes(1, 1), low("a"), high(preemptionPolicy="Never"), evicts=[], binds="-",
-        codes={"high": ["PreemptionPolicyNever", "InsufficientResource"]},
+        codes={"high": ["InsufficientResource", "PreemptionPolicyNever"]},
         reasons={"high": ["0/1 nodes are available: 1 Insufficient cpu.",
                           "preempt: default/high-task-0 has preemptionPolicy Never"]},
     ),
@@ -229,7 +229,7 @@ PROTECTED = [
     preempts(
         "a budget protects the last of a set",
         nodes(1, 1), budget("web", {"app": "web"}, minAvailable=1), low("a", labels={"app": "web"}), high(),
-        evicts=[], binds="-", codes={"high": ["DisruptionBudgetSpent", "InsufficientResource"]},
+        evicts=[], binds="-", codes={"high": ["InsufficientResource", "DisruptionBudgetSpent"]},
         reasons={"high": ["0/1 nodes are available: 1 Insufficient cpu.",
                           "preempt: disruption budgets protect 1 preemptable pod "
                           "(default/low-task-0: disruption budget default/web allows 0 more)"]},

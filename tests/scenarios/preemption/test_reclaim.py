@@ -81,7 +81,7 @@ BETWEEN_QUEUES = [
         "a queue that is not reclaimable keeps what it has",
         nodes(2, 1),
         {**queue("kept"), "spec": {"weight": 1, "reclaimable": False}}, running("aa", name="kept", queue="kept"),
-        poor(), evicts=[], binds="-", codes={"poor": ["NoPreemptablePods", "InsufficientResource"]},
+        poor(), evicts=[], binds="-", codes={"poor": ["InsufficientResource", "NoPreemptablePods"]},
     ),
     reclaims(
         "of two queues the one above its share gives",
@@ -178,7 +178,7 @@ PROTECTED = [
     reclaims(
         "a budget protects the last of a set",
         nodes(2, 1), budget("web", {"app": "web"}, maxUnavailable=0), rich("aa", labels={"app": "web"}), poor(),
-        evicts=[], binds="-", codes={"poor": ["DisruptionBudgetSpent", "InsufficientResource"]},
+        evicts=[], binds="-", codes={"poor": ["InsufficientResource", "DisruptionBudgetSpent"]},
     ),
     reclaims(
         "a budget is spent once over all preemptors",

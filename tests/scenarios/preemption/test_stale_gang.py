@@ -152,7 +152,7 @@ GUARDED = [
 REPORTED = [
     looks_after("it reports when it will be evicted", FULL, torn(on("a"), ONE_WAITS, since="11:59:30"), binds="-",
                 reasons={"torn": [NO_NODE, UNTIL.format("12:00:30")]},
-                codes={"torn": ["GangStale", "InsufficientResource"]}),
+                codes={"torn": ["InsufficientResource", "GangStale"]}),
     looks_after("by its own time", FULL, torn(on("a"), ONE_WAITS, since="11:59:30", notes={GRACE: "2m"}), binds="-",
                 reasons={"torn": [NO_NODE, UNTIL.format("12:01:30")]}),
     looks_after("which may be shorter", FULL, torn(on("a"), since="11:59:30", notes={GRACE: "10s"}), releases="task-0"),

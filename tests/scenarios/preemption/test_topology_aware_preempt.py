@@ -147,7 +147,7 @@ RULES = [
     compares(
         "a pod that never preempts waits",
         nodes(1, 1), job("a", "one"), gang_of(pod(preemptionPolicy="Never"), name="urgent", priority="high"),
-        binds="-", evicts=[], codes={"urgent": ["PreemptionPolicyNever", "InsufficientResource"]},
+        binds="-", evicts=[], codes={"urgent": ["InsufficientResource", "PreemptionPolicyNever"]},
     ),
     compares(
         "filters are evaluated again without the victims",

@@ -90,7 +90,7 @@ BETWEEN_JOBS = [
     within(
         "nothing is evicted when no domain is large enough",
         low("a", "b", "c", "d"), urgent(3), binds="---", evicts=[],
-        codes={"urgent": ["PreemptionInsufficient", "InsufficientResource"]},
+        codes={"urgent": ["InsufficientResource", "PreemptionInsufficient"]},
     ),
     within(
         "the same gang without a topology preempts",

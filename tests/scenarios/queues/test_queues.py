@@ -109,7 +109,7 @@ LIMITS = [
     Case(
         "none of a resource is none",
         nodes(4, 1, gpu=4), queue("left", capability={"nvidia.com/gpu": 0}), gang(2, gpu=1, queue="left", **SINGLES),
-        conf=SHARES, binds="--", codes={"gang": ["QueueShareExhausted"]},
+        conf=SHARES, binds="--", codes={"gang": ["QueueCapabilityExceeded"]},
     ),
     Case(
         "none of cpu is no ceiling",
@@ -133,8 +133,8 @@ LIMITS = [
     Case(
         "a queue that has all it deserves is passed over",
         nodes(2, 1), queue("left", capability={"cpu": 1, "pods": 1}), running("a", queue="left"), gang(1, queue="left"),
-        conf=SHARES, binds="-", reasons={"gang": ["queue left already has all it deserves (cpu 1)"]},
-        codes={"gang": ["QueueOverused"]},
+        conf=SHARES, binds="-", reasons={"gang": ["queue left may have cpu 1 and has 1"]},
+        codes={"gang": ["QueueCapabilityExceeded"]},
     ),
     Case(
         "a closed queue takes nothing",

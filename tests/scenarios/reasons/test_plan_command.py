@@ -76,7 +76,8 @@ def test_exit_code_reports_waiting_pods(case: Case, run: Run) -> None:
 def test_table_has_reasons(run: Run) -> None:
     case = Case("", nodes(6, 1), foreign("a", cpu=2), gang(3, cpu=2), conf=PLAIN, binds="---")
     shown = run(case).stdout
-    assert "0/1 nodes are available: 1 Insufficient cpu." in shown
+    assert "2 of 3 pods fit; the next needs 2 cpu, most free is 0\n" in shown
+    assert "0/1 nodes are available: 1 Insufficient cpu." in run(case, "-o", "wide").stdout
     assert shown.endswith("0 pods bound in 1 cycle; 1 job waits.\n")
 
 

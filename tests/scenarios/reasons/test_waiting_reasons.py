@@ -96,9 +96,15 @@ SENTENCES = [
         sentences=["a pod requests cpu 5, but the largest node has cpu 4", "scheduling gates hold back 1 pod"],
     ),
     waiting(
-        "a queue that deserves less",
+        "a queue with a smaller limit",
         nodes(4, 1), queue("left", capability={"cpu": 1}), gang(2, minimum=1, queue="left"), conf=SHARES, binds="a-",
-        sentences=["queue left deserves cpu 1 and has 1"],
+        sentences=["queue left may have cpu 1 and has 1"],
+    ),
+    waiting(
+        "a queue that deserves less",
+        nodes(4, 1), queue("left"), queue("right"), running("aa", queue="right"), gang(1, name="more", queue="right"),
+        gang(3, minimum=1, queue="left"), conf=SHARES, binds="-aa-",
+        sentences=["queue left deserves cpu 2 and has 2"],
     ),
     waiting("no reason for a complete job", nodes(4, 1), gang(2), binds="aa", sentences=[]),
 ]  # fmt: skip
@@ -125,18 +131,20 @@ CONDITIONS = [
     (
         "does not fit",
         [nodes(6, 1), foreign("a", cpu=2)], gang(3, cpu=2), "Unschedulable", "NotEnoughResources",
-        "1/3 tasks in gang unschedulable: pod group is not ready, 3 Pending, 3 minAvailable; Pending: 2 Schedulable, "
-        "1 Unschedulable. Origin reason is default/gang-task-2: 0/1 nodes are available: 1 Insufficient cpu.",
+        "2 of 3 pods fit; the next needs 2 cpu, most free is 0. 1/3 tasks in gang unschedulable: pod group is not "
+        "ready, 3 Pending, 3 minAvailable; Pending: 2 Schedulable, 1 Unschedulable. Origin reason is "
+        "default/gang-task-2: 0/1 nodes are available: 1 Insufficient cpu.",
     ),
     (
         "waiting for others to go",
         [nodes(2, 1), HELD], gang(1, cpu=2), "Unschedulable", "NotEnoughResources",
-        "1/1 tasks in gang unschedulable: pod group is not ready, 1 Pipelined, 1 minAvailable",
+        "1 pod will start when terminating pods are gone. 1/1 tasks in gang unschedulable: pod group is not ready, "
+        "1 Pipelined, 1 minAvailable",
     ),
     (
         "too few pods",
         nodes(4, 1), gang(1, minimum=2), "Unschedulable", "NotEnoughTasks",
-        "Not enough valid tasks for gang-scheduling, valid: 1, min: 2",
+        "1 of 2 pods exist. Not enough valid tasks for gang-scheduling, valid: 1, min: 2",
     ),
     (
         "no such queue",

@@ -244,7 +244,7 @@ WAITING = [
     ("a part", [TWO, running("d", cpu=2), parted()], AWARE, ["NoDomainFits"],
      "sub-group default/gang/p-y: no domain fits the 2 pods it needs: the 2 domains of tier 1 hold 1 of them at most"),
     ("the queue, not the network", [TWO, queue("q", capability={"cpu": 2}),
-     gang(2, cpu=2, queue="q", topology=HARD_RACK)], LIMITED, ["QueueShareExhausted"], None),
+     gang(2, cpu=2, queue="q", topology=HARD_RACK)], LIMITED, ["QueueCapabilityExceeded"], None),
     ("no plugin defines domains", [nodes(2, 4), foreign("d", cpu=2), parted()], configuration("gang", "predicates"),
      ["InsufficientResource", "GangDoesNotFit"], None),
 ]  # fmt: skip

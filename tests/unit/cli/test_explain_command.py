@@ -23,7 +23,8 @@ CROWDED = [
 ]  # fmt: skip
 
 WHY = """\
-default/train waits: 0 of 3 pods are scheduled, and 3 must start together.
+default/train waits: 3 nodes: 2 insufficient cpu, 1 untolerated taint gpu=true.
+0 of 3 pods are scheduled, and 3 must start together.
 
   Why
     UntoleratedTaint (change the request): 1 node(s) had untolerated taint {gpu: true}
@@ -31,7 +32,8 @@ default/train waits: 0 of 3 pods are scheduled, and 3 must start together.
       May change when: a node's labels, taints or allocatable change; a node is added; the pod
         itself changes.
     InsufficientResource (wait): 2 Insufficient cpu
-      The node does not have enough of a resource. Wait for pods to end, ask for less, or add nodes.
+      The node, or the whole cluster, does not have enough of a resource. Wait for pods to end, ask
+        for less, or add nodes.
       May change when: a pod ends or is removed; a node is added; a node's labels, taints or
         allocatable change.
 
@@ -71,13 +73,13 @@ def explained(run: Run, manifests: list[Any], job: str) -> dict[str, Any]:
 def test_waiting_job_is_explained_as_json(run: Run) -> None:
     report = explained(run, CROWDED, "train")
     assert set(report) == {
-        "job", "waiting", "phase", "priority", "minMember", "ready", "pods", "nodes", "reasons", "domains", "classes",
-        "queue", "ahead", "evictions", "smallestChange", "alternatives", "search", "warnings",
+        "job", "waiting", "summary", "phase", "priority", "minMember", "ready", "pods", "nodes", "reasons", "domains",
+        "classes", "queue", "ahead", "evictions", "smallestChange", "alternatives", "search", "warnings",
     }  # fmt: skip
     assert report["reasons"][1] == {
         "code": "InsufficientResource",
         "messages": ["2 Insufficient cpu"],
-        "meaning": "The node does not have enough of a resource.",
+        "meaning": "The node, or the whole cluster, does not have enough of a resource.",
         "remedy": "wait",
         "advice": "Wait for pods to end, ask for less, or add nodes.",
         "retryEvents": ["a pod ends or is removed", "a node is added", "a node's labels, taints or allocatable change"],
@@ -140,7 +142,9 @@ def test_job_larger_than_a_rack_suggests_soft_topology(run: Run, tmp_path: Path)
 def test_running_job_with_waiting_pods_is_explained(run: Run) -> None:
     result = run("explain", [*nodes(4, 1), *gang(6, minimum=2)], "gang")
     assert result.exit_code == 3
-    assert result.stdout.startswith("default/gang runs with 4 of 6 pods; 2 more wait.\n")
+    assert result.stdout.startswith(
+        "default/gang runs with 4 of 6 pods; 2 more wait: needs 1 cpu, cluster has 4, jobs use 4.\n"
+    )
     assert "The smallest change that would place all its pods\n" in result.stdout
     assert "GangDoesNotFit" not in result.stdout, "it has started"
 
@@ -168,7 +172,9 @@ def test_native_group_is_found_by_name(run: Run) -> None:
     ]
     result = run("explain", [*nodes(4, 1), native, *pods], "train")
     assert result.exit_code == 3
-    assert result.output.startswith("default/scheduling.k8s.io:train waits: 0 of 2 pods are scheduled")
+    assert result.output.startswith(
+        "default/scheduling.k8s.io:train waits: needs 6 cpu, cluster has 4.\n0 of 2 pods are scheduled"
+    )
 
 
 def test_job_without_pods_is_explained(run: Run) -> None:

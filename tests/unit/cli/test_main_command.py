@@ -114,7 +114,7 @@ def test_terminal_output_is_coloured_and_fitted() -> None:
     assert "\x1b[32mRunning" in seen
     assert "\x1b" not in plain
     assert max(len(line) for line in plain.splitlines()) <= 100
-    assert "finetune waits: 0 of 3 pods are scheduled" in plain
+    assert "finetune waits: " in plain
 
 
 def test_infinite_period_is_rejected() -> None:

@@ -75,6 +75,7 @@ def test_waiting_group_as_json(run: Run) -> None:
     assert (group["conditions"][0]["type"], group["conditions"][0]["transitionID"]) == ("Unschedulable", "cycle-1")
     assert group["reasons"] == ["the 3 pods that must start together request cpu 12, but the cluster has cpu 8"]
     assert group["codes"] == ["ExceedsCluster"]
+    assert group["summary"] == "needs 12 cpu, cluster has 8"
     pods = planned(result)["pods"]
     assert {(pod["reason"], pod["message"]) for pod in pods.values()} == {("Unschedulable", group["reasons"][0])}
 
@@ -189,7 +190,7 @@ def test_plugin_failure_ends_the_plan_with_a_message(run: Run, tmp_path: Path, m
 
 TABLE = """\
 GROUP         QUEUE    PHASE    READY  MIN  PODS  NODES       WHY IT WAITS
-default/gang  default  Running      2    2     4  a ×1, b ×1  queue default deserves cpu 8 and has 8
+default/gang  default  Running      2    2     4  a ×1, b ×1  needs 4 cpu, cluster has 8, jobs use 8
 default/rest  other    Pending      0    1     1  -           queue 'other' does not exist
 
 QUEUE    ALLOCATED  DESERVED  SHARE
@@ -219,7 +220,7 @@ def test_network_domain_of_topology_jobs_is_shown(run: Run, tmp_path: Path) -> N
 
 def test_explanations_under_the_table(run: Run) -> None:
     output = run("plan", WAITS, "--explain").stdout
-    assert "default/gang waits: 0 of 3 pods are scheduled, and 3 must start together.\n" in output
+    assert "default/gang waits: needs 12 cpu, cluster has 8.\n0 of 3 pods are scheduled, and 3 must" in output
     assert "    lower minMember of PodGroup default/gang from 3 to 2\n" in output
     assert output.endswith("0 pods bound in 1 cycle; 1 job waits.\n")
 

@@ -103,7 +103,7 @@ def test_invalid_configuration_of_dump_is_an_error_with_its_path(tmp_path: Path)
 def test_explain_accepts_a_dump(tmp_path: Path) -> None:
     result = run("explain", "-f", a_dump(tmp_path), "large")
     assert result.exit_code == 3
-    assert "team/large waits: 0 of 3 pods are scheduled" in result.stdout
+    assert "team/large waits: needs 6 cpu, cluster has 8, jobs use 4.\n0 of 3 pods are scheduled" in result.stdout
 
 
 def test_plan_accepts_a_dump(tmp_path: Path) -> None:

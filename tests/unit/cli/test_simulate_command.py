@@ -58,7 +58,8 @@ def test_simulation_as_table(run: Run) -> None:
 def test_job_that_never_starts_shows_its_reason(run: Run) -> None:
     result = run("simulate", STUCK)
     assert result.exit_code == 3
-    assert "a pod requests cpu 5, but the largest node has cpu 4" in result.stdout
+    assert "needs 5 cpu, largest node has 4" in result.stdout
+    assert "a pod requests cpu 5, but the largest node has cpu 4" in run("simulate", STUCK, "-o", "wide").stdout
     assert "0 of 1 jobs started" in result.stdout
 
 

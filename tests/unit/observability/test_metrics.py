@@ -124,8 +124,16 @@ WAITS = {
     "no node is large enough": (objects.gang("job", 1, THREE_CPUS, phase="Inqueue"), "ExceedsEveryNode"),
     "the cluster is not large enough": (objects.gang("job", 5, ONE_CPU, phase="Inqueue"), "ExceedsCluster"),
     "what most nodes say": ([CORDONED, *objects.gang("job", 1, THREE_CPUS, phase="Inqueue")], "InsufficientResource"),
-    "no share left": (
+    "queue at its limit": (
         [objects.queue("poor", capability={"cpu": "3"}), *objects.gang("job", 4, ONE_CPU, queue="poor")],
+        "QueueCapabilityExceeded",
+    ),
+    "no share left": (
+        [
+            *(objects.queue(name) for name in ("left", "right")),
+            *objects.gang("job", 4, ONE_CPU, queue="left", phase="Inqueue"),
+            *objects.gang("other", 2, ONE_CPU, queue="right", phase="Inqueue"),
+        ],
         "QueueShareExhausted",
     ),
     "pods are missing": (objects.gang("job", 2, ONE_CPU, minimum=5, phase="Inqueue"), "NotEnoughTasks"),

@@ -92,7 +92,9 @@ def _printout(measured: SimulationMeasurements, simulation: Simulation, warnings
     from stromboli.simulator.report import report_of
 
     return Printout(
-        tables=lambda wide: echo_measurements(measured, simulation.why_waiting, wide=wide),
+        tables=lambda wide: echo_measurements(
+            measured, simulation.why_waiting if wide else simulation.summary_of_waiting, wide=wide
+        ),
         data=lambda: report_of(measured, simulation.why_waiting, warnings),
         names=lambda: map(job_name, sorted(measured.jobs)),
         warnings=warnings,

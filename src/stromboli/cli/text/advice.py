@@ -40,8 +40,9 @@ _NO_LIMITS = _Limits(maxsize, maxsize, maxsize)
 
 def echo_advice(advice: Advice, *, wide: bool = False) -> None:
     explanation, limits = advice.explanation, _NO_LIMITS if wide else _Limits()
-    for line in wrap(escape_controls(_headline(explanation, limits)), line_width()):
-        click.echo(bold(line))
+    for number, sentence in enumerate(_headline(explanation, limits)):
+        for line in wrap(escape_controls(sentence), line_width()):
+            click.echo(line if number else bold(line))
     _echo_section("Preempted by", _evictions(explanation.lost, _loss, limits))
     _echo_section("Preempts", _evictions(explanation.gained, _gain, limits))
     _echo_section("Network domains", (line for each in explanation.searches for line in search_in_lines(each)))
@@ -67,18 +68,24 @@ def _echo_section(title: str, lines: Iterator[str]) -> None:
             click.echo(f"    {part}")
 
 
-def _headline(explanation: Explanation, limits: _Limits) -> str:
-    group = explanation.group
+def _headline(explanation: Explanation, limits: _Limits) -> Iterator[str]:
+    group, job = explanation.group, explanation.job
     if group.phase == EVICTED:
-        return f"{explanation.job} was evicted: {counted(len(explanation.lost), 'pod')}."
-    if not group.waiting:
+        yield f"{job} was evicted: {counted(len(explanation.lost), 'pod')}."
+    elif not group.waiting:
         places = f"on {format_nodes(group.nodes, limits.names)}" if group.nodes else "without a pod on a node"
-        return f"{explanation.job} does not wait: it is {group.phase} {places}."
-    if group.has_started:
+        yield f"{job} does not wait: it is {group.phase} {places}."
+    elif group.has_started:
         left = group.pods - group.ready
-        return f"{explanation.job} runs with {group.ready} of {counted(group.pods, 'pod')}; {left} more wait."
-    ready = f"{group.ready} of {counted(group.pods, 'pod')} {'is' if group.ready == 1 else 'are'} scheduled"
-    return f"{explanation.job} waits: {ready}, and {group.min_member} must start together."
+        yield f"{job} runs with {group.ready} of {counted(group.pods, 'pod')}; {left} more wait: {_summary(group)}."
+    else:
+        ready = f"{group.ready} of {counted(group.pods, 'pod')} {'is' if group.ready == 1 else 'are'} scheduled"
+        yield f"{job} waits: {_summary(group)}."
+        yield f"{ready}, and {group.min_member} must start together."
+
+
+def _summary(group: GroupPlan) -> str:
+    return group.summary.rstrip(".") or "not considered in this cycle"
 
 
 def _findings(explanation: Explanation) -> Iterator[str]:

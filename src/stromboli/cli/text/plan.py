@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 #: Queues that always exist; shown when a job uses them.
 _STANDARD_QUEUES = ("default", "root")
 _MAX_NODES = 4
+_NOT_CONSIDERED = "not considered in this cycle"
 _PHASE_COLOURS = {"Running": "green", "Completed": "green", "Inqueue": "yellow", "Pending": "yellow", "Unknown": "red"}
 
 
@@ -60,7 +61,7 @@ def _groups(plan: SchedulingPlan, *, wide: bool) -> Table:
     )
     for key, group in plan.groups.items():
         counts = (str(group.ready), str(group.min_member), str(group.pods))
-        why = "; ".join(group.reasons) or "not considered in this cycle" if group.waiting else ""
+        why = ("; ".join(group.reasons) if wide else group.summary) or _NOT_CONSIDERED if group.waiting else ""
         nodes = format_nodes(group.nodes, len(group.nodes) if wide else _MAX_NODES)
         priority = str(plan.session.jobs[key].priority)
         table.add(key, group.queue, priority, group.phase, *counts, nodes, note=why)

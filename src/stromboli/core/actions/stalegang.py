@@ -59,7 +59,7 @@ class StaleGang(Action):
         session.stale[job.key] = _message(job, due)
         session.dirty_jobs.add(job.key)
         if session.now < due:
-            session.refusals.add(job, Reason(Code.GANG_STALE, _message(job, due)))
+            session.refusals.add(job, Reason(Code.GANG_STALE, _message(job, due), short=_short_message(job, due)))
         else:
             _release(session, job)
 
@@ -95,6 +95,11 @@ def _message(job: Job, due: float) -> str:
         "" if due == _NEVER else f"; the gang is evicted at {format_timestamp(due)} unless the missing pods are placed"
     )
     return f"{ready_in(job.counts)} of {job.min_available} pods that must run together are left{until}"
+
+
+def _short_message(job: Job, due: float) -> str:
+    until = "" if due == _NEVER else f", evicted at {format_timestamp(due)}"
+    return f"{ready_in(job.counts)} of {job.min_available} pods left{until}"
 
 
 # -- replacement ------------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Reasons for refusals: a stable code, a message, and the events after which to retry."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -138,7 +138,7 @@ PODS_MISSING = (Code.NO_PODS, Code.NOT_ENOUGH_TASKS, Code.NOT_ENOUGH_PODS_OF_ROL
 CODES: dict[Code, CodeFacts] = {
     Code.INSUFFICIENT_RESOURCE: CodeFacts(
         "insufficient resource",
-        "The node does not have enough of a resource.", Remedy.WAIT,
+        "The node, or the whole cluster, does not have enough of a resource.", Remedy.WAIT,
         "Wait for pods to end, ask for less, or add nodes.", _CAPACITY,
     ),
     Code.TOO_MANY_PODS: CodeFacts(
@@ -398,7 +398,7 @@ CODES: dict[Code, CodeFacts] = {
         "Report the error to the maintainer of the plugin.", tuple(RetryEvent),
     ),
     Code.NO_NODES: CodeFacts(
-        "no nodes",
+        "the cluster has no nodes",
         "The cluster has no nodes.", Remedy.ASK_ADMINISTRATOR, "Add nodes.", (RetryEvent.NODE_ADDED,)
     ),
     Code.NO_NODE_HAS_RESOURCE: CodeFacts(
@@ -563,14 +563,18 @@ CODES: dict[Code, CodeFacts] = {
 class Reason:
     """One refusal. `detail` is the message, with numbers and names; `short` fits a table cell.
 
-    A function as `short` is called when the short form is read, so that reasons that are not read cost nothing.
+    A function as `short` is called when the short form is read, so that reasons that are not read cost nothing. Reasons
+    of one code are equal if they state the same `fact`, by default the same detail.
     """
 
-    __slots__ = ("_short", "code", "detail")
+    __slots__ = ("_short", "code", "detail", "fact")
 
-    def __init__(self, code: Code, detail: str, *, short: str | Callable[[], str] = "") -> None:
+    def __init__(
+        self, code: Code, detail: str, *, short: str | Callable[[], str] = "", fact: Hashable | None = None
+    ) -> None:
         self.code = code
         self.detail = detail
+        self.fact = detail if fact is None else fact
         self._short = short
 
     def __str__(self) -> str:
@@ -580,21 +584,28 @@ class Reason:
         return f"Reason({self.code!s}, {self.detail!r})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Reason) and (self.code, self.detail) == (other.code, other.detail)
+        return isinstance(other, Reason) and (self.code, self.fact) == (other.code, other.fact)
 
     def __hash__(self) -> int:
-        return hash((self.code, self.detail))
+        return hash((self.code, self.fact))
 
     @property
     def short(self) -> str:
-        """Return one line of at most 60 characters: the text of the producer, else the code's title and the detail. A
-        detail about nodes in the style of kube-scheduler, "node(s) were ...", adds nothing to the title.
+        """Return one line of at most 60 characters: the text of the producer, else the detail if it fits, else the
+        code's title with a part of the detail. For nodes ("node(s) were ...") it is the title alone.
         """
         own = self._short() if callable(self._short) else self._short
         if line := shortened_line(own):
             return line
         title = CODES[self.code].title
-        return title if self.detail.startswith("node(s)") else shortened_line(f"{title}: {self.detail}")
+        if self.detail.startswith("node(s)"):
+            return title
+        return shortened_line(self.detail if 0 < len(self.detail) <= MAX_SHORT else f"{title}: {self.detail}")
+
+    @property
+    def has_own_short(self) -> bool:
+        """Report whether the short form is not derived from the detail."""
+        return bool(self._short)
 
     @property
     def remedy(self) -> Remedy:

@@ -9,6 +9,7 @@ from stromboli.core.model.jobs.job import Job, SubJob, role_pipelined, role_read
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.session.session import Session
+from stromboli.core.session.waiting_reasons import too_few_tasks
 
 _PARTLY_READY, _WAITING, _READY = range(3)
 
@@ -24,15 +25,16 @@ class Gang(Plugin):
             return Reason(Code.NO_PODS, f"no pods exist yet, {job.min_available} must start together")
         roles = job.roles_short(valid_in)
         if roles:
-            detail = f"Not enough valid pods of each task for gang-scheduling: {', '.join(sorted(roles))}"
-            return Reason(Code.NOT_ENOUGH_PODS_OF_ROLE, detail)
+            names = ", ".join(sorted(roles))
+            detail = f"Not enough valid pods of each task for gang-scheduling: {names}"
+            return Reason(Code.NOT_ENOUGH_PODS_OF_ROLE, detail, short=f"too few pods of task {names}")
         groups = job.groups_short(lambda _: True)
         if groups:
-            detail = f"Not enough valid subGroups of each task for gang-scheduling: {', '.join(sorted(groups))}"
-            return Reason(Code.NOT_ENOUGH_SUB_GROUPS, detail)
+            names = ", ".join(sorted(groups))
+            detail = f"Not enough valid subGroups of each task for gang-scheduling: {names}"
+            return Reason(Code.NOT_ENOUGH_SUB_GROUPS, detail, short=f"too few sub-groups of {names}")
         if job.valid_count < job.min_available:
-            counts = f"valid: {job.valid_count}, min: {job.min_available}"
-            return Reason(Code.NOT_ENOUGH_TASKS, f"Not enough valid tasks for gang-scheduling, {counts}")
+            return too_few_tasks(job)
         return None
 
     def job_order(self, job: Job) -> Key:

@@ -9,8 +9,9 @@ from stromboli.core.config.arguments import Argument, Arguments
 from stromboli.core.config.combining import Vote
 from stromboli.core.config.plugin import Plugin
 from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.queues.limit_reasons import Excess, cluster_admitted
 from stromboli.core.model.queues.queue import ROOT
-from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.reasons import Reason
 from stromboli.core.model.resources.resources import PODS, UNLIMITED
 from stromboli.core.preemption.headroom import EvictionHeadroom
 from stromboli.core.session.session import Session
@@ -50,5 +51,4 @@ class Overcommit(Plugin):
         impossible = self._impossible.exceeded_by(each for each in short if each[1] > self._limit[each[0]])
         if impossible is not None:
             return impossible
-        shortage = ", ".join(f"overused {self._axis.names[dimension]}" for dimension, _ in short)
-        return Reason(Code.CLUSTER_OVERCOMMITTED, f"resource in cluster is overused: {shortage}")
+        return cluster_admitted(self._axis, [Excess(d, amount, reserved[d], self._idle[d]) for d, amount in short])

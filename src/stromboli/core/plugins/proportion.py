@@ -15,6 +15,15 @@ from numpy.typing import NDArray
 from stromboli.core.config.combining import Vote
 from stromboli.core.config.plugin import Allowance, EvictionContext, Key, Plugin, QueueFacts, Victims
 from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.queues.limit_reasons import (
+    Excess,
+    Fit,
+    cluster_admitted,
+    cluster_used,
+    limit_admitted,
+    limit_used,
+    share_used,
+)
 from stromboli.core.model.queues.queue import Queue, QueueUsage
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.resources.resources import PODS, UNLIMITED, Amounts, Request, dense, exceeding
@@ -127,25 +136,22 @@ class Proportion(Plugin):
             return Reason(Code.QUEUE_CLOSED, f"queue {queue.name} is {queue.state}, not Open")
         if queue_share is None or job.min_resources is None:
             return Vote.PERMIT
-        short = self._beyond(queue_share, job.min_resources)
-        if not short:
+        excesses = self._beyond(queue_share, job.min_resources)
+        if not excesses:
             return Vote.PERMIT
-        limit = queue_share.limit
-        shortage = ", ".join(f"insufficient {self._axis.names[d]}" for d in short)
-        text = f"queue resource quota insufficient: {shortage}"
-        if any(limit[d] < self._total[d] for d in short):
-            return Reason(Code.QUEUE_CAPABILITY, text)
-        impossible = self._impossible.exceeded_by(each for each in job.min_resources if each[1] > limit[each[0]])
-        return impossible or Reason(Code.CLUSTER_OVERCOMMITTED, text)
+        if any(each.limit < self._total[each.dimension] for each in excesses):
+            return limit_admitted(self._axis, "queue", queue.name, excesses)
+        never = ((each.dimension, each.needed) for each in excesses if each.needed > each.limit)
+        return self._impossible.exceeded_by(never) or cluster_admitted(self._axis, excesses)
 
     @staticmethod
-    def _beyond(queue_share: ProportionShare, minimum: Request) -> list[int]:
-        """Return the dimensions in which admitting `minimum` would exceed the queue's limit."""
-        usage = queue_share.usage
+    def _beyond(queue_share: ProportionShare, minimum: Request) -> list[Excess]:
+        """Return the amounts of `minimum` that would exceed the queue's limit."""
+        usage, limit = queue_share.usage, queue_share.limit
         return [
-            d
+            Excess(d, amount, usage.allocated[d] + usage.inqueue[d] - usage.elastic[d], limit[d])
             for d, amount in minimum
-            if d != PODS and amount + usage.allocated[d] + usage.inqueue[d] - usage.elastic[d] > queue_share.limit[d]
+            if d != PODS and amount + usage.allocated[d] + usage.inqueue[d] - usage.elastic[d] > limit[d]
         ]
 
     # -- use ----------------------------------------------------------------------------------------------------
@@ -158,8 +164,12 @@ class Proportion(Plugin):
         for dimension, amount in queue_share.parts:
             if amount > allocated[dimension]:
                 return None
+        full = [d for d, amount in queue_share.parts if amount >= queue_share.limit[d] and d != PODS]
+        if full and len(self._queue_shares) == 1:
+            return self._no_more(queue, queue_share, full[0], 0, Fit(0, 0))
         have = self._axis.describe(queue_share.parts)
-        return Reason(Code.QUEUE_OVERUSED, f"queue {queue.name} already has all it deserves ({have})")
+        detail = f"queue {queue.name} already has all it deserves ({have})"
+        return Reason(Code.QUEUE_OVERUSED, detail, short=f"queue {queue.name} uses its share: {have}")
 
     def allocatable(self, queue: Queue, task_class: TaskClass, wanted: int) -> Allowance | None:
         queue_share = self._queue_shares.get(queue.name)
@@ -175,13 +185,19 @@ class Proportion(Plugin):
                     number, tightest = max(headroom, 0), dimension
         if number >= wanted:
             return None
-        return Allowance(number, self._no_more(queue, queue_share, tightest, number, wanted))
+        needed = wanted * dict(task_class.request)[tightest]
+        return Allowance(number, self._no_more(queue, queue_share, tightest, needed, Fit(number, wanted)))
 
-    def _no_more(self, queue: Queue, queue_share: ProportionShare, dimension: int, number: int, wanted: int) -> Reason:
-        name, amount = self._axis.names[dimension], self._axis.format
-        deserved, has = amount(dimension, queue_share.deserved[dimension]), queue_share.usage.allocated[dimension]
-        detail = f"queue {queue.name} deserves {name} {deserved} and has {amount(dimension, has)}"
-        return Reason(Code.QUEUE_SHARE, f"{detail}: capacity for {number} of {wanted} pods" if number else detail)
+    def _no_more(self, queue: Queue, queue_share: ProportionShare, dimension: int, needed: int, fit: Fit) -> Reason:
+        """Return the limit that binds: the share, or else the whole cluster, or a limit of the queue."""
+        deserved, used = queue_share.deserved[dimension], queue_share.usage.allocated[dimension]
+        title = f"queue {queue.name}"
+        if deserved < queue_share.limit[dimension]:
+            return share_used(self._axis, title, dimension, deserved, used, fit)
+        if deserved >= self._total[dimension]:
+            return cluster_used(self._axis, dimension, deserved, used, needed, fit)
+        kept = self._total[dimension] - deserved if deserved < dict(queue.capability).get(dimension, UNLIMITED) else 0
+        return limit_used(self._axis, title, dimension, deserved, used, fit, kept)
 
     def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> Reason | None:
         for task in tasks:

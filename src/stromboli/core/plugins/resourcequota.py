@@ -11,7 +11,7 @@ from collections import defaultdict
 from stromboli.core.config.combining import Vote
 from stromboli.core.config.plugin import Plugin
 from stromboli.core.model.jobs.job import Job
-from stromboli.core.model.queues.quota import LIMITS, Quota, format_amounts
+from stromboli.core.model.queues.quota import LIMITS, Quota, format_amount, format_amounts
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.resources.resources import PODS
 from stromboli.core.session.session import Session
@@ -48,7 +48,10 @@ class ResourceQuotaPlugin(Plugin):
             return None
         described = (format_amounts({name: amounts[name] for name in short}) for amounts in (wanted, taken, quota.hard))
         detail = "resource quota insufficient, requested: {}, used: {}, limited: {}".format(*described)
-        return Reason(Code.NAMESPACE_QUOTA, f"{detail} (ResourceQuota {quota.name})")
+        name = short[0]
+        text = f"quota {quota.name}: {name} {{}} of {{}} used, needs {{}}"
+        amounts = (format_amount(name, each[name]) for each in (taken, quota.hard, wanted))
+        return Reason(Code.NAMESPACE_QUOTA, f"{detail} (ResourceQuota {quota.name})", short=text.format(*amounts))
 
     def _reserve(self, job: Job) -> None:
         """Record what a job will request, once for all quotas that limit a resource."""

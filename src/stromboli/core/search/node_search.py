@@ -11,7 +11,7 @@ from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.nodes.amounts import Amount
 from stromboli.core.model.nodes.table import Index, Mask, Vector
 from stromboli.core.model.reasons import Code, Reason
-from stromboli.core.model.resources.resources import PODS, ResourceAxis
+from stromboli.core.model.resources.resources import PODS, ResourceAxis, short_name
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.search.batch_placement import place_copies
@@ -213,8 +213,10 @@ class NodeSearch:
 
     def _shortage(self, dimension: int) -> Reason:
         if dimension == PODS:
-            return Reason(Code.TOO_MANY_PODS, "Too many pods")
-        return Reason(Code.INSUFFICIENT_RESOURCE, f"Insufficient {self._axis.names[dimension]}")
+            return Reason(Code.TOO_MANY_PODS, "Too many pods", short="too many pods")
+        name = self._axis.names[dimension]
+        short = f"insufficient {short_name(name)}"
+        return Reason(Code.INSUFFICIENT_RESOURCE, f"Insufficient {name}", short=short)
 
 
 def _inside(scores: Vector, within: Mask | None) -> Vector:

@@ -38,8 +38,9 @@ class RefusalLog(dict[str, JobRefusal]):
 
     def report_error(self, job: Job, error: Exception) -> None:
         """Record an error on the job: it waits with the error as its reason, and the others continue."""
-        text = f"scheduling failed with an error: {self._described(error)}"
-        self.add(job, Reason(Code.PLUGIN_FAILED, text))
+        description = self._described(error)
+        text = f"scheduling failed with an error: {description}"
+        self.add(job, Reason(Code.PLUGIN_FAILED, text, short=f"error: {description}"))
         self._warnings.append(f"PodGroup {job.key}: {text}")
 
     def report_queue_error(self, queue: Queue, error: Exception) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from stromboli.core.model.nodes.table import Index
-from stromboli.core.model.reasons import Code, Reason, Remedy
+from stromboli.core.model.reasons import CODES, Code, Reason, Remedy, shortened_line
 from stromboli.core.model.tasks.task import TaskStatus
 
 
@@ -27,7 +27,7 @@ class NodeRefusals:
     def reason(self) -> Reason:
         """Return the refusal as one reason."""
         if self._reason is None:
-            self._reason = Reason(self.code, str(self))
+            self._reason = Reason(self.code, str(self), short=lambda: self.short)
         return self._reason
 
     @property
@@ -44,11 +44,28 @@ class NodeRefusals:
     def _formatted(self) -> str:
         if not self.total:
             return "0/0 nodes are available: the cluster has no nodes."
-        counts: Counter[str] = Counter()
-        for reason, nodes in self.groups:
-            counts[reason.detail] += len(nodes)
-        message = ", ".join(f"{counts[detail]} {detail}" for detail in sorted(counts, key=lambda d: (-counts[d], d)))
-        return f"0/{self.total} nodes are available: {message}."
+        return f"0/{self.total} nodes are available: {_by_count((r.detail, len(n)) for r, n in self.groups)}."
+
+    @property
+    def short(self) -> str:
+        """Return the short form: `2 nodes cordoned`, `3 nodes: 2 insufficient cpu, 1 cordoned`."""
+        if not self.groups:
+            return CODES[Code.NO_NODES].title
+        nodes = f"{self.total} node{'' if self.total == 1 else 's'}"
+        if len(self.groups) > 1:
+            return shortened_line(f"{nodes}: {_by_count((r.short, len(n)) for r, n in self.groups)}")
+        reason, rows = self.groups[0]
+        state = reason.short
+        which = nodes if len(rows) == self.total else f"{len(rows)} of {nodes}"
+        return shortened_line(f"{which}{':' if ' ' in state else ''} {state}")
+
+
+def _by_count(parts: Iterable[tuple[str, int]]) -> str:
+    """Format as `3 Insufficient cpu, 1 node(s) were unschedulable`, the most frequent first."""
+    counts: Counter[str] = Counter()
+    for text, number in parts:
+        counts[text] += number
+    return ", ".join(f"{counts[text]} {text}" for text in sorted(counts, key=lambda text: (-counts[text], text)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +110,9 @@ class JobRefusal:
         reasons = [reason for reason in self.reasons if reason.remedy is not Remedy.WAIT]
         return JobRefusal(reasons, {number: task for number, task in self.tasks.items() if task.is_lasting})
 
-    def sentences(self) -> list[str]:
-        """Return every reason once, the most informative first."""
-        seen: dict[str, None] = {}
-        for refusal in self.tasks.values():
-            seen.setdefault(str(refusal.nodes or refusal.reason))
-        for reason in self.reasons:
-            seen.setdefault(reason.detail)
-        return list(seen)
+    def causes(self) -> list[Reason]:
+        """Return every reason once; those of all nodes are one reason."""
+        return list(dict.fromkeys((*(refusal.reason for refusal in self.tasks.values()), *self.reasons)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import ENDING_STATUSES, FINISHED_STATUSES, TaskStatus
-from stromboli.core.session.waiting_reasons import discarded_placements, fit_error, waiting_reasons
+from stromboli.core.session.summaries import summary_of
+from stromboli.core.session.waiting_reasons import causes, discarded_placements, fit_error, lead_of, waiting_reasons
 from stromboli.core.topology.previous_domains import describe_placement
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class JobStatus:
     conditions: Sequence[JobCondition] = ()
     #: Finds out why tasks of the job wait, when it is read.
     explain: Callable[[], tuple[Sequence[Reason], Sequence[str]]] | None = None
+    #: Finds the most actionable cause and its short form, when it is read.
+    lead: Callable[[], tuple[Code | None, str]] | None = None
     _explanation: tuple[Sequence[Reason], Sequence[str]] | None = None
 
     def _explained(self) -> tuple[Sequence[Reason], Sequence[str]]:
@@ -68,6 +71,16 @@ class JobStatus:
     def sentences(self) -> Sequence[str]:
         return self._explained()[1]
 
+    @property
+    def cause(self) -> Code | None:
+        """Return the most actionable cause why tasks of the job wait; None if none waits."""
+        return None if self.lead is None else self.lead()[0]
+
+    @property
+    def summary(self) -> str:
+        """Return why tasks of the job wait, in one line of at most 60 characters; empty if none waits."""
+        return "" if self.lead is None else self.lead()[1]
+
 
 def status_of(session: Session, job: Job) -> JobStatus:
     """Return the status of a job at the end of the session."""
@@ -82,6 +95,7 @@ def status_of(session: Session, job: Job) -> JobStatus:
         job.counts[_FAILED],
         () if condition is None else (condition,),
         partial(waiting_reasons, session, job) if waits else None,
+        partial(lead_of, session, job) if waits else None,
     )
 
 
@@ -154,10 +168,17 @@ def _is_only_ending(job: Job, leaving: int) -> bool:
 
 
 def _message(session: Session, job: Job) -> str:
+    """Return the long form, after the short form of the most actionable cause where that is a text of its own."""
+    text, found = _long_message(session, job), causes(session, job)
+    lead = summary_of(session, job, found)
+    if not found or not found[0].has_own_short or lead in text:
+        return text
+    return f"{lead}{'' if lead.endswith('.') else '.'} {text}"
+
+
+def _long_message(session: Session, job: Job) -> str:
     refusal, total = session.refusals.get(job.key), len(job.tasks)
     if refusal is not None and not refusal.tasks:
-        impossible = session.impossible.find(job) is not None
-        sentences = waiting_reasons(session, job)[1] if impossible else [each.detail for each in refusal.reasons]
-        return "; ".join(sentences)
+        return "; ".join(cause.detail for cause in causes(session, job))
     short = min(max(job.min_available - discarded_placements(session, job) - job.ready_count, 0), total)
     return f"{short}/{total} tasks in gang unschedulable: {fit_error(session, job)}"

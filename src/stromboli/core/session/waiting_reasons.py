@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stromboli.core.model.jobs.job import Job
-from stromboli.core.model.reasons import Code, Reason, Remedy
+from stromboli.core.model.reasons import IMPOSSIBLE, Code, Reason, Remedy
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.session.refusals import JobRefusal, histogram
+from stromboli.core.session.summaries import rank, summary_of
 
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session
@@ -22,9 +23,29 @@ def counted(number: int, thing: str) -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
+def too_few_tasks(job: Job) -> Reason:
+    """The reason of a job with fewer pods than must start together."""
+    detail = f"Not enough valid tasks for gang-scheduling, valid: {job.valid_count}, min: {job.min_available}"
+    return Reason(Code.NOT_ENOUGH_TASKS, detail, short=f"{job.valid_count} of {job.min_available} pods exist")
+
+
 def waiting_reasons(session: Session, job: Job) -> tuple[list[Reason], list[str]]:
-    """Return everything that keeps tasks of the job waiting: every code once, and the messages. A request that cannot
-    be satisfied comes first; then reasons that only invite to wait are left out, unless the job has started.
+    """Return everything that keeps tasks of the job waiting: the reasons, with those of nodes one by one, and the
+    messages.
+    """
+    found = causes(session, job)
+    return _coded(session, job, found), [cause.detail for cause in found]
+
+
+def lead_of(session: Session, job: Job) -> tuple[Code | None, str]:
+    """Return the most actionable cause, and its short form; None and empty if no reason is recorded."""
+    found = causes(session, job)
+    return (found[0].code if found else None), summary_of(session, job, found)
+
+
+def causes(session: Session, job: Job) -> list[Reason]:
+    """Return everything that keeps tasks of the job waiting, the most actionable first. Reasons that only invite to
+    wait are left out if a request can never be satisfied, unless the job has started.
     """
     refusal, queue = session.refusals.get(job.key), session.refusals.queues.get(job.queue)
     others = [each for each in (_pipelined(job), _gated(session, job), _resting(session, job)) if each]
@@ -32,25 +53,25 @@ def waiting_reasons(session: Session, job: Job) -> tuple[list[Reason], list[str]
     if impossible is not None and not job.is_ready:
         refusal, queue = refusal.lasting() if refusal else None, None
         others = [each for each in others if each.remedy is not Remedy.WAIT]
-    reasons = _coded(job, refusal) if refusal else []
-    sentences = refusal.sentences() if refusal else []
-    if queue is not None and not sentences:
-        others.insert(0, queue)
-    reasons, sentences = reasons + others, sentences + [each.detail for each in others]
-    if impossible is None:
-        return reasons, sentences
-    if not job.is_ready:
-        reasons = [each for each in reasons if each.remedy is not Remedy.WAIT]
-    return [impossible, *reasons], list(dict.fromkeys([impossible.detail, *sentences]))
+    found = refusal.causes() if refusal else []
+    if queue is not None and not found:
+        found.append(queue)
+    found += [impossible, *others] if impossible is not None else others
+    return sorted(dict.fromkeys(found), key=rank)
 
 
-def _coded(job: Job, refusal: JobRefusal) -> list[Reason]:
-    reasons = list(refusal.reasons)
-    for task in refusal.tasks.values():
-        reasons += [reason for reason, _ in task.nodes.groups] if task.nodes and task.nodes.groups else [task.reason]
-        if task.placed and not job.is_ready:
+def _coded(session: Session, job: Job, found: list[Reason]) -> list[Reason]:
+    refusal = session.refusals.get(job.key)
+    tasks = {task.reason: task for task in refusal.tasks.values() if task.nodes} if refusal else {}
+    reasons = []
+    for cause in found:
+        task = tasks.get(cause)
+        reasons += [reason for reason, _ in task.nodes.groups] if task and task.nodes and task.nodes.groups else [cause]
+        if task and task.placed and not job.is_ready:
             detail = f"{task.placed} of {job.min_available} tasks that must start together fit"
             reasons.append(Reason(Code.GANG_DOES_NOT_FIT, detail))
+    if found and found[0].code in IMPOSSIBLE and not job.is_ready:
+        return [each for each in reasons if each.remedy is not Remedy.WAIT]
     return reasons
 
 
@@ -58,7 +79,8 @@ def _pipelined(job: Job) -> Reason | None:
     if not job.pipelined_count:
         return None
     who = counted(job.pipelined_count, "task")
-    return Reason(Code.PIPELINED, f"{who} will start once the pods that are being released are gone")
+    short = f"{counted(job.pipelined_count, 'pod')} will start when terminating pods are gone"
+    return Reason(Code.PIPELINED, f"{who} will start once the pods that are being released are gone", short=short)
 
 
 def _gated(session: Session, job: Job) -> Reason | None:
@@ -94,20 +116,24 @@ def fit_error(session: Session, job: Job) -> str:
         schedulable = discarded_placements(session, job)
         unschedulable = job.pending_count - schedulable
         text += "; Pending: " + histogram([(unschedulable, "Unschedulable"), (schedulable, "Schedulable")])
-    refusal, impossible = session.refusals.get(job.key), session.impossible.find(job)
-    if impossible is not None:
-        tasks = refusal.tasks.values() if refusal else ()
-        origin = next((f". Origin reason is {each.task}: {each.nodes}" for each in tasks if each.nodes), "")
-        return f"{impossible.detail}; {text}{origin}"
-    if refusal is None:
-        held = [reason.detail for reason in (_gated(session, job), _resting(session, job)) if reason]
-        return f"{text}. Origin reason is {'; '.join(held)}" if held else text
-    others = "; ".join(reason.detail for reason in refusal.reasons)
-    if refusal.tasks:
-        root = next(iter(refusal.tasks.values()))
-        origin = f"{text}. Origin reason is {root.task}: {root.nodes or root.reason}"
-        return f"{origin}{' ' if origin.endswith('.') else '; '}{others}" if others else origin
-    return f"{text}. Origin reason is {others}"
+    origin = _origin(session, job)
+    return f"{text}. Origin reason is {origin}" if origin else text
+
+
+def _origin(session: Session, job: Job) -> str:
+    """Return the reason of one task without a node, and the reasons of the whole job, each fact once."""
+    refusal, found = session.refusals.get(job.key) or JobRefusal(), causes(session, job)
+    tasks = refusal.tasks.values()
+    if session.impossible.find(job) is not None:
+        root = next((task for task in tasks if task.nodes), None)
+    else:
+        root = next((task for cause in found for task in tasks if task.reason is cause), None)
+    stated = {task.reason for task in tasks if task is root or task.reason not in refusal.reasons}
+    others = "; ".join(each.detail for each in found if each not in stated and each.code is not Code.PIPELINED)
+    if root is None:
+        return others
+    origin = f"{root.task}: {root.reason}"
+    return f"{origin}{' ' if origin.endswith('.') else '; '}{others}" if others else origin
 
 
 def pod_condition(session: Session, task: Task) -> tuple[str, str] | None:
@@ -134,5 +160,5 @@ def pod_condition(session: Session, task: Task) -> tuple[str, str] | None:
         nodes = f": {own.nodes}" if own and own.nodes else ""
         return "Unschedulable", f"{impossible.detail}{nodes}"
     if own is not None:
-        return "Unschedulable", str(own.nodes or own.reason)
+        return "Unschedulable", own.reason.detail
     return "Unschedulable", fit_error(session, session.jobs[task.job])

@@ -223,6 +223,14 @@ def failure_description(record: DomainSearchRecord) -> str:
     return f"{whose}no domain fits {together}: {'; '.join(parts)}"
 
 
+def short_failure(record: DomainSearchRecord) -> str:
+    """Describe why no domain fits in few words, with the largest number of pods that a domain holds."""
+    holds = [evaluation.holds(domain.place) for evaluation in record.evaluations for domain in evaluation.domains]
+    most = max((each for each in holds if each is not None), default=None)
+    part = "" if most is None or most >= record.needed else f", at most {most}"
+    return f"{_subject(record)}no domain holds {_pods(record.needed)} together{part}"
+
+
 def _none_on_offer(record: DomainSearchRecord) -> str:
     if not record.tree:
         return "no node is in any domain"

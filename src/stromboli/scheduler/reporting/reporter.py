@@ -57,8 +57,8 @@ class _Reported:
     mark: tuple[object, ...]
     refresh_at: float
     message: str = ""
-    #: Whether the message is also recorded as an event.
-    is_announced: bool = False
+    #: The cause of the last event.
+    announced: object = None
 
 
 class StatusReporter:
@@ -136,12 +136,11 @@ class StatusReporter:
         if last is None or (last.mark, last.message) != (mark, message):
             self._want_group_status(job, desired)
             self._announce_losses(session, job)
-        else:
-            report.is_announced = last.is_announced
-        stays = last is not None and last.mark == mark
-        if not report.is_announced and (stays or not _may_be_creating_pods(desired)):
+        stays, cause = last is not None and last.mark == mark, _cause(status)
+        report.announced = last.announced if last is not None else None
+        if report.announced != cause and (stays or not _may_be_creating_pods(desired)):
             self._announce(job.key, desired)
-            report.is_announced = True
+            report.announced = cause
         self._report_pods(session, job)
         self._reports[job.key] = report
 
@@ -308,6 +307,14 @@ def _mark(job: Job, status: JobStatus) -> tuple[object, ...]:
     if condition is not None and condition.reason in _PODS_MISSING:
         return job.spec.uid, status.phase, results, reason
     return job.spec.uid, status.phase, results, reason, (job.pending_count, job.pipelined_count, job.ready_count)
+
+
+def _cause(status: JobStatus) -> tuple[object, ...]:
+    """Return the facts that make an event new: the cause, without its counts."""
+    condition = status.conditions[0] if status.conditions else None
+    if condition is None or condition.type == SCHEDULED:
+        return (condition and condition.type,)
+    return condition.type, condition.reason, status.cause
 
 
 def _may_be_creating_pods(desired: GroupStatus) -> bool:

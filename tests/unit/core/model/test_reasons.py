@@ -12,12 +12,12 @@ _MAX_TITLE = 30
 SHORT = [
     ("text of the producer", Reason(Code.QUEUE_SHARE, "detail", short="own"), "own"),
     ("function of the producer", Reason(Code.QUEUE_SHARE, "detail", short=lambda: "own"), "own"),
-    ("title and detail", Reason(Code.CLAIM_MISSING, "data not found"), "volume claim missing: data not found"),
-    ("a blank text is none", Reason(Code.NO_PODS, "detail", short=" "), "no pods yet: detail"),
+    ("a detail that fits", Reason(Code.CLAIM_MISSING, "claim data not found"), "claim data not found"),
+    ("a blank text is none", Reason(Code.NO_PODS, "detail", short=" "), "detail"),
     ("title alone for a detail about nodes", Reason(Code.NODE_UNSCHEDULABLE, "node(s) were unschedulable"), "cordoned"),
     (
-        "long details are cut between words",
-        Reason(Code.PLUGIN_REFUSED, "the licence server refused the job for an unknown reason"),
+        "a long detail follows the title and is cut between words",
+        Reason(Code.PLUGIN_REFUSED, "the licence server refused the job for a reason that it did not report"),
         "refused by a plugin: the licence server refused the job...",
     ),
     ("a long word is cut", Reason(Code.TAINT, "", short="x" * 61), "x" * 57 + "..."),
@@ -44,15 +44,21 @@ def test_code_has_a_short_title(code: Code) -> None:
     assert not title.endswith(".")
 
 
-def test_short_form_does_not_distinguish_reasons() -> None:
+def test_reasons_are_equal_if_they_state_the_same_fact() -> None:
     assert {Reason(Code.TAINT, "detail", short="own"), Reason(Code.TAINT, "detail")} == {Reason(Code.TAINT, "detail")}
     assert Reason(Code.TAINT, "detail") != Reason(Code.HOST_PORT, "detail")
+    share = Reason(Code.QUEUE_SHARE, "queue a has 8", fact=("a", 0))
+    assert share == Reason(Code.QUEUE_SHARE, "queue a has 9", fact=("a", 0))
+    assert share != Reason(Code.QUEUE_SHARE, "queue a has 8", fact=("a", 1))
 
 
 AMOUNTS = [
     ("cpu", 8000, "8 cpu"),
     ("cpu", 500, "500m cpu"),
     ("memory", 64 << 30, "64Gi memory"),
+    ("memory", (32 << 30) - 1, "31.9Gi memory"),
+    ("memory", 32_780_224 << 10, "31.2Gi memory"),
+    ("memory", 1_234_567, "1.1Mi memory"),
     ("pods", 3, "3 pods"),
     ("nvidia.com/gpu", 12000, "12 GPUs"),
     ("amd.com/gpu", 1000, "1 GPU"),

@@ -113,7 +113,7 @@ class CycleLog:
     def reason(self, job: Job) -> str:
         """Return why a job waits, by the last cycle."""
         status = self._status(job)
-        reason = status.reasons[0].short if status is not None and status.reasons else ""
+        reason = status.summary if status is not None else ""
         return "; ".join(filter(None, (self._evictions.get(job.key), reason)))
 
     def _status(self, job: Job) -> JobStatus | None:

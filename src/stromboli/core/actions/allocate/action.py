@@ -12,7 +12,6 @@ from stromboli.core.config.arguments import PredicateCacheArguments
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.ledger.entry import LedgerInconsistency
 from stromboli.core.model.queues.queue import Queue
-from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.refusals import NodeRefusals
 from stromboli.core.session.session import Session
@@ -26,7 +25,7 @@ class Allocate(Action):
         pending_tasks_by_job = self._pending_tasks_by_job(session)
         if not len(session.nodes):
             for key in pending_tasks_by_job:
-                session.refusals.add(session.jobs[key], Reason(Code.NO_NODES, str(NodeRefusals(0, ()))))
+                session.refusals.add(session.jobs[key], NodeRefusals(0, ()).reason)
             return
         job_order = JobOrder(session, (session.jobs[key] for key in pending_tasks_by_job))
         reservations = reservations_of(session, self._attempt)

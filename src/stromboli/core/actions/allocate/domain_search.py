@@ -8,6 +8,7 @@ first that works is the best that works.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 from stromboli.core.actions.allocate.domain_packer import DomainPacker
 from stromboli.core.actions.allocate.gang_placer import GangPlacer
@@ -27,6 +28,7 @@ from stromboli.core.topology.domain_search_records import (
     DomainSearchRecord,
     DomainSearchRecords,
     failure_description,
+    short_failure,
 )
 from stromboli.core.topology.sub_jobs import needed_by, sub_jobs_by_need
 
@@ -87,9 +89,8 @@ class DomainSearch:
         if session.records is not None and session.program.flat["hyper_node_gradient_for_job"]:
             session.records.searches.setdefault(job.key, DomainSearchRecords()).add(record)
         if record.chosen is None and (cause := _cause(record)) is not None:
-            session.refusals.of(job).replace(
-                Reason(Code.NO_DOMAIN, f"{failure_description(cause)}{_nodes_outside_shard(session)}")
-            )
+            detail = f"{failure_description(cause)}{_nodes_outside_shard(session)}"
+            session.refusals.of(job).replace(Reason(Code.NO_DOMAIN, detail, short=partial(short_failure, cause)))
 
     # -- domains ------------------------------------------------------------------------------------------------
 
@@ -222,7 +223,8 @@ class DomainSearch:
         valid = valid_in(sub_job.counts)
         if valid < sub_job.min_available:
             detail = f"sub-group {sub_job.key} has {valid} of the {sub_job.min_available} pods that must start together"
-            session.refusals.add(self._job, Reason(Code.NOT_ENOUGH_TASKS, detail))
+            short = f"sub-group {sub_job.key}: {valid} of {sub_job.min_available} pods exist"
+            session.refusals.add(self._job, Reason(Code.NOT_ENOUGH_TASKS, detail, short=short))
 
     def _sub_job_can_start(self, sub_job: SubJob) -> bool:
         session = self._session

@@ -142,7 +142,9 @@ class ReservationPlacer:
                 why = "it has no run time" if end == np.inf else f"it would run until {format_timestamp(end)}"
                 start = format_timestamp(booking.start)
                 detail = f"capacity that it needs is reserved for {booking.job} from {start}, and {why}"
-                self._session.refusals.add(job, Reason(Code.CAPACITY_RESERVED, detail))
+                self._session.refusals.add(
+                    job, Reason(Code.CAPACITY_RESERVED, detail, short=f"reserved for {booking.job} from {start}")
+                )
                 return
 
     def _displace_less_important(self, job: Job) -> bool:
@@ -194,8 +196,11 @@ class ReservationPlacer:
         calendar.add(booking)
         session.decisions.reservations[job.key] = booking.as_reservation(session.nodes.names)
         where = len(set(booking.rows))
-        detail = f"capacity on {where} node(s) is reserved for it from {format_timestamp(booking.start)}"
-        session.refusals.add(job, Reason(Code.START_RESERVED, detail))
+        start = format_timestamp(booking.start)
+        detail = f"capacity on {where} node(s) is reserved for it from {start}"
+        session.refusals.add(
+            job, Reason(Code.START_RESERVED, detail, short=f"capacity is reserved for it from {start}")
+        )
 
     def _plan(self, job: Job, tasks: Sequence[Task]) -> SavedStatement | None:
         """The placements of the tasks in a dry run in the current state."""

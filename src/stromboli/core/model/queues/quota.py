@@ -50,9 +50,9 @@ def quota_amounts(
 
 def format_amounts(amounts: QuotaAmounts) -> str:
     """Format amounts as the API server does: `cpu=2,memory=4Gi`."""
-    return ",".join(f"{name}={_formatted(name, amount)}" for name, amount in sorted(amounts.items()))
+    return ",".join(f"{name}={format_amount(name, amount)}" for name, amount in sorted(amounts.items()))
 
 
-def _formatted(name: str, amount: int) -> str:
+def format_amount(name: str, amount: int) -> str:
     resource = name.removeprefix(LIMITS)
     return format_quantity(amount, milli=counts_in_milli(resource), binary=is_bytes(resource))

@@ -57,6 +57,14 @@ def format_quantity(value: int, *, milli: bool, binary: bool = False) -> str:
     return _with_suffix(whole, 1000, _DECIMAL_SUFFIXES)
 
 
+def rounded_bytes(value: int) -> str:
+    """Format bytes with one decimal, rounded down: `31.2Gi`."""
+    step = min((value.bit_length() - 1) // 10, len(_BINARY_SUFFIXES) - 1) if value > 0 else 0
+    tenths = value * 10 >> 10 * step
+    whole, tenth = divmod(tenths, 10)
+    return f"{whole}.{tenth}{_BINARY_SUFFIXES[step]}" if tenth else f"{whole}{_BINARY_SUFFIXES[step]}"
+
+
 def _with_suffix(whole: int, base: int, suffixes: tuple[str, ...]) -> str:
     step = 0
     while whole and whole % base == 0 and step + 1 < len(suffixes):

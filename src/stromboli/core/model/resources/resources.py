@@ -7,7 +7,7 @@ rounding: a request fits or it does not.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from stromboli.core.model.resources.quantity import format_quantity, parse_quantity
+from stromboli.core.model.resources.quantity import format_quantity, parse_quantity, rounded_bytes
 
 CPU, MEMORY, PODS = 0, 1, 2
 BASE_RESOURCES = ("cpu", "memory", "pods")
@@ -23,6 +23,7 @@ Request = tuple[tuple[int, int], ...]
 #: A dense amount for every dimension of the axis.
 Amounts = list[int]
 
+_MAX_SHORT_AMOUNT = 6
 _BYTE_RESOURCES = ("memory", "ephemeral-storage")
 
 
@@ -102,9 +103,14 @@ class ResourceAxis:
         return format_quantity(amount, milli=counts_in_milli(name), binary=is_bytes(name))
 
     def short(self, dimension: int, amount: int) -> str:
-        """Format an amount with its resource for a short text, such as `8 cpu`, `64Gi memory` or `12 GPUs`."""
-        text = self.format(dimension, amount)
+        """Format an amount with its resource for a short text, such as `8 cpu`, `31.2Gi memory` or `12 GPUs`."""
+        text = self.short_amount(dimension, amount)
         return f"{text} {short_name(self.names[dimension], text == '1')}"
+
+    def short_amount(self, dimension: int, amount: int) -> str:
+        """Format an amount in few characters: a long number of bytes is rounded down, such as `31.2Gi`."""
+        text = self.format(dimension, amount)
+        return text if len(text) <= _MAX_SHORT_AMOUNT or not is_bytes(self.names[dimension]) else rounded_bytes(amount)
 
     def as_quantities(self, amounts: Sequence[int]) -> dict[str, str]:
         """Return the non-zero amounts by name, without unlimited ones."""

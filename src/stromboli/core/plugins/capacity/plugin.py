@@ -8,6 +8,14 @@ from stromboli.core.config.arguments import Argument, Arguments
 from stromboli.core.config.combining import Vote
 from stromboli.core.config.plugin import Allowance, Event, EvictionContext, Key, Plugin, QueueFacts, Victims
 from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.queues.limit_reasons import (
+    Excess,
+    Fit,
+    cluster_admitted,
+    cluster_used,
+    limit_admitted,
+    limit_used,
+)
 from stromboli.core.model.queues.queue import Queue
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.resources.resources import PODS, add_request
@@ -128,9 +136,8 @@ class Capacity(Plugin):
             return queue_share.refusal
         for _, each in queue_share.steps:
             after = each.reserved(job.min_resources or ())
-            short = [d for d, amount in after if amount > each.ceiling[d]]
-            if short:
-                return self._not_admitted(job, each, short)
+            if any(amount > each.ceiling[d] for d, amount in after):
+                return self._not_admitted(each, job)
             if all(amount <= each.deserved[d] for d, amount in after):
                 break
         for title, names in self._devices.short_for(job) if self._devices is not None else ():
@@ -138,13 +145,17 @@ class Capacity(Plugin):
             return Reason(Code.QUEUE_CAPABILITY, f"{title} resource quota insufficient: {shortage}")
         return Vote.PERMIT
 
-    def _not_admitted(self, job: Job, queue_share: QueueShare, short: Sequence[int]) -> Reason:
-        shortage = ", ".join(f"insufficient {self._axis.names[d]}" for d in short)
-        text, ceiling = f"queue {queue_share.name} resource quota insufficient: {shortage}", queue_share.ceiling
-        if any(self._is_limited(queue_share, d) for d in short):
-            return Reason(Code.QUEUE_CAPABILITY, text)
-        never = (each for each in job.min_resources or () if each[1] > ceiling[each[0]])
-        return self._session.impossible.exceeded_by(never) or Reason(Code.CLUSTER_OVERCOMMITTED, text)
+    def _not_admitted(self, holder: QueueShare, job: Job) -> Reason:
+        minimum, ceiling = dict(job.min_resources or ()), holder.ceiling
+        excesses = [
+            Excess(d, minimum[d], amount - minimum[d], ceiling[d])
+            for d, amount in holder.reserved(job.min_resources or ())
+            if amount > ceiling[d]
+        ]
+        if any(self._is_limited(holder, each.dimension) for each in excesses):
+            return limit_admitted(self._axis, f"queue {holder.name}", holder.name, excesses)
+        never = ((each.dimension, each.needed) for each in excesses if each.needed > each.limit)
+        return self._session.impossible.exceeded_by(never) or cluster_admitted(self._axis, excesses)
 
     def _is_limited(self, queue_share: QueueShare, dimension: int) -> bool:
         """Report whether a capability or guarantees limit the queue, and not the size of the cluster alone."""
@@ -171,20 +182,19 @@ class Capacity(Plugin):
                 return Allowance(most, Reason(Code.QUEUE_CAPABILITY, shortage))
         if tightest is None:
             return None
-        return Allowance(number, self._no_more(*tightest, number, wanted))
+        needed = wanted * dict(task_class.request)[tightest[0]]
+        return Allowance(number, self._no_more(*tightest, needed, Fit(number, wanted)))
 
-    def _no_more(self, dimension: int, holder: QueueShare, member: QueueShare, number: int, wanted: int) -> Reason:
-        kept = holder.kept_from(dimension, member)
-        limit, has = (
-            self._axis.format(dimension, amount)
-            for amount in (holder.limit[dimension], holder.usage.allocated[dimension])
+    def _no_more(self, dimension: int, holder: QueueShare, member: QueueShare, needed: int, fit: Fit) -> Reason:
+        """Return the limit that binds: the whole cluster, or a limit of the queue."""
+        limit, used, kept = (
+            holder.limit[dimension],
+            holder.usage.allocated[dimension],
+            holder.kept_from(dimension, member),
         )
-        detail = f"{holder.title} may have {self._axis.names[dimension]} {limit} and has {has}"
-        if kept:
-            detail += f"; {self._axis.format(dimension, kept)} is reserved for guarantees of others"
-        detail += f": capacity for {number} of {wanted} pods" if number else ""
-        is_limited = kept or self._is_limited(holder, dimension)
-        return Reason(Code.QUEUE_CAPABILITY if is_limited else Code.CLUSTER_OVERCOMMITTED, detail)
+        if kept or self._is_limited(holder, dimension):
+            return limit_used(self._axis, holder.title, dimension, limit, used, fit, kept)
+        return cluster_used(self._axis, dimension, limit, used, needed, fit)
 
     def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> Reason | None:
         """Report whether the queue stays below its limit, and it or one of its nearest ancestors within its deserved
@@ -199,7 +209,7 @@ class Capacity(Plugin):
         wanted = tuple((d, amount) for d, amount in enumerate(request) if amount and d != PODS)
         for dimension, amount in wanted:
             if amount + queue_share.usage.allocated[dimension] > queue_share.limit[dimension]:
-                return self._no_more(dimension, queue_share, queue_share, 0, len(tasks))
+                return self._no_more(dimension, queue_share, queue_share, amount, Fit(0, len(tasks)))
         if any(each.still_deserves(wanted) for each in queue_share.chain[: self._level + 1]):
             return None
         detail = f"queue {queue.name} does not deserve {self._axis.describe(wanted)} more"

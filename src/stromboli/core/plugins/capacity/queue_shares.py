@@ -91,5 +91,5 @@ def _not_open(queue: Queue) -> Reason | None:
 def _reason_not_admitted(tree: QueueTree, queue_share: QueueShare) -> Reason | None:
     if queue_share.name in tree.inner or queue_share.name == ROOT:
         detail = f"queue {queue_share.name} is for the queues below it; name one of those in spec.queue"
-        return Reason(Code.QUEUE_MISPLACED, detail)
+        return Reason(Code.QUEUE_MISPLACED, detail, short=f"queue {queue_share.name} has child queues: use one of them")
     return next((reason for each in queue_share.chain if (reason := _not_open(each.queue))), None)

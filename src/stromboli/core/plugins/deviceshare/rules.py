@@ -83,11 +83,15 @@ class DeviceFilter(NodeFilter):
             description = each.backend.devices_description
             without = left & np.array([node is None for node in each.rows], dtype=np.bool_)
             if without.any():
-                yield Reason(Code.NO_DEVICES, f"node(s) had no {description} to share"), np.flatnonzero(without)
+                reason = Reason(
+                    Code.NO_DEVICES, f"node(s) had no {description} to share", short=f"no {description} to share"
+                )
+                yield reason, np.flatnonzero(without)
             left &= ~without
         if left.any():
             description = self._columns.concerned(task_class)[0].backend.devices_description
-            yield Reason(Code.DEVICES_IN_USE, f"node(s) didn't have enough free {description}"), np.flatnonzero(left)
+            detail = f"node(s) didn't have enough free {description}"
+            yield Reason(Code.DEVICES_IN_USE, detail, short=f"too few free {description}"), np.flatnonzero(left)
 
 
 class DeviceScorer(NodeScorer):

@@ -82,14 +82,16 @@ class GpuShareFilter(NodeFilter):
             silent = left & np.array([not node.memory for node in state.rows], dtype=np.bool_)
             if silent.any():
                 message = "node(s) did not report their GPU memory"
-                yield Reason(Code.NO_DEVICES, message), np.flatnonzero(silent)
+                yield Reason(Code.NO_DEVICES, message, short="GPU memory not reported"), np.flatnonzero(silent)
             left &= ~silent
             small = left & np.array([node.memory < request.memory for node in state.rows], dtype=np.bool_)
             if small.any():
-                yield Reason(Code.NO_DEVICES, "node(s) had no GPUs with so much memory"), np.flatnonzero(small)
+                message = "node(s) had no GPUs with so much memory"
+                yield Reason(Code.NO_DEVICES, message, short="no GPU with so much memory"), np.flatnonzero(small)
             left &= ~small
         if left.any():
-            yield Reason(Code.DEVICES_IN_USE, "node(s) didn't have enough free GPUs"), np.flatnonzero(left)
+            message = "node(s) didn't have enough free GPUs"
+            yield Reason(Code.DEVICES_IN_USE, message, short="too few free GPUs"), np.flatnonzero(left)
 
 
 class WholeGpuFilter(NodeFilter):
@@ -117,7 +119,8 @@ class WholeGpuFilter(NodeFilter):
         return slack if rows.index is None else slack[rows.index]
 
     def refusal(self, task_class: TaskClass) -> Reason:
-        return Reason(Code.DEVICES_IN_USE, "node(s) had only fractions of shared GPUs left")
+        message = "node(s) had only fractions of shared GPUs left"
+        return Reason(Code.DEVICES_IN_USE, message, short="only fractions of GPUs left")
 
 
 class GpuShareScorer(NodeScorer):

@@ -72,7 +72,8 @@ def _short_of(code: Code, demand: ClaimDemand, alternatives: tuple[DeviceAlterna
     ways = " or ".join(_described(alternative) for alternative in alternatives)
     state = "too few there" if code is Code.NO_CLAIMED_DEVICE else "too few free"
     name = alternatives[0].name.partition("/")[0]
-    return Reason(code, f'cannot allocate all claims: claim "{demand.name}", request "{name}": {ways}: {state}')
+    detail = f'cannot allocate all claims: claim "{demand.name}", request "{name}": {ways}: {state}'
+    return Reason(code, detail, short=f"{state.removesuffix(' there')} devices for claim {demand.name}")
 
 
 def _described(alternative: DeviceAlternative) -> str:

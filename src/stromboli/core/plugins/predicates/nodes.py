@@ -108,9 +108,11 @@ class Taints(NodeFilter):
         groups: dict[str, list[Index]] = {}
         for code in np.flatnonzero(np.bincount(codes)).tolist():
             taint = first_untolerated(task_class.tolerations, distinct.lists[code])
-            groups.setdefault(f"node(s) had untolerated taint {taint}", []).append(rows[codes == code])
-        for message, parts in groups.items():
-            yield Reason(Code.TAINT, message), np.sort(np.concatenate(parts)) if len(parts) > 1 else parts[0]
+            groups.setdefault(str(taint), []).append(rows[codes == code])
+        for taint_text, parts in groups.items():
+            short = f"untolerated taint {taint_text.strip('{}').replace(': ', '=').rstrip('=')}"
+            reason = Reason(Code.TAINT, f"node(s) had untolerated taint {taint_text}", short=short)
+            yield reason, np.sort(np.concatenate(parts)) if len(parts) > 1 else parts[0]
 
 
 _PORT_REASON = Reason(Code.HOST_PORT, "node(s) didn't have free ports for the requested pod ports")

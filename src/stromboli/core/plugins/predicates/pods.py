@@ -140,7 +140,9 @@ class ExistingAntiAffinity(NodeFilter):
 
 
 _SKEW_REASON = Reason(Code.TOPOLOGY_SPREAD, "node(s) didn't match pod topology spread constraints")
-_LABEL_REASON = Reason(Code.TOPOLOGY_SPREAD, f"{_SKEW_REASON.detail} (missing required label)")
+_LABEL_REASON = Reason(
+    Code.TOPOLOGY_SPREAD, f"{_SKEW_REASON.detail} (missing required label)", short="topology label missing"
+)
 
 
 class TopologySpread(NodeFilter):

@@ -83,6 +83,7 @@ _NO_STORAGE = Reason(Code.NO_STORAGE, "node(s) did not have enough free storage"
 _IN_USE = Reason(
     Code.VOLUME_IN_USE,
     "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode",
+    short="claim in use by another pod",
 )
 
 
