@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from stromboli.kube.objects.catalogue import CLAIMS, DISRUPTION_BUDGETS, NODES, PODS, REPLICA_SETS
@@ -11,6 +12,7 @@ from stromboli.local.fakes.disruption import DisruptionController
 from stromboli.local.fakes.garbage_collector import GarbageCollector
 from stromboli.local.fakes.kubelet.kubelets import Kubelets
 from stromboli.local.fakes.kubelet.node_lifecycle import EVICTION_DELAY, HEARTBEAT, NodeLifecycle
+from stromboli.local.fakes.missing_schedulers import MissingSchedulers
 from stromboli.local.fakes.storage.ephemeral_volumes import EphemeralVolumes
 from stromboli.local.fakes.storage.resource_claims import ClaimController
 from stromboli.local.fakes.storage.storage_protection import StorageProtection
@@ -26,9 +28,18 @@ if TYPE_CHECKING:
 
 
 class FakeControllers:
-    """All that a bare API server lacks to be a cluster. `heartbeat` and `eviction_delay` are those of its nodes."""
+    """All that a bare API server lacks to be a cluster. `heartbeat` and `eviction_delay` are those of its nodes. If the
+    names of all schedulers are given, pods of others are reported.
+    """
 
-    def __init__(self, client: Client, *, heartbeat: float = HEARTBEAT, eviction_delay: float = EVICTION_DELAY) -> None:
+    def __init__(
+        self,
+        client: Client,
+        *,
+        heartbeat: float = HEARTBEAT,
+        eviction_delay: float = EVICTION_DELAY,
+        scheduler_names: Sequence[str] = (),
+    ) -> None:
         nodes, pods = Informer(client, NODES), Informer(client, PODS)
         budgets, claims = Informer(client, DISRUPTION_BUDGETS), Informer(client, CLAIMS)
         replica_sets, owned_pods = Informer(client, REPLICA_SETS), OwnedPods(pods)
@@ -44,6 +55,7 @@ class FakeControllers:
         self.replica_sets = ReplicaSetController(client, replica_sets, owned_pods)
         self.deployments = DeploymentController(client, replica_sets, owned_pods)
         self.stateful_sets = StatefulSetController(client, owned_pods)
+        self.missing_schedulers = MissingSchedulers(client, pods, scheduler_names)
         self._watches = (nodes, pods, budgets, claims, replica_sets)
 
     async def run(self) -> None:
@@ -51,7 +63,7 @@ class FakeControllers:
         parts = (
             *self._watches, self.kubelets, self.node_life, self.garbage, self.disruption, self.volumes,
             self.storage_protection, self.ephemeral_volumes, self.claims, self.jobs, self.replica_sets,
-            self.deployments, self.stateful_sets,
+            self.deployments, self.stateful_sets, self.missing_schedulers,
         )  # fmt: skip
         async with asyncio.TaskGroup() as tasks:
             for part in parts:

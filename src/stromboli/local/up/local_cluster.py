@@ -83,7 +83,7 @@ async def local_cluster(
         clients = [await stack.enter_async_context(Client(server.local_connection)) for _ in range(5)]
         await install_crds(clients[0])
         fakes, controllers = (
-            FakeControllers(clients[1]),
+            FakeControllers(clients[1], scheduler_names=options.scheduler_names),
             Controllers(clients[2], options.scheduler_names, options.default_queue),
         )
         scheduler = Scheduler(clients[3], policy, options)
