@@ -23,7 +23,7 @@ from stromboli.local.up.local_cluster import local_cluster
 
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "demo.svg"
 #: The stage with borrowed capacity, a preemption, and the reason of the job that can never start.
-STAGE = "4/"
+STAGE = 4
 _WIDTH, _HEIGHT = 80, 24
 _FONTS = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', 'Liberation Mono', monospace"
 
@@ -33,10 +33,10 @@ _COLOURS = [_BLACK, _RED, _GREEN, _YELLOW, _BLUE, _MAGENTA, _CYAN, _WHITE]
 THEME = TerminalTheme(_BLACK, _WHITE, _COLOURS)
 
 
-async def last_frame(stage: str) -> View:
+async def last_frame(stage: int) -> View:
     """Run the demo until a stage is over, and return the last frame of the stage."""
     stages = read_stages([str(examples_folder() / EXAMPLE)])
-    seconds = stages[int(stage.rstrip("/")) + 1].at - 0.1
+    seconds = stages[stage + 1].at - 0.1
     async with local_cluster(demo_policy()) as running:
         view = LiveView(running.scheduler, TITLE, "Ctrl-C stops.")
         await running.run_until(asyncio.Event(), seconds, play(running, view, stages))

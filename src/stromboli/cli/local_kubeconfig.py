@@ -59,4 +59,4 @@ def view_footer(path: Path) -> str:
     """Return the last line of the live view: how to reach the cluster, and how to stop it."""
     home = f"{Path.home()}/"
     short = f"~/{str(path).removeprefix(home)}" if str(path).startswith(home) else str(path)
-    return f"Ctrl-C stops. In another terminal: export KUBECONFIG={short}"
+    return f"Ctrl-C stops.  export KUBECONFIG={short}"

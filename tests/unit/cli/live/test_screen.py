@@ -46,8 +46,8 @@ SCREEN = """\
  urgent  ● research    Pending      4    0/4  a reason that is too long for th…
 
  NODE   GPU             QUEUE         GPU allocated│deserved
- gpu-0  ■ ● ● ●  4/4    ■ production  ■···│···· 1/4
- gpu-1  ● ● □ ·  2/4    ● research    ●●●●│●··· 5/4, 1 borrowed
+ gpu-0  ■ ● ● ●  4/4    ■ production  ■ · · · │ · · · · 1/4
+ gpu-1  ● ● □ ·  2/4    ● research    ● ● ● ● │ ● · · · 5/4, 1 borrowed
 
  LAST EVENTS
  00:12  train  4 pods evicted, preempted by urgent
@@ -84,7 +84,7 @@ def many(jobs: int, nodes: int, queues: int = 2, events: int = 0) -> View:
 @pytest.mark.parametrize(
     ("view", "height", "wanted"),
     [
-        (many(jobs=19, nodes=4), 24, ["+10 more"]),
+        (many(jobs=19, nodes=4), 24, ["+11 more"]),
         (many(jobs=19, nodes=4, events=50), 24, ["+13 more"]),
         (many(jobs=7, nodes=16, events=9), 24, ["+13 more"]),
         (many(jobs=3, nodes=2, queues=9), 24, []),

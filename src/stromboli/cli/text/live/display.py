@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from stromboli.scheduler.loop import Scheduler
 
 _PAUSE = 0.2
+#: The pause after a frame, as a multiple of its duration: the cluster runs in the same process.
+_PAUSE_PER_FRAME = 10.0
 
 
 class LiveView:
@@ -51,8 +53,9 @@ class LiveView:
         """Pass the state to `show` until cancelled, and once more at the end."""
         try:
             while True:
+                began = time.perf_counter()
                 show(self.take())
-                await asyncio.sleep(_PAUSE)
+                await asyncio.sleep(max(_PAUSE, _PAUSE_PER_FRAME * (time.perf_counter() - began)))
         finally:
             show(self.take())
 

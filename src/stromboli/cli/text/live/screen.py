@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from stromboli.cli.output import escape_controls
-from stromboli.cli.text.live.frame import SETTLED, Frame, JobRow, NodeRow, QueueRow
+from stromboli.cli.text.live.bars import LEAVING, MARK, NO_QUEUE, Look, Scale, node_bar, queue_bar, queue_looks
+from stromboli.cli.text.live.frame import SETTLED, Frame, JobRow, QueueRow
 
 if TYPE_CHECKING:
     from stromboli.cli.text.live.cycles import ViewEvent
 
-#: One glyph and colour per queue, by name: the view reads without colours, too.
-_QUEUES = (("■", "cyan"), ("●", "magenta"), ("▲", "blue"), ("◆", "green"))
-_NO_QUEUE = ("▪", "white")
-_FREE, _LEAVING, _MARK = "·", "□", "│"
+T = TypeVar("T")
 _PHASES = {"Running": "green", "Starting": "green", "Completed": "dim", "Unknown": "red"}
 _EVENTS = {"Bound": "green", "Evicted": "red", "Submitted": "default", "Completed": "default"}
-_MAX_CELLS = 24
+#: The longest bar, twice as long on wide terminals.
+_BAR_COLUMNS, _WIDE = 24, 110
 #: Lines beside rows of jobs, nodes and events: header, caption, headings, blank lines and footer.
-_CHROME = 9
-_LEAST_ROWS = (7, 4, 4)
+_CHROME = 10
+_LEAST_ROWS = (7, 4, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,8 @@ class View:
 def rendered(view: View, width: int, height: int) -> list[Text]:
     """Return exactly `height` lines of at most `width` columns."""
     frame = view.frame
-    looks = {row.name: _QUEUES[place % len(_QUEUES)] for place, row in enumerate(frame.queues)}
+    looks = queue_looks(row.name for row in frame.queues)
+    columns = _BAR_COLUMNS if width < _WIDE else 2 * _BAR_COLUMNS
     wanted = (len(frame.jobs), max(len(frame.nodes), len(frame.queues)), len(view.events))
     jobs, nodes, events = _shares(wanted, max(height - _CHROME, 3))
     lines = [
@@ -52,7 +52,7 @@ def rendered(view: View, width: int, height: int) -> list[Text]:
         Text(),
         *_job_lines(frame.jobs, jobs, width, looks),
         Text(),
-        *_side_by_side(_node_lines(frame, nodes, looks), _queue_lines(frame, nodes, looks), nodes + 1),
+        *_side_by_side(_node_lines(frame, nodes, columns, looks), _queue_lines(frame, nodes, columns, looks)),
         Text(),
         *_event_lines(view.events, events),
     ]
@@ -96,13 +96,13 @@ def _with_right_end(left: Text, right: str, width: int) -> Text:
 # -- jobs -------------------------------------------------------------------------------------------------------------
 
 
-def _job_lines(jobs: Sequence[JobRow], rows: int, width: int, looks: dict[str, tuple[str, str]]) -> list[Text]:
+def _job_lines(jobs: Sequence[JobRow], rows: int, width: int, looks: Mapping[str, Look]) -> list[Text]:
     names = min(max((cell_len(job.name) for job in jobs), default=3), width // 4)
     queues = min(max((cell_len(job.queue) + 2 for job in jobs), default=5), width // 5)
     heading = f" {'JOB':<{names}}  {'QUEUE':<{queues}}  {'PHASE':<9}  {'MIN':>3}  {'PODS':>5}  WHY IT WAITS"
     lines = [Text(heading, style="bold")]
     for job in _most_important(jobs, rows):
-        glyph, colour = looks.get(job.queue, _NO_QUEUE)
+        glyph, colour = looks.get(job.queue, NO_QUEUE)
         line = Text(" ")
         line.append(_fit(job.name, names))
         line.append("  ")
@@ -139,82 +139,50 @@ def _with_rest(lines: list[Text], total: int, rows: int) -> list[Text]:
 # -- nodes and queues -------------------------------------------------------------------------------------------------
 
 
-def _node_lines(frame: Frame, rows: int, looks: dict[str, tuple[str, str]]) -> list[Text]:
-    largest = max((node.capacity for node in frame.nodes), default=0)
-    cells, names = _cells(largest), min(max((cell_len(node.name) for node in frame.nodes), default=4), 16)
-    heading = Text(f" {'NODE':<{names}}  {unit(frame.resource)}", style="bold")
-    shown = frame.nodes if len(frame.nodes) <= rows else frame.nodes[: rows - 1]
-    lines = [heading]
-    for node in shown:
-        bar = _node_bar(node, largest, cells, looks)
+def _node_lines(frame: Frame, rows: int, columns: int, looks: Mapping[str, Look]) -> list[Text]:
+    scale = Scale.of(max((node.capacity for node in frame.nodes), default=0), columns)
+    names = min(max((cell_len(node.name) for node in frame.nodes), default=4), 16)
+    lines = [Text(f" {'NODE':<{names}}  {unit(frame.resource)}", style="bold")]
+    for node in _first(frame.nodes, rows):
+        parts = [(looks.get(queue, NO_QUEUE), amount) for queue, amount in sorted(node.used.items())]
+        bar = node_bar([*parts, (LEAVING, node.leaving)], node.capacity, scale)
         amounts = f"  {_amount(sum(node.used.values()))}/{_amount(node.capacity)}"
         lines.append(Text.assemble(f" {_fit(node.name, names)}  ", bar, amounts))
     return _with_rest(lines, len(frame.nodes), rows)
 
 
-def _node_bar(node: NodeRow, largest: int, cells: int, looks: dict[str, tuple[str, str]]) -> Text:
-    parts = [(looks.get(queue, _NO_QUEUE), amount) for queue, amount in sorted(node.used.items())]
-    bar = []
-    for (glyph, colour), length in _lengths([*parts, ((_LEAVING, "red"), node.leaving)], largest, cells):
-        bar += [Text(glyph, style=colour)] * length
-    bar += [Text(_FREE, style="dim")] * (_scaled(node.capacity, largest, cells) - len(bar))
-    bar += [Text(" ")] * (cells - len(bar))
-    return Text(" " if 2 * cells <= _MAX_CELLS else "").join(bar)
-
-
-def _lengths(
-    parts: Iterable[tuple[tuple[str, str], int]], whole: int, cells: int
-) -> Iterable[tuple[tuple[str, str], int]]:
-    """Return the number of cells of each part, so that rounding errors do not add up."""
-    total = 0
-    for look, amount in parts:
-        start, total = _scaled(total, whole, cells), total + amount
-        yield look, _scaled(total, whole, cells) - start
-
-
-def _scaled(amount: int, whole: int, cells: int) -> int:
-    return round(amount * cells / whole) if whole else 0
-
-
-def _cells(amount: int) -> int:
-    """Return the length of a bar: one cell per unit, if that is not too long."""
-    units = -(-amount // 1000)
-    return units if units <= _MAX_CELLS else _MAX_CELLS
-
-
-def _queue_lines(frame: Frame, rows: int, looks: dict[str, tuple[str, str]]) -> list[Text]:
+def _queue_lines(frame: Frame, rows: int, columns: int, looks: Mapping[str, Look]) -> list[Text]:
+    scale = Scale.of(frame.capacity, columns)
     names = min(max((cell_len(queue.name) for queue in frame.queues), default=5), 16)
-    heading = Text(f"{'QUEUE':<{names + 2}}  {unit(frame.resource)} allocated{_MARK}deserved", style="bold")
-    shown = frame.queues if len(frame.queues) <= rows else frame.queues[: rows - 1]
-    lines = [heading, *(_queue_line(queue, frame, names, looks) for queue in shown)]
+    lines = [Text(f"{'QUEUE':<{names + 2}}  {unit(frame.resource)} allocated{MARK}deserved", style="bold")]
+    for queue in _first(frame.queues, rows):
+        glyph, colour = looks[queue.name]
+        bar = queue_bar((glyph, colour), queue.allocated, queue.deserved, scale)
+        lines.append(Text.assemble((f"{glyph} {_fit(queue.name, names)}", colour), "  ", bar, f" {_share(queue)}"))
     return _with_rest(lines, len(frame.queues), rows)
 
 
-def _queue_line(queue: QueueRow, frame: Frame, names: int, looks: dict[str, tuple[str, str]]) -> Text:
-    cells, whole = _cells(frame.capacity), frame.capacity
-    glyph, colour = looks[queue.name]
-    full = _scaled(queue.allocated, whole, cells)
-    bar = Text(glyph * full + _FREE * (cells - full))
-    bar.stylize("dim", full)
-    bar.stylize(colour, 0, full)
-    text = f" {_amount(queue.allocated)}"
-    if queue.deserved is not None:
-        mark = min(_scaled(queue.deserved, whole, cells), cells)
-        bar.stylize("bold yellow", mark, max(full, mark))
-        bar = Text.assemble(bar[:mark], (_MARK, "bold"), bar[mark:])
-        text += f"/{_amount(queue.deserved)}"
-        if queue.allocated > queue.deserved:
-            text += f", {_amount(queue.allocated - queue.deserved)} borrowed"
-    return Text.assemble((f"{glyph} {_fit(queue.name, names)}", colour), "  ", bar, text)
+def _share(queue: QueueRow) -> str:
+    """`12/8, 4 borrowed`."""
+    if queue.deserved is None:
+        return _amount(queue.allocated)
+    borrowed = queue.allocated - queue.deserved
+    more = f", {_amount(borrowed)} borrowed" if borrowed > 0 else ""
+    return f"{_amount(queue.allocated)}/{_amount(queue.deserved)}{more}"
 
 
-def _side_by_side(left: Sequence[Text], right: Sequence[Text], rows: int) -> list[Text]:
+def _first(rows: Sequence[T], number: int) -> Sequence[T]:
+    """Return the rows that fit, with a line for the number of the others."""
+    return rows if len(rows) <= number else rows[: max(number - 1, 0)]
+
+
+def _side_by_side(left: Sequence[Text], right: Sequence[Text]) -> list[Text]:
     width = max((line.cell_len for line in left), default=0) + 4
     lines = []
-    for place in range(rows):
-        line = left[place].copy()
+    for one, other in zip(left, right, strict=True):
+        line = one.copy()
         line.pad_right(width - line.cell_len)
-        lines.append(line.append_text(right[place]))
+        lines.append(line.append_text(other))
     return lines
 
 
