@@ -61,7 +61,7 @@ def test_manifests_are_applied_and_what_happens_is_shown(tmp_path: Path) -> None
     manifest.write_text(GANG + MEMBER.replace("NAME", "one") + MEMBER.replace("NAME", "two"))
     command = up(tmp_path, "-f", str(manifest), "--watch", "--for=2m")
     try:
-        command.wait_for_output("3 objects applied.")
+        command.wait_for_output("podgroup.scheduling.volcano.sh/gang created")
         command.wait_for_output("gang: Running, 2 of 2 pods running")
         command.wait_for_output("gang: Completed, 0 of 2 pods running, 2 succeeded")
         command.signal(signal.SIGINT)

@@ -15,7 +15,7 @@ from stromboli.cli.examples import example_path
 from stromboli.cli.local_kubeconfig import check_kubeconfig_path, state_folder, temporary_kubeconfig, view_footer
 from stromboli.cli.options.connection import log_options
 from stromboli.cli.options.settings import DURATION, conf_option, paths_option, plugin_option, seed_option
-from stromboli.cli.output import Failure
+from stromboli.cli.output import Failure, escape_controls, object_name
 from stromboli.cli.scenario import read_registry
 
 if TYPE_CHECKING:
@@ -180,8 +180,8 @@ async def _apply(running: LocalCluster, documents: list[dict[str, Any]]) -> None
     from stromboli.kube.manifests.errors import ObjectError
 
     try:
-        count = await Applier(running.client).apply(documents)
+        await Applier(running.client).apply(
+            documents, lambda document, done: click.echo(f"{escape_controls(object_name(document))} {done}")
+        )
     except (ObjectError, RequestFailed) as error:
         raise Failure(error) from error
-    if count:
-        click.echo(f"{count} objects applied.")

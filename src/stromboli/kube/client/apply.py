@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -18,6 +18,8 @@ _FIRST = ("Namespace", "CustomResourceDefinition", "PriorityClass", "Node", "Hyp
 #: Kinds with a status that is applied too: no other process writes it for simulated nodes.
 _WITH_STATUS = ("Node",)
 
+Report = Callable[[Mapping[str, Any], str], None]
+
 
 class Applier:
     """Applies documents one after another, server-side."""
@@ -26,34 +28,55 @@ class Applier:
         self._client = client
         self._served: dict[str, dict[str, tuple[str, bool]]] = {}
 
-    async def apply(self, documents: Iterable[Mapping[str, Any]]) -> int:
-        """Apply the documents in a valid order and return their number. Raises ObjectError or RequestFailed."""
+    async def apply(self, documents: Iterable[Mapping[str, Any]], report: Report | None = None) -> int:
+        """Apply the documents in a valid order and return their number. Raises ObjectError or RequestFailed.
+
+        `report` is called for each object with `created`, `configured` or `unchanged`.
+        """
         ordered = sorted(documents, key=_place)
         for document in ordered:
-            await self._apply_one(document)
+            path = await self._object_path(document)
+            before = await self._version(path) if report else ""
+            after = await self._apply_one(path, document)
+            if report:
+                report(document, "created" if not before else "configured" if before != after else "unchanged")
         return len(ordered)
 
-    async def _apply_one(self, document: Mapping[str, Any]) -> None:
+    async def _object_path(self, document: Mapping[str, Any]) -> str:
         metadata = document.get("metadata") or {}
         name, namespace = metadata.get("name"), metadata.get("namespace") or "default"
         if not name:
             raise ObjectError(
                 str(document.get("kind")), name_of(document), "metadata.name", "is missing", "give it a name"
             )
-        path = f"{await self._path(document, namespace)}/{quote(name, safe='')}"
-        await self._send(path, document)
+        return f"{await self._path(document, namespace)}/{quote(name, safe='')}"
+
+    async def _apply_one(self, path: str, document: Mapping[str, Any]) -> str:
+        """Return the resource version of the applied object."""
+        version = await self._send(path, document)
         if document.get("kind") in _WITH_STATUS and document.get("status"):
             status = {key: document[key] for key in ("apiVersion", "kind", "status")}
-            await self._send(f"{path}/status", {**status, "metadata": {"name": name}})
+            version = await self._send(f"{path}/status", {**status, "metadata": {"name": document["metadata"]["name"]}})
+        return version
 
-    async def _send(self, path: str, document: Mapping[str, Any]) -> None:
-        await self._client.request(
+    async def _version(self, path: str) -> str:
+        """Return the resource version of an object; empty if it does not exist."""
+        try:
+            return _version_in(await self._client.request("GET", path))
+        except ApiError as error:
+            if error.is_missing:
+                return ""
+            raise
+
+    async def _send(self, path: str, document: Mapping[str, Any]) -> str:
+        applied = await self._client.request(
             "PATCH",
             path,
             params={"fieldManager": FIELD_MANAGER, "force": "true"},
             body=msgspec.json.encode(document),
             content_type=PatchKind.APPLY.value,
         )
+        return _version_in(applied)
 
     async def _path(self, document: Mapping[str, Any], namespace: str) -> str:
         api_version, kind = str(document.get("apiVersion")), str(document.get("kind"))
@@ -75,6 +98,10 @@ class Applier:
         resources = [entry for entry in answer.get("resources") or () if "/" not in entry["name"]]
         self._served[api_version] = {entry["kind"]: (entry["name"], entry["namespaced"]) for entry in resources}
         return self._served[api_version]
+
+
+def _version_in(body: bytes) -> str:
+    return str(msgspec.json.decode(body)["metadata"]["resourceVersion"])
 
 
 def _root(api_version: str) -> str:
