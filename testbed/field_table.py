@@ -2,7 +2,7 @@
 
 `python -m testbed.field_table`
 
-writes them to the file that the local API server reads.
+writes them to the file that the local API server and the reader of manifests use.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from stromboli.kube.fields.built_in import PLACE
 from stromboli.local.kinds.builtin_kinds import builtin_resources
-from stromboli.local.kinds.validation.known_fields import PLACE
 from testbed.assets import assets
 from testbed.plane import ADMINISTRATOR, ControlPlane
 from testbed.real import TOKENS, real_plane
 
 _HEAD = """\
-# The fields of the built-in kinds, made by `python -m testbed.field_table`; known_fields.py documents the format.
+# The fields of the built-in kinds, made by `python -m testbed.field_table`; built_in.py documents the format.
 """
 _FURTHER = ("io.k8s.api.core.v1.Binding",)
 _WIDTH = 120

@@ -12,8 +12,7 @@ from stromboli.cli.registry import built_in_registry
 from stromboli.core.config.bind_options import DIRECT, REQUEST
 from stromboli.kube.client.apply import Applier
 from stromboli.kube.manifests.manifests import read_manifests
-from stromboli.kube.manifests.sources import read_sources
-from stromboli.kube.manifests.yaml import load_documents
+from stromboli.kube.manifests.sources import load_sources
 from stromboli.local.up.local_cluster import local_cluster
 from stromboli.planner.plan import make_plan
 from stromboli.scheduler.policy import ActivePolicy
@@ -45,8 +44,8 @@ def test_plan_of_example(example: str) -> None:
 @pytest.mark.parametrize("example", PLACED)
 async def test_example_in_local_cluster(example: str, mode: str) -> None:
     policy, options = policy_of(example), replace(QUICK, bind_mode=mode)
-    sources = read_sources([str(EXAMPLES / example)], None)
-    documents: list[Any] = [document for name, text in sources for document in load_documents(text, name)]
+    sources = load_sources([str(EXAMPLES / example)], None)
+    documents: list[Any] = [document for _, found in sources for document in found]
     async with local_cluster(policy, options=options) as running:
         world = World(ServerHandle(running.server.connection, running.server), running.client, policy, options)
         await Applier(running.client).apply(documents)

@@ -88,8 +88,10 @@ def job_name(key: str) -> str:
 
 
 def warn(warnings: Iterable[str]) -> None:
+    """Print warnings; a text that begins with `note:` is only a note."""
     for warning in warnings:
-        click.echo(f"warning: {escape_controls(warning)}", err=True)
+        prefix = "" if warning.startswith("note: ") else "warning: "
+        click.echo(f"{prefix}{escape_controls(warning)}", err=True)
 
 
 class Failure(click.ClickException):

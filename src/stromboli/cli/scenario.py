@@ -171,8 +171,7 @@ def read_scenario(
         manifests = read_manifests(paths, sys.stdin)
     except ManifestError as error:
         raise Failure(error) from error
-    warnings = [*(str(problem) for problem in manifests.problems), *manifests.notes]
-    warnings += find_missing_objects(manifests.objects, scheduler_names)
+    warnings = [*manifests.warnings, *find_missing_objects(manifests.objects, scheduler_names)]
     program = _program(configuration, registry, ask_extenders=ask_extenders, traceback=traceback)
     return Scenario(
         manifests.objects, program, cycles, seed, scheduler_names, warnings, has_unread=bool(manifests.problems),

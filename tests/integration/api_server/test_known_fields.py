@@ -2,7 +2,7 @@
 
 import pytest
 
-from stromboli.local.kinds.validation.known_fields import PLACE
+from stromboli.kube.fields.built_in import PLACE
 from testbed.field_table import field_table
 from testbed.plane import ControlPlane
 

@@ -263,5 +263,5 @@ def test_wrong_usage(run: Run) -> None:
 def test_warnings_come_first(run: Run) -> None:
     Path("cluster/other.json").write_text('{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x"}}')
     result = run("explain", NAMED, "train")
-    assert result.stderr == "warning: skipped 1 object of unknown kind v1 Secret\n"
-    assert explained(run, NAMED, "train")["warnings"] == ["skipped 1 object of unknown kind v1 Secret"]
+    assert result.stderr == "note: objects of kinds that the scheduler does not read were skipped: 1 Secret\n"
+    assert explained(run, NAMED, "train")["warnings"] == [result.stderr.strip()]

@@ -123,11 +123,13 @@ def test_invalid_object_is_a_warning_and_affects_no_other(run: Run) -> None:
     result = run("plan", [*FITS, *bad])
     assert result.exit_code == 3
     assert result.stderr.splitlines() == [
-        "warning: cluster/objects.json: Pod odd: spec.containers: expected a list, got an integer; "
+        "warning: cluster/objects.json:1: Pod odd: spec.containers: expected a list, got an integer; "
         "write a list, one item per dash",
-        "warning: skipped 1 object of unknown kind apps/v1 Deployment",
+        "note: objects of kinds that the scheduler does not read were skipped: 1 Deployment",
     ]
-    assert planned(run("plan", [*FITS, *bad], "-o", "json"))["warnings"][0].startswith("cluster/objects.json: Pod odd")
+    assert planned(run("plan", [*FITS, *bad], "-o", "json"))["warnings"][0].startswith(
+        "cluster/objects.json:1: Pod odd"
+    )
 
 
 def config_map(text: str) -> dict[str, Any]:

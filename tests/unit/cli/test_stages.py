@@ -27,11 +27,13 @@ def test_files_are_ordered_by_arrival_and_captioned_by_their_first_comment(tmp_p
     ("text", "message"),
     [
         (pod("a", "soon"), "metadata.annotations[scheduling.stromboli.dev/arrives-after]: "),
-        ("just text", "a document is not an object"),
-        ("kind: List\n", "List: items: expected a list of objects"),
-        ("kind: List\nitems: [1]\n", "a document is not an object"),
+        ("just text", "a.yaml:1: document 1: expected a Kubernetes object, got a string; "),
+        ("kind: List\nitems: 1", "a.yaml:2: List: items: expected a list, got an integer; "),
+        ("kind: List\nitems: [1]\n", "a.yaml:2: document 1: expected a Kubernetes object, got an integer; "),
+        ("apiVersion: v1\nkind: Podd", "a.yaml:2: unknown kind Podd (apiVersion v1); did you mean Pod?"),
+        (f"{pod('a', '1s')}\nspec: []", "a.yaml:5: Pod a: spec: expected a map, got a list; "),
     ],
-    ids=["invalid duration", "no object", "no items", "item that is no object"],
+    ids=["invalid duration", "no object", "no items", "item that is no object", "misspelt kind", "invalid field"],
 )
 def test_invalid_manifests_are_refused_with_their_file(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "a.yaml").write_text(text)

@@ -35,7 +35,7 @@ ABC = manifest("Pod", "a") + manifest("Pod", "b", ", labels: 3") + manifest("Pod
 UNKNOWN = manifest("Deployment", "d", version="apps/v1") * 3 + manifest("Foo", "f")
 NESTED = f'{{"kind": "List", "items": [{pods("a")}, {{"kind": "List", "items": [{pods("b")}, null]}}]}}'
 BARE_LIST = f"[{pods('a')}, [[{pods('b')}], []]]"
-REPLACED = "Pod default/a in standard input replaces the one in standard input"
+REPLACED = "standard input:1: Pod default/a replaces the one in standard input:1; remove one"
 NOT_AN_OBJECT = "write a map with apiVersion, kind and metadata"
 NAME_IT = "write a name such as train-1"
 
@@ -44,29 +44,30 @@ CASES = [
     ("a namespace is kept", manifest("Pod", "b", ", namespace: x"), "Pod x/b", [], []),
     ("a node has no namespace", manifest("Node", "a", ", namespace: x"), "Node a", [], []),
     ("unknown kinds are counted", UNKNOWN, "", [],
-     ["skipped 3 objects of unknown kind apps/v1 Deployment", "skipped 1 object of unknown kind v1 Foo"]),
+     ["standard input:15: unknown kind Foo (apiVersion v1); check kind and apiVersion",
+      "note: objects of kinds that the scheduler does not read were skipped: 3 Deployment"]),
     ("the later one counts", pods("a", "b", "a"), "Pod default/b, Pod default/a", [], [REPLACED]),
     ("copies that kept a uid", manifest("Pod", "b", ", uid: u") + manifest("Node", "n", ", uid: u")
      + manifest("Pod", "a", ", uid: u"), "Pod default/b, Node n, Pod default/a", [],
      ["Pod default/a, default/b have the same uid u, which was ignored; remove metadata.uid from copies"]),
     ("lists in lists", NESTED, "Pod default/a, Pod default/b",
-     [f"document 1: expected a Kubernetes object, got null; {NOT_AN_OBJECT}"], []),
+     [f"1: document 1: expected a Kubernetes object, got null; {NOT_AN_OBJECT}"], []),
     ("lists without a kind", BARE_LIST, "Pod default/a, Pod default/b", [], []),
     ("an empty list", "apiVersion: v1\nkind: List\nitems:", "", [], []),
     ("a list that is none", "apiVersion: v1\nkind: PodList\nitems: 3", "",
-     ["PodList in document 1: items: expected a list, got an integer; write a list of objects"], []),
+     ["3: PodList in document 1: items: expected a list, got an integer; write a list of objects"], []),
     ("nameless", manifest("Pod", "a") + "---\napiVersion: v1\nkind: Pod", "Pod default/a",
-     [f"Pod in document 2: metadata.name: is missing; {NAME_IT}"], []),
+     [f"6: Pod in document 2: metadata.name: is missing; {NAME_IT}"], []),
     ("a name with a slash", manifest("Pod", "a/b"), "",
-     [f"Pod default/a/b: metadata.name: contains a space, a slash or an unprintable character; {NAME_IT}"], []),
+     [f"4: Pod default/a/b: metadata.name: contains a space, a slash or an unprintable character; {NAME_IT}"], []),
     ("a bad one between good ones", ABC, "Pod default/a, Pod default/c",
-     ["Pod b: metadata.labels: expected a map, got an integer; write a map of keys and values"], []),
+     ["8: Pod b: metadata.labels: expected a map, got an integer; write a map of keys and values"], []),
     ("scraps", "--- 3\n---\n--- text\n--- []\n--- {}", "",
-     [f"document 1: expected a Kubernetes object, got an integer; {NOT_AN_OBJECT}",
-      f"document 3: expected a Kubernetes object, got a string; {NOT_AN_OBJECT}",
-      "object in document 5: apiVersion: is missing; write one, for example apiVersion: v1"], []),
+     [f"1: document 1: expected a Kubernetes object, got an integer; {NOT_AN_OBJECT}",
+      f"3: document 3: expected a Kubernetes object, got a string; {NOT_AN_OBJECT}",
+      "5: object in document 5: apiVersion: is missing; write one, for example apiVersion: v1"], []),
     ("ten megabytes of name", manifest("Pod", "a" * 10_000_000), "",
-     [f"Pod default/{'a' * 292}…: metadata.name: is longer than 253 characters; {NAME_IT}"], []),
+     [f"4: Pod default/{'a' * 292}…: metadata.name: is longer than 253 characters; {NAME_IT}"], []),
 ]  # fmt: skip
 
 
@@ -77,7 +78,7 @@ CASES = [
 )
 def test_manifests_cases(text: str, objects: str, problems: list[str], notes: list[str]) -> None:
     manifests = read(text)
-    assert [str(problem) for problem in manifests.problems] == [f"standard input: {line}" for line in problems]
+    assert [str(problem) for problem in manifests.problems] == [f"standard input:{line}" for line in problems]
     assert manifests.notes == notes
     assert named(manifests) == objects
 
@@ -101,12 +102,12 @@ def test_problems_name_their_file(tmp_path: Path) -> None:
     file = tmp_path / "pods.yaml"
     file.write_text(manifest("Pod", "a", ", labels: 3"))
     (problem,) = read_manifests([str(file)]).problems
-    assert str(problem).startswith(f"{file}: Pod a: metadata.labels: ")
+    assert str(problem).startswith(f"{file}:4: Pod a: metadata.labels: ")
 
 
 BAD_SOURCES = [
     ("unparsable.yaml", b"a: {", ":2:1: did not find expected"),
-    ("latin.yaml", b"a: \xe9", "is not UTF-8 text; save it as UTF-8"),
+    ("latin.yaml", b"a: \xe9", "is not UTF-8 text (byte 4); save it as UTF-8"),
     ("deep.yaml", b"[" * 200_000, ":1:1: nested too deeply; stay below 100 levels"),
     ("twice.yaml", b"a: 1\na: 2", ":2:1: duplicate key a; remove one, or write ---"),
 ]
@@ -165,7 +166,7 @@ OBJECTS = st.fixed_dictionaries(
 @settings(max_examples=200)
 @given(st.one_of(JSON, OBJECTS, st.lists(OBJECTS, max_size=3)))
 def test_any_document_is_decoded_or_reported(document: object) -> None:
-    manifests = read(json.dumps(document))
+    manifests = read(json.dumps([document]))
     assert all(item.metadata.name and item.metadata.uid for item in manifests.objects)
     assert all(str(problem).isprintable() for problem in manifests.problems)
 

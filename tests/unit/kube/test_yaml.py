@@ -61,7 +61,8 @@ REFUSED = [
         "a: {b",
         "did not find expected ',' or '}' while parsing a flow mapping; correct the text there",
     ),
-    ("unclosed JSON", '{"a": 1', ":2:1: did not find expected"),
+    ("truncated JSON", '{"a": 1', ":1:8: the JSON text is truncated; save or download it again"),
+    ("tab", "a:\n\tb: 1", ":2:1: a tab cannot indent YAML; use spaces"),
     ("control character", "é: 1\na: \x00", ":2:4: control characters"),
     ("half a character", "a: \ud800", ":1:4: half of a character"),
 ]

@@ -103,7 +103,7 @@ def _read(paths: Sequence[str]) -> Found:
         manifests = read_manifests(paths, sys.stdin)
     except ManifestError as error:
         raise Failure(error) from error
-    warn([*map(str, manifests.problems), *manifests.notes])
+    warn(manifests.warnings)
     objects = manifests.objects
     return (
         [each for each in objects if isinstance(each, kube.KubeNode)],

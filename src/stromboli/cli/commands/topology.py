@@ -89,4 +89,4 @@ def _read_cluster(paths: Sequence[str], shard: ShardChoice | None) -> tuple[Plan
         manifests = read_manifests(paths, sys.stdin)
     except (DumpError, ManifestError) as error:
         raise Failure(error) from error
-    return PlannedCluster(manifests.objects, program, shard=shard), [*map(str, manifests.problems), *manifests.notes]
+    return PlannedCluster(manifests.objects, program, shard=shard), manifests.warnings

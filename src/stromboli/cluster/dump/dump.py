@@ -181,8 +181,10 @@ def _presentable(entry: TopLevel) -> TopLevel:
 
 
 def is_dump(path: str | Path) -> bool:
-    """Report whether a file has the magic number of a dump."""
+    """Report whether a file has the magic number of a dump. A pipe has none: what is read from it is gone."""
     try:
+        if not Path(path).is_file():
+            return False
         with Path(path).open("rb") as file:
             return file.read(len(_MAGIC)) == _MAGIC
     except OSError:

@@ -5,20 +5,25 @@ namespace is `default`, and of two objects with the same name the later counts. 
 as a note or a problem, and an invalid object never hides the others.
 """
 
-from collections import Counter, defaultdict
+import gc
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TextIO
+from typing import Any, TextIO
 
+from stromboli.kube.fields.kind_names import describe_unknown, is_known
 from stromboli.kube.manifests.errors import ObjectError, description_of, printable
 from stromboli.kube.manifests.job_pods import is_job, pods_of_job
-from stromboli.kube.manifests.sources import ManifestError, read_sources
-from stromboli.kube.manifests.yaml import load_documents
-from stromboli.kube.manifests.yaml_errors import YamlError
+from stromboli.kube.manifests.lines import Path
+from stromboli.kube.manifests.name_warnings import NameWarnings
+from stromboli.kube.manifests.origins import Origin, Origins, path_of
+from stromboli.kube.manifests.sources import ManifestError, load_sources
 from stromboli.kube.objects.kinds import KubeObject, Unknown, decode, name_of
 
 DEFAULT_NAMESPACE = "default"
 MAX_NAME_LENGTH = 253
+_FORBIDDEN = frozenset(" /%")
 _MAX_NAMED = 3
 MAX_PROBLEMS = 1000
 """Further problems are only counted: a hostile file can contain millions."""
@@ -28,92 +33,133 @@ __all__ = ["ManifestError", "ManifestProblem", "Manifests", "read_manifests"]
 
 @dataclass(frozen=True, slots=True)
 class ManifestProblem:
-    """An object that was left out, its source and the reason."""
+    """An object that was left out, its file and line, and the reason."""
 
-    source: str
+    place: str
     error: ObjectError
 
     def __str__(self) -> str:
-        return f"{self.source}: {self.error}"
+        return f"{self.place}: {self.error}"
 
 
 @dataclass(slots=True)
 class Manifests:
-    """Objects in reading order, problems, and notes."""
+    """Objects in reading order and where they were read, problems, and notes."""
 
     objects: list[KubeObject] = field(default_factory=list)
     problems: list[ManifestProblem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    origins: Origins = field(default_factory=Origins)
+
+    @property
+    def warnings(self) -> list[str]:
+        return [*map(str, self.problems), *self.notes]
 
 
 def read_manifests(paths: Sequence[str], stdin: TextIO | None = None) -> Manifests:
     """Read all objects in files, folders and, for `-`, standard input. Raises ManifestError for an unusable source."""
     collector = _Collector()
-    for source, text in read_sources(paths, stdin):
-        try:
-            documents = load_documents(text, source)
-        except YamlError as error:
-            raise ManifestError(str(error)) from None
-        else:
-            collector.add(source, documents)
+    with _without_garbage_collection():
+        for text, documents in load_sources(paths, stdin):
+            for number, document in enumerate(documents):
+                for path, item in flattened(document):
+                    collector.add(Origin(text, number, path), item)
     return collector.manifests()
+
+
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """Pause the cyclic garbage collector: parsing creates many objects, and none of them are cyclic."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class _Collector:
     """Collects objects from several sources."""
 
     def __init__(self) -> None:
-        self._objects: dict[tuple[str, str], tuple[str, KubeObject]] = {}
+        self._objects: dict[tuple[type[KubeObject], str], tuple[Origin, KubeObject]] = {}
         self._problems: list[ManifestProblem] = []
         self._problems_left_out = 0
         self._notes: list[str] = []
-        self._unknown: Counter[Unknown] = Counter()
+        self._names = NameWarnings()
 
-    def add(self, source: str, documents: list[object]) -> None:
-        for number, document in enumerate(documents, start=1):
-            for item in _flattened(document):
-                try:
-                    for part in pods_of_job(item) if is_job(item) else [item]:
-                        self._add(source, number, part)
-                except ObjectError as error:
-                    error.name = error.name or f"in document {number}"
-                    self.report(source, error)
+    def add(self, origin: Origin, item: object) -> None:
+        """Add an object, or report why it is left out."""
+        try:
+            self._add(origin, item)
+        except ObjectError as error:
+            if len(self._problems) >= MAX_PROBLEMS:
+                self._problems_left_out += 1
+                return
+            error.name = error.name or f"in document {origin.document + 1}"
+            self._problems.append(ManifestProblem(origin.place(path_of(error.field)), error))
 
-    def report(self, source: str, error: ObjectError) -> None:
-        if len(self._problems) < MAX_PROBLEMS:
-            self._problems.append(ManifestProblem(source, error))
-        else:
-            self._problems_left_out += 1
-
-    def _add(self, source: str, number: int, item: object) -> None:
-        decoded = decode(_object_document(item, number))
-        if isinstance(decoded, Unknown):
-            self._unknown[decoded] += 1
+    def _add(self, origin: Origin, item: object) -> None:
+        document = _object_document(item, origin.document + 1)
+        if is_job(document):
+            self._names.check_names(document, "Job", name_of(document), origin)
+            template = origin._replace(path=(*origin.path, "spec", "template"))
+            for pod in pods_of_job(document):
+                self._put(template, decode(pod))
             return
-        _complete(decoded)
-        identity = (type(decoded).kind_name, decoded.key)
+        decoded = decode(document)
+        if isinstance(decoded, Unknown):
+            self._names.check_kind(decoded, origin)
+        else:
+            self._put(origin, decoded)
+            self._names.check_names(document, type(decoded).kind_name, decoded.key, origin)
+
+    def _put(self, origin: Origin, item: KubeObject | Unknown) -> None:
+        if isinstance(item, Unknown):
+            return
+        _complete(item)
+        identity = (type(item), item.key)
         if earlier := self._objects.pop(identity, None):
-            self._notes.append(f"{' '.join(identity)} in {source} replaces the one in {earlier[0]}")
-        self._objects[identity] = (source, decoded)
+            subject = f"{type(item).kind_name} {item.key}"
+            self._notes.append(f"{origin.place()}: {subject} replaces the one in {earlier[0].place()}; remove one")
+        self._objects[identity] = (origin, item)
 
     def manifests(self) -> Manifests:
-        notes = self._notes + [_skipped(kind, count) for kind, count in self._unknown.items()]
-        notes += _replace_shared_uids([item for _, item in self._objects.values()])
+        objects = [item for _, item in self._objects.values()]
+        notes = self._notes + _replace_shared_uids(objects)
         if self._problems_left_out:
             notes.append(f"{self._problems_left_out} more problems are not listed")
-        return Manifests([item for _, item in self._objects.values()], self._problems, notes)
+        notes += self._names.lines()
+        origins = Origins()
+        for (kind, key), (origin, _) in self._objects.items():
+            origins.add(kind.kind_name, key, origin)
+        return Manifests(objects, self._problems, notes, origins)
 
 
-def _flattened(document: object) -> Iterator[object]:
-    """Yield the document itself, or the items of nested lists, without recursion."""
-    pending = [] if document is None else [document]
+def valid_document(origin: Origin, item: object) -> dict[str, Any]:
+    """Return an object as it was read. Raises ManifestError if it cannot be decoded, or if its kind does not exist."""
+    try:
+        document = _object_document(item, origin.document + 1)
+        decoded = decode(document)
+    except ObjectError as error:
+        raise ManifestError(f"{origin.place(path_of(error.field))}: {error}") from None
+    if isinstance(decoded, Unknown) and not is_known(decoded.api_version, decoded.kind):
+        raise ManifestError(f"{origin.place(('kind',))}: {describe_unknown(decoded.api_version, decoded.kind)}")
+    return dict(document)
+
+
+def flattened(document: object) -> Iterator[tuple[Path, Any]]:
+    """Yield the document itself, or the items of nested lists, with their paths, without recursion."""
+    pending: list[tuple[Path, object]] = [] if document is None else [((), document)]
     while pending:
-        item = pending.pop()
+        path, item = pending.pop()
         items = _items(item)
         if items is None:
-            yield item
+            yield path, item
         else:
-            pending.extend(reversed(items))
+            prefix = path if isinstance(item, list) else (*path, "items")
+            pending.extend(((*prefix, number), items[number]) for number in reversed(range(len(items))))
 
 
 def _items(document: object) -> list[object] | None:
@@ -127,7 +173,9 @@ def _items(document: object) -> list[object] | None:
         return []
     if not isinstance(items, list):
         return None
-    inherited = {"apiVersion": document.get("apiVersion"), "kind": kind} if kind else {}
+    if not kind:
+        return items
+    inherited = {"apiVersion": document.get("apiVersion"), "kind": kind}
     return [{**inherited, **item} if isinstance(item, dict) else item for item in items]
 
 
@@ -156,7 +204,12 @@ def _complete(item: KubeObject) -> None:
     _check_name(item, "metadata.name", metadata.name)
     if item.namespaced:
         _check_name(item, "metadata.namespace", metadata.namespace)
-    metadata.uid = metadata.uid or f"{type(item).kind_name}/{item.key}"
+    metadata.uid = metadata.uid or _own_uid(item)
+
+
+def _own_uid(item: KubeObject) -> str:
+    """Return a uid by type and key: PodGroups of Volcano and of Kubernetes may have the same key."""
+    return f"{type(item).__name__.removeprefix('Kube')}/{item.key}"
 
 
 def _replace_shared_uids(items: Sequence[KubeObject]) -> list[str]:
@@ -168,9 +221,9 @@ def _replace_shared_uids(items: Sequence[KubeObject]) -> list[str]:
     for item in items:
         holders[type(item).kind_name, item.metadata.uid].append(item)
     shared = {identity: found for identity, found in holders.items() if len(found) > 1}
-    for (kind, _), found in shared.items():
+    for found in shared.values():
         for item in found:
-            item.metadata.uid = f"{kind}/{item.key}"
+            item.metadata.uid = _own_uid(item)
     return [_sharing(kind, uid, sorted(item.key for item in found)) for (kind, uid), found in shared.items()]
 
 
@@ -186,14 +239,9 @@ def _check_name(item: KubeObject, place: str, text: str) -> None:
         message = "is missing"
     elif len(text) > MAX_NAME_LENGTH:
         message = f"is longer than {MAX_NAME_LENGTH} characters"
-    elif not text.isprintable() or any(character in " /%" for character in text):
+    elif not text.isprintable() or not _FORBIDDEN.isdisjoint(text):
         message = "contains a space, a slash or an unprintable character"
     else:
         return
     name = item.key if item.metadata.name else ""
     raise ObjectError(type(item).kind_name, name, place, message, "write a name such as train-1")
-
-
-def _skipped(kind: Unknown, count: int) -> str:
-    things = "1 object" if count == 1 else f"{count} objects"
-    return printable(f"skipped {things} of unknown kind {kind.api_version} {kind.kind}")

@@ -9,24 +9,51 @@ from pathlib import Path
 from typing import TextIO
 
 from stromboli.kube.manifests.errors import path_problem, printable
-from stromboli.kube.manifests.yaml import SIZE_LIMIT
+from stromboli.kube.manifests.lines import ManifestText
+from stromboli.kube.manifests.yaml import SIZE_LIMIT, load_with_lines
+from stromboli.kube.manifests.yaml_errors import YamlError
 
 STANDARD_INPUT = "standard input"
 SUFFIXES = (".yaml", ".yml", ".json")
+
+
+#: How files begin that are not plain text.
+_BINARY = {
+    b"\x1f\x8b": "is compressed with gzip, and only a single dump may be; decompress it first",
+    b"\xff\xfe": "is UTF-16 text; save it as UTF-8",
+    b"\xfe\xff": "is UTF-16 text; save it as UTF-8",
+    b"PK\x03\x04": "is a zip archive; extract it first",
+}
 
 
 class ManifestError(ValueError):
     """A source that cannot be read or parsed: the message names it and a remedy."""
 
 
-def read_sources(paths: Sequence[str], stdin: TextIO | None) -> Iterator[tuple[str, str]]:
-    """Yield the name and text of every source, in order; folders are searched recursively, `-` is standard input."""
+def load_sources(paths: Sequence[str], stdin: TextIO | None) -> Iterator[tuple[ManifestText, list[object]]]:
+    """Yield the text and the documents of every source, in order; folders are searched recursively, `-` is standard
+    input. A path without any document is an error.
+    """
     for path in paths:
-        if path == "-":
-            yield STANDARD_INPUT, _read_stdin(stdin)
-        else:
-            for file in _files(path):
-                yield printable(file), _read_file(file)
+        has_content = False
+        for source, text in _texts(path, stdin):
+            try:
+                documents, lines = load_with_lines(text, source)
+            except YamlError as error:
+                raise ManifestError(str(error)) from None
+            has_content |= any(document is not None for document in documents)
+            yield lines, documents
+        if not has_content:
+            source = STANDARD_INPUT if path == "-" else printable(path)
+            raise ManifestError(f"{source}: contains no Kubernetes objects; name a file or folder with manifests")
+
+
+def _texts(path: str, stdin: TextIO | None) -> Iterator[tuple[str, str]]:
+    if path == "-":
+        yield STANDARD_INPUT, _read_stdin(stdin)
+    else:
+        for file in _files(path):
+            yield printable(file), _read_file(file)
 
 
 def _files(path: str) -> list[str]:
@@ -38,6 +65,9 @@ def _files(path: str) -> list[str]:
         raise _unreadable(path, error) from None
     if not files:
         raise ManifestError(f"{printable(path)}: the folder contains no {', '.join(SUFFIXES)} file; name another one")
+    for file in files:
+        if os.path.exists(file) and not os.path.isfile(file):
+            raise ManifestError(f"{printable(file)}: is not a regular file; remove it, or name it with -f")
     return files
 
 
@@ -59,6 +89,7 @@ def _read_file(path: str) -> str:
     try:
         with Path(path).open("rb") as file:
             content = file.read(SIZE_LIMIT + 1)
+        _reject_binary(path, content)
         return _limited(path, content.decode("utf-8-sig"))
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from None
@@ -73,6 +104,12 @@ def _read_stdin(stdin: TextIO | None) -> str:
         raise _unreadable(STANDARD_INPUT, error) from None
 
 
+def _reject_binary(path: str, content: bytes) -> None:
+    for beginning, found in _BINARY.items():
+        if content.startswith(beginning):
+            raise ManifestError(f"{printable(path)}: {found}")
+
+
 def _limited(source: str, text: str) -> str:
     if len(text) > SIZE_LIMIT:
         raise ManifestError(f"{printable(source)}: is larger than {SIZE_LIMIT >> 20} MiB; split it into several files")
@@ -84,5 +121,5 @@ def _unreadable(path: str, error: Exception) -> ManifestError:
     if isinstance(error, ManifestError):
         return error
     if isinstance(error, UnicodeDecodeError):
-        return ManifestError(f"{source}: is not UTF-8 text; save it as UTF-8")
+        return ManifestError(f"{source}: is not UTF-8 text (byte {error.start + 1}); save it as UTF-8")
     return ManifestError(path_problem(path, error))

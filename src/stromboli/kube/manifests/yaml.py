@@ -6,17 +6,25 @@ from collections.abc import Iterable
 import msgspec
 import yaml
 
+from stromboli.kube.manifests.lines import ManifestText
 from stromboli.kube.manifests.plain_scalars import FLOAT, INTEGER
 from stromboli.kube.manifests.yaml_builder import TOO_DEEP, YamlBuilder
 from stromboli.kube.manifests.yaml_errors import YamlError, position_of
 
+#: The decoder's message about JSON text that ends too early.
+_TRUNCATED = "Input data was truncated"
 SIZE_LIMIT = 64 * 1024 * 1024
 
 _STARTS_LIKE_JSON = re.compile(r'\s*[\[{"]')
 
 
 def load_documents(text: str, source: str) -> list[object]:
-    """Parse all documents of a text, empty ones as None. `source` names the text in errors.
+    """Parse all documents of a text, empty ones as None. `source` names the text in errors."""
+    return load_with_lines(text, source)[0]
+
+
+def load_with_lines(text: str, source: str) -> tuple[list[object], ManifestText]:
+    """Parse all documents of a text; also return their text, to find lines in.
 
     JSON takes a fast path; there a duplicate key keeps its last value, as in other JSON parsers.
     """
@@ -24,11 +32,19 @@ def load_documents(text: str, source: str) -> list[object]:
         raise YamlError(source, (1, 1), f"the text is longer than {SIZE_LIMIT} characters", "split it")
     if _STARTS_LIKE_JSON.match(text):
         try:
-            return [msgspec.json.decode(text)]
+            return [msgspec.json.decode(text)], ManifestText(source, text)
         except RecursionError:
             raise YamlError(source, (1, 1), *TOO_DEEP) from None
-        except (msgspec.MsgspecError, UnicodeError):
-            pass  # YAML's flow style looks alike; if the text is neither, YAML's error has line and column
+        except (msgspec.MsgspecError, UnicodeError) as error:
+            # YAML's flow style looks alike; if the text is neither, YAML's error has line and column.
+            is_truncated = str(error) == _TRUNCATED
+        try:
+            return _load_yaml(text, source)
+        except YamlError:
+            if is_truncated:
+                place = _after(text.rstrip())
+                raise YamlError(source, place, "the JSON text is truncated", "save or download it again") from None
+            raise
     return _load_yaml(text, source)
 
 
@@ -37,7 +53,7 @@ def dump_documents(documents: Iterable[object]) -> str:
     return str(yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False))
 
 
-def _load_yaml(text: str, source: str) -> list[object]:
+def _load_yaml(text: str, source: str) -> tuple[list[object], ManifestText]:
     builder = YamlBuilder(source)
     handlers = builder.handlers
     try:
@@ -46,6 +62,8 @@ def _load_yaml(text: str, source: str) -> list[object]:
                 handler(event)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
+        if mark and text[mark.index : mark.index + 1] == "\t":
+            raise YamlError(source, position_of(mark), "a tab cannot indent YAML", "use spaces") from None
         message = " ".join(part for part in (error.problem, error.context) if part)
         raise YamlError(source, position_of(mark), message, "correct the text there") from None
     except yaml.reader.ReaderError as error:
@@ -54,7 +72,7 @@ def _load_yaml(text: str, source: str) -> list[object]:
     except UnicodeEncodeError as error:
         position = _after(text[: error.start])
         raise YamlError(source, position, "half of a character", "save the text as UTF-8") from None
-    return builder.documents
+    return builder.documents, ManifestText(source, text, builder.starts, builder.items)
 
 
 def _after(text: str) -> tuple[int, int]:

@@ -15,7 +15,7 @@ import yaml
 from stromboli.kube.manifests.anchors import AnchorError, Anchors
 from stromboli.kube.manifests.errors import printable
 from stromboli.kube.manifests.plain_scalars import meaning_of
-from stromboli.kube.manifests.yaml_errors import YamlError, position_of
+from stromboli.kube.manifests.yaml_errors import TextMark, YamlError, position_of
 
 DEPTH_LIMIT = 100
 TOO_DEEP = ("nested too deeply", f"stay below {DEPTH_LIMIT} levels")
@@ -27,7 +27,7 @@ _MERGE = "<<"
 class _OpenCollection:
     """A list or map that is not yet closed; a map also stores the key that awaits its value."""
 
-    __slots__ = ("anchor", "is_merge", "key", "mapping", "merged", "sequence")
+    __slots__ = ("anchor", "is_merge", "key", "mapping", "marks", "merged", "sequence")
 
     def __init__(self, mapping: dict[str, object] | None, sequence: list[object], anchor: str | None = None) -> None:
         self.mapping = mapping
@@ -37,6 +37,8 @@ class _OpenCollection:
         self.is_merge = False
         #: The values of merge keys, with their events.
         self.merged: list[tuple[yaml.NodeEvent, object]] | None = None
+        #: The positions of the maps in a list of objects.
+        self.marks: list[TextMark | None] | None = None
 
 
 class YamlBuilder:
@@ -45,8 +47,9 @@ class YamlBuilder:
     def __init__(self, source: str) -> None:
         self.source = source
         self.documents: list[object] = []
-        #: The position of each document in the text.
+        #: The position of each document.
         self.starts: list[int] = []
+        self._items: dict[int, tuple[list[TextMark | None], list[object]]] = {}
         self._open = [_OpenCollection(None, self.documents)]
         self._anchors = Anchors()
         self.handlers: dict[type[yaml.Event], Callable[[Any], None]] = {
@@ -59,17 +62,28 @@ class YamlBuilder:
             yaml.DocumentStartEvent: self._begin_document,
         }
 
+    @property
+    def items(self) -> dict[int, list[TextMark | None]]:
+        """The position of each item by document, if all items are maps."""
+        return {number: marks for number, (marks, items) in self._items.items() if len(marks) == len(items)}
+
     def _begin_document(self, event: yaml.DocumentStartEvent) -> None:
         self._anchors = Anchors()
         self.starts.append(event.start_mark.index if event.start_mark else 0)
 
     def _begin_map(self, event: yaml.MappingStartEvent) -> None:
         mapping: dict[str, object] = {}
+        if (marks := self._open[-1].marks) is not None:
+            marks.append(event.start_mark)
         self._begin(event, mapping, _OpenCollection(mapping, [], event.anchor))
 
     def _begin_list(self, event: yaml.SequenceStartEvent) -> None:
         sequence: list[object] = []
-        self._begin(event, sequence, _OpenCollection(None, sequence, event.anchor))
+        opened = _OpenCollection(None, sequence, event.anchor)
+        if len(self._open) == 2 and self._open[-1].key == "items":
+            opened.marks = []
+            self._items[len(self.starts) - 1] = opened.marks, sequence
+        self._begin(event, sequence, opened)
 
     def _begin(self, event: yaml.CollectionStartEvent, value: object, opened: _OpenCollection) -> None:
         if event.tag is not None:

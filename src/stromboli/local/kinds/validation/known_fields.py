@@ -1,47 +1,15 @@
-"""Fields of the built-in kinds, from `fields.txt`.
-
-A paragraph of that file is a type and its fields. A field is its name, then `=` and the type of an object, `*` and the
-type of list items, or `%` and the type of map values; without a type it is a scalar or not described. Types with
-ambiguous names include group and version.
+"""Unknown fields of built-in kinds are dropped.
 
 Inputs are never changed; results share unchanged parts with them.
 """
 
 from __future__ import annotations
 
-import re
-from functools import cache
-from pathlib import Path
 from typing import Any
 
+from stromboli.kube.fields.built_in import LIST, MAP, OBJECT, Fields, field_types, fields_of
 from stromboli.local.api_server.registry import ServedResource
 from stromboli.local.api_server.store import Object
-
-PLACE = Path(__file__).with_name("fields.txt")
-OBJECT, LIST, MAP, PLAIN = "=", "*", "%", ""
-_FIELD = re.compile(r"([^=*%]+)([=*%]?)(.*)")
-Fields = dict[str, tuple[str, "Fields | None"]]
-"""The form of each field, and the fields below it if they are described."""
-
-
-@cache
-def _types() -> dict[str, Fields]:
-    lines = re.sub(r"\n ", " ", PLACE.read_text("utf-8")).splitlines()
-    paragraphs = dict(line.split(":", 1) for line in lines if not line.startswith("#"))
-    types: dict[str, Fields] = {name: {} for name in paragraphs}
-    for name, fields in paragraphs.items():
-        for text in fields.split():
-            field, form, below = _FIELD.findall(text)[0]
-            types[name][field] = (form, types.get(below))
-    return types
-
-
-@cache
-def fields_of(group: str, version: str, kind: str) -> Fields | None:
-    """The fields of a kind; None if it is not in the table."""
-    package = group.partition(".")[0] or "core"
-    types = _types()
-    return types.get(f"{package}.{version}.{kind}", types.get(kind))
 
 
 def known_part(resource: ServedResource, body: Object, before: Object | None, unknown: list[str]) -> None:
@@ -65,7 +33,7 @@ def unknown_metadata(body: Object) -> list[str]:
     unknown: list[str] = []
     metadata = body.get("metadata")
     if isinstance(metadata, dict):
-        known = _known(_types()["ObjectMeta"], metadata, "metadata.", unknown)
+        known = _known(field_types()["ObjectMeta"], metadata, "metadata.", unknown)
         if known is not metadata:
             body["metadata"] = known
     return unknown

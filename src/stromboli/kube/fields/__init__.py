@@ -1,0 +1,1 @@
+"""Field names, kinds and annotations that exist, to find misspelt ones in manifests."""

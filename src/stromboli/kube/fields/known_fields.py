@@ -1,0 +1,84 @@
+"""The fields of each kind that is read from manifests.
+
+Tables are complete for the built-in kinds of Kubernetes in version v1 and for the kinds whose definition is shipped.
+For other kinds only the decoded fields are listed: there an unlisted field is misspelt only if it resembles a listed
+one.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+from msgspec import inspect
+
+from stromboli.kube.crds.install import crd_documents
+from stromboli.kube.fields.built_in import LIST, MAP, OBJECT, PLAIN, Fields, field_types, fields_of
+from stromboli.kube.objects.kinds import KINDS
+
+_PRESERVE = "x-kubernetes-preserve-unknown-fields"
+
+
+class KnownFields(NamedTuple):
+    fields: Fields
+    is_complete: bool
+
+
+@cache
+def known_fields(api_version: str, kind: str) -> KnownFields:
+    """Return the fields of a kind."""
+    group, _, version = api_version.rpartition("/")
+    if (group, kind) in _custom_kinds():
+        return KnownFields(_custom_kinds()[group, kind], True)
+    built_in = fields_of(group, version, kind) if version == "v1" else None
+    if built_in is not None:
+        return KnownFields(built_in, True)
+    decoded = _of_struct(inspect.type_info(KINDS[group, kind])) or {}
+    return KnownFields({**decoded, "metadata": (OBJECT, field_types()["ObjectMeta"])}, False)
+
+
+@cache
+def _custom_kinds() -> dict[tuple[str, str], Fields]:
+    """The fields of the kinds with a definition, in all versions."""
+    kinds: dict[tuple[str, str], Fields] = {}
+    for definition in crd_documents():
+        spec = definition["spec"]
+        fields = kinds.setdefault((spec["group"], spec["names"]["kind"]), {})
+        for version in spec["versions"]:
+            fields.update(_of_schema(version["schema"]["openAPIV3Schema"]) or {})
+        fields["metadata"] = OBJECT, field_types()["ObjectMeta"]
+        fields["apiVersion"] = fields["kind"] = PLAIN, None
+    return kinds
+
+
+def _of_schema(schema: dict[str, Any]) -> Fields | None:
+    """Return the fields of an object; None if it has none or may have others."""
+    properties = schema.get("properties")
+    if not properties or schema.get(_PRESERVE):
+        return None
+    return {name: _form_of_schema(part) for name, part in properties.items()}
+
+
+def _form_of_schema(schema: dict[str, Any]) -> tuple[str, Fields | None]:
+    if schema.get("type") == "array":
+        return LIST, _of_schema(schema.get("items") or {})
+    others = schema.get("additionalProperties")
+    if isinstance(others, dict):
+        return MAP, _of_schema(others)
+    return (OBJECT, _of_schema(schema)) if "properties" in schema else (PLAIN, None)
+
+
+def _of_struct(info: inspect.Type) -> Fields | None:
+    if not isinstance(info, inspect.StructType):
+        return None
+    return {field.encode_name: _form_of_type(field.type) for field in info.fields}
+
+
+def _form_of_type(info: inspect.Type) -> tuple[str, Fields | None]:
+    if isinstance(info, inspect.UnionType):
+        info = next((each for each in info.types if not isinstance(each, inspect.NoneType)), info)
+    if isinstance(info, inspect.ListType):
+        return LIST, _of_struct(info.item_type)
+    if isinstance(info, inspect.DictType):
+        return MAP, _of_struct(info.value_type)
+    return (OBJECT, _of_struct(info)) if isinstance(info, inspect.StructType) else (PLAIN, None)

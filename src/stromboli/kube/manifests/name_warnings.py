@@ -1,0 +1,89 @@
+"""Warnings about misspelt kinds, fields and annotations, each once for all objects that have it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from stromboli.kube.fields.kind_names import describe_unknown, is_known
+from stromboli.kube.fields.known_annotations import meant_annotation
+from stromboli.kube.fields.unknown_fields import unknown_fields, written
+from stromboli.kube.manifests.errors import printable
+from stromboli.kube.manifests.origins import Origin
+from stromboli.kube.objects.kinds import Unknown
+
+#: Further warnings are only counted: a hostile file can contain millions.
+MAX_WARNINGS = 100
+
+
+#: The metadata of an object, and of the pods of a workload.
+_METADATA = (("metadata",), ("spec", "template", "metadata"))
+
+
+class NameWarnings:
+    def __init__(self) -> None:
+        self._first: dict[tuple[str, ...], str] = {}
+        self._count: Counter[tuple[str, ...]] = Counter()
+        self._skipped: Counter[str] = Counter()
+        self._left_out = 0
+
+    def check_kind(self, kind: Unknown, origin: Origin) -> None:
+        """Record an object that is not read: a misspelt kind, or one that the scheduler does not use."""
+        if is_known(kind.api_version, kind.kind):
+            self._skipped[kind.kind] += 1
+            return
+        identity = (kind.api_version, kind.kind)
+        if self._is_first(identity):
+            place = origin.place(("kind",))
+            self._first[identity] = f"{place}: {printable(describe_unknown(kind.api_version, kind.kind))}"
+
+    def check_names(self, document: Mapping[str, Any], kind: str, key: str, origin: Origin) -> None:
+        """Record unknown fields, and annotations and labels that resemble known ones."""
+        for field in unknown_fields(document, str(document["apiVersion"]), kind):
+            identity = (kind, *(step for step in field.path if isinstance(step, str)))
+            if self._is_first(identity):
+                meant = f"did you mean {written(field.meant)}?" if field.meant else "correct or remove it"
+                message = f"{kind} {key}: unknown field {written(field.path)}; {meant}"
+                self._first[identity] = f"{origin.place(field.path)}: {printable(message)}"
+        for path in _METADATA:
+            for part in ("annotations", "labels"):
+                self._check_keys(_part(document, (*path, part)), f"{kind} {key}", (*path, part), origin)
+
+    def _check_keys(self, keys: Iterable[str], subject: str, path: tuple[str, ...], origin: Origin) -> None:
+        for key in keys:
+            identity = (*path, key)
+            if (meant := meant_annotation(key)) is not None and self._is_first(identity):
+                message = f"{subject}: unknown {path[-1][:-1]} {key}; did you mean {meant}?"
+                self._first[identity] = f"{origin.place(identity)}: {printable(message)}"
+
+    def _is_first(self, identity: tuple[str, ...]) -> bool:
+        """Count a name. Report whether it is new and may be listed."""
+        self._count[identity] += 1
+        if identity in self._first:
+            return False
+        if len(self._first) < MAX_WARNINGS:
+            return True
+        self._left_out += 1
+        return False
+
+    def lines(self) -> list[str]:
+        """Return the warnings, and one note about kinds that are not read."""
+        lines = [f"{text}{_more(self._count[identity] - 1)}" for identity, text in self._first.items()]
+        if self._left_out:
+            lines.append(f"{self._left_out} more unknown names are not listed")
+        if self._skipped:
+            kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self._skipped.items()))
+            lines.append(printable(f"note: objects of kinds that the scheduler does not read were skipped: {kinds}"))
+        return lines
+
+
+def _part(document: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, Any]:
+    value: Any = document
+    for step in path:
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return value if isinstance(value, Mapping) else {}
+
+
+def _more(count: int) -> str:
+    return f" (also in {count} more {'object' if count == 1 else 'objects'})" if count else ""
