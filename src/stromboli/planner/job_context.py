@@ -10,6 +10,7 @@ from stromboli.cluster.objects.pod_groups.pod_groups import job_key_of
 from stromboli.controllers.podgroups import group_for, is_plain
 from stromboli.core.config.plugin import QueueFacts
 from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.nodes.empty_capacity import EmptyCapacity
 from stromboli.core.model.nodes.table import Node
 from stromboli.core.model.queues.queue import Queue
 from stromboli.core.model.resources.resources import Amounts, ResourceAxis, add_request
@@ -39,6 +40,8 @@ class JobContext:
     unplaced: tuple[MemberPod, ...]
     waiting: tuple[MemberPod, ...]
     queue_name: str
+    #: The names of all queues.
+    queue_names: tuple[str, ...]
     #: The object and its model; either may be missing.
     queue_object: kube.KubeQueue | None
     queue: Queue | None
@@ -48,6 +51,8 @@ class JobContext:
     priority_classes: tuple[kube.PriorityClass, ...]
     nodes: tuple[kube.KubeNode, ...]
     node_facts: tuple[Node, ...]
+    #: What the nodes can hold without any pod.
+    empty_capacity: EmptyCapacity
     axis: ResourceAxis
 
     @property
@@ -101,6 +106,7 @@ def _job_context(plan: SchedulingPlan, index: _ObjectIndex, key: str) -> JobCont
         unplaced=tuple(unplaced),
         waiting=tuple(member for member in unplaced if session.ledger.is_pending(member.task)),
         queue_name=job.queue,
+        queue_names=tuple(sorted(session.queues)),
         queue_object=index.queues.get(job.queue),
         queue=session.queues.get(job.queue),
         queue_allocated=usage.allocated[:] if usage else [0] * len(session.axis),
@@ -108,5 +114,6 @@ def _job_context(plan: SchedulingPlan, index: _ObjectIndex, key: str) -> JobCont
         priority_classes=index.priority_classes,
         nodes=index.nodes,
         node_facts=session.nodes.nodes,
+        empty_capacity=session.impossible.capacity,
         axis=session.axis,
     )

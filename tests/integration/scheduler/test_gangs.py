@@ -10,7 +10,7 @@ from stromboli.kube.objects.catalogue import CONFIG_MAPS, POD_GROUPS, PODS
 from stromboli.local.fakes.kubelet.pod_lifecycle import EXIT_CODE, RUN_SECONDS
 from tests.testing.cases.case import STANDARD, configuration
 from tests.testing.invariants import check
-from tests.testing.manifests.builders import amounts, gang, gang_of, group, pod, priority_class, queue
+from tests.testing.manifests.builders import Manifest, amounts, gang, gang_of, group, pod, priority_class, queue
 from tests.testing.world import World, cpus, policy_of, running_cluster, unschedulable
 
 
@@ -30,6 +30,37 @@ async def test_gang_starts_completely_or_not_at_all_and_kubectl_shows_why(tmp_pa
         await world.until_phase("late", "Running")
         assert "Running" in await world.kubectl("get", "podgroup", "late")
         await check(world, torn=["whole"])
+
+
+NEVER = [
+    pytest.param(
+        gang(1, 9, name="job"), "ExceedsEveryNode", "a pod requests cpu 9, but the largest node has cpu 4",
+        id="larger than every node",
+    ),
+    pytest.param(
+        gang(3, 3, name="job"), "ExceedsCluster",
+        "the 3 pods that must start together request cpu 9, but the cluster has cpu 8", id="larger than the cluster",
+    ),
+    pytest.param(
+        gang(1, name="job", queue="reserch"), "QueueUnknown", "queue 'reserch' does not exist; did you mean research?",
+        id="in a missing queue",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("job", "reason", "text"), NEVER)
+async def test_job_that_can_never_start_reports_it_in_condition_and_event(
+    job: list[Manifest], reason: str, text: str
+) -> None:
+    async with running_cluster(cpus(2)) as world:
+        await world.create(queue("research"))
+        await world.create(job)
+        await world.until_condition("job", text)
+        found = await world.group("job")
+        assert found is not None
+        assert [each.reason for each in found.status.conditions or () if each.type == "Unschedulable"] == [reason]
+        await world.until_event("job", text, "Unschedulable")
+        await world.until_event("job-task-0", text, "FailedScheduling")
 
 
 async def test_the_conditions_of_a_group_contradict_each_other_never() -> None:

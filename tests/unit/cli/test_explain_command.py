@@ -199,6 +199,20 @@ def test_placed_members_are_counted(run: Run) -> None:
     assert group["refusals"][0]["largestFree"] == {"resource": "cpu", "amount": "1", "node": "a"}
 
 
+def test_gang_larger_than_example_cluster_exceeds_cluster() -> None:
+    examples = Path(__file__).parents[3] / "examples" / "cluster"
+    result = CliRunner().invoke(main, ["explain", "-f", str(examples), "finetune", "-o", "json"])
+    report = json.loads(result.stdout)
+    (reason,) = report["reasons"]
+    assert (reason["code"], reason["remedy"]) == ("ExceedsCluster", "change the request")
+    assert reason["messages"] == [
+        "the 3 pods that must start together request nvidia.com/gpu 12, but the cluster has nvidia.com/gpu 8"
+    ]
+    assert report["classes"][0]["reason"] == "", "the share of the queue does not matter"
+    kinds = [report["smallestChange"]["kind"], *(change["kind"] for change in report["alternatives"])]
+    assert kinds == ["lower-min-member", "lower-request", "add-nodes"]
+
+
 def test_job_that_is_not_admitted_shows_feasible_nodes(run: Run) -> None:
     report = explained(run, [*nodes(4, 2), *gang(1, resources={"cpu": 50})], "gang")
     assert [reason["code"] for reason in report["reasons"]] == ["ExceedsCluster"]

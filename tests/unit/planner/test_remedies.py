@@ -88,6 +88,11 @@ CASES = [
         smallest="create queue nowhere",
     ),
     Case(
+        "misspelt queue",
+        nodes(4, 1), queue("research"), gang(2, queue="reserch"),
+        smallest=f"use queue research in PodGroup {JOB}", others=("create-queue",),
+    ),
+    Case(
         "missing group",
         nodes(4, 1), gang(2)[1:],
         smallest=f"create PodGroup {JOB} with minMember 2",
@@ -178,17 +183,32 @@ CASES = [
     Case(
         "larger than any node",
         nodes(4, 2), gang(1, cpu=6),
-        smallest="request cpu 4 instead of 6 in pod default/gang-task-0",
+        smallest="request cpu 4 instead of 6 in pod default/gang-task-0", others=("add-nodes",),
+    ),
+    Case(
+        "fits on a larger node only",
+        nodes("1m", 1), gang(1, cpu=1, memory="0"),
+        smallest="add 1 node like a with cpu 1",
+    ),
+    Case(
+        "resource that no node has",
+        nodes(4, 1), gang_of(pod(more={"example.com/fpga": 1}), resources={"cpu": 1, "example.com/fpga": 1}),
+        smallest="do not request example.com/fpga in pod default/gang-task-0", others=("add-nodes",),
+    ),
+    Case(
+        "resource that no node has, in a pod that is too large",
+        nodes(4, 1), gang_of(pod(6, more={"example.com/fpga": 1})),
+        smallest="add 1 node like a with cpu 6, example.com/fpga 1",
     ),
     Case(
         "request implied by a limit",
         nodes(4, 2), gang(1, **WITHOUT_REQUEST),
-        smallest="request cpu 4 instead of 6 in pod default/gang-task-0",
+        smallest="request cpu 4 instead of 6 in pod default/gang-task-0", others=("add-nodes",),
     ),
     Case(
         "pod overhead is not lowered",
         nodes(4, 1), gang(1, cpu=4, overhead={"cpu": "1"}),
-        smallest="request cpu 3 instead of 4 in pod default/gang-task-0",
+        smallest="request cpu 3 instead of 4 in pod default/gang-task-0", others=("add-nodes",),
     ),
     Case(
         "capacity used by foreign pods",

@@ -414,7 +414,7 @@ CODES: dict[Code, CodeFacts] = {
     Code.EXCEEDS_CLUSTER: CodeFacts(
         "larger than the cluster",
         "The pods that must start together do not fit into the cluster, even when it is empty.", Remedy.CHANGE_REQUEST,
-        "Lower minMember, request less per pod, or add nodes.", _IMPOSSIBLE_UNTIL,
+        "Lower minMember or minResources, request less per pod, or add nodes.", _IMPOSSIBLE_UNTIL,
     ),
     Code.GANG_DOES_NOT_FIT: CodeFacts(
         "gang does not fit",

@@ -35,7 +35,8 @@ class ImpossibleRequests:
         self._found_for_equal_pods: dict[tuple[object, ...], Reason | None] = {}
 
     @cached_property
-    def _capacity(self) -> EmptyCapacity:
+    def capacity(self) -> EmptyCapacity:
+        """The capacity of the empty nodes."""
         session = self._session
         return empty_capacity(session.nodes, session.snapshot.layout, session.snapshot.amounts)
 
@@ -56,7 +57,7 @@ class ImpossibleRequests:
 
     def _find(self, job: Job) -> Reason | None:
         session = self._session
-        if not self._capacity.nodes or job.spec.fault or job.queue not in session.queues:
+        if not self.capacity.nodes or job.spec.fault or job.queue not in session.queues:
             return None
         refusal = session.refusals.get(job.key)
         own = [reason for reason in refusal.reasons if reason.code in IMPOSSIBLE] if refusal else []
@@ -83,9 +84,9 @@ class ImpossibleRequests:
 
     def _has_places_for_all(self, job: Job, classes: Iterable[TaskClass]) -> bool:
         """Report whether the empty nodes have capacity for every task, as they do for most jobs."""
-        if any(amount > total for amount, total in zip(job.requested, self._capacity.total, strict=False)):
+        if any(amount > total for amount, total in zip(job.requested, self.capacity.total, strict=False)):
             return False
-        return all(self._capacity.copies(_plain(each)) >= len(job.tasks) for each in classes)
+        return all(self.capacity.copies(_plain(each)) >= len(job.tasks) for each in classes)
 
     def _of_gang(self, gang: _Gang) -> Reason | None:
         needed = {request: gang.copies_needed(request) for request in gang.requests}
@@ -99,14 +100,14 @@ class ImpossibleRequests:
 
     def exceeded_by(self, minimum: Iterable[tuple[int, int]]) -> Reason | None:
         """Return how an amount of `minResources` exceeds all nodes together; None if none does."""
-        if not self._capacity.nodes:
+        if not self.capacity.nodes:
             return Reason(Code.NO_NODES, "the cluster has no nodes")
         return self._over_total("minResources requests", minimum)
 
     def _too_large(self, requests: Iterable[Request]) -> Reason | None:
         """Return how one of the requests exceeds every node."""
-        axis, largest = self._session.axis, self._capacity.largest
-        request = next((each for each in requests if not self._capacity.copies(each)), None)
+        axis, largest = self._session.axis, self.capacity.largest
+        request = next((each for each in requests if not self.capacity.copies(each)), None)
         if request is None:
             return None
         over = [(d, amount) for d, amount in request if amount > largest[d]]
@@ -123,7 +124,7 @@ class ImpossibleRequests:
         return self._over_total(f"the {gang.needed} pods that must start together request", needed)
 
     def _over_total(self, subject: str, needed: Iterable[tuple[int, int]]) -> Reason | None:
-        total = self._capacity.total
+        total = self.capacity.total
         over = [(d, amount) for d, amount in needed if amount > total[d]]
         holder = "the cluster has" if self._session.nodes.excluded_nodes is None else "the shard has"
         return self._compared(Code.EXCEEDS_CLUSTER, subject, over, holder, total) if over else None
@@ -141,7 +142,7 @@ class ImpossibleRequests:
 
     def _too_many(self, needed: Mapping[Request, int]) -> Reason | None:
         """Return which number of equal pods exceeds the places for them."""
-        axis, copies = self._session.axis, self._capacity.copies
+        axis, copies = self._session.axis, self.capacity.copies
         request = next((request for request, number in needed.items() if number > copies(request)), None)
         if request is None:
             return None

@@ -5,7 +5,13 @@ Each is proposed only after a successful trial.
 
 from collections.abc import Iterator
 
-from stromboli.planner.candidates.admission import larger_capability, larger_weight, missing_queue, opened_queue
+from stromboli.planner.candidates.admission import (
+    larger_capability,
+    larger_weight,
+    missing_queue,
+    opened_queue,
+    similar_queue,
+)
 from stromboli.planner.candidates.candidate import RemedyCandidate
 from stromboli.planner.candidates.capacity import more_nodes, uncordoned_nodes
 from stromboli.planner.candidates.members import (
@@ -27,13 +33,14 @@ from stromboli.planner.candidates.placement import (
 )
 from stromboli.planner.candidates.priority import higher_priority
 from stromboli.planner.candidates.queue_shares import larger_deserved, larger_guarantee
-from stromboli.planner.candidates.requests import smaller_requests
+from stromboli.planner.candidates.requests import smaller_requests, without_missing_resources
 from stromboli.planner.job_context import JobContext
 
 __all__ = ["RemedyCandidate", "candidates_for"]
 
 _FAMILIES = (
     opened_queue,
+    similar_queue,
     missing_queue,
     missing_group,
     missing_pods,
@@ -54,6 +61,7 @@ _FAMILIES = (
     larger_weight,
     larger_deserved,
     larger_guarantee,
+    without_missing_resources,
     smaller_requests,
     more_nodes,
     smaller_minimum_resources,

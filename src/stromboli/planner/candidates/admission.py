@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from stromboli import kube
+from stromboli.core.config.spelling import nearest
 from stromboli.core.model.resources.resources import PODS
 from stromboli.planner.candidates.amounts import step_of
 from stromboli.planner.candidates.candidate import RemedyCandidate, creation, edit, single
@@ -21,6 +22,14 @@ def opened_queue(context: JobContext) -> Iterator[RemedyCandidate]:
     if queue is not None and queue_object is not None and not queue.is_open:
         state = edit(queue_object, ("status", "state"), queue_object.status.state, "Open")
         yield single("open-queue", f"open queue {queue.name}, which is {queue.state}", state)
+
+
+def similar_queue(context: JobContext) -> Iterator[RemedyCandidate]:
+    """Use the queue with a name similar to that of the missing one."""
+    group, meant = context.group, nearest(context.queue_name, context.queue_names)
+    if group is not None and meant is not None and context.queue is None and not context.job.spec.fault:
+        corrected = edit(group, ("spec", "queue"), group.spec.queue, meant)
+        yield single("correct-queue", f"use queue {meant} in PodGroup {group.key}", corrected)
 
 
 def missing_queue(context: JobContext) -> Iterator[RemedyCandidate]:

@@ -31,11 +31,12 @@ def uncordoned_nodes(context: JobContext) -> Iterator[RemedyCandidate]:
 
 
 def more_nodes(context: JobContext) -> Iterator[RemedyCandidate]:
-    """Add nodes like the one that holds most of the job's pods when empty."""
+    """Add nodes like the one that holds most of the job's pods when empty or, if none holds any, larger ones."""
     limit = min(context.pods_needed, _MAX_NEW_NODES)
     if limit > 0:
-        for pattern in _patterns(context)[:_MAX_TEMPLATES]:
-            yield RemedyCandidate("add-nodes", limit, partial(_add_nodes, context, pattern))
+        patterns = [(node, f"like {node.key}") for node in _patterns(context)[:_MAX_TEMPLATES]]
+        for pattern, label in patterns or _enlarged(context):
+            yield RemedyCandidate("add-nodes", limit, partial(_add_nodes, context, pattern, label))
 
 
 def _patterns(context: JobContext) -> list[kube.KubeNode]:
@@ -51,6 +52,31 @@ def _patterns(context: JobContext) -> list[kube.KubeNode]:
     return [node for _, node in sorted(shapes.values(), key=lambda entry: (-entry[0], entry[1].key))]
 
 
+def _enlarged(context: JobContext) -> list[tuple[kube.KubeNode, str]]:
+    """Return the node that lacks the fewest resources for a waiting pod, with what it lacks."""
+    request = context.waiting[0].task.task_class.request
+    lacking = [
+        (raised, node)
+        for node in sorted(context.nodes, key=lambda node: node.key)
+        if not node.spec.unschedulable and (raised := _lacking(context, node, request)) is not None
+    ]
+    if not lacking:
+        return []
+    raised, node = min(lacking, key=lambda entry: len(entry[0]))
+    amounts = {context.axis.names[d]: context.axis.format(d, amount) for d, amount in raised}
+    status = kube.NodeStatus(allocatable={**(node.status.allocatable or {}), **amounts})
+    return [(msgspec.structs.replace(node, status=status), f"like {node.key} with {context.axis.describe(raised)}")]
+
+
+def _lacking(context: JobContext, node: kube.KubeNode, request: Request) -> Request | None:
+    """Return the requested amounts that the empty node does not have; None for an invalid node."""
+    try:
+        offered = context.axis.parse(node.status.allocatable)
+    except ValueError:
+        return None
+    return tuple((d, amount) for d, amount in request if d != PODS and amount > offered.get(d, 0))
+
+
 def _copies(context: JobContext, node: kube.KubeNode, request: Request) -> int:
     """Return the number of such pods that fit on an empty node."""
     try:
@@ -60,12 +86,12 @@ def _copies(context: JobContext, node: kube.KubeNode, request: Request) -> int:
     return min((offered.get(dimension, 0) // amount for dimension, amount in request if dimension != PODS), default=1)
 
 
-def _add_nodes(context: JobContext, pattern: kube.KubeNode, size: int) -> ObjectChange:
+def _add_nodes(context: JobContext, pattern: kube.KubeNode, label: str, size: int) -> ObjectChange:
     taken = {node.key for node in context.nodes}
     names = (name for number in range(1, size + len(taken) + 1) if (name := f"{pattern.key}-new-{number}") not in taken)
     edits = tuple(creation(_like(pattern, next(names))) for _ in range(size))
     number = "1 node" if size == 1 else f"{size} nodes"
-    return ObjectChange("add-nodes", f"add {number} like {pattern.key}", edits)
+    return ObjectChange("add-nodes", f"add {number} {label}", edits)
 
 
 def _like(pattern: kube.KubeNode, name: str) -> kube.KubeNode:

@@ -10,7 +10,7 @@ from stromboli import kube
 from stromboli.core.model.resources.quantity import parse_quantity
 from stromboli.core.model.resources.resources import PODS, counts_in_milli
 from stromboli.planner.candidates.amounts import below
-from stromboli.planner.candidates.candidate import RemedyCandidate, describe_pods, edit
+from stromboli.planner.candidates.candidate import RemedyCandidate, describe_pods, edit, single
 from stromboli.planner.changes import Edit, ObjectChange, Path
 from stromboli.planner.job_context import JobContext, MemberPod
 
@@ -28,6 +28,36 @@ def smaller_requests(context: JobContext) -> Iterator[RemedyCandidate]:
                 yield from _smaller(context, members, dimension)
                 if len(unplaced[number]) > len(members):
                     yield from _smaller(context, unplaced[number], dimension)
+
+
+def without_missing_resources(context: JobContext) -> Iterator[RemedyCandidate]:
+    """Drop the requests of a resource that no node has."""
+    total = context.empty_capacity.total
+    requested = {d: None for member in context.waiting for d, _ in member.task.task_class.request if not total[d]}
+    for dimension in requested:
+        name = context.axis.names[dimension]
+        dropped = {member.pod.key: edits for member in context.waiting if (edits := [*_dropped(member.pod, name)])}
+        pods = [member.pod for member in context.waiting if member.pod.key in dropped]
+        if pods:
+            group, edits = context.group, [each for edits in dropped.values() for each in edits]
+            minimum = ((group and group.spec.min_resources) or {}).get(name)
+            if group is not None and minimum is not None:
+                edits.append(edit(group, ("spec", "minResources", name), minimum, None))
+            yield single("drop-request", f"do not request {name} in {describe_pods(pods)}", *edits)
+
+
+def _dropped(pod: kube.Pod, name: str) -> Iterator[Edit]:
+    """Yield the removal of every request and limit of a resource."""
+    places: list[tuple[Path, kube.ResourceRequirements | None]] = [(("spec", "resources"), pod.spec.resources)]
+    for place, container in enumerate(pod.spec.containers or ()):
+        places.append((("spec", "containers", place, "resources"), container.resources))
+    for path, resources in places:
+        for part, amounts in (
+            ("requests", resources and resources.requests),
+            ("limits", resources and resources.limits),
+        ):
+            if amounts and name in amounts:
+                yield edit(pod, (*path, part, name), amounts[name], None)
 
 
 def _by_class(members: Iterable[MemberPod]) -> dict[int, list[MemberPod]]:
