@@ -13,8 +13,11 @@ from stromboli.cli.text import tables
 
 ROOT = Path(__file__).parents[2]
 _BLOCK = re.compile(
-    r"^```\n\$ stromboli ([^\n]*examples/(?!demo|plugin-package)[^\n]*)\n(.+?)^```", re.DOTALL | re.MULTILINE
+    r"^```(?:console)?\n\$ stromboli ([^\n]*examples/(?!demo|plugin-package)[^\n]*)\n(.+?)^```",
+    re.DOTALL | re.MULTILINE,
 )
+#: Blocks with several commands or abbreviated output, which the tests of the walkthroughs run.
+_ABBREVIATED = re.compile(r"^(?:\$ |\.\.\.$)", re.MULTILINE)
 _STYLES = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -25,6 +28,7 @@ def shown() -> list[tuple[str, str, str]]:
         (page.relative_to(ROOT).as_posix(), arguments, output)
         for page in pages
         for arguments, output in _BLOCK.findall(page.read_text(encoding="utf-8"))
+        if not _ABBREVIATED.search(output)
     ]
 
 

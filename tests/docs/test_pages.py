@@ -208,5 +208,4 @@ def test_reasons_of_events_are_documented() -> None:
 
 def test_readme_begins_with_demo_and_test() -> None:
     first_screen = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:40]
-    assert any(line.startswith("make demo") for line in first_screen)
-    assert any(line.startswith("make test") for line in first_screen)
+    assert {"$ make demo", "$ make test"} <= set(first_screen)

@@ -13,11 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.docs.terminal import DEADLINE, Terminal
+from tests.e2e.docs.terminal import DEADLINE, SIZE, Terminal
 from tests.e2e.docs.walkthrough import FIRST, STOP, Saved, Step, Typed, missing_line, steps_of
 
 ROOT = Path(__file__).parents[3]
-PAGES = ["docs/quickstart.md", *sorted(f"docs/tutorials/{path.name}" for path in ROOT.glob("docs/tutorials/*.md"))]
+PAGES = [
+    "README.md",
+    "docs/quickstart.md",
+    *sorted(f"docs/tutorials/{path.name}" for path in ROOT.glob("docs/tutorials/*.md")),
+]
 
 #: Commands that run until Ctrl-C. The next block is in another terminal.
 _RUNS_ON = re.compile(r"stromboli up\b(?!.*--for)")
@@ -40,6 +44,8 @@ class Reader:
             "PATH": f"{venv}:{os.environ['PATH']}",
             "LANG": "C.UTF-8",
             "TERM": "dumb",
+            "LINES": str(SIZE[0]),
+            "COLUMNS": str(SIZE[1]),
         }
         self.terminals: dict[str, Terminal] = {}
 
