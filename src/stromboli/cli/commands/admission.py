@@ -30,9 +30,11 @@ _POLICIES = {"fail": "Fail", "ignore": "Ignore"}
 _EPILOG = """\b
 Examples:
   stromboli admission --tls-cert-file tls.crt --tls-private-key-file tls.key
-  stromboli admission --tls-cert-file tls.crt --tls-private-key-file tls.key --trusted-group team:operators
+  stromboli admission --tls-cert-file tls.crt --tls-private-key-file tls.key \\
+    --trusted-group team:operators
   stromboli admission certificates --folder certificates
-  stromboli admission configuration --ca-file certificates/ca.crt | kubectl apply -f -
+  stromboli admission configuration --ca-file certificates/ca.crt \\
+    | kubectl apply -f -
 
 \b
 Exit codes:
@@ -42,8 +44,10 @@ Exit codes:
 """
 _CONFIGURATION_EPILOG = """\b
 Examples:
-  stromboli admission configuration --ca-file certificates/ca.crt | kubectl apply -f -
-  stromboli admission configuration --url https://webhook.example.com:8443 --ca-file certificates/ca.crt
+  stromboli admission configuration --ca-file certificates/ca.crt \\
+    | kubectl apply -f -
+  stromboli admission configuration --url https://webhook.example.com:8443 \\
+    --ca-file certificates/ca.crt
 
 \b
 Exit codes:
@@ -54,7 +58,8 @@ Exit codes:
 _CERTIFICATES_EPILOG = """\b
 Examples:
   stromboli admission certificates --folder certificates
-  stromboli admission certificates --folder certificates --host webhook.example.com
+  stromboli admission certificates --folder certificates \\
+    --host webhook.example.com
 
 \b
 Exit codes:

@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 _EPILOG = """\b
 Examples:
   stromboli binder --kubeconfig ~/.kube/config
-  stromboli binder --bind-workers 128 --binds-per-node 8 --listen-address :8080
-  stromboli binder --plugin example.binding:Licences --plugin-option licences.namespace=shared
+  stromboli binder --bind-workers 128 --binds-per-node 8 \\
+    --listen-address :8080
+  stromboli binder --plugin example.binding:Licences \\
+    --plugin-option licences.namespace=shared
   STROMBOLI_LEADER_ELECT=false stromboli binder --log-format json
 
 \b

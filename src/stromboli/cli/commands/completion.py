@@ -6,7 +6,8 @@ import click
 
 _EPILOG = """\b
 Examples:
-  stromboli completion bash > ~/.local/share/bash-completion/completions/stromboli
+  stromboli completion bash \\
+    > ~/.local/share/bash-completion/completions/stromboli
   stromboli completion zsh > "${fpath[1]}/_stromboli"
   stromboli completion fish > ~/.config/fish/completions/stromboli.fish
 

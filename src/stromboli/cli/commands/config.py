@@ -25,7 +25,8 @@ _EPILOG = """\b
 Examples:
   stromboli config check examples/contention/scheduler.conf
   stromboli config check --conf examples/day/easy.conf -o json
-  kubectl -n volcano-system get configmap volcano-scheduler-configmap -o yaml | stromboli config check -
+  kubectl -n volcano-system get configmap volcano-scheduler-configmap \\
+    -o yaml | stromboli config check -
 
 \b
 Exit codes:

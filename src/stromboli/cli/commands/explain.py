@@ -20,7 +20,7 @@ _EPILOG = """\b
 Examples:
   stromboli explain -f examples/cluster research/finetune
   stromboli explain -f examples/cluster finetune -o json
-  kubectl get nodes,pods,podgroups.scheduling.volcano.sh,queues,priorityclasses,namespaces \\
+  kubectl get nodes,pods,queues,pc,ns,podgroups.scheduling.volcano.sh \\
     -A -o yaml | stromboli explain -f - finetune
 
 \b

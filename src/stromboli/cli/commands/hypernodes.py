@@ -33,7 +33,8 @@ _EPILOG = """\b
 Examples:
   stromboli hypernodes discover -f examples/topology/nodes.yaml --keys rack
   stromboli hypernodes discover --keys zone,example.com/rack -o table
-  stromboli hypernodes discover --keys spine=example.com/switch-2,leaf=example.com/switch-1 --apply
+  stromboli hypernodes discover --apply \\
+    --keys spine=example.com/switch-2,leaf=example.com/switch-1
 
 \b
 Exit codes:

@@ -17,8 +17,10 @@ PARTS = ("namespace", "crds", "roles", "configuration", "workloads")
 
 _EPILOG = """\b
 Examples:
-  stromboli manifests --image registry.example.com/stromboli:0.1.0 | kubectl apply --server-side -f -
-  stromboli manifests --scheduler-name volcano --conf examples/contention/scheduler.conf > install.yaml
+  stromboli manifests --image registry.example.com/stromboli:0.1.0 \\
+    | kubectl apply --server-side -f -
+  stromboli manifests --scheduler-name volcano \\
+    --conf examples/contention/scheduler.conf > install.yaml
   stromboli manifests -o table
   stromboli manifests --only crds | kubectl apply --server-side -f -
   stromboli manifests --without-crds | kubectl diff -f -

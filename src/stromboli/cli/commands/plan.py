@@ -14,8 +14,9 @@ _EPILOG = """\b
 Examples:
   stromboli plan -f examples/cluster
   stromboli plan -f examples/cluster --explain -o wide
-  stromboli plan -f examples/contention --conf examples/contention/scheduler.conf --cycles 3 -o json
-  kubectl get nodes,pods,podgroups.scheduling.volcano.sh,queues,priorityclasses,namespaces \\
+  stromboli plan -f examples/contention --cycles 3 -o json \\
+    --conf examples/contention/scheduler.conf
+  kubectl get nodes,pods,queues,pc,ns,podgroups.scheduling.volcano.sh \\
     -A -o yaml | stromboli plan -f -
 
 \b

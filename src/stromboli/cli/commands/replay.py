@@ -21,7 +21,8 @@ _MAX_LISTED = 100
 _EPILOG = """\b
 Examples:
   stromboli replay dump.json.gz
-  stromboli replay dump.json.gz --conf examples/contention/scheduler.conf --explain
+  stromboli replay dump.json.gz \\
+    --conf examples/contention/scheduler.conf --explain
 
 \b
 Exit codes:

@@ -22,7 +22,7 @@ Examples:
 \b
 Exit codes:
   0  reported, or stopped by a signal
-  1  invalid input: not exactly one GPU is visible, or the file cannot be written
+  1  invalid input: no or several GPUs, or the file cannot be written
   2  wrong usage
 """
 _TERMINATION_LOG = Path("/dev/termination-log")

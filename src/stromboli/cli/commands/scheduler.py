@@ -40,8 +40,9 @@ if TYPE_CHECKING:
 
 _EPILOG = """\b
 Examples:
-  stromboli scheduler --kubeconfig ~/.kube/config --conf volcano-scheduler.conf
-  stromboli scheduler --leader-elect --leader-elect-resource-namespace batch --listen-address :8080
+  stromboli scheduler --kubeconfig ~/.kube/config --conf policy.conf
+  stromboli scheduler --leader-elect --leader-elect-resource-namespace batch \\
+    --listen-address :8080
   STROMBOLI_SCHEDULE_PERIOD=500ms stromboli scheduler --log-format json
 
 \b

@@ -28,8 +28,8 @@ Examples:
 
 \b
 On pods and PodGroups:
-  scheduling.stromboli.dev/arrives-after: 10m   time from the start to the arrival
-  scheduling.stromboli.dev/run-time: 1h30m      run time; or spec.activeDeadlineSeconds
+  scheduling.stromboli.dev/arrives-after: 10m  time from start to arrival
+  scheduling.stromboli.dev/run-time: 1h30m     or spec.activeDeadlineSeconds
 
 \b
 Exit codes:

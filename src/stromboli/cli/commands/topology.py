@@ -22,8 +22,10 @@ _EPILOG = """\b
 Examples:
   stromboli topology -f examples/topology
   stromboli topology -f examples/topology -o wide
-  stromboli topology -f examples/topology -o json | jq '.domains[] | select(.freeNodes >= 4) | .name'
-  kubectl get nodes,pods,podgroups.scheduling.volcano.sh,hypernodes -A -o yaml | stromboli topology -f -
+  stromboli topology -f examples/topology -o json \\
+    | jq '.domains[] | select(.freeNodes >= 4) | .name'
+  kubectl get nodes,pods,podgroups.scheduling.volcano.sh,hypernodes \\
+    -A -o yaml | stromboli topology -f -
 
 \b
 Exit codes:

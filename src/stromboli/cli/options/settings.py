@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
-from functools import partial
 from typing import Any, TypeVar
 
 import click
@@ -16,8 +15,9 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-#: An option that shows its default.
-shown_option = partial(click.option, show_default=True)
+def shown_option(*names: str, **keywords: Any) -> Callable[[Any], Any]:
+    """Define an option whose help shows its default, unless that is empty."""
+    return click.option(*names, show_default=keywords.get("default") != "", **keywords)
 
 
 def option_group(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
@@ -81,7 +81,7 @@ def setting(*names: str, **keywords: Any) -> Callable[[Any], Any]:
     """Define an option with an environment variable: --schedule-period as STROMBOLI_SCHEDULE_PERIOD."""
     long = next(name for name in names if name.startswith("--")).split("/")[0]
     variable = "STROMBOLI_" + long.removeprefix("--").replace("-", "_").upper()
-    return click.option(*names, envvar=variable, show_default=True, **keywords)
+    return shown_option(*names, envvar=variable, **keywords)
 
 
 def switch(name: str, *, default: bool = False, help: str) -> Callable[[Any], Any]:  # noqa: A002 - as click calls it

@@ -27,6 +27,7 @@ NOT_RUN = (
     "stromboli admission --",
     "stromboli bindrequests",
     "stromboli hypernodes discover --keys",
+    "stromboli hypernodes discover --apply",
     "stromboli reserve-gpu",
 )
 
@@ -39,7 +40,7 @@ def help_of(name: str) -> str:
 
 def section(text: str, title: str) -> list[str]:
     found = re.search(rf"^ *{title}:\n((?: +\S.*\n?)+)", text, re.MULTILINE)
-    return [line.strip() for line in found[1].splitlines()] if found else []
+    return [line.strip() for line in found[1].replace("\\\n", "").splitlines()] if found else []
 
 
 def examples() -> Iterator[str]:
@@ -47,7 +48,7 @@ def examples() -> Iterator[str]:
     for name in NAMES:
         for line in section(help_of(name), "Examples"):
             if line.startswith("stromboli ") and not line.startswith(NOT_RUN):
-                yield re.split(r" [|>] ", line)[0]
+                yield " ".join(re.split(r" [|>] ", line)[0].split())
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +71,12 @@ def test_example_of_the_help_works(line: str, folder: Path, monkeypatch: pytest.
     result = CliRunner().invoke(main, shlex.split(line)[1:])
     assert result.exit_code in (0, 3) or (line.startswith("stromboli replay") and result.exit_code == 4), result.output
     assert result.stdout
+
+
+@pytest.mark.parametrize("name", ["", *NAMES])
+def test_help_fits_80_columns(name: str) -> None:
+    text = CliRunner().invoke(main, [*name.split(), "--help"], terminal_width=80).stdout
+    assert not [line for line in text.splitlines() if len(line) > 80]
 
 
 @pytest.mark.parametrize("name", NAMES)
