@@ -7,7 +7,7 @@ import re
 import click
 import pytest
 
-from stromboli.cli import main
+from stromboli.cli import SECTIONS, main
 from tests.docs.test_pages import commands, read, section
 
 _ROW = re.compile(r"^\| ((?:`-[^`]+`(?:, )?)+) \| ([^|]+) \|", re.MULTILINE)
@@ -25,6 +25,17 @@ def users_of(option: str) -> set[str]:
         for name, command in commands(main, "")
         if any(isinstance(each, click.Option) and option in each.opts and not each.hidden for each in command.params)
     }
+
+
+def test_commands_are_listed_by_section_as_in_the_help() -> None:
+    listed: dict[str, list[str]] = {}
+    for title, name in re.findall(
+        r"^\| (?:\*\*(.+)\*\*|`stromboli ([a-z-]+)(?: [a-z]+)?`) \|", read("commands.md"), re.MULTILINE
+    ):
+        names = listed.setdefault(title, []) if title else listed[list(listed)[-1]]
+        if name and name not in names:
+            names.append(name)
+    assert listed == {title: list(those) for title, those in SECTIONS.items()}
 
 
 @pytest.mark.parametrize("options", [options for options, listed in rows().items() if not listed.startswith("all")])
