@@ -110,6 +110,18 @@ async def test_finished_gang_that_waited_before_has_no_true_unschedulable_condit
         await check(world)
 
 
+async def test_running_gang_that_lost_a_pod_reports_how_many_exist() -> None:
+    async with running_cluster(cpus(1)) as world:
+        await world.create(gang(2, 1, name="job"))
+        await world.until_phase("job", "Running")
+        await world.delete(PODS, "job-task-0")
+        text = "Not enough valid tasks for gang-scheduling, valid: 1, min: 2"
+        await world.until_condition("job", text)
+        await world.until_event("job", text, "Unschedulable")
+        lost = await world.until_phase("job", "Unknown")
+        assert {c.type: c.reason for c in lost.status.conditions or ()}["Unschedulable"] == "NotEnoughTasks"
+
+
 async def test_completed_gang_stays_completed_without_its_pods_and_restarts_with_new_ones() -> None:
     members = gang(2, 1, annotations={RUN_SECONDS: "0.05"}, name="job")
     async with running_cluster(cpus(1)) as world:

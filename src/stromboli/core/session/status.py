@@ -14,7 +14,14 @@ from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import ENDING_STATUSES, FINISHED_STATUSES, TaskStatus
 from stromboli.core.session.summaries import summary_of
-from stromboli.core.session.waiting_reasons import causes, discarded_placements, fit_error, lead_of, waiting_reasons
+from stromboli.core.session.waiting_reasons import (
+    causes,
+    discarded_placements,
+    fit_error,
+    lead_of,
+    lost_tasks,
+    waiting_reasons,
+)
 from stromboli.core.topology.previous_domains import describe_placement
 
 if TYPE_CHECKING:
@@ -141,7 +148,7 @@ def _condition(session: Session, job: Job, leaving: int) -> JobCondition | None:
         return None
     if _has_ended(job) and phase_of(job, unschedulable=False, leaving=leaving) == COMPLETED:
         return None
-    first = session.impossible.find(job)
+    first = session.impossible.find(job) or lost_tasks(session, job)
     if first is None and refusal and refusal.reasons and not refusal.tasks:
         first = refusal.reasons[0]
     reason = NOT_ENOUGH_RESOURCES if first is None else condition_reason(first.code)
@@ -178,7 +185,7 @@ def _message(session: Session, job: Job) -> str:
 
 def _long_message(session: Session, job: Job) -> str:
     refusal, total = session.refusals.get(job.key), len(job.tasks)
-    if refusal is not None and not refusal.tasks:
+    if lost_tasks(session, job) or (refusal is not None and not refusal.tasks):
         return "; ".join(cause.detail for cause in causes(session, job))
     short = min(max(job.min_available - discarded_placements(session, job) - job.ready_count, 0), total)
     return f"{short}/{total} tasks in gang unschedulable: {fit_error(session, job)}"

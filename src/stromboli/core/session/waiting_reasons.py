@@ -29,6 +29,12 @@ def too_few_tasks(job: Job) -> Reason:
     return Reason(Code.NOT_ENOUGH_TASKS, detail, short=f"{job.valid_count} of {job.min_available} pods exist")
 
 
+def lost_tasks(session: Session, job: Job) -> Reason | None:
+    """The reason of a started job that has fewer pods than its minimum: such a job is not considered in a cycle."""
+    is_short = session.refusals.get(job.key) is None and job.valid_count < job.min_available
+    return too_few_tasks(job) if is_short else None
+
+
 def waiting_reasons(session: Session, job: Job) -> tuple[list[Reason], list[str]]:
     """Return everything that keeps tasks of the job waiting: the reasons, with those of nodes one by one, and the
     messages.
@@ -48,7 +54,7 @@ def causes(session: Session, job: Job) -> list[Reason]:
     wait are left out if a request can never be satisfied, unless the job has started.
     """
     refusal, queue = session.refusals.get(job.key), session.refusals.queues.get(job.queue)
-    others = [each for each in (_pipelined(job), _gated(session, job), _resting(session, job)) if each]
+    others = [each for each in _others(session, job) if each]
     impossible = session.impossible.find(job)
     if impossible is not None and not job.is_ready:
         refusal, queue = refusal.lasting() if refusal else None, None
@@ -58,6 +64,10 @@ def causes(session: Session, job: Job) -> list[Reason]:
         found.append(queue)
     found += [impossible, *others] if impossible is not None else others
     return sorted(dict.fromkeys(found), key=rank)
+
+
+def _others(session: Session, job: Job) -> tuple[Reason | None, ...]:
+    return lost_tasks(session, job), _pipelined(job), _gated(session, job), _resting(session, job)
 
 
 def _coded(session: Session, job: Job, found: list[Reason]) -> list[Reason]:

@@ -318,8 +318,10 @@ def _cause(status: JobStatus) -> tuple[object, ...]:
 
 
 def _may_be_creating_pods(desired: GroupStatus) -> bool:
-    """Report whether missing pods may still be created: too early for a warning."""
-    return desired.condition is not None and desired.condition.reason in _PODS_MISSING
+    """Report whether missing pods may still be created: too early for a warning. A group with running pods has lost
+    some.
+    """
+    return desired.condition is not None and desired.condition.reason in _PODS_MISSING and not desired.running
 
 
 def _nominated_node(session: Session, task: Task) -> str:
