@@ -14,12 +14,19 @@ from stromboli.cli.text.live.screen import View, rendered
 from tests.testing.random_clusters.effort import examples
 
 GPU = "nvidia.com/gpu"
+LONG = "a reason that is too long for the line; more"
+TWO_CLAUSES = "preempted by urgent; needs 1 GPU, most free is 0"
 JOBS = (
     JobRow("default/serve", "serve", "production", "Running", 4, 4, 0, 4),
     JobRow("default/train", "train", "research", "Running", 2, 2, 0, 6),
     JobRow("default/giant", "giant", "research", "Inqueue", 12, 0, 0, 12, "needs 24 GPUs, cluster has 16"),
     JobRow("default/sweep", "sweep", "research", "Completed", 6, 0, 6, 6),
-    JobRow("default/urgent", "urgent", "research", "Pending", 4, 0, 0, 0, "a reason that is too long for the line"),
+    JobRow(
+        "default/urgent", "urgent", "research", "Pending", 4, 0, 0, 0, LONG
+    ),
+    JobRow(
+        "default/etl", "etl", "production", "Releasing", 4, 0, 0, 4, TWO_CLAUSES
+    ),
 )
 NODES = (
     NodeRow("gpu-0", 4000, {"production": 1000, "research": 3000}),
@@ -35,15 +42,16 @@ DEMO = View(
 )
 
 SCREEN = """\
- stromboli demo  2 nodes   GPU 6/8 in use   pods 6/22 running             01:15
+ stromboli demo  2 nodes   GPU 6/8 in use   pods 6/26 running             01:15
  4/6  An urgent job preempts.
 
- JOB     QUEUE         PHASE      MIN   PODS  WHY IT WAITS
- serve   ■ production  Running      4    4/4
- train   ● research    Running      2    2/6
- giant   ● research    Inqueue     12   0/12  needs 24 GPUs, cluster has 16
- sweep   ● research    Completed    6    6/6
- urgent  ● research    Pending      4    0/4  a reason that is too long for th…
+ JOB     QUEUE         PHASE     MIN  PODS  WHY IT WAITS
+ serve   ■ production  Running     4   4/4
+ train   ● research    Running     2   2/6
+ giant   ● research    Inqueue    12  0/12  needs 24 GPUs, cluster has 16
+ sweep   ● research    Completed   6   6/6
+ urgent  ● research    Pending     4   0/4  a reason that is too long for the …
+ etl     ■ production  Releasing   4   0/4  preempted by urgent
 
  NODE   GPU             QUEUE         GPU allocated│deserved
  gpu-0  ■ ● ● ●  4/4    ■ production  ■ · · · │ · · · · 1/4
@@ -52,7 +60,6 @@ SCREEN = """\
  LAST EVENTS
  00:12  train  4 pods evicted, preempted by urgent
  00:04  sweep  6 pods bound together
-
 
 
 
@@ -119,7 +126,7 @@ def views(draw: st.DrawFn) -> View:
     counts = st.integers(0, 20_000)
     queues = draw(st.lists(names, max_size=6, unique=True))
     in_queues = st.dictionaries(st.sampled_from([*queues, ""]), amounts, max_size=3)
-    phases = st.sampled_from(["Pending", "Inqueue", "Starting", "Running", "Terminating", "Completed", "Unknown"])
+    phases = st.sampled_from(["Pending", "Inqueue", "Starting", "Running", "Releasing", "Completed", "Unknown"])
     job = st.builds(JobRow, names, names, names, phases, counts, counts, counts, counts, names)
     node = st.builds(NodeRow, names, amounts, in_queues, amounts)
     queue_rows = tuple(QueueRow(name, draw(amounts), draw(st.none() | amounts)) for name in queues)

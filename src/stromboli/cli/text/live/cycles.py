@@ -40,6 +40,8 @@ class CycleLog:
         self._cluster = cluster
         self._clock = clock
         self._session: Session | None = None
+        #: Why jobs wait, by the last cycle.
+        self._summaries: dict[str, str] = {}
         self._deserved: dict[str, Sequence[int]] = {}
         #: Why a job was evicted, until it is bound again.
         self._evictions: dict[str, str] = {}
@@ -54,6 +56,7 @@ class CycleLog:
     def observe(self, result: CycleResult) -> None:
         """Keep the session of the last cycle, and note its decisions."""
         session = self._session = result.session
+        self._summaries.clear()
         facts = {name: session.queue_facts(queue) for name, queue in session.queues.items()}
         self._deserved = {name: fact.deserved for name, fact in facts.items() if fact is not None}
         for job in session.waiting:

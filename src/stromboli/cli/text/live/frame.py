@@ -118,7 +118,7 @@ def _job_row(cluster: Cluster, cycles: CycleLog, job: Job, leaving: int) -> JobR
     running, succeeded = job.counts[TaskStatus.RUNNING], job.counts[TaskStatus.SUCCEEDED]
     phase = phase_of(job, unschedulable=cycles.is_unschedulable(job), leaving=leaving)
     if phase == "Running" and running + succeeded < job.min_available:
-        phase = "Terminating" if leaving else STARTING
+        phase = "Releasing" if leaving else STARTING
     elif phase in _WAITING and job.ready_count and job.is_ready:
         phase = STARTING
     return JobRow(

@@ -99,7 +99,7 @@ def _with_right_end(left: Text, right: str, width: int) -> Text:
 def _job_lines(jobs: Sequence[JobRow], rows: int, width: int, looks: Mapping[str, Look]) -> list[Text]:
     names = min(max((cell_len(job.name) for job in jobs), default=3), width // 4)
     queues = min(max((cell_len(job.queue) + 2 for job in jobs), default=5), width // 5)
-    heading = f" {'JOB':<{names}}  {'QUEUE':<{queues}}  {'PHASE':<9}  {'MIN':>3}  {'PODS':>5}  WHY IT WAITS"
+    heading = f" {'JOB':<{names}}  {'QUEUE':<{queues}}  {'PHASE':<9} {'MIN':>3} {'PODS':>5}  WHY IT WAITS"
     lines = [Text(heading, style="bold")]
     for job in _most_important(jobs, rows):
         glyph, colour = looks.get(job.queue, NO_QUEUE)
@@ -108,10 +108,17 @@ def _job_lines(jobs: Sequence[JobRow], rows: int, width: int, looks: Mapping[str
         line.append("  ")
         line.append(_fit(f"{glyph} {job.queue}", queues), style=colour)
         line.append(f"  {job.phase:<9}", style=_PHASES.get(job.phase, "yellow"))
-        line.append(f"  {job.minimum:>3}  {_pods(job):>5}  ")
-        line.append(escape_controls(job.reason), style="yellow")
+        line.append(f" {job.minimum:>3} {_pods(job):>5}  ")
+        line.append(_clauses(escape_controls(job.reason), width - 1 - line.cell_len), style="yellow")
         lines.append(line)
     return _with_rest(lines, len(jobs), rows)
+
+
+def _clauses(reason: str, width: int) -> str:
+    """Return the first clauses of a reason that fit, and at least one."""
+    while cell_len(reason) > width and "; " in reason:
+        reason = reason.rpartition("; ")[0]
+    return reason
 
 
 def _most_important(jobs: Sequence[JobRow], rows: int) -> list[JobRow]:
