@@ -21,12 +21,8 @@ JOBS = (
     JobRow("default/train", "train", "research", "Running", 2, 2, 0, 6),
     JobRow("default/giant", "giant", "research", "Inqueue", 12, 0, 0, 12, "needs 24 GPUs, cluster has 16"),
     JobRow("default/sweep", "sweep", "research", "Completed", 6, 0, 6, 6),
-    JobRow(
-        "default/urgent", "urgent", "research", "Pending", 4, 0, 0, 0, LONG
-    ),
-    JobRow(
-        "default/etl", "etl", "production", "Releasing", 4, 0, 0, 4, TWO_CLAUSES
-    ),
+    JobRow("default/urgent", "urgent", "research", "Pending", 4, 0, 0, 0, LONG),
+    JobRow("default/etl", "etl", "production", "Releasing", 4, 0, 0, 4, TWO_CLAUSES),
 )
 NODES = (
     NodeRow("gpu-0", 4000, {"production": 1000, "research": 3000}),
@@ -53,9 +49,9 @@ SCREEN = """\
  urgent  ● research    Pending     4   0/4  a reason that is too long for the …
  etl     ■ production  Releasing   4   0/4  preempted by urgent
 
- NODE   GPU             QUEUE         GPU allocated│deserved
- gpu-0  ■ ● ● ●  4/4    ■ production  ■ · · · │ · · · · 1/4
- gpu-1  ● ● □ ·  2/4    ● research    ● ● ● ● │ ● · · · 5/4, 1 borrowed
+ NODE   GPU            QUEUE         GPU allocated│deserved
+ gpu-0  ■ ● ● ● 4/4    ■ production  ■ · · · │ · · · · 1/4
+ gpu-1  ● ● □ · 2/4    ● research    ● ● ● ● │ ● · · · 5/4, 1 borrowed
 
  LAST EVENTS
  00:12  train  4 pods evicted, preempted by urgent
@@ -91,17 +87,36 @@ def many(jobs: int, nodes: int, queues: int = 2, events: int = 0) -> View:
 @pytest.mark.parametrize(
     ("view", "height", "wanted"),
     [
-        (many(jobs=19, nodes=4), 24, ["+11 more"]),
-        (many(jobs=19, nodes=4, events=50), 24, ["+13 more"]),
-        (many(jobs=7, nodes=16, events=9), 24, ["+13 more"]),
+        (many(jobs=19, nodes=4), 24, ["+10 more"]),
+        (many(jobs=19, nodes=4, events=50), 24, ["+12 more"]),
+        (many(jobs=7, nodes=16, events=9), 24, ["+12 more"]),
         (many(jobs=3, nodes=2, queues=9), 24, []),
-        (many(jobs=40, nodes=100, events=50), 60, ["+22 more", "+85 more"]),
+        (many(jobs=40, nodes=100, events=50), 60, ["+21 more", "+85 more"]),
     ],
     ids=["jobs", "jobs and events", "nodes", "queues", "tall terminal"],
 )
 def test_rows_that_do_not_fit_are_counted(view: View, height: int, wanted: Sequence[str]) -> None:
     text = "\n".join(plain(view, height=height))
     assert [f"+{word.split()[0]} more" for word in text.split("+")[1:]] == list(wanted)
+
+
+@pytest.mark.parametrize("width", range(80, 150, 7))
+def test_amounts_are_not_cut(width: int) -> None:
+    node, queue = NodeRow("node-000", 64_000, {"default": 49_500}), QueueRow("default", 1_633_500, 1_500_000)
+    frame = Frame("cpu", (), (node,) * 30, (queue,))
+    line = next(line for line in plain(View(frame, "stromboli up", 0.0), width) if line.startswith(" node-000"))
+    assert "49.5/64" in line
+    assert line.endswith("1633.5/1500, 133.5 borrowed")
+
+
+def test_bars_keep_their_length_when_amounts_change() -> None:
+    def bar(allocated: int) -> str:
+        frame = Frame(GPU, (), (NodeRow("gpu-0", 16_000, {"q": allocated}),), (QueueRow("q", allocated, 8000),))
+        line = next(line for line in plain(View(frame, "stromboli up", 0.0)) if line.startswith(" gpu-0"))
+        return line.split()[-2 if allocated <= 8000 else -4]
+
+    bars = [bar(allocated) for allocated in (0, 8000, 12_000)]
+    assert bars == ["········│········", "■■■■■■■■│········", "■■■■■■■■│■■■■····"]
 
 
 def test_waiting_jobs_are_shown_before_completed_ones() -> None:

@@ -34,8 +34,13 @@ class Scale:
     @classmethod
     def of(cls, whole: int, columns: int) -> Scale:
         """Return the scale of amounts up to `whole`, which are in thousandths."""
-        cells = min(-(-whole // 1000), columns)
+        cells = max(min(-(-whole // 1000), columns), 1)
         return cls(whole, cells, " " if 2 * cells <= columns else "")
+
+    @property
+    def columns(self) -> int:
+        """The length of a bar without mark."""
+        return self.cells + len(self.gap) * (self.cells - 1)
 
     def position(self, amount: int) -> int:
         return round(amount * self.cells / self.whole) if self.whole else 0

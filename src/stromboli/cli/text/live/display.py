@@ -13,7 +13,8 @@ import click
 from stromboli.cli.output import escape_controls
 from stromboli.cli.text.live.cycles import CycleLog
 from stromboli.cli.text.live.frame import JobRow, take_frame
-from stromboli.cli.text.live.screen import View, clock, rendered
+from stromboli.cli.text.live.rows import clock
+from stromboli.cli.text.live.screen import View, rendered
 from stromboli.cli.text.tables import is_styled
 
 if TYPE_CHECKING:
