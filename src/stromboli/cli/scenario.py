@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -95,9 +95,16 @@ class Scenario:
     shard: ShardChoice | None = None
     #: The current time, in seconds since the epoch; a dump contains its own.
     now: float | None = None
+    #: Adds the file and the line to a message about an object.
+    located: Callable[[str], str] = str
 
     def plan(self) -> SchedulingPlan:
         """Run the cycles; a plugin failure ends the command with a message."""
+        plan = self._plan()
+        plan.warnings = [self.located(warning) for warning in plan.warnings]
+        return plan
+
+    def _plan(self) -> SchedulingPlan:
         from stromboli.core.config.plugin import PluginFailure
         from stromboli.planner.plan import make_plan
         from stromboli.planner.replay import replay
@@ -171,11 +178,12 @@ def read_scenario(
         manifests = read_manifests(paths, sys.stdin)
     except ManifestError as error:
         raise Failure(error) from error
-    warnings = [*manifests.warnings, *find_missing_objects(manifests.objects, scheduler_names)]
+    missing = find_missing_objects(manifests.objects, scheduler_names)
+    warnings = [*manifests.warnings, *map(manifests.origins.located, missing)]
     program = _program(configuration, registry, ask_extenders=ask_extenders, traceback=traceback)
     return Scenario(
         manifests.objects, program, cycles, seed, scheduler_names, warnings, has_unread=bool(manifests.problems),
-        shard=shard, now=clock_unless(now),
+        shard=shard, now=clock_unless(now), located=manifests.origins.located,
     )  # fmt: skip
 
 

@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from stromboli import kube
+from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME, QUEUE_NAMES, job_key_of, queue_name_of
+from stromboli.controllers.default_queues import standard_queues
+from stromboli.core.config.spelling import nearest
 
 _FINISHED = ("Succeeded", "Failed")
-#: Priority classes of every cluster.
-_STANDARD_CLASSES = ("system-cluster-critical", "system-node-critical")
+#: Objects of every cluster.
+_STANDARD = {
+    "PriorityClass": ("system-cluster-critical", "system-node-critical"),
+    "Queue": tuple(queue.metadata.name for queue in standard_queues()),
+    "PodGroup": (),
+}
+
+
+class _Reference(NamedTuple):
+    """A field that names another object; `subject` is the object of the field."""
+
+    kind: str
+    key: str
+    subject: str
+    field: str
 
 
 def find_missing_objects(objects: Sequence[kube.KubeObject], scheduler_names: Sequence[str]) -> list[str]:
     """Return warnings about pods that are not scheduled here, and about references to missing objects."""
     has_nodes = any(isinstance(entry, kube.KubeNode) for entry in objects)
     no_nodes = [] if has_nodes else ["the manifests contain no Node, so nothing can be placed; add the nodes"]
-    return [*no_nodes, *_foreign_pods(objects, scheduler_names), *_unknown_classes(objects)]
+    return [*no_nodes, *_foreign_pods(objects, scheduler_names), *_missing(objects, scheduler_names)]
 
 
 def _foreign_pods(objects: Sequence[kube.KubeObject], scheduler_names: Sequence[str]) -> Iterator[str]:
@@ -24,29 +41,59 @@ def _foreign_pods(objects: Sequence[kube.KubeObject], scheduler_names: Sequence[
     left = Counter(
         entry.spec.scheduler_name or "default-scheduler"
         for entry in objects
-        if isinstance(entry, kube.Pod)
-        and not entry.spec.node_name
-        and entry.status.phase not in _FINISHED
-        and entry.spec.scheduler_name not in scheduler_names
+        if isinstance(entry, kube.Pod) and _waits(entry) and entry.spec.scheduler_name not in scheduler_names
     )
     for name, count in sorted(left.items()):
         things, verb = ("1 pod", "is") if count == 1 else (f"{count} pods", "are")
         yield f"{things} of scheduler {name} {verb} without a node and ignored; schedule them with --scheduler-name"
 
 
-def _unknown_classes(objects: Sequence[kube.KubeObject]) -> Iterator[str]:
-    present = {entry.metadata.name for entry in objects if isinstance(entry, kube.PriorityClass)}
-    named = Counter(name for entry in objects if (name := _class_to_resolve(entry)) and name not in present)
-    for name, count in sorted(named.items()):
-        if name not in _STANDARD_CLASSES:
-            things, verb = ("1 object", "names") if count == 1 else (f"{count} objects", "name")
-            yield f"PriorityClass {name} is missing, but {things} {verb} it: its priority is unknown; add it"
+def _missing(objects: Sequence[kube.KubeObject], scheduler_names: Sequence[str]) -> Iterator[str]:
+    """Report each missing object once, at the first object that names it."""
+    present = {kind: set(names) for kind, names in _STANDARD.items()}
+    for entry in objects:
+        if (kind := type(entry).kind_name) in present:
+            present[kind].add(entry.key)
+    found: defaultdict[tuple[str, str], list[_Reference]] = defaultdict(list)
+    for entry in objects:
+        for reference in _references(entry, scheduler_names):
+            if reference.key not in present[reference.kind]:
+                found[reference.kind, reference.key].append(reference)
+    for (kind, key), references in sorted(found.items()):
+        yield _describe(references[0], len(references), nearest(key, present[kind]))
 
 
-def _class_to_resolve(entry: kube.KubeObject) -> str | None:
-    """Return the priority class to resolve. A pod from a cluster already has the number."""
+def _describe(first: _Reference, count: int, near: str | None) -> str:
+    meant = f"did you mean {near}?" if near else "add it"
+    more = f" (also named by {count - 1} more {'object' if count == 2 else 'objects'})" if count > 1 else ""
+    return f"{first.subject}: {first.field}: {first.kind} {first.key} does not exist; {meant}{more}"
+
+
+def _references(entry: kube.KubeObject, scheduler_names: Sequence[str]) -> Iterator[_Reference]:
+    """Yield the references of an object that waits. A pod from a cluster already has the number of its priority."""
+    subject = f"{type(entry).kind_name} {entry.key}"
     if isinstance(entry, kube.PodGroup):
-        return entry.spec.priority_class_name
-    if isinstance(entry, kube.Pod) and entry.spec.priority is None and not entry.spec.node_name:
-        return entry.spec.priority_class_name
-    return None
+        if entry.spec.priority_class_name:
+            yield _Reference("PriorityClass", entry.spec.priority_class_name, subject, "spec.priorityClassName")
+        yield _Reference("Queue", queue_name_of(entry), subject, _queue_field(entry))
+    elif isinstance(entry, kube.Pod) and _waits(entry) and entry.spec.scheduler_name in scheduler_names:
+        if entry.spec.priority is None and entry.spec.priority_class_name:
+            yield _Reference("PriorityClass", entry.spec.priority_class_name, subject, "spec.priorityClassName")
+        if GROUP_NAME in (entry.metadata.annotations or {}) and (key := job_key_of(entry)):
+            yield _Reference("PodGroup", key, subject, f"metadata.annotations[{GROUP_NAME}]")
+
+
+def _queue_field(group: kube.PodGroup) -> str:
+    """Return the field that names the queue of a group."""
+    if group.spec.queue == queue_name_of(group):
+        return "spec.queue"
+    annotations, labels = group.metadata.annotations or {}, group.metadata.labels or {}
+    for part, entries in (("annotations", annotations), ("labels", labels)):
+        for name in QUEUE_NAMES:
+            if entries.get(name):
+                return f"metadata.{part}[{name}]"
+    return "spec.queue"
+
+
+def _waits(pod: kube.Pod) -> bool:
+    return not pod.spec.node_name and pod.status.phase not in _FINISHED

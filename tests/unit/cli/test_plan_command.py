@@ -202,9 +202,14 @@ default  cpu 8      cpu 8      100%
 """
 
 
+MISSING_QUEUE = (
+    "warning: cluster/objects.json:1: PodGroup default/rest: spec.queue: Queue other does not exist; add it\n"
+)
+
+
 def test_plan_as_table(run: Run) -> None:
     result = run("plan", [*nodes(4, 2), *gang(4, 4, minimum=2), *gang(1, name="rest", queue="other")])
-    assert (result.exit_code, result.stdout, result.stderr) == (3, TABLE, "")
+    assert (result.exit_code, result.stdout, result.stderr) == (3, TABLE, MISSING_QUEUE)
 
 
 def test_summary_of_complete_plan(run: Run) -> None:

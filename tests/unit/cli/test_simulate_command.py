@@ -119,10 +119,8 @@ def test_warning_is_printed_to_standard_error(run: Run) -> None:
     late = world(job("first", 1, 4, 1, annotations={"scheduling.stromboli.dev/arrives-after": "noon"}))
     result = run("simulate", late)
     assert result.exit_code == 0
-    assert (
-        "warning: Pod default/first-task-0: metadata.annotations[scheduling.stromboli.dev/arrives-after]"
-        in result.stderr
-    )
+    subject = "cluster/objects.json:1: Pod default/first-task-0: "
+    assert f"warning: {subject}metadata.annotations[scheduling.stromboli.dev/arrives-after]" in result.stderr
 
 
 def test_number_of_cycles_is_no_option() -> None:

@@ -149,10 +149,10 @@ def test_errors_in_hypernodes_are_warnings(run: Run) -> None:
     broken = [*nodes(1, 1), *racks("a"), block("block", 2, "rack-0", "gone"), hyper_node("empty", 1, labelled(x="y"))]
     result = run("topology", broken)
     assert result.exit_code == 0
-    assert "warning: HyperNode block: spec.members[1].selector.exactMatch.name: there is no HyperNode 'gone' yet" in (
-        result.stderr
-    )
-    assert "warning: HyperNode empty: no node is in it" in result.stderr
+    field = "spec.members[1].selector.exactMatch.name"
+    subject = "warning: cluster/objects.json:1: HyperNode"
+    assert f"{subject} block: {field}: there is no HyperNode 'gone' yet" in result.stderr
+    assert "warning: cluster/objects.json:1: HyperNode empty: no node is in it" in result.stderr
     assert json.loads(run("topology", broken, "-o", "json").stdout)["warnings"] == [
         line.removeprefix("warning: ") for line in result.stderr.splitlines()
     ]

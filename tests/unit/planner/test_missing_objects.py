@@ -6,17 +6,30 @@ import pytest
 
 from stromboli.planner.missing_objects import find_missing_objects
 from tests.testing.cases.case import flattened, objects
-from tests.testing.manifests.builders import foreign, gang, node, pod, priority_class
+from tests.testing.manifests.builders import foreign, gang, node, pod, priority_class, queue
 
 OTHERS = "of scheduler {} {} without a node and ignored; schedule them with --scheduler-name"
-UNKNOWN = "PriorityClass high is missing, but {} it: its priority is unknown; add it"
+CLASS = "PodGroup default/gang: spec.priorityClassName: PriorityClass high does not exist; "
+QUEUE_NAME = "scheduling.volcano.sh/queue-name"
 
 CASES = [
     ("nothing is missing", [gang(2), foreign("a")], []),
     ("pod of another scheduler", [pod(schedulerName="mine")], [f"1 pod {OTHERS.format('mine', 'is')}"]),
     ("pods without schedulerName", [pod(name=name, schedulerName=None) for name in "xy"],
      [f"2 pods {OTHERS.format('default-scheduler', 'are')}"]),
-    ("missing priority class", [gang(1, priority="high")], [UNKNOWN.format("1 object names")]),
+    ("missing priority class", [gang(1, priority="high")], [f"{CLASS}add it"]),
+    ("similar priority class", [gang(1, priority="high"), priority_class("hight", 5)], [f"{CLASS}did you mean hight?"]),
+    ("several objects", [gang(1, priority="high", name=name) for name in ("gang", "x", "y")],
+     [f"{CLASS}add it (also named by 2 more objects)"]),
+    ("missing queue", [gang(1, queue="reserch"), queue("research")],
+     ["PodGroup default/gang: spec.queue: Queue reserch does not exist; did you mean research?"]),
+    ("standard queues", [gang(1, queue="default"), gang(1, queue="root", name="x")], []),
+    ("queue of an annotation", [gang(1, notes={QUEUE_NAME: "q"})],
+     [f"PodGroup default/gang: metadata.annotations[{QUEUE_NAME}]: Queue q does not exist; add it"]),
+    ("missing PodGroup", [pod(name="a", annotations={"scheduling.k8s.io/group-name": "gag"}), gang(1)],
+     ["Pod default/a: metadata.annotations[scheduling.k8s.io/group-name]: PodGroup default/gag does not exist; "
+      "did you mean default/gang?"]),
+    ("pod on a node", [pod(name="a", nodeName="a", annotations={"scheduling.k8s.io/group-name": "gone"})], []),
     ("present priority class", [gang(1, priority="high"), priority_class("high", 5)], []),
     ("priority class of every cluster", [gang(1, priority="system-node-critical")], []),
 ]  # fmt: skip

@@ -81,7 +81,8 @@ def simulate(until: _End | None, now: float | None, output: str, **options: Any)
     scenario = read_scenario(cycles=1, now=now, **options)
     simulation = _simulation(scenario, now)
     measured = _run(simulation, _moment(until, simulation))
-    warnings = [*scenario.warnings, *scenario.program.configuration.warnings, *simulation.warnings]
+    of_run = map(scenario.located, simulation.warnings)
+    warnings = [*scenario.warnings, *scenario.program.configuration.warnings, *of_run]
     _printout(measured, simulation, warnings).echo(output)
     if scenario.has_unread or any(record.started is None for record in measured.jobs.values()):
         click.get_current_context().exit(WAITING)

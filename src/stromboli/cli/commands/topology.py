@@ -15,6 +15,7 @@ from stromboli.cli.scenario import IN_DUMP, PATHS, read_registry
 
 if TYPE_CHECKING:
     from stromboli.core.model.nodes.shards import ShardChoice
+    from stromboli.kube.manifests.manifests import Manifests
     from stromboli.planner.topology_report import TopologyReport
     from stromboli.planner.virtual_cluster import PlannedCluster
 
@@ -52,12 +53,12 @@ def topology(paths: Sequence[str], name: str, output: str, **options: Any) -> No
     from stromboli.planner.topology_report import UnknownTopology, topology_of
 
     shard = shard_of(options)
-    cluster, warnings = _read_cluster(paths, shard)
+    cluster, manifests = _read_cluster(paths, shard)
     try:
         found = topology_of(cluster.snapshot(), cluster.pods(), name, is_sharded=shard is not None)
     except UnknownTopology as error:
         raise Failure(error) from error
-    _printout(found, [*warnings, *found.warnings]).echo(output)
+    _printout(found, [*manifests.warnings, *map(manifests.origins.located, found.warnings)]).echo(output)
 
 
 def _printout(found: TopologyReport, warnings: list[str]) -> Printout:
@@ -73,12 +74,12 @@ def _printout(found: TopologyReport, warnings: list[str]) -> Printout:
     )
 
 
-def _read_cluster(paths: Sequence[str], shard: ShardChoice | None) -> tuple[PlannedCluster, list[str]]:
-    """Read the paths into a cluster, with warnings. Nothing is scheduled, so any configuration works."""
+def _read_cluster(paths: Sequence[str], shard: ShardChoice | None) -> tuple[PlannedCluster, Manifests]:
+    """Read the paths into a cluster. Nothing is scheduled, so any configuration works."""
     from stromboli.cluster.dump.dump import DumpError, is_dump, read_dump
     from stromboli.core.config.configuration import default_configuration
     from stromboli.core.session.program import Program
-    from stromboli.kube.manifests.manifests import ManifestError, read_manifests
+    from stromboli.kube.manifests.manifests import ManifestError, Manifests, read_manifests
     from stromboli.planner.virtual_cluster import PlannedCluster
 
     registry = read_registry(())
@@ -87,8 +88,8 @@ def _read_cluster(paths: Sequence[str], shard: ShardChoice | None) -> tuple[Plan
         if len(paths) == 1 and is_dump(paths[0]):
             reject_options(SHARD_PARAMETERS, IN_DUMP)
             dump = read_dump(paths[0])
-            return PlannedCluster.of_contents(dump.contents, program, dump.now), []
+            return PlannedCluster.of_contents(dump.contents, program, dump.now), Manifests()
         manifests = read_manifests(paths, sys.stdin)
     except (DumpError, ManifestError) as error:
         raise Failure(error) from error
-    return PlannedCluster(manifests.objects, program, shard=shard), manifests.warnings
+    return PlannedCluster(manifests.objects, program, shard=shard), manifests

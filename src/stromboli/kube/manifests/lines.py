@@ -62,9 +62,10 @@ class ManifestText:
         """Return the line of a value or, where the path ends in an alias or is absent, of the last known part."""
         span, known = self._begin(document, path)
         for depth in range(known, len(path)):
-            found = self._below(document, path[:depth], span).get(path[depth])
+            parts = self._below(document, path[:depth], span)
+            found = parts.get(path[depth])
             if found is None:
-                break
+                return _dotted(parts, path[depth:], span).line
             span = found
         return span.line
 
@@ -90,6 +91,12 @@ class ManifestText:
             scan = _json_parts if self._is_json else _yaml_parts
             self._parts[document, path] = dict(scan(self._text, span))
         return self._parts[document, path]
+
+
+def _dotted(parts: Mapping[Step, Span], path: Path, parent: Span) -> Span:
+    """Return the part whose key has dots, which a written path separates: `requests.nvidia.com/gpu`."""
+    names = (".".join(map(str, path[:length])) for length in range(len(path), 1, -1))
+    return next((parts[name] for name in names if name in parts), parent)
 
 
 def _json_parts(text: str, span: Span) -> Iterator[tuple[Step, Span]]:

@@ -16,6 +16,7 @@ from stromboli.kube.fields.kind_names import describe_unknown, is_known
 from stromboli.kube.manifests.errors import ObjectError, description_of, printable
 from stromboli.kube.manifests.job_pods import is_job, pods_of_job
 from stromboli.kube.manifests.lines import Path
+from stromboli.kube.manifests.metadata_checks import metadata_problems
 from stromboli.kube.manifests.name_warnings import NameWarnings
 from stromboli.kube.manifests.origins import Origin, Origins, path_of
 from stromboli.kube.manifests.sources import ManifestError, load_sources
@@ -119,11 +120,19 @@ class _Collector:
         if isinstance(item, Unknown):
             return
         _complete(item)
+        for place, message in metadata_problems(item):
+            self._note(origin.place(path_of(place)), f"{type(item).kind_name} {item.key}: {place}: {message}")
         identity = (type(item), item.key)
         if earlier := self._objects.pop(identity, None):
             subject = f"{type(item).kind_name} {item.key}"
-            self._notes.append(f"{origin.place()}: {subject} replaces the one in {earlier[0].place()}; remove one")
+            self._note(origin.place(), f"{subject} replaces the one in {earlier[0].place()}; remove one")
         self._objects[identity] = (origin, item)
+
+    def _note(self, place: str, message: str) -> None:
+        if len(self._notes) < MAX_PROBLEMS:
+            self._notes.append(f"{place}: {printable(message)}")
+        else:
+            self._problems_left_out += 1
 
     def manifests(self) -> Manifests:
         objects = [item for _, item in self._objects.values()]
