@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from stromboli.kube.objects.catalogue import EVENTS, NODES, QUEUES
+from stromboli.kube.objects.catalogue import EVENTS, NODES, PODS, QUEUES
 from tests.e2e.environment.cluster import Cluster
 
 
@@ -45,6 +45,26 @@ async def test_pending_gang_starts_when_capacity_is_free(cluster: Cluster) -> No
         if name.startswith("early-"):
             await cluster.client.evict(cluster.namespace, name, (await cluster.pods())[name].metadata.uid)
     await cluster.until_phase("late", "Running")
+
+
+async def test_completed_gang_stays_completed_when_its_pods_are_removed(cluster: Cluster) -> None:
+    await cluster.create_gang("job", 2, "1")
+    await cluster.until_phase("job", "Running")
+    for name in await cluster.pods():
+        ended = {"status": {"phase": "Succeeded"}}
+        await cluster.client.patch(PODS, name, ended, namespace=cluster.namespace, subresource="status")
+    await cluster.until_phase("job", "Completed")
+    before = await cluster.group("job")
+    for name in await cluster.pods():
+        await cluster.client.delete(PODS, name, namespace=cluster.namespace, grace_period=0)
+    await cluster.create_gang("later", 2, "1")
+    await cluster.until_phase("later", "Running")
+    after = await cluster.group("job")
+    assert (after.status.phase, after.status.succeeded) == ("Completed", 2)
+    assert after.status.conditions == before.status.conditions
+    await cluster.create_pod("job-0", "1", group="job")
+    await cluster.until_message("job", "valid: 1, min: 2")
+    assert (await cluster.group("job")).status.phase in ("Pending", "Inqueue")
 
 
 async def test_plain_pods_get_a_group(cluster: Cluster) -> None:
