@@ -29,6 +29,7 @@ kubectl: .venv/.kubectl  ## install kubectl as .venv/bin/kubectl, for machines w
 	@echo "$(BIN)/kubectl: $$($(BIN)/kubectl version --client | head -n 1)"
 
 setup: .venv/.dev  ## install what tests, checks, docs and benchmarks need; their targets do it on demand
+	@echo "Everything is installed in .venv."
 
 test: .venv/.dev  ## run the tests, except those of whole processes
 	@$(PYTEST) --dist worksteal --ignore=tests/e2e
