@@ -94,6 +94,12 @@ IMPOSSIBLE = [
         detail="the 3 pods that must start together request cpu 12, but the cluster has cpu 8",
     ),
     never(
+        "of a member that succeeded only the others count",
+        nodes(4, 1), gang_of(pod(3, nodeName="a", phase="Succeeded"), pod(3), pod(3), phase="Running"), binds="--",
+        codes=["ExceedsCluster"],
+        detail="the 2 pods that must start together request cpu 6, but the cluster has cpu 4",
+    ),
+    never(
         "members of one role must start, however few of all",
         nodes(4, 2),
         gang_of(pod(5, role="master"), *[pod(1, role="worker") for _ in range(3)], minimum=2, minimums={"master": 1}),
@@ -155,6 +161,8 @@ POSSIBLE = [
     Case("succeeded members need no capacity", nodes(4, 1), foreign("a", cpu=4),
          gang_of(pod(4, nodeName="a", phase="Succeeded"), pod(4)), binds="-",
          codes={"gang": ["InsufficientResource"]}),
+    Case("pods that do not exist yet may be smaller", nodes(4, 1), gang(2, cpu=3, minimum=5), binds="--",
+         codes={"gang": ["NotEnoughTasks"]}),
     Case("one member of two runs", nodes(4, 2), foreign("b", cpu=1), gang_of(pod(4, nodeName="a"), pod(4)), binds="-",
          codes={"gang": ["InsufficientResource"]}),
     Case("the queue's share, where the job fits the cluster", nodes(4, 2), queue("left"), queue("right"),
