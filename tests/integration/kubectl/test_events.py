@@ -72,7 +72,12 @@ def test_watch_shows_events_when_they_occur(kubectl: Kubectl) -> None:
 def test_describe_shows_events_oldest_first(kubectl: Kubectl, kind: str, made: dict[str, Any]) -> None:
     name = made["metadata"]["name"]
     kubectl.given(made)
-    of_cluster = Kubectl(kubectl.cluster, "default") if kind in ("Node", "Queue") else kubectl
-    of_cluster.given(*(recorded(kubectl, kind, name, f"{name}-{second}", second) for second in (2, 1)))
-    shown = [line.split()[-1] for line in kubectl("describe", kind, name).splitlines() if "Evicted" in line]
+    of_events = Kubectl(kubectl.cluster, "default") if kind in ("Node", "Queue") else kubectl
+    events = [recorded(kubectl, kind, name, f"{name}-{second}", second) for second in (2, 1)]
+    of_events.given(*events)
+    try:
+        shown = [line.split()[-1] for line in kubectl("describe", kind, name).splitlines() if "Evicted" in line]
+    finally:
+        for event in events:  # other tests watch the namespace
+            kubectl.cluster.remove(of_events.path("Event", event["metadata"]["name"]))
     assert shown == [f"{name}-1", f"{name}-2"]
