@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.docs.terminal import DEADLINE, SIZE, Terminal
+from tests.e2e.docs.terminal import DEADLINE, Terminal
 from tests.e2e.docs.walkthrough import FIRST, STOP, Saved, Step, Typed, missing_line, steps_of
 
 ROOT = Path(__file__).parents[3]
@@ -43,9 +43,7 @@ class Reader:
             "HOME": str(home),
             "PATH": f"{venv}:{os.environ['PATH']}",
             "LANG": "C.UTF-8",
-            "TERM": "dumb",
-            "LINES": str(SIZE[0]),
-            "COLUMNS": str(SIZE[1]),
+            "TERM": "xterm",
         }
         self.terminals: dict[str, Terminal] = {}
 
