@@ -178,7 +178,7 @@ def read_scenario(
         manifests = read_manifests(paths, sys.stdin)
     except ManifestError as error:
         raise Failure(error) from error
-    missing = find_missing_objects(manifests.objects, scheduler_names)
+    missing = find_missing_objects(manifests.objects, scheduler_names, manifests.unread)
     warnings = [*manifests.warnings, *map(manifests.origins.located, missing)]
     program = _program(configuration, registry, ask_extenders=ask_extenders, traceback=traceback)
     return Scenario(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
 
 from stromboli.kube.manifests.manifests import flattened, valid_document
 from stromboli.kube.manifests.origins import Origin
-from stromboli.kube.manifests.sources import load_sources
+from stromboli.kube.manifests.sources import ManifestError, load_sources
 from stromboli.simulator.workload import ARRIVES_AFTER
 
 
@@ -22,25 +22,31 @@ class ManifestStage:
 
 
 def read_stages(paths: Iterable[str], stdin: TextIO | None = None) -> list[ManifestStage]:
-    """Return the stages by time. Raises ValueError for invalid manifests, ManifestError included."""
+    """Return the stages by time. Raises ManifestError for invalid manifests."""
     stages = []
     for text, entries in load_sources(list(paths), stdin):
-        documents = [
-            valid_document(Origin(text, number, path), item)
+        found = [
+            (Origin(text, number, path), item)
             for number, entry in enumerate(entries)
             for path, item in flattened(entry)
         ]
-        stages.append(ManifestStage(_arrival(documents, text.source), text.caption, documents))
+        documents = [valid_document(origin, item) for origin, item in found]
+        arrivals = (_arrival(document, origin) for (origin, _), document in zip(found, documents, strict=True))
+        at = min((arrival for arrival in arrivals if arrival is not None), default=0.0)
+        stages.append(ManifestStage(at, text.caption, documents))
     return sorted(stages, key=lambda stage: stage.at)
 
 
-def _arrival(documents: Sequence[dict[str, Any]], source: str) -> float:
-    """Return the earliest arrival of an object; objects without the annotation arrive with the others of their file."""
+def _arrival(document: Mapping[str, Any], origin: Origin) -> float | None:
+    """Return the arrival of an object; without the annotation, it arrives with the others of its file."""
     from stromboli.core.model.values.times import parse_duration
 
-    annotations = ((document.get("metadata") or {}).get("annotations") or {} for document in documents)
-    times = [each[ARRIVES_AFTER] for each in annotations if ARRIVES_AFTER in each]
+    metadata = document.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
+    if not isinstance(annotations, Mapping) or ARRIVES_AFTER not in annotations:
+        return None
     try:
-        return min(map(parse_duration, times), default=0.0)
+        return parse_duration(str(annotations[ARRIVES_AFTER]))
     except ValueError as error:
-        raise ValueError(f"{source}: metadata.annotations[{ARRIVES_AFTER}]: {error}") from None
+        place = origin.place(("metadata", "annotations", ARRIVES_AFTER))
+        raise ManifestError(f"{place}: metadata.annotations[{ARRIVES_AFTER}]: {error}") from None

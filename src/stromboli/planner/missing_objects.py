@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from stromboli import kube
@@ -29,11 +29,16 @@ class _Reference(NamedTuple):
     field: str
 
 
-def find_missing_objects(objects: Sequence[kube.KubeObject], scheduler_names: Sequence[str]) -> list[str]:
-    """Return warnings about pods that are not scheduled here, and about references to missing objects."""
+def find_missing_objects(
+    objects: Sequence[kube.KubeObject], scheduler_names: Sequence[str], unread: Collection[tuple[str, str]] = ()
+) -> list[str]:
+    """Return warnings about pods that are not scheduled here, and about references to missing objects.
+
+    `unread` are objects that could not be decoded, by kind and key: they are not missing.
+    """
     has_nodes = any(isinstance(entry, kube.KubeNode) for entry in objects)
     no_nodes = [] if has_nodes else ["the manifests contain no Node, so nothing can be placed; add the nodes"]
-    return [*no_nodes, *_foreign_pods(objects, scheduler_names), *_missing(objects, scheduler_names)]
+    return [*no_nodes, *_foreign_pods(objects, scheduler_names), *_missing(objects, scheduler_names, unread)]
 
 
 def _foreign_pods(objects: Sequence[kube.KubeObject], scheduler_names: Sequence[str]) -> Iterator[str]:
@@ -48,7 +53,9 @@ def _foreign_pods(objects: Sequence[kube.KubeObject], scheduler_names: Sequence[
         yield f"{things} of scheduler {name} {verb} without a node and ignored; schedule them with --scheduler-name"
 
 
-def _missing(objects: Sequence[kube.KubeObject], scheduler_names: Sequence[str]) -> Iterator[str]:
+def _missing(
+    objects: Sequence[kube.KubeObject], scheduler_names: Sequence[str], unread: Collection[tuple[str, str]]
+) -> Iterator[str]:
     """Report each missing object once, at the first object that names it."""
     present = {kind: set(names) for kind, names in _STANDARD.items()}
     for entry in objects:
@@ -57,7 +64,7 @@ def _missing(objects: Sequence[kube.KubeObject], scheduler_names: Sequence[str])
     found: defaultdict[tuple[str, str], list[_Reference]] = defaultdict(list)
     for entry in objects:
         for reference in _references(entry, scheduler_names):
-            if reference.key not in present[reference.kind]:
+            if reference.key not in present[reference.kind] and (reference.kind, reference.key) not in unread:
                 found[reference.kind, reference.key].append(reference)
     for (kind, key), references in sorted(found.items()):
         yield _describe(references[0], len(references), nearest(key, present[kind]))

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from stromboli.cli import main
 from stromboli.core.config.configuration import DEFAULT_TEXT
 from tests.testing.cases.case import configuration
 from tests.testing.manifests.builders import foreign, gang, nodes, pod, queue, running
@@ -148,32 +147,6 @@ def test_configuration_in_the_manifests_is_ignored(run: Run) -> None:
 def test_configuration_file_may_be_a_config_map(run: Run) -> None:
     Path("conf.yaml").write_text(json.dumps(config_map(DEFAULT_TEXT.replace("allocate, ", ""))))
     assert planned(run("plan", FITS, "--conf", "conf.yaml", "-o", "json"))["binds"] == {}
-
-
-FAILURES = [
-    ("no manifests", ["plan"], 2, "Missing option '-f'"),
-    ("no such path", ["plan", "-f", "nowhere"], 1, 'error: the path "nowhere" does not exist\n'),
-    ("not YAML", ["plan", "-f", "bad.yaml"], 1, "error: bad.yaml:1:1: "),
-    ("unknown output format", ["plan", "-f", "cluster", "-o", "xml"], 2, "Invalid value for '-o'"),
-    ("zero cycles", ["plan", "-f", "cluster", "--cycles", "0"], 2, "Invalid value for '--cycles'"),
-    ("no such configuration", ["plan", "-f", "cluster", "--conf", "none"], 1, 'error: the path "none" does not exist'),
-    ("invalid configuration", ["plan", "-f", "cluster", "--conf", "bad.conf"], 1,
-     "error: bad.conf:1: unknown action 'alocate'; did you mean 'allocate'?\nerror: bad.conf:4: unknown plugin"),
-    ("standard input used twice", ["plan", "-f", "-", "--conf", "-"], 2, "cannot both read the standard input"),
-    ("no such module", ["plan", "-f", "cluster", "--plugin", "xyzzy:Fair"], 1, "error: xyzzy:Fair: cannot import"),
-    ("no such command", ["plam"], 2, "No such command 'plam'. Did you mean 'plan'?"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "arguments", "code", "message"), FAILURES, ids=[case[0] for case in FAILURES])
-def test_failure_has_message_and_exit_code(name: str, arguments: list[str], code: int, message: str, run: Run) -> None:
-    Path("cluster/objects.json").write_text(json.dumps(FITS))
-    Path("bad.yaml").write_text("}{")
-    Path("bad.conf").write_text("actions: alocate\ntiers:\n- plugins:\n  - name: gnag\n")
-    result = CliRunner().invoke(main, arguments, input="")
-    assert (result.exit_code, result.stdout) == (code, "")
-    assert message in result.stderr
-    assert "Traceback" not in result.stderr
 
 
 def test_plugin_failure_ends_the_plan_with_a_message(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

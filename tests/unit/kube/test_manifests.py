@@ -3,12 +3,15 @@
 import contextlib
 import io
 import json
+import os
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stromboli.cluster.dump.dump import is_dump
 from stromboli.kube.manifests.manifests import ManifestError, Manifests, read_manifests
 
 
@@ -132,6 +135,50 @@ def test_missing_path_raises_manifest_error() -> None:
 def test_invalid_path_raises_manifest_error(path: str) -> None:
     with pytest.raises(ManifestError):
         read_manifests([path], None)
+
+
+def test_named_pipe_is_read(tmp_path: Path) -> None:
+    """As by `-f <(kubectl get pods -o yaml)`."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = Thread(target=pipe.write_text, args=(manifest("Pod", "a"),))
+    writer.start()
+    assert not is_dump(pipe)
+    assert named(read_manifests([str(pipe)])) == "Pod default/a"
+    writer.join()
+
+
+def test_pipe_in_a_folder_is_rejected(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.yaml")
+    with pytest.raises(ManifestError, match=r"pipe\.yaml: is not a regular file; remove it, or name it with -f"):
+        read_manifests([str(tmp_path)])
+
+
+def test_links_to_parent_folders_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path)
+    (tmp_path / "a.yaml").write_text(manifest("Pod", "a"))
+    assert named(read_manifests([str(tmp_path)])) == "Pod default/a"
+
+
+def test_link_to_itself_is_rejected(tmp_path: Path) -> None:
+    link = tmp_path / "a.yaml"
+    link.symlink_to(link)
+    with pytest.raises(ManifestError, match="cannot be accessed: too many levels of symbolic links"):
+        read_manifests([str(link)])
+
+
+def test_large_file_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stromboli.kube.manifests.sources.SIZE_LIMIT", 1 << 20)
+    (tmp_path / "a.yaml").write_text("#" * (1 << 20) + "\n")
+    with pytest.raises(ManifestError, match="is larger than 1 MiB; split it into several files"):
+        read_manifests([str(tmp_path)])
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
+def test_unreadable_file_is_rejected(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").touch(0o000)
+    with pytest.raises(ManifestError, match="cannot be accessed: permission denied"):
+        read_manifests([str(tmp_path)])
 
 
 def test_empty_folder_raises_manifest_error(tmp_path: Path) -> None:

@@ -241,8 +241,8 @@ def _unpacked(path: Path, largest: int) -> bytes:
             text = file.read(largest + 1)
     except EOFError:
         raise DumpError(f"{path}: is truncated; take another dump") from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise DumpError(f"{path}: is not a dump ({error})") from None
+    except (gzip.BadGzipFile, zlib.error):
+        raise DumpError(f"{path}: is not a dump; name a file that a scheduler has written") from None
     except OSError as error:
         raise DumpError(path_problem(str(path), error)) from None
     if len(text) > largest:

@@ -33,6 +33,8 @@ class Anchors:
         #: Values whose size is unknown as long as no alias uses them.
         self._unused: dict[str, tuple[object, str | None]] = {}
         self._used: dict[str, AnchoredValue] = {}
+        #: The sizes of lists and maps with aliases, by identity.
+        self._sizes: dict[int, tuple[int, int, int]] = {}
         self._open: set[str] = set()
         self._added_values = 0
         self._added_characters = 0
@@ -52,7 +54,7 @@ class Anchors:
             raise AnchorError(f"the alias *{name} is inside its own anchor", "write the value out")
         if name in self._unused:
             value, text = self._unused.pop(name)
-            self._used[name] = AnchoredValue(value, text, *_size_of(value))
+            self._used[name] = AnchoredValue(value, text, *self._size_of(value))
         elif name not in self._used:
             raise AnchorError(f"the alias *{name} has no anchor before it", f"define &{name} above, or quote the text")
         found = self._used[name]
@@ -70,23 +72,23 @@ class Anchors:
             return
         raise AnchorError(f"aliases add more than {bound} to this document", "write fewer or smaller aliases")
 
-
-def _size_of(value: object) -> tuple[int, int, int]:
-    """Return the number of values and characters and the depth, with all aliases expanded.
-
-    Its work is limited: the aliases inside were added to the totals before, and the result is added next.
-    """
-    values = characters = depth = 0
-    pending = [(value, 1)]
-    while pending:
-        entry, level = pending.pop()
-        values += 1
-        if isinstance(entry, dict):
-            characters += sum(map(len, entry))
-        elif isinstance(entry, str):
-            characters += len(entry)
-        if isinstance(entry, dict | list):
-            depth = max(depth, level)
-            children = entry.values() if isinstance(entry, dict) else entry
-            pending.extend((child, level + 1) for child in children)
-    return values, characters, depth
+    def _size_of(self, value: object) -> tuple[int, int, int]:
+        """Return the number of values and characters and the depth, with all aliases expanded."""
+        values = characters = depth = 0
+        pending = [(value, 1)]
+        while pending:
+            entry, level = pending.pop()
+            if (known := self._sizes.get(id(entry))) is not None:
+                values, characters, depth = values + known[0], characters + known[1], max(depth, level - 1 + known[2])
+                continue
+            values += 1
+            if isinstance(entry, str):
+                characters += len(entry)
+            elif isinstance(entry, dict | list):
+                depth = max(depth, level)
+                characters += sum(map(len, entry)) if isinstance(entry, dict) else 0
+                children = entry.values() if isinstance(entry, dict) else entry
+                pending.extend((child, level + 1) for child in children)
+        if isinstance(value, dict | list):
+            self._sizes[id(value)] = values, characters, depth
+        return values, characters, depth

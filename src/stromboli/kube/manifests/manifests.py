@@ -53,6 +53,12 @@ class Manifests:
     origins: Origins = field(default_factory=Origins)
 
     @property
+    def unread(self) -> set[tuple[str, str]]:
+        """The kinds and keys of objects that were left out."""
+        errors = [problem.error for problem in self.problems]
+        return {(error.kind, key) for error in errors for key in (error.name, f"{DEFAULT_NAMESPACE}/{error.name}")}
+
+    @property
     def warnings(self) -> list[str]:
         return [*map(str, self.problems), *self.notes]
 

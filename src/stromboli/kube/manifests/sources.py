@@ -26,6 +26,9 @@ _BINARY = {
 }
 
 
+_CHECKED_BYTES = 1024
+
+
 class ManifestError(ValueError):
     """A source that cannot be read or parsed: the message names it and a remedy."""
 
@@ -108,6 +111,8 @@ def _reject_binary(path: str, content: bytes) -> None:
     for beginning, found in _BINARY.items():
         if content.startswith(beginning):
             raise ManifestError(f"{printable(path)}: {found}")
+    if b"\0" in content[:_CHECKED_BYTES]:
+        raise ManifestError(f"{printable(path)}: is a binary file; name a file with manifests")
 
 
 def _limited(source: str, text: str) -> str:

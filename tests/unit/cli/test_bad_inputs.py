@@ -1,0 +1,48 @@
+"""Every bad input of `bad_inputs.yaml` gives exactly its message and its exit code."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from stromboli.cli import main
+
+TABLE: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("bad_inputs.yaml").read_text("utf-8"))
+CASES: list[dict[str, Any]] = TABLE["cases"]
+#: The exit code of wrong usage, for which the table has the last line only.
+USAGE = 2
+
+
+def write_files(case: dict[str, Any]) -> None:
+    gang: str = TABLE["gang"]
+    for old, new in case.get("edit", {}).items():
+        assert old in gang
+        gang = gang.replace(old, new)
+    files = {"gang.yaml": gang + case.get("append", ""), **case.get("files", {})}
+    for name, content in files.items():
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
+def test_bad_input(case: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_files(case)
+    result = CliRunner().invoke(
+        main, shlex.split(case["run"]), input=case.get("stdin", ""), env={"KUBECONFIG": "", "HOME": str(tmp_path)}
+    )
+    lines = result.stderr.splitlines()
+    assert (lines[-1:] if result.exit_code == USAGE else lines) == case["stderr"].splitlines()
+    assert result.exit_code == case["exit"]
+    assert result.exit_code not in (1, USAGE) or result.stdout == ""
+
+
+def test_table_covers_the_commands() -> None:
+    assert len(CASES) >= 60
+    commands = {"plan", "explain", "topology", "simulate", "replay", "config", "up", "hypernodes", "manifests"}
+    assert {*commands, "bindrequests", "demo", "completion"} <= {case["run"].split()[0] for case in CASES}
