@@ -125,8 +125,8 @@ CONDITIONS = [
     (
         "held back by a gate",
         nodes(4, 1), gang(1, gated=True), "Unschedulable", "NotEnoughResources",
-        "1/1 tasks in gang unschedulable: pod group is not ready, 1 Pending, 1 minAvailable; Pending: 1 Unschedulable. "
-        "Origin reason is scheduling gates hold back 1 pod",
+        "scheduling gates hold back 1 pod. 1/1 tasks in gang unschedulable: pod group is not ready, 1 Pending, "
+        "1 minAvailable; Pending: 1 Unschedulable",
     ),
     (
         "does not fit",

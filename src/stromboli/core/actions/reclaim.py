@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from stromboli.core.config.action import Action
 from stromboli.core.config.arguments import PredicateCacheArguments
-from stromboli.core.model.reasons import Reason
-from stromboli.core.model.tasks.task import Task, TaskStatus
-from stromboli.core.preemption import Preemption, PreemptionRules, ThrashGuard, ThrashGuardArguments
+from stromboli.core.model.tasks.task import TaskStatus
+from stromboli.core.preemption import Preemption, PreemptionRules, ThrashGuard, ThrashGuardArguments, reclaim_refusal
 from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.session import Session
 
@@ -31,9 +32,6 @@ class Reclaim(Action):
 
 
 def _rules(session: Session, thrash_guard: ThrashGuard) -> PreemptionRules:
-    def may_preempt(task: Task) -> Reason | None:
-        return session.preemptive(session.queue_of(session.jobs[task.job]), [task])
-
     return PreemptionRules(
         action=Reclaim.name,
         question="reclaimable",
@@ -42,5 +40,5 @@ def _rules(session: Session, thrash_guard: ThrashGuard) -> PreemptionRules:
         allowed=session.reclaimable,
         may_target=lambda preemptor, victim: victim.queue != preemptor.queue,
         thrash_guard=thrash_guard,
-        may_preempt=may_preempt,
+        may_preempt=partial(reclaim_refusal, session, Reclaim.name),
     )

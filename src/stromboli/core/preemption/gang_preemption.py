@@ -21,7 +21,7 @@ from stromboli.core.preemption.domains import MAX_DOMAINS, DomainRanking, place_
 from stromboli.core.preemption.failure_report import FailureReport
 from stromboli.core.preemption.job_preemption import Preemption
 from stromboli.core.preemption.pruning import prune
-from stromboli.core.preemption.rules import ON_NODE, PreemptionRules
+from stromboli.core.preemption.rules import ON_NODE, PreemptionRules, reclaim_refusal
 from stromboli.core.preemption.running_tasks import has_spare_members
 from stromboli.core.preemption.thrash_guard import ThrashGuard, ThrashGuardArguments
 from stromboli.core.preemption.units import EvictionUnit, UnitBuilder
@@ -91,9 +91,7 @@ class GangPreemption:
         return EvictionContext(self._kind, self._session.jobs[preemptor.job], self._domain)
 
     def _may_preempt(self, task: Task) -> Reason | None:
-        if self._kind == "preempt":
-            return None
-        return self._session.preemptive(self._session.queue_of(self._session.jobs[task.job]), [task])
+        return None if self._kind == "preempt" else reclaim_refusal(self._session, self._rules.action, task)
 
     # -- jobs ---------------------------------------------------------------------------------------------------
 

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from stromboli.core.model.jobs.job import Job
-from stromboli.core.model.reasons import Reason
+from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.preemption.cost import BY_COST, CostComparison
 from stromboli.core.preemption.thrash_guard import ThrashGuard
+from stromboli.core.session.session import Session
 
 
 def _itself(preemptor: Task) -> object:
@@ -43,3 +44,13 @@ class PreemptionRules:
     #: Whether whole gangs may be evicted; otherwise only spare members are.
     evicts_whole_gangs: bool = True
     comparison: CostComparison = BY_COST
+
+
+def reclaim_refusal(session: Session, action: str, task: Task) -> Reason | None:
+    """Return why the queue of a task may not reclaim capacity for it; where all jobs are in one queue, its share is not
+    the cause.
+    """
+    refusal = session.preemptive(session.queue_of(session.jobs[task.job]), [task])
+    if refusal is not None and refusal.code is Code.QUEUE_SHARE and session.has_one_queue:
+        return Reason(Code.NO_PREEMPTABLE_PODS, f"{action}: no other queue has jobs")
+    return refusal

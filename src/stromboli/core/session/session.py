@@ -201,6 +201,11 @@ class Session(Questions):
         return NominatedCapacity(self)
 
     @cached_property
+    def has_one_queue(self) -> bool:
+        """Report whether no two queues have jobs: then shares of queues do not matter."""
+        return len({job.queue for job in self.jobs.values()}) < 2
+
+    @cached_property
     def impossible(self) -> ImpossibleRequests:
         """Requests that no amount of waiting satisfies."""
         return ImpossibleRequests(self)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import ENDING_STATUSES, FINISHED_STATUSES, TaskStatus
-from stromboli.core.session.summaries import summary_of
+from stromboli.core.session.summaries import leading, summary_of
 from stromboli.core.session.waiting_reasons import (
     causes,
     discarded_placements,
@@ -150,7 +150,7 @@ def _condition(session: Session, job: Job, leaving: int) -> JobCondition | None:
         return None
     first = session.impossible.find(job) or lost_tasks(session, job)
     if first is None and refusal and refusal.reasons and not refusal.tasks:
-        first = refusal.reasons[0]
+        first = leading(refusal.reasons)
     reason = NOT_ENOUGH_RESOURCES if first is None else condition_reason(first.code)
     return JobCondition("Unschedulable", "True", reason, session.uid, partial(_message, session, job))
 
@@ -175,17 +175,21 @@ def _is_only_ending(job: Job, leaving: int) -> bool:
 
 
 def _message(session: Session, job: Job) -> str:
-    """Return the long form, after the short form of the most actionable cause where that is a text of its own."""
-    text, found = _long_message(session, job), causes(session, job)
+    """Return the message of a waiting job: the short form of its most actionable cause, then the long form."""
+    refusal, found = session.refusals.get(job.key), causes(session, job)
     lead = summary_of(session, job, found)
-    if not found or not found[0].has_own_short or lead in text:
-        return text
-    return f"{lead}{'' if lead.endswith('.') else '.'} {text}"
-
-
-def _long_message(session: Session, job: Job) -> str:
-    refusal, total = session.refusals.get(job.key), len(job.tasks)
     if lost_tasks(session, job) or (refusal is not None and not refusal.tasks):
-        return "; ".join(cause.detail for cause in causes(session, job))
+        text = "; ".join(cause.detail for cause in found)
+        return _led(lead, text) if found and found[0].has_own_short else text
+    return _led(lead, _counted_tasks(session, job, lead))
+
+
+def _led(lead: str, text: str) -> str:
+    """Return the text after its lead, unless the lead is a part of it."""
+    return text if lead in text else f"{lead}{'' if lead.endswith('.') else '.'} {text}"
+
+
+def _counted_tasks(session: Session, job: Job, stated: str) -> str:
+    total = len(job.tasks)
     short = min(max(job.min_available - discarded_placements(session, job) - job.ready_count, 0), total)
-    return f"{short}/{total} tasks in gang unschedulable: {fit_error(session, job)}"
+    return f"{short}/{total} tasks in gang unschedulable: {fit_error(session, job, stated)}"

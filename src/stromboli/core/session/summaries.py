@@ -38,6 +38,11 @@ def rank(reason: Reason) -> tuple[int, int, bool]:
     return kind, _REMEDIES.index(reason.remedy), code is not Code.NO_DOMAIN
 
 
+def leading(reasons: list[Reason]) -> Reason:
+    """Return the reason that comes first; usually the first one that was recorded."""
+    return min(reasons, key=rank) if len(reasons) > 1 and reasons[0].code in _SECONDARY else reasons[0]
+
+
 def summary_of(session: Session, job: Job, causes: list[Reason]) -> str:
     """Return the short form of the first cause; empty without causes."""
     if not causes:

@@ -117,8 +117,10 @@ def _was_placed(session: Session, task: Task) -> bool:
     return last is not None and last.status is TaskStatus.ALLOCATED and session.ledger.is_pending(task)
 
 
-def fit_error(session: Session, job: Job) -> str:
-    """Describe why a job is not ready: its tasks by status, what each pending task could get, and the root cause."""
+def fit_error(session: Session, job: Job, stated: str = "") -> str:
+    """Describe why a job is not ready: its tasks by status, what each pending task could get, and the root cause, if it
+    is not stated already.
+    """
     ready = "pod group is ready" if job.is_ready else "pod group is not ready"
     by_status = [(number, word) for number, word in zip(job.counts, _STATUS_NAMES, strict=False) if number]
     text = f"{ready}, {histogram([*by_status, (job.min_available, 'minAvailable')])}"
@@ -126,11 +128,11 @@ def fit_error(session: Session, job: Job) -> str:
         schedulable = discarded_placements(session, job)
         unschedulable = job.pending_count - schedulable
         text += "; Pending: " + histogram([(unschedulable, "Unschedulable"), (schedulable, "Schedulable")])
-    origin = _origin(session, job)
+    origin = _origin(session, job, stated)
     return f"{text}. Origin reason is {origin}" if origin else text
 
 
-def _origin(session: Session, job: Job) -> str:
+def _origin(session: Session, job: Job, stated: str) -> str:
     """Return the reason of one task without a node, and the reasons of the whole job, each fact once."""
     refusal, found = session.refusals.get(job.key) or JobRefusal(), causes(session, job)
     tasks = refusal.tasks.values()
@@ -138,9 +140,10 @@ def _origin(session: Session, job: Job) -> str:
         root = next((task for task in tasks if task.nodes), None)
     else:
         root = next((task for cause in found for task in tasks if task.reason is cause), None)
-    stated = {task.reason for task in tasks if task is root or task.reason not in refusal.reasons}
-    others = "; ".join(each.detail for each in found if each not in stated and each.code is not Code.PIPELINED)
-    if root is None:
+    of_tasks = {task.reason for task in tasks if task is root or task.reason not in refusal.reasons}
+    left_out = (each.code is Code.PIPELINED or each.detail == stated or each in of_tasks for each in found)
+    others = "; ".join(each.detail for each, is_left_out in zip(found, left_out, strict=True) if not is_left_out)
+    if root is None or root.reason.detail == stated:
         return others
     origin = f"{root.task}: {root.reason}"
     return f"{origin}{' ' if origin.endswith('.') else '; '}{others}" if others else origin

@@ -1,0 +1,214 @@
+"""The short form, the condition and the event of waiting jobs, as the scheduler reports them."""
+
+from typing import Any, cast
+
+import pytest
+
+from stromboli.cluster.state.cluster import Cluster
+from stromboli.controllers.default_queues import standard_queues
+from stromboli.core.session.program import Program
+from stromboli.core.session.session import Session
+from stromboli.kube.events.recorder import EventRecorder
+from stromboli.kube.work.status_writer import DesiredStatus, StatusWriter
+from stromboli.scheduler.reporting.announcer import EventAnnouncer
+from stromboli.scheduler.reporting.reporter import StatusReporter
+from tests.testing.cases.case import PLAIN, SCHEDULER_NAMES, STANDARD, configuration, flattened, objects
+from tests.testing.manifests.builders import foreign, gang, group, node, nodes, queue, running
+from tests.testing.random_clusters.engine import program_of
+
+KEY = "default/gang"
+_REFRESH = 10.0
+
+
+class ReportedCluster:
+    """A cluster whose scheduler keeps statuses and events instead of writing them."""
+
+    def __init__(self, *manifests: Any, conf: str = PLAIN) -> None:
+        self.program: Program = program_of(conf)
+        self.cluster = Cluster(SCHEDULER_NAMES)
+        #: Reasons and notes of events, by PodGroup.
+        self.notes: dict[str, list[tuple[str, str]]] = {}
+        #: The messages of the condition of the PodGroup, one for each change.
+        self.messages: list[str] = []
+        self.now = 0.0
+        self._reporter = StatusReporter(
+            self.cluster,
+            cast(StatusWriter, self),
+            EventAnnouncer(cast(EventRecorder, self)),
+            refresh=_REFRESH,
+            clock=lambda: self.now,
+        )
+        for each in standard_queues():
+            self.cluster.apply(each)
+        self.apply(*manifests)
+
+    def apply(self, *manifests: Any) -> None:
+        for entry in objects(list(flattened(manifests))):
+            self.cluster.apply(entry)
+
+    def cycle(self) -> Session:
+        """Run one cycle, report it, and let the time pass after which messages are refreshed."""
+        session = Session(self.cluster.snapshot(), self.program)
+        session.run()
+        self._reporter.report(session)
+        self.now += 2 * _REFRESH
+        return session
+
+    # -- the writer ---------------------------------------------------------------------------------------------
+
+    def want(self, desired: DesiredStatus) -> None:
+        if desired.key == KEY:
+            patch = desired.make(self.cluster.groups[KEY]) or {}
+            self.messages += [each["message"] for each in patch.get("status", {}).get("conditions", ())]
+
+    def withdraw(self, resource: object, key: str) -> None:
+        pass
+
+    # -- the recorder -------------------------------------------------------------------------------------------
+
+    def record(self, regarding: Any, *, reason: str, note: str, **_: object) -> None:
+        if regarding.kind == "PodGroup":
+            self.notes.setdefault(f"{regarding.namespace}/{regarding.name}", []).append((reason, note))
+
+
+def tasks(number: str, counts: str, origin: str = "") -> str:
+    """The part of a message that Volcano's tools look for."""
+    text = f"{number} tasks in gang unschedulable: pod group is not ready, {counts}"
+    return f"{text}. Origin reason is {origin}" if origin else text
+
+
+ONE = "1/1", "1 Pending, 1 minAvailable; Pending: 1 Unschedulable"
+THREE = "1/3", "3 Pending, 3 minAvailable; Pending: 2 Schedulable, 1 Unschedulable"
+TAINT = ["gpu=true:NoSchedule"]
+CAPACITY = configuration("gang", "predicates", "capacity")
+LIMITED = [nodes(8, 2), queue("left", capability={"cpu": 4}), gang(3, 2, queue="left")]
+NOT_ADMITTED = "no pods exist yet, 1 must start together; the job is not admitted to its queue yet"
+#: Cause, cluster, configuration, short form, and the rest of the message of condition and event.
+CAUSES: list[tuple[str, Any, str, str, str]] = [
+    (
+        "no free node", [nodes(8, 1), foreign("a", cpu=4), gang(1, 8)], PLAIN,
+        "needs 8 cpu, most free on a node is 4",
+        tasks(*ONE, "default/gang-task-0: 0/1 nodes are available: 1 Insufficient cpu."),
+    ),
+    (
+        "a part fits", [nodes(6, 1), foreign("a", cpu=2), gang(3, 2)], PLAIN,
+        "2 of 3 pods fit; the next needs 2 cpu, most free is 0",
+        tasks(*THREE, "default/gang-task-2: 0/1 nodes are available: 1 Insufficient cpu."),
+    ),
+    (
+        "larger than the cluster", [nodes(4, 2, gpu=4), gang(3, 1, gpu=4)], STANDARD,
+        "needs 12 GPUs, cluster has 8",
+        tasks(
+            *THREE,
+            "the 3 pods that must start together request nvidia.com/gpu 12, but the cluster has nvidia.com/gpu 8",
+        ),
+    ),
+    (
+        "the cluster is used", [nodes(4, 4), running("aabb", 2), gang(3, 4)], STANDARD,
+        "needs 12 cpu, cluster has 16, jobs use 8",
+        tasks(
+            *THREE, "default/gang-task-2: the cluster has cpu 16 and its jobs use 8: capacity for 2 of 3 pods",
+        ),
+    ),
+    (
+        "the share of a queue",
+        [nodes(4, 4), queue("left"), queue("right"), gang(2, 4, name="other", queue="right"), gang(3, 4, queue="left")],
+        STANDARD, "queue left: 0 of 8 cpu used, 2 of 3 pods fit",
+        tasks(*THREE, "default/gang-task-2: queue left deserves cpu 8 and has 0: capacity for 2 of 3 pods"),
+    ),
+    (
+        "the limit of a queue", LIMITED, STANDARD, "queue left: limit 4 cpu, 0 used, 2 of 3 pods fit",
+        tasks(*THREE, "default/gang-task-2: queue left may have cpu 4 and has 0: capacity for 2 of 3 pods"),
+    ),
+    (
+        "the limit of a queue, with the capacity plugin", LIMITED, CAPACITY,
+        "queue left: limit 4 cpu, 0 used, 2 of 3 pods fit",
+        tasks(*THREE, "default/gang-task-2: queue left may have cpu 4 and has 0: capacity for 2 of 3 pods"),
+    ),
+    (
+        "cordoned nodes", [node("a", 4, cordoned=True), node("b", 4, cordoned=True), gang(1)], PLAIN,
+        "2 nodes cordoned",
+        tasks(*ONE, "default/gang-task-0: 0/2 nodes are available: 2 node(s) were unschedulable."),
+    ),
+    (
+        "a taint", [node("a", 4, taints=TAINT), gang(1)], PLAIN, "1 node: untolerated taint gpu=true",
+        tasks(*ONE, "default/gang-task-0: 0/1 nodes are available: 1 node(s) had untolerated taint {gpu: true}."),
+    ),
+    (
+        "a node selector", [nodes(4, 1), gang(1, nodeSelector={"disk": "ssd"})], PLAIN,
+        "1 node: node selector mismatch",
+        tasks(
+            *ONE, "default/gang-task-0: 0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.",
+        ),
+    ),
+    (
+        "several reasons of nodes", [nodes(1, 2), node("c", 4, cordoned=True), gang(1, 2)], PLAIN,
+        "3 nodes: 2 insufficient cpu, 1 cordoned",
+        tasks(
+            *ONE,
+            "default/gang-task-0: 0/3 nodes are available: 2 Insufficient cpu, 1 node(s) were unschedulable.",
+        ),
+    ),
+    (
+        "not admitted by the cluster",
+        [nodes(4, 1), running("a", 4), group("gang", 1, resources={"cpu": 4})], STANDARD,
+        "needs 4 cpu, cluster can admit 800m more",
+        f"resource in cluster is overused: overused cpu; {NOT_ADMITTED}",
+    ),
+    (
+        "not admitted by the queue",
+        [nodes(4, 1), queue("left", capability={"cpu": 2}), group("gang", 1, resources={"cpu": 3}, queue="left")],
+        STANDARD, "queue left: limit 2 cpu, 0 admitted, needs 3",
+        f"queue resource quota insufficient: insufficient cpu; {NOT_ADMITTED}",
+    ),
+    (
+        "too few pods", [nodes(4, 1), gang(1, minimum=2)], PLAIN, "1 of 2 pods exist",
+        "Not enough valid tasks for gang-scheduling, valid: 1, min: 2",
+    ),
+    ("no pods", [nodes(4, 1), group("gang", 2)], PLAIN, "no pods exist yet, 2 must start together", ""),
+    ("no such queue", [nodes(4, 1), gang(1, queue="nowhere")], PLAIN, "queue 'nowhere' does not exist", ""),
+    (
+        "a closed queue", [nodes(4, 1), queue("left", state="Closed"), gang(1, queue="left")], STANDARD,
+        "queue left is Closed, not Open", tasks(*ONE),
+    ),
+    ("gates", [nodes(4, 1), gang(1, gated=True)], PLAIN, "scheduling gates hold back 1 pod", tasks(*ONE)),
+    (
+        "terminating pods", [nodes(2, 1), running("a", 2, releasing=True), gang(1, 2)], PLAIN,
+        "1 pod will start when terminating pods are gone", tasks("1/1", "1 Pipelined, 1 minAvailable"),
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("world", "conf", "short", "rest"), [each[1:] for each in CAUSES], ids=[each[0] for each in CAUSES]
+)
+def test_condition_and_event_begin_with_the_short_form(world: Any, conf: str, short: str, rest: str) -> None:
+    reported = ReportedCluster(world, conf=conf)
+    assert reported.cycle().statuses[KEY].summary == short
+    reported.cycle()  # an event about missing pods comes later, since they may still be created
+    message = f"{short}. {rest}" if rest else short
+    assert reported.messages == [message]
+    assert reported.notes[KEY] == [("Unschedulable", message)]
+
+
+def test_no_nodes_are_stated_once() -> None:
+    reported = ReportedCluster(gang(1))
+    assert reported.cycle().statuses[KEY].summary == "the cluster has no nodes"
+    assert reported.notes[KEY] == [("Unschedulable", "0/0 nodes are available: the cluster has no nodes.")]
+
+
+def test_new_event_for_a_new_cause_and_not_for_new_counts() -> None:
+    reported = ReportedCluster(nodes(1, 2), node("c", 8, cordoned=True), gang(1, 2))
+    reported.cycle()
+    for name in "de":
+        reported.apply(node(name, 1))
+        reported.cycle()
+    assert [message.partition(".")[0] for message in reported.messages] == [
+        "3 nodes: 2 insufficient cpu, 1 cordoned",
+        "4 nodes: 3 insufficient cpu, 1 cordoned",
+        "5 nodes: 4 insufficient cpu, 1 cordoned",
+    ]
+    assert len(reported.notes[KEY]) == 1
+    reported.apply([node(name, 1, cordoned=True) for name in "abde"])
+    reported.cycle()
+    assert [note.partition(".")[0] for _, note in reported.notes[KEY][1:]] == ["5 nodes cordoned"]
