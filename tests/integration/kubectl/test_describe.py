@@ -54,5 +54,11 @@ def test_auth_can_i(kubectl: Kubectl) -> None:
 
 @pytest.mark.only("embedded", because="no containers run in a simulated cluster")
 def test_unsupported_subresources(kubectl: Kubectl) -> None:
-    kubectl.given(pod("p"))
-    assert "NotImplemented" in kubectl.refusal("logs", "p")
+    kubectl.given(node("n-unsupported"), pod("p"))
+    kubectl.bind("p", "n-unsupported")
+    path = kubectl.path("Pod", "p")
+    kubectl.cluster.merge(f"{path}/status", {"status": {"phase": "Running"}})
+    assert "there is no log in a simulated cluster" in kubectl.refusal("logs", "p")
+    assert "there is no exec in a simulated cluster" in kubectl.refusal("exec", "p", "--", "ls")
+    assert "there is no attach in a simulated cluster" in kubectl.refusal("attach", "p")
+    assert "there is no portforward in a simulated cluster" in kubectl.refusal("port-forward", "p", "8080")

@@ -31,7 +31,12 @@ from stromboli.local.kinds.pods.bindings import bind
 from stromboli.local.kinds.scales import scale_of, with_scale
 
 #: Verbs of subresources that are not simply read and written.
-_PART_VERBS = {"binding": ("create",), "eviction": ("create",), "log": ("get",)}
+_PART_VERBS = {
+    "binding": ("create",),
+    "eviction": ("create",),
+    "log": ("get",),
+    **dict.fromkeys(("exec", "attach", "portforward"), ("create", "get")),
+}
 _ORDINARY_PART_VERBS = ("get", "patch", "update")
 #: Kinds whose deletion returns the last state instead of a Status.
 _SHOWN_WHEN_DELETED = frozenset(
@@ -144,7 +149,7 @@ class Api:
         if request.call.subresource == "scale":
             return Reply(200, encode(scale_of(request.resource, entry.body)))
         if request.call.subresource not in ("", "status"):
-            raise StatusError(501, "NotImplemented", f"there is no {request.call.subresource} in a simulated cluster")
+            raise _not_simulated(request.call)
         return self._shown(request, entry)
 
     def _list(self, request: ResourceRequest) -> Reply:
@@ -175,13 +180,13 @@ class Api:
     def _act(self, request: ResourceRequest) -> Reply:
         """Handle a POST to a subresource of a pod: an action."""
         entry = self._entry(request)
+        if request.call.subresource not in ("binding", "eviction"):
+            raise _not_simulated(request.call)
         body = decoded(request.body, request.content_type)
         if request.call.subresource == "binding":
             bind(self._plane.store, self._plane.writes, request.resource, entry, body, request.options())
-        elif request.call.subresource == "eviction":
-            self._plane.evictions.evict(request.resource, entry, body, request.call.dry_run)
         else:
-            raise method_not_allowed(request.call.verb)
+            self._plane.evictions.evict(request.resource, entry, body, request.call.dry_run)
         return Reply(201, encode(success(201)))
 
     def _update(self, request: ResourceRequest) -> Reply:
@@ -238,6 +243,10 @@ class Api:
 
 def _allowed(resource: ServedResource, call: ApiCall) -> tuple[str, ...]:
     return _PART_VERBS.get(call.subresource, _ORDINARY_PART_VERBS) if call.subresource else resource.verbs
+
+
+def _not_simulated(call: ApiCall) -> StatusError:
+    return StatusError(501, "NotImplemented", f"there is no {call.subresource} in a simulated cluster")
 
 
 def _object(resource: ServedResource, body: Any) -> Object:

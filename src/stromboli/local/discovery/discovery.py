@@ -20,12 +20,18 @@ _STAGES = {"alpha": 1, "beta": 2, None: 3}
 
 #: Subresources with a kind of their own, and their verbs.
 _SUBRESOURCE_KINDS: Mapping[tuple[str, str], tuple[str, str, str]] = {
+    ("pods", "attach"): ("", "v1", "PodAttachOptions"),
     ("pods", "binding"): ("", "v1", "Binding"),
     ("pods", "eviction"): ("policy", "v1", "Eviction"),
+    ("pods", "exec"): ("", "v1", "PodExecOptions"),
+    ("pods", "portforward"): ("", "v1", "PodPortForwardOptions"),
     ("serviceaccounts", "token"): ("authentication.k8s.io", "v1", "TokenRequest"),
 }
 _SUBRESOURCE_VERBS: Mapping[str, tuple[str, ...]] = {
+    "attach": ("create", "get"),
     "binding": ("create",),
+    "exec": ("create", "get"),
+    "portforward": ("create", "get"),
     "eviction": ("create",),
     "log": ("get",),
     "token": ("create",),

@@ -8,7 +8,7 @@ from dataclasses import replace
 from stromboli.local.api_server.registry import ServedResource
 
 _CORE = """
-Pod                    pods                    po      ns  all  status,binding,eviction,log,ephemeralcontainers,resize
+Pod                    pods  po  ns  all  status,binding,eviction,log,exec,attach,portforward,ephemeralcontainers,resize
 Node                   nodes                   no      -   -    status
 Namespace              namespaces              ns      -   -    status,finalize
 Event                  events                  ev      ns  -    -
