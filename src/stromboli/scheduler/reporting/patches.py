@@ -132,7 +132,7 @@ def staleness_reason(message: str) -> tuple[str, str]:
 def eviction_condition(kind: str, victims: Sequence[EvictOrder]) -> GroupCondition:
     """Return the condition about victims: for their own group, or for that of the preemptor."""
     first = victims[0]
-    names = ", ".join(order.key for order in victims)
+    names = ", ".join(sorted(order.key for order in victims))
     pods = f"{len(victims)} pods ({names})" if len(victims) > 1 else f"pod {names}"
     if kind == EVICTED:
         favour = f" in favour of {first.preemptor}" if first.preemptor else ""
