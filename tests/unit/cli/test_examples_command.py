@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from stromboli.cli import main
+from stromboli.cli.commands.demo import NEXT
 from stromboli.cli.examples import examples_folder, summaries
 
 
@@ -58,3 +60,12 @@ def test_folder_that_cannot_be_written_is_an_error() -> None:
     result = run("copy", "taken/examples")
     assert result.exit_code == 1
     assert "cannot be accessed: not a directory" in result.stderr
+
+
+def test_next_commands_of_the_demo_work_in_an_empty_folder() -> None:
+    commands = [re.split(r"  +", line.strip())[0] for line in NEXT.splitlines() if "stromboli" in line]
+    assert [command.split()[1] for command in commands] == ["examples", "explain", "up"]
+    copied, explained = (CliRunner().invoke(main, command.split()[1:]) for command in commands[:2])
+    assert copied.exit_code == 0
+    assert explained.exit_code == 3
+    assert explained.stdout.startswith("default/giant waits: needs 24 GPUs, cluster has 16.")

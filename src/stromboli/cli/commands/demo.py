@@ -36,7 +36,7 @@ Exit codes:
   2  wrong usage
 """
 
-_NEXT = """
+NEXT = """
 Next:
   stromboli examples copy     write these manifests, and other examples, to ./examples
   stromboli explain -f examples/demo --conf examples/demo/volcano-scheduler.conf giant
@@ -114,6 +114,7 @@ def _print_summary(view: LiveView) -> None:
     cycles, state = view.cycles, view.take()
     for job in state.frame.jobs:
         table.add(job.name, job.queue, job.phase, str(cycles.bound[job.key]), str(cycles.evicted[job.key]), job.reason)
-    click.echo(f"After {state.elapsed:.0f} s:\n")
+    totals = f"{cycles.bound.total()} pods were bound and {cycles.evicted.total()} evicted"
+    click.echo(f"In {state.elapsed:.0f} s, {totals}:\n")
     echo_table(table)
-    click.echo(_NEXT)
+    click.echo(NEXT)
