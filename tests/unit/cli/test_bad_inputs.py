@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from stromboli.cli import main
 
@@ -46,3 +48,36 @@ def test_table_covers_the_commands() -> None:
     assert len(CASES) >= 60
     commands = {"plan", "explain", "topology", "simulate", "replay", "config", "up", "hypernodes", "manifests"}
     assert {*commands, "bindrequests", "demo", "completion"} <= {case["run"].split()[0] for case in CASES}
+
+
+PIECES = ["", "\t", "&a ", "*a", "<<: *a\n", "[", "}", "---\n", "- ", ": ", "\x00", "\ud800", "é"]
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> str:
+    """Draw the manifests of the table with some characters removed, repeated or replaced."""
+    text: str = TABLE["gang"]
+    for _ in range(draw(st.integers(1, 4))):
+        start = draw(st.integers(0, len(text)))
+        end = draw(st.integers(start, min(start + 12, len(text))))
+        piece = draw(
+            st.sampled_from(["", "\t", "&a ", "*a", "<<: *a\n", "[", "}", "---\n", "- ", "\x00", "\ud800", "é", ": "])
+        )
+        text = text[:start] + draw(st.sampled_from([piece, text[start:end] * 2])) + text[end:]
+    return text
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("damaged")
+
+
+@settings(max_examples=60, deadline=None)
+@given(damaged(), st.sampled_from(["plan --explain -f", "topology -f", "simulate --until 1m -f"]))
+def test_damaged_manifests_are_read_or_rejected_with_a_message(folder: Path, text: str, command: str) -> None:
+    file = folder / "c.yaml"
+    file.write_bytes(text.encode("utf-8", "surrogatepass"))
+    result = CliRunner().invoke(main, [*command.split(), str(file)])
+    assert result.exception is None or isinstance(result.exception, SystemExit), text
+    assert result.exit_code in (0, 1, 3)
+    assert result.exit_code != 1 or result.stderr.startswith(f"error: {file}"), result.stderr

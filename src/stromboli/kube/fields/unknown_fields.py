@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
 
 from stromboli.kube.fields.built_in import LIST, MAP, OBJECT, Fields
 from stromboli.kube.fields.known_fields import known_fields
-from stromboli.kube.fields.nearest import MISSPELT, nearest
+from stromboli.kube.fields.nearest import MISSPELT, SIMILAR, nearest
 
 Path = tuple[str | int, ...]
 
@@ -85,11 +85,15 @@ def _collect(
 
 
 def _judged(path: Path, fields: Fields, value: Mapping[str, Any], *, is_strict: bool) -> UnknownField | None:
-    absent = [name for name in fields if name not in value]
-    meant = nearest(str(path[-1]), absent, 0.6 if is_strict else MISSPELT)
+    absent = tuple(name for name in fields if name not in value)
+    meant = _nearest(str(path[-1]), absent, SIMILAR if is_strict else MISSPELT)
     if meant is None:
         return UnknownField(path, None) if is_strict else None
     return UnknownField(path, (*path[:-1], meant))
+
+
+#: Many objects have the same unknown field.
+_nearest = lru_cache(maxsize=1024)(nearest)
 
 
 def written(path: Path) -> str:
