@@ -83,6 +83,7 @@ CASES = [
     ("newer status", manifest("v1", "Pod", "status: {newFieldOfControllers: 1}"), []),
     ("newer kind of Kubernetes", manifest("scheduling.k8s.io/v1beta1", "PodGroup", "spec: {disruptionMode: x}"), []),
     ("annotations of other projects", manifest("v1", "Pod", "  annotations: {example.com/a: b, volcano.sh/x: c}"), []),
+    ("annotation of Volcano", manifest("v1", "Pod", "  annotations: {scheduling.volcano.sh/group-name: g}"), []),
     ("older version", manifest("resource.k8s.io/v1beta1", "ResourceClaim", "spec: {devices: {requests: [{count: 1}]}}"),
      []),
 ]  # fmt: skip

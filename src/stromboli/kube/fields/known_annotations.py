@@ -8,7 +8,7 @@ from stromboli.kube.fields.nearest import nearest
 
 _NAMES = {
     "scheduling.k8s.io": "group-name",
-    "scheduling.volcano.sh": "queue-name group-min-member queue-allocation-gate",
+    "scheduling.volcano.sh": "group-min-member group-name queue-allocation-gate queue-name",
     "volcano.sh": "bind-phase bind-time closed-by-parent cooldown-time createdByJobFlow createdByJobTemplate "
     "devices-to-allocate gpu-index gpu-memory gpu-number gpu-unhealthy-ids hierarchy hierarchy-weights "
     "jdb-max-unavailable jdb-min-available job-name job-namespace job-retry-count job-version mutex.lock "

@@ -16,10 +16,10 @@ from stromboli.kube.fields.kind_names import describe_unknown, is_known
 from stromboli.kube.manifests.errors import ObjectError, description_of, printable
 from stromboli.kube.manifests.job_pods import is_job, pods_of_job
 from stromboli.kube.manifests.lines import Path
-from stromboli.kube.manifests.metadata_checks import metadata_problems
 from stromboli.kube.manifests.name_warnings import NameWarnings
 from stromboli.kube.manifests.origins import Origin, Origins, path_of
 from stromboli.kube.manifests.sources import ManifestError, load_sources
+from stromboli.kube.manifests.value_checks import value_problems
 from stromboli.kube.objects.kinds import KubeObject, Unknown, decode, name_of
 
 DEFAULT_NAMESPACE = "default"
@@ -126,7 +126,7 @@ class _Collector:
         if isinstance(item, Unknown):
             return
         _complete(item)
-        for place, message in metadata_problems(item):
+        for place, message in value_problems(item):
             self._note(origin.place(path_of(place)), f"{type(item).kind_name} {item.key}: {place}: {message}")
         identity = (type(item), item.key)
         if earlier := self._objects.pop(identity, None):
