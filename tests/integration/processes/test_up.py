@@ -119,7 +119,7 @@ def test_foreign_kubeconfig_is_not_overwritten(tmp_path: Path) -> None:
     ],
 )
 def test_bad_options_are_refused_with_a_sentence(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
-    (tmp_path / "list.yaml").write_text("apiVersion: v1\nkind: List\n")
+    (tmp_path / "list.yaml").write_text("apiVersion: v1\nkind: List\nitems: 1\n")
     command = up(tmp_path, *(str(tmp_path / "list.yaml") if word == "LIST" else word for word in arguments))
     assert command.ends() in (1, 2)
     assert words in command.output
