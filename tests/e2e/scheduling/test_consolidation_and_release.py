@@ -79,7 +79,7 @@ async def test_a_pod_moves_so_that_a_large_one_fits(plane: ControlPlane) -> None
 
         await cluster.until(one_has_gone, "one of them is evicted")
         assert len(moved) == 1
+        await until_condition(cluster, moved[0], "Evicted", "True", "consolidate")
         await cluster.create_pod(f"{moved[0]}-0", "2", group=moved[0])
         await until_running(cluster, "large-0", *(f"{name}-0" for name in small))
-        await until_condition(cluster, moved[0], "Evicted", "True", "consolidate")
         await until_condition(cluster, "large", "Claimed", "True", "consolidate")

@@ -346,11 +346,14 @@ async def test_a_pod_moves_so_that_a_large_one_fits_and_both_run() -> None:
             return [name for name in small if name not in left]
 
         [name] = await world.until(moved, "one of them is evicted")
+        moving = name.removesuffix("-task-0")
+        await until_condition(world, moving, "Evicted", "True", "consolidate")
+        await until_condition(world, moving, "Unschedulable", "True", "NoPodsYet")
         _, again = small[name]
         await world.create(again)
         await world.until_bound("small", 2)
         await world.until_bound("large", 1)
-        await until_condition(world, name.removesuffix("-task-0"), "Evicted", "True", "consolidate")
+        await until_condition(world, moving, "Evicted", "False", "consolidate")
         await check(world)
 
 
