@@ -2,6 +2,9 @@
 
 `zensical.toml` has the settings of the site. Two depend on the checkout and are added here: the version in the footer,
 and in the header a link to the repository, if the remote `origin` has an http(s) address.
+
+Diagrams are drawn in the browser by mermaid, which the theme loads from the network; without network the page shows the
+source of the diagram.
 """
 
 from __future__ import annotations
