@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from stromboli import kube
 from stromboli.cluster.objects.pod_groups.pod_groups import job_key_of
 from stromboli.cluster.objects.timestamps import seconds_of
-from stromboli.core.model.values.times import parse_duration
+from stromboli.core.model.values.times import duration_or_nothing
 from stromboli.kube.objects import native
 
 ARRIVES_AFTER = "scheduling.stromboli.dev/arrives-after"
@@ -72,7 +72,7 @@ def _moment(entry: kube.KubeObject, workload: Workload) -> float | None:
     annotation = arrival_annotation(entry)
     if annotation is not None:
         try:
-            return workload.start + parse_duration(annotation)
+            return workload.start + duration_or_nothing(annotation)
         except ValueError as error:
             where = f"{type(entry).kind_name} {entry.key}: metadata.annotations[{ARRIVES_AFTER}]"
             workload.warnings.append(f"{where}: {error}; ignored")

@@ -93,6 +93,13 @@ def test_pods_have_their_own_arrivals() -> None:
     assert measured.jobs["default/a"].pods == 2
 
 
+def test_pod_may_arrive_at_the_start() -> None:
+    first = pod(1, annotations={RUN_TIME: "5m", "scheduling.stromboli.dev/arrives-after": "0s"})
+    run = simulation(nodes(4, 1), gang_of(first, name="a", minimum=1))
+    assert starts(run.run()) == {"a": 0}
+    assert list(run.warnings) == []
+
+
 def test_complete_jobs_are_deleted() -> None:
     run = simulation(nodes(4, 1), job("a", 2, 1, 5), pod(1, name="lone", annotations={RUN_TIME: "5m"}))
     run.run()
