@@ -26,9 +26,9 @@ class Authority:
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "authority")])
         basic = x509.BasicConstraints(ca=True, path_length=None)
-        self._certificate = (
-            self._builder(self._name, self._key).add_extension(basic, critical=True).sign(self._key, hashes.SHA256())
-        )
+        usage = x509.KeyUsage(True, False, False, False, False, True, True, False, False)
+        builder = self._builder(self._name, self._key).add_extension(basic, critical=True)
+        self._certificate = builder.add_extension(usage, critical=True).sign(self._key, hashes.SHA256())
         self.certificate = self._certificate.public_bytes(serialization.Encoding.PEM)
 
     def issue(self, name: str, address: str = "") -> Pair:
@@ -69,4 +69,6 @@ class Authority:
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - datetime.timedelta(hours=1))
             .not_valid_after(now + datetime.timedelta(hours=1))
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
         )
