@@ -25,6 +25,8 @@ class RefusalLog(dict[str, JobRefusal]):
         self._program = program
         #: Why a queue is not served, by queue.
         self.queues: dict[str, Reason] = {}
+        #: Short forms for jobs without discarded placements, by the identity of their NodeRefusals and by their sizes.
+        self.node_summaries: dict[tuple[int, int, int], str] = {}
         #: Discarded placements by task uid.
         self.last_transactions: dict[str, LastTransaction] = {}
 

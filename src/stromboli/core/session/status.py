@@ -181,7 +181,7 @@ def _message(session: Session, job: Job) -> str:
     if lost_tasks(session, job) or (refusal is not None and not refusal.tasks):
         text = "; ".join(cause.detail for cause in found)
         return _led(lead, text) if found and found[0].has_own_short else text
-    return _led(lead, _counted_tasks(session, job, lead))
+    return _led(lead, _counted_tasks(session, job, found, lead))
 
 
 def _led(lead: str, text: str) -> str:
@@ -189,7 +189,7 @@ def _led(lead: str, text: str) -> str:
     return text if lead in text else f"{lead}{'' if lead.endswith('.') else '.'} {text}"
 
 
-def _counted_tasks(session: Session, job: Job, stated: str) -> str:
+def _counted_tasks(session: Session, job: Job, found: Sequence[Reason], stated: str) -> str:
     total = len(job.tasks)
     short = min(max(job.min_available - discarded_placements(session, job) - job.ready_count, 0), total)
-    return f"{short}/{total} tasks in gang unschedulable: {fit_error(session, job, stated)}"
+    return f"{short}/{total} tasks in gang unschedulable: {fit_error(session, job, found, stated)}"

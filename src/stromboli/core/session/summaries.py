@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.reasons import IMPOSSIBLE, Code, Reason, Remedy, shortened_line
 from stromboli.core.session.refusals import NodeRefusals, TaskRefusal
-from stromboli.core.session.shortages import Shortage, discarded_amounts, shortage_of
+from stromboli.core.session.shortages import Held, Shortage, discarded_amounts, shortage_of
 
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session
@@ -54,8 +54,19 @@ def summary_of(session: Session, job: Job, causes: list[Reason]) -> str:
 
 
 def _node_summary(session: Session, job: Job, refusal: TaskRefusal, nodes: NodeRefusals) -> str:
+    """Return the short form for a task that found no node; jobs of one class share it."""
+    held, known = discarded_amounts(session, job), session.refusals.node_summaries
+    if held:
+        return _described(session, job, refusal, nodes, held)
+    key = id(nodes), refusal.placed if not job.is_ready else 0, job.min_available
+    if key not in known:
+        known[key] = _described(session, job, refusal, nodes, held)
+    return known[key]
+
+
+def _described(session: Session, job: Job, refusal: TaskRefusal, nodes: NodeRefusals, held: Held) -> str:
     """`needs 8 cpu, most free on a node is 4`, or the reasons of the nodes; with the part of the gang that fits."""
-    shortage = _shortage(session, job, refusal, nodes)
+    shortage = _shortage(session, job, refusal, nodes, held)
     if not refusal.placed or job.is_ready:
         return nodes.short if shortage is None else _needs(session, shortage, "needs", "most free on a node is")
     fit = f"{refusal.placed} of {job.min_available} pods fit"
@@ -63,7 +74,7 @@ def _node_summary(session: Session, job: Job, refusal: TaskRefusal, nodes: NodeR
     return shortened_line(f"{fit}; {rest}")
 
 
-def _shortage(session: Session, job: Job, refusal: TaskRefusal, nodes: NodeRefusals) -> Shortage | None:
+def _shortage(session: Session, job: Job, refusal: TaskRefusal, nodes: NodeRefusals, held: Held) -> Shortage | None:
     """Return the only resource that the nodes lack, if it is the only reason."""
     if len(nodes.groups) != 1:
         return None
@@ -71,7 +82,7 @@ def _shortage(session: Session, job: Job, refusal: TaskRefusal, nodes: NodeRefus
     task_class = next((each for each in classes if each.number == refusal.class_number), None)
     if task_class is None:
         return None
-    return shortage_of(session, task_class, *nodes.groups[0], discarded_amounts(session, job))
+    return shortage_of(session, task_class, *nodes.groups[0], held)
 
 
 def _needs(session: Session, shortage: Shortage, needs: str, free: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from stromboli.core.model.jobs.job import Job
@@ -63,11 +64,14 @@ def causes(session: Session, job: Job) -> list[Reason]:
     if queue is not None and not found:
         found.append(queue)
     found += [impossible, *others] if impossible is not None else others
-    return sorted(dict.fromkeys(found), key=rank)
+    return sorted(dict.fromkeys(found), key=rank) if len(found) > 1 else found
 
 
 def _others(session: Session, job: Job) -> tuple[Reason | None, ...]:
-    return lost_tasks(session, job), _pipelined(job), _gated(session, job), _resting(session, job)
+    lost, pipelined = lost_tasks(session, job), _pipelined(job)
+    if any(task.held_back for task in job.tasks.values()):
+        return lost, pipelined, _gated(session, job), _resting(session, job)
+    return lost, pipelined
 
 
 def _coded(session: Session, job: Job, found: list[Reason]) -> list[Reason]:
@@ -117,9 +121,9 @@ def _was_placed(session: Session, task: Task) -> bool:
     return last is not None and last.status is TaskStatus.ALLOCATED and session.ledger.is_pending(task)
 
 
-def fit_error(session: Session, job: Job, stated: str = "") -> str:
-    """Describe why a job is not ready: its tasks by status, what each pending task could get, and the root cause, if it
-    is not stated already.
+def fit_error(session: Session, job: Job, found: Sequence[Reason], stated: str = "") -> str:
+    """Describe why a job is not ready: its tasks by status, what each pending task could get, and its causes, without
+    one that is stated already.
     """
     ready = "pod group is ready" if job.is_ready else "pod group is not ready"
     by_status = [(number, word) for number, word in zip(job.counts, _STATUS_NAMES, strict=False) if number]
@@ -128,13 +132,13 @@ def fit_error(session: Session, job: Job, stated: str = "") -> str:
         schedulable = discarded_placements(session, job)
         unschedulable = job.pending_count - schedulable
         text += "; Pending: " + histogram([(unschedulable, "Unschedulable"), (schedulable, "Schedulable")])
-    origin = _origin(session, job, stated)
+    origin = _origin(session, job, found, stated)
     return f"{text}. Origin reason is {origin}" if origin else text
 
 
-def _origin(session: Session, job: Job, stated: str) -> str:
+def _origin(session: Session, job: Job, found: Sequence[Reason], stated: str) -> str:
     """Return the reason of one task without a node, and the reasons of the whole job, each fact once."""
-    refusal, found = session.refusals.get(job.key) or JobRefusal(), causes(session, job)
+    refusal = session.refusals.get(job.key) or JobRefusal()
     tasks = refusal.tasks.values()
     if session.impossible.find(job) is not None:
         root = next((task for task in tasks if task.nodes), None)
@@ -174,4 +178,5 @@ def pod_condition(session: Session, task: Task) -> tuple[str, str] | None:
         return "Unschedulable", f"{impossible.detail}{nodes}"
     if own is not None:
         return "Unschedulable", own.reason.detail
-    return "Unschedulable", fit_error(session, session.jobs[task.job])
+    job = session.jobs[task.job]
+    return "Unschedulable", fit_error(session, job, causes(session, job))

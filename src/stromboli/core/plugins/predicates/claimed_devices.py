@@ -10,7 +10,7 @@ from stromboli.core.model.devices.claims import NO_CLAIMS, ClaimDemand, DeviceAl
 from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.nodes.amounts import Rows
 from stromboli.core.model.nodes.table import Index, Mask
-from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.reasons import CODES, Code, Reason
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.search.node_rules import Locality, NodeFilter
 
@@ -73,7 +73,7 @@ def _short_of(code: Code, demand: ClaimDemand, alternatives: tuple[DeviceAlterna
     state = "too few there" if code is Code.NO_CLAIMED_DEVICE else "too few free"
     name = alternatives[0].name.partition("/")[0]
     detail = f'cannot allocate all claims: claim "{demand.name}", request "{name}": {ways}: {state}'
-    return Reason(code, detail, short=f"{state.removesuffix(' there')} devices for claim {demand.name}")
+    return Reason(code, detail, short=CODES[code].title)
 
 
 def _described(alternative: DeviceAlternative) -> str:
