@@ -192,17 +192,17 @@ def test_excess_problems_are_only_counted() -> None:
     assert manifests.notes == ["4000 more problems are not listed"]
 
 
-WORDS = st.sampled_from(["apiVersion", "kind", "metadata", "name", "labels", "items", "spec", "containers", "x"])
+WORDS = st.sampled_from(["metadata", "name", "labels", "annotations", "items", "spec", "template", "containers", "x"])
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(WORDS, inner, max_size=6),
     max_leaves=20,
 )
-WORDS = st.sampled_from(["apiVersion", "kind", "metadata", "name", "labels", "items", "spec", "containers", "x"])
+WORDS = st.sampled_from(["metadata", "name", "labels", "annotations", "items", "spec", "template", "containers", "x"])
 OBJECTS = st.fixed_dictionaries(
-    {"apiVersion": st.sampled_from(["v1", "scheduling.volcano.sh/v1beta1", "policy/v1"])},
+    {"apiVersion": st.sampled_from(["v1", "scheduling.volcano.sh/v1beta1", "policy/v1", "batch/v1"])},
     optional={
-        "kind": st.sampled_from(["Pod", "PodList", "List", "Queue", "PodGroup", "ConfigMap"]),
+        "kind": st.sampled_from(["Pod", "PodList", "List", "Queue", "PodGroup", "PodDisruptionBudget", "Job"]),
         "metadata": st.fixed_dictionaries({}, optional={"name": JSON, "labels": JSON, "uid": JSON}),
         "spec": JSON,
         "items": st.lists(JSON, max_size=3),

@@ -71,7 +71,7 @@ def read_manifests(paths: Sequence[str], stdin: TextIO | None = None) -> Manifes
             for number, document in enumerate(documents):
                 for path, item in flattened(document):
                     collector.add(Origin(text, number, path), item)
-    return collector.manifests()
+        return collector.manifests()
 
 
 @contextmanager
@@ -110,10 +110,7 @@ class _Collector:
     def _add(self, origin: Origin, item: object) -> None:
         document = _object_document(item, origin.document + 1)
         if is_job(document):
-            self._names.check_names(document, "Job", name_of(document), origin)
-            template = origin._replace(path=(*origin.path, "spec", "template"))
-            for pod in pods_of_job(document):
-                self._put(template, decode(pod))
+            self._add_job(origin, document)
             return
         decoded = decode(document)
         if isinstance(decoded, Unknown):
@@ -121,6 +118,15 @@ class _Collector:
         else:
             self._put(origin, decoded)
             self._names.check_names(document, type(decoded).kind_name, decoded.key, origin)
+
+    def _add_job(self, origin: Origin, document: Mapping[str, Any]) -> None:
+        pods = pods_of_job(document)
+        self._names.check_names(document, "Job", name_of(document), origin)
+        template = origin._replace(path=(*origin.path, "spec", "template"))
+        for pod in pods[:1]:
+            self._names.check_metadata(pod["metadata"], f"Job {name_of(document)}", template)
+        for pod in pods:
+            self._put(template, decode(pod))
 
     def _put(self, origin: Origin, item: KubeObject | Unknown) -> None:
         if isinstance(item, Unknown):

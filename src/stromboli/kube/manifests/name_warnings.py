@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from stromboli.kube.fields.kind_names import describe_unknown, is_known
@@ -15,10 +15,6 @@ from stromboli.kube.objects.kinds import Unknown
 
 #: Further warnings are only counted: a hostile file can contain millions.
 MAX_WARNINGS = 100
-
-
-#: The metadata of an object, and of the pods of a workload.
-_METADATA = (("metadata",), ("spec", "template", "metadata"))
 
 
 class NameWarnings:
@@ -46,16 +42,16 @@ class NameWarnings:
                 meant = f"did you mean {written(field.meant)}?" if field.meant else "correct or remove it"
                 message = f"{kind} {key}: unknown field {written(field.path)}; {meant}"
                 self._first[identity] = f"{origin.place(field.path)}: {printable(message)}"
-        for path in _METADATA:
-            for part in ("annotations", "labels"):
-                self._check_keys(_part(document, (*path, part)), f"{kind} {key}", (*path, part), origin)
+        self.check_metadata(document.get("metadata"), f"{kind} {key}", origin)
 
-    def _check_keys(self, keys: Iterable[str], subject: str, path: tuple[str, ...], origin: Origin) -> None:
-        for key in keys:
-            identity = (*path, key)
-            if (meant := meant_annotation(key)) is not None and self._is_first(identity):
-                message = f"{subject}: unknown {path[-1][:-1]} {key}; did you mean {meant}?"
-                self._first[identity] = f"{origin.place(identity)}: {printable(message)}"
+    def check_metadata(self, metadata: object, subject: str, origin: Origin) -> None:
+        """Record annotations and labels that resemble known ones."""
+        for part in ("annotations", "labels"):
+            entries = metadata.get(part) if isinstance(metadata, dict) else None
+            for key in entries if isinstance(entries, dict) else ():
+                if (meant := meant_annotation(key)) is not None and self._is_first((part, key)):
+                    message = f"{subject}: unknown {part[:-1]} {key}; did you mean {meant}?"
+                    self._first[part, key] = f"{origin.place(('metadata', part, key))}: {printable(message)}"
 
     def _is_first(self, identity: tuple[str, ...]) -> bool:
         """Count a name. Report whether it is new and may be listed."""
@@ -76,13 +72,6 @@ class NameWarnings:
             kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self._skipped.items()))
             lines.append(printable(f"note: objects of kinds that the scheduler does not read were skipped: {kinds}"))
         return lines
-
-
-def _part(document: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, Any]:
-    value: Any = document
-    for step in path:
-        value = value.get(step) if isinstance(value, Mapping) else None
-    return value if isinstance(value, Mapping) else {}
 
 
 def _more(count: int) -> str:
