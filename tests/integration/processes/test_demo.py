@@ -9,7 +9,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from tests.integration.processes.conftest import ROOT, STROMBOLI, Command
+from tests.integration.processes.conftest import KUBECTL, ROOT, STROMBOLI, Command
 
 _MOVES = re.compile(r"\x1b\[\?1049[hl]|\x1b\[H|\x1b\[\?25[hl]|\x1b\[[0-9;]*m")
 
@@ -32,10 +32,15 @@ def test_demo_in_a_pipe_prints_changes_and_a_summary(tmp_path: Path) -> None:
     assert not list((tmp_path / ".local/state/stromboli").iterdir())
 
 
-def test_interrupted_demo_stops_with_its_summary(tmp_path: Path) -> None:
-    command = Command("demo", environment=environment(tmp_path), folder=tmp_path)
+def test_demo_works_with_kubectl_and_stops_with_its_summary_when_interrupted(tmp_path: Path) -> None:
+    config = tmp_path / "demo.kubeconfig"
+    command = Command("demo", f"--kubeconfig={config}", environment=environment(tmp_path), folder=tmp_path)
     try:
         command.wait_for_output("train: Running")
+        groups = subprocess.run(
+            [KUBECTL, f"--kubeconfig={config}", "get", "podgroups"], capture_output=True, check=True
+        )
+        assert b"train" in groups.stdout
         command.signal(signal.SIGINT)
         assert command.ends() == 0
     finally:

@@ -70,6 +70,21 @@ def test_manifests_are_applied_and_what_happens_is_shown(tmp_path: Path) -> None
         command.kill()
 
 
+def test_changed_policy_is_an_event_of_the_view(tmp_path: Path) -> None:
+    policy = tmp_path / "policy.conf"
+    valid = 'actions: "allocate"\ntiers: [{plugins: [{name: gang}]}]\n'
+    policy.write_text(valid)
+    command = up(tmp_path, f"--conf={policy}", "--watch")
+    try:
+        command.wait_for_output("Ctrl-C stops it.")
+        policy.write_text(valid.replace("gang", "gangg"))
+        command.wait_for_output("did you mean 'gang'")
+        policy.write_text(valid.replace("allocate", "enqueue, allocate"))
+        command.wait_for_output("policy: reloaded")
+    finally:
+        command.kill()
+
+
 def test_printed_commands_work_as_they_are(tmp_path: Path) -> None:
     command = up(tmp_path)
     try:

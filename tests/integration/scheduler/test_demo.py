@@ -68,7 +68,7 @@ def views() -> list[View]:
 
 
 def test_demo_shows_gangs_borrowing_preemption_and_reclaim(views: list[View]) -> None:
-    happened = [(event.job, event.message) for event in views[-1].events if event.kind != "Submitted"]
+    happened = [(event.subject, event.message) for event in views[-1].events if event.kind != "Submitted"]
     assert Counter(happened) == Counter(SEQUENCE)
     evictions = [entry for entry in happened if "evicted" in entry[1]]
     assert evictions == [entry for entry in SEQUENCE if "evicted" in entry[1]]

@@ -146,7 +146,6 @@ def _report_policy(problem: str) -> None:
 async def _run(
     policy: ActivePolicy, pool: NodePool, documents: list[dict[str, Any]], path: Path, options: dict[str, Any]
 ) -> None:
-    from stromboli.cli.text.live.display import LiveView
     from stromboli.local.api_server.server import ApiServer
     from stromboli.local.up.local_cluster import local_cluster
     from stromboli.observability.signals import stopped_by_signal
@@ -160,9 +159,18 @@ async def _run(
             with temporary_kubeconfig(server, path):
                 _print_instructions(path, pool)
                 await _apply(running, documents)
-                views = [LiveView(running.scheduler, "stromboli up", view_footer(path))] if options["watch"] else []
-                await running.run_until(stop, options["duration"], *(view.run() for view in views))
+                works = [_watch(running, policy, path)] if options["watch"] else []
+                await running.run_until(stop, options["duration"], *works)
             click.echo("Stopping.")
+
+
+async def _watch(running: LocalCluster, policy: ActivePolicy, path: Path) -> None:
+    """Show the live view; a changed policy file is one of its events."""
+    from stromboli.cli.text.live.display import LiveView
+
+    view = LiveView(running.scheduler, "stromboli up", view_footer(path))
+    policy.report = lambda problem: view.cycles.note("Policy", "policy", problem or "reloaded")
+    await view.run()
 
 
 def _print_instructions(path: Path, pool: NodePool) -> None:

@@ -27,9 +27,10 @@ class ViewEvent:
     number: int
     #: Seconds since the start of the view.
     at: float
-    #: `Submitted`, `Bound`, `Evicted` or `Completed`.
+    #: `Submitted`, `Bound`, `Evicted`, `Completed`, or `Policy`.
     kind: str
-    job: str
+    #: The name of a job, or `policy`.
+    subject: str
     message: str
 
 
@@ -100,8 +101,12 @@ class CycleLog:
             self._note("Submitted", job, f"submitted to queue {queue}")
 
     def _note(self, kind: str, job: str, message: str) -> None:
+        self.note(kind, shown_name(self._cluster, job), message)
+
+    def note(self, kind: str, subject: str, message: str) -> None:
+        """Add an event."""
         self._count += 1
-        self.events.append(ViewEvent(self._count, self._clock(), kind, shown_name(self._cluster, job), message))
+        self.events.append(ViewEvent(self._count, self._clock(), kind, subject, message))
 
     # -- queries --------------------------------------------------------------------------------------------------
 

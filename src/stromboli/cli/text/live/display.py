@@ -88,7 +88,7 @@ class ChangePrinter:
         if view.caption != self._caption:
             lines.append(view.caption)
             self._caption = view.caption
-        lines += [f"{event.job}: {event.message}" for event in view.events if event.number > self._last_event]
+        lines += [f"{event.subject}: {event.message}" for event in view.events if event.number > self._last_event]
         self._last_event = view.events[-1].number if view.events else 0
         for job in view.frame.jobs:
             text = _described(job)

@@ -19,7 +19,7 @@ from stromboli.cli.text.live.usage import usage_lines
 if TYPE_CHECKING:
     from stromboli.cli.text.live.cycles import ViewEvent
 
-_EVENTS = {"Bound": "green", "Evicted": "red", "Submitted": "default", "Completed": "default"}
+_EVENTS = {"Bound": "green", "Evicted": "red", "Submitted": "default", "Completed": "default", "Policy": "yellow"}
 #: Lines beside the caption and rows of jobs, nodes and events: header, headings, blank lines and footer.
 _CHROME = 9
 _LEAST_ROWS = (7, 4, 3)
@@ -95,9 +95,9 @@ def _with_right_end(left: Text, right: str, width: int) -> Text:
 def _event_lines(events: Sequence[ViewEvent], rows: int) -> list[Text]:
     """Return the last events, newest first."""
     shown = list(reversed(events))[:rows]
-    names = min(max((cell_len(event.job) for event in shown), default=0), 24)
+    names = min(max((cell_len(event.subject) for event in shown), default=0), 24)
     lines = [Text(" LAST EVENTS", style="bold")]
     for event in shown:
         message = (escape_controls(event.message), _EVENTS[event.kind])
-        lines.append(Text.assemble((f" {clock(event.at)}  ", "dim"), f"{fit(event.job, names)}  ", message))
+        lines.append(Text.assemble((f" {clock(event.at)}  ", "dim"), f"{fit(event.subject, names)}  ", message))
     return lines
