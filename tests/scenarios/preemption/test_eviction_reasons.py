@@ -279,6 +279,26 @@ VICTIMS = [
                              "the guarantee of its queue covers it: queue kept has cpu 1, deserves 1")},
     ),
     ReportCase(
+        "priorities justify nothing between queues",
+        nodes(4, 1), queue("mine"), queue("theirs"), running("aaaa", name="rich", queue="theirs"),
+        gang(1, queue="mine"),
+        conf=configuration("priority", "gang", "proportion", "predicates", actions="allocate, gangreclaim"),
+        victims={"rich-task-3": ("gang-task-0 on a", "proportion: queue theirs has cpu 4, deserves 3")},
+    ),
+    ReportCase(
+        "a guarantee is not taken away by the eviction of a whole gang",
+        nodes(1, 2), queue("mine"), queue("kept", guarantee={"cpu": 1}),
+        running("ab", name="safe", queue="kept", minimum=2), gang(1, queue="mine"), conf=WEIGHTS,
+        victims={}, stopped={
+            "proportion": (["safe-task-1"],
+                           "queue kept has cpu 2, deserves 1: other pods of the queue are evicted first, and then it "
+                           "holds no more than that"),
+            "queue-guarantee": (["safe-task-0"],
+                                "without PodGroup default/safe, queue kept has less than its guarantee"),
+            "no-node": (["a", "b"], "0/2 nodes are available: 2 Insufficient cpu."),
+        },
+    ),
+    ReportCase(
         "a pod that may run on revocable nodes leaves the others",
         nodes(1, 1), low("a", **MARKED), high(annotations={"volcano.sh/preemptable": "false"}),
         conf=configuration(BROAD, LENDING, "predicates", actions="enqueue, allocate, preempt"),

@@ -39,9 +39,11 @@ class Priority(Plugin):
         return self._jobs[task.job].priority < own and not _STANDARD < task.priority >= max(own, preemptor.priority)
 
     def justification(self, preemptor: Task, victim: Task) -> str:
+        """Priorities justify nothing between queues."""
         if victim.job == preemptor.job:
             return f"priority of the pod {victim.priority} < {preemptor.priority}"
-        return f"priority {self._jobs[victim.job].priority} < {self._jobs[preemptor.job].priority}"
+        own, theirs = self._jobs[preemptor.job], self._jobs[victim.job]
+        return f"priority {theirs.priority} < {own.priority}" if own.queue == theirs.queue else ""
 
     def veto(self, preemptor: Task, victim: Task) -> str:
         if victim.job == preemptor.job:

@@ -21,6 +21,7 @@ MAX_CANDIDATES = 500
 #: Rules of preemption; those of plugins have the plugins' names.
 BUDGET = "disruption-budget"
 GANG_MINIMUM = "gang-minimum"
+GUARANTEE = "queue-guarantee"
 NO_NODE = "no-node"
 OWNER = "preemptable-label"
 POLICY = "preemptionPolicy"
@@ -116,7 +117,7 @@ class FailureReport:
         units = self.builder.units(preemptor, allowed)
         evicted = {task.uid: task for unit in units for task in unit.tasks}
         staying = [each.task for each in allowed if each.task.uid not in evicted]
-        kept = [self.reason_not_evictable(task) for task in staying]
+        kept = [self.reason_not_evictable(preemptor, task) for task in staying]
         return grouped([*protected, *kept]) + grouped(self._after(preemptor, list(evicted.values())))
 
     def _after(self, preemptor: Task, evicted: Sequence[Task]) -> list[_Reason]:
@@ -135,11 +136,18 @@ class FailureReport:
             reasons.append((refusal.code.value, lambda: refusal.detail, preemptor.key))
         return reasons
 
-    def reason_not_evictable(self, task: Task) -> _Reason:
-        """Return why a victim that the plugins allow cannot be evicted: its budget, or its gang."""
+    def reason_not_evictable(self, preemptor: Task, task: Task) -> _Reason:
+        """Return why a victim that the plugins allow cannot be evicted: its budget, a guarantee, or its gang."""
         if not self.session.ledger.budgets.may_spend((task.uid,)):
             return self._of_budget(task)
         job = self.session.jobs[task.job]
+        guaranteed = self.builder.guarantee_protecting(preemptor, self.builder.members(job))
+        if guaranteed is not None:
+            return (
+                GUARANTEE,
+                lambda: f"without PodGroup {job.key}, queue {guaranteed} has less than its guarantee",
+                task.key,
+            )
         message = (
             f"PodGroup {job.key} has {job.ready_count} pods and needs {job.min_available}, and not all may be evicted"
         )

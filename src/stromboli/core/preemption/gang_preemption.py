@@ -181,10 +181,8 @@ class GangPreemption:
         return not was_ready or not any(self._session.ledger.is_pending(task) for task in tasks)
 
     def _evict_unit(self, attempt: PreemptionAttempt, preemptor: Task, gang: EvictionUnit) -> None:
-        """Evict a gang, unless plugins or budgets protect it after the earlier evictions."""
+        """Evict a gang, unless plugins, budgets or guarantees protect it after the earlier evictions."""
         if not self._builder.may_evict_all(preemptor, gang.tasks):
-            return
-        if not self._session.ledger.budgets.may_spend([task.uid for task in gang.tasks]):
             return
         attempt.records |= self._spare.records_of(preemptor, gang)
         for task in gang.tasks:

@@ -106,7 +106,7 @@ class EvictionReport:
             elif task.uid in unit_of:
                 yield self._reason_to_stay(task, unit_of[task.uid], plan.top)
             else:
-                yield self._failures.reason_not_evictable(task)
+                yield self._failures.reason_not_evictable(preemptor, task)
         yield from self._rejected_before(preemptor, plan.row, evicted | {each.task.uid for each in candidates})
         job = self._session.jobs[preemptor.job]
         for task in self._running_on(plan.row):

@@ -44,8 +44,8 @@ class VictimSelection:
         units = self._builder.units(preemptor, victims)
         question = _NodeSelection(self, preemptor, row, resources_suffice)
         chosen = question.chosen(units)
-        if chosen is not None and not self._fit_budgets(chosen):
-            chosen = question.chosen(self._within_budgets(units))
+        if chosen is not None and not self._may_go_together(preemptor, chosen):
+            chosen = question.chosen(self._within_limits(preemptor, units))
         if chosen is None or not self._is_allowed_in_order(preemptor, chosen):
             return None
         evicted = {task.uid: task for unit in chosen for task in unit.tasks}
@@ -56,16 +56,17 @@ class VictimSelection:
         top = max((unit.grade for unit in chosen), default=())
         return NodePlan(row, chosen, ordered, top, self._rules.comparison.cost(self._session, top, ordered))
 
-    def _fit_budgets(self, units: Sequence[EvictionUnit]) -> bool:
-        """Report whether disruption budgets have enough left for all of them."""
-        budgets = self.ledger.budgets
-        return not budgets.of_task or budgets.may_spend(list({task.uid for unit in units for task in unit.tasks}))
+    def _may_go_together(self, preemptor: Task, units: Sequence[EvictionUnit]) -> bool:
+        """Report whether disruption budgets and guarantees of queues have enough left for all of them."""
+        return self._builder.may_lose(
+            preemptor, list({task.uid: task for unit in units for task in unit.tasks}.values())
+        )
 
-    def _within_budgets(self, units: Sequence[EvictionUnit]) -> list[EvictionUnit]:
+    def _within_limits(self, preemptor: Task, units: Sequence[EvictionUnit]) -> list[EvictionUnit]:
         """Units that may all be evicted together, those of lower grades first."""
         affordable: list[EvictionUnit] = []
         for unit in sorted(units, key=lambda unit: unit.grade):
-            if self._fit_budgets([*affordable, unit]):
+            if self._may_go_together(preemptor, [*affordable, unit]):
                 affordable.append(unit)
         return affordable
 

@@ -9,6 +9,7 @@ from stromboli.core.model.jobs.job import Job, ready_in, role_ready
 from stromboli.core.model.tasks.task import ALLOCATED_STATUSES, Task
 from stromboli.core.preemption.candidates import CandidatePool, VictimCandidate
 from stromboli.core.preemption.cost import Grade
+from stromboli.core.preemption.guarantees import QueueGuarantees
 from stromboli.core.preemption.rules import PreemptionRules
 from stromboli.core.session.session import Session
 
@@ -68,16 +69,20 @@ class UnitBuilder:
         self._session = session
         self._rules = rules
         self._pool = pool
+        self._budgets = session.ledger.budgets
+        self._guarantees = QueueGuarantees(session)
+        #: Whether sets of victims are limited: between queues by guarantees, and by disruption budgets.
+        self._limits_sets = bool(self._budgets.of_task) or (bool(self._guarantees) and not rules.own_queue)
 
     def units(self, preemptor: Task, victims: Sequence[VictimCandidate]) -> list[EvictionUnit]:
         """The units among these victims. A gang that would be broken appears once, with all its members."""
         spares: dict[str, SpareMembers] = {}
         whole: set[str] = set()
         units = []
-        budgets, jobs = self._session.ledger.budgets, self._session.jobs
+        jobs = self._session.jobs
         for victim in victims:
             task = victim.task
-            if budgets.of_task and not budgets.may_spend((task.uid,)):
+            if self._limits_sets and not self.may_lose(preemptor, (task,)):
                 continue
             if task.job == preemptor.job or len(jobs[task.job].tasks) == 1:
                 units.append(EvictionUnit((task,), victim.grade))
@@ -95,19 +100,51 @@ class UnitBuilder:
         return units
 
     def whole_gang(self, preemptor: Task, first: VictimCandidate) -> EvictionUnit | None:
-        """All members of a gang, if every one of them may be evicted."""
-        session, codes = self._session, self._session.ledger.codes
-        job = session.jobs[first.task.job]
+        """All members of a gang, if they may be evicted together."""
+        session = self._session
         preemptor_job = session.jobs[preemptor.job]
-        members = [task for task in job.tasks.values() if codes[task.row] in _HOLDING]
+        members = self.members(session.jobs[first.task.job])
         if not all(self._pool.is_candidate(task) for task in members):
             return None
         members = session.victims_in_order(members, preemptor_job)
-        if not self.may_evict_all(preemptor, members) or not session.ledger.budgets.may_spend([t.uid for t in members]):
+        if not self.may_evict_all(preemptor, members):
             return None
         top = max(self._pool.candidate(preemptor_job, task).grade for task in members)
         return EvictionUnit(members, (*top[:-1], True))
 
+    def members(self, job: Job) -> list[Task]:
+        """The tasks of a job that hold capacity."""
+        codes = self._session.ledger.codes
+        return [task for task in job.tasks.values() if codes[task.row] in _HOLDING]
+
     def may_evict_all(self, preemptor: Task, members: Sequence[Task]) -> bool:
-        """Report whether each of these may be evicted, all at once: each is evaluated in the current state."""
-        return all(self._rules.allowed(preemptor, [task]) for task in members)
+        """Report whether these members of a job may be evicted together: the spare ones one after the other, then the
+        rest as one, like a single large task.
+        """
+        if not self.may_lose(preemptor, members):
+            return False
+        spare_members, allowed = SpareMembers(self._session.jobs[members[0].job]), self._rules.allowed
+        spare = [task for task in members if spare_members.take(task)]
+        if not spare:
+            return all(allowed(preemptor, [task]) for task in members)
+        if len(allowed(preemptor, spare)) < len(spare):
+            return False
+        uids = {task.uid for task in spare}
+        with self._session.statement() as trial:
+            for task in spare:
+                trial.evict(task, self._rules.action, preemptor.job)
+            return all(allowed(preemptor, [task]) for task in members if task.uid not in uids)
+
+    def may_lose(self, preemptor: Task, victims: Sequence[Task]) -> bool:
+        """Report whether disruption budgets and the guarantees of queues allow to evict all of these."""
+        if not self._limits_sets:
+            return True
+        if not self._budgets.may_spend([task.uid for task in victims]):
+            return False
+        return self.guarantee_protecting(preemptor, victims) is None
+
+    def guarantee_protecting(self, preemptor: Task, victims: Sequence[Task]) -> str | None:
+        """Return the queue whose guarantee protects one of the victims, or their gang; None if there is none."""
+        if self._rules.own_queue or not self._guarantees:
+            return None
+        return self._guarantees.protecting(self._session.jobs[preemptor.job], victims)
