@@ -40,3 +40,10 @@ def test_invalid_manifests_are_refused_with_their_file(tmp_path: Path, text: str
     with pytest.raises(ValueError, match=r"a\.yaml") as refused:
         read_stages([str(tmp_path)])
     assert message in str(refused.value)
+
+
+def test_kind_of_another_project_is_not_judged_by_its_name(tmp_path: Path) -> None:
+    """Knative has a Service, too."""
+    (tmp_path / "a.yaml").write_text("apiVersion: serving.knative.dev/v1\nkind: Service\nspec: {template: {}}\n")
+    (stage,) = read_stages([str(tmp_path)])
+    assert len(stage.documents) == 1

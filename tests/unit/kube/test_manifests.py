@@ -198,7 +198,6 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(WORDS, inner, max_size=6),
     max_leaves=20,
 )
-WORDS = st.sampled_from(["metadata", "name", "labels", "annotations", "items", "spec", "template", "containers", "x"])
 OBJECTS = st.fixed_dictionaries(
     {"apiVersion": st.sampled_from(["v1", "scheduling.volcano.sh/v1beta1", "policy/v1", "batch/v1"])},
     optional={

@@ -14,6 +14,7 @@ from msgspec import inspect
 
 from stromboli.kube.crds.install import crd_documents
 from stromboli.kube.fields.built_in import LIST, MAP, OBJECT, PLAIN, Fields, field_types, fields_of
+from stromboli.kube.fields.kind_names import KINDS_OF_GROUPS
 from stromboli.kube.objects.kinds import KINDS
 
 _PRESERVE = "x-kubernetes-preserve-unknown-fields"
@@ -25,14 +26,17 @@ class KnownFields(NamedTuple):
 
 
 @cache
-def known_fields(api_version: str, kind: str) -> KnownFields:
-    """Return the fields of a kind."""
+def known_fields(api_version: str, kind: str) -> KnownFields | None:
+    """Return the fields of a kind; None if it is not known."""
     group, _, version = api_version.rpartition("/")
     if (group, kind) in _custom_kinds():
         return KnownFields(_custom_kinds()[group, kind], True)
-    built_in = fields_of(group, version, kind) if version == "v1" else None
+    is_built_in = version == "v1" and kind in KINDS_OF_GROUPS.get(group, ())
+    built_in = fields_of(group, version, kind) if is_built_in else None
     if built_in is not None:
         return KnownFields(built_in, True)
+    if (group, kind) not in KINDS:
+        return None
     decoded = _of_struct(inspect.type_info(KINDS[group, kind])) or {}
     return KnownFields({**decoded, "metadata": (OBJECT, field_types()["ObjectMeta"])}, False)
 

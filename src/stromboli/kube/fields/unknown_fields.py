@@ -21,6 +21,10 @@ class UnknownField(NamedTuple):
     path: Path
     meant: Path | None
 
+    def __str__(self) -> str:
+        meant = f"did you mean {written(self.meant)}?" if self.meant else "correct or remove it"
+        return f"unknown field {written(self.path)}; {meant}"
+
 
 def unknown_fields(document: Mapping[str, Any], api_version: str, kind: str) -> list[UnknownField]:
     """Return the unknown fields of a document.
@@ -28,7 +32,10 @@ def unknown_fields(document: Mapping[str, Any], api_version: str, kind: str) -> 
     A status is written by controllers, which may be newer than the table: there, and in kinds that are not completely
     known, only fields that resemble an absent one are returned.
     """
-    fields, is_complete = known_fields(api_version, kind)
+    known = known_fields(api_version, kind)
+    if known is None:
+        return []
+    fields, is_complete = known
     try:
         msgspec.convert(document, _checker(api_version, kind))
     except msgspec.ValidationError:
@@ -44,7 +51,8 @@ def unknown_fields(document: Mapping[str, Any], api_version: str, kind: str) -> 
 @cache
 def _checker(api_version: str, kind: str) -> Any:
     """Return a type that rejects unknown fields, which is faster than a search in documents without any."""
-    return _struct(known_fields(api_version, kind).fields, {})
+    known = known_fields(api_version, kind)
+    return _struct(known.fields, {}) if known else Any
 
 
 def _struct(fields: Fields, made: dict[int, Any]) -> Any:

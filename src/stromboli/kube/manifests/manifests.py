@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 from stromboli.kube.fields.kind_names import describe_unknown, is_known
+from stromboli.kube.fields.unknown_fields import unknown_fields
 from stromboli.kube.manifests.errors import ObjectError, description_of, printable
 from stromboli.kube.manifests.job_pods import is_job, pods_of_job
 from stromboli.kube.manifests.lines import Path
@@ -159,7 +160,9 @@ class _Collector:
 
 
 def valid_document(origin: Origin, item: object) -> dict[str, Any]:
-    """Return an object as it was read. Raises ManifestError if it cannot be decoded, or if its kind does not exist."""
+    """Return an object as it was read. Raises ManifestError if it cannot be decoded, or if its kind or a field does not
+    exist.
+    """
     try:
         document = _object_document(item, origin.document + 1)
         decoded = decode(document)
@@ -167,6 +170,10 @@ def valid_document(origin: Origin, item: object) -> dict[str, Any]:
         raise ManifestError(f"{origin.place(path_of(error.field))}: {error}") from None
     if isinstance(decoded, Unknown) and not is_known(decoded.api_version, decoded.kind):
         raise ManifestError(f"{origin.place(('kind',))}: {describe_unknown(decoded.api_version, decoded.kind)}")
+    kind = str(document["kind"])
+    for unknown in unknown_fields(document, str(document["apiVersion"]), kind):
+        subject = f"{kind} {name_of(document)}".rstrip()
+        raise ManifestError(f"{origin.place(unknown.path)}: {printable(f'{subject}: {unknown}')}")
     return dict(document)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from stromboli.kube.fields.kind_names import describe_unknown, is_known
 from stromboli.kube.fields.known_annotations import meant_annotation
-from stromboli.kube.fields.unknown_fields import unknown_fields, written
+from stromboli.kube.fields.unknown_fields import unknown_fields
 from stromboli.kube.manifests.errors import printable
 from stromboli.kube.manifests.origins import Origin
 from stromboli.kube.objects.kinds import Unknown
@@ -39,9 +39,7 @@ class NameWarnings:
         for field in unknown_fields(document, str(document["apiVersion"]), kind):
             identity = (kind, *(step for step in field.path if isinstance(step, str)))
             if self._is_first(identity):
-                meant = f"did you mean {written(field.meant)}?" if field.meant else "correct or remove it"
-                message = f"{kind} {key}: unknown field {written(field.path)}; {meant}"
-                self._first[identity] = f"{origin.place(field.path)}: {printable(message)}"
+                self._first[identity] = f"{origin.place(field.path)}: {printable(f'{kind} {key}: {field}')}"
         self.check_metadata(document.get("metadata"), f"{kind} {key}", origin)
 
     def check_metadata(self, metadata: object, subject: str, origin: Origin) -> None:
