@@ -13,7 +13,7 @@ from stromboli.kube.work.status_writer import DesiredStatus, StatusWriter
 from stromboli.scheduler.reporting.announcer import EventAnnouncer
 from stromboli.scheduler.reporting.reporter import StatusReporter
 from tests.testing.cases.case import PLAIN, SCHEDULER_NAMES, STANDARD, configuration, flattened, objects
-from tests.testing.manifests.builders import foreign, gang, group, node, nodes, queue, running
+from tests.testing.manifests.builders import foreign, gang, gang_of, group, node, nodes, pod, queue, running
 from tests.testing.random_clusters.engine import program_of
 
 KEY = "default/gang"
@@ -172,6 +172,24 @@ CAUSES: list[tuple[str, Any, str, str, str]] = [
         "queue left is Closed, not Open", tasks(*ONE),
     ),
     ("gates", [nodes(4, 1), gang(1, gated=True)], PLAIN, "scheduling gates hold back 1 pod", tasks(*ONE)),
+    (
+        "gates that block a gang in a full cluster",
+        [nodes(4, 2), foreign("a", 4), gang_of(*[pod(3)] * 2, pod(1, gated=True))], PLAIN,
+        "scheduling gates hold back 1 pod",
+        tasks(
+            "2/3", "3 Pending, 3 minAvailable; Pending: 1 Schedulable, 2 Unschedulable",
+            "default/gang-task-1: 0/2 nodes are available: 2 Insufficient cpu.",
+        ),
+    ),
+    (
+        "gates of pods that are not needed",
+        [nodes(4, 1), foreign("a", 3), gang_of(pod(3), pod(1, gated=True), minimum=1)], PLAIN,
+        "needs 3 cpu, most free on a node is 1",
+        tasks(
+            "1/2", "2 Pending, 1 minAvailable; Pending: 2 Unschedulable",
+            "default/gang-task-0: 0/1 nodes are available: 1 Insufficient cpu. scheduling gates hold back 1 pod",
+        ),
+    ),
     (
         "terminating pods", [nodes(2, 1), running("a", 2, releasing=True), gang(1, 2)], PLAIN,
         "1 pod will start when terminating pods are gone", tasks("1/1", "1 Pipelined, 1 minAvailable"),

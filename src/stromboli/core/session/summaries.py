@@ -29,12 +29,14 @@ _SECONDARY = frozenset((
 _REMEDIES = (Remedy.CHANGE_REQUEST, Remedy.ASK_ADMINISTRATOR, Remedy.WAIT)
 
 
-def rank(reason: Reason) -> tuple[int, int, bool]:
+def rank(reason: Reason, gates_block: bool = False) -> tuple[int, int, bool]:
     """Return the place of a reason among others: first requests that can never be satisfied, then what the owner of the
-    job can change, then what an administrator can. A domain is more specific than its nodes.
+    job can change, then what an administrator can. A domain is more specific than its nodes. Gates are a cause if they
+    block the start of the job.
     """
     code = reason.code
-    kind = 0 if code in IMPOSSIBLE else 1 if code in _SETTLED else 3 if code in _SECONDARY else 2
+    is_secondary = code in _SECONDARY and not (gates_block and code is Code.SCHEDULING_GATED)
+    kind = 0 if code in IMPOSSIBLE else 1 if code in _SETTLED else 3 if is_secondary else 2
     return kind, _REMEDIES.index(reason.remedy), code is not Code.NO_DOMAIN
 
 

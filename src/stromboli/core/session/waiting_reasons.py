@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from stromboli.core.model.jobs.job import Job
@@ -64,7 +65,14 @@ def causes(session: Session, job: Job) -> list[Reason]:
     if queue is not None and not found:
         found.append(queue)
     found += [impossible, *others] if impossible is not None else others
-    return sorted(dict.fromkeys(found), key=rank) if len(found) > 1 else found
+    if len(found) < 2:
+        return found
+    return sorted(dict.fromkeys(found), key=partial(rank, gates_block=_gates_block(job)))
+
+
+def _gates_block(job: Job) -> bool:
+    """Report whether the job has too few pods without gates."""
+    return sum(1 for task in job.tasks.values() if not task.gated) < job.min_available
 
 
 def _others(session: Session, job: Job) -> tuple[Reason | None, ...]:
