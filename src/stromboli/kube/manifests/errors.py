@@ -65,6 +65,8 @@ def path_problem(path: str, error: Exception) -> str:
     shown = printable(path)
     if isinstance(error, FileNotFoundError):
         return f'the path "{shown}" does not exist'
+    if isinstance(error, UnicodeDecodeError):
+        return f'the path "{shown}" is not UTF-8 text'
     reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
     return f'the path "{shown}" cannot be accessed: {reason[:1].lower()}{reason[1:]}'
 

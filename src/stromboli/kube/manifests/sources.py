@@ -6,7 +6,7 @@ A path that cannot be read ends the reading with an error; an invalid object ins
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import AnyStr, TextIO
 
 from stromboli.kube.manifests.errors import path_problem, printable
 from stromboli.kube.manifests.lines import ManifestText
@@ -91,9 +91,7 @@ def _read_file(path: str) -> str:
     """Read up to the size limit: the file may be an endless pipe."""
     try:
         with Path(path).open("rb") as file:
-            content = file.read(SIZE_LIMIT + 1)
-        _reject_binary(path, content)
-        return _limited(path, content.decode("utf-8-sig"))
+            return _text(path, file.read(SIZE_LIMIT + 1))
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from None
 
@@ -102,23 +100,27 @@ def _read_stdin(stdin: TextIO | None) -> str:
     if stdin is None:
         raise ManifestError(f"{STANDARD_INPUT}: not available; name a file or folder instead of -")
     try:
+        if hasattr(stdin, "buffer"):
+            return _text(STANDARD_INPUT, stdin.buffer.read(SIZE_LIMIT + 1))
         return _limited(STANDARD_INPUT, stdin.read(SIZE_LIMIT + 1))
     except (OSError, ValueError) as error:
         raise _unreadable(STANDARD_INPUT, error) from None
 
 
-def _reject_binary(path: str, content: bytes) -> None:
+def _text(source: str, content: bytes) -> str:
+    """Decode a text. Raises ManifestError or UnicodeDecodeError for anything else."""
     for beginning, found in _BINARY.items():
         if content.startswith(beginning):
-            raise ManifestError(f"{printable(path)}: {found}")
+            raise ManifestError(f"{printable(source)}: {found}")
     if b"\0" in content[:_CHECKED_BYTES]:
-        raise ManifestError(f"{printable(path)}: is a binary file; name a file with manifests")
+        raise ManifestError(f"{printable(source)}: is a binary file; name a file with manifests")
+    return _limited(source, content).decode("utf-8-sig")
 
 
-def _limited(source: str, text: str) -> str:
-    if len(text) > SIZE_LIMIT:
+def _limited(source: str, content: AnyStr) -> AnyStr:
+    if len(content) > SIZE_LIMIT:
         raise ManifestError(f"{printable(source)}: is larger than {SIZE_LIMIT >> 20} MiB; split it into several files")
-    return text
+    return content
 
 
 def _unreadable(path: str, error: Exception) -> ManifestError:
