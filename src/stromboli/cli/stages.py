@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from stromboli.kube.manifests.manifests import flattened, valid_document
+from stromboli.kube.manifests.documents import flattened, valid_document
 from stromboli.kube.manifests.origins import Origin
 from stromboli.kube.manifests.sources import ManifestError, load_sources
 from stromboli.simulator.workload import ARRIVES_AFTER
