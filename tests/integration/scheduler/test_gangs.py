@@ -348,7 +348,7 @@ async def test_a_pod_moves_so_that_a_large_one_fits_and_both_run() -> None:
         [name] = await world.until(moved, "one of them is evicted")
         moving = name.removesuffix("-task-0")
         await until_condition(world, moving, "Evicted", "True", "consolidate")
-        await until_condition(world, moving, "Unschedulable", "True", "NoPodsYet")
+        await until_condition(world, moving, "Scheduled", "False", "tasks in gang are ready to be scheduled")
         _, again = small[name]
         await world.create(again)
         await world.until_bound("small", 2)

@@ -1,74 +1,12 @@
 """The short form, the condition and the event of waiting jobs, as the scheduler reports them."""
 
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from stromboli.cluster.state.cluster import Cluster
-from stromboli.controllers.default_queues import standard_queues
-from stromboli.core.session.program import Program
-from stromboli.core.session.session import Session
-from stromboli.kube.events.recorder import EventRecorder
-from stromboli.kube.work.status_writer import DesiredStatus, StatusWriter
-from stromboli.scheduler.reporting.announcer import EventAnnouncer
-from stromboli.scheduler.reporting.reporter import StatusReporter
-from tests.testing.cases.case import PLAIN, SCHEDULER_NAMES, STANDARD, configuration, flattened, objects
+from tests.scenarios.reasons.reported_cluster import KEY, ReportedCluster
+from tests.testing.cases.case import PLAIN, STANDARD, configuration
 from tests.testing.manifests.builders import foreign, gang, gang_of, group, node, nodes, pod, queue, running
-from tests.testing.random_clusters.engine import program_of
-
-KEY = "default/gang"
-_REFRESH = 10.0
-
-
-class ReportedCluster:
-    """A cluster whose scheduler keeps statuses and events instead of writing them."""
-
-    def __init__(self, *manifests: Any, conf: str = PLAIN) -> None:
-        self.program: Program = program_of(conf)
-        self.cluster = Cluster(SCHEDULER_NAMES)
-        #: Reasons and notes of events, by PodGroup.
-        self.notes: dict[str, list[tuple[str, str]]] = {}
-        #: The messages of the condition of the PodGroup, one for each change.
-        self.messages: list[str] = []
-        self.now = 0.0
-        self._reporter = StatusReporter(
-            self.cluster,
-            cast(StatusWriter, self),
-            EventAnnouncer(cast(EventRecorder, self)),
-            refresh=_REFRESH,
-            clock=lambda: self.now,
-        )
-        for each in standard_queues():
-            self.cluster.apply(each)
-        self.apply(*manifests)
-
-    def apply(self, *manifests: Any) -> None:
-        for entry in objects(list(flattened(manifests))):
-            self.cluster.apply(entry)
-
-    def cycle(self) -> Session:
-        """Run one cycle, report it, and let the time pass after which messages are refreshed."""
-        session = Session(self.cluster.snapshot(), self.program)
-        session.run()
-        self._reporter.report(session)
-        self.now += 2 * _REFRESH
-        return session
-
-    # -- the writer ---------------------------------------------------------------------------------------------
-
-    def want(self, desired: DesiredStatus) -> None:
-        if desired.key == KEY:
-            patch = desired.make(self.cluster.groups[KEY]) or {}
-            self.messages += [each["message"] for each in patch.get("status", {}).get("conditions", ())]
-
-    def withdraw(self, resource: object, key: str) -> None:
-        pass
-
-    # -- the recorder -------------------------------------------------------------------------------------------
-
-    def record(self, regarding: Any, *, reason: str, note: str, **_: object) -> None:
-        if regarding.kind == "PodGroup":
-            self.notes.setdefault(f"{regarding.namespace}/{regarding.name}", []).append((reason, note))
 
 
 def tasks(number: str, counts: str, origin: str = "") -> str:
@@ -165,7 +103,6 @@ CAUSES: list[tuple[str, Any, str, str, str]] = [
         "too few pods", [nodes(4, 1), gang(1, minimum=2)], PLAIN, "1 of 2 pods exist",
         "Not enough valid tasks for gang-scheduling, valid: 1, min: 2",
     ),
-    ("no pods", [nodes(4, 1), group("gang", 2)], PLAIN, "no pods exist yet, 2 must start together", ""),
     ("no such queue", [nodes(4, 1), gang(1, queue="nowhere")], PLAIN, "queue 'nowhere' does not exist", ""),
     (
         "a closed queue", [nodes(4, 1), queue("left", state="Closed"), gang(1, queue="left")], STANDARD,
@@ -203,7 +140,7 @@ CAUSES: list[tuple[str, Any, str, str, str]] = [
 def test_condition_and_event_begin_with_the_short_form(world: Any, conf: str, short: str, rest: str) -> None:
     reported = ReportedCluster(world, conf=conf)
     assert reported.cycle().statuses[KEY].summary == short
-    reported.cycle()  # an event about missing pods comes later, since they may still be created
+    reported.cycle()  # missing pods are reported later, since they may still be created
     message = f"{short}. {rest}" if rest else short
     assert reported.messages == [message]
     assert reported.notes[KEY] == [("Unschedulable", message)]

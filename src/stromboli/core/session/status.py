@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from stromboli.core.model.jobs.job import Job
-from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.reasons import PODS_MISSING, Code, Reason
 from stromboli.core.model.tasks.task import ENDING_STATUSES, FINISHED_STATUSES, TaskStatus
 from stromboli.core.session.summaries import leading, summary_of
 from stromboli.core.session.waiting_reasons import (
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _RUNNING, _SUCCEEDED, _FAILED = TaskStatus.RUNNING.value, TaskStatus.SUCCEEDED.value, TaskStatus.FAILED.value
 _RELEASING = TaskStatus.RELEASING.value
 
-COMPLETED = "Completed"
+PENDING, INQUEUE, COMPLETED = "Pending", "Inqueue", "Completed"
 NOT_ENOUGH_RESOURCES = "NotEnoughResources"
 READY_REASON = "tasks in gang are ready to be scheduled"
 
@@ -79,6 +79,11 @@ class JobStatus:
         return self._explained()[1]
 
     @property
+    def waits(self) -> bool:
+        """Report whether tasks of the job wait, or are not created yet."""
+        return self.lead is not None
+
+    @property
     def cause(self) -> Code | None:
         """Return the most actionable cause why tasks of the job wait; None if none waits."""
         return None if self.lead is None else self.lead()[0]
@@ -94,7 +99,7 @@ def status_of(session: Session, job: Job) -> JobStatus:
     leaving = _leaving(session, job)
     condition = _condition(session, job, leaving)
     unschedulable = condition is not None and condition.type == "Unschedulable"
-    waits = unschedulable or job.pending_count or job.pipelined_count
+    waits = unschedulable or job.pending_count or job.pipelined_count or _awaits_pods(session, job)
     return JobStatus(
         phase_of(job, unschedulable=unschedulable, leaving=leaving),
         job.counts[_RUNNING],
@@ -130,7 +135,7 @@ def phase_of(job: Job, *, unschedulable: bool, leaving: int = 0) -> str:
     if scheduled and scheduled >= job.min_available:
         finished = sum(counts[status] for status in FINISHED_STATUSES)
         return COMPLETED if scheduled == finished else "Running"
-    return "Inqueue" if job.phase == "Inqueue" else "Pending"
+    return INQUEUE if job.phase == INQUEUE else PENDING
 
 
 def _has_ended(job: Job) -> bool:
@@ -144,15 +149,32 @@ def _condition(session: Session, job: Job, leaving: int) -> JobCondition | None:
         constrained = job.spec.topology or any(policy.topology for policy in job.spec.policies)
         describe = partial(describe_placement, session, job) if constrained else None
         return JobCondition("Scheduled", "True", READY_REASON, session.uid, describe)
-    if (not job.tasks and refusal is None) or _is_only_ending(job, leaving):
+    if (not job.tasks and refusal is None) or _is_only_ending(job, leaving) or _awaits_pods(session, job):
         return None
     if _has_ended(job) and phase_of(job, unschedulable=False, leaving=leaving) == COMPLETED:
         return None
-    first = session.impossible.find(job) or lost_tasks(session, job)
-    if first is None and refusal and refusal.reasons and not refusal.tasks:
-        first = leading(refusal.reasons)
+    first = session.impossible.find(job) or lost_tasks(session, job) or _leading_refusal(session, job)
     reason = NOT_ENOUGH_RESOURCES if first is None else condition_reason(first.code)
     return JobCondition("Unschedulable", "True", reason, session.uid, partial(_message, session, job))
+
+
+def _awaits_pods(session: Session, job: Job) -> bool:
+    """Report whether the job is admitted and has no pods: its controller creates them, nothing is unschedulable."""
+    if job.tasks or job.phase != INQUEUE or session.impossible.find(job) is not None:
+        return False
+    refusal = session.refusals.get(job.key)
+    return refusal is not None and all(reason.code in PODS_MISSING for reason in refusal.reasons)
+
+
+def _leading_refusal(session: Session, job: Job) -> Reason | None:
+    """Return the reason that keeps the whole job waiting. Missing pods come last: controllers create pods when the job
+    is admitted.
+    """
+    refusal = session.refusals.get(job.key)
+    if refusal is None or refusal.tasks or not refusal.reasons:
+        return None
+    real = [reason for reason in refusal.reasons if reason.code not in PODS_MISSING]
+    return leading(real) if real else session.refusals.queues.get(job.queue) or leading(refusal.reasons)
 
 
 def condition_reason(code: Code) -> str:

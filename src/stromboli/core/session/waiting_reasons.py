@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from stromboli.core.model.jobs.job import Job
-from stromboli.core.model.reasons import IMPOSSIBLE, Code, Reason, Remedy
+from stromboli.core.model.reasons import IMPOSSIBLE, PODS_MISSING, Code, Reason, Remedy
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.session.refusals import JobRefusal, histogram
 from stromboli.core.session.summaries import rank, summary_of
@@ -62,7 +62,7 @@ def causes(session: Session, job: Job) -> list[Reason]:
         refusal, queue = refusal.lasting() if refusal else None, None
         others = [each for each in others if each.remedy is not Remedy.WAIT]
     found = refusal.causes() if refusal else []
-    if queue is not None and not found:
+    if queue is not None and all(each.code in PODS_MISSING for each in found):
         found.append(queue)
     found += [impossible, *others] if impossible is not None else others
     if len(found) < 2:

@@ -36,9 +36,8 @@ class PendingMetrics:
 
 
 def _waits(session: Session, job: Job) -> bool:
-    """Report whether the job has pending tasks, or was not admitted and has none yet."""
-    conditions = session.statuses[job.key].conditions
-    return bool(job.pending_count) or any(condition.type == "Unschedulable" for condition in conditions)
+    """Report whether the job has pending tasks, or has none yet."""
+    return bool(job.pending_count) or session.statuses[job.key].waits
 
 
 def _cause(session: Session, job: Job) -> str:

@@ -16,7 +16,7 @@ from stromboli import kube
 from stromboli.binding.orders import EvictOrder
 from stromboli.cluster.objects.pod_groups.pod_groups import EVICTED, STALE, stale_since
 from stromboli.cluster.objects.pod_groups.previous_domains import placement_record_changes
-from stromboli.core.session.status import COMPLETED
+from stromboli.core.session.status import COMPLETED, INQUEUE, PENDING
 from stromboli.kube.events.series import shortened
 
 #: The maximum length of a message.
@@ -75,9 +75,10 @@ def group_patch(group: kube.PodGroup, desired: GroupStatus, now: str) -> dict[st
         if (count := _count(desired, name, before, status.phase)) != before:
             changes[name] = count
     conditions = status.conditions or []
-    updated = _with_condition(conditions, desired.condition, now)
-    if desired.condition is None and desired.phase == COMPLETED:
-        updated = _without_unschedulable(conditions, now)
+    if desired.condition is None:
+        updated = _withdrawn(conditions, desired.phase, now)
+    else:
+        updated = _with_condition(conditions, desired.condition, now)
     if updated is not None:
         changes["conditions"] = msgspec.to_builtins(updated)
     metadata: dict[str, Any] = {"resourceVersion": group.metadata.resource_version}
@@ -164,13 +165,11 @@ def camel_case_reason(reason: str) -> str:
 
 
 def _with_condition(
-    conditions: Sequence[kube.PodGroupCondition], desired: GroupCondition | None, now: str
+    conditions: Sequence[kube.PodGroupCondition], desired: GroupCondition, now: str
 ) -> list[kube.PodGroupCondition] | None:
     """Return the conditions with the desired one set and its opposite false; None when nothing differs. A group that is
     scheduled again is no longer evicted.
     """
-    if desired is None:
-        return None
     fresh = kube.PodGroupCondition(
         type=desired.type,
         status="True",
@@ -196,14 +195,15 @@ def _false(condition: kube.PodGroupCondition, now: str) -> kube.PodGroupConditio
     return msgspec.structs.replace(condition, status="False", last_transition_time=now)
 
 
-def _without_unschedulable(
-    conditions: Sequence[kube.PodGroupCondition], now: str
+def _withdrawn(
+    conditions: Sequence[kube.PodGroupCondition], phase: str, now: str
 ) -> list[kube.PodGroupCondition] | None:
-    """Return the conditions of a group that waits for nothing any more; None when nothing differs."""
-    stale = [each for each in conditions if each.type == UNSCHEDULABLE and each.status == "True"]
-    if not stale:
-        return None
-    return [_false(each, now) if each in stale else each for each in conditions]
+    """Return the conditions of a group that is not unschedulable, nor scheduled while it has no pods; None when nothing
+    differs.
+    """
+    untrue = (UNSCHEDULABLE, SCHEDULED) if phase in (PENDING, INQUEUE) else (UNSCHEDULABLE,)
+    stale = [each for each in conditions if each.type in untrue and each.status == "True"]
+    return [_false(each, now) if each in stale else each for each in conditions] if stale else None
 
 
 def _essence(condition: kube.PodGroupCondition) -> tuple[str | None, ...]:

@@ -79,8 +79,8 @@ class StatusReporter:
         self._reports: dict[str, _Reported] = {}
         #: Jobs whose status was not written, and when to retry.
         self._failed_writes: dict[str, float] = {}
-        #: Jobs whose pods name a missing group, and when to report it: the group may be created late.
-        self._missing_groups: dict[str, float] = {}
+        #: Jobs without their group or a part of their pods, and when to report it: controllers may still create them.
+        self._incomplete: dict[str, float] = {}
         #: By name, queues and their allocations as last reported.
         self._queues: dict[str, tuple[kube.KubeQueue | None, list[int]]] = {}
         self._warnings = WarningLog(clock)
@@ -89,7 +89,6 @@ class StatusReporter:
         """Report everything that this cycle has found."""
         for key, status in session.statuses.items():
             if key in self._cluster.groups:
-                self._missing_groups.pop(key, None)
                 self._report_job(session, session.jobs[key], status)
             else:
                 self._report_podless_group(session, session.jobs[key])
@@ -99,25 +98,25 @@ class StatusReporter:
         self._warnings.log_new(session.warnings)
 
     def requeue_due(self) -> bool:
-        """Requeue jobs whose status was not written or whose group is still missing; return whether there are any."""
+        """Requeue jobs whose status was not written or that are still incomplete; return whether there are any."""
         now = self._clock()
         due = [key for key, due_at in self._failed_writes.items() if now >= due_at]
         for key in due:
             del self._failed_writes[key]
             self._reports.pop(key, None)
-        orphaned = [key for key, refresh_at in self._missing_groups.items() if refresh_at and now >= refresh_at]
-        self._missing_groups.update(dict.fromkeys(orphaned, _DONE))
-        for key in (*due, *orphaned):
+        incomplete = [key for key, refresh_at in self._incomplete.items() if refresh_at and now >= refresh_at]
+        self._incomplete.update(dict.fromkeys(incomplete, _DONE))
+        for key in (*due, *incomplete):
             self._cluster.touch(key)
-        return bool(due or orphaned)
+        return bool(due or incomplete)
 
     def forget_gone(self) -> int:
         """Drop records of deleted jobs, and old warnings; return their number."""
         gone = [key for key in self._reports if key not in self._cluster.groups]
         for key in gone:
             del self._reports[key]
-        for key in [key for key in self._missing_groups if not self._cluster.pods.of_job(key)]:
-            del self._missing_groups[key]
+        for key in [key for key in self._incomplete if not self._cluster.pods.of_job(key)]:
+            del self._incomplete[key]
         return len(gone) + self._warnings.prune()
 
     # -- jobs ---------------------------------------------------------------------------------------------------
@@ -130,19 +129,30 @@ class StatusReporter:
         last = self._reports.get(job.key)
         if last is not None and last.mark == mark and now < last.refresh_at:
             return
+        if (last is None or last.mark != mark) and _may_be_creating_pods(status):
+            self._report_incomplete(job, status, record)
+            announced = None if last is None else last.announced
+            self._reports[job.key] = _Reported(mark, now + self._refresh, announced=announced)
+            return
+        self._incomplete.pop(job.key, None)
         desired = _group_status(status, record)
         message = desired.condition.message if desired.condition else ""
-        report = _Reported(mark, now + self._refresh, message)
         if last is None or (last.mark, last.message) != (mark, message):
             self._want_group_status(job, desired)
             self._announce_losses(session, job)
-        stays, cause = last is not None and last.mark == mark, _cause(status)
-        report.announced = last.announced if last is not None else None
-        if report.announced != cause and (stays or not _may_be_creating_pods(desired)):
+        cause = _cause(status)
+        if last is None or last.announced != cause:
             self._announce(job.key, desired)
-            report.announced = cause
         self._report_pods(session, job)
-        self._reports[job.key] = report
+        self._reports[job.key] = _Reported(mark, now + self._refresh, message, cause)
+
+    def _report_incomplete(self, job: Job, status: JobStatus, record: Mapping[str, str]) -> None:
+        """Report phase and counts of a job without a part of its pods. It is unschedulable if no pod is added for some
+        time.
+        """
+        self._incomplete[job.key] = self._clock() + self._refresh
+        counts = status.running, status.succeeded, status.failed
+        self._want_group_status(job, GroupStatus(status.phase, *counts, record=record))
 
     def _want_group_status(self, job: Job, desired: GroupStatus) -> None:
         key = job.key
@@ -246,7 +256,7 @@ class StatusReporter:
     def _report_podless_group(self, session: Session, job: Job) -> None:
         """Report on pods that their group does not exist, after some time."""
         now = self._clock()
-        if now >= self._missing_groups.setdefault(job.key, now + self._refresh):
+        if now >= self._incomplete.setdefault(job.key, now + self._refresh):
             self._report_pods(session, job)
 
     def _report_pods(self, session: Session, job: Job) -> None:
@@ -304,8 +314,6 @@ def _mark(job: Job, status: JobStatus) -> tuple[object, ...]:
     condition = status.conditions[0] if status.conditions else None
     reason = (condition.type, condition.reason) if condition else ()
     results = status.running, status.succeeded, status.failed
-    if condition is not None and condition.reason in _PODS_MISSING:
-        return job.spec.uid, status.phase, results, reason
     return job.spec.uid, status.phase, results, reason, (job.pending_count, job.pipelined_count, job.ready_count)
 
 
@@ -317,11 +325,11 @@ def _cause(status: JobStatus) -> tuple[object, ...]:
     return condition.type, condition.reason, status.cause
 
 
-def _may_be_creating_pods(desired: GroupStatus) -> bool:
+def _may_be_creating_pods(status: JobStatus) -> bool:
     """Report whether missing pods may still be created: too early for a warning. A group with running pods has lost
     some.
     """
-    return desired.condition is not None and desired.condition.reason in _PODS_MISSING and not desired.running
+    return any(each.reason in _PODS_MISSING for each in status.conditions) and not status.running
 
 
 def _nominated_node(session: Session, task: Task) -> str:
