@@ -2,7 +2,7 @@
 
 The queue's key is the group, not the pod: a thousand pods of one owner need one group. The group is created before the
 pods are annotated, so that a pod never names a missing group. A group that is deleted while its pods exist is created
-again: without it they would wait indefinitely.
+again: without it they would wait indefinitely. A group whose owner changes is updated.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
-from stromboli.controllers.owners import owner_annotations
-from stromboli.controllers.podgroups import group_for, group_name, is_plain, with_group
+from stromboli.controllers.owners import OwnerWatches, owner_annotations
+from stromboli.controllers.podgroups import group_for, group_name, is_plain, owner_changes, owner_group, with_group
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.objects.catalogue import POD_GROUPS, PODS
 from stromboli.kube.objects.meta import OwnerReference
@@ -47,10 +47,14 @@ class GroupController:
         self._scheduler_names = scheduler_names
         self._default_queue = default_queue
         self._pods: dict[str, dict[str, Pod]] = {}
+        #: Groups whose owner has changed.
+        self._outdated: set[str] = set()
         self._reflector = Reflector(client, PODS, self)
+        self._owners = OwnerWatches(client, self._owner_changed)
         self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="pod groups")
         #: Numbers of writes.
         self.groups_created = 0
+        self.groups_updated = 0
         self.pods_annotated = 0
         groups.listen(self._group_changed)
 
@@ -60,6 +64,7 @@ class GroupController:
             tasks.create_task(self._reflector.run())
             await self._reflector.synced.wait()
             await self._groups.synced.wait()
+            tasks.create_task(self._owners.run())
             tasks.create_task(self.work.run())
 
     def apply(self, pod: Pod) -> None:
@@ -95,15 +100,24 @@ class GroupController:
                 del self._pods[key]
 
     def _group_changed(self, old: PodGroup | None, new: PodGroup | None) -> None:
-        if new is None and old is not None and old.key in self._pods:
-            self.work.add(old.key)
+        group = new or old
+        if group is not None and group.key in (self._pods if new is None else self._outdated):
+            self.work.add(group.key)
+
+    def _owner_changed(self, namespace: str, uid: str) -> None:
+        key = f"{namespace}/{owner_group(uid)}"
+        if key in self._pods:
+            self._outdated.add(key)
+            self.work.add(key)
 
     async def _reconcile(self, key: str) -> None:
-        pods = self._pods.get(key)
+        pods, group = self._pods.get(key), self._groups.objects.get(key)
         if not pods:
+            self._outdated.discard(key)
             return
-        if key not in self._groups.objects:
-            await self._create(min(pods.values(), key=lambda pod: (pod.metadata.creation_timestamp or "", pod.key)))
+        if group is None or key in self._outdated:
+            oldest = min(pods.values(), key=lambda pod: (pod.metadata.creation_timestamp or "", pod.key))
+            await self._create_or_update(key, group, oldest)
         waiting = [pod for pod in pods.values() if _names_no_group(pod)]
         for start in range(0, len(waiting), AT_ONCE):
             answers = await asyncio.gather(
@@ -112,10 +126,22 @@ class GroupController:
             if failure := next((answer for answer in answers if isinstance(answer, BaseException)), None):
                 raise failure
 
-    async def _create(self, pod: Pod) -> None:
-        group = group_for(pod, await owner_annotations(self._client, pod))
+    async def _create_or_update(self, key: str, group: PodGroup | None, pod: Pod) -> None:
+        self._outdated.discard(key)
+        try:
+            desired = group_for(pod, await owner_annotations(self._client, pod))
+            desired.spec.queue = desired.spec.queue or self._default_queue
+            if group is None:
+                await self._create(desired)
+            elif (patch := owner_changes(group, desired)) is not None:
+                await self._client.patch(POD_GROUPS, group.metadata.name, patch, namespace=group.metadata.namespace)
+                self.groups_updated += 1
+        except RequestFailed:
+            self._outdated.add(key)
+            raise
+
+    async def _create(self, group: PodGroup) -> None:
         metadata, spec = group.metadata, group.spec
-        spec.queue = spec.queue or self._default_queue
         body = {
             "metadata": {
                 "name": metadata.name,
@@ -130,6 +156,7 @@ class GroupController:
         except ApiError as error:
             if not error.is_conflict:
                 raise
+            self._outdated.add(group.key)
         else:
             self.groups_created += 1
 

@@ -2,46 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-from urllib.parse import quote
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from stromboli.controllers.podgroups import controlling_owner
+from stromboli.controllers.podgroups import controlling_owner, scheduling_entries
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.objects.meta import OwnerReference, TopLevel
 from stromboli.kube.objects.pod import Pod
+from stromboli.kube.objects.pod_owners import POD_OWNERS
+from stromboli.kube.objects.resources import Resource
+from stromboli.kube.watch.reflector import Reflector
 
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
-_PLURALS = {
-    ("apps/v1", "ReplicaSet"): "replicasets",
-    ("apps/v1", "StatefulSet"): "statefulsets",
-    ("apps/v1", "DaemonSet"): "daemonsets",
-    ("batch/v1", "Job"): "jobs",
-}
-"""Owners that are read: built-in kinds, which every scheduler may read."""
+_log = logging.getLogger(__name__)
+
+_BY_KIND = {(resource.api_version, resource.kind): resource for resource in POD_OWNERS}
 
 
 def inherits_annotations(owner: OwnerReference) -> bool:
     """Report whether annotations of such an owner apply to the group."""
-    return (owner.api_version or "", owner.kind or "") in _PLURALS
+    return (owner.api_version or "", owner.kind or "") in _BY_KIND
 
 
 async def owner_annotations(client: Client, pod: Pod) -> Mapping[str, str]:
     """Return the annotations of the pod's owner; empty if it is gone or forbidden."""
     owner = controlling_owner(pod)
-    plural = _PLURALS.get((owner.api_version or "", owner.kind or "")) if owner else None
-    if owner is None or plural is None:
+    resource = _BY_KIND.get((owner.api_version or "", owner.kind or "")) if owner else None
+    if owner is None or resource is None:
         return {}
-    namespace, name = quote(pod.metadata.namespace, safe=""), quote(owner.name or "", safe="")
     try:
-        answer = await client.request("GET", f"/apis/{owner.api_version}/namespaces/{namespace}/{plural}/{name}")
+        found = (await client.get(resource, owner.name or "", namespace=pod.metadata.namespace)).metadata
     except ApiError as error:
         if error.is_missing or error.is_denied:
             return {}
         raise
-    found = msgspec.json.decode(answer, type=TopLevel).metadata
     return (found.annotations or {}) if found.uid == owner.uid else {}
+
+
+class OwnerWatches:
+    """Calls `changed` with the namespace and uid of an owner whose annotations for the scheduler have changed."""
+
+    def __init__(self, client: Client, changed: Callable[[str, str], None]) -> None:
+        self._changed = changed
+        self._reflectors = [Reflector(client, resource, self, optional=True) for resource in POD_OWNERS]
+        #: By uid; most owners have none, which is not stored.
+        self._entries: dict[str, dict[str, str]] = {}
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            for reflector in self._reflectors:
+                tasks.create_task(reflector.run())
+
+    def apply(self, owner: TopLevel) -> None:
+        metadata = owner.metadata
+        entries = scheduling_entries(metadata.annotations or {})
+        if entries == self._entries.get(metadata.uid, {}):
+            return
+        if entries:
+            self._entries[metadata.uid] = entries
+        else:
+            del self._entries[metadata.uid]
+        self._changed(metadata.namespace, metadata.uid)
+
+    def remove(self, owner: TopLevel) -> None:
+        self._entries.pop(owner.metadata.uid, None)
+
+    def unreadable(self, resource: Resource[Any], key: str, uid: str, problem: str) -> None:
+        """Skip the owner: its annotations are read when its group is created."""
+        _log.debug("unreadable object", extra={"resource": resource.name, "key": key, "problem": problem})

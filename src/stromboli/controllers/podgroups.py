@@ -1,16 +1,17 @@
 """PodGroups for pods without one, named and filled as Volcano's controller does.
 
 All pods of one owner (a ReplicaSet, a Job) share a group; a pod without an owner has its own. Its minimum is one pod,
-unless the pod or its owner sets another.
+unless the pod or its owner sets another. The group follows changes of its owner.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from stromboli import kube
 from stromboli.cluster.objects.pod_groups import topology_levels
-from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME, job_key_of, named_queue
+from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME, QUEUE_NAMES, job_key_of, named_queue
 from stromboli.cluster.objects.pods.requests import pod_request
 from stromboli.core.model.resources.resources import PODS, ResourceAxis
 from stromboli.kube.objects.meta import ObjectMeta, OwnerReference, Resources
@@ -21,6 +22,8 @@ TOPOLOGY_MODE = "volcano.sh/network-topology-mode"
 TOPOLOGY_TIER = "volcano.sh/network-topology-highest-tier"
 #: KAI's topology annotations.
 _LEVELS = (topology_levels.TOPOLOGY, topology_levels.REQUIRED, topology_levels.PREFERRED)
+#: Annotations that the group loses with its owner; others may be its own.
+_SPEC_KEYS = (MIN_MEMBER, *QUEUE_NAMES, TOPOLOGY_MODE, TOPOLOGY_TIER, *_LEVELS)
 
 
 def is_plain(pod: kube.Pod, scheduler_names: Sequence[str]) -> bool:
@@ -38,14 +41,20 @@ def group_name(pod: kube.Pod) -> str:
     """Name the group for the uid of the owner or the pod; for the pod's name if a manifest has no uid."""
     owner = controlling_owner(pod)
     own = pod.metadata.name if "/" in pod.metadata.uid else pod.metadata.uid
-    return f"podgroup-{owner.uid if owner else own}"
+    return owner_group(owner.uid or "" if owner else own)
+
+
+def owner_group(uid: str) -> str:
+    """Return the name of the group of an owner's pods."""
+    return f"podgroup-{uid}"
 
 
 def group_for(pod: kube.Pod, inherited: Mapping[str, str] | None = None) -> kube.PodGroup:
     """Return the group of a plain pod; `inherited` are its owner's annotations, which its own override."""
-    annotations = _scheduling_entries(inherited or {}) | _scheduling_entries(pod.metadata.annotations or {})
+    annotations = scheduling_entries(inherited or {}) | scheduling_entries(pod.metadata.annotations or {})
     labels = pod.metadata.labels or {}
-    minimum = _count(annotations.get(MIN_MEMBER))
+    stated = _count(annotations.get(MIN_MEMBER))
+    minimum = 1 if stated is None else stated
     return kube.PodGroup(
         metadata=ObjectMeta(
             name=group_name(pod),
@@ -53,20 +62,52 @@ def group_for(pod: kube.Pod, inherited: Mapping[str, str] | None = None) -> kube
             uid=group_name(pod),
             creation_timestamp=pod.metadata.creation_timestamp,
             annotations=annotations,
-            labels=_scheduling_entries(labels) or None,
+            labels=scheduling_entries(labels) or None,
             owner_references=_owners(pod),
         ),
         spec=PodGroupSpec(
-            min_member=1 if minimum is None else minimum,
+            min_member=minimum,
             queue=named_queue(annotations, labels),
             priority_class_name=pod.spec.priority_class_name,
-            min_resources=_requests(pod),
+            min_resources=_requests(pod, minimum),
             network_topology=_topology(annotations),
         ),
     )
 
 
-def _scheduling_entries(entries: Mapping[str, str]) -> dict[str, str]:
+def owner_changes(group: kube.PodGroup, desired: kube.PodGroup) -> dict[str, Any] | None:
+    """Return the merge patch of a group whose owner has changed; None if its annotations are those of the owner. Fields
+    that do not follow from a changed annotation may have been set by others, and stay.
+    """
+    before, after = group.metadata.annotations or {}, desired.metadata.annotations or {}
+    keys = (*after, *(key for key in _SPEC_KEYS if key in before))
+    changed = {key: after.get(key) for key in keys if before.get(key) != after.get(key)}
+    if not changed:
+        return None
+    metadata = {"resourceVersion": group.metadata.resource_version, "annotations": changed}
+    return {"metadata": metadata, "spec": _spec_changes(group.spec, desired.spec, changed)}
+
+
+def _spec_changes(before: PodGroupSpec, after: PodGroupSpec, changed: Iterable[str]) -> dict[str, Any]:
+    spec: dict[str, Any] = {}
+    keys = frozenset(changed)
+    if MIN_MEMBER in keys:
+        gone = dict.fromkeys(before.min_resources or ())
+        spec |= {"minMember": after.min_member, "minResources": {**gone, **(after.min_resources or {})}}
+    if keys & frozenset(QUEUE_NAMES):
+        spec["queue"] = after.queue
+    if keys & {TOPOLOGY_MODE, TOPOLOGY_TIER}:
+        spec["networkTopology"] = _as_patch(after.network_topology)
+    return spec
+
+
+def _as_patch(topology: KubeNetworkTopology | None) -> dict[str, Any] | None:
+    if topology is None:
+        return None
+    return {"mode": topology.mode, "highestTierAllowed": topology.highest_tier_allowed}
+
+
+def scheduling_entries(entries: Mapping[str, str]) -> dict[str, str]:
     """Return the annotations or labels for the scheduler; not the name of the group."""
     volcano_keys = (key for key in entries if key.partition("/")[0].endswith("volcano.sh") and "/" in key)
     return {key: entries[key] for key in (*volcano_keys, *_LEVELS) if key in entries}
@@ -94,15 +135,15 @@ def _topology(annotations: Mapping[str, str]) -> KubeNetworkTopology | None:
     return KubeNetworkTopology(mode=mode if mode in ("hard", "soft") else "hard", highest_tier_allowed=tier)
 
 
-def _requests(pod: kube.Pod) -> Resources | None:
-    """Return the pod's requests; None if they are invalid, which is reported on the pod."""
+def _requests(pod: kube.Pod, count: int) -> Resources | None:
+    """Return the requests of this many such pods; None if they are invalid, which is reported on the pod."""
     axis = ResourceAxis()
     try:
         request = pod_request(pod, axis)
     except ValueError:
         return None
-    amounts: Resources = {axis.names[place]: axis.format(place, amount) for place, amount in request if place != PODS}
-    return amounts or None
+    amounts = [(place, amount * count) for place, amount in request if place != PODS and count]
+    return {axis.names[place]: axis.format(place, amount) for place, amount in amounts} or None
 
 
 def with_group(pod: kube.Pod, group: str) -> kube.Pod:

@@ -16,7 +16,6 @@ from stromboli.kube.objects.catalogue import (
     CLAIMS,
     EVENTS,
     HYPER_NODES,
-    JOBS,
     LEASES,
     NAMESPACES,
     NATIVE_POD_GROUPS,
@@ -26,11 +25,10 @@ from stromboli.kube.objects.catalogue import (
     PODS,
     PRIORITY_CLASSES,
     QUEUES,
-    REPLICA_SETS,
     RESOURCE_CLAIMS,
-    STATEFUL_SETS,
     VOLUMES,
 )
+from stromboli.kube.objects.pod_owners import POD_OWNERS
 from stromboli.kube.objects.resources import Resource
 
 FOLLOWED = ("list", "watch")
@@ -54,7 +52,7 @@ def _followed(resources: Iterable[Resource[Any]], why: str) -> tuple[Right, ...]
 
 _ALWAYS = "input of every scheduling decision"
 _WHERE_SERVED = "optional kinds: quotas, volumes, devices, network topology, native groups"
-_OWNERS = "the owner of a pod may define the size of its group"
+_OWNERS = "the owner of a pod may define the size and queue of its group"
 
 _MEASURED = "node usage, if the configuration names this source"
 
@@ -111,7 +109,12 @@ EVICTS_BY_DELETE = Right(
 
 _CONTROLLER = (
     Right(PODS.group, "pods", (*FOLLOWED, "patch"), "find pods without a group, and annotate them with theirs"),
-    Right(POD_GROUPS.group, "podgroups", (*FOLLOWED, "create"), "create groups for plain pods, and count groups"),
+    Right(
+        POD_GROUPS.group,
+        "podgroups",
+        (*FOLLOWED, "create", "patch"),
+        "create and update groups for plain pods, and count groups",
+    ),
     *_followed((NATIVE_POD_GROUPS,), "count native groups"),
     Right(
         QUEUES.group,
@@ -123,10 +126,7 @@ _CONTROLLER = (
     *_followed((HYPER_NODES, NODES), "resolve the nodes of HyperNodes"),
     Right(HYPER_NODES.group, "hypernodes/status", ("patch",), "report node count and conditions of HyperNodes"),
     Right(EVENTS.group, "events", ("create", "patch"), "report events of HyperNodes"),
-    Right(REPLICA_SETS.group, "replicasets", ("get",), _OWNERS),
-    Right(STATEFUL_SETS.group, "statefulsets", ("get",), _OWNERS),
-    Right(STATEFUL_SETS.group, "daemonsets", ("get",), _OWNERS),
-    Right(JOBS.group, "jobs", ("get",), _OWNERS),
+    *(Right(owner.group, owner.plural, ("get", *FOLLOWED), _OWNERS) for owner in POD_OWNERS),
 )
 
 DISCOVERS = Right(

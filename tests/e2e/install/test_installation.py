@@ -182,6 +182,7 @@ CAN: list[tuple[str, str, bool]] = [
     (CONTROLLER, "patch pods --namespace default", True),
     (CONTROLLER, "create queues.scheduling.volcano.sh", True),
     (CONTROLLER, "get replicasets.apps --namespace default", True),
+    (CONTROLLER, "watch statefulsets.apps --namespace default", True),
     (CONTROLLER, "create pods --subresource=binding --namespace default", False),
     (CONTROLLER, "create pods --subresource=eviction --namespace default", False),
     (CONTROLLER, "delete podgroups.scheduling.volcano.sh --namespace default", False),

@@ -63,6 +63,13 @@ CASES = [
         nodes(10, 1), foreign("a", cpu=10), plain(cpu=3), conf=configuration("overcommit"), binds="-",
         codes={GROUP: ["ClusterOvercommitted", "NotAdmitted"]},
     ),
+    Case(
+        "admitted by the requests of all pods that start together",
+        nodes(16, 1), queue("left", capability={"cpu": 4}),
+        [owned(f"web-{place}", cpu=2, annotations={MINIMUM: "4", QUEUE: "left"}) for place in range(4)],
+        conf=STANDARD, binds="----", phases={"podgroup-set": "Pending"},
+        codes={"podgroup-set": ["QueueCapabilityExceeded", "NotAdmitted"]},
+    ),
     Case("a pod of another scheduler", nodes(4, 1), plain(schedulerName="default-scheduler"), binds="-"),
     Case("a pod that names no scheduler", nodes(4, 1), plain(schedulerName=None), binds="-"),
     Case("a pod that names Volcano", nodes(4, 1), plain(schedulerName="volcano"), binds="a"),

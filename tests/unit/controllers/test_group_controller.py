@@ -11,7 +11,7 @@ from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.controllers.wiring import Controllers
 from stromboli.kube.client.client import Client
 from stromboli.kube.crds.install import install_crds
-from stromboli.kube.objects.catalogue import POD_GROUPS, PODS
+from stromboli.kube.objects.catalogue import POD_GROUPS, PODS, REPLICA_SETS
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.volcano import PodGroup
 from stromboli.local.api_server.faults import Answer, LoseAnswer, Match
@@ -70,6 +70,29 @@ async def test_pods_of_one_owner_share_a_group_that_heeds_the_owner(client: Clie
     assert groups[0].spec.queue == "research"
     assert groups[0].metadata.annotations == {"scheduling.volcano.sh/group-min-member": "2"}
     assert controllers.groups.groups_created == 1
+
+
+async def change_owner(client: Client, annotations: dict[str, str | None]) -> None:
+    await client.patch(REPLICA_SETS, "web", {"metadata": {"annotations": annotations}}, namespace="default")
+
+
+async def test_group_follows_changes_of_its_owner_also_while_no_controller_runs(client: Client) -> None:
+    size, queue = "scheduling.volcano.sh/group-min-member", "scheduling.volcano.sh/queue-name"
+
+    async def follows(minimum: int, queue: str) -> bool:
+        group = await group_of(client, "web-0")
+        return group is not None and (group.spec.min_member, group.spec.queue) == (minimum, queue)
+
+    async with running(Controllers(client, ["volcano"])):
+        await owned(client, 3, annotations={size: "2"})
+        await until(partial(follows, 2, "default"))
+        await change_owner(client, {size: "3"})
+        await until(partial(follows, 3, "default"))
+    await change_owner(client, {queue: "research"})
+    async with running(Controllers(client, ["volcano"])):
+        await until(partial(follows, 3, "research"))
+        await change_owner(client, {queue: None, size: None})
+        await until(partial(follows, 1, "default"))
 
 
 async def test_pods_of_others_and_pods_with_a_group_are_left_alone(client: Client) -> None:

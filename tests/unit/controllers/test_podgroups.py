@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from stromboli.controllers.podgroups import group_for, group_name, is_plain, with_group
+from stromboli.controllers.podgroups import group_for, group_name, is_plain, owner_changes, with_group
 from stromboli.kube.objects.pod import Pod
 
 REPLICA_SET = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "rs-1", "controller": True}
@@ -118,6 +118,56 @@ RESOURCES = [
 )
 def test_minimum_resources(containers: list[Any], starters: list[Any], expected: dict[str, str] | None) -> None:
     assert group_for(pod({"containers": containers, "initContainers": starters})).spec.min_resources == expected
+
+
+@pytest.mark.parametrize(
+    ("minimum", "expected"),
+    [("4", {"cpu": "8", "memory": "4Gi", "gpu.com/a": "4"}), ("0", None)],
+    ids=["of all pods that start together", "of none"],
+)
+def test_minimum_resources_are_those_of_the_minimum(minimum: str, expected: dict[str, str] | None) -> None:
+    spec = {"containers": [asking({"cpu": "2", "memory": "1Gi", "gpu.com/a": 1})]}
+    group = group_for(pod(spec), {"scheduling.volcano.sh/group-min-member": minimum})
+    assert group.spec.min_resources == expected
+
+
+SIZE, QUEUE = "scheduling.volcano.sh/group-min-member", "scheduling.volcano.sh/queue-name"
+MODE, TIER = "volcano.sh/network-topology-mode", "volcano.sh/network-topology-highest-tier"
+#: The annotations of the owner before and after, and the patch of the spec; None for no patch.
+CHANGES: list[tuple[str, dict[str, str], dict[str, str], dict[str, Any] | None]] = [
+    ("nothing changes", {SIZE: "2"}, {SIZE: "2"}, None),
+    ("a size", {}, {SIZE: "2"}, {"minMember": 2, "minResources": {"cpu": "4"}}),
+    ("another size", {SIZE: "2"}, {SIZE: "3"}, {"minMember": 3, "minResources": {"cpu": "6"}}),
+    ("size 0", {SIZE: "2"}, {SIZE: "0"}, {"minMember": 0, "minResources": {"cpu": None}}),
+    ("no size", {SIZE: "2"}, {}, {"minMember": 1, "minResources": {"cpu": "2"}}),
+    ("another queue", {QUEUE: "left"}, {QUEUE: "right"}, {"queue": "right"}),
+    ("a topology", {}, {MODE: "soft"}, {"networkTopology": {"mode": "soft", "highestTierAllowed": None}}),
+    ("another tier", {MODE: "hard", TIER: "2"}, {MODE: "hard", TIER: "1"},
+     {"networkTopology": {"mode": "hard", "highestTierAllowed": 1}}),
+    ("no topology", {MODE: "soft"}, {}, {"networkTopology": None}),
+    ("an annotation of the group", {}, {"volcano.sh/preemptable": "true"}, {}),
+    ("annotations that the group has of its own stay", {"volcano.sh/preemptable": "true"}, {}, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after", "expected"), [c[1:] for c in CHANGES], ids=[c[0] for c in CHANGES])
+def test_group_follows_its_owner(
+    before: dict[str, str], after: dict[str, str], expected: dict[str, Any] | None
+) -> None:
+    one = pod({"containers": [asking({"cpu": "2"})]})
+    patch = owner_changes(group_for(one, before), group_for(one, after))
+    assert (patch and patch["spec"]) == expected
+    if patch is not None:
+        merged = {**before, **patch["metadata"]["annotations"]}
+        assert {key: value for key, value in merged.items() if value is not None} == after
+
+
+def test_fields_that_others_have_set_stay_when_the_owner_changes() -> None:
+    group, desired = group_for(pod(), {SIZE: "2"}), group_for(pod(), {SIZE: "2", QUEUE: "right"})
+    group.spec.min_member = 5
+    patch = owner_changes(group, desired)
+    assert patch is not None
+    assert patch["spec"] == {"queue": "right"}
 
 
 def test_the_rest_of_the_spec() -> None:
