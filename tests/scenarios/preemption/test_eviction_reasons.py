@@ -272,7 +272,7 @@ VICTIMS = [
     ),
     ReportCase(
         "a guarantee is not taken away",
-        nodes(4, 1), queue("mine", 2), queue("theirs", 1), queue("kept", 1, guarantee={"cpu": 1}),
+        nodes(4, 1), queue("mine", 2), queue("theirs", 1, priority=1), queue("kept", 1, guarantee={"cpu": 1}),
         running("a", name="safe", queue="kept"), running("aaa", name="rich", queue="theirs"), gang(1, 2, queue="mine"),
         conf=PROMISES,
         protected={"capacity": (["safe-task-0", "rich-task-0"],

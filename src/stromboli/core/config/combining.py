@@ -4,8 +4,12 @@ The rules see answers grouped by tier, in the order of the configuration file. `
 functions; a function is a plugin's answer to one extension point.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from enum import Enum, IntEnum
+from functools import total_ordering
 from typing import Any, TypeVar
 
 from stromboli.core.model.reasons import Reason
@@ -47,6 +51,17 @@ def sort_key(answers: Sequence[Answer], subject: Any, last: tuple[Any, ...]) -> 
     if len(answers) == 3:
         return (answers[0](subject), answers[1](subject), answers[2](subject), *last)
     return (*[answer(subject) for answer in answers], *last)
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True)
+class Descending:
+    """A sort key in reversed order."""
+
+    key: tuple[Any, ...]
+
+    def __lt__(self, other: Descending) -> bool:
+        return other.key < self.key
 
 
 def vote_by_tier(tiers: Tiers, *subject: Any) -> Reason | None:

@@ -17,6 +17,9 @@ from stromboli.core.preemption.running_tasks import RunningTasks, has_spare_memb
 from stromboli.core.search.fixed_filters import is_in_excluded_shard
 from stromboli.core.session.session import Session
 
+#: The victim order of queues is computed again after the eviction of one in so many candidates.
+_MAX_REFRESHES = 400
+
 
 class VictimCandidate(NamedTuple):
     task: Task
@@ -41,7 +44,10 @@ class CandidatePool:
         self._rules = rules
         self._graded: dict[tuple[str, int], list[VictimCandidate]] = {}
         self._target_queues: dict[str, list[str]] = {}
-        self._places: dict[tuple[str, str], Grade] = {}
+        #: By the preemptor's queue, the positions of the others in its victim order.
+        self._places: dict[str, dict[str, Grade]] = {}
+        #: By the preemptor's queue, the number of evictions in this cycle after which that order is computed again.
+        self._refresh_at: dict[str, int] = {}
         by_queue: dict[str, list[Job]] = {}
         for job in jobs:
             by_queue.setdefault(job.spec.queue, []).append(job)
@@ -106,13 +112,36 @@ class CandidatePool:
         return VictimCandidate(task, _grade(self._place(preemptor.queue, job.queue), job, task))
 
     def _place(self, preemptor: str, queue: str) -> Grade:
-        """The position of a queue in the victim order of the preemptor's queue."""
-        known = self._places.get((preemptor, queue))
+        """The position of a queue in the victim order of the preemptor's queue; queues that lose nothing are equal."""
+        if self._rules.own_queue or queue == preemptor:
+            return ()
+        known = self._places.get(preemptor)
         if known is None:
-            queues = self._session.queues
-            known = () if queue == preemptor else self._session.victim_queue_order_key(queues[queue], queues[preemptor])
-            self._places[preemptor, queue] = known
-        return known
+            known = self._places[preemptor] = self._victim_order(preemptor)
+        return known[queue]
+
+    def _victim_order(self, preemptor: str) -> dict[str, Grade]:
+        queues, key_of = self._session.queues, self._session.victim_queue_order_key
+        keys = {name: key_of(queues[name], queues[preemptor]) for name in self._by_queue if name != preemptor}
+        ordered = sorted(keys, key=keys.__getitem__)
+        places, place = dict[str, Grade](), 0
+        for name, before in zip(ordered, [*ordered[:1], *ordered], strict=False):
+            place += keys[name] != keys[before]
+            places[name] = (place,)
+        return places
+
+    def refresh(self, preemptor: Job) -> bool:
+        """Report whether the victim order has changed because queues have lost tasks. Grades follow it."""
+        name, evicted = preemptor.queue, len(self._session.decisions.evictions)
+        if self._rules.own_queue or evicted < self._refresh_at.get(name, 0):
+            return False
+        size = sum(len(part.tasks) for part in self._by_queue.values())
+        self._refresh_at[name] = evicted + 1 + size // _MAX_REFRESHES
+        known, self._places[name] = self._places.get(name), self._victim_order(name)
+        if known in (None, self._places[name]):
+            return False
+        self._graded = {where: graded for where, graded in self._graded.items() if where[0] != name}
+        return True
 
     def depends_on_preemptor(self, preemptor: Job) -> bool:
         """Report whether some candidates of the target queues are none for this preemptor."""

@@ -100,6 +100,7 @@ class GangPreemption:
         session, tasks = self._session, self._wanted(job)
         if not tasks:
             return False
+        self._pool.refresh(job)
         with session.serving(job), session.statement() as statement:
             attempt = self._spare.begin(job, statement)
             attempt.refusal = self._refusal(tasks)

@@ -86,6 +86,8 @@ class Preemption:
         return self._pool.releasable(job, dimensions)
 
     def begin(self, job: Job, statement: Statement) -> PreemptionAttempt:
+        if self._pool.refresh(job):
+            self._rankings = {key: each for key, each in self._rankings.items() if key[0] != job.queue}
         return PreemptionAttempt(job, statement, VictimSelection(self._session, self._rules, self._builder, statement))
 
     def _has_enough(self, job: Job) -> bool:

@@ -64,7 +64,9 @@ class Questions:
         return combining.sort_key(self._queue_order, queue, (queue.created, queue.name))
 
     def victim_queue_order_key(self, queue: Queue, preemptor: Queue) -> tuple[Any, ...]:
-        return tuple(answer(queue, preemptor) for answer in self._flat["victim_queue_order"])
+        """The keys of the plugins, and among equals the reversed order of queues: the one that is served last loses."""
+        keys = [answer(queue, preemptor) for answer in self._flat["victim_queue_order"]]
+        return (*keys, combining.Descending(combining.sort_key(self._queue_order, queue, ())))
 
     @property
     def queue_order_reaches_others(self) -> bool:

@@ -267,8 +267,10 @@ class Session(Questions):
         """Sort victims in eviction order: by queue, then by reversed job order, then by reversed task order."""
         ordered = sorted(victims, key=self.task_order_key, reverse=True)
         ordered.sort(key=lambda task: self.job_order_key(self.jobs[task.job]), reverse=True)
-        here = self.queues[preemptor.queue]
-        ordered.sort(key=lambda task: self.victim_queue_order_key(self.queues[self.jobs[task.job].queue], here))
+        here, names = self.queues[preemptor.queue], {self.jobs[task.job].queue for task in ordered}
+        if len(names) > 1:
+            keys = {name: self.victim_queue_order_key(self.queues[name], here) for name in names}
+            ordered.sort(key=lambda task: keys[self.jobs[task.job].queue])
         return ordered
 
     # -- operations ---------------------------------------------------------------------------------------------
