@@ -228,10 +228,12 @@ def test_partial_queue_order_equals_full_queue_order(teams: list[Team], waiting:
 @examples(300)
 @given(forests(), st.booleans())
 def test_inqueue_amounts_add_up(teams: list[Team], tree: bool) -> None:
-    axis, total = ResourceAxis(), [5_000, 24 << 30, 110]
+    axis, total, shareable = ResourceAxis(), [5_000, 24 << 30, 110], [3_000, 24 << 30, 108]
     queues = {team.name: queue_of(decode(team.manifest), axis) for team in teams}  # type: ignore[arg-type]
     forest = QueueTree(queues)
-    promises = tree_limits(forest, total, axis) if tree else flat_limits(list(queues.values()), total, axis)
+    promises = (
+        tree_limits(forest, shareable, axis) if tree else flat_limits(list(queues.values()), total, shareable, axis)
+    )
     assert (promises.guarantee <= promises.deserved).all()
     assert (promises.limit <= promises.ceiling).all()
     assert (promises.guarantee >= 0).all()

@@ -20,6 +20,7 @@ from tests.testing.manifests.builders import (
     foreign,
     gang,
     gang_of,
+    node,
     nodes,
     pod,
     priority_class,
@@ -446,7 +447,7 @@ STOPPED = [
     ),
     ReportCase(
         "a pod without the requested resource",
-        nodes(3, 1, gpu=1), queue("mine", 3), queue("theirs"), foreign("a", 3),
+        nodes(3, 1, gpu=1), node("b", 3, taints=["gpu:NoSchedule"]), queue("mine", 3), queue("theirs"), foreign("a", 3),
         running("a", cpu=None, gpu=1, name="other", queue="theirs"), gang(1, 3, queue="mine"), conf=PROMISES,
         victims={},
         stopped={"capacity": (["other-task-0"], "it holds no resource that the preemptor requests: queue theirs has "

@@ -8,6 +8,7 @@ from tests.testing.cases.case import Case, configuration, plugin
 from tests.testing.manifests.builders import (
     GPU,
     Manifest,
+    foreign,
     gang,
     gang_of,
     manifest,
@@ -55,6 +56,11 @@ BETWEEN_QUEUES = [
     reclaims(
         "a queue gets back what it deserves",
         nodes(4, 1), rich("aaaa"), poor(2), evicts=["rich-task-2", "rich-task-3"], binds="AA",
+    ),
+    reclaims(
+        "a newcomer gets its share of what pods of other schedulers leave",
+        nodes(16, 1), foreign("a", 12), queue("new"), rich("aa"), running("aa", name="other", queue="poor"),
+        gang(1, name="new", queue="new"), evicts=["rich-task-1"], binds="A",
     ),
     reclaims(
         "a queue gets no more than it deserves",

@@ -13,8 +13,10 @@ from tests.testing.manifests.builders import (
     Amounts,
     Facts,
     Manifest,
+    foreign,
     gang,
     gang_of,
+    group,
     node,
     nodes,
     pod,
@@ -98,6 +100,26 @@ LIMITS = [
         reasons={"second": [
             "the queues of the cluster may have cpu 4 and has 2; 2 is reserved for guarantees of others",
         ]},
+    ),
+    *(
+        Case(
+            f"a guarantee is kept beside pods of other schedulers, {shape}",
+            nodes(4, 1), foreign("a", 2), queue("left", guarantee=cpu(1)), queue("right"),
+            gang(4, queue="right", **SINGLES), conf=conf, binds="a---",
+        )
+        for shape, conf in (("flat", FLAT), ("in a tree", TREE))
+    ),
+    Case(
+        "no queue deserves what pods of other schedulers hold",
+        nodes(4, 1), foreign("a", 1), queue("left", deserved=cpu(4)), gang(4, queue="left", **SINGLES), conf=FLAT,
+        binds="aaa-", deserved={"left": {"cpu": "3"}},
+        reasons={"gang": ["the cluster has cpu 4 and pods without a queue use 1, its jobs use 3"]},
+    ),
+    Case(
+        "what pods of other schedulers hold may be admitted, because they may end",
+        nodes(4, 1), foreign("a", 2), queue("left"), running("aa", queue="left"),
+        group("next", 1, queue="left", resources={"cpu": 1}),
+        conf=configuration("gang", "capacity", "predicates", actions="enqueue"), binds="", phases={"next": "Inqueue"},
     ),
     Case(
         "the used part of a guarantee is not reserved twice",

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.testing.cases.case import Case, configuration, plugin
-from tests.testing.manifests.builders import Facts, Manifest, gang, gang_of, nodes, pod, priority_class, queue
+from tests.testing.manifests.builders import Facts, Manifest, foreign, gang, gang_of, nodes, pod, priority_class, queue
 
 BY_PRIORITY = configuration("gang", "priority", "predicates")
 HIGH, LOW = priority_class("high", 100), priority_class("low", -5)
@@ -86,6 +86,11 @@ DRF = [
         "shares of the cluster are compared, not amounts",
         nodes(10, 1, memory="100Gi"), gang_of(pod(5, nodeName="a"), pod(), **FIRST, **EACH),
         gang_of(pod(0, "1Gi", nodeName="a"), pod(5), **SECOND, **EACH), conf=BY_SHARE, binds="- a",
+    ),
+    Case(
+        "shares are those of what pods of other schedulers leave",
+        nodes(10, 1, memory="100Gi"), foreign("a", 5), gang_of(pod(2, nodeName="a"), pod(3), **FIRST, **EACH),
+        gang_of(pod(0, "30Gi", nodeName="a"), pod(3), **SECOND, **EACH), conf=BY_SHARE, binds="- a",
     ),
     Case(
         "in turn, so that all jobs get the same",

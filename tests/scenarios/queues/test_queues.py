@@ -83,9 +83,41 @@ ORDER = [
         deserved={"left": {"cpu": "1500m", "pods": "3"}},
     ),
     Case(
-        "pods of other schedulers count for no share",
-        nodes(4, 1), foreign("a", cpu=2), gang(4, **SINGLES), conf=SHARES, binds="aa--",
+        "what pods of other schedulers hold is not shared",
+        nodes(6, 1), foreign("a", cpu=2), queue("left"), queue("right"), gang(4, name="first", queue="left", **SINGLES),
+        gang(4, name="second", queue="right", **SINGLES), conf=SHARES, binds="aa-- aa--",
+        deserved={"left": {"cpu": "2", "pods": "4"}, "right": {"cpu": "2", "pods": "4"}},
+    ),
+    Case(
+        "what jobs of a missing queue hold is not shared",
+        nodes(4, 1), running("aa", queue="gone"), gang(4, **SINGLES), conf=SHARES, binds="aa--",
+        deserved={"default": {"cpu": "2", "pods": "4"}},
+    ),
+    Case(
+        "what a terminating pod of another scheduler holds is shared",
+        nodes(4, 1), foreign("a", cpu=2, releasing=True), gang(4, **SINGLES), conf=SHARES, binds="aaAA",
         deserved={"default": {"cpu": "4", "pods": "4"}},
+    ),
+    Case(
+        "a finished pod of another scheduler holds nothing",
+        nodes(4, 1), foreign("a", cpu=2, phase="Succeeded"), gang(4, **SINGLES), conf=SHARES, binds="aaaa",
+        deserved={"default": {"cpu": "4", "pods": "4"}},
+    ),
+    Case(
+        "a pod of another scheduler that requests nothing holds a pod slot",
+        nodes(4, 1, pods=3), foreign("a", cpu=None), gang(4, **SINGLES), conf=SHARES, binds="aa--",
+        deserved={"default": {"cpu": "4", "pods": "2"}},
+    ),
+    Case(
+        "other pods that hold more than the nodes have leave nothing to share",
+        nodes(2, 1), foreign("a", cpu=3), gang(1, name="first"), conf=SHARES, binds="-",
+        deserved={"default": {"pods": "1"}}, codes={"first": ["InsufficientResource"]},
+        reasons={"first": ["the cluster has cpu 2 and pods without a queue use 3, its jobs use 0"]},
+    ),
+    Case(
+        "what other pods hold may be admitted, because they may end",
+        nodes(4, 1), foreign("a", cpu=2), running("aa"), group("next", 1, resources={"cpu": 1}),
+        conf=configuration("gang", "proportion", "predicates", actions="enqueue"), binds="", phases={"next": "Inqueue"},
     ),
 ]  # fmt: skip
 

@@ -31,6 +31,7 @@ def summary_of(snapshot: Snapshot, terms: Iterable[Counted] | None = None) -> di
         "jobs": {key: _job(snapshot, job, known) for key, job in sorted(snapshot.jobs.items())},
         "waiting": sorted(snapshot.waiting),
         "queues": {name: _queue(snapshot, name) for name in sorted(snapshot.queue_usage)},
+        "unqueued": _named(snapshot, snapshot.unqueued),
         "processors": {name: (known.free, known.leaving, known.held) for name, known in snapshot.processors.items()},
         "devices": {
             node: {uid: (claim.annotations, claim.leaving) for uid, claim in sorted(claims.items())}

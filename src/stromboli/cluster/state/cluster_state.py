@@ -112,6 +112,8 @@ class ClusterState:
             self.volume_use.add(task_class.volumes, counted.row, sign)
             if counted.status is not TaskStatus.RELEASING:
                 self.later_volume_use.add(task_class.volumes, counted.row, sign)
+        if not counted.task.job and counted.status is not TaskStatus.RELEASING:
+            add_request(self.sums.unqueued, task_class.request, sign)
         pods_on_node = self.pods_on_node.setdefault(counted.row, set())
         (pods_on_node.add if sign > 0 else pods_on_node.discard)(counted.task.uid)
 

@@ -12,12 +12,13 @@ Share = tuple[Amounts, Amounts, Amounts, Amounts]
 
 
 class QueueSums:
-    """Allocated, request, inqueue and elastic sums of every queue with its descendants."""
+    """Allocated, request, inqueue and elastic sums of every queue with its descendants; what pods of no queue hold."""
 
     def __init__(self, queues: Mapping[str, Queue], size: int) -> None:
         self._size = size
         self.usage = {name: QueueUsage.empty(name, size) for name in (*queues, ROOT)}
-        self._queues = queues
+        #: What pods without a queue hold on nodes, terminating ones excepted.
+        self.unqueued: Amounts = [0] * size
         self._chains = chains_of(queues, self.usage)
         self._shares: dict[str, tuple[str, Share]] = {}
 
@@ -43,6 +44,8 @@ class QueueSums:
         change = add_amounts if sign > 0 else subtract_amounts
         if queue in self.usage:
             self.usage[queue].jobs += sign
+        else:
+            change(self.unqueued, share[0])
         for usage in self._chains.get(queue, ()):
             for total, part in zip((usage.allocated, usage.request, usage.inqueue, usage.elastic), share, strict=True):
                 change(total, part)

@@ -21,7 +21,7 @@ from stromboli.core.model.nodes.table import NodeTable
 from stromboli.core.model.nodes.usage import UsageTable
 from stromboli.core.model.queues.queue import Queue, QueueUsage
 from stromboli.core.model.queues.quota import Quota
-from stromboli.core.model.resources.resources import ResourceAxis
+from stromboli.core.model.resources.resources import Amounts, ResourceAxis
 from stromboli.core.model.tasks.disruption_budgets import Budgets
 from stromboli.core.model.tasks.pod_terms import TermRegistry
 from stromboli.core.model.topology.hypernodes import HyperNodeTree
@@ -45,6 +45,8 @@ class Snapshot:
     waiting: tuple[str, ...]
     queues: Mapping[str, Queue]
     queue_usage: dict[str, QueueUsage]
+    #: What pods without a queue hold on nodes, terminating ones excepted.
+    unqueued: Amounts
     #: Quotas by namespace.
     quotas: Mapping[str, tuple[Quota, ...]] = field(default_factory=dict)
     #: Seconds since the epoch, by the caller's clock.

@@ -37,7 +37,7 @@ class _Node:
 class ShareTree:
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._total = session.total
+        self._total = session.shareable
         self._root = _Node(1.0)
         self._paths: dict[str, list[_Node]] = {}
         self._supposed: dict[str, list[int]] = {}
@@ -173,7 +173,7 @@ class Drf(Plugin):
 
     def open(self, session: Session) -> None:
         self._session = session
-        self._total = session.total
+        self._total = session.shareable
         self._jobs = session.jobs
         self.queue_order_reaches_others = self.hierarchy
         if self.hierarchy:

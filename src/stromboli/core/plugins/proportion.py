@@ -16,6 +16,7 @@ from stromboli.core.config.combining import Vote
 from stromboli.core.config.plugin import Allowance, EvictionContext, Key, Plugin, QueueFacts, Victims
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.queues.limit_reasons import (
+    ClusterUse,
     Excess,
     Fit,
     cluster_admitted,
@@ -63,8 +64,10 @@ class ProportionShare:
 
     usage: QueueUsage
     deserved: Amounts
-    #: The most it may use: its capability, and what the guarantees of others leave.
+    #: The most it may use: its capability, and what the guarantees of others and pods of no queue leave.
     limit: Amounts
+    #: The most it may have admitted: the same, as if there were no pods of no queue.
+    ceiling: Amounts
     #: The deserved amounts, without those that are 0.
     parts: Request = field(init=False)
 
@@ -89,14 +92,15 @@ class Proportion(Plugin):
         self._axis = session.axis
         self._jobs = session.jobs
         self._queues = session.queues
-        self._total = session.total
+        self._session = session
         self._impossible = session.impossible
         usage = session.ledger.queues
         queues = [queue for queue in session.queues.values() if usage[queue.name].jobs]
-        limits = [self._limit(session, queue) for queue in queues]
+        limits = [self._limit(session, queue, session.shareable) for queue in queues]
+        ceilings = [self._limit(session, queue, session.total) for queue in queues]
         self._queue_shares = {
-            queue.name: ProportionShare(usage[queue.name], deserved, limit)
-            for queue, deserved, limit in zip(queues, self._deserved(session, queues, limits), limits, strict=True)
+            queue.name: ProportionShare(usage[queue.name], *amounts)
+            for queue, *amounts in zip(queues, self._deserved(session, queues, limits), limits, ceilings, strict=True)
         }
 
     def _deserved(self, session: Session, queues: list[Queue], limits: list[Amounts]) -> list[Amounts]:
@@ -104,16 +108,17 @@ class Proportion(Plugin):
             return []
         size = session.snapshot.size
         return divide(
-            np.array(session.total, dtype=np.float64),
+            np.array(session.shareable, dtype=np.float64),
             np.array([queue.weight for queue in queues], dtype=np.float64),
             np.array([session.ledger.queues[queue.name].request for queue in queues], dtype=np.float64),
             np.array(limits, dtype=np.float64),
             np.array([dense(queue.guarantee, size) for queue in queues], dtype=np.float64),
         ).tolist()  # fmt: skip
 
-    def _limit(self, session: Session, queue: Queue) -> Amounts:
+    @staticmethod
+    def _limit(session: Session, queue: Queue, total: Amounts) -> Amounts:
         size = session.snapshot.size
-        unguaranteed = exceeding(session.total, session.total_guarantee)
+        unguaranteed = exceeding(total, session.total_guarantee)
         headroom = [a + b for a, b in zip(unguaranteed, dense(queue.guarantee, size), strict=True)]
         capability = dict(queue.capability)
         return [min(headroom[d], capability.get(d, UNLIMITED)) for d in range(size)]
@@ -139,15 +144,15 @@ class Proportion(Plugin):
         excesses = self._beyond(queue_share, job.min_resources)
         if not excesses:
             return Vote.PERMIT
-        if any(each.limit < self._total[each.dimension] for each in excesses):
+        if any(each.limit < self._session.total[each.dimension] for each in excesses):
             return limit_admitted(self._axis, "queue", queue.name, excesses)
         never = ((each.dimension, each.needed) for each in excesses if each.needed > each.limit)
         return self._impossible.exceeded_by(never) or cluster_admitted(self._axis, excesses)
 
     @staticmethod
     def _beyond(queue_share: ProportionShare, minimum: Request) -> list[Excess]:
-        """Return the amounts of `minimum` that would exceed the queue's limit."""
-        usage, limit = queue_share.usage, queue_share.limit
+        """Return the amounts of `minimum` that would exceed the queue's ceiling."""
+        usage, limit = queue_share.usage, queue_share.ceiling
         return [
             Excess(d, amount, usage.allocated[d] + usage.inqueue[d] - usage.elastic[d], limit[d])
             for d, amount in minimum
@@ -191,12 +196,13 @@ class Proportion(Plugin):
     def _no_more(self, queue: Queue, queue_share: ProportionShare, dimension: int, needed: int, fit: Fit) -> Reason:
         """Return the limit that binds: the share, or else the whole cluster, or a limit of the queue."""
         deserved, used = queue_share.deserved[dimension], queue_share.usage.allocated[dimension]
-        title = f"queue {queue.name}"
+        title, shareable = f"queue {queue.name}", self._session.shareable[dimension]
         if deserved < queue_share.limit[dimension]:
             return share_used(self._axis, title, dimension, deserved, used, fit)
-        if deserved >= self._total[dimension]:
-            return cluster_used(self._axis, dimension, deserved, used, needed, fit)
-        kept = self._total[dimension] - deserved if deserved < dict(queue.capability).get(dimension, UNLIMITED) else 0
+        if deserved >= shareable:
+            use = ClusterUse(self._session.total[dimension], self._session.snapshot.unqueued[dimension], used)
+            return cluster_used(self._axis, dimension, use, needed, fit)
+        kept = shareable - deserved if deserved < dict(queue.capability).get(dimension, UNLIMITED) else 0
         return limit_used(self._axis, title, dimension, deserved, used, fit, kept)
 
     def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> Reason | None:

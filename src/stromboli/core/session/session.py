@@ -21,7 +21,7 @@ from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.nodes.table import Node
 from stromboli.core.model.queues.queue import Queue
 from stromboli.core.model.reasons import Code, Reason
-from stromboli.core.model.resources.resources import Amounts, Request, add_request
+from stromboli.core.model.resources.resources import Amounts, Request, add_request, exceeding
 from stromboli.core.model.snapshot import Snapshot
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.model.topology.hypernodes import BY_LABELS
@@ -85,6 +85,8 @@ class Session(Questions):
         self._cycle_states: dict[str, dict[str, Any]] = {}
         self._unknown_queues: dict[str, Reason] = {}
         self.total: Amounts = snapshot.amounts[self.ledger.layout.allocatable :].sum(axis=1).tolist()
+        #: What jobs and queues share: the total without what pods of no queue hold.
+        self.shareable: Amounts = exceeding(self.total, snapshot.unqueued)
         self.total_guarantee = self._sum_over_queues(queue.guarantee for queue in self.queues.values())
         self.total_deserved = self._sum_over_queues(queue.deserved for queue in self.queues.values())
         #: Message about gangs below their minimum, by job key; empty for gangs that have recovered.

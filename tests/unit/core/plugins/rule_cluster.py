@@ -173,7 +173,7 @@ class World:
         return Snapshot(
             axis=self.axis, nodes=self.nodes, layout=layout, amounts=amounts, terms=self.terms, tallies=tallies,
             status=np.zeros(size, dtype=np.int8), node_of=np.full(size, -1, dtype=np.int32), jobs={JOB: job},
-            waiting=(JOB,), queues={}, queue_usage={},
+            waiting=(JOB,), queues={}, queue_usage={}, unqueued=[],
         )  # fmt: skip
 
     # -- asking -------------------------------------------------------------------------------------------------

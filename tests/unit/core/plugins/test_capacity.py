@@ -138,7 +138,7 @@ def found(queues: list[Queue], promises: QueueLimits, wanted: Mapping[str, objec
 
 @pytest.mark.parametrize("row", FLAT, ids=str)
 def test_limits_without_hierarchy(row: Row) -> None:
-    promises = flat_limits(row.queues, [TOTAL, 0, 0], AXIS)
+    promises = flat_limits(row.queues, [TOTAL, 0, 0], [TOTAL, 0, 0], AXIS)
     assert found(list(row.queues), promises, row.expected) == row.expected
 
 

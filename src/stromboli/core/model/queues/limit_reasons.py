@@ -39,6 +39,14 @@ class Excess(NamedTuple):
     limit: int
 
 
+class ClusterUse(NamedTuple):
+    """The amount of a resource in the whole cluster, and how much of it pods without a queue and jobs use."""
+
+    total: int
+    unqueued: int
+    jobs: int
+
+
 # -- use --------------------------------------------------------------------------------------------------------------
 
 
@@ -71,19 +79,22 @@ def _limit_short(axis: ResourceAxis, title: str, dimension: int, limit: int, use
     return f"{shortened_line(title, _MAX_TITLE)}: {part}{fit.short}"
 
 
-def cluster_used(axis: ResourceAxis, dimension: int, total: int, used: int, needed: int, fit: Fit) -> Reason:
-    """The jobs use the whole cluster, so that the shares of queues do not matter."""
-    name, amounts = axis.names[dimension], (axis.format(dimension, each) for each in (total, used))
-    detail = "the cluster has {} {} and its jobs use {}{}".format(name, *amounts, fit.detail)
-    short = partial(_cluster_short, axis, dimension, total, used, needed)
+def cluster_used(axis: ResourceAxis, dimension: int, use: ClusterUse, needed: int, fit: Fit) -> Reason:
+    """The jobs use the whole cluster, or what other pods leave, so that the shares of queues do not matter."""
+    total, others, jobs = (axis.format(dimension, each) for each in use)
+    users = f"pods without a queue use {others}, its jobs use {jobs}" if use.unqueued else f"its jobs use {jobs}"
+    detail = f"the cluster has {axis.names[dimension]} {total} and {users}{fit.detail}"
+    short = partial(_cluster_short, axis, dimension, use, needed)
     return Reason(Code.INSUFFICIENT_RESOURCE, detail, short=short, fact=("", dimension))
 
 
-def _cluster_short(axis: ResourceAxis, dimension: int, total: int, used: int, needed: int) -> str:
+def _cluster_short(axis: ResourceAxis, dimension: int, use: ClusterUse, needed: int) -> str:
     if not needed:
-        return f"jobs use all {axis.short(dimension, total)} of the cluster"
-    part = f", jobs use {axis.short_amount(dimension, used)}" if used else ""
-    return f"needs {axis.short(dimension, needed)}, cluster has {axis.short_amount(dimension, total)}{part}"
+        users = "jobs and other pods" if use.unqueued else "jobs"
+        return f"{users} use all {axis.short(dimension, use.total)} of the cluster"
+    part = f", jobs use {axis.short_amount(dimension, use.jobs)}" if use.jobs else ""
+    part += f", others {axis.short_amount(dimension, use.unqueued)}" if use.unqueued else ""
+    return f"needs {axis.short(dimension, needed)}, cluster has {axis.short_amount(dimension, use.total)}{part}"
 
 
 # -- admission --------------------------------------------------------------------------------------------------------

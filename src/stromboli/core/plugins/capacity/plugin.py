@@ -9,6 +9,7 @@ from stromboli.core.config.combining import Vote
 from stromboli.core.config.plugin import Allowance, Event, EvictionContext, Key, Plugin, QueueFacts, Victims
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.queues.limit_reasons import (
+    ClusterUse,
     Excess,
     Fit,
     cluster_admitted,
@@ -152,14 +153,10 @@ class Capacity(Plugin):
             for d, amount in holder.reserved(job.min_resources or ())
             if amount > ceiling[d]
         ]
-        if any(self._is_limited(holder, each.dimension) for each in excesses):
+        if any(each.limit < self._session.total[each.dimension] for each in excesses):
             return limit_admitted(self._axis, f"queue {holder.name}", holder.name, excesses)
         never = ((each.dimension, each.needed) for each in excesses if each.needed > each.limit)
         return self._session.impossible.exceeded_by(never) or cluster_admitted(self._axis, excesses)
-
-    def _is_limited(self, queue_share: QueueShare, dimension: int) -> bool:
-        """Report whether a capability or guarantees limit the queue, and not the size of the cluster alone."""
-        return queue_share.limit[dimension] < self._session.total[dimension]
 
     # -- use ----------------------------------------------------------------------------------------------------
 
@@ -186,15 +183,16 @@ class Capacity(Plugin):
         return Allowance(number, self._no_more(*tightest, needed, Fit(number, wanted)))
 
     def _no_more(self, dimension: int, holder: QueueShare, member: QueueShare, needed: int, fit: Fit) -> Reason:
-        """Return the limit that binds: the whole cluster, or a limit of the queue."""
+        """Return the limit that binds: the whole cluster, or a capability or guarantees."""
         limit, used, kept = (
             holder.limit[dimension],
             holder.usage.allocated[dimension],
             holder.kept_from(dimension, member),
         )
-        if kept or self._is_limited(holder, dimension):
+        if kept or limit < self._session.shareable[dimension]:
             return limit_used(self._axis, holder.title, dimension, limit, used, fit, kept)
-        return cluster_used(self._axis, dimension, limit, used, needed, fit)
+        use = ClusterUse(self._session.total[dimension], self._session.snapshot.unqueued[dimension], used)
+        return cluster_used(self._axis, dimension, use, needed, fit)
 
     def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> Reason | None:
         """Report whether the queue stays below its limit, and it or one of its nearest ancestors within its deserved

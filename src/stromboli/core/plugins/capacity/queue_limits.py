@@ -74,38 +74,43 @@ class QueueLimits:
 
     guarantee: Table
     deserved: Table
-    #: The most it may hold now: its capability, and the cluster without the guarantees of others.
+    #: The most it may hold now: its capability, and what the queues share without the guarantees of others.
     limit: Table
-    #: The most it may ever hold, however many nodes there are.
+    #: The most it may have admitted: the same, as if there were no pods of no queue; in a tree, its capability alone.
     ceiling: Table
     #: The corrections, as messages.
     corrections: list[str] = field(default_factory=list)
 
 
-def flat_limits(queues: Sequence[Queue], total: Sequence[int], axis: ResourceAxis) -> QueueLimits:
+def flat_limits(
+    queues: Sequence[Queue], total: Sequence[int], shareable: Sequence[int], axis: ResourceAxis
+) -> QueueLimits:
     """Compute the limits without a hierarchy: all queues share the cluster, less the guarantees of others."""
-    size, headroom = len(total), np.array(total, dtype=np.int64)
+    size = len(total)
     capability = _table([queue.capability for queue in queues], size, UNLIMITED)
     reserved = _table([queue.guarantee for queue in queues], size)
     guarantee = np.minimum(reserved, capability)
-    limit = np.minimum(np.maximum(headroom - guarantee.sum(axis=0), 0) + guarantee, capability)
+    limit, ceiling = (
+        np.minimum(np.maximum(np.array(amounts, dtype=np.int64) - guarantee.sum(axis=0), 0) + guarantee, capability)
+        for amounts in (shareable, total)
+    )
     wanted = _table([queue.deserved for queue in queues], size)
     deserved = np.maximum(np.minimum(wanted, limit), guarantee)
     corrections = _unkept_guarantees(queues, reserved, capability, axis)
-    return QueueLimits(guarantee, deserved, limit, limit, corrections)
+    return QueueLimits(guarantee, deserved, limit, ceiling, corrections)
 
 
-def tree_limits(tree: QueueTree, total: Sequence[int], axis: ResourceAxis) -> QueueLimits:
+def tree_limits(tree: QueueTree, shareable: Sequence[int], axis: ResourceAxis) -> QueueLimits:
     """Compute the limits of a hierarchy: every queue stays within its parent."""
-    return _QueueLimitTree(tree, total, axis).promises
+    return _QueueLimitTree(tree, shareable, axis).promises
 
 
 class _QueueLimitTree:
-    def __init__(self, tree: QueueTree, total: Sequence[int], axis: ResourceAxis) -> None:
+    def __init__(self, tree: QueueTree, shareable: Sequence[int], axis: ResourceAxis) -> None:
         self._tree = tree
         self._axis = axis
         self._corrections: list[str] = []
-        queues, size = tree.queues, len(total)
+        queues, size = tree.queues, len(shareable)
         capability = _table([queue.capability for queue in queues], size, UNLIMITED)
         own = self._inherited(capability)
         reserved = _table([queue.guarantee for queue in queues], size)
@@ -114,7 +119,7 @@ class _QueueLimitTree:
         wanted = _table([queue.deserved for queue in queues], size)
         deserved = self._shared_out("deserve", wanted, own, guarantee)
         limit, ceiling = capability.copy(), capability.copy()
-        limit[0] = np.minimum(limit[0], np.array(total, dtype=np.int64))
+        limit[0] = np.minimum(limit[0], np.array(shareable, dtype=np.int64))
         self._restrict(limit, guarantee)
         self._restrict(ceiling, guarantee)
         self.promises = QueueLimits(guarantee, deserved, limit, ceiling, self._corrections)

@@ -17,10 +17,10 @@ QueueShares = dict[str, QueueShare]
 def flat_queue_shares(session: Session) -> QueueShares:
     """Compute the shares without a hierarchy: every queue is directly below the cluster."""
     queues, size = list(session.queues.values()), session.snapshot.size
-    promises = flat_limits(queues, session.total, session.axis)
+    promises = flat_limits(queues, session.total, session.shareable, session.axis)
     session.warnings += promises.corrections
     queue_shares = _queue_shares_of(session, queues, promises)
-    cluster = _plain(session, Queue(ROOT, ROOT), session.total, "the queues of the cluster")
+    cluster = _plain(session, Queue(ROOT, ROOT), session.shareable, "the queues of the cluster")
     cluster.ceiling = [UNLIMITED] * size
     cluster.reserve = _reserve(queue_shares.values(), size)
     for queue_share in queue_shares.values():
@@ -33,7 +33,7 @@ def flat_queue_shares(session: Session) -> QueueShares:
 def tree_queue_shares(session: Session) -> QueueShares:
     """Compute the shares of a hierarchy. Detached queues neither get nor lose anything."""
     tree, size = QueueTree(session.queues), session.snapshot.size
-    promises = tree_limits(tree, session.total, session.axis)
+    promises = tree_limits(tree, session.shareable, session.axis)
     session.warnings += promises.corrections
     queue_shares = _queue_shares_of(session, tree.queues, promises)
     for name, fault in tree.cut_off.items():
