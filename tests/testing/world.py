@@ -186,7 +186,7 @@ class World:
 
     async def events(self, name: str, reason: str = "") -> list[KubeEvent]:
         listing = await self.client.list(EVENTS)
-        about = [event for event in listing.items if event.regarding and event.regarding.name == name]
+        about = [event for event in listing.items if event.involved_object and event.involved_object.name == name]
         return [event for event in about if not reason or event.reason == reason]
 
     async def bound(self, prefix: str = "") -> list[Pod]:
@@ -248,7 +248,7 @@ class World:
         """Wait for an event on an object."""
 
         async def event_found() -> KubeEvent | None:
-            return next((event for event in await self.events(name, reason) if text in (event.note or "")), None)
+            return next((event for event in await self.events(name, reason) if text in (event.message or "")), None)
 
         event = await self.until(event_found, f"an event about {name} contains {text!r}")
         assert event is not None

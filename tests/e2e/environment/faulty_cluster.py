@@ -128,7 +128,7 @@ class FaultyCluster(Ground):
 
         async def reached() -> bool:
             events = (await self.client.list(EVENTS, namespace=self.name)).items
-            notes[:] = [event.note or "" for event in events]
+            notes[:] = [event.message or "" for event in events]
             return any(text in note for note in notes)
 
         await self.until_requested(reached, lambda: f"an event contains {text!r}; events are {notes}")

@@ -272,13 +272,13 @@ def event(namespace: str, version: str, kind: str, uid: str) -> Document:
     return {
         "metadata": {"generateName": "pending-"},
         "eventTime": timestamps.now(),
-        "reportingController": "stromboli",
+        "reportingComponent": "stromboli",
         "reportingInstance": "stromboli-0",
         "action": "Scheduling",
         "reason": "Unschedulable",
         "type": "Warning",
-        "regarding": {"apiVersion": version, "kind": kind, "name": "pending", "namespace": namespace, "uid": uid},
-        "note": "text of the event",
+        "involvedObject": {"apiVersion": version, "kind": kind, "name": "pending", "namespace": namespace, "uid": uid},
+        "message": "text of the event",
     }
 
 

@@ -147,7 +147,7 @@ async def test_pod_without_config_map_is_not_bound(plane: ControlPlane) -> None:
 
         async def failed() -> bool:
             events = await cluster.client.list(EVENTS, namespace=cluster.namespace)
-            return any("does not belong to pod" in (each.note or "") for each in events.items)
+            return any("does not belong to pod" in (each.message or "") for each in events.items)
 
         await cluster.until(failed, "the pod reports the foreign ConfigMap")
         await cluster.client.delete(CONFIG_MAPS, "one-gpu", namespace=cluster.namespace)

@@ -107,8 +107,9 @@ async def test_invalid_hypernode_reports_its_error(cluster: Cluster) -> None:
         await cluster.client.delete(HYPER_NODES, "leaf")
 
     async def reported_twice() -> bool:
-        events = [each for each in (await cluster.client.list(EVENTS)).items if each.regarding.uid == made.metadata.uid]
-        counts = {each.reason: each.series.count if each.series else 1 for each in events}
+        everything = (await cluster.client.list(EVENTS)).items
+        events = [each for each in everything if each.involved_object.uid == made.metadata.uid]
+        counts = {each.reason: each.count for each in events}
         return counts.keys() == {"Invalid", "Valid"} and counts["Invalid"] != 1
 
     await cluster.until(reported_twice, "the repeated error is counted")

@@ -281,7 +281,8 @@ async def test_events_name_the_native_group(cluster: Cluster) -> None:
     async def is_announced() -> bool:
         events = (await cluster.client.list(EVENTS, namespace=cluster.namespace)).items
         wanted = (groups_of(cluster).api_version, "PodGroup", "giant", "Unschedulable")
-        recorded = [(e.regarding.api_version, e.regarding.kind, e.regarding.name, e.reason) for e in events]
+        about = [(event.involved_object, event.reason) for event in events]
+        recorded = [(regarding.api_version, regarding.kind, regarding.name, reason) for regarding, reason in about]
         return wanted in recorded
 
     await cluster.until(is_announced, "an event about the native group")

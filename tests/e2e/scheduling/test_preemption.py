@@ -122,8 +122,8 @@ class Contention:
         async def reached() -> bool:
             events = (await self.client.list(EVENTS, namespace=self.namespace)).items
             return any(
-                (event.regarding.kind, event.regarding.name, event.reason) == (kind, name, reason)
-                and all(word in (event.note or "") for word in words)
+                (event.involved_object.kind, event.involved_object.name, event.reason) == (kind, name, reason)
+                and all(word in (event.message or "") for word in words)
                 for event in events
             )
 

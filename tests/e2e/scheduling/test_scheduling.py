@@ -30,7 +30,7 @@ async def test_pending_group_and_its_pods_report_the_reason(cluster: Cluster) ->
     async def is_announced() -> bool:
         events = (await cluster.client.list(EVENTS, namespace=cluster.namespace)).items
         return {("PodGroup", "Unschedulable"), ("Pod", "FailedScheduling")} <= {
-            (event.regarding.kind, event.reason) for event in events
+            (event.involved_object.kind, event.reason) for event in events
         }
 
     await cluster.until(is_announced, "events on the group and on its pods")

@@ -151,7 +151,7 @@ class Storage:
 
         async def reached() -> bool:
             events = (await self.client.list(EVENTS, namespace=self.namespace)).items
-            return any(event.regarding.name == name and words in (event.note or "") for event in events)
+            return any(event.involved_object.name == name and words in (event.message or "") for event in events)
 
         await self.cluster.until(reached, f"{name} reports {words!r}")
 

@@ -159,6 +159,8 @@ EVENT_ROWS = [
         'involvedObject.namespace: Invalid value: "": does not match event.namespace'),
     Row("about somewhere else", "POST", f"{DEFAULT}/events", named("e", involvedObject={"namespace": "x"}), 422,
         'involvedObject.namespace: Invalid value: "x": does not match event.namespace'),
+    Row("core event with a time and without reporter", "POST", f"{DEFAULT}/events", named("e", eventTime=MOMENT), 422,
+        "reportingComponent: Required value"),
     Row("changed note", "PATCH", f"{EVENTS}/e", {"note": "other"}, 422, "field is immutable", MERGE,
         given=[THE_EVENT]),
     Row("a series of one", "PATCH", f"{EVENTS}/e", {"series": {"count": 1, "lastObservedTime": MOMENT}}, 422,

@@ -30,7 +30,7 @@ _VOLCANO = "/apis/scheduling.volcano.sh/v1beta1"
 _COLLECTIONS = {
     "ConfigMap": "/api/v1/namespaces/{}/configmaps",
     "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
-    "Event": "/apis/events.k8s.io/v1/namespaces/{}/events",
+    "Event": "/api/v1/namespaces/{}/events",
     "Node": "/api/v1/nodes",
     "Pod": "/api/v1/namespaces/{}/pods",
     "PodGroup": _VOLCANO + "/namespaces/{}/podgroups",

@@ -52,20 +52,19 @@ def node(name: str) -> Object:
 
 
 def event(name: str, about: Object) -> Object:
-    """In the newer group, which kubectl reads in the older one."""
     metadata = about["metadata"]
     return {
-        "apiVersion": "events.k8s.io/v1",
+        "apiVersion": "v1",
         "kind": "Event",
         "metadata": {"name": name, "namespace": metadata["namespace"]},
         "eventTime": "2026-11-15T12:00:00.000000Z",
-        "reportingController": "stromboli",
+        "reportingComponent": "stromboli",
         "reportingInstance": "stromboli-0",
         "action": "Scheduling",
         "type": "Warning",
         "reason": "Unschedulable",
-        "note": "2/2 tasks in gang unschedulable",
-        "regarding": {
+        "message": "2/2 tasks in gang unschedulable",
+        "involvedObject": {
             "apiVersion": about["apiVersion"],
             "kind": about["kind"],
             **{field: metadata[field] for field in ("name", "namespace", "uid")},

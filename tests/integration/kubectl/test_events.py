@@ -19,7 +19,7 @@ def recorded(kubectl: Kubectl, kind: str, name: str, note: str, second: int = 0)
     series = Series(place, "Warning", "Evicted", note, "", None, first=f"2026-01-01T00:00:{second:02}.500000Z")
     series.set_name(second)
     body = msgspec.to_builtins(series.body("stromboli", "stromboli-0"))
-    return {"apiVersion": "events.k8s.io/v1", "kind": "Event", **body}
+    return {"apiVersion": "v1", "kind": "Event", **body}
 
 
 def notes(kubectl: Kubectl, *words: str) -> list[str]:
@@ -27,26 +27,30 @@ def notes(kubectl: Kubectl, *words: str) -> list[str]:
 
 
 def test_recorded_events_are_listed_whatever_they_are_sorted_by(kubectl: Kubectl) -> None:
-    """Only core events have a last timestamp: the API serves null for others, and kubectl sorts null first."""
     kubectl.given(pod("p"))
     kubectl.given(*(recorded(kubectl, "Pod", "p", f"note-{second}", second) for second in (3, 1, 2)))
     in_order = ["note-1", "note-2", "note-3"]
-    for field in (".lastTimestamp", ".firstTimestamp", ".metadata.creationTimestamp"):
-        assert sorted(notes(kubectl, f"--sort-by={field}")) == in_order, field
-    assert notes(kubectl, "--sort-by=.eventTime") == in_order
+    for field in (".lastTimestamp", ".firstTimestamp", ".eventTime"):
+        assert notes(kubectl, f"--sort-by={field}") == in_order, field
+    assert sorted(notes(kubectl, "--sort-by=.metadata.creationTimestamp")) == in_order
     assert [row[-1] for row in kubectl.rows("events")] == in_order
 
 
-def test_core_events_are_sorted_by_last_timestamp_after_those_without(kubectl: Kubectl) -> None:
+def test_repeated_event_is_listed_last_with_its_count(kubectl: Kubectl) -> None:
+    """Events of `events.k8s.io` have no last timestamp: the API serves null, and kubectl sorts null first."""
     kubectl.given(pod("p"))
-    kubectl.given(recorded(kubectl, "Pod", "p", "no-last-timestamp"))
-    about = {"kind": "Pod", "name": "p", "namespace": kubectl.namespace}
-    for second in (2, 1):
-        moment = f"2026-01-01T00:00:0{second}Z"
-        made = {"metadata": {"name": f"e{second}"}, "involvedObject": about, "message": moment, "lastTimestamp": moment}
-        kubectl.cluster.post(f"/api/v1/namespaces/{kubectl.namespace}/events", made)
-    found = notes(kubectl, "--sort-by=.lastTimestamp")
-    assert found == ["no-last-timestamp", "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z"]
+    kubectl.given(*(recorded(kubectl, "Pod", "p", f"note-{second}", second) for second in (1, 2)))
+    again = kubectl.path("Event", "p.1")
+    kubectl.cluster.merge(again, {"count": 7, "lastTimestamp": "2026-01-01T00:00:09Z"})
+    newer = {
+        "metadata": {"name": "newer"}, "eventTime": "2026-01-01T00:00:00.000000Z", "type": "Normal", "reason": "R",
+        "action": "A", "reportingController": "other", "reportingInstance": "other-0", "note": "no-last-timestamp",
+        "regarding": {"kind": "Pod", "name": "p", "namespace": kubectl.namespace},
+    }  # fmt: skip
+    kubectl.cluster.post(f"/apis/events.k8s.io/v1/namespaces/{kubectl.namespace}/events", newer)
+    assert notes(kubectl, "--sort-by=.lastTimestamp") == ["no-last-timestamp", "note-2", "note-1"]
+    columns = "--output=custom-columns=:.message,:.count"
+    assert ["note-1", "7"] in kubectl.rows("get", "events", columns)
 
 
 def test_watch_shows_events_when_they_occur(kubectl: Kubectl) -> None:

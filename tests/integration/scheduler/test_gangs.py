@@ -258,7 +258,7 @@ async def test_pending_jobs_cause_few_events() -> None:
         for _ in range(8):
             world.scheduler.trigger.has_changes = True
             await world.cycles(1)
-        events = [event for event in await world.events("large") if "Insufficient" in (event.note or "")]
+        events = [event for event in await world.events("large") if "Insufficient" in (event.message or "")]
         assert len(events) == 1
         assert unschedulable(await world.group("large"))
         await check(world)
@@ -348,13 +348,20 @@ async def test_a_pod_moves_so_that_a_large_one_fits_and_both_run() -> None:
         [name] = await world.until(moved, "one of them is evicted")
         moving = name.removesuffix("-task-0")
         await until_condition(world, moving, "Evicted", "True", "consolidate")
-        await until_condition(world, moving, "Scheduled", "False", "tasks in gang are ready to be scheduled")
+        await world.until(lambda: awaits_pods(world, moving), "it waits for its pod")
         _, again = small[name]
         await world.create(again)
         await world.until_bound("small", 2)
         await world.until_bound("large", 1)
         await until_condition(world, moving, "Evicted", "False", "consolidate")
         await check(world)
+
+
+async def awaits_pods(world: World, name: str) -> bool:
+    found = await world.group(name)
+    conditions = found.status.conditions if found is not None else None
+    true = {each.type for each in conditions or () if each.status == "True"}
+    return found is not None and found.status.phase == "Inqueue" and not true & {"Scheduled", "Unschedulable"}
 
 
 async def until_condition(world: World, name: str, kind: str, status: str, reason: str) -> None:

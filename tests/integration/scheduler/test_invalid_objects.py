@@ -112,7 +112,7 @@ async def test_messages_in_every_script_are_kept_within_limits() -> None:
         said = await world.until_condition("n" * 63, "0/1 nodes are available")
         assert len(said.encode()) <= 1024
         for event in await world.events("n" * 63):
-            assert len((event.note or "").encode()) <= 1024
+            assert len((event.message or "").encode()) <= 1024
         await check(world)
 
 

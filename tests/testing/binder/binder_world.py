@@ -134,7 +134,7 @@ class World:
 
     async def events(self, reason: str) -> list[str]:
         found = (await self.client.list(EVENTS)).items
-        return [f"{e.regarding.kind} {e.regarding.name}: {e.note}" for e in found if e.reason == reason]
+        return [f"{e.involved_object.kind} {e.involved_object.name}: {e.message}" for e in found if e.reason == reason]
 
     async def remove_pod(self, name: str) -> None:
         self.disturbed.add(self.uids[name])

@@ -59,7 +59,7 @@ def status_is(
 
 def events(client: Client, count: int) -> Callable[[], Awaitable[list[KubeEvent] | None]]:
     async def answer() -> list[KubeEvent] | None:
-        condition = [each for each in (await client.list(EVENTS)).items if each.regarding.kind == "HyperNode"]
+        condition = [each for each in (await client.list(EVENTS)).items if each.involved_object.kind == "HyperNode"]
         return condition if len(condition) >= count else None
 
     return answer
@@ -94,9 +94,9 @@ async def test_error_is_reported_and_cleared(client: Client) -> None:
         await until(status_is(client, "broken", 2), SECONDS)
         await until(events(client, 2), SECONDS)
     assert condition.reason == "Invalid"
-    assert (event.type, event.reason, event.regarding.name) == ("Warning", "Invalid", "broken")
-    assert event.note == condition.message
-    reasons = {(each.regarding.name, each.reason) for each in await events(client, 2)() or ()}
+    assert (event.type, event.reason, event.involved_object.name) == ("Warning", "Invalid", "broken")
+    assert event.message == condition.message
+    reasons = {(each.involved_object.name, each.reason) for each in await events(client, 2)() or ()}
     assert reasons == {("broken", "Invalid"), ("broken", "Valid")}
 
 
@@ -138,10 +138,10 @@ async def test_each_error_is_reported_on_its_object_alone(client: Client) -> Non
         for name in ("sound", "first-parent"):
             await until(status_is(client, name, 1), SECONDS)
         condition = await until(events(client, len(FAULTS)), SECONDS)
-    assert {(each.regarding.name, each.type, each.reason) for each in condition} == {
+    assert {(each.involved_object.name, each.type, each.reason) for each in condition} == {
         (name, "Warning", "Invalid") for name in FAULTS
     }
-    assert all(FAULTS[each.regarding.name or ""][3] in (each.note or "") for each in condition)
+    assert all(FAULTS[each.involved_object.name or ""][3] in (each.message or "") for each in condition)
 
 
 async def test_what_others_say_stays_and_what_is_true_is_not_written_again(client: Client) -> None:

@@ -1,4 +1,7 @@
-"""Equal events about the same object as one series: the first time, the last time, and the count."""
+"""Equal events about the same object as one series: the first time, the last time, and the count.
+
+They are core events: `events.k8s.io` rejects `lastTimestamp` and `count`, by which tools sort and count.
+"""
 
 from __future__ import annotations
 
@@ -59,12 +62,14 @@ class Series:
         event: dict[str, Any] = {
             "metadata": {"name": self.name, "namespace": self.namespace},
             "eventTime": self.first,
+            "firstTimestamp": _in_seconds(self.first),
             "type": self.type,
             "reason": self.reason[:MAX_FIELD_LENGTH],
             "action": (self.action or self.reason)[:MAX_FIELD_LENGTH],
-            "note": self.note,
-            "regarding": msgspec.to_builtins(self.regarding),
-            "reportingController": controller[:MAX_FIELD_LENGTH],
+            "message": self.note,
+            "involvedObject": msgspec.to_builtins(self.regarding),
+            "source": {"component": controller},
+            "reportingComponent": controller[:MAX_FIELD_LENGTH],
             "reportingInstance": instance[:MAX_FIELD_LENGTH],
         }
         if self.related is not None:
@@ -72,8 +77,12 @@ class Series:
         return event | self.progress()
 
     def progress(self) -> dict[str, Any]:
-        """Return the patch for a repeated event; an event that occurred once has no series."""
-        return {"series": {"count": self.count, "lastObservedTime": self.last}} if self.count > 1 else {}
+        """Return the patch for a repeated event."""
+        return {"count": self.count, "lastTimestamp": _in_seconds(self.last or self.first)}
+
+
+def _in_seconds(moment: str) -> str:
+    return f"{moment.partition('.')[0]}Z"
 
 
 def subject(regarding: ObjectReference) -> str:

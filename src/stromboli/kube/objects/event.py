@@ -17,27 +17,29 @@ class ObjectReference(Wire):
     uid: str | None = None
 
 
-class EventSeries(Wire):
-    """Repetition of an event: count and last time."""
+class EventSource(Wire):
+    """The component that reports an event."""
 
-    count: Int32 | None = None
-    last_observed_time: str | None = None
+    component: str | None = None
 
 
 class KubeEvent(TopLevel):
-    """One event: what happened, its reporter, and the object it regards."""
+    """One event: what happened, how often, its reporter, and the object it is about."""
 
     kind_name: ClassVar[str] = "Event"
-    group: ClassVar[str] = "events.k8s.io"
+    group: ClassVar[str] = ""
     namespaced: ClassVar[bool] = True
 
     event_time: str | None = None
+    first_timestamp: str | None = None
+    last_timestamp: str | None = None
+    count: Int32 | None = None
     type: str | None = None
     reason: str | None = None
     action: str | None = None
-    note: str | None = None
-    regarding: ObjectReference = msgspec.field(default_factory=ObjectReference)
+    message: str | None = None
+    involved_object: ObjectReference = msgspec.field(default_factory=ObjectReference)
     related: ObjectReference | None = None
-    series: EventSeries | None = None
-    reporting_controller: str | None = None
+    source: EventSource | None = None
+    reporting_component: str | None = None
     reporting_instance: str | None = None

@@ -68,10 +68,12 @@ _SETTLED = (
 )  # fmt: skip
 
 
-def namespace_causes(event: Object) -> Iterator[Cause]:
-    """A core event is in the namespace of its object."""
+def core_event_causes(event: Object) -> Iterator[Cause]:
+    """Rules of the core group: an event without an event time is in the namespace of its object."""
     about, namespace = _namespaces(event)
-    if about != namespace and (about or namespace != "default"):
+    if event.get("eventTime"):
+        yield from _reported_causes(event, "reportingComponent")
+    elif about != namespace and (about or namespace != "default"):
         yield wrong("involvedObject.namespace", about, _ELSEWHERE)
 
 
@@ -81,29 +83,33 @@ def _namespaces(event: Object) -> tuple[str, str]:
 
 def event_causes(event: Object) -> Iterator[Cause]:
     """Rules of the events.k8s.io group."""
-    about, namespace = _namespaces(event)
-    if not about and namespace not in _COMMON_NAMESPACES:
-        yield wrong("involvedObject.namespace", about, _ELSEWHERE)
     if not event.get("eventTime"):
         yield required("eventTime")
     if event.get("type") not in _TYPES:
         yield wrong("type", "", f"has invalid value: {event.get('type') or ''}")
-    yield from _reporter_causes(event.get("reportingComponent") or "")
+    yield from _reported_causes(event, "reportingController")
+    yield from (wrong(field, "", "needs to be unset") for field in _OLDER if event.get(field))
+    yield from series_causes(event.get("series"))
+
+
+def _reported_causes(event: Object, reporter_field: str) -> Iterator[Cause]:
+    about, namespace = _namespaces(event)
+    if not about and namespace not in _COMMON_NAMESPACES:
+        yield wrong("involvedObject.namespace", about, _ELSEWHERE)
+    yield from _reporter_causes(reporter_field, event.get("reportingComponent") or "")
     for field, limit in _LIMITS.items():
         text = event.get(field) or ""
         if not text and field in _NEEDED:
             yield required(field)
         if len(text.encode()) > limit:
             yield wrong(field, "", f"can have at most {limit} characters")
-    yield from (wrong(field, "", "needs to be unset") for field in _OLDER if event.get(field))
-    yield from series_causes(event.get("series"))
 
 
-def _reporter_causes(reporter: str) -> Iterator[Cause]:
+def _reporter_causes(field: str, reporter: str) -> Iterator[Cause]:
     if not reporter:
-        yield required("reportingController")
+        yield required(field)
     if problem := qualified_problem(reporter):
-        yield wrong("reportingController", reporter, problem)
+        yield wrong(field, reporter, problem)
 
 
 def series_causes(series: Object | None) -> Iterator[Cause]:

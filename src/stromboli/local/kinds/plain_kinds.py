@@ -12,8 +12,8 @@ from stromboli.local.api_server.registry import ServedResource
 from stromboli.local.api_server.store import Object, Store, StoreEntry
 from stromboli.local.kinds.events import (
     changed_causes,
+    core_event_causes,
     event_causes,
-    namespace_causes,
     series_causes,
     set_empty_fields,
     to_core_event,
@@ -76,7 +76,7 @@ class EventStrategy(KindStrategy):
 
     def check(self, resource: ServedResource, body: Object) -> Iterable[Cause]:
         if not resource.group:
-            return namespace_causes(body)
+            return core_event_causes(body)
         is_new = body["apiVersion"] == resource.api_version  # an updated event is in the stored form already
         return event_causes(to_core_event(body)) if is_new else series_causes(body.get("series"))
 

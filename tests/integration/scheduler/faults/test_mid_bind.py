@@ -78,7 +78,7 @@ async def test_gang_that_loses_a_node_before_its_first_bind_stays_pending(
 
         async def is_reported() -> bool:
             events = [*await world.events("gang-task-0"), *await world.events("gang-task-1")]
-            return any("another member of the gang cannot be bound" in (event.note or "") for event in events)
+            return any("another member of the gang cannot be bound" in (event.message or "") for event in events)
 
         await world.until(is_reported, "an event reports why a member was not bound")
         await check(world)

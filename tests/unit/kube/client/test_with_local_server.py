@@ -133,6 +133,5 @@ async def test_events_are_counted(client: Client) -> None:
         recorder.record(regarding, type="Warning", reason="FailedScheduling", note="0/0 nodes are available")
         assert await recorder.flush(5)
     [event] = (await client.list(EVENTS)).items
-    assert (event.note, event.regarding.uid) == ("0/0 nodes are available", created.metadata.uid)
-    assert event.series is not None
-    assert (event.series.count, recorder.dropped) == (2, 0)
+    assert (event.message, event.involved_object.uid) == ("0/0 nodes are available", created.metadata.uid)
+    assert (event.count, recorder.dropped) == (2, 0)

@@ -46,8 +46,8 @@ class Desk:
         return list(self.server.objects.values())
 
     @property
-    def counts(self) -> dict[str, int | None]:
-        return {event["note"]: event.get("series", {}).get("count") for event in self.events}
+    def counts(self) -> dict[str, int]:
+        return {event["message"]: event["count"] for event in self.events}
 
 
 @pytest.fixture
@@ -63,20 +63,26 @@ async def test_an_event_is_what_describe_shows(desk: Desk) -> None:
     [event] = desk.events
     [path] = desk.server.objects
     name = event["metadata"]["name"]
-    assert path == f"/apis/events.k8s.io/v1/namespaces/d/events/{name}"
+    assert path == f"/api/v1/namespaces/d/events/{name}"
     assert name.startswith("a.")
     event.pop("metadata")
-    assert event.pop("eventTime").endswith("Z")
+    moment = event.pop("eventTime")
+    assert moment.endswith("Z")
+    seconds = f"{moment.partition('.')[0]}Z"
     assert event == {
-        "apiVersion": "events.k8s.io/v1",
+        "apiVersion": "v1",
         "kind": "Event",
         "type": "Warning",
         "reason": "FailedScheduling",
         "action": "Binding",
-        "note": "it does not fit",
-        "regarding": {"apiVersion": "v1", "kind": "Pod", "namespace": "d", "name": "a", "uid": "uid-a"},
+        "message": "it does not fit",
+        "firstTimestamp": seconds,
+        "lastTimestamp": seconds,
+        "count": 1,
+        "involvedObject": {"apiVersion": "v1", "kind": "Pod", "namespace": "d", "name": "a", "uid": "uid-a"},
         "related": {"apiVersion": "v1", "kind": "Node", "name": "n1"},
-        "reportingController": "stromboli",
+        "source": {"component": "stromboli"},
+        "reportingComponent": "stromboli",
         "reportingInstance": "here",
     }
 
@@ -120,11 +126,11 @@ async def test_what_repeats_is_counted(desk: Desk) -> None:
     desk.record("something else")
     async with running(desk.recorder.run()):
         await until(lambda: len(desk.events) == 2)
-        assert desk.counts == {"it does not fit": 3, "something else": None}
+        assert desk.counts == {"it does not fit": 3, "something else": 1}
         for _ in range(5):
             desk.record()
         assert await desk.recorder.flush(5)
-        assert desk.counts == {"it does not fit": 8, "something else": None}
+        assert desk.counts == {"it does not fit": 8, "something else": 1}
         assert len(desk.server.seen("PATCH")) == 1
 
 
@@ -137,7 +143,7 @@ async def test_counts_are_written_after_a_while(desk: Desk) -> None:
         for _ in range(100):
             desk.record()
         await until(lambda: recorder.written == 2)
-    assert desk.events[0]["series"]["count"] == 101
+    assert desk.events[0]["count"] == 101
     assert len(desk.server.requests) == 2
 
 
@@ -157,7 +163,7 @@ async def test_expired_event_is_recorded_anew(desk: Desk) -> None:
     desk.record()
     assert await desk.recorder.flush(5)
     [event] = desk.events
-    assert event["series"]["count"] == 2
+    assert event["count"] == 2
 
 
 async def test_one_object_cannot_drown_the_others(desk: Desk) -> None:
@@ -165,7 +171,7 @@ async def test_one_object_cannot_drown_the_others(desk: Desk) -> None:
         desk.record(f"reason {number}")
     desk.record(name="b")
     await desk.recorder.flush(5)
-    regarding = [event["regarding"]["name"] for event in desk.events]
+    regarding = [event["involvedObject"]["name"] for event in desk.events]
     assert (regarding.count("a"), regarding.count("b")) == (BURST_PER_OBJECT, 1)
     assert desk.recorder.dropped == 40 - BURST_PER_OBJECT
 
@@ -175,7 +181,7 @@ async def test_too_much_at_once_forgets_the_oldest(desk: Desk) -> None:
         desk.record(name=f"p{number}")
     assert desk.recorder.dropped == 10
     await desk.recorder.flush(5)
-    assert {event["regarding"]["name"] for event in desk.events} == {f"p{number}" for number in range(10, 60)}
+    assert {event["involvedObject"]["name"] for event in desk.events} == {f"p{number}" for number in range(10, 60)}
 
 
 async def test_trouble_is_tried_again_and_then_given_up(desk: Desk) -> None:

@@ -27,8 +27,8 @@ async def test_pod_of_missing_scheduler_gets_one_event_with_the_remedy(client: C
         await create(client, "lost")
         await until(lambda: events(client))
         [event] = await events(client)
-        assert (event.regarding.name, event.type, event.reason) == ("lost", "Warning", "FailedScheduling")
-        assert event.note == (
+        assert (event.involved_object.name, event.type, event.reason) == ("lost", "Warning", "FailedScheduling")
+        assert event.message == (
             'no scheduler named "default-scheduler" runs in this cluster; '
             "create the pod again with spec.schedulerName: stromboli"
         )
@@ -42,4 +42,4 @@ async def test_pod_that_another_process_binds_in_time_gets_no_event(client: Clie
         await client.bind(pod.metadata.namespace, "bound", pod.metadata.uid, "a")
         await create(client, "late")
         await until(lambda: events(client))
-        assert [event.regarding.name for event in await events(client)] == ["late"]
+        assert [event.involved_object.name for event in await events(client)] == ["late"]
