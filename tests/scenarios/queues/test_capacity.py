@@ -116,6 +116,11 @@ LIMITS = [
         reasons={"gang": ["the cluster has cpu 4 and pods without a queue use 1, its jobs use 3"]},
     ),
     Case(
+        "a capability of what pods of other schedulers leave is the limit of the queue",
+        nodes(4, 1), foreign("a", 2), queue("left", capability=cpu(2)), running("aa", queue="left"),
+        gang(1, queue="left"), conf=FLAT, binds="-", codes={"gang": ["QueueCapabilityExceeded"]},
+    ),
+    Case(
         "what pods of other schedulers hold may be admitted, because they may end",
         nodes(4, 1), foreign("a", 2), queue("left"), running("aa", queue="left"),
         group("next", 1, queue="left", resources={"cpu": 1}),

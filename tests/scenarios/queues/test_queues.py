@@ -115,6 +115,11 @@ ORDER = [
         reasons={"first": ["the cluster has cpu 2 and pods without a queue use 3, its jobs use 0"]},
     ),
     Case(
+        "a capability of what other pods leave is the limit of the queue",
+        nodes(4, 1), foreign("a", cpu=2), queue("left", capability={"cpu": 2}), running("aa", queue="left"),
+        gang(1, queue="left"), conf=SHARES, binds="-", codes={"gang": ["QueueCapabilityExceeded"]},
+    ),
+    Case(
         "what other pods hold may be admitted, because they may end",
         nodes(4, 1), foreign("a", cpu=2), running("aa"), group("next", 1, resources={"cpu": 1}),
         conf=configuration("gang", "proportion", "predicates", actions="enqueue"), binds="", phases={"next": "Inqueue"},

@@ -196,11 +196,15 @@ class Proportion(Plugin):
     def _no_more(self, queue: Queue, queue_share: ProportionShare, dimension: int, needed: int, fit: Fit) -> Reason:
         """Return the limit that binds: the share, or else the whole cluster, or a limit of the queue."""
         deserved, used = queue_share.deserved[dimension], queue_share.usage.allocated[dimension]
-        title, shareable = f"queue {queue.name}", self._session.shareable[dimension]
+        title, shareable, total = (
+            f"queue {queue.name}",
+            self._session.shareable[dimension],
+            self._session.total[dimension],
+        )
         if deserved < queue_share.limit[dimension]:
             return share_used(self._axis, title, dimension, deserved, used, fit)
-        if deserved >= shareable:
-            use = ClusterUse(self._session.total[dimension], self._session.snapshot.unqueued[dimension], used)
+        if deserved >= shareable and not queue_share.ceiling[dimension] <= deserved < total:
+            use = ClusterUse(total, self._session.snapshot.unqueued[dimension], used)
             return cluster_used(self._axis, dimension, use, needed, fit)
         kept = shareable - deserved if deserved < dict(queue.capability).get(dimension, UNLIMITED) else 0
         return limit_used(self._axis, title, dimension, deserved, used, fit, kept)

@@ -189,9 +189,10 @@ class Capacity(Plugin):
             holder.usage.allocated[dimension],
             holder.kept_from(dimension, member),
         )
-        if kept or limit < self._session.shareable[dimension]:
+        total = self._session.total[dimension]
+        if kept or limit < self._session.shareable[dimension] or holder.ceiling[dimension] <= limit < total:
             return limit_used(self._axis, holder.title, dimension, limit, used, fit, kept)
-        use = ClusterUse(self._session.total[dimension], self._session.snapshot.unqueued[dimension], used)
+        use = ClusterUse(total, self._session.snapshot.unqueued[dimension], used)
         return cluster_used(self._axis, dimension, use, needed, fit)
 
     def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> Reason | None:
