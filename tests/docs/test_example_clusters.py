@@ -30,7 +30,7 @@ PLACED = {
 
 def policy_of(example: str) -> ActivePolicy:
     conf = EXAMPLES / example / "scheduler.conf"
-    return ActivePolicy(built_in_registry(), str(conf) if conf.exists() else "", default=False)
+    return ActivePolicy(built_in_registry(), str(conf) if conf.exists() else "")
 
 
 @pytest.mark.parametrize("example", PLACED)

@@ -13,6 +13,7 @@ from stromboli.binding.recovery import with_followers
 from stromboli.cluster.audit.auditor import Auditor
 from stromboli.core.config.bind_options import DIRECT
 from stromboli.scheduler.reporting.gauges import GaugeUpdater
+from stromboli.scheduler.reporting.policy_events import PolicyEvents
 
 if TYPE_CHECKING:
     from stromboli.scheduler.wiring import Components
@@ -72,6 +73,7 @@ class Maintenance:
     def __init__(self, components: Components) -> None:
         self._components = components
         self._gauges = GaugeUpdater(components.metrics)
+        self._policy_events = PolicyEvents(components.policy, components.cluster.pods, components.announcer)
         self._last_cleanup = components.clock()
 
     def run(self) -> None:
@@ -79,6 +81,7 @@ class Maintenance:
         components = self._components
         self._reload_policy()
         if components.watches.is_up_to_date and components.is_leader():
+            self._policy_events.announce_changes()
             components.requests.reconcile()
             self._unwind_overdue_gangs()
         if components.reporter.requeue_due():

@@ -1,8 +1,11 @@
 """The active policy: a configuration file compiled into a program, and compiled again when the file changes.
 
-An invalid file changes nothing: the last valid policy stays active, and the problem is reported until it is gone. The
-file is checked by name periodically, which also detects how Kubernetes replaces the files of a ConfigMap. The standard
-input (`-`) is read once.
+Without a file the default applies. A file that is invalid at the start is an error: production must not run by another
+policy than its own. Later an invalid file changes nothing: the last valid policy stays active, and the problem is
+reported until it is gone. Warnings of a valid file are reported as well.
+
+The file is checked by name periodically, which also detects how Kubernetes replaces the files of a ConfigMap. The
+standard input (`-`) is read once.
 """
 
 from __future__ import annotations
@@ -36,13 +39,12 @@ class ActivePolicy:
         registry: Registry,
         path: str = "",
         *,
-        default: bool = True,
         outside: ExternalServices | None = None,
-        report: Callable[[str], None] = lambda problem: None,
+        report: Callable[[ActivePolicy], None] = lambda policy: None,
     ) -> None:
         self.registry = registry
         self._path = path
-        #: Called after every attempt to read the file, with the problem or an empty text.
+        #: Called after every attempt to read the file, except for a failure at the start.
         self.report = report
         #: The identity of the file that was read last; None if it was missing.
         self._seen: tuple[int, ...] | None = ()
@@ -51,9 +53,17 @@ class ActivePolicy:
         self.text = ""
         #: Access to external services for plugins.
         self._outside = outside
-        self.program = Program(default_configuration(registry), registry, outside)
-        if path and not self.reload() and not default:
+        if not path:
+            self.program = Program(default_configuration(registry), registry, outside)
+        elif not self._load():
             raise PolicyError(self.problem)
+        else:
+            report(self)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The warnings of the active policy."""
+        return self.program.configuration.warnings
 
     def close(self) -> None:
         """Close the connections to external services."""
@@ -67,20 +77,21 @@ class ActivePolicy:
 
     def reload(self) -> bool:
         """Read the file if it has changed; return whether another policy is active now."""
-        if not self._path:
+        if not self._path or _identity(self._path) == self._seen:
             return False
-        seen = _identity(self._path)
-        if seen == self._seen:
-            return False
-        self._seen = seen
+        loaded = self._load()
+        self.report(self)
+        return loaded
+
+    def _load(self) -> bool:
+        """Read and compile the file; otherwise note its problem."""
+        self._seen = _identity(self._path)
         try:
             self._compile(_read(self._path))
         except (ConfigurationError, PluginFailure, OSError, ValueError) as error:
             self.problem = path_problem(self._path, error) if isinstance(error, OSError) else str(error)
-            self.report(self.problem)
             return False
         self.problem = ""
-        self.report("")
         return True
 
     def _compile(self, text: str) -> None:

@@ -126,6 +126,7 @@ class SchedulerProcess(LeaderProcess[Scheduler]):
             "actions": list(configuration.actions),
             "tiers": [[option.name for option in tier.plugins] for tier in configuration.tiers],
             "problem": self.policy.problem,
+            "warnings": list(self.policy.warnings),
         }
 
     def signals(self, worker: Scheduler) -> contextlib.AbstractContextManager[None]:

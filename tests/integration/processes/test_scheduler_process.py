@@ -101,9 +101,10 @@ def test_the_policy_is_read_again_when_its_file_changes(cluster: Cluster, tmp_pa
 def test_what_cannot_be_used_ends_the_command_with_a_sentence(cluster: Cluster, tmp_path: Path) -> None:
     policy = tmp_path / "policy.conf"
     policy.write_text("actions: nonsense\ntiers: []\n")
-    refused = cluster.start_scheduler(f"--scheduler-conf={policy}", "--disable-default-scheduler-config")
+    refused = cluster.start_scheduler(f"--scheduler-conf={policy}")
     assert refused.ends() == 1
     assert "nonsense" in refused.output
+    assert "stays active" not in refused.output
     nowhere = cluster.start_scheduler(f"--kubeconfig={tmp_path / 'nowhere'}")
     assert nowhere.ends() == 1
     assert "nowhere" in nowhere.output

@@ -55,6 +55,16 @@ async def test_a_policy_takes_effect_when_its_file_changes_and_a_bad_one_changes
         await check(world, torn=["first"])
 
 
+async def test_problems_and_warnings_of_a_policy_are_events(tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(WHOLE + "old-key: 1\n")
+    async with running_cluster(cpus(1), bare=True, policy=read_from(file)) as world:
+        await world.until_event("default", "unknown key 'old-key'", "ConfigurationWarning")
+        replace_file(file, BAD)
+        await world.until_event("default", "the last valid configuration stays", "ConfigurationRejected")
+        await check(world)
+
+
 async def test_a_config_map_that_is_exchanged_is_read_again(tmp_path: Path) -> None:
     """The files of a ConfigMap are links into a folder that is itself a link, and that one is exchanged."""
     for name, text in (("one", WHOLE), ("two", LOOSE)):

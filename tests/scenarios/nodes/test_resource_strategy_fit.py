@@ -221,12 +221,9 @@ def test_resource_strategy_fit(case: Case) -> None:
 MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"resources": {"cpu": {"type": "Most"}}}, "cpu: type: expected LeastAllocated or MostAllocated, got 'Most'"),
     ({"resources": {"cpu": {"weight": -1}}}, "cpu: weight: expected at least 0, got -1"),
-    ({"resources": {"cpu": {"wieght": 1}}}, "cpu: 'wieght' is not known here; did you mean 'weight'?"),
     ({"resources": {"cpu": "MostAllocated"}}, "cpu: expected a mapping, got 'MostAllocated'"),
-    ({"sra": {"enabled": True}}, "'enabled' is not known here; did you mean 'enable'?"),
     ({"sra": {"resourceWeight": {GPU: 0.5}}}, f"resourceWeight: {GPU}: expected a whole number, got 0.5"),
-    ({"proportional": {"resourceProportion": {f"{GPU}.cpu": "8"}}}, f"{GPU}.cpu: expected a number, got '8'"),
-    ({"proportional": {"zzz": 1}}, "'zzz' is not known here; there are: enable, resources, resourceProportion"),
+    ({"proportional": {"resourceProportion": {f"{GPU}.cpu": "8k"}}}, f"{GPU}.cpu: expected a number, got '8k'"),
     ({"proportional": {"enable": None}}, "enable: it has no value"),
 ]  # fmt: skip
 

@@ -212,7 +212,7 @@ def test_tdm_in_preemption(case: Case) -> None:
         ({"tdm.revocable-zone.z": "all day"}, "'all day' is no range of hours; write one such as 20:00-06:00"),
         ({"tdm.revocable-zone.z": "08:00-24:00"}, "'08:00-24:00' is no range of hours"),
         ({"tdm.revocable-zone.z": "08:60-09:00"}, "'08:60-09:00' is no range of hours"),
-        ({"tdm.revocable-zone.z": 8}, "expected a text, got 8"),
+        ({"tdm.revocable-zone.z": 8}, "'8' is no range of hours"),
         ({"tdm.evict.period": "now"}, "'now' is not a duration"),
         ({"tdm.evict.period": "0s"}, "'0s' is not between 0 and 100 years"),
     ],

@@ -144,7 +144,6 @@ def test_usage(case: Case) -> None:
 
 
 WRONG = [
-    ({"thresholds": {"memory": 50}}, "'thresholds' of plugin 'usage': 'memory' is not known here; did you mean 'mem'?"),
     ({"thresholds": {"cpu": -1}}, "argument 'thresholds' of plugin 'usage': cpu: expected at least 0, got -1"),
     ({"estimator": {"be_cpu": "lots"}}, 'argument \'estimator\' of plugin \'usage\': be_cpu: "lots" is not a quantity'),
     ({"usage.weight": -1}, "argument 'usage.weight' of plugin 'usage': expected at least 0, got -1"),

@@ -223,10 +223,6 @@ def test_eviction_reports_its_reason() -> None:
 WRONG = [
     ([{"name": "offlineOnly"}], "entry 1: name: expected lowNodeUtilization, got 'offlineOnly'"),
     (["lowNodeUtilization"], "entry 1: expected a mapping, got 'lowNodeUtilization'"),
-    ([{"name": "lowNodeUtilization", "params": {"threshold": {}}}],
-     "entry 1: params: 'threshold' is not known here; did you mean 'thresholds'?"),
-    ([{"name": "lowNodeUtilization", "params": {"thresholds": {"gpu": 5}}}],
-     "entry 1: params: thresholds: 'gpu' is not known here; did you mean 'cpu'?"),
 ]  # fmt: skip
 
 

@@ -411,7 +411,6 @@ WRONG = [
     ({"extender.predicateVerb": "a?b=c"}, "'a?b=c' is not a valid verb"),
     ({"extender.predicateVerb": "../admin"}, "'../admin' is not a valid verb"),
     ({"extender.ignorable": "perhaps"}, "expected true or false"),
-    ({"extender.bindVerb": "bind"}, "unknown argument 'extender.bindVerb'"),
 ]
 
 

@@ -191,7 +191,7 @@ def test_metrics_of_the_process() -> None:
     metrics.set_cache_objects({"Pod": 12})
     metrics.set_pending_work("bind", 3)
     metrics.set_leader(True)
-    metrics.configuration_loaded("rejected")
+    metrics.configuration_loaded("rejected", 2)
     metrics.cycle_failed("plugin")
     expected = {
         ("stromboli_binds_total", (("result", "bound"),)): 4,
@@ -208,6 +208,7 @@ def test_metrics_of_the_process() -> None:
         ("stromboli_watch_staleness_seconds", (("resource", "pods"),)): 12.5,
         ("stromboli_api_requests_total", (("code", "429"), ("method", "POST"))): 2,
         ("stromboli_configuration_invalid", ()): 1,
+        ("stromboli_configuration_warnings", ()): 2,
         ("stromboli_invalid_objects_total", (("kind", "Pod"),)): 1,
         ("stromboli_pod_resyncs_total", (("reason", "bind-failed"),)): 1,
         ("stromboli_cache_cleanups_total", (("kind", "podgroup"),)): 1,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stromboli.cli.options.settings import conf_option, output_option, plugin_option
-from stromboli.cli.output import Printout, escape_controls
+from stromboli.cli.output import Printout, escape_controls, warn
 from stromboli.cli.scenario import read_configuration_text, read_registry
 from stromboli.cli.text.tables import Table, echo_table
 
@@ -69,8 +69,10 @@ def check(file: str, conf: str | None, output: str, plugins: tuple[str, ...]) ->
 def _problems(error: ConfigurationError) -> Printout:
     """Return the errors as data; they are on the standard error in every format."""
     click.echo(str(error), err=True)
+    warn(error.warnings)
     problems = [{"source": p.source, "line": p.line, "message": p.sentence} for p in error.problems]
-    return Printout(lambda wide: None, lambda: {"valid": False, "problems": problems}, tuple)
+    data = {"valid": False, "problems": problems, "warnings": error.warnings}
+    return Printout(lambda wide: None, lambda: data, tuple)
 
 
 def _printout(configuration: Configuration, registry: Registry) -> Printout:

@@ -76,7 +76,7 @@ def demo_policy() -> ActivePolicy:
     from stromboli.cli.registry import built_in_registry
     from stromboli.scheduler.policy import ActivePolicy
 
-    return ActivePolicy(built_in_registry(), str(examples_folder() / EXAMPLE / POLICY), default=False)
+    return ActivePolicy(built_in_registry(), str(examples_folder() / EXAMPLE / POLICY))
 
 
 async def _run(policy: ActivePolicy, stages: Sequence[ManifestStage], path: Path, duration: float) -> LiveView:

@@ -8,6 +8,7 @@ import click
 
 from stromboli.cli.commands.hypernodes import read_keys
 from stromboli.cli.options.settings import conf_option, output_option, plugin_option, scheduler_name_option
+from stromboli.cli.output import warn
 from stromboli.cli.scenario import parse_policy, read_configuration_text, read_registry
 
 if TYPE_CHECKING:
@@ -105,5 +106,5 @@ def _installation(options: dict[str, Any]) -> Installation:
 def _configuration(options: dict[str, Any]) -> str:
     """Return the text of the policy, after validating it."""
     text = read_configuration_text(options["conf"])
-    parse_policy(text, read_registry(options["plugins"]), options["conf"])
+    warn(parse_policy(text, read_registry(options["plugins"]), options["conf"]).warnings)
     return text

@@ -68,7 +68,6 @@ Exit codes:
     "--scheduler-conf", "--conf", default="", metavar="FILE", type=click.Path(allow_dash=True),
     help="The policy; reloaded when it changes. Or - for the standard input.",
 )  # fmt: skip
-@switch("--disable-default-scheduler-config", help="Exit if the file is invalid at start-up.")
 @setting(
     "--schedule-period", type=Duration(0.01), default="1s", help="The maximum time from an event to the next cycle."
 )
@@ -190,15 +189,16 @@ def _policy(registry: Registry, arguments: Mapping[str, Any], metrics: Scheduler
 
     log = logging.getLogger("stromboli.policy")
 
-    def report(problem: str) -> None:
-        metrics.configuration_loaded("rejected" if problem else "accepted")
-        if problem:
-            log.error("configuration rejected; the last valid one stays active", extra={"error": problem})
-        else:
-            log.info("configuration loaded", extra={"file": arguments["scheduler_conf"]})
+    def report(policy: ActivePolicy) -> None:
+        metrics.configuration_loaded("rejected" if policy.problem else "accepted", len(policy.warnings))
+        if policy.problem:
+            log.error("configuration rejected; the last valid one stays active", extra={"error": policy.problem})
+            return
+        log.info("configuration loaded", extra={"file": arguments["scheduler_conf"]})
+        for warning in policy.warnings:
+            log.warning("configuration warning", extra={"warning": warning})
 
-    default = not arguments["disable_default_scheduler_config"]
-    return ActivePolicy(registry, arguments["scheduler_conf"], default=default, report=report, outside=HttpExtenders())
+    return ActivePolicy(registry, arguments["scheduler_conf"], report=report, outside=HttpExtenders())
 
 
 def _node_selector(pairs: Sequence[str]) -> dict[str, frozenset[str]]:

@@ -15,7 +15,7 @@ from stromboli.cli.examples import example_path
 from stromboli.cli.local_kubeconfig import check_kubeconfig_path, state_folder, temporary_kubeconfig, view_footer
 from stromboli.cli.options.connection import log_options
 from stromboli.cli.options.settings import DURATION, conf_option, paths_option, plugin_option, seed_option
-from stromboli.cli.output import Failure, escape_controls, object_name
+from stromboli.cli.output import Failure, escape_controls, object_name, warn
 from stromboli.cli.scenario import read_registry
 
 if TYPE_CHECKING:
@@ -125,22 +125,22 @@ def _policy(options: dict[str, Any]) -> ActivePolicy:
 
     registry, outside = read_registry(options["plugins"]), HttpExtenders()
     try:
-        policy = ActivePolicy(
-            registry, options["conf"] or options["scheduler_conf"] or "", default=False, outside=outside
-        )
+        policy = ActivePolicy(registry, options["conf"] or options["scheduler_conf"] or "", outside=outside)
     except PolicyError as error:
         raise Failure(error) from error
     click.get_current_context().call_on_close(policy.close)
+    warn(policy.warnings)
     policy.report = _report_policy
     return policy
 
 
-def _report_policy(problem: str) -> None:
+def _report_policy(policy: ActivePolicy) -> None:
     """Report a changed policy file."""
-    if problem:
-        click.echo(f"Invalid policy; the last valid one stays active: {problem}", err=True)
+    if policy.problem:
+        click.echo(f"Invalid policy; the last valid one stays active: {policy.problem}", err=True)
     else:
         click.echo("Policy reloaded.")
+        warn(policy.warnings)
 
 
 async def _run(
@@ -169,7 +169,7 @@ async def _watch(running: LocalCluster, policy: ActivePolicy, path: Path) -> Non
     from stromboli.cli.text.live.display import LiveView
 
     view = LiveView(running.scheduler, "stromboli up", view_footer(path))
-    policy.report = lambda problem: view.cycles.note("Policy", "policy", problem or "reloaded")
+    policy.report = lambda policy: view.cycles.note("Policy", "policy", policy.problem or "reloaded")
     await view.run()
 
 

@@ -20,6 +20,7 @@ IGNORED: dict[str, str] = {
     "--minimum-percentage-nodes-to-find": _EVERY_NODE,
     "--percentage-nodes-to-find": _EVERY_NODE,
     "--node-worker-threads": "nodes are not processed one by one",
+    "--disable-default-scheduler-config": "an invalid file at the start always ends the process",
     "--resync-period": "watches are verified automatically",
     "--resource-sync-timeout": "the initial lists have no timeout",
     "--plugins-dir": "plugins come from installed packages or --plugin",

@@ -75,14 +75,16 @@ class ActionReader:
     ) -> None:
         for key, child in fields.items():
             if key not in _KEYS:
-                self._findings.add_unknown(child.line, "key", key, _KEYS, "a configuration")
+                self._findings.warn_unknown(child.line, "key", key, _KEYS, "a configuration")
         name = fields.get("name", YamlNode(line, None))
         if not isinstance(name.value, str) or not name.value:
             self._findings.add(name.line, f"a configuration must name an action, not {name.described}")
         elif name.value not in self._registry.actions:
-            self._findings.add_unknown(name.line, "action", name.value, self._registry.actions)
+            self._findings.warn_unknown(name.line, "action", name.value, self._registry.actions)
         elif name.value in configured:
-            self._findings.add(name.line, f"action {name.value!r} is configured twice; remove one")
+            self._findings.warn(
+                name.line, f"action {name.value!r} is configured twice; the first applies, so remove this"
+            )
         else:
             configured[name.value] = fields.get("arguments", YamlNode(line, None))
             if name.value not in actions:

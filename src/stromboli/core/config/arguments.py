@@ -13,15 +13,21 @@ A plugin declares a class of arguments and reads the values as attributes:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar, overload
 
-from stromboli.core.config.spelling import nearest
-
 Value = TypeVar("Value")
 Parsed = TypeVar("Parsed")
 Nested = TypeVar("Nested", bound="Arguments")
+
+_BOOLEANS = {
+    **dict.fromkeys(("1", "t", "T", "true", "True", "TRUE"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "False", "FALSE"), False),
+}
+_WHOLE = re.compile(r"[-+]?[0-9]{1,18}")
+_NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +73,7 @@ class ArgumentSpec:
                 self.parse(value)
             except ValueError as error:
                 return str(error)
-        if self.items and isinstance(value, list):
-            return _fault_in_list(self.items, value)
-        return _fault_inside(self.entries, value) if self.entries and isinstance(value, Mapping) else None
+        return None
 
     def convert(self, value: Any) -> Any:
         """Return a valid value as plugins read it."""
@@ -79,8 +83,6 @@ class ArgumentSpec:
             return self.entries(value)
         if self.items is not None:
             return [self.items(item) for item in value]
-        if self.type is bool and isinstance(value, str):
-            return value.lower() == "true"
         return float(value) if self.type is float else value
 
 
@@ -172,32 +174,6 @@ class Arguments:
         return hash((type(self), *self.configured))
 
 
-def _fault_in_list(items: type[Arguments], value: list[object]) -> str | None:
-    """Describe the first invalid entry of a list, by its number."""
-    for number, entry in enumerate(value, start=1):
-        if not isinstance(entry, Mapping):
-            return f"entry {number}: expected a mapping, got {entry!r:.60}"
-        fault = _fault_inside(items, entry)
-        if fault:
-            return f"entry {number}: {fault}"
-    return None
-
-
-def _fault_inside(entries: type[Arguments], value: Mapping[str, object]) -> str | None:
-    """Describe the first invalid entry of a mapping, by its key."""
-    for key, entry in value.items():
-        spec = entries.declaration_of(key)
-        if spec is None:
-            known = [each.key for each in entries.declared]
-            meant = nearest(key, known)
-            hint = f"did you mean {meant!r}?" if meant else f"there are: {', '.join(known)}"
-            return f"{key!r} is not known here; {hint}"
-        fault = "it has no value" if entry is None else spec.fault(entry)
-        if fault:
-            return f"{key}: {fault}"
-    return None
-
-
 _TYPE_NAMES: dict[type, str] = {
     bool: "true or false",
     int: "a whole number",
@@ -209,11 +185,31 @@ _TYPE_NAMES: dict[type, str] = {
 
 
 def _has_type(value: object, expected: type) -> bool:
-    if expected is bool:
-        return isinstance(value, bool) or (isinstance(value, str) and value.lower() in ("true", "false"))
-    if isinstance(value, bool):
-        return False
+    if expected is bool or isinstance(value, bool):
+        return expected is bool and isinstance(value, bool)
     return isinstance(value, (int, float)) if expected is float else isinstance(value, expected)
+
+
+def converted(value: object, expected: type) -> object:
+    """Return a value in the expected type; the value itself if it has that type or no clear meaning in it.
+
+    As in Volcano's plugins, numbers and booleans may be in quotes, and whole numbers may have a decimal point.
+    """
+    if isinstance(value, (bool, expected)):
+        return value
+    if expected is str and isinstance(value, int):
+        return str(value)
+    if expected is int and isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    return _parsed(value.strip(), expected, value) if isinstance(value, str) else value
+
+
+def _parsed(text: str, expected: type, otherwise: str) -> object:
+    if expected is bool:
+        return _BOOLEANS.get(text, otherwise)
+    if expected is int and _WHOLE.fullmatch(text):
+        return int(text)
+    return float(text) if expected is float and _NUMBER.fullmatch(text) else otherwise
 
 
 class PredicateCacheArguments(Arguments):

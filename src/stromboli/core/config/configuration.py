@@ -1,7 +1,7 @@
 """The configuration of the scheduler, in the format of Volcano's `volcano-scheduler.conf`.
 
-Volcano ignores what it does not understand, so a misspelt switch silently changes nothing; here every name is checked
-against the registry and every error is reported with its line.
+Volcano ignores unknown keys and arguments silently. They have no effect here either, and each is a warning with its
+line. What decides which actions and plugins run is checked strictly: an unknown action or plugin is an error.
 """
 
 from __future__ import annotations
@@ -107,16 +107,17 @@ def _read(root: YamlNode, registry: Registry, findings: Findings) -> Configurati
         tiers=TierReader(registry, findings).read(fields["tiers"]) if "tiers" in fields else (),
         action_arguments=action_reader.arguments(fields.get("configurations"), actions),
         metrics=read_metrics(fields.get("metrics"), findings),
-        warnings=findings.warnings,
-        source=findings.source,
         bind=read_bind(fields.get("bind"), findings),
+        source=findings.source,
+        #: Last, when everything is read.
+        warnings=findings.warnings,
     )
 
 
 def _check_keys(line: int, fields: Mapping[str, YamlNode], findings: Findings) -> None:
     for key, child in fields.items():
         if key not in _KEYS:
-            findings.add_unknown(child.line, "key", key, _KEYS)
+            findings.warn_unknown(child.line, "key", key, _KEYS)
     for key in _REQUIRED_KEYS:
         if key not in fields:
             findings.add(line, f"the key {key!r} is missing")

@@ -30,9 +30,10 @@ class Problem:
 class ConfigurationError(ValueError):
     """An invalid configuration. Its text has one problem per line."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
-        super().__init__(problems)
+    def __init__(self, problems: Sequence[Problem], warnings: Sequence[str] = ()) -> None:
+        super().__init__(problems, warnings)
         self.problems = tuple(problems)
+        self.warnings = tuple(warnings)
 
     def __str__(self) -> str:
         return "\n".join(str(problem) for problem in self.problems)
@@ -64,6 +65,12 @@ class Findings:
         """Record a warning."""
         self._note(self._warnings, line, sentence)
 
+    def warn_unknown(self, line: int, kind: str, name: str, known: Iterable[str], owner: str = "") -> None:
+        """Record an unknown name that has no effect."""
+        full = len(self._warnings) >= MAX_PROBLEMS
+        message = "" if full else unknown_name(kind, name, known, owner)
+        self.warn(line, f"{message}{'' if message.endswith('?') else '.'} It has no effect.")
+
     def stop(self, line: int, sentence: str) -> NoReturn:
         """Record an error after which nothing can be read."""
         self.add(line, sentence)
@@ -82,7 +89,7 @@ class Findings:
             notes.append(Problem(self.source, line, sentence))
 
     def _error(self) -> ConfigurationError:
-        return ConfigurationError(sorted(self._problems, key=_line))
+        return ConfigurationError(sorted(self._problems, key=_line), self.warnings)
 
 
 def _line(problem: Problem) -> int:

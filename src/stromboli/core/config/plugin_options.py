@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from stromboli.core.config.argument_values import read_arguments
-from stromboli.core.config.arguments import Arguments
+from stromboli.core.config.arguments import Arguments, converted
 from stromboli.core.config.configuration_errors import Findings
 from stromboli.core.config.extension_points import (
     BY_NAME,
@@ -64,10 +65,11 @@ class TierReader:
             return ()
         if not node.value:
             self._findings.add(node.line, "tiers is empty; list at least one tier with plugins")
-        return self._without_second_alternative([self._tier(child) for child in node.value])
+        return self._effective([self._tier(child) for child in node.value])
 
-    def _without_second_alternative(self, tiers: Sequence[Tier]) -> tuple[Tier, ...]:
-        """Keep the first of two plugins that exclude each other."""
+    def _effective(self, tiers: Sequence[Tier]) -> tuple[Tier, ...]:
+        """Keep the last entry of each plugin, and the first of two plugins that exclude each other."""
+        last = {option.name: option for tier in tiers for option in tier.plugins}
         listed = [option.name for tier in tiers for option in tier.plugins if option.name in _ALTERNATIVES]
         left_out = [name for name in listed[1:] if name != listed[0]]
         for name in left_out:
@@ -76,7 +78,8 @@ class TierReader:
                 f"plugin {name!r} is left out: it excludes plugin {listed[0]!r} (line {self._first_lines[listed[0]]}), "
                 "which is listed first; remove one of them",
             )
-        return tuple(Tier(tuple(option for option in tier.plugins if option.name not in left_out)) for tier in tiers)
+        kept = [option for name, option in last.items() if name not in left_out]
+        return tuple(Tier(tuple(o for o in tier.plugins if any(o is option for option in kept))) for tier in tiers)
 
     def _tier(self, node: YamlNode) -> Tier:
         if not isinstance(node.value, dict):
@@ -84,7 +87,7 @@ class TierReader:
             return Tier(())
         for key, child in node.value.items():
             if key != "plugins":
-                self._findings.add_unknown(child.line, "key", key, ["plugins"], "a tier")
+                self._findings.warn_unknown(child.line, "key", key, ["plugins"], "a tier")
         plugins = node.value.get("plugins", YamlNode(node.line, None))
         if plugins.value in (None, ()):
             self._findings.warn(plugins.line, "the tier lists no plugins and has no effect")
@@ -136,15 +139,15 @@ class TierReader:
         if not isinstance(name.value, str) or not name.value:
             self._findings.add(name.line, f"the name of a plugin must be a text, not {name.described}")
             return None
-        self._reject_second(name.value, name.line)
+        self._note_line(name.value, name.line)
         return name.value
 
-    def _reject_second(self, name: str, line: int) -> None:
+    def _note_line(self, name: str, line: int) -> None:
         if name in self._first_lines:
-            self._findings.add(
+            self._findings.warn(
                 line,
                 f"plugin {quoted(name)} is listed twice (first in line {self._first_lines[name]}); "
-                "Volcano would keep only the last, so remove one",
+                "only the last entry applies, so remove one",
             )
         self._first_lines.setdefault(name, line)
 
@@ -156,19 +159,28 @@ class TierReader:
             elif key in RETIRED_SWITCHES:
                 self._findings.warn(node.line, f"{key!r} of {owner} has no effect: no action uses this extension point")
             elif key not in _OTHER_KEYS:
-                self._reject_key(owner, key, node, declared)
+                self._warn_of_key(owner, key, node, declared)
         return switches
 
     def _switch(self, owner: str, key: str, node: YamlNode, switches: dict[str, bool]) -> None:
-        if not isinstance(node.value, bool):
+        value = converted(node.value, bool)
+        if value is None:
+            self._findings.warn(node.line, f"{key!r} of {owner} has no value and no effect")
+            return
+        if not isinstance(value, bool):
             self._findings.add(node.line, f"{key!r} of {owner} must be true or false, not {node.described}")
-        elif switches.setdefault(SWITCHES[key], node.value) != node.value:
+            return
+        if value is not node.value:
+            self._findings.warn(node.line, f"{key!r} of {owner}: {node.described} is read as {json.dumps(value)}")
+        if switches.setdefault(SWITCHES[key], value) != value:
             self._findings.add(
                 node.line, f"{key!r} of {owner} is set in two spellings with different values; remove one"
             )
 
-    def _reject_key(self, owner: str, key: str, node: YamlNode, declared: type[Arguments]) -> None:
+    def _warn_of_key(self, owner: str, key: str, node: YamlNode, declared: type[Arguments]) -> None:
         if declared.declaration_of(key) is not None:
-            self._findings.add(node.line, f"{key!r} is an argument of {owner}; put it under 'arguments'")
+            self._findings.warn(
+                node.line, f"{key!r} has no effect here: it is an argument of {owner}; put it under 'arguments'"
+            )
         else:
-            self._findings.add_unknown(node.line, "key", key, [*_OTHER_KEYS, *SWITCHES], owner)
+            self._findings.warn_unknown(node.line, "key", key, [*_OTHER_KEYS, *SWITCHES], owner)

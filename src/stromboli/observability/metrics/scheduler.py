@@ -40,6 +40,7 @@ class SchedulerMetrics(ProcessMetrics):
         self._shard_nodes = self._gauge("shard_nodes", "Nodes of this scheduler's shard, by state.", "state")
         self._reloads = self._counter("configuration_reloads", "Reloads of the configuration, by result.", "result")
         self._invalid = self._gauge("configuration_invalid", "1 while the configuration file is invalid, else 0.")
+        self._warnings = self._gauge("configuration_warnings", "Warnings of the active configuration.")
         self._dropped_events = self._counter("events_dropped", "Events that were not written.")
         self._initialize(self._reloads, "accepted", "rejected")
         self.set_shard_nodes(0, 0, 0)
@@ -155,7 +156,8 @@ class SchedulerMetrics(ProcessMetrics):
         for kind, number in numbers.items():
             self._cache_objects.labels(kind).set(number)
 
-    def configuration_loaded(self, result: str) -> None:
-        """Record a reload of the configuration: `accepted` or `rejected`."""
+    def configuration_loaded(self, result: str, warnings: int) -> None:
+        """Record a reload of the configuration, `accepted` or `rejected`, and the warnings of the active one."""
         self._reloads.labels(result).inc()
+        self._warnings.set(warnings)
         self._invalid.set(result == "rejected")

@@ -91,6 +91,15 @@ class EventAnnouncer:
             note = f"{order.reason}: pod {order.key} cannot be evicted: {problem}"
             self._recorder.record(reference(preemptor), type="Warning", reason="EvictFailed", note=note)
 
+    # -- the policy ---------------------------------------------------------------------------------------------
+
+    def policy_rejected(self, process: ObjectReference, problem: str) -> None:
+        note = f"the last valid configuration stays active: {problem}"
+        self._recorder.record(process, type="Warning", reason="ConfigurationRejected", note=note)
+
+    def policy_warning(self, process: ObjectReference, warning: str) -> None:
+        self._recorder.record(process, type="Warning", reason="ConfigurationWarning", note=warning)
+
     # -- objects that cannot be used ----------------------------------------------------------------------------
 
     def object_invalid(self, quarantined: Quarantined) -> None:

@@ -38,7 +38,7 @@ READ = {
     "config check --conf": "config check --conf nowhere",
     "manifests --conf": "manifests --conf nowhere",
     "scheduler --kubeconfig": "scheduler --kubeconfig nowhere",
-    "scheduler --scheduler-conf": f"scheduler --master {NOWHERE} --conf nowhere --disable-default-scheduler-config",
+    "scheduler --scheduler-conf": f"scheduler --master {NOWHERE} --conf nowhere",
     "controller --kubeconfig": "controller --kubeconfig nowhere",
     "binder --kubeconfig": "binder --kubeconfig nowhere",
     "admission --kubeconfig": f"admission --kubeconfig nowhere {CERTIFICATES}",
@@ -91,9 +91,8 @@ def test_every_option_for_a_file_is_in_a_table() -> None:
 def test_missing_file_is_reported_as_by_kubectl(case: str) -> None:
     result = CliRunner().invoke(main, READ[case].split())
     assert (result.exit_code, result.stdout) == (1, "")
-    *logged, error = result.stderr.splitlines()
+    [error] = result.stderr.splitlines()
     assert error.startswith('error: the path "nowhere" does not exist')
-    assert len(logged) == (case == "scheduler --scheduler-conf")
 
 
 @pytest.mark.parametrize("case", [case for case in READ if not case.endswith(" -f")])
@@ -124,7 +123,7 @@ def test_policy_is_read_from_the_standard_input(case: str) -> None:
 
 def test_scheduler_reads_the_standard_input_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(DEFAULT_TEXT.encode())))
-    policy = ActivePolicy(built_in_registry(), "-", default=False)
+    policy = ActivePolicy(built_in_registry(), "-")
     assert policy.text == DEFAULT_TEXT
     policy.force_reload()
     assert (policy.reload(), policy.problem) == (False, "")

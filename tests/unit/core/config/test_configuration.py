@@ -235,7 +235,7 @@ BAD_CONFIG_MAPS = [
     ("no text", {"a.conf": {"actions": "allocate"}}, ":3: a.conf must be a text, not a mapping; begin it with '|'"),
     ("empty", {"a.conf": ""}, "[a.conf]:1: the configuration is empty"),
     ("lines count inside", {"a.conf": DEFAULT_TEXT.replace("gang", "gnag")}, "[a.conf]:5: unknown plugin 'gnag'"),
-    ("a map in a map", {"a.conf": config_map({"b.conf": DEFAULT_TEXT})}, "[a.conf]:7: unknown key 'kind'"),
+    ("a map in a map", {"a.conf": config_map({"b.conf": DEFAULT_TEXT})}, "[a.conf]:1: the key 'actions' is missing"),
 ]
 
 
