@@ -1,17 +1,14 @@
-"""Remedies of waiting jobs: named cases, and the property that every proposed change works."""
+"""Remedies of waiting jobs: named cases."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from hypothesis import given
 
 from stromboli import kube
 from stromboli.planner.advice import Advice, advise
-from stromboli.planner.changes import ObjectChange
 from stromboli.planner.plan import SchedulingPlan
-from stromboli.planner.report import advice_as_plain
 from stromboli.planner.trials import Trials
 from tests.testing.cases.case import flattened, objects
 from tests.testing.manifests.builders import (
@@ -26,10 +23,8 @@ from tests.testing.manifests.builders import (
     queue,
     running,
 )
-from tests.testing.random_clusters.effort import examples
+from tests.testing.manifests.edited_documents import documents_of
 from tests.testing.random_clusters.engine import SCHEDULER_NAMES, default_program, plan_of
-from tests.testing.random_clusters.worlds import SmallWorld, Traits, worlds
-from tests.unit.planner.edited_documents import apply_edits, documents_of
 
 JOB = "default/gang"
 ZONES = {"labels": {"zone": "x"}}
@@ -286,42 +281,3 @@ def test_search_does_not_modify_objects() -> None:
     before = documents_of(given)
     assert advice_on(given, JOB)[1].remedies.trials > 10
     assert documents_of(given) == before
-
-
-# -- properties -------------------------------------------------------------------------------------------------------
-
-
-def places(plan: SchedulingPlan, job: str, all_pods: bool) -> bool:
-    group = plan.groups[job]
-    return group.has_started and not (all_pods and group.waiting)
-
-
-def proposals(advice: Advice) -> list[ObjectChange]:
-    smallest = advice.remedies.smallest
-    return [*([smallest] if smallest else []), *advice.remedies.alternatives]
-
-
-@examples(40)
-@given(worlds(Traits(most_nodes=4)))
-def test_proposed_change_places_the_job(world: SmallWorld) -> None:
-    plan = plan_of(world.objects)
-    trials = Trials(world.objects, default_program(), scheduler_names=SCHEDULER_NAMES)
-    for advice in advise(plan, trials, plan.waiting[:3]):
-        job, started = advice.explanation.job, advice.explanation.group.has_started
-        for change in proposals(advice):
-            changed = change.apply(world.objects)
-            outcomes = [places(plan_of(changed, cycles=cycles), job, started) for cycles in (1, 2, 3)]
-            assert any(outcomes), f"{job}: {change.description}"
-
-
-@examples(20)
-@given(worlds(Traits(most_nodes=4)))
-def test_json_edits_reproduce_the_change(world: SmallWorld) -> None:
-    plan = plan_of(world.objects)
-    trials = Trials(world.objects, default_program(), scheduler_names=SCHEDULER_NAMES)
-    for advice in advise(plan, trials, plan.waiting[:2]):
-        report = advice_as_plain(advice)
-        plain = [*filter(None, [report["smallestChange"]]), *report["alternatives"]]
-        for change, described in zip(proposals(advice), plain, strict=True):
-            by_hand = apply_edits(documents_of(world.objects), described["edits"])
-            assert by_hand == documents_of(change.apply(world.objects)), change.description
