@@ -12,7 +12,8 @@ from stromboli.core.model.resources.resources import CPU
 from stromboli.core.session.session import Session
 from tests.properties.preemption.test_victims import QUEUES, Contest, contests, world_of
 from tests.testing.cases.case import configuration, plugin
-from tests.testing.manifests.builders import Manifest, queue
+from tests.testing.cases.recreated_pods import cycle_with_recreated_pods
+from tests.testing.manifests.builders import GPU, Manifest, node, queue
 from tests.testing.random_clusters.effort import examples
 
 ACTIONS = (
@@ -68,3 +69,32 @@ def lost_to_itself(session: Session, name: str) -> int:
         if all(name in {usage.name for usage in session.ledger.queues[each].chain} for each in queues):
             lost += dict(eviction.task.task_class.request)[CPU]
     return lost
+
+
+@st.composite
+def two_resource_contests(draw: st.DrawFn) -> Contest:
+    """Random contests about two resources, with the plugin capacity; queues deserve amounts of both."""
+    contest = draw(guaranteed_contests())
+    world = [each for each in contest.manifests if each["kind"] not in ("Queue", "Node")]
+    names = {each["metadata"]["name"] for each in contest.manifests if each["kind"] == "Node"}
+    world += [node(name, draw(st.integers(5, 8)), gpu=draw(st.integers(3, 5))) for name in sorted(names)]
+    for each in world:
+        if each["kind"] == "Pod":
+            each["spec"]["containers"][0]["resources"]["requests"] |= {GPU: "1"} if draw(st.booleans()) else {}
+    world += [
+        queue(name, None, deserved={"cpu": draw(st.integers(0, 6)), GPU: draw(st.integers(0, 4))}) for name in QUEUES
+    ]
+    conf = configuration(
+        ["priority", draw(st.sampled_from(GANGS)), "conformance"], ["capacity", "predicates"],
+        actions=draw(st.sampled_from(ACTIONS)),
+    )  # fmt: skip
+    return replace(contest, manifests=world, conf=conf)
+
+
+@examples(15)
+@given(two_resource_contests())
+def test_evictions_cease_where_queues_use_idle_resources_beyond_what_they_deserve(contest: Contest) -> None:
+    """Evicted pods are recreated and wait; after some cycles there are no more evictions."""
+    world = world_of(contest)
+    evicted = [len(cycle_with_recreated_pods(world, cycle).decisions.evictions) for cycle in range(30)]
+    assert not any(evicted[-10:]), f"evictions by cycle: {evicted}"

@@ -507,7 +507,7 @@ VICTIMS = [
     taking_back(
         "nor one that would have too much of something else",
         queue("poor", deserved={"cpu": 4, GPU: 1}), preemptor(gpu=1), holding("poor", 1, gpu=1), queue("rich"),
-        holding("rich", 2), of="evict-for-queue", evicts="",
+        holding("rich", 7, gpu=1), of="evict-for-queue", evicts="",
     ),
     taking_back(
         "nor one that may not have so much",

@@ -26,6 +26,7 @@ from stromboli.core.plugins.capacity.device_quota import DEVICE_CLASS, DeviceQuo
 from stromboli.core.plugins.capacity.queue_share import QueueShare
 from stromboli.core.plugins.capacity.queue_shares import flat_queue_shares, tree_queue_shares
 from stromboli.core.plugins.capacity.reclaim import ReclaimRules
+from stromboli.core.plugins.capacity.undeserved import UndeservedResources
 from stromboli.core.session.session import Session
 
 _DEVICES = "capacity.DynamicResourceAllocationEnable"
@@ -57,6 +58,7 @@ class Capacity(Plugin):
         self._axis = session.axis
         self._jobs = session.jobs
         self._queue_shares = tree_queue_shares(session) if self.hierarchy else flat_queue_shares(session)
+        self._undeserved = UndeservedResources(session, self._level)
         self._devices = None
         if self.arguments.counts_devices:
             self._devices = DeviceQuota.of(session, self._queue_shares, counts_parts=self.arguments.counts_shares)
@@ -197,7 +199,7 @@ class Capacity(Plugin):
 
     def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> Reason | None:
         """Report whether the queue stays below its limit, and it or one of its nearest ancestors within its deserved
-        resources.
+        resources; what exceeds them must be idle.
         """
         queue_share = self._queue_shares[queue.name]
         if queue_share.refusal is not None:
@@ -209,16 +211,16 @@ class Capacity(Plugin):
         for dimension, amount in wanted:
             if amount + queue_share.usage.allocated[dimension] > queue_share.limit[dimension]:
                 return self._no_more(dimension, queue_share, queue_share, amount, Fit(0, len(tasks)))
-        if any(each.still_deserves(wanted) for each in queue_share.chain[: self._level + 1]):
-            return None
-        detail = f"queue {queue.name} does not deserve {self._axis.describe(wanted)} more"
-        return Reason(Code.QUEUE_SHARE, detail)
+        refusal = self._undeserved.refusal(queue_share, tasks, wanted)
+        return None if refusal is None else Reason(Code.QUEUE_SHARE, refusal)
 
     # -- victims ------------------------------------------------------------------------------------------------
 
     def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
         job = self._jobs[preemptor.job]
-        reclaiming = ReclaimRules(self._queue_share_of(job), preemptor.task_class.request, self._level)
+        own = self._queue_share_of(job)
+        reclaiming = ReclaimRules(own, preemptor.task_class.request, self._level)
+        candidates = self._undeserved.without_protected(own, preemptor, candidates)
         known = [task for task in candidates if self._jobs[task.job].queue in self._queue_shares]
         return self._accepted(reclaiming, self._session.victims_in_order(known, job))
 
@@ -228,7 +230,9 @@ class Capacity(Plugin):
         """
         if context.kind != "reclaim":
             return candidates
-        return self._accepted(ReclaimRules(self._queue_share_of(context.job), None, self._level), candidates)
+        own = self._queue_share_of(context.job)
+        candidates = self._undeserved.without_protected_from(own, context.job, candidates)
+        return self._accepted(ReclaimRules(own, None, self._level), candidates)
 
     def _accepted(self, reclaiming: ReclaimRules, candidates: Sequence[Task]) -> list[Task]:
         victims = []
@@ -249,6 +253,8 @@ class Capacity(Plugin):
         if queue_share is None or queue_share.is_detached:
             return f"queue {self._jobs[victim.job].queue} has no place in the tree of queues"
         mine = self._queue_share_of(self._jobs[preemptor.job])
+        if not self._undeserved.without_protected(mine, preemptor, [victim]):
+            return self._undeserved.veto(mine, preemptor)
         objection = ReclaimRules(mine, preemptor.task_class.request, self._level).veto(victim, queue_share)
         compared = self._compared(queue_share, self._dimension_of(victim))
         if objection is None:

@@ -56,7 +56,7 @@ class QueueShare:
                 share = part
         return share
 
-    def deserves_any(self, request: Request) -> bool:
+    def deserves_any(self, request: Iterable[tuple[int, int]]) -> bool:
         """Report whether the queue deserves any of the requested resources; every pod requests a pod slot."""
         return any(self.deserved[dimension] for dimension, _ in request if dimension != PODS)
 
@@ -64,12 +64,13 @@ class QueueShare:
         """Report whether, holding this much, it exceeds what it deserves of a requested resource."""
         return any(0 < self.deserved[d] < holding[d] for d, _ in request if d != PODS)
 
-    def still_deserves(self, wanted: Request) -> bool:
-        """Report whether, with this much more, it stays within what it deserves, where it deserves any."""
+    def beyond_deserved(self, wanted: Request) -> list[int] | None:
+        """Return the resources of which it would exceed what it deserves with this much more, where it deserves any;
+        None if it deserves none of the others.
+        """
         allocated, deserved = self.usage.allocated, self.deserved
-        return self.deserves_any(wanted) and not any(
-            0 < deserved[d] < allocated[d] + amount for d, amount in wanted if d != PODS
-        )
+        beyond = [d for d, amount in wanted if d != PODS and 0 < deserved[d] < allocated[d] + amount]
+        return beyond if self.deserves_any([each for each in wanted if each[0] not in beyond]) else None
 
     def free(self, dimension: int, member: QueueShare) -> int:
         """Return how much more of a resource may go to a member."""
