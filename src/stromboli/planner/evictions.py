@@ -14,6 +14,8 @@ from stromboli.core.session.waiting_reasons import counted
 
 #: Maximum number of examples per veto in JSON; `count` has the total.
 _MAX_OBJECTS = 10
+#: Before the preemptor, in the message of an Evicted condition.
+_FAVOUR = " in favour of "
 
 
 def accounts_of(session: Session) -> dict[str, EvictionRecord]:
@@ -46,9 +48,8 @@ def loss_of(records: Sequence[EvictionRecord], message: str, missing: int) -> Re
         return None
     again = [f"{counted(missing, 'pod')} must be created again"] if missing > 0 else []
     preemptors = dict.fromkeys(record.preemptor for record in records if record.preemptor)
-    return Reason(
-        Code.PREEMPTED, "; ".join([*found, *again]), short=f"preempted by {', '.join(preemptors)}" if preemptors else ""
-    )
+    by = ", ".join(preemptors) or message.rpartition(_FAVOUR)[2] * (_FAVOUR in message)
+    return Reason(Code.PREEMPTED, "; ".join([*found, *again]), short=f"preempted by {by}" if by else "")
 
 
 def _rule(record: EvictionRecord) -> str:

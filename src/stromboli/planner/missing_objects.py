@@ -50,7 +50,8 @@ def _foreign_pods(objects: Sequence[kube.KubeObject], scheduler_names: Sequence[
     )
     for name, count in sorted(left.items()):
         things, verb = ("1 pod", "is") if count == 1 else (f"{count} pods", "are")
-        yield f"{things} of scheduler {name} {verb} without a node and ignored; schedule them with --scheduler-name"
+        remedy = f"set spec.schedulerName to {scheduler_names[0]}, or use --scheduler-name {name}"
+        yield f"{things} of scheduler {name} {verb} without a node and ignored; {remedy}"
 
 
 def _missing(

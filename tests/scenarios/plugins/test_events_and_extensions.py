@@ -231,3 +231,8 @@ RACKS = [
 @pytest.mark.parametrize("case", ANSWERS + RACKS, ids=str)
 def test_answers_of_custom_plugins(case: Case) -> None:
     case.check()
+
+
+def test_short_reason_has_the_text_of_the_plugin() -> None:
+    case = extended("", nodes(4, 2), gang(1, labels={"size": "2"}), by=Labelled, binds="-")
+    assert case.plan().groups["default/gang"].summary == "2 nodes: take nothing above 1"

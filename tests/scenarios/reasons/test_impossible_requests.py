@@ -213,6 +213,7 @@ def test_missing_queue_is_reported(name: str, hint: str) -> None:
     group_plan, detail = plan.groups["default/gang"], f"queue {name!r} does not exist{hint}"
     assert (group_plan.codes, group_plan.reasons) == (("QueueUnknown",), [detail])
     assert [(each.reason, each.message) for each in group_plan.conditions] == [("QueueUnknown", detail)]
+    assert [message.startswith(f"{detail}. pod group is not ready") for _, message in plan.pods.values()] == [True]
 
 
 SHORT = [

@@ -39,8 +39,9 @@ def test_plan_lists_evictions_and_rules_of_failed_preemptions(run: Run) -> None:
     text = shown(run, "plan", WORLD)[1]
     evicted = next(line for line in text.splitlines() if line.startswith("default/old-task-1 "))
     assert evicted.split("  ")[:1] == ["default/old-task-1"]
-    assert "preempt  cpu 1  default/new-task-0  priority (priority 10 < 100), conformance" in evicted
-    assert "1 (not-needed): default/old-task-0: there is enough capacity without it" in evicted
+    assert "preempt  cpu 1  default/new-task-0  allowed by priority (priority 10 < 100), conformance" in evicted
+    assert "not-needed" not in evicted
+    assert "1 (not-needed): default/old-task-0: there is enough capacity" in shown(run, "plan", WORLD, "-o", "wide")[1]
     stopped = [line.split()[:4] for line in text.splitlines() if line.startswith("default/huge-task-0 ")]
     assert stopped == [
         ["default/huge-task-0", "preempt", "priority", "2"],
@@ -114,6 +115,8 @@ def test_condition_of_the_group_names_the_preemptor(
     world = [*nodes(2, 1), evicted_group(status), *pods]
     reasons = json.loads(run("explain", world, "old", "-o", "json").stdout)["reasons"]
     assert [reason["code"] for reason in reasons] == codes
+    headline = run("explain", world, "old").stdout.splitlines()[0]
+    assert (headline == "default/old waits: preempted by default/new.") == (codes[0] == "Preempted")
     assert ("in favour of default/new" in reasons[0]["messages"][0]) == (codes[0] == "Preempted")
 
 

@@ -187,7 +187,7 @@ def test_plan_as_table(run: Run) -> None:
 
 def test_summary_of_complete_plan(run: Run) -> None:
     assert run("plan", FITS).stdout.endswith("3 pods bound in 1 cycle; every pod is scheduled.\n")
-    assert run("plan", nodes(4, 1)).stdout.endswith("0 pods bound in 1 cycle; there are no jobs.\n")
+    assert run("plan", nodes(4, 1)).stdout.endswith("0 pods bound in 1 cycle; there are no pods.\n")
 
 
 def test_network_domain_of_topology_jobs_is_shown(run: Run, tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ CASES = [
     ("lists in lists", NESTED, "Pod default/a, Pod default/b",
      [f"1: document 1: expected a Kubernetes object, got null; {NOT_AN_OBJECT}"], []),
     ("lists without a kind", BARE_LIST, "Pod default/a, Pod default/b", [], []),
-    ("an empty list", "apiVersion: v1\nkind: List\nitems:", "", [], []),
+    ("an empty list", manifest("Pod", "a") + "---\napiVersion: v1\nkind: List\nitems:", "Pod default/a", [], []),
     ("a list that is none", "apiVersion: v1\nkind: PodList\nitems: 3", "",
      ["3: PodList in document 1: items: expected a list, got an integer; write a list of objects"], []),
     ("nameless", manifest("Pod", "a") + "---\napiVersion: v1\nkind: Pod", "Pod default/a",

@@ -8,15 +8,17 @@ from stromboli.planner.missing_objects import find_missing_objects
 from tests.testing.cases.case import flattened, objects
 from tests.testing.manifests.builders import foreign, gang, node, pod, priority_class, queue
 
-OTHERS = "of scheduler {} {} without a node and ignored; schedule them with --scheduler-name"
+OTHERS = (
+    "of scheduler {} {} without a node and ignored; set spec.schedulerName to stromboli, or use --scheduler-name {}"
+)
 CLASS = "PodGroup default/gang: spec.priorityClassName: PriorityClass high does not exist; "
 QUEUE_NAME = "scheduling.volcano.sh/queue-name"
 
 CASES = [
     ("nothing is missing", [gang(2), foreign("a")], []),
-    ("pod of another scheduler", [pod(schedulerName="mine")], [f"1 pod {OTHERS.format('mine', 'is')}"]),
+    ("pod of another scheduler", [pod(schedulerName="mine")], [f"1 pod {OTHERS.format('mine', 'is', 'mine')}"]),
     ("pods without schedulerName", [pod(name=name, schedulerName=None) for name in "xy"],
-     [f"2 pods {OTHERS.format('default-scheduler', 'are')}"]),
+     [f"2 pods {OTHERS.format('default-scheduler', 'are', 'default-scheduler')}"]),
     ("missing priority class", [gang(1, priority="high")], [f"{CLASS}add it"]),
     ("similar priority class", [gang(1, priority="high"), priority_class("hight", 5)], [f"{CLASS}did you mean hight?"]),
     ("several objects", [gang(1, priority="high", name=name) for name in ("gang", "x", "y")],

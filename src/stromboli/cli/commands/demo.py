@@ -38,9 +38,9 @@ Exit codes:
 
 NEXT = """
 Next:
-  stromboli examples copy                    write the manifests to ./examples
-  stromboli explain -f examples/demo giant   why a job waits, and what would help
-  stromboli up                               a local cluster for kubectl"""
+  stromboli examples copy                   write the manifests to ./examples
+  stromboli explain -f examples/demo giant  why a job waits, and what would help
+  stromboli up                              a local cluster for kubectl"""
 
 
 @click.command(epilog=_EPILOG)

@@ -79,9 +79,10 @@ def _headline(explanation: Explanation, limits: _Limits) -> Iterator[str]:
         left = group.pods - group.ready
         yield f"{job} runs with {group.ready} of {counted(group.pods, 'pod')}; {left} more wait: {_summary(group)}."
     else:
-        ready = f"{group.ready} of {counted(group.pods, 'pod')} {'is' if group.ready == 1 else 'are'} scheduled"
         yield f"{job} waits: {_summary(group)}."
-        yield f"{ready}, and {group.min_member} must start together."
+        if group.min_member > 1:
+            ready = f"{group.ready} of {counted(group.pods, 'pod')} {'is' if group.ready == 1 else 'are'} scheduled"
+            yield f"{ready}, and {group.min_member} must start together."
 
 
 def _summary(group: GroupPlan) -> str:
@@ -142,7 +143,8 @@ def _objection(objection: RuleObjection, limits: _Limits) -> str:
 def _classes(classes: Sequence[ClassExplanation], limits: _Limits) -> Iterator[str]:
     for entry in classes:
         role = f" of role {entry.role}" if entry.role else ""
-        yield f"{counted(len(entry.pods), 'pod')}{role}, each requesting {format_amounts(entry.request)}"
+        each = ", each" if len(entry.pods) > 1 else ""
+        yield f"{counted(len(entry.pods), 'pod')}{role}{each} requesting {format_amounts(entry.request)}"
         yield f"  {_names(entry.pods, limits)}"
         yield from (f"  {line}" for line in _attempt(entry))
         yield from (f"    {_refusal(refusal, limits)}" for refusal in entry.refusals)

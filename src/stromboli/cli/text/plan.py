@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stromboli.cli.text.tables import Table, echo_table
+from stromboli.cli.text.tables import Table, echo_table, echo_wrapped
 
 if TYPE_CHECKING:
     from stromboli.core.session.decision_records import EvictionRecord, PreemptionFailure
@@ -28,7 +28,7 @@ def echo_plan(plan: SchedulingPlan, *, wide: bool = False) -> None:
     echo_table(_queues(plan, wide=wide))
     click.echo()
     devices, networks = _devices(plan.devices), _networks(plan.groups)
-    for table in (networks, devices, _evictions(plan.records), _refusals(plan.refusals, wide=wide)):
+    for table in (networks, devices, _evictions(plan.records, wide=wide), _refusals(plan.refusals, wide=wide)):
         if table.rows:
             echo_table(table)
             click.echo()
@@ -46,8 +46,10 @@ def echo_closing(plan: SchedulingPlan) -> None:
     if partly := len(waiting) - stuck:
         parts.append(f"{counted(partly, 'job')} {'runs' if partly == 1 else 'run'} with some pods waiting")
     if not waiting:
-        parts.append("every pod is scheduled" if plan.groups else "there are no jobs")
-    click.echo("; ".join(parts) + ".")
+        parts.append(
+            "every pod is scheduled" if any(group.pods for group in plan.groups.values()) else "there are no pods"
+        )
+    echo_wrapped("; ".join(parts) + ".")
 
 
 def _groups(plan: SchedulingPlan, *, wide: bool) -> Table:
@@ -86,20 +88,19 @@ def _devices(devices: Mapping[str, Sequence[str]]) -> Table:
     return table
 
 
-def _evictions(records: Iterable[EvictionRecord]) -> Table:
+def _evictions(records: Iterable[EvictionRecord], *, wide: bool) -> Table:
+    """The evicted pods; `-o wide` adds the protected pods and the other nodes."""
     from stromboli.planner.evictions import describe_consents, describe_protected
 
     table = Table(
-        ("EVICTED POD", "NODE", "BY", "FREES", "PREEMPTOR", "ALLOWED BY"),
-        flexible=("FREES", "ALLOWED BY"),
-        note_header="PROTECTED",
-    )
+        ("EVICTED POD", "NODE", "BY", "FREES", "PREEMPTOR"), flexible=("FREES",), note_header="WHY"
+    )  # fmt: skip
     for record in records:
         preemptor = record.preemptor_pod or record.preemptor or "-"
-        allowed = describe_consents(record) or record.note or "-"
-        where = (record.pod, record.node, record.action, format_amounts(record.frees), preemptor)
-        gang = "whole gang; " if record.with_gang else ""
-        table.add(*where, f"{gang}{allowed}", note=describe_protected(record))
+        consents = describe_consents(record)
+        parts = ("whole gang" if record.with_gang else "", f"allowed by {consents}" if consents else record.note)
+        note = "; ".join(filter(None, (*parts, describe_protected(record) if wide else "")))
+        table.add(record.pod, record.node, record.action, format_amounts(record.frees), preemptor, note=note)
     return table
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stromboli.cli.text.tables import Table, bold, echo_table
+from stromboli.cli.text.tables import Table, bold, echo_table, echo_wrapped
 
 if TYPE_CHECKING:
     from stromboli.simulator.measurements import JobTimeline, SimulationMeasurements
@@ -35,7 +35,7 @@ def echo_measurements(
         for line in used:
             click.echo(line)
         click.echo()
-    click.echo(_closing(measured))
+    echo_wrapped(_closing(measured))
 
 
 def _jobs(records: Sequence[JobTimeline], start: float, why: Callable[[str], Sequence[str]]) -> Table:

@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from textwrap import wrap
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -70,6 +71,11 @@ def bold(text: str) -> str:
 def line_width() -> int:
     """Return the width of wrapped text."""
     return shutil.get_terminal_size((_DEFAULT_WIDTH, 0)).columns
+
+
+def echo_wrapped(text: str) -> None:
+    """Print a sentence; on a terminal, its lines end between words."""
+    click.echo("\n".join(wrap(text, line_width())) if on_terminal() else text)
 
 
 def echo_table(table: Table, *, wide: bool = False) -> None:

@@ -38,7 +38,8 @@ class _PredicateFilter(NodeFilter):
         return checked_mask(self._plugin.predicate(task_class, rows), len(rows), self._plugin)
 
     def refusal(self, task_class: TaskClass) -> Reason:
-        return Reason(Code.PLUGIN_REFUSED, self._plugin.predicate_reason(task_class))
+        detail = self._plugin.predicate_reason(task_class)
+        return Reason(Code.PLUGIN_REFUSED, detail, short=detail.removeprefix("node(s) ").removeprefix("were "))
 
 
 class _NodeOrderScorer(NodeScorer):

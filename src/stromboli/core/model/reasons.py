@@ -617,9 +617,11 @@ class Reason:
 
 
 def shortened_line(text: str, limit: int = MAX_SHORT) -> str:
-    """Return the text as one line of at most `limit` characters, cut between words."""
+    """Return the text as one line of at most `limit` characters, cut between words, not after the number of a list."""
     line = " ".join(text.split())
     if len(line) <= limit:
         return line
     kept = line[: limit - 2].rpartition(" ")[0].rstrip(" ,;:") or line[: limit - 3]
+    head, _, item = kept.rpartition(", ")
+    kept = head if head and item.isdigit() else kept
     return f"{kept[: limit - 3]}..."

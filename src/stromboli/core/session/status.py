@@ -19,6 +19,7 @@ from stromboli.core.session.waiting_reasons import (
     discarded_placements,
     fit_error,
     lead_of,
+    led,
     lost_tasks,
     waiting_reasons,
 )
@@ -202,13 +203,8 @@ def _message(session: Session, job: Job) -> str:
     lead = summary_of(session, job, found)
     if lost_tasks(session, job) or (refusal is not None and not refusal.tasks):
         text = "; ".join(cause.detail for cause in found)
-        return _led(lead, text) if found and found[0].has_own_short else text
-    return _led(lead, _counted_tasks(session, job, found, lead))
-
-
-def _led(lead: str, text: str) -> str:
-    """Return the text after its lead, unless the lead is a part of it."""
-    return text if lead in text else f"{lead}{'' if lead.endswith('.') else '.'} {text}"
+        return led(lead, text) if found and found[0].has_own_short else text
+    return led(lead, _counted_tasks(session, job, found, lead))
 
 
 def _counted_tasks(session: Session, job: Job, found: Sequence[Reason], stated: str) -> str:

@@ -161,6 +161,11 @@ def _origin(session: Session, job: Job, found: Sequence[Reason], stated: str) ->
     return f"{origin}{' ' if origin.endswith('.') else '; '}{others}" if others else origin
 
 
+def led(lead: str, text: str) -> str:
+    """Return the text after its lead, unless the lead is a part of it."""
+    return text if lead in text else f"{lead}{'' if lead.endswith('.') else '.'} {text}"
+
+
 def pod_condition(session: Session, task: Task) -> tuple[str, str] | None:
     """Return reason and message of `PodScheduled=False` for a waiting task; None for other tasks."""
     status, name = session.ledger.status_of(task), task.key
@@ -187,4 +192,6 @@ def pod_condition(session: Session, task: Task) -> tuple[str, str] | None:
     if own is not None:
         return "Unschedulable", own.reason.detail
     job = session.jobs[task.job]
-    return "Unschedulable", fit_error(session, job, causes(session, job))
+    found = causes(session, job)
+    lead = summary_of(session, job, found)
+    return "Unschedulable", led(lead, fit_error(session, job, found, lead))

@@ -35,8 +35,9 @@ class ManifestError(ValueError):
 
 def load_sources(paths: Sequence[str], stdin: TextIO | None) -> Iterator[tuple[ManifestText, list[object]]]:
     """Yield the text and the documents of every source, in order; folders are searched recursively, `-` is standard
-    input. A path without any document is an error.
+    input. A path without any document is an error, and so are empty lists only.
     """
+    has_objects = False
     for path in paths:
         has_content = False
         for source, text in _texts(path, stdin):
@@ -45,10 +46,24 @@ def load_sources(paths: Sequence[str], stdin: TextIO | None) -> Iterator[tuple[M
             except YamlError as error:
                 raise ManifestError(str(error)) from None
             has_content |= any(document is not None for document in documents)
+            has_objects |= not all(_is_empty(document) for document in documents)
             yield lines, documents
         if not has_content:
-            source = STANDARD_INPUT if path == "-" else printable(path)
-            raise ManifestError(f"{source}: contains no Kubernetes objects; name a file or folder with manifests")
+            raise _empty(path)
+    if paths and not has_objects:
+        raise _empty(paths[-1])
+
+
+def _empty(path: str) -> ManifestError:
+    source = STANDARD_INPUT if path == "-" else printable(path)
+    return ManifestError(f"{source}: contains no Kubernetes objects; name a file or folder with manifests")
+
+
+def _is_empty(document: object) -> bool:
+    """Report whether a document is nothing, or a list without items."""
+    if isinstance(document, dict) and str(document.get("kind")).endswith("List"):
+        return not document.get("items", True)
+    return document is None or document == []
 
 
 def _texts(path: str, stdin: TextIO | None) -> Iterator[tuple[str, str]]:

@@ -20,6 +20,11 @@ SHORT = [
         Reason(Code.PLUGIN_REFUSED, "the licence server refused the job for a reason that it did not report"),
         "refused by a plugin: the licence server refused the job...",
     ),
+    (
+        "a list is not cut after the number of an item",
+        Reason(Code.TAINT, "", short="2 of 4 pods fit; 4 nodes: 3 had maintenance today, 1 insufficient cpu"),
+        "2 of 4 pods fit; 4 nodes: 3 had maintenance today...",
+    ),
     ("a long word is cut", Reason(Code.TAINT, "", short="x" * 61), "x" * 57 + "..."),
     ("line ends become spaces", Reason(Code.TAINT, "", short="a\nb\t c"), "a b c"),
 ]  # fmt: skip
