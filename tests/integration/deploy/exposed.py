@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from prometheus_client.parser import text_string_to_metric_families
-
 from stromboli.admission.metrics import AdmissionMetrics
-from stromboli.binding.requests.metrics import BinderMetrics
 from stromboli.observability.endpoints import MetricsRenderer
 from stromboli.observability.metrics.scheduler import SchedulerMetrics
 from tests.testing.cases.case import STANDARD
+from tests.testing.exposition import exposed_samples
 from tests.testing.manifests.builders import gang, queue
 from tests.testing.world import cpus, policy_of, running_cluster
 
@@ -18,8 +16,8 @@ Exposed = dict[str, dict[str, set[str]]]
 CAPABILITY = {"cpu": "8", "memory": "64Gi", "example.com/gpu": "4"}
 
 
-async def exposed() -> Exposed:
-    """A gang starts, another one waits, and the metrics are read as a Prometheus server reads them."""
+async def scheduler_after_work() -> SchedulerMetrics:
+    """A gang starts, and another one waits."""
     metrics = SchedulerMetrics()
     metrics.invalid_object("Pod")  # a correct server sends no invalid objects
     async with running_cluster(cpus(2), starts=False, policy=policy_of(STANDARD)) as world:
@@ -29,7 +27,7 @@ async def exposed() -> Exposed:
         await world.create(gang(1, 6, name="waits", queue="gold"))
         await world.until_condition("waits", "Insufficient cpu")
         await world.cycles()
-        return read(BinderMetrics()) | read(metrics) | read(webhook_metrics())
+        return metrics
 
 
 def webhook_metrics() -> AdmissionMetrics:
@@ -41,10 +39,10 @@ def webhook_metrics() -> AdmissionMetrics:
 
 
 def read(metrics: MetricsRenderer) -> Exposed:
+    """Read the metrics as a Prometheus server reads them."""
     found: Exposed = {}
-    for family in text_string_to_metric_families(metrics.render()[0].decode()):
-        for sample in family.samples:
-            labels = found.setdefault(sample.name, {})
-            for label, value in sample.labels.items():
-                labels.setdefault(label, set()).add(value)
+    for sample in exposed_samples(metrics.render()[0].decode()):
+        labels = found.setdefault(sample.name, {})
+        for label, value in sample.labels.items():
+            labels.setdefault(label, set()).add(value)
     return found

@@ -15,7 +15,7 @@ from stromboli.binding.requests.metrics import BinderMetrics
 from stromboli.core.model.reasons import CODES, Code, Remedy
 from tests.integration.deploy.exposed import Exposed, read
 from tests.integration.deploy.expressions import ALERTS, RULE_OBJECT, alerts, taken_apart
-from tests.integration.deploy.test_expressions import OF_THE_SCRAPE
+from tests.integration.deploy.mistakes import OF_THE_SCRAPE
 
 DOCS = Path(__file__).parents[3] / "docs"
 SITE = "https://stromboli.dev/"

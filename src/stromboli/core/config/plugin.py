@@ -58,6 +58,8 @@ class QueueFacts(NamedTuple):
     share: float
     #: Whether the deserved amounts follow from the queue's weight; otherwise from its spec.
     by_weight: bool = True
+    #: The most that the queue may use now; empty if the plugin does not limit it.
+    limit: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from stromboli.core.config.plugin import Event, EvictionContext, Key, Plugin, Victims
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.queues.queue import HIERARCHY, HIERARCHY_WEIGHTS, ROOT, Queue
-from stromboli.core.model.resources.resources import Amounts
+from stromboli.core.model.resources.resources import Amounts, dominant_share
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.session.session import Session
 
@@ -149,15 +149,6 @@ def _weight(text: str) -> float:
 
 #: Shares that differ by less are equal.
 _CLOSE = 1e-6
-
-
-def dominant_share(allocated: Sequence[float], total: Sequence[float]) -> float:
-    """Return the largest held fraction of the cluster's resources."""
-    share = 0.0
-    for amount, whole in zip(allocated, total, strict=True):
-        if amount:
-            share = max(share, amount / whole if whole else 1.0)
-    return share
 
 
 class Drf(Plugin):

@@ -25,9 +25,9 @@ from stromboli.core.model.queues.limit_reasons import (
     limit_used,
     share_used,
 )
-from stromboli.core.model.queues.queue import Queue, QueueUsage
+from stromboli.core.model.queues.queue import Queue, QueueUsage, real_capability
 from stromboli.core.model.reasons import Code, Reason
-from stromboli.core.model.resources.resources import PODS, UNLIMITED, Amounts, Request, dense, exceeding
+from stromboli.core.model.resources.resources import PODS, UNLIMITED, Amounts, Request, dense
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.session.session import Session
@@ -96,8 +96,10 @@ class Proportion(Plugin):
         self._impossible = session.impossible
         usage = session.ledger.queues
         queues = [queue for queue in session.queues.values() if usage[queue.name].jobs]
-        limits = [self._limit(session, queue, session.shareable) for queue in queues]
-        ceilings = [self._limit(session, queue, session.total) for queue in queues]
+        limits, ceilings = (
+            [real_capability(queue, total, session.total_guarantee) for queue in queues]
+            for total in (session.shareable, session.total)
+        )
         self._queue_shares = {
             queue.name: ProportionShare(usage[queue.name], *amounts)
             for queue, *amounts in zip(queues, self._deserved(session, queues, limits), limits, ceilings, strict=True)
@@ -115,17 +117,11 @@ class Proportion(Plugin):
             np.array([dense(queue.guarantee, size) for queue in queues], dtype=np.float64),
         ).tolist()  # fmt: skip
 
-    @staticmethod
-    def _limit(session: Session, queue: Queue, total: Amounts) -> Amounts:
-        size = session.snapshot.size
-        unguaranteed = exceeding(total, session.total_guarantee)
-        headroom = [a + b for a, b in zip(unguaranteed, dense(queue.guarantee, size), strict=True)]
-        capability = dict(queue.capability)
-        return [min(headroom[d], capability.get(d, UNLIMITED)) for d in range(size)]
-
     def queue_facts(self, queue: Queue) -> QueueFacts | None:
         queue_share = self._queue_shares.get(queue.name)
-        return QueueFacts(queue_share.deserved, queue_share.share) if queue_share else None
+        if queue_share is None:
+            return None
+        return QueueFacts(queue_share.deserved, queue_share.share, limit=queue_share.limit)
 
     # -- order --------------------------------------------------------------------------------------------------
 

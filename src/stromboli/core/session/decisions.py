@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,6 +33,8 @@ class Decisions:
     #: One entry per committed statement: its members are bound together.
     binds: list[list[Placement]] = field(default_factory=list)
     evictions: list[Eviction] = field(default_factory=list)
+    #: Committed statements with evictions, by the reason of these.
+    eviction_statements: Counter[str] = field(default_factory=Counter)
     #: Nominated nodes of pods that wait for evictions.
     nominations: dict[str, str] = field(default_factory=dict)
     #: Capacity reserved for a pending job, by job.

@@ -143,14 +143,18 @@ class Statement:
         allocated = [operation.entry for operation in self.operations if operation.kind is OperationKind.ALLOCATE]
         if allocated:
             session.measurements.committed(decisions.bind(self._ledger, allocated, session.bind_contexts))
+        evicted_for = None
         for operation in self.operations:
             tasks = operation.entry.tasks
             session.refusals.forget(tasks)
             if operation.kind is OperationKind.EVICT:
                 decisions.evictions.append(Eviction(tasks[0], operation.reason, operation.preemptor))
                 session.dirty_jobs.add(tasks[0].job)
+                evicted_for = operation.reason
             elif operation.kind is OperationKind.PIPELINE and operation.after_eviction:
                 decisions.nominations[tasks[0].key] = self._ledger.node_name(tasks[0])
+        if evicted_for is not None:
+            decisions.eviction_statements[evicted_for] += 1
         self._close()
 
     def keep(self) -> None:

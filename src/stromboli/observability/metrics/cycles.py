@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from stromboli.core.session.session import Session
-from stromboli.observability.metrics.histograms import MILLISECONDS, SECONDS
+from stromboli.observability.metrics.histograms import ACTION_BOUNDS, CYCLE_BOUNDS, PLUGIN_BOUNDS, SECONDS
+from stromboli.observability.metrics.series import PlainCounter
 
 _PLUGIN_PHASES = {"open": "OnSessionOpen", "close": "OnSessionClose"}
 _SKIPPED, _TRIED = "skipped", "tried"
+_PREEMPTING = ("preempt", "reclaim", "gangpreempt", "gangreclaim")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,19 +28,20 @@ class CycleSeconds:
 
 class CycleMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
-        def milliseconds(name: str, documentation: str, *labels: str) -> Histogram:
-            return Histogram(f"volcano_{name}", documentation, labels, buckets=MILLISECONDS, registry=registry)
+        def milliseconds(name: str, bounds: Sequence[float], documentation: str, *labels: str) -> Histogram:
+            return Histogram(f"volcano_{name}_milliseconds", documentation, labels, buckets=bounds, registry=registry)
 
         def seconds(name: str, documentation: str, *labels: str) -> Histogram:
             return Histogram(f"stromboli_{name}", documentation, labels, buckets=SECONDS, registry=registry)
 
-        self._whole_ms = milliseconds("e2e_scheduling_latency_milliseconds", "Time of a scheduling cycle.")
+        self._whole_ms = milliseconds("e2e_scheduling_latency", CYCLE_BOUNDS, "Time of a scheduling cycle.")
         self._opening_ms = milliseconds(
-            "open_session_duration_milliseconds", "Time to take a snapshot and open a session."
+            "open_session_duration", CYCLE_BOUNDS, "Time to take a snapshot and open a session."
         )
-        self._action_ms = milliseconds("action_scheduling_latency_milliseconds", "Time of an action.", "action")
+        self._action_ms = milliseconds("action_scheduling_latency", ACTION_BOUNDS, "Time of an action.", "action")
         self._plugin_ms = milliseconds(
-            "plugin_scheduling_latency_milliseconds",
+            "plugin_scheduling_latency",
+            PLUGIN_BOUNDS,
             "Time of a plugin to open or close a session.",
             "plugin",
             "OnSession",
@@ -60,9 +64,13 @@ class CycleMetrics:
         for outcome in (_SKIPPED, _TRIED):
             self._domains.labels(outcome)
         self._victims = Gauge("volcano_pod_preemption_victims", "Pods evicted by the last cycle.", registry=registry)
-        self._preemptions = Gauge(
-            "volcano_total_preemption_attempts", "Cycles that evicted pods; only grows.", registry=registry
+        self._preemptions = PlainCounter("volcano_total_preemption_attempts", "Cycles that evicted pods.", (), registry)
+        self._preemptions.values = {(): 0.0}
+        self._eviction_statements = Counter(
+            "volcano_eviction_transactions", "Decisions to evict pods, by action.", ("action",), registry=registry
         )
+        for action in _PREEMPTING:
+            self._eviction_statements.labels(action)
 
     def observe(self, session: Session, spent: CycleSeconds) -> None:
         self._observe_phases(session, spent)
@@ -77,7 +85,14 @@ class CycleMetrics:
         self._domains.labels(_SKIPPED).inc(session.measurements.domains_passed_over)
         self._domains.labels(_TRIED).inc(session.measurements.domains_tried)
         self._victims.set(len(session.decisions.evictions))
-        self._preemptions.inc(bool(session.decisions.evictions))
+        if session.decisions.evictions:
+            self._observe_evictions(session)
+
+    def _observe_evictions(self, session: Session) -> None:
+        self._preemptions.values = {(): self._preemptions.values[()] + 1}
+        actions = {action.name for action in session.program.actions}
+        for reason, statements in session.decisions.eviction_statements.items():
+            self._eviction_statements.labels(reason if reason in actions else "other").inc(statements)
 
     def _observe_phases(self, session: Session, spent: CycleSeconds) -> None:
         measured = session.measurements.seconds

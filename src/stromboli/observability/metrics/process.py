@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -12,6 +13,9 @@ from prometheus_client.process_collector import ProcessCollector
 
 from stromboli import __version__
 from stromboli.observability.metrics.histograms import SECONDS, TallyHistogram
+
+#: In the Prometheus format: counters of Volcano without the suffix `_total`.
+_UNTYPED = re.compile(rb"^(# TYPE volcano_\w+) untyped$", re.MULTILINE)
 
 
 class ProcessMetrics:
@@ -75,4 +79,4 @@ class ProcessMetrics:
     def render(self, accept: str = "") -> tuple[bytes, str]:
         """Return the text that a Prometheus server reads, and its content type, in a format that it accepts."""
         encode, content_type = choose_encoder(accept)
-        return encode(self.registry), content_type
+        return _UNTYPED.sub(rb"\1 counter", encode(self.registry)), content_type

@@ -1,4 +1,7 @@
-"""Resources of queues, under the names that Volcano's dashboards use."""
+"""Resources of queues, under the names that Volcano's dashboards use.
+
+The queue `root` has no series: it uses what the other queues use, which would count twice in sums.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from prometheus_client import CollectorRegistry, Gauge
 
 from stromboli.core.config.plugin import PluginFailure, QueueFacts
-from stromboli.core.model.queues.queue import Queue
+from stromboli.core.model.queues.queue import ROOT, Queue, real_capability
 from stromboli.core.model.resources.resources import CPU, MEMORY, UNLIMITED
 from stromboli.core.session.session import Session
 from stromboli.observability.metrics.series import Labels, PrunedGauge
@@ -17,7 +20,8 @@ _AMOUNTS = {
     "allocated": "Allocated to the tasks of the queue and its children.",
     "request": "Allocated and requested.",
     "deserved": "The queue's fair share.",
-    "capacity": "The limit of the queue; no series without a limit.",
+    "capacity": "The capability of the queue; no series without one.",
+    "real_capacity": "The most that the queue may use: its capability, without the guarantees of others.",
     "inqueue": "Reserved for admitted jobs that are not allocated yet.",
 }
 _SINGLE = {
@@ -43,18 +47,19 @@ class QueueMetrics:
 
     def update(self, session: Session) -> int:
         """Expose the queues of a cycle; return the number of omitted series."""
-        facts = {name: _facts(session, queue) for name, queue in session.queues.items()}
-        omitted = self._update_scalars(session, facts)
+        queues = [queue for queue in session.queues.values() if queue.name != ROOT]
+        facts = {queue.name: _facts(session, queue) for queue in queues}
+        omitted = self._update_scalars(session, queues, facts)
         for kind in _AMOUNTS:
-            amounts = {name: _amounts(session, name, kind, facts[name]) for name in session.queues}
+            amounts = {queue.name: _amounts(session, queue, kind, facts[queue.name]) for queue in queues}
             omitted += self._update_amounts(session.axis.names, kind, amounts)
         return omitted
 
-    def _update_scalars(self, session: Session, facts: Mapping[str, QueueFacts | None]) -> int:
+    def _update_scalars(self, session: Session, queues: Sequence[Queue], facts: Mapping[str, QueueFacts | None]) -> int:
         values: dict[str, dict[Labels, float]] = {
-            "share": {(name,): known.share for name, known in facts.items() if known is not None},
-            "weight": {(name,): queue.weight for name, queue in session.queues.items()},
-            "overused": {(name,): _is_overused(session, queue, facts[name]) for name, queue in session.queues.items()},
+            "share": {(name,): share for name in facts if (share := _share(session, name, facts[name])) is not None},
+            "weight": {(queue.name,): queue.weight for queue in queues},
+            "overused": {(queue.name,): _is_overused(session, queue, facts[queue.name]) for queue in queues},
         }
         return sum(self._single[kind].update(series) for kind, series in values.items())
 
@@ -72,15 +77,25 @@ class QueueMetrics:
         return sum(gauge.update(series) for gauge, series in zip(gauges, by_kind, strict=True))
 
 
-def _amounts(session: Session, name: str, kind: str, facts: QueueFacts | None) -> Amounts:
-    books = session.ledger.queues[name]
+def _amounts(session: Session, queue: Queue, kind: str, facts: QueueFacts | None) -> Amounts:
+    books = session.ledger.queues[queue.name]
     if kind == "capacity":
-        return session.queues[name].capability
+        return queue.capability
     if kind == "deserved":
         dense: Sequence[int] = facts.deserved if facts else ()
+    elif kind == "real_capacity":
+        known = facts.limit if facts else ()
+        dense = known or real_capability(queue, session.shareable, session.total_guarantee)
     else:
         dense = {"allocated": books.allocated, "request": books.request, "inqueue": books.inqueue}[kind]
     return ((dimension, amount) for dimension, amount in enumerate(dense) if amount < UNLIMITED)
+
+
+def _share(session: Session, name: str, facts: QueueFacts | None) -> float | None:
+    """Return a queue's share; 0 without jobs, so that dashboards find all queues."""
+    if facts is not None:
+        return facts.share
+    return None if session.ledger.queues[name].jobs else 0.0
 
 
 def _facts(session: Session, queue: Queue) -> QueueFacts | None:

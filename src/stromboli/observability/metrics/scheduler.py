@@ -10,10 +10,11 @@ from collections.abc import Mapping
 
 from stromboli.core.session.session import Session
 from stromboli.observability.metrics.cycles import CycleMetrics, CycleSeconds
-from stromboli.observability.metrics.histograms import MILLISECONDS, TallyHistogram
+from stromboli.observability.metrics.histograms import STAGE_BOUNDS, TallyHistogram
 from stromboli.observability.metrics.jobs import JobMetrics
 from stromboli.observability.metrics.process import ProcessMetrics
 from stromboli.observability.metrics.queues import QueueMetrics
+from stromboli.observability.metrics.shares import ShareMetrics
 from stromboli.observability.metrics.waiting import PendingMetrics
 
 __all__ = ["CycleSeconds", "SchedulerMetrics"]
@@ -34,6 +35,7 @@ class SchedulerMetrics(ProcessMetrics):
         self._queues = QueueMetrics(self.registry, max_series)
         self._jobs = JobMetrics(self.registry, max_series)
         self._pending = PendingMetrics(self.registry, max_series)
+        self._shares = ShareMetrics(self.registry, max_series)
         self._series_omitted = self._gauge("metric_series_omitted", "Series of queues and jobs beyond the limit.")
         self._define_decisions()
         self._define_cache()
@@ -52,7 +54,7 @@ class SchedulerMetrics(ProcessMetrics):
         )
         self._stage_ms = TallyHistogram(
             "volcano_scheduling_stage_duration_milliseconds", "Time of a stage of scheduling a pod.", "stage",
-            MILLISECONDS, self.registry,
+            STAGE_BOUNDS, self.registry,
         )  # fmt: skip
         self._requests_created = self._counter("bind_requests_created", "Bind requests written.")
         self._requests_finished = self._counter("bind_requests_finished", "Bind requests, by result.", "result")
@@ -86,7 +88,8 @@ class SchedulerMetrics(ProcessMetrics):
     def observe_cycle(self, session: Session, spent: CycleSeconds) -> None:
         """Record a session that has run and was closed."""
         self._cycle.observe(session, spent)
-        self._series_omitted.set(sum(kind.update(session) for kind in (self._queues, self._jobs, self._pending)))
+        kinds = (self._queues, self._jobs, self._pending, self._shares)
+        self._series_omitted.set(sum(kind.update(session) for kind in kinds))
 
     def cycle_failed(self, reason: str) -> None:
         """Record an aborted cycle: `plugin`, `accounting`, `error`."""

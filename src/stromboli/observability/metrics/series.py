@@ -6,10 +6,11 @@ counted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from prometheus_client import Gauge
+from prometheus_client import CollectorRegistry, Gauge, Metric
+from prometheus_client.registry import Collector
 
 Labels = tuple[str, ...]
 
@@ -34,6 +35,28 @@ class PrunedGauge:
                 self._gauge.labels(*labels).set(value)
         self._exposed = now
         return max(len(values) - self._max_series, 0)
+
+
+class PlainCounter(Collector):
+    """A counter whose name does not end in `_total`, as some of Volcano's do not.
+
+    The client library and OpenMetrics have no such counters: there its type is unknown, and
+    `ProcessMetrics.render` declares a counter in the Prometheus format.
+    """
+
+    def __init__(self, name: str, documentation: str, labels: Sequence[str], registry: CollectorRegistry) -> None:
+        self._name = name
+        self._documentation = documentation
+        self._labels = tuple(labels)
+        #: Replaced, never edited: another thread reads them.
+        self.values: Mapping[Labels, float] = {}
+        registry.register(self)
+
+    def collect(self) -> Iterator[Metric]:
+        family = Metric(self._name, self._documentation, "unknown")
+        for labels, value in self.values.items():
+            family.add_sample(self._name, dict(zip(self._labels, _short(labels), strict=True)), value)
+        yield family
 
 
 def _short(labels: Labels) -> Labels:

@@ -1,8 +1,9 @@
 """Queues: their limits and shares, and the sums of what each one uses."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from stromboli.core.model.resources.resources import Amounts, Request
+from stromboli.core.model.resources.resources import UNLIMITED, Amounts, Request, dense, exceeding
 
 ROOT = "root"
 #: Annotations: path of a queue for hierarchical shares (`root/science/physics`), and the weight of each level.
@@ -75,3 +76,10 @@ class QueueUsage:
         return QueueUsage(
             self.name, self.allocated[:], self.request[:], self.inqueue[:], self.elastic[:], (), self.jobs
         )
+
+
+def real_capability(queue: Queue, total: Sequence[int], guaranteed: Sequence[int]) -> Amounts:
+    """Return the most that a queue may use: its capability, within what the guarantees of others leave of the total."""
+    capability, size = dict(queue.capability), len(total)
+    headroom = zip(exceeding(total, guaranteed), dense(queue.guarantee, size), strict=True)
+    return [min(free + own, capability.get(d, UNLIMITED)) for d, (free, own) in enumerate(headroom)]

@@ -160,3 +160,12 @@ def subtract_amounts(total: Amounts, other: Sequence[int]) -> None:
 def exceeding(left: Sequence[int], right: Sequence[int]) -> Amounts:
     """Return the part of `left` above `right`, at least zero."""
     return [max(a - b, 0) for a, b in zip(left, right, strict=True)]
+
+
+def dominant_share(allocated: Sequence[float], total: Sequence[float]) -> float:
+    """Return the largest held fraction of the cluster's resources."""
+    share = 0.0
+    for amount, whole in zip(allocated, total, strict=True):
+        if amount:
+            share = max(share, amount / whole if whole else 1.0)
+    return share

@@ -81,7 +81,7 @@ class Capacity(Plugin):
 
     def queue_facts(self, queue: Queue) -> QueueFacts | None:
         queue_share = self._queue_shares[queue.name]
-        return QueueFacts(queue_share.deserved, queue_share.share, by_weight=False)
+        return QueueFacts(queue_share.deserved, queue_share.share, by_weight=False, limit=queue_share.limit)
 
     def _queue_share_of(self, job: Job) -> QueueShare:
         return self._queue_shares[job.queue]
