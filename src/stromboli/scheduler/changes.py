@@ -37,6 +37,7 @@ class ChangeHandler:
         components.trigger.mark()
         if isinstance(entry, kube.Pod):
             self._observe_term(entry)
+            components.groupless_pods.pod_changed(entry)
         earlier, self._external_changes = self._external_changes, self._cluster.external_changes
         if is_relevant(entry, before) and (earlier != self._external_changes or not confirms_binding(entry, before)):
             components.trigger.notify()

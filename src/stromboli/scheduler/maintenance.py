@@ -82,6 +82,7 @@ class Maintenance:
         self._reload_policy()
         if components.watches.is_up_to_date and components.is_leader():
             self._policy_events.announce_changes()
+            components.groupless_pods.report_due()
             components.requests.reconcile()
             self._unwind_overdue_gangs()
         if components.reporter.requeue_due():

@@ -29,6 +29,7 @@ from stromboli.scheduler.maintenance import CacheHealth, Maintenance
 from stromboli.scheduler.options import SchedulerOptions
 from stromboli.scheduler.policy import ActivePolicy
 from stromboli.scheduler.reporting.announcer import EventAnnouncer
+from stromboli.scheduler.reporting.groupless_pods import GrouplessPods
 from stromboli.scheduler.reporting.reporter import StatusReporter
 from stromboli.scheduler.resync import Resync
 from stromboli.scheduler.sharding.coordinator import ShardCoordinator
@@ -99,6 +100,9 @@ class Components:
         )  # fmt: skip
         self.reporter = StatusReporter(
             self.cluster, self.writer, self.announcer, refresh=options.status_refresh, clock=self.clock
+        )
+        self.groupless_pods = GrouplessPods(
+            self.cluster.pods, self.reporter.report_groupless_pod, delay=options.status_refresh, clock=self.clock
         )
 
     def _build_binding(self, plugins: Sequence[BinderPlugin]) -> None:

@@ -10,7 +10,7 @@ from stromboli.cluster.audit.auditor import audit
 from stromboli.cluster.ingest.ingest import Ingest
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.kube.client.api_errors import ApiError
-from stromboli.kube.objects.catalogue import POD_GROUPS
+from stromboli.kube.objects.catalogue import POD_GROUPS, PODS
 from stromboli.kube.objects.meta import ObjectMeta
 from stromboli.kube.objects.pod import Pod
 from tests.testing.invariants import check
@@ -187,3 +187,14 @@ def test_a_pod_that_does_not_say_when_it_came_is_as_old_as_can_be() -> None:
     ingest = Ingest(Cluster())
     ingest.apply(running_pod("one", "first", None))
     assert (ingest.quarantine, audit(ingest.cluster)) == ({}, [])
+
+
+async def test_pod_without_a_controller_for_its_group_gets_condition_and_event() -> None:
+    async with running_cluster(cpus(1), bare=True, status_refresh=0.2) as world:
+        await world.create(pod(name="lonely"))
+        event = await world.until_event("lonely", "the pod has no PodGroup", "FailedScheduling")
+        assert "start `stromboli controller`" in (event.message or "")
+        found = await world.client.get(PODS, "lonely", namespace="default")
+        [condition] = [c for c in found.status.conditions or () if c.type == "PodScheduled"]
+        assert (condition.status, condition.reason) == ("False", "Unschedulable")
+        assert condition.message == event.message

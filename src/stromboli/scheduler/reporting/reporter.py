@@ -272,6 +272,12 @@ class StatusReporter:
             else:
                 self._want_pod_status(pod, status)
 
+    def report_groupless_pod(self, pod: kube.Pod, message: str) -> None:
+        """Report a pod for which no controller creates a group."""
+        status = PendingPodStatus("Unschedulable", message)
+        if pod_patch(pod, status, "") is not None:
+            self._want_pod_status(pod, status)
+
     def _want_pod_status(self, pod: kube.Pod, status: PendingPodStatus) -> None:
         self._writer.want(
             DesiredStatus(
