@@ -15,6 +15,7 @@ import msgspec
 from stromboli.cluster.objects.pod_groups.native_pod_groups import as_group
 from stromboli.cluster.objects.pod_groups.pod_groups import queue_name_of
 from stromboli.controllers.default_queues import standard_queues
+from stromboli.controllers.field_release import release_status_fields
 from stromboli.controllers.queue_state import (
     CLOSED_BY_PARENT,
     QueueState,
@@ -54,6 +55,8 @@ class QueueController:
         self._default_queue = default_queue
         self._standard = {queue.metadata.name: queue for queue in standard_queues(default_queue)}
         self._phases: dict[str, Counter[str]] = {}
+        #: Queues whose state was written and is still owned.
+        self._owned_states: set[str] = set()
         self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="queues", workers=4)
         #: Numbers of writes.
         self.queues_created = 0
@@ -142,6 +145,9 @@ class QueueController:
             queue = await self._write_status(queue, changes)
         if now.with_parent and not desired.with_parent:
             await self._mark(queue, None)
+        if queue.metadata.name in self._owned_states:
+            await release_status_fields(self._client, QUEUES, queue.metadata.name, ("state",))
+            self._owned_states.discard(queue.metadata.name)
 
     def _parent_state(self, queue: KubeQueue) -> QueueState | None:
         parent = self._queues.objects.get(parent_of(queue) or "")
@@ -155,6 +161,8 @@ class QueueController:
         body = {"metadata": _this_version(queue), "status": changes}
         answer = await self._client.patch(QUEUES, queue.metadata.name, body, subresource="status")
         self.status_writes += 1
+        if "state" in changes:
+            self._owned_states.add(queue.metadata.name)
         return answer
 
 

@@ -119,8 +119,8 @@ _CONTROLLER = (
     Right(
         QUEUES.group,
         "queues",
-        (*FOLLOWED, "create", "patch"),
-        "create the default queues; close queues with their parent",
+        ("get", *FOLLOWED, "create", "patch"),
+        "create the default queues; close queues with their parent; own no state that others apply",
     ),
     Right(QUEUES.group, "queues/status", ("patch",), "report state and pending work of queues"),
     *_followed((HYPER_NODES, NODES), "resolve the nodes of HyperNodes"),

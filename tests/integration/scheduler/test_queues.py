@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
+from stromboli.kube.client.client import PatchKind
 from stromboli.kube.objects.catalogue import QUEUES
 from tests.testing.cases.case import STANDARD
 from tests.testing.invariants import check
@@ -73,3 +76,31 @@ async def test_the_jobs_of_a_queue_that_is_deleted_go_on_running_and_new_ones_wa
         await world.until_condition("after", "gone")
         assert (len(await world.bound("before")), await world.bound("after")) == (1, [])
         await check(world)
+
+
+async def test_volcanos_controller_can_open_a_queue_that_ours_has_closed() -> None:
+    """It applies the state without force, which fails with a conflict where another field manager owns it."""
+    async with running_cluster(cpus(1)) as world:
+        await world.create(queue("research"))
+        await apply_state(world, "research", "Closing")
+        await world.until(lambda: state_of(world, "research", "Closed"), "the queue is closed")
+        await world.until(lambda: has_owners_of_state(world, "research", set()), "its state has no owner")
+        await apply_state(world, "research", "Open")
+        await world.cycles()
+        assert await state_of(world, "research", "Open")
+        assert await has_owners_of_state(world, "research", {VOLCANO})
+
+
+VOLCANO = "queue-controller"
+
+
+async def apply_state(world: World, name: str, state: str) -> None:
+    body = {"apiVersion": QUEUES.api_version, "kind": "Queue", "metadata": {"name": name}, "status": {"state": state}}
+    kind = PatchKind.APPLY
+    await world.client.patch(QUEUES, name, body, subresource="status", kind=kind, field_manager=VOLCANO)
+
+
+async def has_owners_of_state(world: World, name: str, expected: set[str]) -> bool:
+    body = msgspec.json.decode(await world.client.request("GET", QUEUES.path(name=name)))
+    entries = body["metadata"].get("managedFields") or ()
+    return {entry["manager"] for entry in entries if "f:state" in entry["fieldsV1"].get("f:status", {})} == expected

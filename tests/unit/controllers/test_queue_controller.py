@@ -3,11 +3,12 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import msgspec
 import pytest_asyncio
 
 from stromboli.controllers.queue_state import CLOSED, CLOSED_BY_PARENT, CLOSING, OPEN
 from stromboli.controllers.wiring import Controllers
-from stromboli.kube.client.client import Client
+from stromboli.kube.client.client import Client, PatchKind
 from stromboli.kube.crds.install import install_crds
 from stromboli.kube.objects.catalogue import POD_GROUPS, QUEUES
 from stromboli.kube.objects.volcano import KubeQueue
@@ -129,3 +130,32 @@ async def test_an_idle_cluster_is_left_in_peace(client: Client) -> None:
         await until(status_is(client, "default", pending=1))
         await until(at_rest)
     assert controllers.queues.status_writes == writes + 1
+
+
+async def applied_as_volcano(client: Client, name: str, state: str) -> KubeQueue:
+    """What Volcano's controller does for `vcctl queue operate`: an apply without force."""
+    body = {"apiVersion": QUEUES.api_version, "kind": "Queue", "metadata": {"name": name}, "status": {"state": state}}
+    return await client.patch(
+        QUEUES, name, body, subresource="status", kind=PatchKind.APPLY, field_manager="queue-controller"
+    )
+
+
+async def test_state_is_owned_by_no_process_of_ours_and_can_be_applied(client: Client) -> None:
+    await create(client, "research")
+    controllers = Controllers(client, ["volcano"])
+    async with running(controllers):
+        await until(status_is(client, "research", state=OPEN))
+        await create_group(client, "a", "research", "Running")
+        await until(status_is(client, "research", running=1))
+        await applied_as_volcano(client, "research", CLOSING)
+        await client.delete(POD_GROUPS, "a", namespace="default")
+        await until(status_is(client, "research", state=CLOSED))
+        await until(lambda: released(client, "research"))
+    reopened = await applied_as_volcano(client, "research", OPEN)
+    assert (reopened.status.state, reopened.status.running) == (OPEN, 0), "counts stay"
+
+
+async def released(client: Client, name: str) -> bool:
+    body = msgspec.json.decode(await client.request("GET", QUEUES.path(name=name)))
+    ours = [entry["fieldsV1"] for entry in body["metadata"]["managedFields"] if entry["manager"] == "stromboli"]
+    return bool(ours) and not any("f:state" in fields.get("f:status", {}) for fields in ours)
