@@ -187,23 +187,28 @@ def _with_condition(
         return None
     by_type[desired.type] = fresh
     for each in old:
-        by_type[each.type or ""] = _false(each, now)
+        by_type[each.type or ""] = _with_status(each, "False", now)
     return list(by_type.values())
 
 
-def _false(condition: kube.PodGroupCondition, now: str) -> kube.PodGroupCondition:
-    return msgspec.structs.replace(condition, status="False", last_transition_time=now)
+def _with_status(condition: kube.PodGroupCondition, status: str | None, now: str) -> kube.PodGroupCondition:
+    if condition.status == status:
+        return condition
+    return msgspec.structs.replace(condition, status=status, last_transition_time=now)
 
 
 def _withdrawn(
     conditions: Sequence[kube.PodGroupCondition], phase: str, now: str
 ) -> list[kube.PodGroupCondition] | None:
     """Return the conditions of a group that is not unschedulable, nor scheduled while it has no pods; None when nothing
-    differs.
+    differs. A completed group was scheduled.
     """
     untrue = (UNSCHEDULABLE, SCHEDULED) if phase in (PENDING, INQUEUE) else (UNSCHEDULABLE,)
-    stale = [each for each in conditions if each.type in untrue and each.status == "True"]
-    return [_false(each, now) if each in stale else each for each in conditions] if stale else None
+    #: A gang that loses failed members while the others run is not scheduled in between.
+    true = (SCHEDULED,) if phase == COMPLETED else ()
+    desired = dict.fromkeys(untrue, "False") | dict.fromkeys(true, "True")
+    updated = [_with_status(each, desired.get(each.type or "", each.status), now) for each in conditions]
+    return updated if updated != list(conditions) else None
 
 
 def _essence(condition: kube.PodGroupCondition) -> tuple[str | None, ...]:
