@@ -72,6 +72,8 @@ AT_ONCE = [
              codes={"urgent": ["InsufficientResource", "NoPreemptablePods"]}),
     preempts("a free node is used beside", nodes(1, 3), job("ab", "pair"), urgent(3), binds="CAB",
              evicts=members("pair", 2)),
+    preempts("a small gang stays if a large one suffices", nodes(4, 3), job("aa", "pair"), job("aabbcc", "six"),
+             job("bbcc", "equal", priority="high"), urgent(4), binds="AABB", evicts=members("six", 6)),
     preempts("nothing is evicted where there is free capacity", nodes(1, 4), job("ab", "pair"), urgent(), binds="cd"),
     preempts("nothing is evicted when the whole gang does not fit", nodes(1, 2), job("ab", "pair"), urgent(3),
              binds="---", codes={"urgent": ["ExceedsCluster"]}),

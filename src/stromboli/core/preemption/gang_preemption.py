@@ -31,6 +31,8 @@ from stromboli.core.session.session import Session
 from stromboli.core.session.statement import OperationKind
 from stromboli.core.topology.sub_jobs import sub_jobs_by_need
 
+#: How many gangs are tried to be spared, at most.
+MAX_SPARED = 8
 #: The label or annotation of a PodGroup.
 _PREEMPTABLE = "volcano.sh/preemptable"
 
@@ -140,18 +142,30 @@ class GangPreemption:
         need = need_of(self._session, attempt.job, tasks, attempt.domain)
         gangs, mark = self._bundles.in_order(need), attempt.mark
         min_gangs = self._min_gangs(need, gangs)
-        suffices = partial(self._suffices, attempt, mark, tasks, gangs)
-        number = None if min_gangs is None else smallest_sufficient(min_gangs, len(gangs), suffices)
+        suffices = partial(self._suffices, attempt, mark, tasks)
+        number = None
+        if min_gangs is not None:
+            number = smallest_sufficient(min_gangs, len(gangs), lambda number: suffices(gangs[:number]))
         if number is None:
             failed_task = attempt.failed_task or tasks[0]
             attempt.return_to(mark)  # gangs whose eviction does not suffice are candidates again for the report
             attempt.refusal = attempt.refusal or self._failures.refusal(failed_task)
             return False
-        suffices(number)
+        suffices(self._needed(need, gangs[:number], suffices))
         if attempt.places:
             prune(self._session, attempt.statement, attempt.selection, attempt.units)
             self._nominate(attempt)
         return True
+
+    def _needed(
+        self, need: Need, gangs: Sequence[EvictionUnit], suffices: Callable[[Sequence[EvictionUnit]], bool]
+    ) -> Sequence[EvictionUnit]:
+        """Return the gangs without those that are not needed because a later one is large."""
+        for gang in gangs[:-1][:MAX_SPARED]:
+            others = [each for each in gangs if each is not gang]
+            if self._min_gangs(need, others) is not None and suffices(others):
+                gangs = others
+        return gangs
 
     def _min_gangs(self, need: Need, gangs: Sequence[EvictionUnit]) -> int | None:
         """Return how many gangs it takes at least, if all spare members are evicted; None when all are too few."""
@@ -168,12 +182,12 @@ class GangPreemption:
         return None
 
     def _suffices(
-        self, attempt: PreemptionAttempt, mark: Mark, tasks: Sequence[Task], gangs: Sequence[EvictionUnit], number: int
+        self, attempt: PreemptionAttempt, mark: Mark, tasks: Sequence[Task], gangs: Sequence[EvictionUnit]
     ) -> bool:
-        """Report whether the first `number` gangs suffice. The operations of the trial remain on the statement."""
+        """Report whether these gangs suffice. The operations of the trial remain on the statement."""
         attempt.return_to(mark)
         self._spare.forget()
-        for gang in gangs[:number]:
+        for gang in gangs:
             self._evict_unit(attempt, tasks[0], gang)
         attempt.units.reverse()
         was_ready = self._session.job_ready(attempt.job)
