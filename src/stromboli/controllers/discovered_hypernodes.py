@@ -1,7 +1,10 @@
 """HyperNodes discovered from node labels: a domain for every value, inside the domains of the outer labels.
 
-Equal racks in two zones are two domains. Members are selected by labels, so that a new node of a rack is in its domain
-at once. Names depend on the labels alone, so they are stable.
+Equal racks in two zones are two domains. A node without the label of its block is in the block of its rack, if other
+nodes of the rack name one. Members are selected by labels, so that a new node of a rack is in its domain at once. Names
+depend on the labels alone, so they are stable.
+
+Of several topologies, a node is in the first of which it has a label.
 """
 
 from __future__ import annotations
@@ -9,6 +12,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import msgspec
@@ -45,47 +50,97 @@ def as_manifest(hyper_node: KubeHyperNode) -> dict[str, Any]:
 
 def hyper_nodes_of(labels_of_nodes: Iterable[Mapping[str, str]], keys: Sequence[Key]) -> list[KubeHyperNode]:
     """Return the domains of these nodes, outer ones first. An empty label counts as missing."""
-    paths = {tuple(labels.get(key.label) for key in keys) for labels in labels_of_nodes}
-    children: dict[Path, set[Path]] = {}
-    with_nodes: set[Path] = set()
-    for path in paths:
-        inner: Path | None = None
-        for level in reversed([level for level, value in enumerate(path) if value]):
-            domain = path[: level + 1]
-            children.setdefault(domain, set())
-            if inner is None:
-                with_nodes.add(domain)
-            else:
-                children[domain].add(inner)
-            inner = domain
-    made = [_hyper_node(path, inside, keys, path in with_nodes) for path, inside in children.items()]
+    made: list[KubeHyperNode] = []
+    others, earlier = list(labels_of_nodes), list[Key]()
+    for _, group in groupby(keys, key=lambda key: key.topology):
+        topology = _Topology(tuple(group), tuple(earlier))
+        made += topology.hyper_nodes(labels for labels in others if topology.applies_to(labels))
+        others = [labels for labels in others if not topology.applies_to(labels)]
+        earlier += topology.keys
     return sorted(made, key=lambda each: (-(each.spec.tier or 0), each.key))
 
 
-def _hyper_node(path: Path, inside: Iterable[Path], keys: Sequence[Key], has_nodes: bool) -> KubeHyperNode:
-    members = [_domain(name) for name in sorted(_name(each, keys) for each in inside)]
-    if has_nodes:
-        members.append(HyperNodeMember(type="Node", selector=MemberSelector(label_match=_selector(path, keys))))
-    return KubeHyperNode(
-        api_version=HYPER_NODES.api_version,
-        kind=HYPER_NODES.kind,
-        metadata=ObjectMeta(name=_name(path, keys), labels={DISCOVERED_BY: DISCOVERER}),
-        spec=HyperNodeSpec(
-            tier=len(keys) - len(path) + 1, tier_name=keys[len(path) - 1].tier_name, members=members
-        ),
-    )  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class _Topology:
+    """The labels of one topology, and those of the topologies before it."""
+
+    keys: tuple[Key, ...]
+    earlier: tuple[Key, ...]
+
+    def applies_to(self, labels: Mapping[str, str]) -> bool:
+        return any(key.label in labels for key in self.keys)
+
+    def hyper_nodes(self, labels_of_nodes: Iterable[Mapping[str, str]]) -> list[KubeHyperNode]:
+        written = {tuple(labels.get(key.label) for key in self.keys) for labels in labels_of_nodes}
+        children: dict[Path, set[Path]] = {}
+        #: By domain, the labels of its nodes as they are written.
+        nodes: dict[Path, set[Path]] = {}
+        by_value = _by_value(written)
+        for path in written:
+            completed = _completed(path, by_value)
+            inner: Path | None = None
+            for level in reversed([level for level, value in enumerate(completed) if value]):
+                domain = completed[: level + 1]
+                children.setdefault(domain, set()).update(() if inner is None else (inner,))
+                if inner is None:
+                    nodes.setdefault(domain, set()).add(path[: level + 1])
+                inner = domain
+        return [self._hyper_node(domain, inside, nodes.get(domain, ())) for domain, inside in children.items()]
+
+    def _hyper_node(self, path: Path, inside: Iterable[Path], nodes: Iterable[Path]) -> KubeHyperNode:
+        members = [_domain(name) for name in sorted(_name(each, self.keys) for each in inside)]
+        selectors = [MemberSelector(label_match=self._selector(labels)) for labels in sorted(nodes, key=_missing_last)]
+        members += [HyperNodeMember(type="Node", selector=selector) for selector in selectors]
+        return KubeHyperNode(
+            api_version=HYPER_NODES.api_version,
+            kind=HYPER_NODES.kind,
+            metadata=ObjectMeta(name=_name(path, self.keys), labels={DISCOVERED_BY: DISCOVERER}),
+            spec=HyperNodeSpec(
+                tier=len(self.keys) - len(path) + 1, tier_name=self.keys[len(path) - 1].tier_name, members=members
+            ),
+        )  # fmt: skip
+
+    def _selector(self, path: Path) -> KubeLabelSelector:
+        """Select exactly the nodes of this path: a missing outer label must not exist."""
+        pairs = list(zip(self.keys, path, strict=False))
+        labels = {key.label: value for key, value in pairs if value is not None}
+        missing = [*self.earlier, *(key for key, value in pairs if value is None)]
+        clauses = [KubeRequirement(key=key.label, operator="DoesNotExist") for key in missing]
+        return KubeLabelSelector(match_labels=labels, match_expressions=clauses or None)
+
+
+def _by_value(paths: Iterable[Path]) -> dict[tuple[int, str], list[Path]]:
+    """Return the paths by level and value."""
+    found: dict[tuple[int, str], list[Path]] = {}
+    for path in paths:
+        for level, value in enumerate(path):
+            if value:
+                found.setdefault((level, value), []).append(path)
+    return found
+
+
+def _completed(path: Path, paths: Mapping[tuple[int, str], Sequence[Path]]) -> Path:
+    """Return the values with each missing one that other nodes of the next inner domain agree on."""
+    values = [value or None for value in path]
+    for level, value in enumerate(values):
+        inner = next(((deeper, inside) for deeper, inside in enumerate(values) if deeper > level and inside), None)
+        if value is None and inner is not None:
+            named = {other[level] for other in paths[inner] if other[level] and _shares(other, values[:level])}
+            values[level] = named.pop() if len(named) == 1 else None
+    return tuple(values)
+
+
+def _shares(other: Path, outer: Sequence[str | None]) -> bool:
+    """Report whether a node has these outer values, as far as they are present."""
+    return all(not ours or ours == theirs for ours, theirs in zip(outer, other, strict=False))
+
+
+def _missing_last(path: Path) -> list[tuple[bool, str]]:
+    return [(value is None, value or "") for value in path]
 
 
 def _domain(name: str) -> HyperNodeMember:
     return HyperNodeMember(type="HyperNode", selector=MemberSelector(exact_match=ExactMatch(name=name)))
-
-
-def _selector(path: Path, keys: Sequence[Key]) -> KubeLabelSelector:
-    """Select exactly the nodes of this path: a missing outer label must not exist."""
-    labels = {key.label: value for key, value in zip(keys, path, strict=False) if value is not None}
-    missing = [key.label for key, value in zip(keys, path, strict=False) if value is None]
-    clauses = [KubeRequirement(key=label, operator="DoesNotExist") for label in missing]
-    return KubeLabelSelector(match_labels=labels, match_expressions=clauses or None)
 
 
 def _name(path: Path, keys: Sequence[Key]) -> str:

@@ -30,11 +30,16 @@ class Key:
 
     tier_name: str
     label: str
+    #: The number of its topology.
+    topology: int = 0
 
 
 def parse_keys(text: str) -> tuple[Key, ...]:
-    """Parse `zone,spine=example.com/spine,rack`: short names, labels, or named labels; the outermost first."""
-    keys = tuple(_key(part.strip()) for part in text.split(","))
+    """Parse `zone,spine=example.com/spine,rack`: short names, labels, or named labels; the outermost first. A colon
+    separates topologies.
+    """
+    topologies = enumerate(text.split(":"))
+    keys = tuple(_key(part.strip(), number) for number, labels in topologies for part in labels.split(","))
     for what, values in (("label", [key.label for key in keys]), ("tier", [key.tier_name for key in keys])):
         twice = next((each for each in values if values.count(each) > 1), None)
         if twice is not None:
@@ -43,7 +48,7 @@ def parse_keys(text: str) -> tuple[Key, ...]:
     return keys
 
 
-def _key(text: str) -> Key:
+def _key(text: str, topology: int) -> Key:
     name, values, label = text.partition("=")
     if not values:
         label = SHORT_NAMES.get(text, text)
@@ -55,4 +60,4 @@ def _key(text: str) -> Key:
         raise DiscoveryKeyError(
             f"{text!r} is no label; write {short_names}, a label such as example.com/rack, or NAME=LABEL"
         )
-    return Key(name, label)
+    return Key(name, label, topology)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import pytest
@@ -22,10 +22,10 @@ from stromboli.kube.objects.topology import KubeHyperNode
 KEYS = (Key("zone", "zone"), Key("block", "block"), Key("rack", "rack"))
 
 
-def tree_of(nodes: Mapping[str, Mapping[str, str]]) -> HyperNodeTree:
+def tree_of(nodes: Mapping[str, Mapping[str, str]], keys: Sequence[Key] = KEYS) -> HyperNodeTree:
     """The tree that a scheduler makes of what is discovered; there is nothing wrong with it."""
     book = HyperNodes()
-    for hyper_node in hyper_nodes_of(nodes.values(), KEYS):
+    for hyper_node in hyper_nodes_of(nodes.values(), keys):
         book.apply(hyper_node)
     tree = book.tree(NodeTable(Node(name, labels) for name, labels in nodes.items()))
     assert not book.faults
@@ -47,6 +47,17 @@ CASES = [
                  id="the same rack in another zone is another one"),
     pytest.param({"a": {"zone": "a", "rack": "r0"}}, "a", ["zone.a", "rack.a.none.r0"],
                  id="a label between is missing"),
+    pytest.param({"a": FULL, "b": {"zone": "eu-1", "rack": "r0"}}, "b",
+                 ["zone.eu-1", "block.eu-1.b0", "rack.eu-1.b0.r0"], id="the block of its rack"),
+    pytest.param({"a": FULL, "b": {**FULL, "block": ""}}, "b",
+                 ["zone.eu-1", "block.eu-1.b0", "rack.eu-1.b0.r0"], id="an empty block"),
+    pytest.param({"a": FULL, "b": {"rack": "r0"}}, "b",
+                 ["zone.eu-1", "block.eu-1.b0", "rack.eu-1.b0.r0"], id="zone and block of its rack"),
+    pytest.param({"a": FULL, "b": {"block": "b0"}}, "b", ["zone.eu-1", "block.eu-1.b0"], id="the zone of its block"),
+    pytest.param({"a": FULL, "b": {"zone": "eu-2", "rack": "r0"}}, "b", ["zone.eu-2", "rack.eu-2.none.r0"],
+                 id="the rack of another zone names no block"),
+    pytest.param({"a": FULL, "c": {**FULL, "block": "b1"}, "b": {"zone": "eu-1", "rack": "r0"}}, "b",
+                 ["zone.eu-1", "rack.eu-1.none.r0"], id="two blocks have such a rack"),
     pytest.param({"a": FULL, "b": {}}, "b", [], id="no label at all"),
     pytest.param({"a": FULL, "b": {**FULL, "rack": ""}}, "b", ["zone.eu-1", "block.eu-1.b0"], id="an empty label"),
 ]  # fmt: skip
@@ -90,13 +101,18 @@ def test_every_node_is_where_its_labels_say(drawn: dict[str, tuple[str | None, .
     names = sorted(nodes)
     for node, values in drawn.items():
         found = chain(tree, nodes, node)
-        assert [tree.hyper_nodes[tree.index[name]].tier_name for name in found] == [
-            key.tier_name for key, value in zip(KEYS, values, strict=True) if value
-        ]
-        for name in found:
-            depth = [key.tier_name for key in KEYS].index(tree.hyper_nodes[tree.index[name]].tier_name) + 1
+        tiers = [tree.hyper_nodes[tree.index[name]].tier_name for name in found]
+        labelled = [key.tier_name for key, value in zip(KEYS, values, strict=True) if value]
+        assert set(labelled) <= set(tiers), "a missing block is that of the rack, if there is one"
+        assert tiers[-1:] == labelled[-1:]
+        for name, tier in zip(found, tiers, strict=True):
+            depth = [key.tier_name for key in KEYS].index(tier) + 1
             inside = {names[row] for row in tree.rows(tree.index[name]).tolist()}
-            assert inside == {other for other, theirs in drawn.items() if theirs[:depth] == values[:depth]}
+            for other, theirs in drawn.items():
+                if [value or None for value in values] == [value or None for value in theirs]:
+                    assert other in inside, "equal labels, equal domain"
+                elif any(a and b and a != b for a, b in zip(values[:depth], theirs, strict=False)):
+                    assert other not in inside, "no domain has two values of one label"
     for hyper_node in tree.hyper_nodes[:-1]:
         assert NAME.fullmatch(hyper_node.name)
         assert len(hyper_node.name) <= 63
@@ -111,6 +127,42 @@ def test_the_order_of_nodes_does_not_matter(drawn: dict[str, tuple[str | None, .
     assert hyper_nodes_of(reversed(nodes), KEYS) == hyper_nodes_of(nodes, KEYS)
 
 
+@given(NODES)
+def test_rack_of_one_block_is_one_domain(drawn: dict[str, tuple[str | None, ...]]) -> None:
+    nodes = {
+        name: {key.label: value for key, value in zip(KEYS, values, strict=True) if value is not None}
+        for name, values in drawn.items()
+    }
+    tree = tree_of(nodes)
+    for zone, _, rack in drawn.values():
+        inside = [name for name, values in drawn.items() if zone and rack and (values[0], values[2]) == (zone, rack)]
+        if len({drawn[name][1] for name in inside if drawn[name][1]}) == 1:
+            assert len({chain(tree, nodes, name)[-1] for name in inside}) == 1
+
+
+# -- several topologies -------------------------------------------------------------------------------------------
+
+TWO = parse_keys("zone=zone,rack=rack:pod=pod,slice=slice")
+OF_TOPOLOGIES = {
+    "of the first": ({"zone": "a", "rack": "r0"}, ["zone.a", "rack.a.r0"]),
+    "of the second": ({"pod": "p0", "slice": "s0"}, ["pod.p0", "slice.p0.s0"]),
+    "of both": ({"zone": "a", "rack": "r0", "pod": "p0", "slice": "s0"}, ["zone.a", "rack.a.r0"]),
+    "partly of the first": ({"zone": "a", "slice": "s0"}, ["zone.a"]),
+    "of none": ({"other": "x"}, []),
+}
+
+
+@pytest.mark.parametrize(("labels", "expected"), OF_TOPOLOGIES.values(), ids=OF_TOPOLOGIES)
+def test_node_is_in_the_first_topology_of_which_it_has_a_label(labels: dict[str, str], expected: list[str]) -> None:
+    nodes = {"node": labels, "first": {"zone": "a", "rack": "r0"}, "second": {"pod": "p0", "slice": "s0"}}
+    assert chain(tree_of(nodes, TWO), nodes, "node") == expected
+
+
+def test_tiers_of_each_topology_begin_at_one() -> None:
+    made = hyper_nodes_of([{"zone": "a"}, {"pod": "p", "slice": "s"}], parse_keys("zone=zone:pod=pod,slice=slice"))
+    assert {each.key: each.spec.tier for each in made} == {"zone.a": 1, "pod.p": 2, "slice.p.s": 1}
+
+
 # -- keys ---------------------------------------------------------------------------------------------------------
 
 
@@ -121,6 +173,7 @@ def test_the_order_of_nodes_does_not_matter(drawn: dict[str, tuple[str | None, .
         ("region, host", ["region=topology.kubernetes.io/region", "host=kubernetes.io/hostname"]),
         ("example.com/spine,leaf=switch", ["spine=example.com/spine", "leaf=switch"]),
         ("rack=rack", ["rack=rack"]),
+        ("rack=rack:pod", ["rack=rack", "pod=pod"]),
     ],
 )
 def test_keys(text: str, expected: list[str]) -> None:
@@ -132,6 +185,8 @@ def test_keys(text: str, expected: list[str]) -> None:
     [
         ("", "'' is no label"),
         ("zone,", "'' is no label"),
+        ("zone:", "'' is no label"),
+        ("zone,rack:zone,pod", "the label topology.kubernetes.io/zone is there twice; name it once"),
         ("a b", "'a b' is no label"),
         ("Example.com/rack", "'Example.com/rack' is no label"),
         ("=rack", "'=rack' is no label"),

@@ -53,7 +53,8 @@ def hypernodes() -> None:
 @paths_option("Default: the nodes of the cluster.")
 @click.option(
     "--keys", default="zone,block,rack", show_default=True, metavar="KEYS",
-    help="Node labels, the outermost first: region, zone, block, rack, host, or any label, as LABEL or TIER=LABEL.",
+    help="Node labels, the outermost first: region, zone, block, rack, host, or any label, as LABEL or TIER=LABEL. "
+    "A colon separates topologies.",
 )  # fmt: skip
 @click.option(
     "--apply", "applies", is_flag=True,
