@@ -72,6 +72,31 @@ ORDER = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", ORDER, ids=str)
+def inside_and_outside(name: str, size: int, evicts: list[str], **mates: Any) -> Case:
+    """The parent of the preemptor's queue has one of two cpus that are needed, and queue mate inside can lose one."""
+    return Case(
+        name, nodes(size, 1), queue("dept", deserved={"cpu": 4}, capability={"cpu": 4}),
+        queue("wants", parent="dept", deserved={"cpu": 3}), queue("mate", parent="dept", deserved={"cpu": 1}),
+        queue("outside", deserved={"cpu": 4}), running("a", name="own", queue="wants"),
+        running("aa", name="mate", queue="mate", **mates), running("aaaaa", name="outside", queue="outside"),
+        gang(1, 2, name="wants", queue="wants"), conf=conf_of(SHARES["capacity"], "reclaim"), evicts=evicts,
+        binds="A" if evicts else "-",
+    )  # fmt: skip
+
+
+FULL_PARENT = [
+    inside_and_outside(
+        "victims inside and outside of a full parent together make the capacity",
+        8, ["mate-task-1", "outside-task-4"],
+    ),
+    inside_and_outside("nothing is evicted outside where the node has enough without it", 9, ["mate-task-1"]),
+    inside_and_outside(
+        "nothing is evicted outside when nothing can be taken inside",
+        8, [], labels={"volcano.sh/preemptable": "false"},
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", [*ORDER, *FULL_PARENT], ids=str)
 def test_victims_by_queue_order(case: Case) -> None:
     case.check()

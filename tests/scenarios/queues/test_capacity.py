@@ -576,10 +576,16 @@ IN_THE_TREE = [
         holding("rich", 3), level=0, evicts="rich-2",
     ),
     taking_back(
-        "in a full department only its own queues are preempted",
+        "in a full department other queues are preempted only beside its own",
         queue("one", deserved=cpu(4), capability=cpu(4)), queue("two"), queue("poor", "one", deserved=cpu(2)),
         preemptor(), queue("rich", "one", deserved=cpu(2)), holding("rich", 4), queue("far", "two"), holding("far", 2),
-        level=0, evicts="rich-2 rich-3",
+        level=0, evicts="far-0 far-1 rich-2 rich-3",
+    ),
+    taking_back(
+        "and not at all if these have no more than they deserve",
+        queue("one", deserved=cpu(4), capability=cpu(4)), queue("two"), queue("poor", "one", deserved=cpu(1)),
+        preemptor(), queue("rich", "one", deserved=cpu(3)), holding("rich", 3), holding("poor", 1),
+        queue("far", "two"), holding("far", 2), level=0, evicts="",
     ),
 ]  # fmt: skip
 

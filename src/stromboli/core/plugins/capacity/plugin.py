@@ -235,12 +235,8 @@ class Capacity(Plugin):
         return self._accepted(ReclaimRules(own, None, self._level), candidates)
 
     def _accepted(self, reclaiming: ReclaimRules, candidates: Sequence[Task]) -> list[Task]:
-        victims = []
-        for task in candidates:
-            queue_share = self._queue_shares.get(self._jobs[task.job].queue)
-            if queue_share is not None and not queue_share.is_detached and reclaiming.accepts(task, queue_share):
-                victims.append(task)
-        return victims
+        queue_shares = [(task, self._queue_shares.get(self._jobs[task.job].queue)) for task in candidates]
+        return reclaiming.accepted([(task, each) for task, each in queue_shares if each and not each.is_detached])
 
     def justification(self, preemptor: Task, victim: Task) -> str:
         queue_share, request = self._queue_shares[self._jobs[victim.job].queue], victim.task_class.request

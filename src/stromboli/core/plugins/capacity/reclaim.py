@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 
 from stromboli.core.model.queues.queue import QueueUsage
@@ -30,30 +30,55 @@ class ReclaimRules:
         self._level = level
         self._above = frozenset(queue_share.name for queue_share in preemptor.chain[1:])
         self._near = frozenset(queue_share.name for queue_share in preemptor.chain[1 : level + 1])
-        #: Queues without capacity for the preemptor: only evictions inside them help.
-        self._full = frozenset(
-            holder.name
+        #: By queue without enough capacity for the preemptor, what is missing: evictions inside them are needed.
+        self._full = {
+            holder.name: missing
             for member, holder in preemptor.steps
-            if holder in preemptor.chain
-            and any(holder.free(d, member) < amount for d, amount in request or () if d != PODS)
-        )
+            if holder in preemptor.chain and (missing := _missing(holder, member, request or ()))
+        }
         self._left: dict[str, Amounts] = {}
 
-    def accepts(self, victim: Task, queue_share: QueueShare) -> bool:
+    def accepted(self, candidates: Sequence[tuple[Task, QueueShare]]) -> list[Task]:
+        """Return the victims; those outside of full queues only if victims inside make enough capacity there."""
+        if not self._full:
+            return [task for task, queue_share in candidates if self._accepts(task, queue_share)]
+        inside = [each for each in candidates if self._is_inside(each[1])]
+        victims = [task for task, queue_share in inside if self._accepts(task, queue_share)]
+        if len(inside) < len(candidates) and self._make_enough(victims):
+            outside = [each for each in candidates if not self._is_inside(each[1])]
+            victims += [task for task, queue_share in outside if self._accepts(task, queue_share)]
+        return victims
+
+    def _is_inside(self, queue_share: QueueShare) -> bool:
+        return self._full.keys() <= {each.name for each in queue_share.chain}
+
+    def _make_enough(self, victims: Sequence[Task]) -> bool:
+        """Report whether the victims inside of full queues make enough capacity there."""
+        freed: dict[int, int] = {}
+        for task in victims:
+            for dimension, amount in task.task_class.request:
+                freed[dimension] = freed.get(dimension, 0) + amount
+        return all(freed.get(d, 0) >= amount for missing in self._full.values() for d, amount in missing)
+
+    def _accepts(self, victim: Task, queue_share: QueueShare) -> bool:
         request = victim.task_class.request
-        if self.veto(victim, queue_share) is not None:
+        if self._objection(victim, queue_share) is not None:
             return False
         for usage in queue_share.usage.chain:
             add_request(self._holding(usage), request, -1)
         return True
 
     def veto(self, victim: Task, queue_share: QueueShare) -> ReclaimObjection | None:
-        """Return why a victim may not be evicted; None if it may."""
+        """Return why a victim may not be evicted alone; None if it may."""
+        objection = self._objection(victim, queue_share)
+        if objection is not ReclaimObjection.NO_SHARED_RESOURCE and not self._is_inside(queue_share):
+            return ReclaimObjection.ELSEWHERE
+        return objection
+
+    def _objection(self, victim: Task, queue_share: QueueShare) -> ReclaimObjection | None:
         request = victim.task_class.request
         if self._request is not None and not _share_a_resource(request, self._request):
             return ReclaimObjection.NO_SHARED_RESOURCE
-        if not self._full.issubset(each.name for each in queue_share.chain):
-            return ReclaimObjection.ELSEWHERE
         if not self._keeps_guarantees(queue_share, request):
             return ReclaimObjection.GUARANTEED
         return None if self._may_lose(queue_share, request) else ReclaimObjection.DESERVED
@@ -92,6 +117,12 @@ class ReclaimRules:
         if self._request is None or self._preemptor.deserves_any(self._request):
             return False
         return any(above.name in self._near for above in queue_share.chain[1 : self._level + 1])
+
+
+def _missing(holder: QueueShare, member: QueueShare, request: Request) -> list[tuple[int, int]]:
+    """Return what a queue lacks for the request."""
+    short = [(d, amount - holder.free(d, member)) for d, amount in request if d != PODS]
+    return [(d, amount) for d, amount in short if amount > 0]
 
 
 def _share_a_resource(one: Request, other: Request) -> bool:
