@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.local_cluster import GANG, Parameters, at_once, group_document, pod_document
 from benchmarks.measurement import Result, finished
-from stromboli.controllers.default_queues import standard_queues
+from stromboli.cluster.standard_queues import standard_queues
 from stromboli.kube.client.client import Client
 from stromboli.kube.client.config.kubeconfig import load_kubeconfig
 from stromboli.kube.crds.install import install_crds

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from stromboli import kube
 from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
+from stromboli.cluster.standard_queues import standard_queues
 from stromboli.cluster.state.cluster import Cluster
-from stromboli.controllers.default_queues import standard_queues
 from stromboli.kube.objects.cluster import KubeTaint, NodeSpec, NodeStatus
 from stromboli.kube.objects.constraints import (
     Affinity,

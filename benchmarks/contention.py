@@ -9,8 +9,8 @@ from benchmarks.measurement import Result, finished, prepared, run_cycle
 from stromboli import kube
 from stromboli.cli.registry import built_in_registry
 from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
+from stromboli.cluster.standard_queues import standard_queues
 from stromboli.cluster.state.cluster import Cluster
-from stromboli.controllers.default_queues import standard_queues
 from stromboli.core.config.configuration import DEFAULT_TEXT, parse_configuration
 from stromboli.core.session.program import Program
 from stromboli.kube.objects.cluster import NodeStatus

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from benchmarks import clusters, contention
 from benchmarks.measurement import Result, finished, prepared, run_cycle
 from stromboli import kube
+from stromboli.cluster.standard_queues import standard_queues
 from stromboli.cluster.state.cluster import Cluster
-from stromboli.controllers.default_queues import standard_queues
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.kube.objects.meta import ObjectMeta, Resources

@@ -13,8 +13,8 @@ from benchmarks.rack_capacity import rack_capacity
 from benchmarks.turnover import turnover
 from stromboli import kube
 from stromboli.cli.registry import built_in_registry
+from stromboli.cluster.standard_queues import standard_queues
 from stromboli.cluster.state.cluster import Cluster
-from stromboli.controllers.default_queues import standard_queues
 from stromboli.core.config.configuration import DEFAULT_TEXT, parse_configuration
 from stromboli.core.session.program import Program
 from stromboli.kube.objects.meta import ObjectMeta

@@ -14,8 +14,8 @@ import msgspec
 from benchmarks import clusters
 from benchmarks.measurement import Result, finished, prepared
 from stromboli import kube
+from stromboli.cluster.standard_queues import standard_queues
 from stromboli.cluster.state.cluster import Cluster
-from stromboli.controllers.default_queues import standard_queues
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.kube.objects.pod import PodStatus

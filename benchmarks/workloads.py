@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from benchmarks import api_server, binder, clusters, contention, local_cluster, simulate, topology
 from benchmarks.measurement import Result, best_of, finished, new_program, prepared, run_cycle
 from stromboli import kube
+from stromboli.cluster.standard_queues import standard_queues
 from stromboli.cluster.state.cluster import Cluster
-from stromboli.controllers.default_queues import standard_queues
 from stromboli.core.session.session import Session
 
 Parameters = dict[str, int]

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from stromboli.controllers.default_queues import standard_queues
+from stromboli.cluster.standard_queues import standard_queues
 from stromboli.kube.client.client import Client
 from stromboli.kube.crds.install import install_crds
 from stromboli.kube.objects.catalogue import QUEUES

@@ -327,7 +327,7 @@ async def running_cluster(
         world = World(stage, clients[0], policy or policy_of(), replace(QUICK, **options))
         world.home, world.is_bare = home, bare
         if bare:
-            await world.create(queue("default"))
+            await world.create(queue("root"), queue("default"))
         else:
             controllers = Controllers(clients[2], world.options.scheduler_names)
             parts = [FakeControllers(clients[1], eviction_delay=0.3).run(), controllers.run()]

@@ -10,11 +10,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from stromboli.cluster.objects.pod_groups.native_pod_groups import as_group
 from stromboli.cluster.objects.pod_groups.pod_groups import queue_name_of
-from stromboli.controllers.default_queues import standard_queues
+from stromboli.cluster.standard_queues import create_queue, standard_queues
 from stromboli.controllers.field_release import release_status_fields
 from stromboli.controllers.queue_state import (
     CLOSED_BY_PARENT,
@@ -25,7 +23,6 @@ from stromboli.controllers.queue_state import (
     phase_of,
     state_of,
 )
-from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.objects import native
 from stromboli.kube.objects.catalogue import QUEUES
 from stromboli.kube.objects.volcano import KubeQueue, PodGroup
@@ -122,17 +119,7 @@ class QueueController:
         if queue is not None:
             await self._update(queue)
         elif name in self._standard:
-            await self._create(self._standard[name])
-
-    async def _create(self, queue: KubeQueue) -> None:
-        body = {"metadata": {"name": queue.metadata.name}, "spec": msgspec.to_builtins(queue.spec)}
-        try:
-            await self._client.create(QUEUES, body)
-        except ApiError as error:
-            if not error.is_conflict:
-                raise
-        else:
-            self.queues_created += 1
+            self.queues_created += await create_queue(self._client, self._standard[name])
 
     async def _update(self, queue: KubeQueue) -> None:
         """Reconcile a queue. An interruption is harmless: the mark is set before closing and removed after opening."""

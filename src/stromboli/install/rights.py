@@ -78,6 +78,7 @@ _SCHEDULER = (
     Right(NATIVE_POD_GROUPS.group, "podgroups", ("get",), "read a native group after a write conflict"),
     Right(NATIVE_POD_GROUPS.group, "podgroups/status", ("patch",), "report the status of native groups"),
     Right(QUEUES.group, "queues", ("get",), "read a queue after a write conflict"),
+    Right(QUEUES.group, "queues", ("create",), "create the queues `root` and `default` if they do not exist"),
     Right(QUEUES.group, "queues/status", ("patch",), "report the allocated resources of queues"),
     Right(CLAIMS.group, CLAIMS.plural, ("get", "patch"), "select the node for volumes that are provisioned"),
     Right(VOLUMES.group, VOLUMES.plural, ("get", "patch"), "reserve volumes for the claims of bound pods"),

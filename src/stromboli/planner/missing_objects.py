@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from stromboli import kube
 from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME, QUEUE_NAMES, job_key_of, queue_name_of
-from stromboli.controllers.default_queues import standard_queues
+from stromboli.cluster.standard_queues import standard_queues
 from stromboli.core.config.spelling import nearest
 
 _FINISHED = ("Succeeded", "Failed")

@@ -10,8 +10,8 @@ from stromboli import kube
 from stromboli.cluster.dump.contents import Contents, cluster_with
 from stromboli.cluster.objects.pod_groups.pod_groups import eviction_message, job_key_of
 from stromboli.cluster.objects.timestamps import seconds_of
+from stromboli.cluster.standard_queues import standard_queues
 from stromboli.cluster.state.cluster import SCHEDULER_NAMES, Cluster
-from stromboli.controllers.default_queues import standard_queues
 from stromboli.controllers.podgroups import group_for, is_plain, with_group
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.nodes.shards import ShardChoice

@@ -39,7 +39,7 @@ class Scheduler(Components):
         """Schedule until `stop`, then finish binds and evictions that have started."""
         services = [
             self.watches.run(), self.executor.run(), self.evictors.run(), self.resync.run(), self.writer.run(),
-            self.recorder.run(), self.usage.run(), self.requests.run(),
+            self.recorder.run(), self.usage.run(), self.requests.run(), self.default_queues.run(),
         ]  # fmt: skip
         if self.bind_mode == DIRECT:
             services.append(self.plugins.run())
@@ -119,8 +119,9 @@ class Scheduler(Components):
         return self.trigger.has_changes or self.clock() - self._last_cycle >= self.options.flush
 
     def _recover(self) -> None:
-        """Take over half-bound gangs and invalid objects from the previous leader."""
+        """Take over half-bound gangs and invalid objects from the previous leader, and create missing queues."""
         self._has_recovered = True
+        self.default_queues.create_missing()
         for quarantined in self.ingest.quarantine.values():
             self.announcer.object_invalid(quarantined)
         for key in (key for key in self.cluster.groups if not self.cluster.pods.is_foreign_job(key)):

@@ -25,6 +25,7 @@ from stromboli.scheduler.bind_tracker import BindTracker
 from stromboli.scheduler.binder_plugins import BinderPluginHost, built_in_plugins
 from stromboli.scheduler.changes import ChangeHandler
 from stromboli.scheduler.cycle import CycleRunner, PlacementExecutor
+from stromboli.scheduler.default_queues import DefaultQueues
 from stromboli.scheduler.maintenance import CacheHealth, Maintenance
 from stromboli.scheduler.options import SchedulerOptions
 from stromboli.scheduler.policy import ActivePolicy
@@ -83,6 +84,7 @@ class Components:
             seed=options.seed, default_queue=options.default_queue, node_selector=options.node_selector,
             shard=options.shard.choice if options.shard else None,
         )  # fmt: skip
+        self.default_queues = DefaultQueues(self.client, self.cluster.queues, options.default_queue, self.is_leader)
         self.changes = ChangeHandler(self)
         self.ingest = Ingest(self.cluster, self.changes.object_changed, self.changes.object_rejected)
         self.watches = Watches(self.client, self.ingest, program.config_maps)

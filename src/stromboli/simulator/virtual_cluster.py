@@ -19,8 +19,8 @@ from stromboli.cluster.ingest.ingest import Ingest
 from stromboli.cluster.objects.pod_groups.pod_groups import job_key_of
 from stromboli.cluster.objects.pods.run_times import run_time_of
 from stromboli.cluster.objects.timestamps import seconds_of
+from stromboli.cluster.standard_queues import standard_queues
 from stromboli.cluster.state.cluster import Cluster
-from stromboli.controllers.default_queues import standard_queues
 from stromboli.controllers.podgroups import controlling_owner, group_for, is_plain, with_group
 from stromboli.core.model.nodes.shards import ShardChoice
 from stromboli.core.model.tasks.placement import Placement

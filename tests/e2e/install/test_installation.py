@@ -169,6 +169,8 @@ CAN: list[tuple[str, str, bool]] = [
     (SCHEDULER, "create pods --subresource=eviction --namespace default", True),
     (SCHEDULER, "patch podgroups.scheduling.volcano.sh --namespace default", True),
     (SCHEDULER, "patch queues.scheduling.volcano.sh --subresource=status", True),
+    (SCHEDULER, "create queues.scheduling.volcano.sh", True),
+    (SCHEDULER, "patch queues.scheduling.volcano.sh", False),
     (SCHEDULER, "create leases.coordination.k8s.io --namespace stromboli-system", True),
     (SCHEDULER, "patch leases.coordination.k8s.io/stromboli --namespace stromboli-system", True),
     (SCHEDULER, "patch leases.coordination.k8s.io/stromboli-controller --namespace stromboli-system", False),

@@ -104,3 +104,27 @@ async def has_owners_of_state(world: World, name: str, expected: set[str]) -> bo
     body = msgspec.json.decode(await world.client.request("GET", QUEUES.path(name=name)))
     entries = body["metadata"].get("managedFields") or ()
     return {entry["manager"] for entry in entries if "f:state" in entry["fieldsV1"].get("f:status", {})} == expected
+
+
+async def test_scheduler_creates_the_missing_queues_where_no_controllers_run() -> None:
+    async with running_cluster(cpus(1), bare=True, starts=False) as world:
+        for name in ("root", "default"):
+            await world.delete(QUEUES, name)
+        await world.start()
+        await world.create(gang(1, name="job"))
+        await world.until_bound("job", 1)
+        root, default = await world.queue("root"), await world.queue("default")
+    assert root is not None
+    assert default is not None
+    assert (root.spec.reclaimable, default.spec.reclaimable) == (False, True)
+
+
+async def test_scheduler_leaves_existing_queues_as_they_are() -> None:
+    async with running_cluster(cpus(1), bare=True, starts=False) as world:
+        await world.delete(QUEUES, "root")
+        await world.client.patch(QUEUES, "default", {"spec": {"weight": 7}})
+        await world.start()
+        await world.until(lambda: world.queue("root"), "the root is created")
+        default = await world.queue("default")
+    assert default is not None
+    assert default.spec.weight == 7

@@ -5,8 +5,8 @@ from typing import Any, cast
 import msgspec
 
 from stromboli import kube
+from stromboli.cluster.standard_queues import standard_queues
 from stromboli.cluster.state.cluster import Cluster
-from stromboli.controllers.default_queues import standard_queues
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.kube.events.recorder import EventRecorder

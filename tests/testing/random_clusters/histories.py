@@ -9,8 +9,8 @@ from random import Random
 import msgspec
 
 from stromboli import kube
+from stromboli.cluster.standard_queues import standard_queues
 from stromboli.cluster.state.cluster import Cluster
-from stromboli.controllers.default_queues import standard_queues
 from stromboli.kube import KubeObject
 from stromboli.kube.objects.meta import TopLevel
 from tests.testing.random_clusters.worlds import SmallWorld

@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 from stromboli.cli import main
 from stromboli.cluster.dump.contents import contents_of
 from stromboli.cluster.dump.dump import Dump, write_dump
+from stromboli.cluster.standard_queues import standard_queues
 from stromboli.cluster.state.cluster import Cluster
-from stromboli.controllers.default_queues import standard_queues
 from stromboli.core.config.configuration import DEFAULT_TEXT
 from stromboli.core.session.session import Session
 from stromboli.planner.replay import recorded_decisions

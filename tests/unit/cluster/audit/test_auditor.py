@@ -8,8 +8,8 @@ import pytest
 
 from stromboli import kube
 from stromboli.cluster.audit.auditor import Auditor, audit
+from stromboli.cluster.standard_queues import standard_queues
 from stromboli.cluster.state.cluster import Cluster
-from stromboli.controllers.default_queues import standard_queues
 from stromboli.core.model.resources.resources import CPU
 from tests.testing.placements import placement
 from tests.testing.random_clusters import objects

@@ -7,8 +7,8 @@ import pytest
 
 from stromboli import kube
 from stromboli.cluster.audit.comparison import compare
+from stromboli.cluster.standard_queues import standard_queues
 from stromboli.cluster.state.cluster import Cluster
-from stromboli.controllers.default_queues import standard_queues
 from tests.testing.placements import placement
 from tests.testing.random_clusters import objects
 

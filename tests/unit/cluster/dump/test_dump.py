@@ -17,8 +17,8 @@ from stromboli.cluster.audit.summary import summary_of
 from stromboli.cluster.dump.contents import cluster_with, contents_of
 from stromboli.cluster.dump.dump import Dump, DumpError, is_dump, read_dump, write_dump
 from stromboli.cluster.snapshot import current_view
+from stromboli.cluster.standard_queues import standard_queues
 from stromboli.cluster.state.cluster import Cluster
-from stromboli.controllers.default_queues import standard_queues
 from stromboli.core.model.jobs.carryover import Reservation
 from tests.testing.placements import placement
 from tests.testing.random_clusters import objects

@@ -10,8 +10,8 @@ import pytest
 from stromboli import kube
 from stromboli.cluster.audit.auditor import audit
 from stromboli.cluster.audit.comparison import compare
+from stromboli.cluster.standard_queues import standard_queues
 from stromboli.cluster.state.cluster import Cluster
-from stromboli.controllers.default_queues import standard_queues
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.snapshot import Snapshot
 from stromboli.core.session.session import Session

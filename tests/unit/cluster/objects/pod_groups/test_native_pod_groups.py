@@ -14,8 +14,8 @@ from stromboli.cluster.dump.contents import cluster_with, contents_of
 from stromboli.cluster.dump.dump import Dump, read_dump, write_dump
 from stromboli.cluster.objects.pod_groups.topology_levels import REQUIRED, TOPOLOGY
 from stromboli.cluster.snapshot import current_view
+from stromboli.cluster.standard_queues import standard_queues
 from stromboli.cluster.state.cluster import Cluster
-from stromboli.controllers.default_queues import standard_queues
 from stromboli.core.model.jobs.job import Job
 from stromboli.kube.objects import native
 from stromboli.kube.objects.pod import Pod
