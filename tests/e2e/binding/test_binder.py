@@ -100,7 +100,7 @@ async def test_binder_that_loses_its_lease_exits(plane: ControlPlane, tmp_path: 
         await place.until(lambda: "leadership acquired" in command.output, "the binder leads")
         stolen = {"spec": {"holderIdentity": "another", "leaseDurationSeconds": 1, "renewTime": timestamps.now()}}
         await place.client.patch(LEASES, "stromboli-binder", stolen, namespace=NAMESPACE)
-        assert command.ends() == 4, command.output
+        assert command.ends() == 5, command.output
         assert "leadership lost" in command.output
 
 

@@ -94,7 +94,7 @@ async def test_a_leader_is_frozen_in_the_middle_of_a_commit_and_wakes_up(seed: i
     await place.until(lambda: not place.proxy.sent(BINDINGS), "requests in flight are answered")
     sent = len(place.proxy.seen(BINDINGS))
     first.signal(signal.SIGCONT)
-    assert first.ends() == 4
+    assert first.ends() == 5
     assert "leadership lost" in first.output
     assert len(place.proxy.seen(BINDINGS)) == sent, "no request was sent after it resumed"
     assert await place.faults() == [], place.logs
@@ -111,7 +111,7 @@ async def test_leader_that_resumes_alone_still_observes_the_expired_lease(place:
     await place.until(lambda: not place.proxy.sent(BINDINGS), "requests in flight are answered")
     sent = len(place.proxy.seen(BINDINGS))
     first.signal(signal.SIGCONT)
-    assert first.ends() == 4
+    assert first.ends() == 5
     assert len(place.proxy.seen(BINDINGS)) == sent, "no request was sent after it resumed"
     second = place.start(elects=True)
     await place.until_bound("gang", SIZE)

@@ -99,7 +99,7 @@ def test_printed_commands_work_as_they_are(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         assert " Ready " in done.stdout
         assert "podgroup.scheduling.volcano.sh/train created" in done.stdout
-        assert "NAME     STATUS" in done.stdout
+        assert "MINMEMBER" in done.stdout
     finally:
         command.kill()
 
@@ -130,12 +130,16 @@ def test_foreign_kubeconfig_is_not_overwritten(tmp_path: Path) -> None:
         (("--conf=nowhere.conf",), "nowhere.conf"),
         (("--scheduler-conf=nowhere.conf",), "nowhere.conf"),
         (("--for=soon",), "is not a duration"),
-        (("-f", "LIST"), "List: items: expected a list"),
+        (("-f", "list.yaml"), "List: items: expected a list"),
+        (("-f", "away.yaml"), 'configmap/a: 404 NotFound: namespaces "away" not found'),
     ],
 )
 def test_bad_options_are_refused_with_a_sentence(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
     (tmp_path / "list.yaml").write_text("apiVersion: v1\nkind: List\nitems: 1\n")
-    command = up(tmp_path, *(str(tmp_path / "list.yaml") if word == "LIST" else word for word in arguments))
+    away = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: away}\n"
+    (tmp_path / "away.yaml").write_text(away)
+    made = {path.name: str(path) for path in tmp_path.iterdir()}
+    command = up(tmp_path, *(made.get(word, word) for word in arguments))
     assert command.ends() in (1, 2)
     assert words in command.output
     assert "Traceback" not in command.output

@@ -177,7 +177,7 @@ def _print_instructions(path: Path, pool: NodePool) -> None:
     click.echo(f"A local cluster with {pool.count} simulated nodes is running. In another terminal:\n")
     click.echo(f"  export KUBECONFIG={shlex.quote(str(path))}")
     click.echo("  kubectl get nodes")
-    click.echo(f"  kubectl apply -f {shlex.quote(example_path('demo'))}")
+    click.echo(f"  kubectl apply -f {shlex.quote(example_path('tutorials/first-gang/train.yaml'))}")
     click.echo("  kubectl get podgroups --watch\n")
     click.echo("Ctrl-C stops it.")
 
@@ -187,9 +187,12 @@ async def _apply(running: LocalCluster, documents: list[dict[str, Any]]) -> None
     from stromboli.kube.client.apply import Applier
     from stromboli.kube.manifests.errors import ObjectError
 
+    applier = Applier(running.client)
     try:
-        await Applier(running.client).apply(
+        await applier.apply(
             documents, lambda document, done: click.echo(f"{escape_controls(object_name(document))} {done}")
         )
-    except (ObjectError, RequestFailed) as error:
+    except ObjectError as error:
         raise Failure(error) from error
+    except RequestFailed as error:
+        raise Failure(f"{object_name(applier.current)}: {error}") from error

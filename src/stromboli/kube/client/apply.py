@@ -26,6 +26,8 @@ class Applier:
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        #: The object that is applied, or was applied last.
+        self.current: Mapping[str, Any] = {}
         self._served: dict[str, dict[str, tuple[str, bool]]] = {}
 
     async def apply(self, documents: Iterable[Mapping[str, Any]], report: Report | None = None) -> int:
@@ -35,6 +37,7 @@ class Applier:
         """
         ordered = sorted(documents, key=_place)
         for document in ordered:
+            self.current = document
             path = await self._object_path(document)
             before = await self._version(path) if report else ""
             after = await self._apply_one(path, document)
