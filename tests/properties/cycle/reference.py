@@ -210,15 +210,18 @@ class Reference:
         self.jobs: dict[str, Job] = {}
         for group in (o for o in given if isinstance(o, kube.PodGroup)):
             self._add_job(group)
+        #: What pods without a queue hold.
+        self.unqueued: Counter[str] = Counter()
         pods = [o for o in given if isinstance(o, kube.Pod)]
         for pod in sorted(pods, key=lambda pod: (seconds(pod.metadata.creation_timestamp), pod.key)):
             self._add_pod(pod, scheduler_names)
         self.total = total_of(node.allocatable for node in self.nodes)
+        self.shareable = {name: max(amount - self.unqueued[name], 0) for name, amount in self.total.items()}
         self.promised: dict[str, Counter[str]] = defaultdict(Counter)
         for job in self.jobs.values():
             if job.phase == "Inqueue" or (job.phase == "Running" and job.count(*PLACED) >= job.minimum):
                 self._promise(job)
-        self.deserved, self.limits = self._divide()
+        self.deserved, self.ceilings = self._divide()
 
     def _add_job(self, group: kube.PodGroup) -> None:
         priority = self.priorities.get(group.spec.priority_class_name or "", 0)
@@ -243,6 +246,8 @@ class Reference:
         task = Task(pod, job, status_of(pod), node, request, dict(scored), ports)
         if node is not None and task.status in (*PLACED, RELEASING, UNKNOWN):
             node.add(task, task.status, 1)
+            if not job and task.status != RELEASING:
+                self.unqueued.update(request)
         if job:
             self.jobs[job].tasks.append(task)
 
@@ -289,10 +294,13 @@ class Reference:
         }
         guaranteed = total_of(guarantees.values())
         names = sorted({*self.total, *(r for job in self.jobs.values() for r in job.asks), *guaranteed})
-        limits = {queue: self._limit(queue, guarantees[queue], guaranteed, names) for queue in used}
+        limits, ceilings = (
+            {queue: self._limit(queue, amounts, guarantees[queue], guaranteed, names) for queue in used}
+            for amounts in (self.shareable, self.total)
+        )
         requests = {queue: total_of(job.asks for job in self._jobs_below(queue)) for queue in used}
         deserved = {queue: dict.fromkeys(names, 0.0) for queue in used}
-        remaining = {name: float(self.total[name]) for name in names}
+        remaining = {name: float(self.shareable.get(name, 0)) for name in names}
         content: set[str] = set()
         while weight := float(sum(self.queues[q].spec.weight or 1 for q in used if q not in content)):
             before = {queue: dict(deserved[queue]) for queue in used}
@@ -318,15 +326,18 @@ class Reference:
                 break
             remaining = left
         whole = {queue: {name: math.floor(deserved[queue][name] + CRUMB) for name in names} for queue in used}
-        return whole, limits
+        return whole, ceilings
 
-    def _limit(self, queue: str, guarantee: Amounts, guaranteed: Counter[str], names: Sequence[str]) -> Amounts:
+    def _limit(
+        self, queue: str, amounts: Amounts, guarantee: Amounts, guaranteed: Counter[str], names: Sequence[str]
+    ) -> Amounts:
         """Return the limit of a queue: its capability, and what the guarantees of others leave."""
         given = self.queues[queue].spec.capability or {}
         capability = dict.fromkeys((name for name in given if name not in ("cpu", "memory")), 0) | amounts_of(given)
         return {
             name: min(
-                max(self.total[name] - guaranteed[name], 0) + guarantee.get(name, 0), capability.get(name, EVERYTHING)
+                max(amounts.get(name, 0) - guaranteed[name], 0) + guarantee.get(name, 0),
+                capability.get(name, EVERYTHING),
             )
             for name in names
         }
@@ -357,7 +368,8 @@ class Reference:
     def job_key(self, job: Job) -> tuple[Any, ...]:
         share = 0.0
         for name, amount in job.holds.items():
-            share = max(share, amount / self.total[name] if self.total[name] else 1.0) if amount else share
+            whole = self.shareable.get(name, 0)
+            share = max(share, amount / whole if whole else 1.0) if amount else share
         is_ready = job.count(*READY) + job.best_effort_waiting() >= job.minimum
         metadata = job.group.metadata
         key = f"{metadata.namespace}/{metadata.name}"
@@ -408,7 +420,7 @@ class Reference:
             if self.promised["root"][name] + amount > round(self.total[name] * 1.2) - used[name]:
                 return False
             promised = amount + allocated[name] + self.promised[queue][name] - elastic[name]
-            if promised > self.limits[queue].get(name, 0):
+            if promised > self.ceilings[queue].get(name, 0):
                 return False
         return self.is_open(queue)
 
