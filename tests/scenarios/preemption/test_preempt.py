@@ -55,6 +55,72 @@ def budget(name: str, labels: dict[str, str], **spec: Any) -> Manifest:
     return manifest("PodDisruptionBudget", name, "policy/v1", "default", spec=fields)
 
 
+#: Backfill comes last, as in the usual order of actions.
+SLOTS = configuration(
+    "priority", plugin("gang", enablePreemptable=False), "conformance", "predicates", actions=ACTIONS + ", backfill"
+)
+
+WITHOUT_REQUESTS = [
+    preempts(
+        "a pod without a request preempts one without a request for its slot",
+        nodes(4, 1, pods=1), low("a", cpu=0), high(cpu=0), evicts=["low-task-0"], binds="A", conf=SLOTS,
+    ),
+    preempts(
+        "also if backfill comes first",
+        nodes(4, 1, pods=1), low("a", cpu=0), high(cpu=0), evicts=["low-task-0"], binds="A",
+        conf=configuration("priority", "conformance", "predicates", actions="enqueue, allocate, backfill, preempt"),
+    ),
+    preempts(
+        "it preempts no pod with a request",
+        nodes(4, 1, pods=1), low("a", cpu=1), high(cpu=0), evicts=[], binds="-", conf=SLOTS,
+        reasons={"high": [
+            "0/1 nodes are available: 1 Too many pods.",
+            "preempt: none of 1 running pod may be evicted: without-request protects 1 (default/low-task-0: it has a "
+            "request, and the preemptor has none)",
+        ]},
+    ),
+    preempts(
+        "of both, the pod without a request",
+        nodes(4, 1, pods=2), created(low("a", cpu=1), YOUNG), created(low("a", cpu=0, name="idle"), OLD),
+        high(cpu=0), evicts=["idle-task-0"], binds="A", conf=SLOTS,
+    ),
+    preempts(
+        "nor an equally important one",
+        nodes(4, 1, pods=1), running("a", cpu=0, priority="high"), high(cpu=0), evicts=[], binds="-", conf=SLOTS,
+    ),
+    preempts(
+        "nothing is evicted where a slot is free",
+        nodes(4, 2, pods=1), low("a", cpu=0), high(cpu=0), evicts=[], binds="b", conf=SLOTS,
+    ),
+    preempts(
+        "nothing is evicted while a victim is terminating",
+        nodes(4, 2, pods=1), low("a", cpu=0, releasing=True), low("b", name="other", cpu=0),
+        gang_of(pod(0, nominated="a"), name="high", priority="high"), evicts=[], binds="A", conf=SLOTS,
+    ),
+    preempts(
+        "the slot is kept for it",
+        nodes(4, 1, pods=1), gang(1, cpu=1, name="middle", priority="middle"),
+        gang_of(pod(0, nominated="a"), name="high", priority="high"), evicts=[], binds="- a", conf=SLOTS,
+    ),
+    preempts(
+        "as many as slots are needed",
+        nodes(4, 1, pods=3), low("aaa", cpu=0), high(2, cpu=0), evicts=["low-task-1", "low-task-2"], binds="AA",
+        conf=SLOTS,
+    ),
+    preempts(
+        "a gang of both kinds gets capacity and slots",
+        nodes(1, 1, pods=2), low("a", cpu=1), low("a", cpu=0, name="idle"),
+        gang_of(pod(1), pod(0), name="high", priority="high"), evicts=["idle-task-0", "low-task-0"], binds="AA",
+        conf=SLOTS,
+    ),
+    preempts(
+        "a member replaces a less important one of its job",
+        nodes(4, 1, pods=1), gang_of(pod(0, nodeName="a", priorityClassName="low"), pod(0, priorityClassName="high"),
+                                     name="both", minimum=2, phase="Running"), evicts=["both-task-0"], binds="A",
+        conf=SLOTS,
+    ),
+]  # fmt: skip
+
 BETWEEN_JOBS = [
     preempts("a less important pod is evicted", nodes(1, 1), low("a"), high(), evicts=["low-task-0"], binds="A"),
     preempts(
@@ -412,7 +478,7 @@ ADMISSION = [
     ),
 ]  # fmt: skip
 
-CASES = [*ADMISSION, *BETWEEN_JOBS, *GANGS, *PROTECTED, *NODES, *WITHIN, *SHARES]
+CASES = [*ADMISSION, *BETWEEN_JOBS, *WITHOUT_REQUESTS, *GANGS, *PROTECTED, *NODES, *WITHIN, *SHARES]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

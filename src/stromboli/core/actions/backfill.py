@@ -1,6 +1,7 @@
 """backfill: place the tasks without a request, wherever no filter and no topology of their job rejects them.
 
-They need no capacity, so no quota applies. A task that was only pipelined is placed again.
+They need no capacity but a pod slot, so no quota applies. A task that was only pipelined is placed where a slot is
+free, and otherwise keeps the slot that it waits for.
 
 With a strategy, waiting jobs get reservations, and others may fill the gaps before them. That is implemented in
 `allocate`, which reads the arguments of this action: a job that fills a gap must not be rejected first and served
@@ -41,7 +42,7 @@ class Backfill(Action):
         ]
 
     def _serve(self, session: Session, job: Job) -> None:
-        with session.refusals.isolate_errors(job):
+        with session.refusals.isolate_errors(job), session.serving(job):
             for task in sorted(self._tasks(session, job), key=session.task_order_key):
                 self._place(session, job, task)
 
@@ -51,15 +52,34 @@ class Backfill(Action):
         return next(filter(None, found), [])
 
     def _place(self, session: Session, job: Job, task: Task) -> None:
-        if session.ledger.status_of(task) is TaskStatus.PIPELINED:
-            with session.statement() as statement:
-                statement.unpipeline(task)
-                statement.commit()
         reason = session.pre_predicate(task.task_class)
-        rows = self._rows(session, job, task) if reason is None else []
+        rows = self._free_rows(session, job, task) if reason is None else []
         if rows:
             session.allocate(task, rows[0])
-            return
+        elif not self._waits_for_slot(session, task):
+            self._refuse(session, job, task, reason)
+
+    def _free_rows(self, session: Session, job: Job, task: Task) -> list[int]:
+        """The nodes for a task; a pipelined task is released if there is one."""
+        with session.statement() as statement:
+            if session.ledger.status_of(task) is TaskStatus.PIPELINED:
+                statement.unpipeline(task)
+            rows = self._rows(session, job, task)
+            if rows:
+                statement.commit()
+        return rows
+
+    def _waits_for_slot(self, session: Session, task: Task) -> bool:
+        """Report whether the task is pipelined, now or again: for the slot of a victim that is still terminating."""
+        if session.ledger.status_of(task) is TaskStatus.PIPELINED:
+            return True
+        row = session.nodes.index.get(task.nominated_node, -1)
+        if row < 0 or not session.search.accepts(task, row):
+            return False
+        session.pipeline(task, row)
+        return True
+
+    def _refuse(self, session: Session, job: Job, task: Task, reason: Reason | None) -> None:
         nodes = None
         if reason is None and session.search.find_nodes(task, 1):
             reason = Reason(Code.NO_DOMAIN, "no domain that the job may use has a node for it")

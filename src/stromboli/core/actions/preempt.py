@@ -1,7 +1,8 @@
 """preempt: evict pods of the same queue in favour of starving jobs.
 
 First between the jobs of a queue: a job gets the capacity it needs to start, or nothing is evicted. Then within jobs: a
-task may take the place of another one of the same job.
+task may take the place of another one of the same job. A task without a request needs a pod slot only, and takes it
+from other tasks without a request.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from stromboli.core.preemption import (
     PreemptionRules,
     ThrashGuard,
     ThrashGuardArguments,
+    replaceable,
 )
 from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.session import Session
@@ -56,7 +58,7 @@ class Preempt(Action):
                 served.append(job)
                 with session.refusals.isolate_errors(job):
                     if session.job_starving(job):
-                        between.preempt_for(job, session.pending(job))
+                        between.preempt_for(job, session.pending(job, best_effort=True))
             for job in served:
                 with session.refusals.isolate_errors(job):
                     self._serve_from_within(session, job, thrash_guard)
@@ -69,7 +71,7 @@ class Preempt(Action):
             question="preemptable",
             own_queue=True,
             statuses=ON_NODE,
-            allowed=session.preemptable,
+            allowed=lambda preemptor, candidates: session.preemptable(preemptor, replaceable(preemptor, candidates)),
             may_target=may_target,
             thrash_guard=thrash_guard,
             may_preempt=lambda _: None,
@@ -86,7 +88,7 @@ class Preempt(Action):
         """Serve waiting tasks one by one, as long as each finds a member of the job to replace."""
         if not any(session.ledger.status_of(task) in ON_NODE for task in job.tasks.values()):
             return
-        pending = session.pending(job)
+        pending = session.pending(job, best_effort=True)
         if not pending:
             return
         rules = self._rules(session, thrash_guard, lambda preemptor, victim: victim.key == preemptor.key)

@@ -10,7 +10,7 @@ with a network topology.
 from stromboli.core.preemption.cost import BY_COST, CostComparison, KubeCostComparison
 from stromboli.core.preemption.gang_preemption import GangArguments, GangPreemption
 from stromboli.core.preemption.job_preemption import Preemption
-from stromboli.core.preemption.rules import ON_NODE, PreemptionRules, reclaim_refusal
+from stromboli.core.preemption.rules import ON_NODE, PreemptionRules, reclaim_refusal, replaceable
 from stromboli.core.preemption.thrash_guard import ThrashGuard, ThrashGuardArguments
 
 __all__ = [
@@ -25,4 +25,5 @@ __all__ = [
     "ThrashGuard",
     "ThrashGuardArguments",
     "reclaim_refusal",
+    "replaceable",
 ]

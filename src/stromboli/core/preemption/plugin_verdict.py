@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from stromboli.core.config.combining import Answer
 from stromboli.core.model.tasks.task import Task
-from stromboli.core.preemption.rules import PreemptionRules
+from stromboli.core.preemption.rules import PreemptionRules, replaceable
 from stromboli.core.session.decision_records import PluginApproval, RuleObjection
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
@@ -16,6 +16,8 @@ _NamedAnswers = list[tuple[str, Answer]]
 
 #: The rule of candidates about which no plugin answers.
 NO_PLUGIN = "no-plugin"
+#: The rule that a task without a request replaces only others without one.
+WITHOUT_REQUEST = "without-request"
 
 
 @dataclass(slots=True)
@@ -37,6 +39,8 @@ class PluginVerdict:
         name = self.vetoes.get(task.uid, NO_PLUGIN)
         if name == NO_PLUGIN:
             return name, lambda: "no configured plugin allows its eviction", task.key
+        if name == WITHOUT_REQUEST:
+            return name, lambda: "it has a request, and the preemptor has none", task.key
         plugin = self.session.program.plugins[name]
         return name, lambda: plugin_message(plugin.veto, self.preemptor, task) or "no reason given", task.key
 
@@ -57,7 +61,8 @@ def ask_plugins(session: Session, rules: PreemptionRules, preemptor: Task, candi
     verdict = PluginVerdict(session, preemptor)
     guards, tiers, everywhere = _named_answers(session.program, rules.question)
     subject = rules.subject(preemptor)
-    left, asked = list(candidates), dict[str, int]()
+    left = _keep(verdict, WITHOUT_REQUEST, candidates, {task.uid for task in replaceable(preemptor, candidates)})
+    asked = dict[str, int]()
     for name, answer in guards:
         victims = answer(subject, left)
         if victims is not None:

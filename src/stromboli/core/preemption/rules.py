@@ -46,6 +46,13 @@ class PreemptionRules:
     comparison: CostComparison = BY_COST
 
 
+def replaceable(preemptor: Task, candidates: Sequence[Task]) -> Sequence[Task]:
+    """Return the candidates that a task may replace: without a request, only those without one."""
+    if not preemptor.task_class.best_effort:
+        return candidates
+    return [task for task in candidates if task.task_class.best_effort]
+
+
 def reclaim_refusal(session: Session, action: str, task: Task) -> Reason | None:
     """Return why the queue of a task may not reclaim capacity for it; where all jobs are in one queue, its share is not
     the cause.

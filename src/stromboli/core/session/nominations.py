@@ -48,7 +48,7 @@ class NominatedCapacity:
             return
         index, codes = self._session.nodes.index, self._session.ledger.codes
         for task in job.tasks.values():
-            if task.nominated_node and not codes[task.row] and not task.held_back and not task.task_class.best_effort:
+            if task.nominated_node and not codes[task.row] and not task.held_back:
                 row = index.get(task.nominated_node)
                 if row is not None:
                     yield Nomination(task, row)

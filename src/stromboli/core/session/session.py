@@ -248,13 +248,13 @@ class Session(Questions):
         """Return a dict in which plugins keep state about a pending task until the end of the cycle."""
         return self._cycle_states.setdefault(task.uid, {})
 
-    def pending(self, job: Job) -> list[Task]:
-        """Return the schedulable pending tasks of a job, without best-effort tasks, in task order."""
+    def pending(self, job: Job, *, best_effort: bool = False) -> list[Task]:
+        """Return the schedulable pending tasks of a job, with or without best-effort tasks, in task order."""
         codes = self.ledger.codes
         tasks = [
             task
             for task in job.tasks.values()
-            if not codes[task.row] and not task.held_back and not task.task_class.best_effort
+            if not codes[task.row] and not task.held_back and (best_effort or not task.task_class.best_effort)
         ]
         self.sort_tasks(tasks)
         return tasks
