@@ -109,6 +109,18 @@ OTHERS = [
         gang_of(pod(5)), binds="a",
     ),
     Case(
+        "a pod whose resize is infeasible counts with what it was granted",
+        node("a", 4), {
+            **foreign("a", cpu=4),
+            "status": {
+                "phase": "Running",
+                "conditions": [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}],
+                "containerStatuses": [{"name": "main", "allocatedResources": {"cpu": 1}}],
+            },
+        },
+        gang_of(pod(3)), binds="a",
+    ),
+    Case(
         "a pod that is being resized counts with the larger of both requests",
         node("a", 4),
         {

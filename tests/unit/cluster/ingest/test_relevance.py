@@ -53,11 +53,14 @@ def merged(base: Any, change: Any) -> Any:
 GATED = merged(POD, {"spec": {"schedulingGates": [{"name": "g"}]}})
 CONDITION = {"status": {"conditions": [{"type": "PodScheduled", "status": "False"}]}}
 BOUND = {"spec": {"nodeName": "n"}}
+GRANTED = {"status": {"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "1"}}]}}
+INFEASIBLE = {"status": {"conditions": [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]}}
 READY = {"type": "Ready", "status": "True"}
 #: The kind, the object, the change, and whether it is relevant.
 CHANGES: dict[str, tuple[type[TopLevel], Any, Any, bool]] = {
     "pod is bound": (Pod, POD, BOUND, True),
     "bound pod starts": (Pod, merged(POD, BOUND), {"status": {"phase": "Running"}}, False),
+    "resize becomes infeasible": (Pod, merged(merged(POD, BOUND), GRANTED), INFEASIBLE, True),
     "bound pod finishes": (Pod, merged(POD, BOUND), {"status": {"phase": "Succeeded"}}, True),
     "pod is deleted": (Pod, POD, {"metadata": {"deletionTimestamp": "2024-01-01T00:00:00Z"}}, True),
     "scheduling gate is removed": (Pod, GATED, {"spec": {"schedulingGates": []}}, True),

@@ -10,6 +10,7 @@ import msgspec
 from stromboli import kube
 from stromboli.cluster.objects.pod_groups.pod_groups import PREEMPTABLE, is_true
 from stromboli.cluster.objects.pods.classes import PodFacts
+from stromboli.cluster.objects.pods.requests import is_resize_infeasible
 from stromboli.cluster.objects.pods.run_times import run_time_of
 from stromboli.cluster.objects.priority_classes import Priorities
 from stromboli.cluster.objects.timestamps import seconds_of
@@ -63,9 +64,9 @@ def _of_others(annotations: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def _granted(pod: kube.Pod) -> list[tuple[object, ...]]:
-    """Resources that the kubelet granted to containers, where reported."""
+    """Resources that the kubelet granted to containers, where reported, and whether it grants no more."""
     return [
-        (status.name, status.resources, status.allocated_resources)
+        (status.name, status.resources, status.allocated_resources, is_resize_infeasible(pod))
         for status in pod.status.container_statuses or ()
         if status.resources is not None or status.allocated_resources is not None
     ]

@@ -3,7 +3,7 @@
 Containers are summed. Sidecars (init containers with restartPolicy Always) are added to the sum and to every init
 container that starts after them. Ordinary init containers run one after the other, so their maximum counts. Pod-level
 resources replace the sum; overhead is added. While a resize is in progress, the larger of the requested and the granted
-amount counts.
+amount counts; the granted amount if the kubelet has rejected the resize as infeasible.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -99,11 +99,15 @@ def _requests(resources: ResourceRequirements | None) -> Mapping[str, str | int 
 
 
 def _containers_and_inits(pod: Pod, axis: ResourceAxis) -> Amounts:
-    granted = _granted(pod, axis)
+    granted, is_infeasible = _granted(pod, axis), is_resize_infeasible(pod)
     total: Amounts = {}
     for place, container in enumerate(pod.spec.containers or ()):
         own = _parse(axis, _requests(container.resources), f"spec.containers[{place}].resources.requests")
-        _raise_to(own, granted.get(container.name or "", {}))
+        actual = granted.get(container.name or "", {})
+        if is_infeasible and actual:
+            own = actual
+        else:
+            _raise_to(own, actual)
         _add(total, own)
     sidecars: Amounts = {}
     peak: Amounts = {}
@@ -119,6 +123,12 @@ def _containers_and_inits(pod: Pod, axis: ResourceAxis) -> Amounts:
             _raise_to(peak, alone)
     _raise_to(total, peak)
     return total
+
+
+def is_resize_infeasible(pod: Pod) -> bool:
+    """Report whether the kubelet has rejected a resize of the pod: its node cannot hold it."""
+    conditions = pod.status.conditions or ()
+    return any(each.type == "PodResizePending" and each.reason == "Infeasible" for each in conditions)
 
 
 def _granted(pod: Pod, axis: ResourceAxis) -> dict[str, Amounts]:
