@@ -1,6 +1,6 @@
 """Volcano's scheduling kinds: PodGroup and Queue."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -122,6 +122,8 @@ class QueueStatus(Wire):
     unknown: Int32 | None = None
     completed: Int32 | None = None
     allocated: Resources | None = None
+    #: Nodes and resources that are reserved for waiting jobs.
+    reservation: dict[str, Any] | None = None
 
 
 class KubeQueue(TopLevel):

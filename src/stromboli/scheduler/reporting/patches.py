@@ -1,4 +1,4 @@
-"""Status patches of PodGroups, pods and queues, with only the fields that differ.
+"""Status patches of PodGroups and pods, with only the fields that differ.
 
 A PodGroup has no status subresource, so its patch carries a resource version and is rejected after a concurrent write.
 Conditions are a list, which a merge patch replaces as a whole: other writers' conditions are repeated unchanged.
@@ -235,12 +235,3 @@ def pod_patch(pod: kube.Pod, desired: PendingPodStatus, now: str) -> dict[str, A
     if not changes:
         return None
     return {"metadata": {"uid": pod.metadata.uid, "resourceVersion": pod.metadata.resource_version}, "status": changes}
-
-
-def queue_patch(queue: kube.KubeQueue, allocated: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return the merge patch of a queue's allocation; None when nothing differs."""
-    before = queue.status.allocated or {}
-    if before == allocated:
-        return None
-    gone = {name: None for name in before if name not in allocated}
-    return {"status": {"allocated": {**gone, **allocated}}}

@@ -25,7 +25,7 @@ from stromboli.core.session.waiting_reasons import pod_condition
 from stromboli.core.topology.previous_domains import current_domains, previous_domain_warnings
 from stromboli.kube.client.client import PatchKind
 from stromboli.kube.events.series import shortened
-from stromboli.kube.objects.catalogue import PODS, QUEUES
+from stromboli.kube.objects.catalogue import PODS
 from stromboli.kube.work.status_writer import DesiredStatus, StatusWriter
 from stromboli.scheduler.reporting.announcer import EventAnnouncer
 from stromboli.scheduler.reporting.group_targets import target_of
@@ -38,9 +38,9 @@ from stromboli.scheduler.reporting.patches import (
     PendingPodStatus,
     eviction_condition,
     pod_patch,
-    queue_patch,
     victim_patch,
 )
+from stromboli.scheduler.reporting.queue_statuses import QueueStatuses
 from stromboli.scheduler.reporting.warning_log import WarningLog
 
 #: Reasons for which a group is pending while its pods are being created.
@@ -81,8 +81,7 @@ class StatusReporter:
         self._failed_writes: dict[str, float] = {}
         #: Jobs without their group or a part of their pods, and when to report it: controllers may still create them.
         self._incomplete: dict[str, float] = {}
-        #: By name, queues and their allocations as last reported.
-        self._queues: dict[str, tuple[kube.KubeQueue | None, list[int]]] = {}
+        self._queues = QueueStatuses(cluster, writer)
         self._warnings = WarningLog(clock)
 
     def report(self, session: Session) -> None:
@@ -94,7 +93,7 @@ class StatusReporter:
                 self._report_podless_group(session, session.jobs[key])
         for key, message in session.stale.items():
             self._report_staleness(key, message)
-        self._report_queues()
+        self._queues.report(session)
         self._warnings.log_new(session.warnings)
 
     def requeue_due(self) -> bool:
@@ -297,22 +296,6 @@ class StatusReporter:
     def report_failed_bind(self, pod: kube.Pod, problem: str) -> None:
         """Report a pod that was not bound to its node."""
         self._want_pod_status(pod, PendingPodStatus("SchedulerError", problem))
-
-    # -- queues -------------------------------------------------------------------------------------------------
-
-    def _report_queues(self) -> None:
-        """Report the allocation of every queue, binds in progress included."""
-        for name, sums in self._cluster.cluster_state().sums.usage.items():
-            queue = self._cluster.queues.find(name)
-            looked_at = (queue, sums.allocated[:])
-            if self._queues.get(name) == looked_at:
-                continue
-            self._queues[name] = looked_at
-            allocated = self._cluster.axis.as_quantities(sums.allocated)
-            if queue is not None and queue_patch(queue, allocated) is not None:
-                make = partial(queue_patch, allocated=allocated)
-                forget = partial(self._queues.pop, name, None)
-                self._writer.want(DesiredStatus(QUEUES, name, make, subresource="status", failed=forget))
 
 
 def _mark(job: Job, status: JobStatus) -> tuple[object, ...]:

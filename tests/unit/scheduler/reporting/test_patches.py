@@ -24,9 +24,9 @@ from stromboli.scheduler.reporting.patches import (
     PendingPodStatus,
     group_patch,
     pod_patch,
-    queue_patch,
     staleness_patch,
 )
+from stromboli.scheduler.reporting.queue_statuses import queue_patch
 
 NOW = "2024-01-01T00:00:00Z"
 LACKS = GroupCondition("Unschedulable", "NotEnoughResources", "Insufficient cpu", "7")
@@ -256,8 +256,35 @@ def test_queue_patch_has_the_allocation(
 ) -> None:
     queue = KubeQueue(metadata=ObjectMeta("queue"))
     queue.status.allocated = dict(before) if before is not None else None
+    queue.status.reservation = {}
     patch = queue_patch(queue, held)
     assert (patch and patch["status"]["allocated"]) == expected
+
+
+HALF: dict[str, Any] = {"nodes": ["a"], "resource": {"cpu": "2"}}
+#: What stands there, what is reserved, and what is written.
+RESERVATIONS: dict[str, tuple[dict[str, Any] | None, dict[str, Any], dict[str, Any] | None]] = {
+    "none for the first time": (None, {}, {"reservation": {}, "allocated": {}}),
+    "none, as before": ({}, {}, None),
+    "some": ({}, HALF, {"reservation": HALF}),
+    "as before": (HALF, HALF, None),
+    "of another resource": (
+        {"nodes": ["b"], "resource": {"memory": "1Gi"}},
+        HALF,
+        {"reservation": {"nodes": ["a"], "resource": {"cpu": "2", "memory": None}}},
+    ),
+    "none any more": (HALF, {}, {"reservation": {"nodes": None, "resource": None}}),
+}
+
+
+@pytest.mark.parametrize(("before", "reserved", "expected"), RESERVATIONS.values(), ids=RESERVATIONS)
+def test_queue_patch_has_the_reservation(
+    before: dict[str, Any] | None, reserved: dict[str, Any], expected: dict[str, Any] | None
+) -> None:
+    queue = KubeQueue(metadata=ObjectMeta("queue"))
+    queue.status.allocated, queue.status.reservation = None if before is None else {}, before
+    patch = queue_patch(queue, {}, reserved)
+    assert (patch and patch["status"]) == expected
 
 
 @given(some.text(max_size=60), some.integers(3, 40))
