@@ -71,6 +71,7 @@ from stromboli.core.model.resources.resources import (
     add_request,
     counts_in_milli,
     dense,
+    dominant_share,
     exceeding,
     subtract_amounts,
 )
@@ -134,7 +135,7 @@ __all__ = [
     "ResourceAxis", "Rows", "Scores", "ServiceClient", "ServiceError", "Session", "SpareMembers",
     "SpreadConstraint", "Statement", "StepFailed", "SubGroupPolicy", "SubJob", "Taint", "Task", "TaskClass",
     "TaskRefusal", "TaskStatus", "Toleration", "UsageTable", "Victims", "Vote", "add_amounts", "add_request",
-    "checked_url", "counts_in_milli", "dense", "duration_or_nothing", "enclosing_domain", "exceeding",
+    "checked_url", "counts_in_milli", "dense", "dominant_share", "duration_or_nothing", "enclosing_domain", "exceeding",
     "first_untolerated", "format_quantity", "group_of", "kinds", "parse_duration", "parse_quantity", "quoted",
     "ready_in", "role_pipelined", "role_ready", "subtract_amounts", "tolerates", "valid_in",
 ]  # fmt: skip
