@@ -27,7 +27,7 @@ from stromboli.core.model.queues.limit_reasons import (
 )
 from stromboli.core.model.queues.queue import Queue, QueueUsage, real_capability
 from stromboli.core.model.reasons import Code, Reason
-from stromboli.core.model.resources.resources import PODS, UNLIMITED, Amounts, Request, dense
+from stromboli.core.model.resources.resources import PODS, UNLIMITED, Amounts, Request, dense, exceeding
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.session.session import Session
@@ -96,14 +96,18 @@ class Proportion(Plugin):
         self._impossible = session.impossible
         usage = session.ledger.queues
         queues = [queue for queue in session.queues.values() if usage[queue.name].jobs]
-        limits, ceilings = (
-            [real_capability(queue, total, session.total_guarantee) for queue in queues]
-            for total in (session.shareable, session.total)
-        )
+        limits = ceilings = self._limits(session, queues, session.shareable)
+        if session.shareable != session.total:
+            ceilings = self._limits(session, queues, session.total)
         self._queue_shares = {
             queue.name: ProportionShare(usage[queue.name], *amounts)
             for queue, *amounts in zip(queues, self._deserved(session, queues, limits), limits, ceilings, strict=True)
         }
+
+    @staticmethod
+    def _limits(session: Session, queues: list[Queue], total: Amounts) -> list[Amounts]:
+        unguaranteed = exceeding(total, session.total_guarantee)
+        return [real_capability(queue, unguaranteed) for queue in queues]
 
     def _deserved(self, session: Session, queues: list[Queue], limits: list[Amounts]) -> list[Amounts]:
         if not queues:

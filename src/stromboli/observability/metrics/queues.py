@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Gauge
 
 from stromboli.core.config.plugin import PluginFailure, QueueFacts
 from stromboli.core.model.queues.queue import ROOT, Queue, real_capability
-from stromboli.core.model.resources.resources import CPU, MEMORY, UNLIMITED
+from stromboli.core.model.resources.resources import CPU, MEMORY, UNLIMITED, exceeding
 from stromboli.core.session.session import Session
 from stromboli.observability.metrics.series import Labels, PrunedGauge
 
@@ -78,16 +78,16 @@ class QueueMetrics:
 
 
 def _amounts(session: Session, queue: Queue, kind: str, facts: QueueFacts | None) -> Amounts:
-    books = session.ledger.queues[queue.name]
+    usage = session.ledger.queues[queue.name]
     if kind == "capacity":
         return queue.capability
     if kind == "deserved":
         dense: Sequence[int] = facts.deserved if facts else ()
     elif kind == "real_capacity":
         known = facts.limit if facts else ()
-        dense = known or real_capability(queue, session.shareable, session.total_guarantee)
+        dense = known or real_capability(queue, exceeding(session.shareable, session.total_guarantee))
     else:
-        dense = {"allocated": books.allocated, "request": books.request, "inqueue": books.inqueue}[kind]
+        dense = {"allocated": usage.allocated, "request": usage.request, "inqueue": usage.inqueue}[kind]
     return ((dimension, amount) for dimension, amount in enumerate(dense) if amount < UNLIMITED)
 
 

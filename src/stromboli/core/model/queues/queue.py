@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from stromboli.core.model.resources.resources import UNLIMITED, Amounts, Request, dense, exceeding
+from stromboli.core.model.resources.resources import Amounts, Request, add_request
 
 ROOT = "root"
 #: Annotations: path of a queue for hierarchical shares (`root/science/physics`), and the weight of each level.
@@ -78,8 +78,10 @@ class QueueUsage:
         )
 
 
-def real_capability(queue: Queue, total: Sequence[int], guaranteed: Sequence[int]) -> Amounts:
-    """Return the most that a queue may use: its capability, within what the guarantees of others leave of the total."""
-    capability, size = dict(queue.capability), len(total)
-    headroom = zip(exceeding(total, guaranteed), dense(queue.guarantee, size), strict=True)
-    return [min(free + own, capability.get(d, UNLIMITED)) for d, (free, own) in enumerate(headroom)]
+def real_capability(queue: Queue, unguaranteed: Sequence[int]) -> Amounts:
+    """Return the most that a queue may use: its capability, within its guarantee and what all guarantees leave."""
+    most = list(unguaranteed)
+    add_request(most, queue.guarantee)
+    for dimension, amount in queue.capability:
+        most[dimension] = min(most[dimension], amount)
+    return most
