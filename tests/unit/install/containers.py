@@ -37,6 +37,12 @@ class Running:
         return all(_answers(probe) for probe in self.probes)
 
 
+def _moved(argument: str, mounts: tuple[str, ...], folder: Path) -> str:
+    """Return the argument with the folder instead of a mount path, replaced once: the folder may lie in a mount path."""
+    mount = next((each for each in mounts if each in argument), None)
+    return argument if mount is None else argument.replace(mount, f"={folder}/")
+
+
 @contextlib.contextmanager
 def running(container: dict[str, Any], folder: Path, kubeconfig: Path, namespace: str) -> Iterator[Running]:
     """The arguments are those of the container, except for ports and the folder of its files."""
@@ -44,8 +50,8 @@ def running(container: dict[str, Any], folder: Path, kubeconfig: Path, namespace
     for port in container["ports"]:
         ports[port["name"]] = ours = _free_port()
         arguments = [each.replace(f"=:{port['containerPort']}", f"=127.0.0.1:{ours}") for each in arguments]
-    for mount in container.get("volumeMounts", ()):
-        arguments = [each.replace(f"={mount['mountPath']}/", f"={folder}/") for each in arguments]
+    mounts = tuple(f"={mount['mountPath']}/" for mount in container.get("volumeMounts", ()))
+    arguments = [_moved(each, mounts, folder) for each in arguments]
     environment = {
         "PATH": os.environ["PATH"],
         "STROMBOLI_KUBECONFIG": str(kubeconfig),
