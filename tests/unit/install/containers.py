@@ -38,7 +38,7 @@ class Running:
 
 
 def _moved(argument: str, mounts: tuple[str, ...], folder: Path) -> str:
-    """Return the argument with the folder instead of a mount path, replaced once: a mount path may contain the folder."""
+    """Return the argument with the folder instead of a mount path, replaced once: the folder may contain that path."""
     mount = next((each for each in mounts if each in argument), None)
     return argument if mount is None else argument.replace(mount, f"={folder}/")
 
