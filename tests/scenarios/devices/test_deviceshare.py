@@ -362,6 +362,8 @@ MOVES = [
          conf=CONSOLIDATING, binds="A", evicts=["old-task-0", "old-task-1"]),
     Case("three cannot", TWO, gpu_node("b", "g2"), old("aaa", having("g0:8000"), having("g1:8000"), having("g1:8000")),
          BOTH, conf=CONSOLIDATING, binds="-"),
+    Case("a moved pod gets another device of its node", TWO, old("aa", having("g0:8000"), having("g1:8000")),
+         gang(1, more=vgpu(1, 16000), name="large"), conf=CONSOLIDATING, binds="A", evicts=["old-task-1"]),
 ]  # fmt: skip
 
 CASES = [

@@ -196,10 +196,47 @@ VICTIMS = [
          binds="A", evicts=["old-task-1"]),
 ]  # fmt: skip
 
+CONSOLIDATION = sharing("conformance", actions="enqueue, allocate, consolidate")
+WANTS_ONE = gang(1, gpu=1, name="large")
+APART = [gpus("a", 2), old(member("a", "x"), member("a", "y")), reservation("a", "x"), reservation("a", "y")]
 
-@pytest.mark.parametrize("case", [*FRACTIONS, *MEMORY, *SEVERAL, *WHOLE, *WHAT_RUNS, *QUEUES, *VICTIMS], ids=str)
+
+def three(*fractions: str) -> list[Manifest]:
+    """A node of three GPUs, each with a pod that holds this fraction."""
+    held = [member("a", group, part(fraction)) for group, fraction in zip("xyz", fractions, strict=True)]
+    return [gpus("a", 3), *old(*held), *(reservation("a", group) for group in "xyz")]
+
+
+MOVES = [
+    Case("a fraction moves to another GPU of its node", APART, WANTS_ONE, conf=CONSOLIDATION, binds="A",
+         evicts=["old-task-1"]),
+    Case("not where two fractions exceed a GPU", gpus("a", 2),
+         old(member("a", "x", part("0.6")), member("a", "y", part("0.6"))), WANTS_ONE, conf=CONSOLIDATION, binds="-"),
+    Case("not while a GPU is idle", gpus("a", 3), old(member("a", "x"), member("a", "y")), WANTS_ONE,
+         conf=CONSOLIDATION, binds="a"),
+    Case("several move for several GPUs", gpus("a", 4), old(*(member("a", group) for group in "wxyz")),
+         gang(1, gpu=2, name="large"), conf=CONSOLIDATION, binds="A", evicts=["old-task-2", "old-task-3"]),
+    Case("one that fits beside another", three("0.5", "0.4", "0.7"), WANTS_ONE, conf=CONSOLIDATION, binds="A",
+         evicts=["old-task-1"]),
+    Case("for a larger fraction", APART, gang(1, annotations=part("0.6"), name="large"), conf=CONSOLIDATION, binds="A",
+         evicts=["old-task-1"]),
+    Case("a gang moves whole", gpus("a", 2), gang_of(member("a", "x"), member("a", "y"), name="old", phase="Running"),
+         WANTS_ONE, conf=CONSOLIDATION, binds="A", evicts=["old-task-0", "old-task-1"]),
+    Case("the large pod starts in the next cycle", APART[:2], WANTS_ONE, conf=CONSOLIDATION, cycles=2, binds="a",
+         evicts=["old-task-1"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "case", [*FRACTIONS, *MEMORY, *SEVERAL, *WHOLE, *WHAT_RUNS, *QUEUES, *VICTIMS, *MOVES], ids=str
+)
 def test_shared_gpus(case: Case) -> None:
     case.check()
+
+
+def test_eviction_names_another_device_of_the_node() -> None:
+    [message] = Case("", APART, WANTS_ONE, conf=CONSOLIDATION, binds="").plan().evictions.values()
+    assert "node a has capacity for it on another device" in message
 
 
 @pytest.mark.parametrize(("annotations", "key", "complaint"), [entry[1:] for entry in BAD], ids=[e[0] for e in BAD])

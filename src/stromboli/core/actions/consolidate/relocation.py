@@ -69,9 +69,12 @@ class RelocationTargets:
             self._worth[large_enough] = len(task_class.request) + len(session.axis.names)
 
     def row_for(self, task: Task, *, elsewhere: bool) -> int:
-        """The row of the new place, with `elsewhere` on another node than the current one; -1 when there is none."""
+        """The row of the new place, with `elsewhere` on another node than the current one; -1 when there is none.
+
+        A task with a fraction of a device may get one of another device on its node.
+        """
         fits = self._fitting(task)
-        if elsewhere:
+        if elsewhere and task.task_class.devices is None:
             fits[self._ledger.row_of(task)] = False
         if not fits.any():
             return -1

@@ -29,7 +29,8 @@ def report_moves(
     gangs = [victim.job for victim in victims]
     guards = tuple(PluginApproval(name) for name, _ in _guards(session))
     for victim in victims:
-        session.eviction_notes[victim.uid] = partial(_message, names[moves[victim.uid]])
+        stays = moves[victim.uid] == session.ledger.row_of(victim) and victim.task_class.devices is not None
+        session.eviction_notes[victim.uid] = partial(_message, names[moves[victim.uid]], stays)
         if session.records is not None:
             preemptor = preemptors[victim.uid]
             plain = basic_eviction_record(session, Eviction(victim, action, preemptor.job))
@@ -42,8 +43,8 @@ def report_moves(
             )
 
 
-def _message(node: str) -> str:
-    return f"node {node} has capacity for it"
+def _message(node: str, stays: bool) -> str:
+    return f"node {node} has capacity for it{' on another device' if stays else ''}"
 
 
 def refusal_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from stromboli.core.actions.consolidate.pruning import RelocationPruning
@@ -20,8 +20,13 @@ from stromboli.core.preemption.units import EvictionUnit, UnitBuilder
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import OperationKind, SavedStatement, Statement
 
-#: The number of dry runs for one task, if moved tasks find no place or fewer moves might suffice.
-_MAX_DRY_RUNS = 16
+#: The number of nodes with dry runs for one task, if moved tasks find no place or fewer moves might suffice.
+_MAX_NODES = 16
+#: The number of dry runs on one node, each without those tasks that found no place.
+_MAX_DRY_RUNS = 4
+
+#: The evictions on a node, and all operations of the dry run.
+RelocationPlan = tuple[NodePlan, SavedStatement]
 
 
 @dataclass(slots=True)
@@ -145,14 +150,14 @@ class RelocationSearch:
         attempt.preemptors.update({victim.uid: task for victim in plan.victims})
         return True
 
-    def _cheapest(self, attempt: RelocationAttempt, task: Task) -> tuple[NodePlan, SavedStatement] | None:
+    def _cheapest(self, attempt: RelocationAttempt, task: Task) -> RelocationPlan | None:
         """The cheapest plan in which every moved task has a place."""
         resources_suffice = attempt.selection.has_no_filters(task)
         ranking = self._ranking(attempt, task, resources_suffice)
-        best: tuple[NodePlan, SavedStatement] | None = None
+        best: RelocationPlan | None = None
         taken: list[tuple[Bound, int]] = []
         looked_at = 0
-        while looked_at < _MAX_DRY_RUNS and (first := ranking.first()) is not None:
+        while looked_at < _MAX_NODES and (first := ranking.first()) is not None:
             bound, row = first
             if best is not None and not self._rules.comparison.could_beat(bound, best[0].cost):
                 break
@@ -164,10 +169,33 @@ class RelocationSearch:
             taken.append((bound, row))
             if best is None or plan.cost < best[0].cost:
                 looked_at += 1
-                operations = self._dry_run(attempt, task, plan)
-                best = best if operations is None else (plan, operations)
+                best = self._try_on(attempt, task, plan, ranking, resources_suffice, best)
         for bound, row in taken:
             ranking.put_back(bound, row)
+        return best
+
+    def _try_on(
+        self,
+        attempt: RelocationAttempt,
+        task: Task,
+        first: NodePlan,
+        ranking: NodeRanking,
+        resources_suffice: bool,
+        best: RelocationPlan | None,
+    ) -> RelocationPlan | None:
+        """The cheapest plan after dry runs on one node, in which tasks without another place stay."""
+        plan: NodePlan | None = first
+        staying: set[str] = set()
+        for _ in range(_MAX_DRY_RUNS):
+            if plan is None or (best is not None and plan.cost >= best[0].cost):
+                break
+            known = len(staying)
+            operations = self._dry_run(attempt, task, plan, staying)
+            if operations is not None:
+                return plan, operations
+            if len(staying) == known:
+                break
+            plan = self._plan_on(attempt, task, first.row, ranking, resources_suffice, staying)
         return best
 
     def _ranking(self, attempt: RelocationAttempt, task: Task, resources_suffice: bool) -> NodeRanking:
@@ -181,9 +209,15 @@ class RelocationSearch:
         return ranking
 
     def _plan_on(
-        self, attempt: RelocationAttempt, task: Task, row: int, ranking: NodeRanking, resources_suffice: bool
+        self,
+        attempt: RelocationAttempt,
+        task: Task,
+        row: int,
+        ranking: NodeRanking,
+        resources_suffice: bool,
+        staying: Collection[str] = (),
     ) -> NodePlan | None:
-        candidates = ranking.candidates(self._job, row)
+        candidates = [each for each in ranking.candidates(self._job, row) if each.task.uid not in staying]
         if not candidates or (attempt.within is not None and not attempt.within[row]):
             return None
         candidates = attempt.selection.preferred(task, row, candidates, self._pool)
@@ -192,8 +226,10 @@ class RelocationSearch:
             task, row, [each for each in candidates if each.task.uid in allowed], resources_suffice
         )
 
-    def _dry_run(self, attempt: RelocationAttempt, task: Task, plan: NodePlan) -> SavedStatement | None:
-        """The operations of the plan, if every moved task has a place."""
+    def _dry_run(
+        self, attempt: RelocationAttempt, task: Task, plan: NodePlan, staying: set[str]
+    ) -> SavedStatement | None:
+        """The operations of the plan, if every moved task has a place; otherwise the first without one has to stay."""
         if self._max_moves is not None and attempt.moved + len(plan.victims) > self._max_moves:
             attempt.too_many = True
             return None
@@ -201,9 +237,11 @@ class RelocationSearch:
         for victim in plan.victims:
             statement.evict(victim, self._action, self._job.key)
         statement.pipeline(task, plan.row, after_eviction=True)
-        is_relocated = all(self._relocate(statement, victim, unit) for unit, victim in _largest_first(plan))
-        operations = statement.save_since(mark) if is_relocated else None
+        ordered = _largest_first(plan)
+        stuck = next((unit for unit, victim in ordered if not self._relocate(statement, victim, unit)), None)
+        operations = statement.save_since(mark) if stuck is None else None
         statement.rollback(mark)
+        staying.update(() if stuck is None else (victim.uid for victim in stuck.tasks))
         return operations
 
     def _relocate(self, statement: Statement, victim: Task, unit: EvictionUnit) -> bool:
