@@ -192,6 +192,24 @@ async def test_the_more_important_group_comes_first(cluster: Cluster) -> None:
     assert await cluster.nodes_of("modest") == ["", "", ""]
 
 
+async def test_a_group_that_is_disrupted_as_a_whole_loses_both_pods_for_one(plane: ControlPlane) -> None:
+    policy = policy_of(configuration("priority", "gang", "predicates", actions="enqueue, allocate, preempt"))
+    async with running_cluster(plane, policy=policy) as cluster:
+        for name, value in (("native-low", 10), ("native-high", 1000)):
+            await cluster.client.create(PRIORITY_CLASSES, {"metadata": {"name": name}, "value": value})
+            await until_usable(cluster.client, name)
+        await occupy(cluster, 1)
+        mode = "PodGroup" if plane.kind == "real" else {"all": {}}
+        further = {"disruptionMode": mode, "priorityClassName": "native-low"}
+        await create_group(cluster, "pair", {"gang": {"minCount": 1}}, **further)
+        await create_pods(cluster, "pair", 2, "3", priorityClassName="native-low")
+        await until_bound(cluster, "pair", 2)
+        await create_group(cluster, "urgent", {"gang": {"minCount": 1}}, priorityClassName="native-high")
+        await create_pods(cluster, "urgent", 1, "3", priorityClassName="native-high")
+        await until_bound(cluster, "urgent", 1)
+        assert sorted(await cluster.pods())[1:] == ["urgent-0"]
+
+
 @pytest.mark.only("embedded", because="the early version does not let the number change")
 async def test_how_many_belong_together_may_change(cluster: Cluster) -> None:
     await create_group(cluster, "elastic", {"gang": {"minCount": 3}})

@@ -90,6 +90,7 @@ def _job(snapshot: Snapshot, job: Job, known: set[Counted]) -> dict[str, Any]:
             spec.min_available,
             spec.min_task_member,
             spec.priority,
+            spec.evicted_whole,
             spec.created,
             spec.fault,
         ),

@@ -78,12 +78,12 @@ class Gang(Plugin):
         return f"{detail}: other members are evicted first" if job.ready_count > job.min_available else detail
 
     def _above_minimum(self, candidates: Sequence[Task]) -> list[Task]:
-        """Victims that leave every job its minimum."""
+        """Victims that leave every job its minimum, and those of jobs that are evicted as a whole anyway."""
         taken: dict[str, int] = defaultdict(int)
         victims = []
         for task in candidates:
             job = self._jobs[task.job]
-            if job.ready_count - taken[task.job] > job.min_available:
+            if job.spec.evicted_whole or job.spare_count > taken[task.job]:
                 taken[task.job] += 1
                 victims.append(task)
         return victims

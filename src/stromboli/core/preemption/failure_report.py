@@ -148,9 +148,8 @@ class FailureReport:
                 lambda: f"without PodGroup {job.key}, queue {guaranteed} has less than its guarantee",
                 task.key,
             )
-        message = (
-            f"PodGroup {job.key} has {job.ready_count} pods and needs {job.min_available}, and not all may be evicted"
-        )
+        needed = "all of them" if job.spec.evicted_whole else job.min_available
+        message = f"PodGroup {job.key} has {job.ready_count} pods and needs {needed}, and not all may be evicted"
         return GANG_MINIMUM, lambda: message, task.key
 
     def _of_budget(self, task: Task) -> _Reason:

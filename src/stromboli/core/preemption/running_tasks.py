@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from stromboli.core.model.jobs.job import Job, ready_in
+from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.nodes.table import Index, Vector
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.model.tasks.task_class import TaskClass
@@ -20,7 +20,7 @@ Worth = tuple[int, int, bool]
 
 def has_spare_members(job: Job) -> bool:
     """Report whether the job has more tasks than it needs, so that some may be evicted."""
-    return ready_in(job.counts) > job.spec.min_available
+    return job.spare_count > 0
 
 
 class RunningTasks:

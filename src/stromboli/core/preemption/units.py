@@ -29,7 +29,7 @@ class SpareMembers:
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self._left = ready_in(job.counts) - job.min_available
+        self._left = job.spare_count
         self._roles: dict[str, int] = {}
         self._sub_jobs: dict[str, int] = {}
 
@@ -77,19 +77,20 @@ class UnitBuilder:
     def units(self, preemptor: Task, victims: Sequence[VictimCandidate]) -> list[EvictionUnit]:
         """The units among these victims. A gang that would be broken appears once, with all its members."""
         spares: dict[str, SpareMembers] = {}
-        whole: set[str] = set()
+        whole = {preemptor.job}
         units = []
         jobs = self._session.jobs
         for victim in victims:
             task = victim.task
             if self._limits_sets and not self.may_lose(preemptor, (task,)):
                 continue
-            if task.job == preemptor.job or len(jobs[task.job].tasks) == 1:
+            job = jobs[task.job]
+            if len(job.tasks) == 1 or (task.job == preemptor.job and not job.spec.evicted_whole):
                 units.append(EvictionUnit((task,), victim.grade))
                 continue
             spare = spares.get(task.job)
             if spare is None:
-                spare = spares[task.job] = SpareMembers(jobs[task.job])
+                spare = spares[task.job] = SpareMembers(job)
             if spare.take(task):
                 units.append(EvictionUnit((task,), victim.grade))
             elif self._rules.evicts_whole_gangs and task.job not in whole:

@@ -1,6 +1,6 @@
 """PodGroups of Kubernetes itself (scheduling.k8s.io), served where the feature is enabled.
 
-Versions differ in the name of one condition and in fields that are not decoded.
+Versions differ in the name of one condition, in the form of the disruption mode, and in fields that are not decoded.
 """
 
 from typing import ClassVar
@@ -41,11 +41,24 @@ class SchedulingConstraints(Wire):
     topology: list[NativeTopologyConstraint] | None = None
 
 
+class OneMode(Wire):
+    """A mode without parameters."""
+
+
+class DisruptionMode(Wire):
+    """Exactly one mode is set: pods are evicted one by one, or all of them together."""
+
+    single: OneMode | None = None
+    all: OneMode | None = None
+
+
 class NativePodGroupSpec(Wire):
     """Scheduling policy and constraints of the group."""
 
     scheduling_policy: NativeSchedulingPolicy | None = None
     scheduling_constraints: SchedulingConstraints | None = None
+    #: In v1alpha2 a text, Pod or PodGroup.
+    disruption_mode: DisruptionMode | str | None = None
     priority: Int32 | None = None
     priority_class_name: str | None = None
 

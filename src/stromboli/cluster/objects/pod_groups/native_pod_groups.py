@@ -78,6 +78,20 @@ def topology_labels(origin: native.NativePodGroup) -> tuple[str, ...]:
     return tuple(dict.fromkeys(entry.key or "" for entry in (constraints.topology or () if constraints else ())))
 
 
+def is_disrupted_whole(group: kube.PodGroup) -> bool:
+    """Report whether the pods of the group are evicted together or not at all. Raises ValueError."""
+    mode = group.origin.spec.disruption_mode if isinstance(group, NativeGroup) else None
+    if mode is None or mode == "Pod":
+        return False
+    if isinstance(mode, native.DisruptionMode) and (mode.single is None) != (mode.all is None):
+        return mode.all is not None
+    if mode != "PodGroup":
+        found = repr(mode) if isinstance(mode, str) else "both or none"
+        forms = "single: {} or all: {}, in v1alpha2 Pod or PodGroup"
+        raise ValueError(f"spec.disruptionMode: must be {forms}, got {found}; make the group again with one of them")
+    return True
+
+
 def network_of(group: kube.PodGroup) -> str:
     """Name of the topology that these labels form; empty for a group without labels."""
     labels = topology_labels(group.origin) if isinstance(group, NativeGroup) else ()

@@ -9,6 +9,7 @@ from stromboli import kube
 from stromboli.cluster.objects.pod_groups.native_pod_groups import (
     NativeGroup,
     as_group,
+    is_disrupted_whole,
     is_native,
     native_key,
     network_of,
@@ -96,6 +97,7 @@ def job_spec(
     )
     try:
         reject_unsupported(group)
+        result.evicted_whole = is_disrupted_whole(group)
         _complete(result, spec, axis)
     except ValueError as error:
         result.fault = f"PodGroup {group.key}: {error}"

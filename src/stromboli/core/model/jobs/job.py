@@ -76,6 +76,8 @@ class JobSpec:
     annotations: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     preemptable: bool = False
+    #: Whether its tasks are evicted together or not at all, even those above the minimum.
+    evicted_whole: bool = False
     policies: tuple[SubGroupPolicy, ...] = ()
     topology: NetworkTopology | None = None
     #: The Topology that the constraints of the job and its sub-jobs refer to; empty for HyperNodes.
@@ -177,6 +179,11 @@ class Job:
     @property
     def ready_count(self) -> int:
         return ready_in(self.counts)
+
+    @property
+    def spare_count(self) -> int:
+        """Number of placed tasks that may be evicted one by one: those above the minimum."""
+        return 0 if self.spec.evicted_whole else ready_in(self.counts) - self.spec.min_available
 
     @property
     def pipelined_count(self) -> int:

@@ -41,7 +41,9 @@ def evictions_allowed(job: Job, warnings: list[str]) -> int:
         unavailable = len(job.tasks) - running - sum(job.counts[status] for status in _FINISHED)
         return max(most - unavailable, 0)
     least = _amount(job, MIN_AVAILABLE, warnings)
-    return _USUAL if least is None else max(running - least, 0)
+    if least is None:
+        return running if job.spec.evicted_whole else _USUAL
+    return max(running - least, 0)
 
 
 def _amount(job: Job, key: str, warnings: list[str]) -> int | None:
@@ -148,11 +150,16 @@ class Tdm(Plugin):
         victims = []
         for task in candidates:
             if task.job not in left:
-                left[task.job] = evictions_allowed(self._jobs[task.job], self._warnings)
+                left[task.job] = self._allowed(self._jobs[task.job])
             if left[task.job] > 0:
                 left[task.job] -= 1
                 victims.append(task)
         return victims
+
+    def _allowed(self, job: Job) -> int:
+        """Return how many pods may be evicted now; of a job that is evicted as a whole, all of them or none."""
+        allowed = evictions_allowed(job, self._warnings)
+        return 0 if job.spec.evicted_whole and allowed < job.counts[TaskStatus.RUNNING] else allowed
 
     def _is_evictable(self, task: Task) -> bool:
         return self._ledger.status_of(task) is TaskStatus.RUNNING and self._may_be_preempted(task)

@@ -79,11 +79,32 @@ def test_native_group_becomes_a_job(described: native.NativePodGroup, meant: tup
     assert job.spec.fault == ""
 
 
+#: The form of the later version, and that of v1alpha2.
+MODES: dict[str, tuple[Any, bool]] = {
+    "none": (None, False),
+    "single": ({"single": {}}, False),
+    "all": ({"all": {}}, True),
+    "Pod": ("Pod", False),
+    "PodGroup": ("PodGroup", True),
+}
+
+
+@pytest.mark.parametrize(("mode", "whole"), MODES.values(), ids=MODES)
+def test_disruption_mode_of_each_version_is_read(mode: Any, whole: bool) -> None:
+    spec = job_of(cluster_of(group(GANG, disruptionMode=mode))).spec
+    assert (spec.evicted_whole, spec.fault) == (whole, "")
+
+
 FAULTS = {
     "no policy": (group({}), "spec.schedulingPolicy: must be either gang or basic"),
     "both policies": (group({**GANG, "basic": {}}), "spec.schedulingPolicy: must be either gang or basic"),
     "gang with minCount 0": (group({"gang": {"minCount": 0}}), "minCount: must be at least 1, got 0; write 1 or more"),
     "gang without minCount": (group({"gang": {}}), "minCount: must be at least 1, got None"),
+    "unknown disruption mode": (
+        group(GANG, disruptionMode="All"),
+        "spec.disruptionMode: must be single: {} or all: {}, in v1alpha2 Pod or PodGroup, got 'All'",
+    ),
+    "both disruption modes": (group(GANG, disruptionMode={"all": {}, "single": {}}), "got both or none"),
     "topology key missing": (
         group(GANG, schedulingConstraints={"topology": [{"key": "zone"}, {}]}),
         "spec.schedulingConstraints.topology[1].key: is missing; make the group again with a label of nodes there",
