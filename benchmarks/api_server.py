@@ -1,18 +1,24 @@
 """A scheduler against a real API server with its store, beside the rate at which the server itself can bind.
 
-Three rates on the same nodes and equal pods, one after the other, each from the first bound pod to the last: bindings
-that a client posts directly, kube-scheduler, and Stromboli with the pods in gangs.
+Three rates on the same nodes and equal pods, in turn and several times, each from the first bound pod to the last:
+bindings that a client posts directly, kube-scheduler, and Stromboli with the pods in gangs.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import statistics
 import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from benchmarks.local_cluster import GANG, Parameters, at_once, group_document, pod_document
 from benchmarks.measurement import Result, finished
@@ -30,33 +36,79 @@ from testbed.real import real_plane
 REQUESTS = 5000
 #: The timeout of a scheduler for all pods, in seconds.
 LONGEST = 300.0
+#: How long a scheduler runs on after the last binding: it writes its statuses and events then.
 _QUIET = 3.0
+RAW, KUBE_SCHEDULER, STROMBOLI = "raw", "kube_scheduler", "stromboli"
+#: The `schedulerName` of pods, by contender.
+_NAMES = {RAW: "none", KUBE_SCHEDULER: "default-scheduler", STROMBOLI: "stromboli"}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One contender in one run: its rate, and its processor time until the last binding and afterwards."""
+
+    pods_per_second: float
+    processor_seconds: float
+    processor_seconds_after: float
+    peak_mebibytes: float
 
 
 def e2e(parameters: Parameters, runs: int) -> list[Result]:
-    """The three rates; `placements_per_second` is Stromboli's."""
+    """The three rates; `placements_per_second` is the median of Stromboli's."""
     with real_plane(assets()) as plane:
-        return [asyncio.run(_measure(plane, parameters))]
+        return [asyncio.run(_measure(plane, parameters, runs))]
 
 
-async def _measure(plane: ControlPlane, parameters: Parameters) -> Result:
-    nodes, pods = parameters["nodes"], parameters["pods"]
+async def _measure(plane: ControlPlane, parameters: Parameters, runs: int) -> Result:
+    pods = parameters["pods"]
+    measured: dict[str, list[Run]] = {name: [] for name in _NAMES}
     async with Client(load_kubeconfig(str(plane.kubeconfig))) as client:
-        names = await prepare(client, nodes)
-        raw = await _raw(client, pods, names)
-        theirs, their_peak = await _scheduled(plane, client, "default-scheduler", pods)
-        ours, our_peak = await _scheduled(plane, client, "stromboli", pods)
+        nodes = await prepare(client, parameters["nodes"])
+        for number in range(runs):
+            for name, made in measured.items():
+                made.append(await _contend(plane, client, name, number, pods, nodes))
+                print(f"run {number + 1}: {name}: {made[-1].pods_per_second:,.0f} pods/s", file=sys.stderr, flush=True)
+    ours = statistics.median(each.pods_per_second for each in measured[STROMBOLI])
     result = Result("e2e", parameters, pods / ours, pods, ours, {"bound": pods / ours})
-    result.more = {
-        "raw_binds_per_second": raw,
-        "kube_scheduler_pods_per_second": theirs,
-        "stromboli_pods_per_second": ours,
-        "part_of_raw": ours / raw,
-        "times_kube_scheduler": ours / theirs,
-        "stromboli_peak_mebibytes": our_peak,
-        "kube_scheduler_peak_mebibytes": their_peak,
-    }
+    result.runs = [pods / each.pods_per_second for each in measured[STROMBOLI]]
+    result.more = summary(measured, pods)
     return finished(result)
+
+
+def summary(measured: dict[str, list[Run]], pods: int) -> dict[str, Any]:
+    """Median and spread of every contender, and the median of the ratios within one run."""
+    more: dict[str, Any] = {name: _spread(made, pods) for name, made in measured.items()}
+    for key, other in (("part_of_raw", RAW), ("times_kube_scheduler", KUBE_SCHEDULER)):
+        pairs = zip(measured[STROMBOLI], measured[other], strict=True)
+        ratios = [ours.pods_per_second / theirs.pods_per_second for ours, theirs in pairs]
+        more[key] = statistics.median(ratios)
+        more[f"{key}_spread"] = [min(ratios), max(ratios)]
+    return more
+
+
+def _spread(made: list[Run], pods: int) -> dict[str, Any]:
+    rates = [each.pods_per_second for each in made]
+    total = statistics.median(each.processor_seconds_after for each in made)
+    return {
+        "median": statistics.median(rates),
+        "min": min(rates),
+        "max": max(rates),
+        "processor_seconds": statistics.median(each.processor_seconds for each in made),
+        "processor_seconds_after": total,
+        "processor_milliseconds_per_pod": 1000 * total / pods,
+        "runs": [asdict(each) for each in made],
+    }
+
+
+async def _contend(plane: ControlPlane, client: Client, name: str, number: int, pods: int, nodes: list[str]) -> Run:
+    namespace = f"{name.replace('_', '-')}-{number}"
+    await _submit(client, namespace, _NAMES[name], pods)
+    try:
+        if name == RAW:
+            return await _raw(client, namespace, pods, nodes)
+        return await _scheduled(plane, client, namespace, name, pods)
+    finally:
+        await remove(client, namespace)
 
 
 async def prepare(client: Client, nodes: int) -> list[str]:
@@ -72,30 +124,28 @@ async def prepare(client: Client, nodes: int) -> list[str]:
     return names
 
 
-async def _raw(client: Client, pods: int, nodes: list[str]) -> float:
+async def _raw(client: Client, namespace: str, pods: int, nodes: list[str]) -> Run:
     """Bindings only, with as many concurrent requests as a scheduler has."""
-    await _submit(client, "raw", "none", pods)
-    created = (await client.list(PODS, namespace="raw")).items
-    async with watched(client, "raw") as times:
+    created = (await client.list(PODS, namespace=namespace)).items
+    async with watched(client, namespace) as times:
+        began = time.process_time()
         await at_once(
-            client.bind("raw", pod.metadata.name, pod.metadata.uid, nodes[number % len(nodes)])
+            client.bind(namespace, pod.metadata.name, pod.metadata.uid, nodes[number % len(nodes)])
             for number, pod in enumerate(created)
         )
         await until_all(times, pods)
-    await remove(client, "raw")
-    return rate(times)
+        spent = time.process_time() - began
+    return Run(rate(times), spent, spent, peak(os.getpid()))
 
 
-async def _scheduled(plane: ControlPlane, client: Client, scheduler: str, pods: int) -> tuple[float, float]:
-    """The rate at which a scheduler binds pods that existed before it, and its peak memory."""
-    await _submit(client, scheduler, scheduler, pods)
-    async with watched(client, scheduler) as times:
-        with _process(scheduler, plane) as process:
+async def _scheduled(plane: ControlPlane, client: Client, namespace: str, name: str, pods: int) -> Run:
+    """A scheduler binds pods that existed before it."""
+    async with watched(client, namespace) as times:
+        with _process(name, plane) as process:
             await until_all(times, pods)
-            most = peak(process.pid)
+            spent, most = processor_seconds(process.pid), peak(process.pid)
             await asyncio.sleep(_QUIET)
-    await remove(client, scheduler)
-    return rate(times), most
+            return Run(rate(times), spent, processor_seconds(process.pid), most)
 
 
 async def until_all(times: list[float], pods: int) -> None:
@@ -130,18 +180,18 @@ async def watched(client: Client, namespace: str) -> AsyncIterator[list[float]]:
 
 
 @contextlib.contextmanager
-def _process(scheduler: str, plane: ControlPlane) -> Iterator[subprocess.Popen[bytes]]:
+def _process(name: str, plane: ControlPlane) -> Iterator[subprocess.Popen[bytes]]:
     limits = [f"--kube-api-qps={REQUESTS}", f"--kube-api-burst={REQUESTS}", f"--kubeconfig={plane.kubeconfig}"]
     commands = {
-        "default-scheduler": [str(find("kube-scheduler")), "--leader-elect=false", "--secure-port=0", *limits],
-        "stromboli": [
+        KUBE_SCHEDULER: [str(find("kube-scheduler")), "--leader-elect=false", "--secure-port=0", *limits],
+        STROMBOLI: [
             str(Path(sys.executable).parent / "stromboli"), "scheduler", "--leader-elect=false",
             "--listen-address=", "--healthz-address=", *limits,
         ],
     }  # fmt: skip
     with (
-        _log(plane, scheduler).open("w") as output,
-        subprocess.Popen(commands[scheduler], stdout=output, stderr=output) as process,
+        (plane.kubeconfig.parent / f"{name}.log").open("w") as output,
+        subprocess.Popen(commands[name], stdout=output, stderr=output) as process,
     ):
         try:
             yield process
@@ -149,14 +199,16 @@ def _process(scheduler: str, plane: ControlPlane) -> Iterator[subprocess.Popen[b
             process.terminate()
 
 
-def _log(plane: ControlPlane, scheduler: str) -> Path:
-    return plane.kubeconfig.parent / f"{scheduler}.log"
-
-
 def peak(process: int) -> float:
     """The peak memory of a process, in mebibytes."""
     lines = Path(f"/proc/{process}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+
+
+def processor_seconds(process: int) -> float:
+    """User and system time of a process so far."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def _submit(client: Client, namespace: str, scheduler: str, pods: int) -> None:
@@ -171,6 +223,9 @@ async def _submit(client: Client, namespace: str, scheduler: str, pods: int) -> 
 
 
 async def remove(client: Client, namespace: str) -> None:
-    """Delete all pods: there is no garbage collector here, and each scheduler needs empty nodes."""
-    names = [pod.metadata.name for pod in (await client.list(PODS, namespace=namespace)).items]
-    await at_once(client.delete(PODS, name, namespace=namespace, grace_period=0) for name in names)
+    """Delete all pods and groups: there is no garbage collector here, and each scheduler needs empty nodes."""
+    options = msgspec.json.encode({"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0})
+    for resource in (PODS, POD_GROUPS):
+        await client.request("DELETE", resource.path(namespace=namespace), body=options, timeout=LONGEST)
+    while (await client.list(PODS, namespace=namespace, limit=1)).items:
+        await asyncio.sleep(0.1)

@@ -137,7 +137,6 @@ def _pod(number: int) -> dict[str, Any]:
 
 async def _clear(client: Client, namespace: str) -> None:
     await client.request("DELETE", BIND_REQUESTS.path(namespace=namespace), body=b"{}")
-    await client.request("DELETE", POD_GROUPS.path(namespace=namespace), body=b"{}")
     await remove(client, namespace)
 
 

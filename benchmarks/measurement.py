@@ -7,6 +7,7 @@ import resource
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from stromboli.cli import tune_garbage_collection
 from stromboli.cli.registry import built_in_registry
@@ -29,7 +30,7 @@ class Result:
     peak_rss_bytes: int = 0
     calibration_seconds: float = 0.0
     runs: list[float] = field(default_factory=list)
-    more: dict[str, float] = field(default_factory=dict)
+    more: dict[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, object]:
         return asdict(self)
