@@ -19,6 +19,7 @@ MODULES = Path(__file__).parent / "modules"
 #: For each binary the module that pins it, and its package.
 PACKAGES = {
     "kube-apiserver": ("kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver"),
+    "kube-controller-manager": ("controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"),
     "kube-scheduler": ("kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler"),
     "etcd": ("etcd", "go.etcd.io/etcd/server/v3"),
 }
@@ -95,6 +96,7 @@ def main() -> None:
     """Prepare the binaries before the tests; if they are unavailable, the tests report it."""
     try:
         assets()
+        find("kube-controller-manager")
     except NoAssets as missing:
         print(missing, file=sys.stderr)
 

@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from stromboli.kube.objects.catalogue import CLAIMS, DISRUPTION_BUDGETS, NODES, PODS, REPLICA_SETS
+from stromboli.kube.objects.catalogue import CLAIMS, DISRUPTION_BUDGETS, NODES, REPLICA_SETS
 from stromboli.kube.watch.informer import Informer
 from stromboli.local.fakes.disruption import DisruptionController
 from stromboli.local.fakes.garbage_collector import GarbageCollector
+from stromboli.local.fakes.kubelet.commands import PODS_WITH_COMMANDS
 from stromboli.local.fakes.kubelet.kubelets import Kubelets
 from stromboli.local.fakes.kubelet.node_lifecycle import EVICTION_DELAY, HEARTBEAT, NodeLifecycle
 from stromboli.local.fakes.missing_schedulers import MissingSchedulers
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 
 
 class FakeControllers:
-    """All that a bare API server lacks to be a cluster. `heartbeat` and `eviction_delay` are those of its nodes. If the
-    names of all schedulers are given, pods of others are reported.
+    """All that a bare API server lacks to be a cluster. `heartbeat` and `eviction_delay` are those of its nodes, `second`
+    is the length of a second in commands. If the names of all schedulers are given, pods of others are reported.
     """
 
     def __init__(
@@ -38,12 +39,13 @@ class FakeControllers:
         *,
         heartbeat: float = HEARTBEAT,
         eviction_delay: float = EVICTION_DELAY,
+        second: float = 1.0,
         scheduler_names: Sequence[str] = (),
     ) -> None:
-        nodes, pods = Informer(client, NODES), Informer(client, PODS)
+        nodes, pods = Informer(client, NODES), Informer(client, PODS_WITH_COMMANDS)
         budgets, claims = Informer(client, DISRUPTION_BUDGETS), Informer(client, CLAIMS)
         replica_sets, owned_pods = Informer(client, REPLICA_SETS), OwnedPods(pods)
-        self.kubelets = Kubelets(client, nodes, pods)
+        self.kubelets = Kubelets(client, nodes, pods, second=second)
         self.node_life = NodeLifecycle(client, nodes, pods, heartbeat=heartbeat, eviction_delay=eviction_delay)
         self.garbage = GarbageCollector(client)
         self.disruption = DisruptionController(client, budgets, pods)

@@ -10,6 +10,7 @@ from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.timestamps import seconds_of, stamp
 from stromboli.local.api_server.quantities import UNIT, amount_of
 from stromboli.local.fakes.kubelet.admission import Admission, pod_requests
+from stromboli.local.fakes.kubelet.commands import CommandPod
 from stromboli.local.fakes.kubelet.pod_lifecycle import next_step
 
 NOW = 1_800_000_000.0
@@ -59,6 +60,59 @@ def test_next_step(case: Case) -> None:
     assert step is not None
     assert step.at == NOW + case.after
     assert ("gone" if step.is_end else (step.status or {})["phase"]) == case.becomes
+
+
+class CommandCase(NamedTuple):
+    title: str
+    command: list[str]
+    restart_policy: str
+    restarts: int
+    after: float | None
+    becomes: str
+
+
+SCRIPT = ["sh", "-c", "sleep 3 && exit 1"]
+COMMANDS = [
+    CommandCase("sleep ends well", ["sleep", "3"], "Never", 0, 3, "Succeeded"),
+    CommandCase("shell ends with its exit code", SCRIPT, "Never", 0, 3, "Failed"),
+    CommandCase("exit ends at once", ["/bin/sh", "-c", "exit 0"], "Never", 0, 0, "Succeeded"),
+    CommandCase("failure is restarted", SCRIPT, "OnFailure", 0, 3, "Running"),
+    CommandCase("second restart is delayed", SCRIPT, "OnFailure", 1, 13, "Running"),
+    CommandCase("delay has a maximum", SCRIPT, "OnFailure", 50, 303, "Running"),
+    CommandCase("success is not restarted", ["sleep", "3"], "OnFailure", 0, 3, "Succeeded"),
+    CommandCase("success is restarted always", ["sleep", "3"], "Always", 0, 3, "Running"),
+    CommandCase("other commands run forever", ["python", "train.py"], "Never", 0, None, ""),
+    CommandCase("no command runs forever", [], "Never", 0, None, ""),
+]
+
+
+@pytest.mark.parametrize("case", COMMANDS, ids=[case.title for case in COMMANDS])
+@pytest.mark.parametrize("second", [1.0, 0.125])
+def test_next_step_of_commands(case: CommandCase, second: float) -> None:
+    spec = {"restartPolicy": case.restart_policy, "containers": [{"name": "main", "args": case.command}]}
+    statuses = [{"name": "main", "restartCount": case.restarts}]
+    running = msgspec.convert({"spec": spec, "status": {"phase": "Running", "containerStatuses": statuses}}, CommandPod)
+    step = next_step(running, bound_at=NOW, started_at=NOW, now=NOW, address="", host="", second=second)
+    if case.after is None:
+        assert step is None
+        return
+    assert step is not None
+    assert step.status is not None
+    assert step.at == NOW + case.after * second
+    assert step.status["phase"] == case.becomes
+    restarted = case.restarts + 1 if case.becomes == "Running" else case.restarts
+    assert step.status["containerStatuses"][0]["restartCount"] == restarted
+
+
+def test_pod_with_commands_lasts_as_long_as_its_longest_container() -> None:
+    commands = [{"name": "a", "command": ["sleep", "5"]}, {"name": "b", "command": ["sh", "-c", "sleep 2; exit 4"]}]
+    spec = {"restartPolicy": "Never", "containers": commands}
+    running = msgspec.convert({"spec": spec, "status": {"phase": "Running"}}, CommandPod)
+    step = next_step(running, bound_at=NOW, started_at=NOW, now=NOW, address="", host="")
+    assert step is not None
+    assert step.status is not None
+    assert (step.at, step.status["phase"]) == (NOW + 5, "Failed")
+    assert step.status["containerStatuses"][1]["state"]["terminated"]["exitCode"] == 4
 
 
 def test_start_time_survives_restart() -> None:

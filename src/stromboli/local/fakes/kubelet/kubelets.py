@@ -27,9 +27,14 @@ if TYPE_CHECKING:
 
 
 class Kubelets:
-    def __init__(self, client: Client, nodes: Informer[KubeNode], pods: Informer[Pod]) -> None:
+    """`second` is the length of a second in the commands of containers."""
+
+    def __init__(
+        self, client: Client, nodes: Informer[KubeNode], pods: Informer[Pod], *, second: float = 1.0
+    ) -> None:
         self._client = client
         self._nodes, self._pods = nodes, pods
+        self._second = second
         self._admission = Admission()
         self._on_node: dict[str, set[str]] = {}
         self._bound_at: dict[str, float] = {}
@@ -119,6 +124,7 @@ class Kubelets:
             now=now,
             address=self._addresses.next() if is_waiting else "",
             host=address_of(pod.spec.node_name or ""),
+            second=self._second,
         )
 
     async def _take(self, pod: Pod, step: Step) -> None:
@@ -127,7 +133,7 @@ class Kubelets:
         elif step.status is not None and await self._write(pod, step.status):
             if step.status["phase"] == "Running":
                 self._started_at[pod.metadata.uid] = time.time()
-                self.started += 1
+                self.started += pod.status.phase != "Running"
             else:
                 self.ended += 1
 

@@ -4,6 +4,8 @@
       └─ does not fit any more ─▶ Failed (OutOfcpu)         deleted ──stop-seconds──▶ gone
 
 Annotations of the pod set the times; without them a pod starts at once, runs until it is deleted, and stops at once.
+Without the annotation for the run time, commands of the form `sleep N && exit M` end the containers, and the restart
+policy of the pod applies.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Any
 
 from stromboli.kube.objects.pod import Container, Pod
 from stromboli.kube.objects.timestamps import seconds_of, stamp
+from stromboli.local.fakes.kubelet.commands import restart_count, restart_delay, restarts_after, run_of
 
 START_SECONDS = "stromboli.dev/start-seconds"
 RUN_SECONDS = "stromboli.dev/run-seconds"
@@ -33,9 +36,11 @@ class Step:
 
 
 def next_step(
-    pod: Pod, *, bound_at: float, started_at: float | None, now: float, address: str, host: str
+    pod: Pod, *, bound_at: float, started_at: float | None, now: float, address: str, host: str, second: float = 1.0
 ) -> Step | None:
-    """The next step; None if nothing more happens by itself. `now` is only written as the time of the change."""
+    """The next step; None if nothing more happens by itself. `now` is only written as the time of the change, and
+    `second` is the length of a second in commands.
+    """
     if pod.metadata.deletion_timestamp is not None:
         return Step(_stop_at(pod, now), is_end=True)
     if pod.status.phase in ("Succeeded", "Failed"):
@@ -43,7 +48,7 @@ def next_step(
     if pod.status.phase != "Running":
         return Step(bound_at + seconds(pod, START_SECONDS, 0.0), status=running(pod, now, address, host))
     start = started_at if started_at is not None else seconds_of(pod.status.start_time) or now
-    return _ending(pod, start, now)
+    return _ending(pod, start, now, second)
 
 
 def seconds(pod: Pod, annotation: str, default: float) -> float:
@@ -121,15 +126,39 @@ def _stop_at(pod: Pod, now: float) -> float:
     return asked_at + min(grace, seconds(pod, STOP_SECONDS, 0.0))
 
 
-def _ending(pod: Pod, start: float, now: float) -> Step | None:
+def _ending(pod: Pod, start: float, now: float, second: float) -> Step | None:
     """When the pod finishes: by itself or by its deadline, whichever comes first."""
-    own = seconds(pod, RUN_SECONDS, -1.0) if RUN_SECONDS in (pod.metadata.annotations or {}) else -1.0
+    own = _own_ending(pod, start, now, second)
     deadline = pod.spec.active_deadline_seconds
-    if deadline is not None and (own < 0 or deadline < own):
+    if deadline is not None and (own is None or start + deadline < own.at):
         return Step(start + deadline, status=finished(pod, now, 137, "DeadlineExceeded"))
-    if own < 0:
+    return own
+
+
+def _own_ending(pod: Pod, start: float, now: float, second: float) -> Step | None:
+    """The end of the run, or its restart."""
+    if RUN_SECONDS in (pod.metadata.annotations or {}):
+        own = seconds(pod, RUN_SECONDS, -1.0)
+        return Step(start + own, status=finished(pod, now, _exit_code(pod))) if own >= 0 else None
+    run = run_of(pod)
+    if run is None:
         return None
-    return Step(start + own, status=finished(pod, now, _exit_code(pod)))
+    if not restarts_after(pod, run.exit_code):
+        return Step(start + run.seconds * second, status=finished(pod, now, run.exit_code))
+    delay = run.seconds + restart_delay(restart_count(pod))
+    return Step(start + delay * second, status=_restarted(pod, now, run.exit_code))
+
+
+def _restarted(pod: Pod, now: float, exit_code: int) -> dict[str, Any]:
+    """The status of a pod whose containers ended and were started again."""
+    moment, count = stamp(now), restart_count(pod) + 1
+    ended = {"exitCode": exit_code, "reason": "Error" if exit_code else "Completed", "finishedAt": moment}
+    states = [
+        _container(pod, entry, {"running": {"startedAt": moment}}, True)
+        | {"restartCount": count, "lastState": {"terminated": ended}}
+        for entry in pod.spec.containers or ()
+    ]
+    return {"phase": "Running", "containerStatuses": states}
 
 
 def _exit_code(pod: Pod) -> int:
@@ -145,7 +174,7 @@ def _container(pod: Pod, container: Container, state: dict[str, Any], is_ready: 
         "containerID": f"simulated://{pod.metadata.uid}/{container.name}",
         "ready": is_ready,
         "started": is_ready,
-        "restartCount": 0,
+        "restartCount": restart_count(pod),
         "state": state,
     }
 
