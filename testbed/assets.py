@@ -1,7 +1,8 @@
 """The binaries of a real control plane: found at the usual places, or built once and cached.
 
 The order is that of other projects: a variable per binary, the folder of KUBEBUILDER_ASSETS, and then a cache, which is
-filled by Go from the pinned modules beside this file. Building takes about ten minutes on two cores.
+filled by Go from the pinned modules beside this file. Building takes about ten minutes on two cores,
+of which kube-controller-manager, which KUBEBUILDER_ASSETS usually lacks, takes one.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ def find(name: str) -> Path:
     variable = f"TEST_ASSET_{name.upper().replace('-', '_')}"
     if named := os.environ.get(variable):
         return Path(named)
-    if folder := os.environ.get("KUBEBUILDER_ASSETS"):
-        return Path(folder) / name
+    if (folder := os.environ.get("KUBEBUILDER_ASSETS")) and (found := Path(folder) / name).exists():
+        return found
     kept = _cache() / f"{name}-{_version(name)}"
     if not kept.exists():
         _build(name, kept)

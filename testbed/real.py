@@ -31,9 +31,9 @@ def real_plane(assets: Assets, *flags: str) -> Iterator[ControlPlane]:
         folder = Path(name)
         peer, client, secure = _free_ports(3)
         store = f"http://127.0.0.1:{client}"
-        stack.enter_context(_running(assets.etcd, _store_flags(folder, store, peer), folder / "etcd.log"))
+        stack.enter_context(running(assets.etcd, _store_flags(folder, store, peer), folder / "etcd.log"))
         log = folder / "api-server.log"
-        stack.enter_context(_running(assets.api_server, [*_flags(folder, store, secure), *flags], log))
+        stack.enter_context(running(assets.api_server, [*_flags(folder, store, secure), *flags], log))
         _wait_until_ready(secure, log)
         url = f"https://127.0.0.1:{secure}"
         kubeconfigs = {who: write_kubeconfig(folder / who, url, token) for who, token in TOKENS.items()}
@@ -110,7 +110,7 @@ def _free_ports(number: int) -> list[int]:
 
 
 @contextlib.contextmanager
-def _running(binary: Path, flags: Sequence[str], log: Path) -> Iterator[None]:
+def running(binary: Path, flags: Sequence[str], log: Path) -> Iterator[None]:
     with log.open("w") as output:
         process = subprocess.Popen([str(binary), *flags], stdout=output, stderr=subprocess.STDOUT)
     try:

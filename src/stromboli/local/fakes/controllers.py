@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 
 class FakeControllers:
-    """All that a bare API server lacks to be a cluster. `heartbeat` and `eviction_delay` are those of its nodes, `second`
-    is the length of a second in commands. If the names of all schedulers are given, pods of others are reported.
+    """All that a bare API server lacks to be a cluster. `heartbeat` and `eviction_delay` are those of its nodes, and
+    `second` is the length of a second in commands. If the names of all schedulers are given, pods of others are
+    reported.
     """
 
     def __init__(

@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 class Kubelets:
     """`second` is the length of a second in the commands of containers."""
 
-    def __init__(
-        self, client: Client, nodes: Informer[KubeNode], pods: Informer[Pod], *, second: float = 1.0
-    ) -> None:
+    def __init__(self, client: Client, nodes: Informer[KubeNode], pods: Informer[Pod], *, second: float = 1.0) -> None:
         self._client = client
         self._nodes, self._pods = nodes, pods
         self._second = second

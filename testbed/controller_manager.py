@@ -1,0 +1,33 @@
+"""The controllers of Kubernetes beside a real API server: Jobs, Deployments, garbage collection, quotas and so on."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from testbed.assets import find
+from testbed.plane import ControlPlane
+from testbed.real import running
+
+#: Nodes are simulated, and so is the controller of their health.
+CONTROLLERS = (
+    "cronjob-controller", "daemonset-controller", "deployment-controller", "disruption-controller",
+    "garbage-collector-controller", "job-controller", "namespace-controller", "replicaset-controller",
+    "resourcequota-controller", "statefulset-controller", "ttl-after-finished-controller",
+)  # fmt: skip
+
+
+@contextlib.contextmanager
+def controller_manager(plane: ControlPlane, folder: Path) -> Iterator[None]:
+    """Run kube-controller-manager as the administrator; it ends with the context. Raises NoAssets."""
+    flags = [
+        f"--kubeconfig={plane.kubeconfig}",
+        f"--controllers={','.join(CONTROLLERS)}",
+        "--leader-elect=false",
+        "--secure-port=0",
+        "--kube-api-qps=500",
+        "--kube-api-burst=1000",
+    ]
+    with running(find("kube-controller-manager"), flags, folder / "controller-manager.log"):
+        yield
