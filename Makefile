@@ -5,6 +5,8 @@ BIN := .venv/bin
 INSTALL = $(PYTHON) tools/environment.py
 PYTEST = $(BIN)/pytest -n $(WORKERS)
 COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --upgrade
+# Compiled modules are kept, also where the environment turns this off: workers and processes of tests load them often.
+unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help setup demo kubectl test test-fast e2e check format bench docs pictures lock clean
 

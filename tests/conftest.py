@@ -7,7 +7,7 @@ Tests that need an API server run against the embedded one, or with `STROMBOLI_A
 Tests for only one of them are marked, with the reason: `@pytest.mark.only("real", because="...")`.
 """
 
-import os
+import gc
 from collections.abc import Generator, Iterator
 
 import pytest
@@ -15,8 +15,9 @@ from hypothesis import settings
 
 from testbed.plane import ControlPlane
 from tests.testing.planes import SERVER, fresh_plane
+from tests.testing.random_clusters.effort import examples
 
-settings.register_profile("stromboli", deadline=None, derandomize="PROPERTY_EFFORT" not in os.environ, database=None)
+settings.register_profile("stromboli", parent=examples(100))
 settings.load_profile("stromboli")
 
 
@@ -39,6 +40,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=foreign)
         items[:] = [item for item in items if item not in set(foreign)]
     items.sort(key=lambda item: item.get_closest_marker("last") is not None)
+
+
+def pytest_collection_finish() -> None:
+    """Exempt modules, tests and tables, which exist until the end, from garbage collection."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
+from functools import cache
 from typing import Any
-
-import yaml
 
 from stromboli.core.actions import ACTIONS
 from stromboli.core.config.action import Action
-from stromboli.core.config.configuration import DEFAULT_TEXT, parse_configuration
+from stromboli.core.config.configuration import DEFAULT_TEXT, Configuration, parse_configuration
 from stromboli.core.config.plugin import Plugin
 from stromboli.core.config.registry import Registry
 from stromboli.core.plugins import PLUGINS
 from stromboli.core.session.program import Program
+from stromboli.kube.manifests.yaml import dump_documents
 from stromboli.kube.objects.kinds import KubeObject, Unknown, decode
 from stromboli.planner.plan import SchedulingPlan, make_plan
 from tests.testing.manifests.builders import Manifest
@@ -31,6 +31,18 @@ def extended(*extensions: Extension) -> Registry:
     for extension in extensions:
         registry.add(extension)
     return registry
+
+
+@cache
+def _built_in_configuration(text: str) -> Configuration:
+    return parse_configuration(text, BUILT_IN)
+
+
+def _program(text: str, extensions: Sequence[Extension]) -> Program:
+    if not extensions:
+        return Program(_built_in_configuration(text), BUILT_IN)
+    registry = extended(*extensions)
+    return Program(parse_configuration(text, registry), registry)
 
 
 SCHEDULER_NAMES = ("stromboli", "volcano")
@@ -57,7 +69,7 @@ def configuration(
     }
     if arguments:
         document["configurations"] = [{"name": name, "arguments": dict(own)} for name, own in arguments.items()]
-    return yaml.safe_dump(document, sort_keys=False)
+    return dump_documents([document])
 
 
 def _entry(member: Any) -> Manifest:
@@ -121,8 +133,7 @@ class Case:
 
     def plan(self, conf: str | None = None) -> SchedulingPlan:
         """The plan, as `stromboli plan` makes it; with another configuration, if there is one."""
-        registry = extended(*self.extensions) if self.extensions else BUILT_IN
-        program = Program(parse_configuration(conf or self.conf, registry), registry)
+        program = _program(conf or self.conf, self.extensions)
         return make_plan(objects(self.manifests), program, cycles=self.cycles, scheduler_names=SCHEDULER_NAMES)
 
     def backwards(self) -> Case:

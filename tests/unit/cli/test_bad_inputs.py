@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stromboli.cli import main
+from tests.testing.random_clusters.effort import examples
 
 TABLE: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("bad_inputs.yaml").read_text("utf-8"))
 CASES: list[dict[str, Any]] = TABLE["cases"]
@@ -72,7 +73,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("damaged")
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(damaged(), st.sampled_from(["plan --explain -f", "topology -f", "simulate --until 1m -f"]))
 def test_damaged_manifests_are_read_or_rejected_with_a_message(folder: Path, text: str, command: str) -> None:
     file = folder / "c.yaml"

@@ -8,11 +8,12 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stromboli.cluster.dump.dump import is_dump
 from stromboli.kube.manifests.manifests import ManifestError, Manifests, read_manifests
+from tests.testing.random_clusters.effort import examples
 
 
 def read(text: str) -> Manifests:
@@ -209,7 +210,7 @@ OBJECTS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.one_of(JSON, OBJECTS, st.lists(OBJECTS, max_size=3)))
 def test_any_document_is_decoded_or_reported(document: object) -> None:
     manifests = read(json.dumps([document]))

@@ -15,11 +15,11 @@ import tempfile
 from pathlib import Path
 from types import TracebackType
 
-import yaml
 from aiohttp import web
 
 from stromboli.kube.client.config.connection import Connection
 from stromboli.kube.client.config.credentials import static_token
+from stromboli.kube.manifests.yaml import dump_documents
 from stromboli.local.api_server.api import Api
 from stromboli.local.api_server.control_plane import ControlPlane
 from stromboli.local.api_server.faults import Faults
@@ -114,7 +114,7 @@ class ApiServer:
             "contexts": [{"name": "stromboli", "context": {"cluster": "stromboli", "user": "stromboli"}}],
             "current-context": "stromboli",
         }
-        return yaml.safe_dump(document, sort_keys=False)
+        return dump_documents([document])
 
     def write_kubeconfig(self, path: str | Path) -> None:
         """Write the kubeconfig to a file that only the user can read."""

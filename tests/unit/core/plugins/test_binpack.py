@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stromboli.core.plugins.binpack import Binpack
+from tests.testing.random_clusters.effort import examples
 from tests.unit.core.plugins.row_clusters import check_rows, row_worlds
 from tests.unit.core.plugins.rule_cluster import GIB, GPU, Kind, Machine, World, build, kind, machine
 
@@ -82,7 +83,7 @@ def test_resource_added_later_counts_from_then_on() -> None:
     assert later.scores(scorer, GPU_USER)["a"] == pytest.approx(100 / 3)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(100)
 @given(
     world=row_worlds(),
     cpu=st.integers(0, 3),

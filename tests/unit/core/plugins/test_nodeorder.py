@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stromboli.core.model.tasks.task_class import Toleration
@@ -16,6 +16,7 @@ from stromboli.core.plugins.nodeorder.plugin import NodeOrder
 from stromboli.core.plugins.nodeorder.pods import PreferredPodAffinity, SoftTopologySpread
 from stromboli.core.plugins.nodeorder.resources import BalancedResource, LeastRequested, MostRequested
 from stromboli.core.search.node_rules import NodeScorer
+from tests.testing.random_clusters.effort import examples
 from tests.unit.core.plugins import reference_rules
 from tests.unit.core.plugins.random_clusters import worlds
 from tests.unit.core.plugins.row_clusters import check_rows, row_worlds
@@ -196,7 +197,7 @@ def test_scorers_with_weight_zero_are_disabled() -> None:
     assert not build(NodeOrder, **dict.fromkeys(WEIGHTS, 0)).node_scorers()
 
 
-@settings(max_examples=200, deadline=None)
+@examples(100)
 @given(world=row_worlds(), weight=st.sampled_from([1, 3, -2]), data=st.data())
 def test_row_scorers_depend_on_the_row_only(world: World, weight: int, data: st.DataObject) -> None:
     rows = ("leastrequested.weight", "mostrequested.weight", "balancedresource.weight")
@@ -210,7 +211,7 @@ NAIVE: dict[str, Naive] = {
 }
 
 
-@settings(max_examples=300, deadline=None)
+@examples(150)
 @given(world=worlds(), data=st.data())
 def test_cluster_scorers_agree_with_reference(world: World, data: st.DataObject) -> None:
     candidates = sorted(data.draw(st.sets(st.sampled_from(world.nodes.names), min_size=1)))
@@ -236,7 +237,7 @@ def naive_balance(world: World, each: Kind, row: int) -> float:
     return 100 * (1 - math.sqrt(sum((f - mean) ** 2 for f in fractions) / len(fractions)))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(100)
 @given(world=row_worlds())
 def test_balance_agrees_with_standard_deviation_on_feasible_nodes(world: World) -> None:
     scorer = only("balancedresource", 1, world)

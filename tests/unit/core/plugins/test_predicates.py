@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from stromboli.core.model.nodes.table import Mask
 from stromboli.core.model.nodes.taints import tolerates
@@ -20,6 +20,7 @@ from stromboli.core.plugins.predicates.plugin import Predicates
 from stromboli.core.plugins.predicates.pods import ExistingAntiAffinity, PodAffinity, PodAntiAffinity, TopologySpread
 from stromboli.core.plugins.predicates.volumes import VolumeAffinity, VolumeBinding, VolumeLimits, VolumeZone
 from stromboli.core.search.node_rules import Locality, NodeFilter
+from tests.testing.random_clusters.effort import examples
 from tests.unit.core.plugins import reference_rules
 from tests.unit.core.plugins.random_clusters import worlds
 from tests.unit.core.plugins.rule_cluster import (
@@ -304,7 +305,7 @@ NAIVE: dict[type[NodeFilter], Callable[[World, Kind], list[bool]]] = {
 }
 
 
-@settings(max_examples=300, deadline=None)
+@examples(150)
 @given(world=worlds())
 def test_cluster_rules_agree_with_reference(world: World) -> None:
     for rule, naive in NAIVE.items():
@@ -316,7 +317,7 @@ def test_cluster_rules_agree_with_reference(world: World) -> None:
                 assert all(naive(world, each)), rule
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(world=worlds())
 def test_cluster_rules_follow_placements_and_undo(world: World) -> None:
     rules, ledger, moved = [rule() for rule in NAIVE], world.ledger, world.kinds[0]
@@ -332,7 +333,7 @@ def test_cluster_rules_follow_placements_and_undo(world: World) -> None:
     assert masks() == before
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(world=worlds())
 def test_rules_are_reused_across_cycles(world: World) -> None:
     """What rules keep about classes belongs to one ledger: another cycle must not see it."""

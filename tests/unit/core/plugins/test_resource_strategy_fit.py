@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stromboli.core.config.plugin import Plugin
 from stromboli.core.plugins.resource_strategy_fit.plugin import ResourceStrategyFit
+from tests.testing.random_clusters.effort import examples
 from tests.unit.core.plugins.row_clusters import check_rows, row_worlds
 from tests.unit.core.plugins.rule_cluster import GIB, GPU, Kind, Machine, World, build, kind, machine
 
@@ -100,13 +101,13 @@ resources = st.dictionaries(st.sampled_from(["cpu", "memory", GPU, "nvidia.com/*
 
 
 @given(world=row_worlds(), chosen=resources, data=st.data())
-@settings(max_examples=60)
+@examples(60)
 def test_row_score_does_not_depend_on_other_rows(world: World, chosen: dict[str, Any], data: st.DataObject) -> None:
     check_rows(build(ResourceStrategyFit, resources=chosen), world, data)
 
 
 @given(world=row_worlds(), chosen=resources)
-@settings(max_examples=60)
+@examples(60)
 def test_scores_stay_within_weight(world: World, chosen: dict[str, Any]) -> None:
     [scorer] = opened(world, resources=chosen).node_scorers()
     for each in world.kinds:
@@ -116,7 +117,7 @@ def test_scores_stay_within_weight(world: World, chosen: dict[str, Any]) -> None
 
 
 @given(world=row_worlds(), cpu=st.sampled_from([0, 0.5, 1, 8]), memory=st.sampled_from([0, 0.25, 1, 64]))
-@settings(max_examples=100)
+@examples(100)
 def test_accepted_nodes_keep_proportions_of_idle_devices(world: World, cpu: float, memory: float) -> None:
     rates = {f"{GPU}.cpu": cpu, f"{GPU}.memory": memory}
     [rule] = opened(world, proportional={"enable": True, "resources": GPU, "resourceProportion": rates}).node_filters()

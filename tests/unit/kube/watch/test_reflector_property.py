@@ -2,7 +2,7 @@
 
 import asyncio
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stromboli.kube.client.client import Client
@@ -13,6 +13,7 @@ from tests.testing.kube import responses
 from tests.testing.kube.http_server import LittleServer
 from tests.testing.kube.sinks import RecordingSink
 from tests.testing.kube.waiting import running, until
+from tests.testing.random_clusters.effort import examples
 
 NAMES = st.sampled_from("abcd")
 STEPS = st.one_of(
@@ -50,7 +51,7 @@ async def live_through(steps: list[tuple[str, ...]], streams_lists: bool, echoes
             assert reflector.handler_failures == 0
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(STEPS, max_size=25), st.booleans(), st.booleans())
 def test_the_sink_ends_up_knowing_what_is_there(
     steps: list[tuple[str, ...]], streams_lists: bool, echoes: bool
