@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -112,12 +110,6 @@ def test_every_reason_is_needed() -> None:
     assert unused == []
 
 
-def test_core_names_do_not_load_the_kubernetes_client() -> None:
-    code = "import sys, stromboli.api; print(*sorted(m for m in sys.modules if m.startswith('stromboli.kube')))"
-    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
-    assert loaded == []
-
-
 def pages_with_code() -> dict[str, str]:
     """The Python examples of every page, and the modules of the example package."""
     pages = {str(p.relative_to(ROOT)): p.read_text(encoding="utf-8") for p in sorted((ROOT / "docs").rglob("*.md"))}
@@ -131,13 +123,6 @@ def pages_with_code() -> dict[str, str]:
 def test_examples_import_only_the_public_api(place: str) -> None:
     lines = re.findall(r"^\s*(?:from|import) (stromboli[\w.]*)", pages_with_code()[place], re.MULTILINE)
     assert set(lines) <= {"stromboli.api"}
-
-
-def test_reference_page_is_generated_from_the_present_source() -> None:
-    tool = ROOT / "tools" / "api_reference.py"
-    printed = subprocess.run([sys.executable, str(tool)], check=True, capture_output=True, text=True).stdout
-    stored = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
-    assert printed == stored, f"the page is stale; run {tool.relative_to(ROOT)} --write"
 
 
 def test_reference_page_has_a_meaning_for_every_entry() -> None:

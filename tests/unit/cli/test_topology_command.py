@@ -13,7 +13,6 @@ from tests.testing.manifests.hypernodes import TREE, block, hyper_node, labelled
 from tests.testing.manifests.topology_levels import in_racks
 from tests.testing.manifests.topology_levels import topology as level_topology
 from tests.unit.cli.conftest import Run
-from tests.unit.cli.test_main_command import on_terminal
 from tests.unit.cli.test_replay_command import a_dump
 
 BUSY = [*TREE, *running("aab", name="train"), *running("a", 0, name="idle"), foreign("e"), *gang(4, name="waits")]
@@ -174,13 +173,3 @@ def test_topology_accepts_a_dump(run: Run, tmp_path: Path) -> None:
     result = run("topology", [], "-o", "json", file=a_dump(tmp_path))
     (cluster,) = json.loads(result.stdout)["domains"]
     assert (result.exit_code, cluster["nodes"], cluster["free"]) == (0, 2, {"cpu": "8", "memory": "16Gi"})
-
-
-def test_terminal_shows_a_tree(tmp_path: Path) -> None:
-    path = tmp_path / "cluster.json"
-    path.write_text(json.dumps(BUSY))
-    seen = on_terminal(["topology", "-f", str(path)], NO_COLOR="1", COLUMNS="140")
-    assert "\n├─ block-0 " in seen
-    assert "\n│  ├─ rack-0 " in seen
-    assert "\n│  └─ rack-1 " in seen
-    assert "\n   └─ rack-3 " in seen

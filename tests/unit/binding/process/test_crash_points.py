@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import ast
 import importlib
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +11,7 @@ from typing import Any
 import pytest
 
 import stromboli.binding
-from stromboli.binding.process.crash_point_client import VARIABLE, CrashPointClient, write_name
+from stromboli.binding.process.crash_point_client import CrashPointClient, write_name
 from stromboli.binding.process.process import BinderProcess
 from tests.e2e.binding.test_binder_crashes import KILLED
 from tests.properties.binding.test_fault_schedules import WRITES
@@ -109,17 +106,3 @@ PATHS = [
 @pytest.mark.parametrize(("method", "path", "name"), PATHS, ids=[case[1] for case in PATHS])
 def test_crash_point_has_the_name_of_its_write(method: str, path: str, name: str) -> None:
     assert write_name(method, path) == name
-
-
-@pytest.mark.parametrize(("asked", "survives"), [("", 3), ("here", 0), ("here#3", 2), ("elsewhere", 3)])
-def test_process_dies_at_the_crash_point(asked: str, survives: int) -> None:
-    program = "from stromboli.binding.process.crash_point_client import crash_point\nfor _ in range(3):\n" \
-        "    crash_point('here'); print('still there', flush=True)"  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, VARIABLE: asked},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stdout.count("still there") == survives
