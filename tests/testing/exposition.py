@@ -31,11 +31,12 @@ def exposed_samples(text: str) -> Iterator[ExposedSample]:
             yield ExposedSample(family.name if is_plain_counter else sample.name, sample.labels, sample.value)
 
 
-def exposed_values(metrics: MetricsRenderer) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
-    """Return all values by name and labels."""
-    samples = exposed_samples(metrics.render()[0].decode())
+def exposed_values(metrics: MetricsRenderer, name: str = "") -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    """Return all values by name and labels; only lines that contain the name are parsed."""
+    lines = metrics.render()[0].decode().splitlines(keepends=True)
+    samples = exposed_samples("".join(line for line in lines if name in line))
     return {(sample.name, tuple(sorted(sample.labels.items()))): sample.value for sample in samples}
 
 
 def exposed_value(metrics: MetricsRenderer, name: str, **labels: str) -> float | None:
-    return exposed_values(metrics).get((name, tuple(sorted(labels.items()))))
+    return exposed_values(metrics, name).get((name, tuple(sorted(labels.items()))))

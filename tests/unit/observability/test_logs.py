@@ -145,15 +145,18 @@ def test_closed_log_stream_stops_nothing(stream: io.StringIO) -> None:
     assert handler.lost >= 1
 
 
+LOGGERS = ("log", "_log", "self._log")
+
+
 def log_calls() -> Iterator[tuple[str, ast.Call]]:
     """Every call of a logger in the package."""
     methods = {"debug", "info", "warning", "error", "exception", "critical", "log"}
     for path in sorted(SOURCES.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            called = node.func if isinstance(node, ast.Call) else None
-            is_log = isinstance(called, ast.Attribute) and ast.unparse(called.value) in ("log", "_log", "self._log")
-            if isinstance(node, ast.Call) and is_log and ast.unparse(node.func).rpartition(".")[2] in methods:
-                yield f"{path.relative_to(SOURCES)}:{node.lineno}", node
+        text = path.read_text(encoding="utf-8")
+        for call in ast.walk(ast.parse(text)) if "log." in text else ():
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in methods:
+                logger = ast.unparse(call.func.value)
+                yield from [(f"{path.relative_to(SOURCES)}:{call.lineno}", call)] if logger in LOGGERS else []
 
 
 def test_log_messages_are_constant_and_facts_are_fields() -> None:

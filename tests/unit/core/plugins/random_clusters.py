@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from stromboli.core.model.nodes.table import Taint
 from stromboli.core.model.tasks.task_class import Toleration
-from tests.unit.core.plugins.rule_cluster import Kind, Machine, World, kind, machine, near, spread, taint
+from tests.unit.core.plugins.rule_cluster import Machine, World, kind, machine, near, spread, taint
 
 APPS = ("app=a", "app=b", "app=a tier=x")
 SELECTORS = ("app=a", "app=b", "tier=x")
@@ -27,43 +28,47 @@ constraints = st.builds(
 )
 
 
-@st.composite
-def affinities(draw: st.DrawFn) -> tuple[object, ...]:
-    """Terms about the same pods under different labels, which is where one tally per term is all there is to know."""
-    selector = draw(st.sampled_from(SELECTORS))
-    return tuple(near(selector, key) for key in draw(st.lists(st.sampled_from(KEYS), max_size=2)))
+#: Terms about the same pods under different labels, which is where one tally per term is all there is to know.
+affinities = st.builds(
+    lambda selector, keys: tuple(near(selector, key) for key in keys),
+    st.sampled_from(SELECTORS),
+    st.lists(st.sampled_from(KEYS), max_size=2),
+)
+kinds = st.lists(
+    st.builds(
+        kind,
+        st.sampled_from(APPS),
+        affinity=affinities,
+        anti_affinity=some_terms,
+        preferred_affinity=preferences,
+        spread=st.lists(constraints, max_size=2),
+        node_selector=st.sampled_from([(), (("disk", "ssd"),)]),
+        tolerations=st.sampled_from([(), (Toleration("team", "Exists"),)]),
+    ),
+    min_size=1,
+    max_size=3,
+)
+labels = {
+    "zone": st.sampled_from([None, *"xyz"]),
+    "rack": st.sampled_from([None, *"12"]),
+    "disk": st.sampled_from([None, "ssd", "hdd"]),
+    "kubernetes.io/hostname": st.sampled_from([None, *[True] * 4]),
+}
+taints = st.sampled_from([(), (taint("team=red:NoSchedule"),), (taint("dusty:PreferNoSchedule"),)])
+machine_facts = st.lists(st.tuples(st.fixed_dictionaries(labels), taints), min_size=1, max_size=6)
+#: A kind and a node by number, modulo those that there are.
+places = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 59)), max_size=8)
 
 
-@st.composite
-def kinds(draw: st.DrawFn) -> Kind:
-    return kind(
-        draw(st.sampled_from(APPS)),
-        affinity=draw(affinities()),
-        anti_affinity=draw(some_terms),
-        preferred_affinity=draw(preferences),
-        spread=draw(st.lists(constraints, max_size=2)),
-        node_selector=draw(st.sampled_from([(), (("disk", "ssd"),)])),
-        tolerations=draw(st.sampled_from([(), (Toleration("team", "Exists"),)])),
-    )
-
-
-@st.composite
-def machines(draw: st.DrawFn, name: str) -> Machine:
-    labels = {
-        key: value
-        for key, values in (("zone", "xyz"), ("rack", "12"), ("disk", ("ssd", "hdd")))
-        if (value := draw(st.sampled_from([None, *values])))
-    }
-    if draw(st.integers(0, 4)):
-        labels["kubernetes.io/hostname"] = name
-    taints = draw(st.sampled_from([(), (taint("team=red:NoSchedule"),), (taint("dusty:PreferNoSchedule"),)]))
-    return machine(name, labels=labels, taints=taints)
+def _machine(name: str, labels: dict[str, str | bool | None], taints: tuple[Taint, ...]) -> Machine:
+    present = {key: name if value is True else value for key, value in labels.items() if value}
+    return machine(name, labels=present, taints=taints)
 
 
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
     """A few nodes and kinds, and pods wherever: rules must cope with worlds that they would not have made."""
-    names = "abcdef"[: draw(st.integers(1, 6))]
-    all_kinds = draw(st.lists(kinds(), min_size=1, max_size=3))
-    placed = draw(st.lists(st.tuples(st.sampled_from(all_kinds), st.sampled_from(names)), max_size=8))
-    return World([draw(machines(name)) for name in names], all_kinds, placed)
+    machines = [_machine(name, *facts) for name, facts in zip("abcdef", draw(machine_facts), strict=False)]
+    all_kinds = draw(kinds)
+    placed = [(all_kinds[each % len(all_kinds)], "abcdef"[node % len(machines)]) for each, node in draw(places)]
+    return World(machines, all_kinds, placed)

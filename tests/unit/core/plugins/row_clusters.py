@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from stromboli.core.config.plugin import Plugin
 from stromboli.core.search.node_rules import Locality, NodeScorer
-from tests.unit.core.plugins.rule_cluster import GPU, Kind, Machine, World, kind, machine
+from tests.unit.core.plugins.rule_cluster import GPU, Kind, World, kind, machine
 
 #: Awkward numbers on purpose: thirds and sevenths do not fit into a float.
 cores = st.sampled_from([0, 1, 7, 333, 1000, 2999, 4000, 96_000])
@@ -19,23 +19,28 @@ sizes = st.sampled_from([0, 1, 3 << 20, 7 << 30, (64 << 30) - 4096, 1 << 41])
 gpus = st.sampled_from([0, 1000, 3000, 8000])
 
 
-@st.composite
-def requests(draw: st.DrawFn) -> dict[str, int]:
-    return {"cpu": draw(cores) // 7, "memory": draw(sizes) // 7, GPU: draw(st.sampled_from([0, 0, 1000]))}
-
-
-@st.composite
-def machines(draw: st.DrawFn, name: str) -> Machine:
-    return machine(name, cpu=draw(cores), memory=draw(sizes), gpu=draw(gpus), pods=draw(st.integers(0, 12)))
+requests = st.builds(
+    lambda cpu, memory, gpu: {"cpu": cpu // 7, "memory": memory // 7, GPU: gpu},
+    cores,
+    sizes,
+    st.sampled_from([0, 0, 1000]),
+)
+kinds_with_requests = st.lists(requests.map(lambda request: kind(request=request)), min_size=1, max_size=3)
+shapes = st.lists(st.tuples(cores, sizes, gpus, st.integers(0, 12)), min_size=1, max_size=6)
+#: A kind and a node by number, modulo those that there are.
+places = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 59)), max_size=8)
 
 
 @st.composite
 def row_worlds(draw: st.DrawFn) -> World:
     """Nodes of all shapes, some with more on them than they have."""
-    names = "abcdef"[: draw(st.integers(1, 6))]
-    kinds = [kind(request=draw(requests())) for _ in range(draw(st.integers(1, 3)))]
-    placed = draw(st.lists(st.tuples(st.sampled_from(kinds), st.sampled_from(names)), max_size=8))
-    return World([draw(machines(name)) for name in names], kinds, placed)
+    kinds = draw(kinds_with_requests)
+    machines = [
+        machine(name, cpu=cpu, memory=memory, gpu=gpu, pods=pods)
+        for name, (cpu, memory, gpu, pods) in zip("abcdef", draw(shapes), strict=False)
+    ]
+    placed = [(kinds[each % len(kinds)], "abcdef"[node % len(machines)]) for each, node in draw(places)]
+    return World(machines, kinds, placed)
 
 
 def copies_that_fit(world: World, each: Kind, row: int) -> int:

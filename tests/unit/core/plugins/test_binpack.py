@@ -83,7 +83,7 @@ def test_resource_added_later_counts_from_then_on() -> None:
     assert later.scores(scorer, GPU_USER)["a"] == pytest.approx(100 / 3)
 
 
-@examples(100)
+@examples(200)
 @given(
     world=row_worlds(),
     cpu=st.integers(0, 3),

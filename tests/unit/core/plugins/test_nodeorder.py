@@ -197,7 +197,7 @@ def test_scorers_with_weight_zero_are_disabled() -> None:
     assert not build(NodeOrder, **dict.fromkeys(WEIGHTS, 0)).node_scorers()
 
 
-@examples(100)
+@examples(200)
 @given(world=row_worlds(), weight=st.sampled_from([1, 3, -2]), data=st.data())
 def test_row_scorers_depend_on_the_row_only(world: World, weight: int, data: st.DataObject) -> None:
     rows = ("leastrequested.weight", "mostrequested.weight", "balancedresource.weight")
@@ -211,7 +211,7 @@ NAIVE: dict[str, Naive] = {
 }
 
 
-@examples(150)
+@examples(300)
 @given(world=worlds(), data=st.data())
 def test_cluster_scorers_agree_with_reference(world: World, data: st.DataObject) -> None:
     candidates = sorted(data.draw(st.sets(st.sampled_from(world.nodes.names), min_size=1)))
@@ -237,7 +237,7 @@ def naive_balance(world: World, each: Kind, row: int) -> float:
     return 100 * (1 - math.sqrt(sum((f - mean) ** 2 for f in fractions) / len(fractions)))
 
 
-@examples(100)
+@examples(200)
 @given(world=row_worlds())
 def test_balance_agrees_with_standard_deviation_on_feasible_nodes(world: World) -> None:
     scorer = only("balancedresource", 1, world)

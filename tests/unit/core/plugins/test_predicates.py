@@ -305,7 +305,7 @@ NAIVE: dict[type[NodeFilter], Callable[[World, Kind], list[bool]]] = {
 }
 
 
-@examples(150)
+@examples(300)
 @given(world=worlds())
 def test_cluster_rules_agree_with_reference(world: World) -> None:
     for rule, naive in NAIVE.items():
