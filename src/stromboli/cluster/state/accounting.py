@@ -14,9 +14,8 @@ from stromboli.cluster.objects.layout_version import LayoutVersion
 from stromboli.cluster.objects.nodes import Nodes
 from stromboli.cluster.objects.pod_groups.pod_groups import job_spec, missing_group, queue_name_of
 from stromboli.cluster.objects.pods.decoder import PodDecoder
-from stromboli.cluster.objects.pods.device_requests import assignments_in
 from stromboli.cluster.objects.pods.fractional_gpus import gpu_request_in
-from stromboli.cluster.objects.pods.pods import Counted, PodRecord, task_of
+from stromboli.cluster.objects.pods.pods import Counted, PodRecord, TaskContext, placed_at, task_of
 from stromboli.cluster.objects.pods.run_times import run_time_warning
 from stromboli.cluster.objects.priority_classes import PriorityClasses
 from stromboli.cluster.objects.queues import Queues
@@ -24,9 +23,9 @@ from stromboli.cluster.objects.storage.volumes import PersistentVolumes
 from stromboli.cluster.state.assumptions import Assumptions
 from stromboli.cluster.state.changes import ChangedObjects
 from stromboli.cluster.state.cluster_state import ClusterState
+from stromboli.cluster.state.device_assignments import DeviceAssignments
 from stromboli.cluster.state.groups import Groups
 from stromboli.cluster.state.pods import Pods
-from stromboli.core.model.devices.shared_devices import DeviceUser, DeviceUsers
 from stromboli.core.model.nodes.amounts import AmountLayout
 from stromboli.core.model.nodes.table import NodeTable
 from stromboli.core.model.queues.queue import Queue
@@ -74,6 +73,8 @@ class Accounting:
         #: By kind and name of the object (pods: uid).
         self._warnings: dict[tuple[str, str], str] = {}
         self._group_faults: dict[str, str] = {}
+        #: Invalid pods that are not running.
+        self._invalid: set[str] = set()
 
     def warnings(self) -> tuple[str, ...]:
         """Return the warnings about objects."""
@@ -94,6 +95,8 @@ class Accounting:
         changes = self._changes
         if self._decoder.classifier.distinguishes_queues:
             changes.pods |= self._moved_between_queues()
+        for key in self._deleted_jobs():  # before their pods, which need not leave them one by one
+            self._cluster_state.drop_job(key)
         fresh = {key for key in changes.groups if key not in self._cluster_state.jobs}
         for key in sorted(fresh):  # before their pods, so that these join only once
             self._refresh_group(key)
@@ -107,6 +110,7 @@ class Accounting:
         for key in sorted(changes.jobs):
             self._settle(key)
         self._changes.clear()
+        self._cluster_state.flush()
         return self._cluster_state
 
     # -- layout -------------------------------------------------------------------------------------------------
@@ -168,27 +172,36 @@ class Accounting:
 
     def _recount(self, uid: str) -> None:
         """Subtract a pod as it was added, and add it as it is now."""
-        self._warnings.pop(("pod", uid), None)
+        if self._warnings:
+            self._warnings.pop(("pod", uid), None)
+        self._invalid.discard(uid)
         self.devices.forget(uid)
-        old = self.counted.pop(uid, None)
+        old, record = self.counted.pop(uid, None), self._pods.records.get(uid)
         if old is not None:
-            self._cluster_state.remove(old)
             self._changes.jobs.add(old.task.job)
-        record = self._pods.records.get(uid)
-        if record is None:
+        new = self._read(record, old) if record is not None else None
+        if old is not None and (new is None or new.task is not old.task):
+            self._cluster_state.remove(old)
+        if record is None or new is None:
             return
+        if old is not None and new.task is old.task:
+            self._cluster_state.move(old, new)
+        else:
+            new = self._cluster_state.add(new, record.pod.metadata.labels or {})
+        self.counted[uid], record.task = new, new.task
+        if new.row >= 0 and new.status in OCCUPYING_STATUSES:
+            node, leaves = self._cluster_state.table.names[new.row], new.status is TaskStatus.RELEASING
+            self.devices.enter(record, node, self._assumptions.devices_of(uid), leaving=leaves)
+
+    def _read(self, record: PodRecord, old: Counted | None) -> Counted | None:
+        """Return how a pod counts now; None if it does not count."""
         if record.job:
             self._changes.jobs.add(record.job)
         try:
-            counted = self._entry_of(record)
+            return self._entry_of(record, old)
         except ValueError as error:  # an invalid pod must not keep the others from being counted
-            self._warnings["pod", uid] = f"Pod {record.pod.key}: {error}"
-            return
-        if counted is not None:
-            self.counted[uid] = self._cluster_state.add(counted, record.pod.metadata.labels or {})
-            if counted.row >= 0 and counted.status in OCCUPYING_STATUSES:
-                node, leaves = self._cluster_state.table.names[counted.row], counted.status is TaskStatus.RELEASING
-                self.devices.enter(record, node, self._assumptions.devices_of(uid), leaving=leaves)
+            self._warnings["pod", record.pod.metadata.uid] = f"Pod {record.pod.key}: {error}"
+            return None
 
     def _moved_between_queues(self) -> set[str]:
         """Pods whose job is in another queue than when they were counted."""
@@ -200,31 +213,43 @@ class Accounting:
         group = self._groups.get(job)
         return queue_name_of(group, self._default_queue) if group is not None else ""
 
-    def _entry_of(self, record: PodRecord) -> Counted | None:
+    def _entry_of(self, record: PodRecord, old: Counted | None) -> Counted | None:
         pod, uid = record.pod, record.pod.metadata.uid
         if record.fault:
             self._warnings["pod", uid] = record.fault
             if not pod.spec.node_name:
+                self._invalid.add(uid)
                 return None
         elif warning := run_time_warning(pod):
             self._warnings["pod", uid] = f"Pod {pod.key}: {warning}"
         status = self._assumptions.status_of(pod)
         node = self._cluster_state.table.index.get(self._assumptions.node_of(pod), -1)
         volumes, devices = self._sources.volumes.needs(pod), self._sources.claims.needs(pod)
-        queue = self._queue_of(record.job)
+        queue = self._queue_of(record.job) if self._decoder.classifier.distinguishes_queues else ""
         task_class = self._decoder.class_of(record, self._images, queue, volumes.needs, devices.needs)
         if avoided := self._assumptions.avoided.get(uid):
             task_class = self._decoder.classifier.avoiding(task_class, avoided)
+        context = TaskContext(
+            task_class,
+            placed_at(pod),
+            uid in self._assumptions.backing_off,
+            self._assumptions.nominated.get(uid) or pod.status.nominated_node_name or "",
+            volumes.claims,
+            devices.keys,
+            devices.names,
+        )
+        if old is not None and old.task is record.task and context.applies_to(old.task):
+            return Counted(old.task, status, node)
         row = self._cluster_state.columns.allocate(status, node)
-        task = task_of(pod, record.job, row, task_class, self._sources.priority_classes.priorities)
-        task.in_backoff = uid in self._assumptions.backing_off
-        task.nominated_node = self._assumptions.nominated.get(uid) or pod.status.nominated_node_name or ""
-        task.claims = volumes.claims
-        if devices.keys:
-            task.resource_claims, task.claim_names = devices.keys, devices.names
+        task = task_of(pod, record.job, row, self._sources.priority_classes.priorities, context)
         return Counted(task, status, node)
 
     # -- jobs ---------------------------------------------------------------------------------------------------
+
+    def _deleted_jobs(self) -> list[str]:
+        """Jobs whose PodGroup was removed together with all pods."""
+        groups, members = self._groups, self._pods.members
+        return [key for key in self._changes.groups if key not in groups and key not in members]
 
     def _refresh_group(self, key: str) -> None:
         """Rebuild the job of a PodGroup that was added, changed or removed."""
@@ -269,48 +294,11 @@ class Accounting:
 
     def _fault_of(self, key: str) -> str:
         """The fault of a job's objects: of its PodGroup, its first invalid pod that is not running, or its queue."""
-        records, members = self._pods.records, self._pods.members.get(key, ())
         own = self._group_faults[key] if key in self._groups else missing_group(key).fault
-        invalid = (uid for uid in members if records[uid].fault and not records[uid].pod.spec.node_name)
-        first = min(invalid, default=None)
-        job = self._cluster_state.jobs.get(key)
-        of_queue = self._sources.queues.faults.get(job.queue, "") if job else ""
-        return own or (of_queue if first is None else records[first].fault)
-
-
-class DeviceAssignments:
-    """Pods on nodes with assigned devices. Updated pod by pod; a returned mapping never changes."""
-
-    def __init__(self) -> None:
-        self._claims: dict[str, dict[str, DeviceUser]] = {}
-        self._nodes: dict[str, str] = {}
-        #: The last returned mapping, until something changes.
-        self._returned: DeviceUsers | None = None
-
-    def claims(self) -> DeviceUsers:
-        if self._returned is None:
-            self._returned = dict(self._claims)
-        return self._returned
-
-    def enter(self, record: PodRecord, node: str, annotations: Mapping[str, str], *, leaving: bool) -> None:
-        """Add a pod that occupies a node. `annotations` are those of a binding in progress."""
-        metadata = record.pod.metadata
-        assigned = {**assignments_in(metadata.annotations or {}), **annotations}
-        if not assigned:
-            return
-        requests = record.facts.devices if record.facts else None
-        claim = DeviceUser(metadata.uid, record.pod.key, record.job, assigned, metadata.labels or {}, requests, leaving)
-        self._claims[node] = {**self._claims.get(node, {}), metadata.uid: claim}
-        self._nodes[metadata.uid] = node
-        self._returned = None
-
-    def forget(self, uid: str) -> None:
-        node = self._nodes.pop(uid, None)
-        if node is None:
-            return
-        left = {other: claim for other, claim in self._claims[node].items() if other != uid}
-        if left:
-            self._claims[node] = left
-        else:
-            del self._claims[node]
-        self._returned = None
+        if own:
+            return own
+        invalid = self._invalid.intersection(self._pods.members.get(key, ())) if self._invalid else ()
+        if invalid:
+            return self._pods.records[min(invalid)].fault
+        job, faults = self._cluster_state.jobs.get(key), self._sources.queues.faults
+        return faults.get(job.queue, "") if job is not None else ""

@@ -19,7 +19,7 @@ from stromboli.cluster.objects.namespaces import NamespaceLabels
 from stromboli.cluster.objects.node_metrics import NodeUsage
 from stromboli.cluster.objects.node_shards import NodeShards
 from stromboli.cluster.objects.nodes import Nodes
-from stromboli.cluster.objects.pod_groups.pod_groups import DEFAULT_QUEUE, job_spec
+from stromboli.cluster.objects.pod_groups.pod_groups import DEFAULT_QUEUE, register_resources
 from stromboli.cluster.objects.pod_groups.previous_domains import PreviousDomains
 from stromboli.cluster.objects.pods.constraints import asks_about_namespaces
 from stromboli.cluster.objects.pods.decoder import PodDecoder
@@ -170,7 +170,7 @@ class Cluster:
         self.previous_domains.apply(group)
         self.topologies.follow(group)
         if is_changed:  # the axis must have every resource before columns are created
-            job_spec(group, self.axis, self.priority_classes.priorities, self.default_queue)
+            register_resources(group, self.axis)
 
     def _forget_group(self, key: str) -> None:
         self.previous_domains.remove(key)

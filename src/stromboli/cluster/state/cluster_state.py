@@ -16,7 +16,7 @@ from stromboli.cluster.objects.pod_groups.pod_groups import missing_group, sub_j
 from stromboli.cluster.objects.pods.pods import Counted
 from stromboli.cluster.state.queue_sums import QueueSums
 from stromboli.core.model.jobs.job import PENDING_BEST_EFFORT, Counts, Job, JobSpec, SubJob, empty_counts
-from stromboli.core.model.nodes.amounts import AmountLayout, Effect
+from stromboli.core.model.nodes.amounts import AmountLayout, Block, Effect
 from stromboli.core.model.nodes.table import NodeTable
 from stromboli.core.model.queues.queue import Queue
 from stromboli.core.model.resources.resources import add_request
@@ -31,8 +31,28 @@ Member = tuple[Counted, Mapping[str, str]]
 _UNSETTLED = ("Pending", "Inqueue")
 
 
+#: By status, whether a pod counts in the allocated and in the requested resources of its job.
+_SUMS = [(status in ALLOCATED_STATUSES, status in (*ALLOCATED_STATUSES, TaskStatus.PENDING)) for status in TaskStatus]
+
 #: Initial number of rows of the task columns.
 _FIRST_ROWS = 1024
+
+
+class NodeEffect:
+    """What a pod of a class adds to its node, and the nodes to which it has not been added yet, one entry per pod."""
+
+    __slots__ = ("_amounts", "_rows", "nodes", "task_class")
+
+    def __init__(self, task_class: TaskClass, effect: Effect) -> None:
+        self.task_class = task_class
+        self._rows = [int(row) for row in effect.nonzero()[0]]
+        self._amounts = [int(effect[row]) for row in self._rows]
+        self.nodes: list[int] = []
+
+    def add_to(self, block: Block) -> None:
+        for row, amount in zip(self._rows, self._amounts, strict=True):
+            np.add.at(block[row], self.nodes, amount)
+        self.nodes = []
 
 
 class ClusterState:
@@ -62,7 +82,9 @@ class ClusterState:
         self.waiting: set[str] = set()
         self.generation = 0
         self._copied_at: dict[str, int] = {}
-        self._effects: dict[tuple[int, TaskStatus], tuple[TaskClass, Effect]] = {}
+        self._effects: dict[tuple[int, bool, int], NodeEffect] = {}
+        #: The effects that have not been added to their nodes yet.
+        self._outstanding: list[NodeEffect] = []
         self._shared_tallies: set[int] = set()
 
     def revise(
@@ -86,26 +108,52 @@ class ClusterState:
 
     def add(self, counted: Counted, labels: Mapping[str, str]) -> Counted:
         """Add a pod to its node and its job; returns how it was added."""
-        if counted.row >= 0 and counted.status in OCCUPYING_STATUSES:
+        if _occupied(counted) is not None:
             self._occupy(counted, 1)
         job = counted.task.job
         return self._join(self._writable(job), counted, labels) if job else counted
 
     def remove(self, counted: Counted) -> None:
         task = counted.task
-        if counted.row >= 0 and counted.status in OCCUPYING_STATUSES:
+        if _occupied(counted) is not None:
             self._occupy(counted, -1)
         if task.job in self.jobs:
             job = self._writable(task.job)
-            self._count(job, counted, -1)
+            self._enter(job, counted, -1)
             job.tasks.pop(task.uid, None)
             if task.sub_job:
                 _leave_sub_job(job, task)
         self.columns.release(task.row)
 
+    def move(self, old: Counted, new: Counted) -> None:
+        """Change the status and the node of a pod. Its task, which a snapshot may share, stays."""
+        before, after = _occupied(old), _occupied(new)
+        if before != after:
+            if before is not None:
+                self._occupy(old, -1)
+            if after is not None:
+                self._occupy(new, 1)
+        task = new.task
+        self.columns.set(task.row, new.status, new.row)
+        if task.job and old.status is not new.status:
+            job = self._writable(task.job)
+            self._count(job, task, old.status, -1)
+            self._count(job, task, new.status, 1)
+            (allocated, requested), (was_allocated, was_requested) = _SUMS[new.status], _SUMS[old.status]
+            _add_sums(job, task.task_class, allocated - was_allocated, requested - was_requested)
+
+    def flush(self) -> None:
+        """Add to the nodes what pods occupy since the last call: once per class, not per pod."""
+        for effect in self._outstanding:
+            effect.add_to(self.amounts)
+        self._outstanding.clear()
+
     def _occupy(self, counted: Counted, sign: int) -> None:
         task_class = counted.task.task_class
-        self.amounts[: self.layout.changing, counted.row] += sign * self._effect(task_class, counted.status)
+        effect = self._effect(task_class, counted.status, sign)
+        if not effect.nodes:
+            self._outstanding.append(effect)
+        effect.nodes.append(counted.row)
         for number in task_class.feeds:
             self._writable_tally(number)[counted.row] += sign
         if task_class.volumes is not None:
@@ -117,12 +165,12 @@ class ClusterState:
         pods_on_node = self.pods_on_node.setdefault(counted.row, set())
         (pods_on_node.add if sign > 0 else pods_on_node.discard)(counted.task.uid)
 
-    def _effect(self, task_class: TaskClass, status: TaskStatus) -> Effect:
-        """Return what a pod of the class adds to the column of its node: calculated once per class and status."""
-        kept, known = self._effects.get((task_class.number, status), (None, None))
-        if kept is not task_class or known is None:
-            known = self.layout.effect(task_class, status)
-            self._effects[task_class.number, status] = task_class, known
+    def _effect(self, task_class: TaskClass, status: TaskStatus, sign: int) -> NodeEffect:
+        """Return what a pod of the class adds to the column of its node, or subtracts: calculated once."""
+        key = task_class.number, status is TaskStatus.RELEASING, sign
+        known = self._effects.get(key)
+        if known is None or known.task_class is not task_class:
+            known = self._effects[key] = NodeEffect(task_class, sign * self.layout.effect(task_class, status))
         return known
 
     def _writable_tally(self, number: int) -> NDArray[np.int32]:
@@ -150,37 +198,33 @@ class ClusterState:
         self.jobs[key] = job
         return job
 
-    def _count(self, job: Job, counted: Counted, sign: int) -> None:
+    def _enter(self, job: Job, counted: Counted, sign: int) -> None:
+        """Add a pod to the counters and sums of a job, or subtract it."""
         task, status = counted.task, counted.status
-        for counts in self._counters(job, task):
-            counts[status] += sign
-            if status is TaskStatus.PENDING and task.task_class.best_effort:
-                counts[PENDING_BEST_EFFORT] += sign
-        request = task.task_class.request
-        if status in ALLOCATED_STATUSES:
-            add_request(job.allocated, request, sign)
-        if status in ALLOCATED_STATUSES or status is TaskStatus.PENDING:
-            add_request(job.requested, request, sign)
+        self._count(job, task, status, sign)
+        allocated, requested = _SUMS[status]
+        _add_sums(job, task.task_class, sign * allocated, sign * requested)
 
-    def _counters(self, job: Job, task: Task) -> list[Counts]:
-        counters = [job.counts]
+    @staticmethod
+    def _count(job: Job, task: Task, status: TaskStatus, sign: int) -> None:
+        waits = status is TaskStatus.PENDING and task.task_class.best_effort
+        _add_count(job.counts, status, sign, waits)
         if job.spec.min_task_member:
-            counters.append(job.role_counts.setdefault(task.role, empty_counts()))
+            _add_count(job.role_counts.setdefault(task.role, empty_counts()), status, sign, waits)
         if task.sub_job:
-            counters.append(job.sub_jobs[task.sub_job].counts)
-        return counters
+            _add_count(job.sub_jobs[task.sub_job].counts, status, sign, waits)
 
     def _join(self, job: Job, counted: Counted, labels: Mapping[str, str]) -> Counted:
         """Count a pod as a member of a job. A snapshot may share its task, so a changed task is replaced."""
         key, policy, index = sub_job_of(job.spec, labels) if job.spec.policies else ("", None, 0)
         if counted.task.sub_job != key:
-            counted = replace(counted, task=replace(counted.task, sub_job=key))
+            counted = counted._replace(task=replace(counted.task, sub_job=key))
         job.tasks[counted.task.uid] = counted.task
         if key:
             sub_job, task = job.sub_jobs.setdefault(key, SubJob(key, job.key, policy, index)), counted.task
             sub_job.priority = max(sub_job.priority, task.priority) if sub_job.tasks else task.priority
             sub_job.tasks.append(task)
-        self._count(job, counted, 1)
+        self._enter(job, counted, 1)
         return counted
 
     def set_spec(self, spec: JobSpec, phase: str, members: Mapping[str, Member]) -> dict[str, Counted]:
@@ -218,6 +262,26 @@ class ClusterState:
             self.waiting.discard(key)
 
 
+def _occupied(counted: Counted) -> tuple[int, bool] | None:
+    """The node that a pod occupies, and whether it releases it; None if it occupies none."""
+    if counted.row < 0 or counted.status not in OCCUPYING_STATUSES:
+        return None
+    return counted.row, counted.status is TaskStatus.RELEASING
+
+
+def _add_count(counts: Counts, status: TaskStatus, sign: int, waits: bool) -> None:
+    counts[status] += sign
+    if waits:
+        counts[PENDING_BEST_EFFORT] += sign
+
+
+def _add_sums(job: Job, task_class: TaskClass, allocated: int, requested: int) -> None:
+    if allocated:
+        add_request(job.allocated, task_class.request, allocated)
+    if requested:
+        add_request(job.requested, task_class.request, requested)
+
+
 def _leave_sub_job(job: Job, task: Task) -> None:
     """Remove a task from its sub-job, which has the highest priority of its tasks and is dropped without tasks."""
     sub_job = job.sub_jobs[task.sub_job]
@@ -240,8 +304,11 @@ class TaskColumns:
     def allocate(self, status: TaskStatus, node: int) -> int:
         """Allocate a row for a new task."""
         row = self._free.pop() if self._free else self._next()
-        self.status[row], self.node_of[row] = status.value, node
+        self.set(row, status, node)
         return row
+
+    def set(self, row: int, status: TaskStatus, node: int) -> None:
+        self.status[row], self.node_of[row] = status, node
 
     def release(self, row: int) -> None:
         self.status[row], self.node_of[row] = 0, -1

@@ -65,6 +65,7 @@ class PodEvents:
             return
         labels, known.pod = known.pod.metadata.labels, pod
         if labels != pod.metadata.labels:
+            known.task = None
             self._decoder.decode_labels(known)
 
     def remove(self, pod: kube.Pod) -> None:

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from stromboli.cluster.objects.queues import chains_of
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.queues.queue import ROOT, Queue, QueueUsage
-from stromboli.core.model.resources.resources import Amounts, add_amounts, dense, exceeding, subtract_amounts
+from stromboli.core.model.resources.resources import Amounts, dense, exceeding
 from stromboli.core.model.tasks.task import ALLOCATED_STATUSES
 
+#: Allocated, requested, inqueue and elastic amounts.
 Share = tuple[Amounts, Amounts, Amounts, Amounts]
 
 
@@ -20,35 +21,47 @@ class QueueSums:
         #: What pods without a queue hold on nodes, terminating ones excepted.
         self.unqueued: Amounts = [0] * size
         self._chains = chains_of(queues, self.usage)
+        self._nothing: Share = ([0] * size, [0] * size, [0] * size, [0] * size)
         self._shares: dict[str, tuple[str, Share]] = {}
 
     def update(self, key: str, job: Job | None) -> None:
         """Replace the contribution of a job; None removes it."""
-        old = self._shares.pop(key, None)
-        if old is not None:
-            self._apply(*old, sign=-1)
+        queue, old = self._shares.pop(key, (None, self._nothing))
         if job is not None:
-            share = self._share_of(job)
-            self._shares[key] = (job.queue, share)
-            self._apply(job.queue, share, sign=1)
+            new = self._share_of(job)
+            self._shares[key] = job.queue, new
+            if queue == job.queue:
+                self._change(queue, old, new)
+                return
+            self._change(job.queue, self._nothing, new, jobs=1)
+        if queue is not None:
+            self._change(queue, old, self._nothing, jobs=-1)
 
     def _share_of(self, job: Job) -> Share:
-        size = self._size
-        minimum = dense(job.min_resources or (), size)
-        allocated = sum(job.counts[status] for status in ALLOCATED_STATUSES)
-        is_admitted = job.phase == "Inqueue" or (job.phase == "Running" and allocated >= job.min_available)
-        inqueue = dense(job.missing_minimum() if is_admitted else (), size)
-        return job.allocated[:], job.requested[:], inqueue, exceeding(job.allocated, minimum)
+        size, inqueue = self._size, self._nothing[2]
+        if job.phase == "Inqueue" or (job.phase == "Running" and _has_minimum(job)):
+            inqueue = dense(job.missing_minimum(), size)
+        elastic = exceeding(job.allocated, dense(job.min_resources or (), size))
+        return job.allocated[:], job.requested[:], inqueue, elastic
 
-    def _apply(self, queue: str, share: Share, *, sign: int) -> None:
-        change = add_amounts if sign > 0 else subtract_amounts
+    def _change(self, queue: str, old: Share, new: Share, *, jobs: int = 0) -> None:
+        """Replace one contribution to a queue and its ancestors by another."""
+        changes = [
+            (kind, dimension, after - before)
+            for kind, (one, other) in enumerate(zip(old, new, strict=True))
+            if one != other
+            for dimension, (before, after) in enumerate(zip(one, other, strict=True))
+            if before != after
+        ]
         if queue in self.usage:
-            self.usage[queue].jobs += sign
+            self.usage[queue].jobs += jobs
         else:
-            change(self.unqueued, share[0])
+            for dimension, change in ((dimension, change) for kind, dimension, change in changes if kind == 0):
+                self.unqueued[dimension] += change
         for usage in self._chains.get(queue, ()):
-            for total, part in zip((usage.allocated, usage.request, usage.inqueue, usage.elastic), share, strict=True):
-                change(total, part)
+            totals = usage.allocated, usage.request, usage.inqueue, usage.elastic
+            for kind, dimension, change in changes:
+                totals[kind][dimension] += change
 
     def copies(self) -> dict[str, QueueUsage]:
         """Copies of all sums for one cycle."""
@@ -56,3 +69,7 @@ class QueueSums:
         for name, chain in self._chains.items():
             copies[name].chain = tuple(copies[usage.name] for usage in chain)
         return copies
+
+
+def _has_minimum(job: Job) -> bool:
+    return sum(job.counts[status] for status in ALLOCATED_STATUSES) >= job.min_available

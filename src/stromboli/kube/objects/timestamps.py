@@ -24,8 +24,12 @@ def _stamp(second: int) -> str:
 
 def seconds_of(text: str | None) -> float | None:
     """Parse a timestamp; None if absent or invalid."""
-    if not text:
-        return None
+    return _seconds_of(text) if text else None
+
+
+@lru_cache(maxsize=1024)
+def _seconds_of(text: str) -> float | None:
+    """Cached: many objects are created within one second."""
     try:
         moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError:

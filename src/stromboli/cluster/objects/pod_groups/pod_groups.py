@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import zlib
 from collections.abc import Mapping
 
@@ -64,6 +65,8 @@ def queue_name_of(group: kube.PodGroup, default_queue: str = DEFAULT_QUEUE) -> s
 
 def named_queue(annotations: Mapping[str, str], labels: Mapping[str, str]) -> str:
     """The queue that annotations or labels name; empty for none."""
+    if not annotations and not labels:
+        return ""
     names = (entries.get(name) for entries in (annotations, labels) for name in QUEUE_NAMES)
     return next(filter(None, names), "")
 
@@ -102,6 +105,14 @@ def job_spec(
     except ValueError as error:
         result.fault = f"PodGroup {group.key}: {error}"
     return result
+
+
+def register_resources(group: kube.PodGroup, axis: ResourceAxis) -> None:
+    """Add the resources that a group names to the axis. What is invalid is reported with the job."""
+    resources = group.spec.min_resources or {}
+    with contextlib.suppress(ValueError):
+        reject_too_many_names(resources, "spec.minResources")
+        axis.parse(resources)
 
 
 def same_job_spec(one: kube.PodGroup, other: kube.PodGroup) -> bool:

@@ -2,17 +2,25 @@
 
 Decoding has two halves. The *facts* of a pod depend on the pod alone. Its *class* also depends on other objects: which
 registered terms the pod matches, and which images nodes hold. Facts are therefore decoded when a pod arrives, and
-classes are assigned when a snapshot is built.
+classes are assigned when a snapshot is built. Pods that were created from one template share their facts.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import msgspec
 
 from stromboli import kube
 from stromboli.cluster.objects.pods.constraints import Namespaces, PodConstraints, constraints_of
 from stromboli.cluster.objects.pods.cpu_pinning import requested_cpus
 from stromboli.cluster.objects.pods.device_requests import backends_in, device_requests_of
-from stromboli.cluster.objects.pods.requests import pod_limits, pod_request, scored_request
+from stromboli.cluster.objects.pods.requests import (
+    is_resize_infeasible,
+    pod_limits,
+    pod_request,
+    scored_request,
+)
 from stromboli.core.model.devices.claims import ClaimNeeds
 from stromboli.core.model.devices.shared_devices import SharedDeviceRequests
 from stromboli.core.model.nodes.numa import WANTED
@@ -22,11 +30,14 @@ from stromboli.core.model.tasks.task_class import LIMITS, QUEUE, TaskClass
 from stromboli.core.model.volumes.volumes import VolumeNeeds
 
 ROLE = "volcano.sh/task-spec"
+Answer = TypeVar("Answer")
+#: Maximum number of remembered templates, and of remembered answers about their classes.
+_MAX_REMEMBERED = 4_096
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class PodFacts:
-    """The scheduling-relevant content of a pod."""
+    """The scheduling-relevant content of a pod; shared, so that identity is a fast test for equality."""
 
     request: Request
     scored_request: tuple[int, int]
@@ -65,6 +76,9 @@ class Classifier:
         self.annotations = tuple(annotations)
         self._backends = backends_in(annotations)
         self._classes: dict[object, TaskClass] = {}
+        #: Facts by template, and classes by facts and everything else that they depend on.
+        self._templates: dict[object, PodFacts] = {}
+        self._assigned: dict[object, TaskClass] = {}
         #: Number of class numbers assigned so far.
         self._class_count = 0
         self._matches: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[int, ...]] = {}
@@ -86,9 +100,36 @@ class Classifier:
         """Drop all classes except those with these numbers. Numbers are never reused."""
         self._classes = {key: known for key, known in self._classes.items() if known.number in numbers}
         self._matches.clear()
+        self._assigned.clear()
 
     def facts(self, pod: kube.Pod, namespaces: Namespaces) -> PodFacts:
         """Decode a pod. Raises ValueError, with the field in front, for invalid content."""
+        template = self._template(pod)
+        facts = self._templates.get(template) if template is not None else None
+        if facts is None:
+            facts = self._decode(pod, namespaces)
+            if template is not None:
+                _remember(self._templates, template, facts)
+        return facts
+
+    def _template(self, pod: kube.Pod) -> object | None:
+        """Everything that the facts of a pod depend on; None if they also depend on its name, namespace or job."""
+        spec, metadata, granted = pod.spec, pod.metadata, pod.status.container_statuses
+        affinity = spec.affinity
+        if self._backends or spec.topology_spread_constraints:
+            return None
+        if affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None):
+            return None
+        if spec.node_name:
+            spec = msgspec.structs.replace(spec, node_name=None)
+        try:
+            content = msgspec.json.encode((spec, granted, bool(granted) and is_resize_infeasible(pod)))
+        except OverflowError:  # an amount that is reported when it is parsed
+            return None
+        annotations = _chosen(metadata.annotations, self.annotations)
+        return content, role_of(pod), _chosen(metadata.labels, self.labels), annotations
+
+    def _decode(self, pod: kube.Pod, namespaces: Namespaces) -> PodFacts:
         constraints = constraints_of(pod, namespaces)
         constraints.register(self._terms)
         request = pod_request(pod, self._axis)
@@ -133,9 +174,25 @@ class Classifier:
         """The class of a pod; `images` are those that some node holds, `queue` is the queue of its job, and `volumes`
         and `claims` are what its claims currently require.
         """
+        feeds = self._feeds(pod, facts) if self._terms.counted else ()
+        context = (facts, images, queue if self.distinguishes_queues else "", feeds, volumes, claims)
+        known = self._assigned.get(context)
+        if known is None:
+            known = self._find_class(*context)
+            _remember(self._assigned, context, known)
+        return known
+
+    def _find_class(
+        self,
+        facts: PodFacts,
+        images: frozenset[str],
+        queue: str,
+        feeds: tuple[int, ...],
+        volumes: VolumeNeeds | None,
+        claims: ClaimNeeds | None,
+    ) -> TaskClass:
         if self.distinguishes_queues:
             facts = replace(facts, annotations=(*facts.annotations, (QUEUE, queue)))
-        feeds = self._feeds(pod, facts)
         present = tuple(image for image in facts.images if image in images)
         key = (facts.request, facts.scored_request, facts.role, facts.constraints, present, feeds, facts.labels,
                facts.annotations, facts.container_count if present else 0, facts.devices, volumes, claims)  # fmt: skip
@@ -191,8 +248,6 @@ class Classifier:
 
     def _feeds(self, pod: kube.Pod, facts: PodFacts) -> tuple[int, ...]:
         """The term counters that the pod increments on its node."""
-        if not self._terms.counted:
-            return ()
         owned = tuple(self._terms.number(owned) for owned in facts.constraints.owned())
         return tuple(sorted({*self._matching(pod), *owned}))
 
@@ -208,5 +263,13 @@ class Classifier:
         return known
 
 
+def _remember(answers: dict[object, Answer], question: object, answer: Answer) -> None:
+    if len(answers) >= _MAX_REMEMBERED:
+        answers.clear()
+    answers[question] = answer
+
+
 def _chosen(values: Mapping[str, str] | None, keys: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    return tuple((key, values[key]) for key in keys if values and key in values and key not in _NOT_OF_PODS)
+    if not values or not keys:
+        return ()
+    return tuple((key, values[key]) for key in keys if key in values and key not in _NOT_OF_PODS)

@@ -28,6 +28,8 @@ from stromboli.core.model.resources.quantity import parse_quantity
 #: Annotation that selects how the pods of a job spread over the devices of a node.
 _GROUP_POLICY = "volcano.sh/vgpu-podgroup-policy"
 
+_ASSIGNMENTS = frozenset(ASSIGNMENTS)
+
 Amounts = Mapping[str, str | int | float]
 
 
@@ -38,7 +40,9 @@ def backends_in(annotations: Collection[str]) -> frozenset[Backend]:
 
 def assignments_in(annotations: Mapping[str, str]) -> dict[str, str]:
     """The annotations that record which devices were assigned to a pod."""
-    return {key: annotations[key] for key in ASSIGNMENTS if key in annotations} if annotations else {}
+    if _ASSIGNMENTS.isdisjoint(annotations):
+        return {}
+    return {key: annotations[key] for key in ASSIGNMENTS if key in annotations}
 
 
 def device_requests_of(pod: kube.Pod, backends: Collection[Backend]) -> SharedDeviceRequests | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 
@@ -16,13 +17,20 @@ from stromboli.cluster.objects.priority_classes import Priorities
 from stromboli.cluster.objects.timestamps import seconds_of
 from stromboli.core.model.devices.gpu_fractions import DEMANDS
 from stromboli.core.model.nodes.numa import DECISION
-from stromboli.core.model.tasks.task import Task, TaskStatus
+from stromboli.core.model.tasks.task import FINISHED_STATUSES, Task, TaskStatus
 from stromboli.core.model.tasks.task_class import TaskClass
 
 #: Prefix of the annotations and labels that Stromboli owns.
 OWN = "stromboli.dev/"
 
-_PHASES = {"Running": TaskStatus.RUNNING, "Succeeded": TaskStatus.SUCCEEDED, "Failed": TaskStatus.FAILED}
+_PHASES = {
+    None: TaskStatus.PENDING,
+    "": TaskStatus.PENDING,
+    "Pending": TaskStatus.PENDING,
+    "Running": TaskStatus.RUNNING,
+    "Succeeded": TaskStatus.SUCCEEDED,
+    "Failed": TaskStatus.FAILED,
+}
 
 
 @dataclass(slots=True)
@@ -34,10 +42,11 @@ class PodRecord:
     facts: PodFacts | None = None
     #: Why the pod cannot be scheduled; empty if it can.
     fault: str = ""
+    #: The task that was made from this version of the pod, as far as tasks depend on it; None if it is outdated.
+    task: Task | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
+class Counted(NamedTuple):
     """How a pod was added to the accounting, so that exactly this can be subtracted again."""
 
     task: Task
@@ -51,10 +60,11 @@ def same_requests(one: kube.Pod, other: kube.Pod) -> bool:
     """
     before, after = one.metadata, other.metadata
     return (
-        (before.namespace, before.name) == (after.namespace, after.name)
+        before.name == after.name
+        and before.namespace == after.namespace
+        and (before.annotations == after.annotations or _of_others(before.annotations) == _of_others(after.annotations))
+        and (one.spec == other.spec or _unplaced(one.spec) == _unplaced(other.spec))
         and _granted(one) == _granted(other)
-        and _of_others(before.annotations) == _of_others(after.annotations)
-        and _unplaced(one.spec) == _unplaced(other.spec)
     )
 
 
@@ -65,9 +75,11 @@ def _of_others(annotations: Mapping[str, str] | None) -> dict[str, str]:
 
 def _granted(pod: kube.Pod) -> list[tuple[object, ...]]:
     """Resources that the kubelet granted to containers, where reported, and whether it grants no more."""
+    if not pod.status.container_statuses:
+        return []
     return [
         (status.name, status.resources, status.allocated_resources, is_resize_infeasible(pod))
-        for status in pod.status.container_statuses or ()
+        for status in pod.status.container_statuses
         if status.resources is not None or status.allocated_resources is not None
     ]
 
@@ -78,14 +90,12 @@ def _unplaced(spec: kube.PodSpec) -> kube.PodSpec:
 
 def status_of(pod: kube.Pod) -> TaskStatus:
     """The lifecycle status of a pod."""
-    phase = pod.status.phase or "Pending"
-    if pod.status.is_finished:
-        return _PHASES[phase]
+    status = _PHASES.get(pod.status.phase, TaskStatus.UNKNOWN)
+    if status in FINISHED_STATUSES:
+        return status
     if pod.metadata.deletion_timestamp is not None:
         return TaskStatus.RELEASING
-    if phase == "Pending":
-        return TaskStatus.BOUND if pod.spec.node_name else TaskStatus.PENDING
-    return _PHASES.get(phase, TaskStatus.UNKNOWN)
+    return TaskStatus.BOUND if status is TaskStatus.PENDING and pod.spec.node_name else status
 
 
 #: Statuses of pods on a node. Whether such a pod has started is irrelevant for other pods.
@@ -106,7 +116,32 @@ def confirms_binding(entry: object, before: object) -> bool:
     return status_of(before) is TaskStatus.PENDING and status_of(entry) in _ON_NODE
 
 
-def task_of(pod: kube.Pod, job: str, row: int, task_class: TaskClass, priorities: Priorities) -> Task:
+class TaskContext(NamedTuple):
+    """The facts of a task that do not come from its pod's spec and metadata; its status and node aside."""
+
+    task_class: TaskClass
+    placed_at: float
+    in_backoff: bool
+    nominated_node: str
+    #: Its volume claims, its resource claims, and the pod's names for these.
+    claims: tuple[str, ...]
+    resource_claims: tuple[str, ...]
+    claim_names: tuple[str, ...]
+
+    def applies_to(self, task: Task) -> bool:
+        """Report whether these are the facts of a task."""
+        return (
+            self.task_class is task.task_class
+            and self.placed_at == task.placed_at
+            and self.nominated_node == task.nominated_node
+            and self.in_backoff is task.in_backoff
+            and self.claims == task.claims
+            and self.resource_claims == task.resource_claims
+            and self.claim_names == task.claim_names
+        )
+
+
+def task_of(pod: kube.Pod, job: str, row: int, priorities: Priorities, context: TaskContext) -> Task:
     metadata = pod.metadata
     annotations, labels = metadata.annotations or {}, metadata.labels or {}
     preemptable = annotations.get(PREEMPTABLE) or labels.get(PREEMPTABLE)
@@ -116,21 +151,28 @@ def task_of(pod: kube.Pod, job: str, row: int, task_class: TaskClass, priorities
         name=metadata.name,
         job=job,
         row=row,
-        task_class=task_class,
+        task_class=context.task_class,
         priority=priorities.of_pod(pod),
         created=seconds_of(metadata.creation_timestamp),
         gated=bool(pod.spec.scheduling_gates),
         preemptable=preemptable is None or is_true(preemptable),
         never_preempts=pod.spec.preemption_policy == "Never",
         priority_class=pod.spec.priority_class_name or "",
-        placed_at=_placed_at(pod),
+        placed_at=context.placed_at,
         run_time=run_time_of(pod),
+        in_backoff=context.in_backoff,
+        nominated_node=context.nominated_node,
+        claims=context.claims,
+        resource_claims=context.resource_claims,
+        claim_names=context.claim_names,
     )
 
 
-def _placed_at(pod: kube.Pod) -> float:
+def placed_at(pod: kube.Pod) -> float:
     """Transition time of the condition PodScheduled=True."""
-    transitions = (c for c in pod.status.conditions or () if c.type == "PodScheduled" and c.status == "True")
+    if not pod.status.conditions:
+        return 0.0
+    transitions = (c for c in pod.status.conditions if c.type == "PodScheduled" and c.status == "True")
     return max((seconds_of(condition.last_transition_time) for condition in transitions), default=0.0)
 
 
