@@ -6,87 +6,32 @@ because the caller must then check before it retries. There is one retry here: a
 
 from __future__ import annotations
 
-import os
 import platform
+import ssl
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
 from functools import lru_cache
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import aiohttp
-from aiohttp.abc import AbstractStreamWriter
 from yarl import URL
 
 from stromboli import __version__
 from stromboli.kube.client.api_errors import ApiError, RequestFailed, Unreachable, error_from
 from stromboli.kube.client.config.connection import Connection
 from stromboli.kube.client.config.credentials import CredentialsProblem
+from stromboli.kube.client.connection_pool import CONNECT_SECONDS, ConnectionPool
+from stromboli.kube.client.keep_alive import HttpResponse
+from stromboli.kube.client.lines import Lines
+from stromboli.kube.client.network_errors import GuardedPayload, converted_errors
 from stromboli.kube.client.rate_limit import TokenBucket
-
-MAX_LINE_LENGTH = 32 << 20
-"""No object is near this size (etcd rejects 1.5 MB); a longer line is not a watch event."""
-
-
-class LineTooLong(ValueError):
-    """The stream has no end of line within the limit."""
-
-
-class Lines:
-    """Collect chunks and return complete lines.
-
-    A long line arrives in many chunks, so incomplete data is kept in pieces and joined once.
-    """
-
-    def __init__(self, max_length: int = MAX_LINE_LENGTH) -> None:
-        self._max_length = max_length
-        self._pieces: list[bytes] = []
-        self._length = 0
-
-    def feed(self, chunk: bytes) -> list[bytes]:
-        """Return the lines that the chunk completes, without line ends. Raises LineTooLong."""
-        *complete, rest = chunk.split(b"\n")
-        if complete and self._pieces:
-            complete[0] = b"".join((*self._pieces, complete[0]))
-            self._pieces.clear()
-            self._length = 0
-        if rest:
-            self._pieces.append(rest)
-            self._length += len(rest)
-        if self._length > self._max_length:
-            raise LineTooLong(f"a line of more than {self._max_length >> 20} MiB")
-        return [line for line in complete if line]
-
-
-class WriteDenied(aiohttp.ClientError):
-    """The write was not sent."""
-
-
-class GuardedPayload(aiohttp.BytesPayload):
-    """A request body that is sent only if `may_write` still returns true."""
-
-    def __init__(self, body: bytes, may_write: Callable[[], bool]) -> None:
-        super().__init__(body)
-        self._may_write = may_write
-
-    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
-        if not self._may_write():
-            raise WriteDenied
-        await super().write_with_length(writer, content_length)
-
-
-def was_denied_locally(error: BaseException) -> bool:
-    """Report whether a request failed for this reason; aiohttp wraps errors raised while a body is sent."""
-    return isinstance(error, WriteDenied) or isinstance(error.__cause__, WriteDenied)
-
 
 USER_AGENT = f"stromboli/{__version__} ({platform.system().lower()}/{platform.machine()})"
 MAX_RESPONSE_SIZE = 256 << 20
 """Size limit of a response after decompression; a larger one is rejected before it fills the memory."""
 MAX_ERROR_BODY = 1 << 20
 MAX_CONNECTIONS = 256
-CONNECT_SECONDS = 10.0
-_NOT_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
 
 
 class Transport:
@@ -111,12 +56,17 @@ class Transport:
         self._may_write = may_write
         self._rate = TokenBucket(qps, burst)
         self._session: aiohttp.ClientSession | None = None
+        self._pool: ConnectionPool | None = None
         self._base = connection.server.rstrip("/")
+        self._prefix = urlsplit(self._base).path
         #: Number of responses by method and status code; the code is `none` if there was no response.
         self.answers: Counter[tuple[str, str]] = Counter()
 
     async def close(self) -> None:
         session, self._session = self._session, None
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close()
         if session is not None:
             await session.close()
 
@@ -135,9 +85,11 @@ class Transport:
         await self._rate.wait()
         headers = {"Accept": accept, "Content-Type": content_type} if body is not None else {"Accept": accept}
         seconds = self._timeout if timeout is None else timeout
+        if body is not None and not self.connection.proxy:
+            return await self._write(method, path, params, body, headers, seconds)
         limits = aiohttp.ClientTimeout(total=seconds, connect=min(seconds, CONNECT_SECONDS))
         response = await self._answer(method, path, params, body, headers, limits)
-        with _converted_errors(method, path):
+        with converted_errors(method, path):
             async with response:
                 return await _read(response, self._max_response_size)
 
@@ -167,24 +119,67 @@ class Transport:
         """Return a successful response before its body is read."""
         query = _query(tuple(params.items())) if params else ""
         url = URL(f"{self._base}{path}{query}", encoded=True)
-        with _converted_errors(method, path):
+        with converted_errors(method, path):
             response = await self._send(method, url, body, headers, limits)
-            if response.status == 401 and await self._renewed(response):
+            if response.status == 401 and await self._renewed():
+                response.release()
                 response = await self._send(method, url, body, headers, limits)
             if 200 <= response.status < 300:
                 return response
             async with response:
                 raise await _error_from(response)
 
+    async def _write(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str] | None,
+        body: bytes,
+        headers: Mapping[str, str],
+        seconds: float,
+    ) -> bytes:
+        """Make a request with a body, and return that of a successful response."""
+        target = f"{method} {self._prefix}{path}{_query(tuple(params.items())) if params else ''} HTTP/1.1"
+        with converted_errors(method, path):
+            response = await self._exchange(method, target, body, headers, seconds)
+            if response.status == 401 and await self._renewed():
+                response = await self._exchange(method, target, body, headers, seconds)
+        if 200 <= response.status < 300:
+            return response.body
+        raise _error(response.status, response.body, response.retry_after)
+
+    async def _exchange(
+        self, method: str, target: str, body: bytes, headers: Mapping[str, str], seconds: float
+    ) -> HttpResponse:
+        identity, context = await self._identity()
+        if self._pool is None:
+            self._pool = ConnectionPool(self.connection, limit=MAX_CONNECTIONS, max_size=self._max_response_size)
+        fixed = {"Host": self._pool.host, "User-Agent": self._user_agent, "Content-Length": str(len(body))}
+        lines = [f"{name}: {value}" for part in (fixed, headers, identity) for name, value in part.items()]
+        if any("\n" in line or "\r" in line for line in lines):
+            raise Unreachable("a header contains a line break", sent=False)
+        request = "\r\n".join((target, *lines, "", "")).encode("latin-1") + body
+        try:
+            response = await self._pool.exchange(context, request, seconds, self._may_write or _always)
+        except (OSError, TimeoutError):
+            self.answers[method, "none"] += 1
+            raise
+        self.answers[method, str(response.status)] += 1
+        return response
+
+    async def _identity(self) -> tuple[Mapping[str, str], ssl.SSLContext | None]:
+        """The headers and the TLS settings of a request."""
+        credentials = self.connection.credentials
+        try:
+            return await credentials.headers(), credentials.certificate() or self.connection.ssl
+        except CredentialsProblem as error:
+            raise Unreachable(str(error), sent=False) from error
+
     async def _send(
         self, method: str, url: URL, body: bytes | None, headers: Mapping[str, str], limits: aiohttp.ClientTimeout
     ) -> aiohttp.ClientResponse:
         connection = self.connection
-        try:
-            identity = await connection.credentials.headers()
-        except CredentialsProblem as error:
-            raise Unreachable(str(error), sent=False) from error
-        context = connection.credentials.certificate() or connection.ssl
+        identity, context = await self._identity()
         try:
             response = await self._open_session().request(
                 method,
@@ -203,14 +198,11 @@ class Transport:
         self.answers[method, str(response.status)] += 1
         return response
 
-    async def _renewed(self, response: aiohttp.ClientResponse) -> bool:
+    async def _renewed(self) -> bool:
         try:
-            renewed = await self.connection.credentials.renew()
+            return await self.connection.credentials.renew()
         except CredentialsProblem:
             return False
-        if renewed:
-            response.release()
-        return renewed
 
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -250,7 +242,7 @@ async def _lines(response: aiohttp.ClientResponse, path: str) -> AsyncGenerator[
     lines = Lines()
     chunks = response.content.iter_any()
     while True:
-        with _converted_errors("GET", path):
+        with converted_errors("GET", path):
             chunk = await anext(chunks, None)
             complete = lines.feed(chunk) if chunk else []
         if chunk is None:
@@ -261,32 +253,14 @@ async def _lines(response: aiohttp.ClientResponse, path: str) -> AsyncGenerator[
 
 async def _error_from(response: aiohttp.ClientResponse) -> RequestFailed:
     body = await _read(response, MAX_ERROR_BODY)
-    if 300 <= response.status < 400:
-        return ApiError(response.status, "", "the server redirects; is the address that of an API server?")
-    return error_from(response.status, body, response.headers.get("Retry-After"))
+    return _error(response.status, body, response.headers.get("Retry-After"))
 
 
-@contextmanager
-def _converted_errors(method: str, path: str) -> Iterator[None]:
-    """Convert network errors to Unreachable."""
-    try:
-        yield
-    except (aiohttp.ClientError, OSError, TimeoutError, LineTooLong) as error:
-        sent = not isinstance(error, _NOT_SENT) and not was_denied_locally(error)
-        raise Unreachable(f"{method} {path}: {_describe(error)}", sent=sent) from error
+def _error(status: int, body: bytes, retry_after: str | None) -> RequestFailed:
+    if 300 <= status < 400:
+        return ApiError(status, "", "the server redirects; is the address that of an API server?")
+    return error_from(status, body, retry_after)
 
 
-def _describe(error: Exception) -> str:
-    if was_denied_locally(error):
-        return "not the leader any more"
-    if isinstance(error, TimeoutError):
-        return "no response in time"
-    if isinstance(error, aiohttp.ClientConnectorError) and not isinstance(error, aiohttp.ClientSSLError):
-        return f"cannot connect to {error.host}:{error.port}: {_cause(error.os_error)}"
-    return str(error) or type(error).__name__
-
-
-def _cause(error: OSError) -> str:
-    """The system's message; name resolution uses messages and numbers of its own."""
-    known = error.errno is not None and error.errno > 0
-    return os.strerror(error.errno or 0) if known else error.strerror or str(error)
+def _always() -> bool:
+    return True

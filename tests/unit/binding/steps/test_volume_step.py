@@ -66,9 +66,9 @@ class Environment:
             while not reached():
                 await asyncio.sleep(0.01)
 
-    async def until_selected(self) -> None:
+    async def until_selected(self, node: str = "a") -> None:
         async with asyncio.timeout(30):
-            while not (await self.claim()).selected_node:
+            while (await self.claim()).selected_node != node:
                 await asyncio.sleep(0.01)
 
 
@@ -224,8 +224,10 @@ async def test_claim_selected_for_another_node_fails_the_step(environment: Envir
 
 async def test_claim_selected_for_a_deleted_node_is_selected_again(environment: Environment) -> None:
     await environment.create(storage_class("made", "disks.example.com"), claim(of="made", on="gone"))
+    waits = asyncio.ensure_future(environment.step.prepare(order(MADE)))
+    await environment.until_selected()
     async with controller(environment):
-        await environment.step.prepare(order(MADE))
+        await waits
     assert (await environment.claim()).selected_node == "a"
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stromboli.kube.client.transport import Lines, LineTooLong
+from stromboli.kube.client.lines import Lines, LineTooLong
 
 
 @given(st.lists(st.binary(max_size=12), max_size=8), st.lists(st.integers(1, 7), min_size=1))

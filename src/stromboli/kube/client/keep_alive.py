@@ -1,0 +1,218 @@
+"""One HTTP/1.1 connection that stays open and carries one small request at a time.
+
+A scheduler sends one small write per pod, so the cost of a request matters. Here it is one `send` and one `recv` on the
+socket, which also encrypt: a general HTTP client on top of asyncio's TLS layer uses several times the processor time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from dataclasses import dataclass
+
+CHUNK = 1 << 16
+MAX_HEAD = 1 << 16
+_WAIT = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+_WITHOUT_BODY = (204, 304)
+
+
+class MalformedResponse(OSError):
+    """The response is not HTTP, or larger than the limit."""
+
+
+@dataclass(slots=True)
+class HttpResponse:
+    """Status, headers with lower-case names, and the body."""
+
+    status: int
+    headers: dict[bytes, bytes]
+    body: bytes
+    is_last: bool
+
+    @property
+    def retry_after(self) -> str | None:
+        value = self.headers.get(b"retry-after")
+        return None if value is None else value.decode("latin-1")
+
+
+class ResponseParser:
+    """Collects the bytes of one response."""
+
+    def __init__(self, max_size: int) -> None:
+        self._max_size = max_size
+        self._received = bytearray()
+        self._body = bytearray()
+        self._response: HttpResponse | None = None
+        #: The length of the body; None if it is chunked, or if the end of the connection ends it.
+        self._length: int | None = None
+        self._is_chunked = False
+
+    def feed(self, data: bytes) -> HttpResponse | None:
+        """Return the response once it is complete. Raises MalformedResponse."""
+        self._received += data
+        if self._response is None and not self._read_head():
+            return None
+        if self._is_chunked:
+            return self._finished() if self._read_chunks() else None
+        self._check_size(max(len(self._received), self._length or 0))
+        if self._length is None or len(self._received) < self._length:
+            return None
+        self._body = self._received[: self._length]
+        return self._finished(has_more=len(self._received) > self._length)
+
+    def end(self) -> HttpResponse | None:
+        """Return the response that ends with the connection, if it is complete."""
+        if self._response is None or self._is_chunked or self._length is not None:
+            return None
+        self._body = self._received
+        return self._finished()
+
+    def _finished(self, *, has_more: bool = False) -> HttpResponse | None:
+        response = self._response
+        if response is not None:
+            response.body = bytes(self._body)
+            response.is_last = response.is_last or has_more
+        return response
+
+    def _read_head(self) -> bool:
+        end = self._received.find(b"\r\n\r\n")
+        if end < 0:
+            if len(self._received) > MAX_HEAD:
+                raise MalformedResponse("the head of the response is too long")
+            return False
+        first, *lines = bytes(self._received[:end]).split(b"\r\n")
+        del self._received[: end + 4]
+        if not first.startswith(b"HTTP/1.") or not first[9:12].isdigit():
+            raise MalformedResponse("the response is not HTTP/1.1")
+        status = int(first[9:12])
+        if status < 200:
+            return self._read_head()
+        headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(b":") for line in lines)}
+        self._frame(status, headers)
+        closes = headers.get(b"connection", b"").lower() == b"close" or first.startswith(b"HTTP/1.0")
+        is_endless = self._length is None and not self._is_chunked
+        self._response = HttpResponse(status, headers, b"", closes or is_endless)
+        return True
+
+    def _frame(self, status: int, headers: dict[bytes, bytes]) -> None:
+        """Find out how the body ends."""
+        length = headers.get(b"content-length")
+        self._is_chunked = headers.get(b"transfer-encoding", b"").lower() == b"chunked"
+        if status in _WITHOUT_BODY:
+            self._is_chunked, self._length = False, 0
+        elif length is not None and not self._is_chunked:
+            if not length.isdigit():
+                raise MalformedResponse("the length of the response is not a number")
+            self._length = int(length)
+
+    def _read_chunks(self) -> bool:
+        """Move complete chunks to the body; report whether the last one has arrived."""
+        received = self._received
+        while (end := received.find(b"\r\n")) >= 0:
+            try:
+                size = int(bytes(received[:end]).partition(b";")[0], 16)
+            except ValueError:
+                raise MalformedResponse("the length of a chunk is not a number") from None
+            self._check_size(len(self._body) + size)
+            if len(received) < end + size + 4:
+                return False
+            if size == 0:
+                return received.startswith(b"\r\n", end + 2) or received.find(b"\r\n\r\n", end) >= 0
+            self._body += received[end + 2 : end + 2 + size]
+            del received[: end + size + 4]
+        return False
+
+    def _check_size(self, size: int) -> None:
+        if size > self._max_size:
+            raise MalformedResponse(f"the response is larger than {self._max_size >> 20} MiB; ask for smaller pages")
+
+
+class KeepAliveConnection:
+    """A connected socket, watched by the event loop until it is closed."""
+
+    def __init__(self, connected: socket.socket, max_size: int) -> None:
+        self._socket = connected
+        self._max_size = max_size
+        self._loop = asyncio.get_running_loop()
+        self._response: asyncio.Future[HttpResponse] | None = None
+        self._parser = ResponseParser(max_size)
+        self._unsent = memoryview(b"")
+        self._is_writing = False
+        self.is_open = True
+        self._loop.add_reader(connected, self._read)
+
+    async def exchange(self, request: bytes, timeout: float) -> HttpResponse:
+        """Send a request and wait for its response. Raises OSError or TimeoutError; the connection is closed then."""
+        self._parser = ResponseParser(self._max_size)
+        future = self._response = self._loop.create_future()
+        timer = self._loop.call_later(timeout, self._fail, TimeoutError())
+        self._unsent = memoryview(request)
+        self._write()
+        try:
+            response = await future
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            timer.cancel()
+            self._response = None
+        if response.is_last:
+            self.close()
+        return response
+
+    def close(self) -> None:
+        if self.is_open:
+            self.is_open = False
+            self._loop.remove_reader(self._socket)
+            self._loop.remove_writer(self._socket)
+            self._socket.close()
+            self._fail(ConnectionResetError("the connection was closed"))
+
+    def _fail(self, error: Exception) -> None:
+        if self._response is not None and not self._response.done():
+            self._response.set_exception(error)
+
+    def _write(self) -> None:
+        try:
+            sent = self._socket.send(self._unsent)
+        except _WAIT:
+            sent = 0
+        except OSError as error:
+            self._fail(error)
+            return
+        self._unsent = self._unsent[sent:]
+        if self._unsent:
+            self._is_writing = True
+            self._loop.add_writer(self._socket, self._write)
+        elif self._is_writing:
+            self._is_writing = False
+            self._loop.remove_writer(self._socket)
+
+    def _read(self) -> None:
+        try:
+            data = self._socket.recv(CHUNK)
+            while isinstance(self._socket, ssl.SSLSocket) and self._socket.pending():
+                data += self._socket.recv(CHUNK)
+        except _WAIT:
+            return
+        except OSError as error:
+            self._fail(error)
+            self.close()
+            return
+        self._take(data)
+
+    def _take(self, data: bytes) -> None:
+        """Pass on what was received. Data without a request, or its end, closes the connection."""
+        if self._response is None or self._response.done():
+            self.close()
+            return
+        try:
+            response = self._parser.feed(data) if data else self._parser.end()
+        except MalformedResponse as error:
+            self._fail(error)
+            return
+        if response is not None:
+            self._response.set_result(response)
+        elif not data:
+            self._fail(ConnectionResetError("the server closed the connection"))
