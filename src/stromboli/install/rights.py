@@ -14,6 +14,7 @@ from stromboli.cluster.ingest.kinds import WATCHED_OPTIONAL, WATCHED_REQUIRED
 from stromboli.kube.objects.catalogue import (
     BIND_REQUESTS,
     CLAIMS,
+    DEVICE_CLASSES,
     EVENTS,
     HYPER_NODES,
     LEASES,
@@ -58,6 +59,7 @@ _MEASURED = "node usage, if the configuration names this source"
 
 _CLAIM_WRITES = (
     Right(RESOURCE_CLAIMS.group, "resourceclaims", ("get", "patch"), "protect allocated claims from deletion"),
+    Right(RESOURCE_CLAIMS.group, "resourceclaims", ("create", "delete"), "claims for extended resources of devices"),
     Right(RESOURCE_CLAIMS.group, "resourceclaims/status", ("patch",), "allocate devices to claims"),
     Right(RESOURCE_CLAIMS.group, "resourceclaims/binding", ("patch",), "the same, required since Kubernetes 1.36"),
 )
@@ -147,7 +149,7 @@ _ADMISSION = (
 _BINDER = (
     *_followed((BIND_REQUESTS, PODS, NODES), "verify decisions against the current state"),
     *_followed((CLAIMS, VOLUMES), "bind pods after their volumes are ready"),
-    *_followed((RESOURCE_CLAIMS,), "bind pods after their claims are allocated"),
+    *_followed((RESOURCE_CLAIMS, DEVICE_CLASSES), "bind pods after their claims are allocated"),
     Right(PODS.group, "pods", ("get",), "read a pod after a write with unknown outcome"),
     Right(NODES.group, "nodes", ("get",), "read a node that the watch does not show yet"),
     Right(BIND_REQUESTS.group, "bindrequests", ("get",), "read a bind request after a write conflict"),

@@ -8,6 +8,7 @@ import msgspec
 
 from stromboli import kube
 from stromboli.cluster.objects.claims.claim_allocations import allocation_of
+from stromboli.cluster.objects.claims.extended_resources import EXTENDED, narrowed
 from stromboli.cluster.objects.claims.resource_claims import ResourceClaims
 from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.objects.claims import (
@@ -18,7 +19,7 @@ from stromboli.kube.objects.claims import (
     ResourceClaimTemplate,
 )
 from stromboli.kube.objects.meta import ObjectMeta, OwnerReference
-from stromboli.kube.objects.pod import PodResourceClaimStatus
+from stromboli.kube.objects.pod import ExtendedResourceClaimStatus, PodResourceClaimStatus
 
 Templates = Mapping[str, ResourceClaimTemplate]
 
@@ -55,10 +56,12 @@ def _made(pod: kube.Pod, own_name: str, template: ResourceClaimTemplate) -> Reso
     )
 
 
-def allocate_devices(placement: Placement, claims: ResourceClaims) -> None:
-    """Allocate the chosen devices to the claims of a pod, and reserve the claims for it."""
+def allocate_devices(pod: kube.Pod, placement: Placement, claims: ResourceClaims) -> kube.Pod:
+    """Allocate the chosen devices to the claims of a pod, and reserve the claims for it. Returns the pod, with the
+    claim for its extended resources in its status.
+    """
     if placement.devices is None:
-        return
+        return pod
     choices = {choice.name: choice for choice in placement.devices.choices}
     for name, key in placement.devices.claims:
         claim = claims.claim(key)
@@ -67,9 +70,16 @@ def allocate_devices(placement: Placement, claims: ResourceClaims) -> None:
         allocation = claim.status.allocation
         if allocation is None and name in choices:
             allocation = allocation_of(claim, choices[name], placement.node, claims.device_class)
+        if name == EXTENDED and name in choices:
+            claim = narrowed(claim, (device.request for device in choices[name].devices))
         user = ClaimConsumer(resource="pods", name=placement.name, uid=placement.uid)
         users = [*(claim.status.reserved_for or ()), user]
         claims.put_claim(msgspec.structs.replace(claim, status=ResourceClaimStatus(allocation, users)), present=True)
+        if name == EXTENDED:
+            extended = ExtendedResourceClaimStatus(resource_claim_name=claim.metadata.name)
+            status = msgspec.structs.replace(pod.status, extended_resource_claim_status=extended)
+            pod = msgspec.structs.replace(pod, status=status)
+    return pod
 
 
 def release_devices(pod: kube.Pod, claims: ResourceClaims) -> None:

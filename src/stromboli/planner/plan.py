@@ -190,7 +190,9 @@ def decisions_of(session: Session) -> CyclePlan:
 def _devices(session: Session) -> dict[str, list[str]]:
     placements = (placement for statement in session.decisions.binds for placement in statement)
     devices = {
-        placement.key: [f"{each.name}: {device.name}" for each in placement.devices.choices for device in each.devices]
+        placement.key: [
+            f"{each.name.strip('<>')}: {device.name}" for each in placement.devices.choices for device in each.devices
+        ]
         for placement in placements
         if placement.devices is not None
     }

@@ -123,7 +123,7 @@ class PlannedCluster:
         pod = self._cluster.pods.get(placement.uid)
         annotations = {**(pod.metadata.annotations or {}), **placement.annotations}
         bind_claims(placement, self._cluster.volumes, self._cluster.nodes.entries[placement.node].facts.labels)
-        allocate_devices(placement, self._cluster.claims)
+        pod = allocate_devices(pod, placement, self._cluster.claims)
         conditions = [condition for condition in pod.status.conditions or () if condition.type != "PodScheduled"]
         moment = date_of(self._now).isoformat()
         conditions.append(kube.KubeCondition(type="PodScheduled", status="True", last_transition_time=moment))

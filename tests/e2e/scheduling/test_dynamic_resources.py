@@ -19,7 +19,7 @@ from stromboli.kube.objects.catalogue import (
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
 )
-from stromboli.kube.objects.claims import PROTECTION, ResourceClaim
+from stromboli.kube.objects.claims import EXTENDED_CLAIM, PROTECTION, ResourceClaim
 from testbed.plane import ControlPlane
 from tests.e2e.environment.cluster import Cluster, running_cluster
 from tests.testing.manifests.resource_claims import claim_spec, claiming, device, device_class, exactly, offer
@@ -37,8 +37,14 @@ class Devices:
     async def nodes(self) -> list[str]:
         return sorted(node.metadata.name for node in (await self.client.list(NODES)).items)
 
+    @property
+    def resource(self) -> str:
+        """The extended resource of the class."""
+        return f"{self.driver}/gpu"
+
     async def create_class(self) -> None:
-        body = device_class(self.namespace, f'device.driver == "{self.driver}"')
+        selector = f'device.driver == "{self.driver}"'
+        body = device_class(self.namespace, selector, extendedResourceName=self.resource)
         await self.client.create(DEVICE_CLASSES, _bare(body))
 
     async def offer(self, node: str | None, *devices: Any, **facts: Any) -> None:
@@ -56,11 +62,12 @@ class Devices:
         body = {"metadata": {"name": "each"}, "spec": {"spec": spec or self.spec()}}
         await self.client.create(RESOURCE_CLAIM_TEMPLATES, body, namespace=self.namespace)
 
-    async def create_gang(self, name: str, size: int, claims: list[dict[str, Any]]) -> None:
+    async def create_gang(self, name: str, size: int, claims: list[dict[str, Any]], **amounts: str) -> None:
         group = {"metadata": {"name": name}, "spec": {"minMember": size}}
         await self.client.create(POD_GROUPS, group, namespace=self.namespace)
         for place in range(size):
-            container = {"name": "main", "image": "example/main", "resources": {"requests": {"cpu": "1"}}}
+            resources = {"requests": {"cpu": "1", **amounts}, "limits": amounts}
+            container = {"name": "main", "image": "example/main", "resources": resources}
             spec = {"schedulerName": "volcano", "containers": [container], "resourceClaims": claims}
             metadata = {"name": f"{name}-{place}", "annotations": {GROUP_NAME: name}}
             await self.client.create(PODS, {"metadata": metadata, "spec": spec}, namespace=self.namespace)
@@ -168,3 +175,29 @@ async def test_a_claim_and_devices_that_come_late_are_waited_for(devices: Device
     await devices.cluster.until_phase("next", "Running")
     await devices.cluster.until_phase("eager", "Running")
     assert await devices.cluster.nodes_of("eager") == [node]
+
+
+async def test_devices_of_a_class_are_an_extended_resource(devices: Devices) -> None:
+    """The class provides two: one pod gets both, and its claim is deleted with it."""
+    first, *_ = await devices.nodes()
+    await devices.offer(first, 2)
+    await devices.create_gang("early", 1, [], **{devices.resource: "2"})
+    await devices.cluster.until_phase("early", "Running")
+    pod = (await devices.cluster.pods())["early-0"]
+    status = pod.status.extended_resource_claim_status
+    assert status is not None
+    [mapping] = status.request_mappings or []
+    assert (mapping.container_name, mapping.resource_name) == ("main", devices.resource)
+    claim = (await devices.claims())[status.resource_claim_name or ""]
+    assert (given(claim), users(claim)) == ([(first, "gpu-0"), (first, "gpu-1")], ["early-0"])
+    assert (claim.metadata.annotations or {})[EXTENDED_CLAIM] == "true"
+    implicit = f"deviceclass.resource.kubernetes.io/{devices.namespace}"
+    await devices.create_gang("late", 1, [], **{implicit: "1"})
+    await devices.cluster.until_message("late", f"extended resource {implicit}: 1 device")
+    await devices.client.delete(PODS, "early-0", namespace=devices.namespace, grace_period=0)
+    await devices.cluster.until_phase("late", "Running")
+
+    async def is_deleted() -> bool:
+        return list(await devices.claims()) != [claim.metadata.name] and len(await devices.claims()) == 1
+
+    await devices.cluster.until(is_deleted, "the claim of the first pod is gone")

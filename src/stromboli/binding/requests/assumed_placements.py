@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from stromboli.binding.requests.decisions import Decision
+from stromboli.cluster.objects.claims.extended_resources import EXTENDED, requests_in, resource_of
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.model.nodes.table import Taint
 from stromboli.core.model.nodes.taints import first_untolerated, tolerates
@@ -95,4 +96,12 @@ class AssumedPlacements:
 
     def _shortage(self, placement: Placement) -> str:
         lacking = self._cluster.shortages(placement.uid)
+        if lacking and EXTENDED in placement.allocations:
+            lacking = [name for name in lacking if name not in self._from_devices(placement)]
         return f"node {placement.node} has no capacity: Insufficient {', '.join(lacking)}" if lacking else ""
+
+    def _from_devices(self, placement: Placement) -> set[str]:
+        """The extended resources for which the pod gets devices; the binder does not account for devices."""
+        pod = self._cluster.pods.find(placement.uid)
+        names = requests_in(placement.allocations[EXTENDED]) if pod is not None else ()
+        return {resource_of(pod, name) for name in names if pod is not None}

@@ -16,9 +16,11 @@ from typing import Any, ClassVar
 import msgspec
 
 from stromboli.binding.plugins.plugin import BinderContext, BinderPlugin
+from stromboli.binding.steps.extended_claims import ExtendedClaims
 from stromboli.binding.steps.step import StepFailed
 from stromboli.cluster.objects.claims.claim_allocations import allocation_of
 from stromboli.cluster.objects.claims.claim_needs import MAX_USERS, uses_of
+from stromboli.cluster.objects.claims.extended_resources import EXTENDED, claim_name
 from stromboli.cluster.objects.claims.resource_claims import ResourceClaims
 from stromboli.cluster.objects.nodes import node_facts
 from stromboli.cluster.objects.storage.volume_needs import volume_terms
@@ -27,9 +29,10 @@ from stromboli.core.model.tasks.placement import Placement
 from stromboli.core.model.volumes.volume_table import reachable
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.client import Client
-from stromboli.kube.objects.catalogue import RESOURCE_CLAIMS
-from stromboli.kube.objects.claims import PROTECTION, ClaimConsumer, ResourceClaim
+from stromboli.kube.objects.catalogue import DEVICE_CLASSES, RESOURCE_CLAIMS
+from stromboli.kube.objects.claims import PROTECTION, ClaimConsumer, DeviceClass, ResourceClaim
 from stromboli.kube.objects.cluster import KubeNode
+from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.resources import Resource
 from stromboli.kube.work.retry import RetryPolicy, is_retryable
 from stromboli.kube.work.status_writer import ObjectStore
@@ -39,20 +42,28 @@ class DynamicResourcesPlugin(BinderPlugin):
     """Allocations and reservations of resource claims; both are rolled back when the pod is not bound."""
 
     name = "dynamic-resources"
-    watches: ClassVar[tuple[Resource[Any], ...]] = (RESOURCE_CLAIMS,)
+    watches: ClassVar[tuple[Resource[Any], ...]] = (RESOURCE_CLAIMS, DEVICE_CLASSES)
 
     def open(self, context: BinderContext) -> None:
         super().open(context)
         self._step = ClaimStep(context.client, context.view)
+        self._extended = ExtendedClaims(context.client, context.view)
 
     def applies_to(self, placement: Placement) -> bool:
         if placement.allocations:
             return True
         pod = self.context.pod(placement)
-        return pod is not None and bool(pod.spec.resource_claims)
+        return pod is not None and bool(pod.spec.resource_claims or self._made_before(pod))
 
     async def pre_bind(self, placement: Placement) -> None:
+        pod, allocation = self.context.pod(placement), placement.allocations.get(EXTENDED)
+        if pod is None or allocation is None:
+            await self._step.prepare(placement, self._writes(placement))
+            return
+        classes = list(self.context.view.of_kind(DeviceClass))
+        await self._extended.create(pod, classes, allocation)
         await self._step.prepare(placement, self._writes(placement))
+        await self._extended.write_status(pod, classes, allocation)
 
     async def rollback(self, placement: Placement) -> None:
         await self._step.undo(placement, self._writes(placement))
@@ -60,12 +71,25 @@ class DynamicResourcesPlugin(BinderPlugin):
     def _writes(self, placement: Placement) -> tuple[ClaimWrite, ...]:
         pod = self.context.pod(placement)
         uses = uses_of(pod) if pod is not None else ()
-        writes = tuple(ClaimWrite(use.key, placement.allocations.get(use.name)) for use in uses if use.key)
+        writes = [ClaimWrite(use.key, placement.allocations.get(use.name)) for use in uses if use.key]
+        if pod is not None and (EXTENDED in placement.allocations or self._made_before(pod)):
+            writes.append(ClaimWrite(_extended_key(pod), placement.allocations.get(EXTENDED)))
         if writes:
-            return writes
+            return tuple(writes)
         claims = self.context.view.of_kind(ResourceClaim)
         mine = (each for each in claims if any(user.uid == placement.uid for user in each.status.reserved_for or ()))
         return tuple(ClaimWrite(claim.key) for claim in sorted(mine, key=lambda claim: claim.key))
+
+    def _made_before(self, pod: Pod) -> bool:
+        """Report whether an earlier attempt has allocated a claim for the extended resources of the pod."""
+        claim = self.context.view.get(ResourceClaim, _extended_key(pod))
+        return isinstance(claim, ResourceClaim) and claim.status.allocation is not None
+
+
+def _extended_key(pod: Pod) -> str:
+    status = pod.status.extended_resource_claim_status
+    name = (status.resource_claim_name if status else None) or claim_name(pod)
+    return f"{pod.metadata.namespace}/{name}"
 
 
 @dataclass(frozen=True, slots=True)

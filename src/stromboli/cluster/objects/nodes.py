@@ -47,6 +47,8 @@ class Nodes:
         self.entries: dict[str, NodeEntry] = {}
         self._objects: dict[str, kube.KubeNode] = {}
         self._processors: dict[str, Processors] = {}
+        #: Amounts that devices of ResourceSlices provide, by node.
+        self._devices: Mapping[str, Mapping[int, int]] = {}
         self._faults: dict[str, str] = {}
 
     def objects(self) -> Iterable[kube.KubeNode]:
@@ -79,7 +81,7 @@ class Nodes:
         try:
             belonging = self._shards.belonging(name, labels)
             facts = node_facts(node, self._processors.get(name), belonging)
-            entry = NodeEntry(facts, allocatable_of(node, self._axis))
+            entry = NodeEntry(facts, self._with_devices(name, allocatable_of(node, self._axis)))
         except ValueError as error:
             self._faults[name] = f"Node {name}: {error}; the node is left out"
             self._drop(name)
@@ -109,6 +111,27 @@ class Nodes:
         if known is not None and known.facts.processors != processors:
             self.entries[name] = replace(known, facts=replace(known.facts, processors=processors))
             self._version.revision += 1
+
+    def set_devices(self, devices: Mapping[str, Mapping[int, int]]) -> None:
+        """Set the amounts of extended resources that devices provide where no device plugin does."""
+        changed = {name for name in {*self._devices, *devices} if self._devices.get(name) != devices.get(name)}
+        self._devices = devices
+        for name in changed & self.entries.keys():
+            self.apply(self._objects[name])
+
+    def provided(self, dimension: int) -> frozenset[str]:
+        """The nodes on which devices provide a resource."""
+        named = (name for name, amounts in self._devices.items() if dimension in amounts and name in self.entries)
+        return frozenset(name for name in named if not self._own_amount(name, dimension))
+
+    def _own_amount(self, name: str, dimension: int) -> int:
+        return allocatable_of(self._objects[name], self._axis).get(dimension, 0)
+
+    def _with_devices(self, name: str, own: dict[int, int]) -> dict[int, int]:
+        """The amounts of a node; those of a device plugin precede those of devices."""
+        for dimension, amount in self._devices.get(name, {}).items():
+            own[dimension] = own.get(dimension) or amount
+        return own
 
     def reshard(self) -> None:
         """Update which nodes belong to the shard."""

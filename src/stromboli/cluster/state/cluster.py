@@ -42,6 +42,7 @@ from stromboli.cluster.state.pods import JobOwners, Pods
 from stromboli.core.model.jobs.job import Counts, role_ready, surely_ready
 from stromboli.core.model.nodes.numa import Holdings
 from stromboli.core.model.nodes.shards import ShardChoice
+from stromboli.core.model.nodes.table import NodeTable
 from stromboli.core.model.resources.resources import ResourceAxis
 from stromboli.core.model.snapshot import Snapshot
 from stromboli.core.model.tasks.placement import Placement
@@ -132,6 +133,8 @@ class Cluster:
         self.accounting = Accounting(sources, seed=self.seed, default_queue=self.default_queue)
         self._handlers: dict[type[TopLevel], Handler] = {kind.resource.type: kind.handler(self) for kind in KINDS}
         self._sizes = self.decoder.sizes
+        #: The versions for which the devices of nodes were counted.
+        self._offered_for: tuple[int, ...] = ()
 
     @property
     def axis(self) -> ResourceAxis:
@@ -197,8 +200,27 @@ class Cluster:
         if self.namespaces.is_outdated:
             self._decode_namespace_selectors()
         self.nodes.reshard()
+        self._offer_devices()
         self.changes.pods |= self.volumes.take_changed() | self.claims.take_changed()
         return self.accounting.cluster_state()
+
+    def _offer_devices(self) -> None:
+        """Count devices of classes with an extended resource as resources of their nodes."""
+        if self.claims.has_new_resources:
+            self.claims.has_new_resources = False
+            for record in self.pods.records.values():
+                self.claims.enter(record.pod)
+        offers = self.claims.offers
+        if not offers.provided and not offers.requested(self.axis):
+            return
+        current = offers.revision, self.layout.generation, self.layout.revision, len(self.axis)
+        if current == self._offered_for:
+            return
+        table = NodeTable([entry.facts for entry in self.nodes.entries.values()], self.seed)
+        self.nodes.set_devices(offers.amounts(self.axis, table))
+        names = offers.requested(self.axis)
+        offers.provided = {name: self.nodes.provided(self.axis.dimension(name)) for name in names}
+        self._offered_for = offers.revision, self.layout.generation, self.layout.revision, len(self.axis)
 
     def _decode_namespace_selectors(self) -> None:
         """Decode the pods again that select by namespace labels."""

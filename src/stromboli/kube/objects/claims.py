@@ -11,6 +11,8 @@ RESOURCE_GROUP = "resource.k8s.io"
 
 PROTECTION = "resource.kubernetes.io/delete-protection"
 """The finalizer that protects an allocated claim."""
+EXTENDED_CLAIM = "resource.kubernetes.io/extended-resource-claim"
+"""The annotation of the claim that the scheduler creates for the extended resources of a pod."""
 
 
 class CelSelector(Wire):

@@ -122,6 +122,21 @@ class PodResourceClaimStatus(Wire):
     resource_claim_name: str | None = None
 
 
+class ExtendedResourceRequest(Wire):
+    """A request of the claim for extended resources that a container uses."""
+
+    container_name: str | None = None
+    resource_name: str | None = None
+    request_name: str | None = None
+
+
+class ExtendedResourceClaimStatus(Wire):
+    """The claim created for the extended resources of the pod."""
+
+    request_mappings: list[ExtendedResourceRequest] | None = None
+    resource_claim_name: str | None = None
+
+
 class PodStatus(Wire):
     """State of the pod."""
 
@@ -133,6 +148,7 @@ class PodStatus(Wire):
     pod_ip: str | None = msgspec.field(default=None, name="podIP")
     container_statuses: list[ContainerStatus] | None = None
     resource_claim_statuses: list[PodResourceClaimStatus] | None = None
+    extended_resource_claim_status: ExtendedResourceClaimStatus | None = None
 
     @property
     def is_finished(self) -> bool:

@@ -16,6 +16,8 @@ from stromboli.binding.process.process import BinderProcess
 from tests.e2e.binding.test_binder_crashes import KILLED
 from tests.properties.binding.test_fault_schedules import WRITES
 from tests.properties.binding.test_reservation_fault_schedules import WRITES as WRITES_FOR_GPUS
+from tests.unit.binding.requests.test_extended_claims import REPLACED as WRITES_FOR_REPLACED_CLAIMS
+from tests.unit.binding.requests.test_extended_claims import WRITES as WRITES_FOR_EXTENDED_CLAIMS
 
 ROOT = Path(stromboli.binding.__file__).parent
 VERBS = {"create", "patch", "delete", "bind", "evict"}
@@ -69,6 +71,7 @@ RECORDED = [("recorder.py", "create events"), ("recorder.py", "patch events")]
 @pytest.mark.parametrize(("file", "write"), sorted({*writes(), *RECORDED} - OF_SCHEDULERS), ids=" ".join)
 def test_every_write_has_a_crash_test(file: str, write: str) -> None:
     killed = {each for scenario in KILLED.values() for each in scenario} | {*WRITES, *WRITES_FOR_GPUS}
+    killed |= {*WRITES_FOR_EXTENDED_CLAIMS, *WRITES_FOR_REPLACED_CLAIMS}
     assert write in killed, f"{file} has no crash test for {write}"
 
 

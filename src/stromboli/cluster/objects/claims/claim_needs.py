@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from stromboli import kube
 from stromboli.cluster.objects.claims.device_selectors import expressions_of
+from stromboli.cluster.objects.claims.extended_resources import EXTENDED, ResourceClasses, resource_of
 from stromboli.cluster.objects.storage.volume_needs import node_terms, volume_terms
 from stromboli.core.model.devices.claims import (
     ClaimChoice,
@@ -67,10 +68,17 @@ class ClaimObjects:
 
     claims: dict[str, ResourceClaim] = field(default_factory=dict)
     classes: dict[str, DeviceClass] = field(default_factory=dict)
+    #: Classes by the extended resource that they provide, and the claims that pods need for these, by key.
+    resources: ResourceClasses = field(default_factory=dict)
+    extended: dict[str, ResourceClaim] = field(default_factory=dict)
     #: By claim, the uids of the pods that use it.
     users: dict[str, set[str]] = field(default_factory=dict)
     #: By claim, the node and the choice that are not confirmed yet.
     decided: dict[str, tuple[str, ClaimChoice]] = field(default_factory=dict)
+
+    def claim(self, key: str) -> ResourceClaim | None:
+        """The claim, or the one that is created when its pod is bound."""
+        return self.claims.get(key) or self.extended.get(key)
 
 
 class ClaimNotReady(Exception):
@@ -129,7 +137,8 @@ class _ClaimNeedsReader:
             if costs := costs_of(claim):
                 self._costs.append(ClaimCost(costs, shared))
             if not self._read_allocated(claim, use):
-                self._waiting.append(self._demand(claim, use, number, shared))
+                wanted = self._known.extended.get(use.key, claim)  # an earlier attempt may have been for another node
+                self._waiting.append(self._demand(wanted, use, number, shared))
         except ValueError as error:
             raise ClaimNotReady(Code.INVALID_OBJECT, f'resourceclaim "{claim.metadata.name}": {error}') from None
 
@@ -137,7 +146,7 @@ class _ClaimNeedsReader:
         if not use.key:
             message = f'resource claim "{use.name}" of the pod is not created yet'
             raise ClaimNotReady(Code.RESOURCE_CLAIM_MISSING, message)
-        name, claim = use.key.partition("/")[2], self._known.claims.get(use.key)
+        name, claim = use.key.partition("/")[2], self._known.claim(use.key)
         if claim is None:
             raise ClaimNotReady(Code.RESOURCE_CLAIM_MISSING, f'resourceclaim "{name}" not found')
         uid = self._pod.metadata.uid
@@ -175,7 +184,7 @@ class _ClaimNeedsReader:
     def _demand(self, claim: ResourceClaim, use: ResourceClaimUse, number: int, shared: str) -> ClaimDemand:
         devices = claim.spec.devices
         requests = tuple(
-            self._alternatives(request, place)
+            self._alternatives(use.name, request, place)
             for place, request in enumerate((devices.requests if devices else None) or ())
         )
         constraints = tuple(
@@ -183,10 +192,11 @@ class _ClaimNeedsReader:
         )
         return ClaimDemand(use.name, number, requests, constraints, shared)
 
-    def _alternatives(self, request: DeviceRequest, place: int) -> tuple[DeviceAlternative, ...]:
+    def _alternatives(self, own_name: str, request: DeviceRequest, place: int) -> tuple[DeviceAlternative, ...]:
         where, name = f"spec.devices.requests[{place}]", request.name or ""
         if request.exactly is not None:
-            return (self._alternative(request.exactly, name, f"{where}.exactly"),)
+            resource = resource_of(self._pod, name) if own_name == EXTENDED else ""
+            return (self._alternative(request.exactly, name, f"{where}.exactly", resource),)
         alternatives = request.first_available or ()
         if not alternatives:
             raise ValueError(f"{where}: request {name!r} must say exactly or firstAvailable")
@@ -195,7 +205,7 @@ class _ClaimNeedsReader:
             for number, alternative in enumerate(alternatives)
         )
 
-    def _alternative(self, wire: DeviceSubRequest, name: str, where: str) -> DeviceAlternative:
+    def _alternative(self, wire: DeviceSubRequest, name: str, where: str, resource: str = "") -> DeviceAlternative:
         class_name = wire.device_class_name or ""
         device_class = self._known.classes.get(class_name)
         if device_class is None:
@@ -223,6 +233,7 @@ class _ClaimNeedsReader:
             is_admin=isinstance(wire, ExactDeviceRequest) and bool(wire.admin_access),
             capacity=_capacity_of(wire, where),
             own_selectors=len(wire.selectors or ()),
+            resource=resource,
         )
 
 

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from stromboli import kube
 from stromboli.cluster.objects.claims.claim_allocations import devices_in
 from stromboli.cluster.objects.claims.claim_needs import ClaimObjects, PodClaims, ResourceClaimUse, needs_of, uses_of
+from stromboli.cluster.objects.claims.device_offers import DeviceOffers
+from stromboli.cluster.objects.claims.extended_resources import EXTENDED, extended_claim, resource_classes
 from stromboli.cluster.objects.claims.resource_slices import DevicePools
 from stromboli.cluster.objects.indexes import ClaimUsers
 from stromboli.core.model.devices.claim_allocator import ClaimState
@@ -34,6 +36,9 @@ class ResourceClaims(ClaimUsers[ResourceClaimUse, PodClaims]):
         #: Allocated devices by claim.
         self._allocated: dict[str, tuple[AssignedDevice, ...]] = {}
         self._table: DeviceTable | None = None
+        self.offers = DeviceOffers(self.pools, self.known)
+        #: Whether other extended resources than before may be provided: all pods must enter again.
+        self.has_new_resources = False
 
     # -- objects ------------------------------------------------------------------------------------------------
 
@@ -41,10 +46,15 @@ class ResourceClaims(ClaimUsers[ResourceClaimUse, PodClaims]):
         self.known.classes.pop(device_class.key, None)
         if present:
             self.known.classes[device_class.key] = device_class
+        resources = resource_classes(self.known.classes.values())
+        self.has_new_resources |= resources != self.known.resources
+        self.known.resources = resources
+        self.offers.revision += 1
         self._mark_all()
 
     def put_slice(self, resource_slice: ResourceSlice, *, present: bool) -> None:
         self.pools.put(resource_slice, present=present)
+        self.offers.revision += 1
         self._table = None
 
     def put_claim(self, claim: ResourceClaim, *, present: bool) -> None:
@@ -65,10 +75,23 @@ class ResourceClaims(ClaimUsers[ResourceClaimUse, PodClaims]):
     def enter(self, pod: kube.Pod) -> None:
         """Add or update a pod."""
         uid, uses = pod.metadata.uid, uses_of(pod) if pod.spec.resource_claims else ()
+        extended = None
+        if self.known.resources or pod.status.extended_resource_claim_status is not None:
+            extended = extended_claim(pod, self.known.resources)
+        if extended is not None:
+            uses = (*uses, ResourceClaimUse(EXTENDED, extended.key, made_for_pod=True))
         if uses:
             self._needs.pop(uid, None)  # the pod may have been bound
         if uses != self._uses.get(uid, ()):
             self._set_uses(uid, uses)
+        if extended is not None:
+            self.known.extended[extended.key] = extended
+            self.reserve(uid)
+
+    def leave(self, uid: str) -> None:
+        for use in self._uses.get(uid, ()):
+            self.known.extended.pop(use.key, None)
+        super().leave(uid)
 
     def needs(self, pod: kube.Pod) -> PodClaims:
         """Return the current requirements of the claims of a pod."""
@@ -86,7 +109,8 @@ class ResourceClaims(ClaimUsers[ResourceClaimUse, PodClaims]):
     # -- queries ------------------------------------------------------------------------------------------------
 
     def claim(self, key: str) -> ResourceClaim | None:
-        return self.known.claims.get(key)
+        """The claim, or the one that is created when its pod is bound."""
+        return self.known.claim(key)
 
     def claims_of(self, uid: str) -> list[str]:
         """The claims that a pod uses."""
@@ -109,7 +133,7 @@ class ResourceClaims(ClaimUsers[ResourceClaimUse, PodClaims]):
 
     def reserve(self, uid: str) -> None:
         for key, choice in self._choices_of(uid).items():
-            if key in self.known.claims and key not in self._allocated:
+            if self.known.claim(key) is not None and key not in self._allocated:
                 self.known.decided[key] = self._placements[uid].node, choice
                 self._mark(key)
 
@@ -127,11 +151,12 @@ class ResourceClaims(ClaimUsers[ResourceClaimUse, PodClaims]):
             return ClaimState()
         if self._table is None:
             self._table = self.pools.table(dict.fromkeys(criteria_of(self._needs.values())))
-        return ClaimState(self._table, {key: self._held(key) for key in {**self._allocated, **self.known.decided}})
+        held = {key: self._held(key) for key in {**self._allocated, **self.known.decided}}
+        return ClaimState(self._table, held, self.offers.provided)
 
     def _held(self, key: str) -> HeldClaim:
-        claim, users = self.known.claims[key], self.known.users.get(key, ())
-        reserved = {user.uid or "" for user in claim.status.reserved_for or ()}
+        claim, users = self.known.claim(key), self.known.users.get(key, ())
+        reserved = {user.uid or "" for user in (claim.status.reserved_for if claim is not None else None) or ()}
         reserved |= {uid for uid in users if self._choices_of(uid)}
         staying = sum(not self._is_leaving(uid) for uid in reserved)
         devices = self._allocated.get(key)

@@ -42,11 +42,15 @@ def pod_request(pod: Pod, axis: ResourceAxis) -> Request:
 
 def _reject_many_names(pod: Pod) -> None:
     containers = (*(pod.spec.containers or ()), *(pod.spec.init_containers or ()))
-    names = {name for container in containers for name in _requests(container.resources)}
-    reject_too_many_names(names.union(_requests(pod.spec.resources), pod.spec.overhead or ()), "spec.containers")
+    names = {name for container in containers for name in effective_requests(container.resources)}
+    reject_too_many_names(
+        names.union(effective_requests(pod.spec.resources), pod.spec.overhead or ()), "spec.containers"
+    )
     if statuses := pod.status.container_statuses:
         granted = (name for status in statuses for name in (status.allocated_resources or ()))
-        reject_too_many_names({*granted, *(name for each in statuses for name in _requests(each.resources))}, _GRANTED)
+        reject_too_many_names(
+            {*granted, *(name for each in statuses for name in effective_requests(each.resources))}, _GRANTED
+        )
 
 
 def reject_too_many_names(names: Collection[str], field: str) -> None:
@@ -59,8 +63,8 @@ def scored_request(pod: Pod, request: Request) -> tuple[int, int]:
     """cpu and memory as scorers count them: containers without a request get the default amount."""
     text = dict(request)
     containers = pod.spec.containers or ()
-    without_cpu = sum(1 for container in containers if "cpu" not in _requests(container.resources))
-    without_memory = sum(1 for container in containers if "memory" not in _requests(container.resources))
+    without_cpu = sum(1 for container in containers if "cpu" not in effective_requests(container.resources))
+    without_memory = sum(1 for container in containers if "memory" not in effective_requests(container.resources))
     return (text.get(CPU, 0) + without_cpu * ASSUMED_CPU, text.get(MEMORY, 0) + without_memory * ASSUMED_MEMORY)
 
 
@@ -91,7 +95,7 @@ def _limits(resources: ResourceRequirements | None) -> Mapping[str, str | int | 
     return (resources.limits if resources else None) or {}
 
 
-def _requests(resources: ResourceRequirements | None) -> Mapping[str, str | int | float]:
+def effective_requests(resources: ResourceRequirements | None) -> Mapping[str, str | int | float]:
     """Requests of a container; a limit without a request is also the request."""
     if resources is None:
         return {}
@@ -102,7 +106,7 @@ def _containers_and_inits(pod: Pod, axis: ResourceAxis) -> Amounts:
     granted, is_infeasible = _granted(pod, axis), is_resize_infeasible(pod)
     total: Amounts = {}
     for place, container in enumerate(pod.spec.containers or ()):
-        own = _parse(axis, _requests(container.resources), f"spec.containers[{place}].resources.requests")
+        own = _parse(axis, effective_requests(container.resources), f"spec.containers[{place}].resources.requests")
         actual = granted.get(container.name or "", {})
         if is_infeasible and actual:
             own = actual
@@ -112,7 +116,7 @@ def _containers_and_inits(pod: Pod, axis: ResourceAxis) -> Amounts:
     sidecars: Amounts = {}
     peak: Amounts = {}
     for place, container in enumerate(pod.spec.init_containers or ()):
-        own = _parse(axis, _requests(container.resources), f"spec.initContainers[{place}].resources.requests")
+        own = _parse(axis, effective_requests(container.resources), f"spec.initContainers[{place}].resources.requests")
         if container.restart_policy == "Always":
             _add(total, own)
             _add(sidecars, own)

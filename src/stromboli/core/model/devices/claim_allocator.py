@@ -7,7 +7,7 @@ for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -38,6 +38,8 @@ class ClaimState:
     table: DeviceTable = field(default_factory=DeviceTable)
     #: Allocated devices by claim.
     held: Mapping[str, HeldClaim] = field(default_factory=dict)
+    #: By extended resource, the nodes where devices provide it.
+    provided: Mapping[str, Collection[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,10 @@ class ClaimAllocator:
         self.nodes = nodes
         self.table = state.table
         self._held = state.held
+        self._provided = {
+            resource: np.fromiter((name in names for name in nodes.names), np.bool_, len(nodes))
+            for resource, names in state.provided.items()
+        }
         #: Whether this cycle allocates devices.
         self.allocates = False
         self._of_task: dict[str, DeviceAllocation] = {}
@@ -131,8 +137,18 @@ class ClaimAllocator:
                 enough = np.zeros(len(self.nodes), dtype=np.bool_)
                 for alternative in alternatives:
                     enough |= self.free(alternative, later=later) >= self.least(alternative)
-                mask &= enough
+                mask &= enough | self.is_exempt(alternatives[0])
         return mask
+
+    def is_exempt(self, alternative: DeviceAlternative) -> Mask | np.bool_:
+        """Return the nodes on which the request does not apply, as devices do not provide its extended resource."""
+        if not alternative.resource:
+            return np.False_
+        provided = self._provided.get(alternative.resource)
+        return np.True_ if provided is None else ~provided
+
+    def _resources_at(self, row: int) -> list[str]:
+        return [resource for resource, mask in self._provided.items() if mask[row]]
 
     def _is_free_today(self, shared: _SharedClaim, *, later: bool) -> bool:
         """Report whether a claim that was allocated for later can be used now: only if its devices are free."""
@@ -177,7 +193,7 @@ class ClaimAllocator:
             return np.zeros(len(self.nodes), dtype=np.bool_)
         total, mask = sum(alternative.count for alternative in first), np.ones(len(self.nodes), dtype=np.bool_)
         for alternative in first:
-            mask &= self.free(alternative, later=later) >= total
+            mask &= (self.free(alternative, later=later) >= total) | self.is_exempt(alternative)
         return mask
 
     def _is_simple(self, alternative: DeviceAlternative) -> bool:
@@ -215,10 +231,11 @@ class ClaimAllocator:
     def _find(self, needs: ClaimNeeds, row: int, *, later: bool) -> tuple[tuple[Grant, ...], ...] | None:
         """Find devices for every unallocated claim of a pod on a node, without allocating them; None if impossible."""
         fresh: list[ClaimDemand] = []
+        resources = self._resources_at(row)
         for demand in needs.waiting:
             shared = self._shared.get(demand.shared)
             if shared is None:
-                fresh.append(demand)
+                fresh.append(demand.where(resources))
             elif not shared.reach[row] or not self._is_free_today(shared, later=later):
                 return None
         found = iter(Search(self.table, self.nodes, row, self._views(later=later)).find(fresh) or ())
@@ -334,11 +351,11 @@ class ClaimAllocator:
         if not self.allocates:
             return None
         allocation, keys = self._of_task.get(task.uid), task.resource_claims
-        choices = [
-            self._choice(demand.name, grants)
-            for demand, grants in zip(self._waiting(task), allocation.grants if allocation else (), strict=True)
-        ]
-        return ClaimOrder(tuple(zip(task.claim_names, keys, strict=True)), tuple(choices))
+        granted = list(zip(self._waiting(task), allocation.grants if allocation else (), strict=True))
+        unused = {demand.name for demand, grants in granted if demand.is_extended and not grants}
+        choices = tuple(self._choice(demand.name, grants) for demand, grants in granted if demand.name not in unused)
+        claims = tuple((name, key) for name, key in zip(task.claim_names, keys, strict=True) if name not in unused)
+        return ClaimOrder(claims, choices)
 
     def _named_portions(self, grant: Grant) -> tuple[tuple[str, int], ...] | None:
         device = self.table.devices[grant.device]

@@ -5,8 +5,8 @@ reach them. Claims that no rule distinguishes are equal here, regardless of thei
 else share a class.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field, replace
 
 from stromboli.core.model.reasons import Reason
 from stromboli.core.model.volumes.volumes import Terms
@@ -52,6 +52,8 @@ class DeviceAlternative:
     capacity: tuple[tuple[str, int], ...] = ()
     #: The number of selectors, at the end, that do not come from the device class.
     own_selectors: int = 0
+    #: The extended resource that the devices stand for: the request applies only to nodes where they provide it.
+    resource: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,18 @@ class ClaimDemand:
     constraints: tuple[Constraint, ...] = ()
     #: The claim, if several pods use it: they share the devices that the first of them gets.
     shared: str = ""
+
+    @property
+    def is_extended(self) -> bool:
+        """Report whether the claim is for extended resources: on a node without such devices it is not needed."""
+        return any(alternatives[0].resource for alternatives in self.requests)
+
+    def where(self, provided: Container[str]) -> "ClaimDemand":
+        """Return the demand on a node where devices provide these resources."""
+        if not self.is_extended:
+            return self
+        kept = (each for each in self.requests if not each[0].resource or each[0].resource in provided)
+        return replace(self, requests=tuple(kept))
 
 
 @dataclass(frozen=True, slots=True)

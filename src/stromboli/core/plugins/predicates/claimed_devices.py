@@ -55,6 +55,7 @@ class ClaimedDevices(NodeFilter):
                 for alternative in alternatives:
                     there |= claims.present(alternative) >= claims.least(alternative)
                     free |= claims.free(alternative) >= claims.least(alternative)
+                there, free = there | claims.is_exempt(alternatives[0]), free | claims.is_exempt(alternatives[0])
                 missing, taken = left & ~there, left & there & ~free
                 left &= there & free
                 for code, mask in ((Code.NO_CLAIMED_DEVICE, missing), (Code.CLAIMED_DEVICES_IN_USE, taken)):
@@ -71,8 +72,9 @@ class ClaimedDevices(NodeFilter):
 def _short_of(code: Code, demand: ClaimDemand, alternatives: tuple[DeviceAlternative, ...]) -> Reason:
     ways = " or ".join(_described(alternative) for alternative in alternatives)
     state = "too few there" if code is Code.NO_CLAIMED_DEVICE else "too few free"
-    name = alternatives[0].name.partition("/")[0]
-    detail = f'cannot allocate all claims: claim "{demand.name}", request "{name}": {ways}: {state}'
+    name, resource = alternatives[0].name.partition("/")[0], alternatives[0].resource
+    what = f"extended resource {resource}" if resource else f'claim "{demand.name}", request "{name}"'
+    detail = f"cannot allocate all claims: {what}: {ways}: {state}"
     return Reason(code, detail, short=CODES[code].title)
 
 

@@ -29,7 +29,14 @@ def pod_requests(pod: Pod) -> Amounts:
     total = _larger(plus(total, sidecars), peak)
     if pod.spec.resources is not None:
         total |= amounts_of(pod.spec.resources.requests)
+    total = {name: amount for name, amount in total.items() if name not in _from_devices(pod)}
     return plus(plus(total, amounts_of(pod.spec.overhead)), {"pods": UNIT})
+
+
+def _from_devices(pod: Pod) -> set[str]:
+    """The extended resources for which the pod has devices of a claim."""
+    status = pod.status.extended_resource_claim_status
+    return {mapping.resource_name or "" for mapping in (status.request_mappings if status else None) or ()}
 
 
 def plus(left: Mapping[str, int], right: Mapping[str, int]) -> Amounts:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from stromboli.kube.objects.claims import ClaimConsumer, ResourceClaim, ResourceClaimTemplate
+from stromboli.kube.objects.claims import EXTENDED_CLAIM, ClaimConsumer, ResourceClaim, ResourceClaimTemplate
 from stromboli.kube.objects.pod import Pod, PodResourceClaim
 
 POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
 """Annotation of a generated claim: the pod's name for it."""
+_EXTENDED = "<extended-resources>"
+"""Stands for the name of the claim that the scheduler creates for the extended resources of a pod."""
 
 
 def templated(pod: Pod) -> list[PodResourceClaim]:
@@ -21,6 +23,8 @@ def claim_names(pod: Pod) -> dict[str, str]:
     """The known claims of the pod, by the pod's names for them."""
     made = {entry.name: entry.resource_claim_name for entry in pod.status.resource_claim_statuses or ()}
     named = {claim.name: claim.resource_claim_name or made.get(claim.name) for claim in pod.spec.resource_claims or ()}
+    if pod.status.extended_resource_claim_status is not None:
+        named[_EXTENDED] = pod.status.extended_resource_claim_status.resource_claim_name
     return {own: name for own, name in named.items() if own and name}
 
 
@@ -56,7 +60,8 @@ def claim_document(pod: Pod, own_name: str, template: ResourceClaimTemplate) -> 
 
 def made_for(claim: ResourceClaim) -> tuple[str, str] | None:
     """The uid of the pod, and its name for the claim; None for a claim that was not generated."""
-    own_name = (claim.metadata.annotations or {}).get(POD_CLAIM_NAME)
+    annotations = claim.metadata.annotations or {}
+    own_name = _EXTENDED if annotations.get(EXTENDED_CLAIM) == "true" else annotations.get(POD_CLAIM_NAME)
     owners = claim.metadata.owner_references or ()
     owner = next((one.uid for one in owners if one.controller and one.kind == "Pod"), None)
     return (owner, own_name) if owner and own_name else None

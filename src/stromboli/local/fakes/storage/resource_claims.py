@@ -62,7 +62,7 @@ class ClaimController:
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         pod = new or old
-        if pod is None or not pod.spec.resource_claims:
+        if pod is None or not (pod.spec.resource_claims or pod.status.extended_resource_claim_status):
             return
         if new is None:
             self._forget(pod)
