@@ -252,7 +252,7 @@ async def _trickle() -> AsyncIterator[bytes]:
 TOO_MUCH: dict[str, tuple[Callable[[], object], int, bytes]] = {
     "too large": (lambda: io.BytesIO(b" " * (MAX_BODY_SIZE + 1)), 413, b"a review has at most 3145728 bytes"),
     "too large, without content length": (lambda: _drops(MAX_BODY_SIZE // 65536 + 1), 413, b"a review has at most"),
-    "too slow": (_trickle, 408, b"the request took longer than 0.3 s to arrive"),
+    "too slow": (_trickle, 408, b"the request took longer than 0.05 s to arrive"),
     "no review": (lambda: b"{}", 400, b"expected admission.k8s.io/v1 AdmissionReview"),
 }
 
@@ -260,7 +260,7 @@ TOO_MUCH: dict[str, tuple[Callable[[], object], int, bytes]] = {
 @pytest.mark.parametrize("title", TOO_MUCH)
 async def test_unanswerable_request_is_rejected_with_status_code(door: Door, title: str) -> None:
     make, code, message = TOO_MUCH[title]
-    door.server._body_seconds = 0.3 if code == 408 else DEADLINE
+    door.server._body_seconds = 0.05 if code == 408 else DEADLINE
     status, body = await door.post(make())
     door.server._body_seconds = DEADLINE
     assert (status, message in body) == (code, True), body

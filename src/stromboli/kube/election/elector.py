@@ -110,7 +110,10 @@ class LeaderElector:
         self._renew_requested.clear()
 
     async def release(self) -> None:
-        """Release the lease, so that the next leader need not wait until it expires. Never raises RequestFailed."""
+        """Release the lease, so that the next leader need not wait until it expires; `keep` must have ended.
+
+        Never raises RequestFailed.
+        """
         observed, was_leading = self._observed, self.is_leading
         self._renewed_at = float("-inf")
         if observed is None or not was_leading:

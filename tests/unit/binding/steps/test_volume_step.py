@@ -178,7 +178,8 @@ async def test_provisioner_that_rejects_the_node_fails_the_step(environment: Env
         await waits
 
 
-async def test_deleted_pod_ends_the_wait(environment: Environment) -> None:
+async def test_deleted_pod_ends_the_wait(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stromboli.binding.steps.volumes.plugin.CHECK_INTERVAL", 0.0)
     await environment.create(storage_class("made", "disks.example.com"), claim(of="made"))
     step = VolumeStep(environment.client, environment.ingest, lambda order: "the pod is gone")
     with pytest.raises(StepFailed, match="the pod is gone"):

@@ -117,8 +117,9 @@ async def test_leader_election_hands_over(client: Client) -> None:
         for name in ("one", "two")
     )
     await one.acquire()
-    async with running(one.keep(), two.acquire()):
-        await until(lambda: two.leader == "one")
+    async with running(two.acquire()):
+        async with running(one.keep()):
+            await until(lambda: two.leader == "one")
         await one.release()
         await until(lambda: two.is_leading)
     lease = await client.get(LEASES, "stromboli", namespace="kube-system")
