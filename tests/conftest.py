@@ -44,7 +44,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish() -> None:
     """Exempt modules, tests and tables, which exist until the end, from garbage collection."""
-    gc.collect()
     gc.freeze()
 
 

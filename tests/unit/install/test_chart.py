@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
 import helm_python
+import msgspec
 import pytest
 import yaml
 from click.testing import CliRunner
@@ -40,11 +42,17 @@ def rendered(
     chart.validate_schema(dict(values))
     templates = chart.render(dict(values), name=name, namespace=namespace)
     texts = (text for path, text in sorted(templates.items()) if path.endswith(".yaml"))
-    documents = [cast(Document, each) for text in texts for each in load_documents(text, "chart") if each]
+    documents: list[Document] = [each for text in texts for each in msgspec.json.decode(_as_json(text)) if each]
     for document in documents:
         if document["kind"] == "Deployment":
             understand(container(document)["args"])
     return by_name([_plain(document) for document in documents])
+
+
+@cache
+def _as_json(text: str) -> bytes:
+    """The documents of a rendered template; most templates are the same in most tests."""
+    return msgspec.json.encode(load_documents(text, "chart"))
 
 
 def understand(words: list[str]) -> None:

@@ -19,7 +19,7 @@ def assert_formats_agree(results: Mapping[str, Result]) -> None:
     assert set(results) >= set(FORMATS)
     assert len({result.exit_code for result in results.values()}) == 1
     data = json.loads(results["json"].stdout)
-    documents = list(yaml.safe_load_all(results["yaml"].stdout))
+    documents = list(yaml.load_all(results["yaml"].stdout, Loader=yaml.CSafeLoader))
     assert data == documents[0] or data["items"] == documents
     names = results["name"].stdout.splitlines()
     assert names
