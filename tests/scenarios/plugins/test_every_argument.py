@@ -275,6 +275,23 @@ CAPACITY = [
     ),
 ]  # fmt: skip
 
+CAPACITY += [
+    Row(
+        "capacity", "shareSurplus", True, nodes(2, 1), queue("rich"), queue("poor"), running("aa", queue="rich"),
+        gang(1, queue="poor"), actions="allocate, reclaim", default="-", changed="A",
+    ),
+    Row(
+        "capacity", "nonPreemptableWithinDeserved", True, nodes(4, 1), DEPARTMENT,
+        gang(3, minimum=1, queue="department", annotations={"volcano.sh/preemptable": "false"}),
+        default="aaa", changed="aa-",
+    ),
+    Row(
+        "capacity", "nonPreemptablePriority", 100, nodes(2, 1), DEPARTMENT, queue("rich"), priority_class("high", 100),
+        running("aa", queue="rich", priority="high"), gang(1, queue="department"), actions="allocate, reclaim",
+        default="A", changed="-",
+    ),
+]  # fmt: skip
+
 SLA = [
     Row(
         "sla", "sla-waiting-time", "1h", nodes(1, 1), gang(1, name="old", created="2026-03-01T10:00:00Z"),
@@ -470,12 +487,26 @@ def preempting(key: str, value: object, default: str, changed: str, **given: Any
     return Row("preempt", key, value, *AGES, default=default, changed=changed, given=given, actions="allocate, preempt")
 
 
+RECLAIM = [
+    Row(
+        "reclaim", "victimOrder", "youngest", nodes(3, 2), queue("rich"), running("a", 3, queue="rich", name="oldest"),
+        running("bb", 1, queue="rich", name="young", created="2026-03-01T12:00:00Z"),
+        running("b", 1, queue="rich", name="also", created="2026-03-01T12:00:00Z"),
+        gang(1, 3, created="2026-03-01T13:00:00Z"), actions="allocate, reclaim", default="A", changed="B",
+    ),
+]  # fmt: skip
+
 PREEMPT = [
+    Row(
+        "preempt", "victimOrder", "youngest", nodes(3, 2), priority_class("high", 100), running("a", 3, name="oldest"),
+        running("bbb", 1, name="young", created="2026-03-01T12:00:00Z"),
+        gang(1, 3, priority="high", name="urgent"), actions="allocate, preempt", default="A", changed="B",
+    ),
     preempting("enableTopologyAwarePreemption", True, "A", "B", minCandidateNodesPercentage=100),
     preempting("minCandidateNodesPercentage", 100, "A", "B", **AWARE),
     preempting("minCandidateNodesAbsolute", 2, "A", "B", **AWARE),
     preempting("maxCandidateNodesAbsolute", 1, "B", "A", minCandidateNodesPercentage=100, **AWARE),
-]
+]  # fmt: skip
 
 GANGS = [
     Row(
@@ -546,7 +577,8 @@ NETWORK = [
 
 #: The defaults, as in Volcano.
 DEFAULTS = {
-    "allowWholeBundle": True,
+    "allowWholeBundle": True, "victimOrder": "fewest",
+    "shareSurplus": False, "nonPreemptableWithinDeserved": False, "nonPreemptablePriority": 0,
     "enableTopologyAwarePreemption": False, "minCandidateNodesPercentage": 10, "minCandidateNodesAbsolute": 1,
     "maxCandidateNodesAbsolute": 100,
     "strategy": "best-effort",
@@ -580,7 +612,7 @@ DEFAULTS = {
     "gpusharing.ReservationNamespace": "stromboli-reservations",
 }  # fmt: skip
 
-ROWS = [*PREEMPT, *GANGS,
+ROWS = [*PREEMPT, *RECLAIM, *GANGS,
         *NODEORDER, *BINPACK, *RESOURCE_STRATEGY_FIT, *NODEGROUP, *SLA, *TDM, *CAPACITY, *MINRUNTIME, *OTHERS, *ALSO,
         *BACKFILL, *USAGE, *RESCHEDULING, *STALEGANG, *CONSOLIDATE, *DEVICESHARE, *NETWORK, *GPU_SHARING]  # fmt: skip
 IGNORED = [(owner, each) for owner, declared in DECLARED.items() for each in declared if each.ignored]

@@ -86,7 +86,7 @@ def queue_of(queue: kube.KubeQueue, axis: ResourceAxis) -> Queue:
         reclaimable=spec.reclaimable is not False,
         capability=_capability(axis, spec.capability),
         guarantee=_amounts(axis, guarantee, "spec.guarantee.resource"),
-        deserved=_amounts(axis, spec.deserved, "spec.deserved"),
+        deserved=_deserved(axis, spec.deserved),
         annotations=dict(queue.metadata.annotations or {}),
         node_groups=_node_groups(spec.affinity),
     )
@@ -112,6 +112,16 @@ def _capability(axis: ResourceAxis, resources: Mapping[str, str | int | float] |
         if dimension is not None and dimension not in (CPU, MEMORY):
             ceiling.setdefault(dimension, 0)
     return tuple(sorted(ceiling.items()))
+
+
+def _deserved(axis: ResourceAxis, resources: Mapping[str, str | int | float] | None) -> Request:
+    """Deserved amounts of a queue, with those that are 0: none of a resource is not the same as no statement on it."""
+    amounts = dict(_amounts(axis, resources, "spec.deserved"))
+    for name in resources or {}:
+        dimension = axis.find(name)
+        if dimension is not None:
+            amounts.setdefault(dimension, 0)
+    return tuple(sorted(amounts.items()))
 
 
 def _amounts(axis: ResourceAxis, resources: Mapping[str, str | int | float] | None, field: str) -> Request:

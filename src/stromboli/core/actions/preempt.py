@@ -21,6 +21,7 @@ from stromboli.core.preemption import (
     PreemptionRules,
     ThrashGuard,
     ThrashGuardArguments,
+    VictimOrderArguments,
     replaceable,
 )
 from stromboli.core.session.job_order import JobOrder
@@ -29,7 +30,7 @@ from stromboli.core.session.session import Session
 _ONE_AFTER_THE_OTHER = "nodes are compared without threads, and the result does not depend on their number"
 
 
-class PreemptArguments(PredicateCacheArguments, ThrashGuardArguments):
+class PreemptArguments(PredicateCacheArguments, ThrashGuardArguments, VictimOrderArguments):
     topology_aware: bool = Argument("enableTopologyAwarePreemption", False, "Compare nodes as kube-scheduler does.")
     workers: int = Argument("topologyAwarePreemptWorkerNum", 16, "Worker threads.", ignored=_ONE_AFTER_THE_OTHER)
     candidates_percentage: int = Argument(
@@ -44,8 +45,8 @@ class Preempt(Action):
     arguments = PreemptArguments()
 
     def execute(self, session: Session) -> None:
-        starving = session.starving()
-        if not starving:
+        starving, growing = session.starving(), session.growing()
+        if not starving and not growing:
             return
         thrash_guard = ThrashGuard(session, self.arguments.thrashing_window)
         between = Preemption(
@@ -62,6 +63,7 @@ class Preempt(Action):
             for job in served:
                 with session.refusals.isolate_errors(job):
                     self._serve_from_within(session, job, thrash_guard)
+        between.serve_members(growing)
 
     def _rules(
         self, session: Session, thrash_guard: ThrashGuard, may_target: Callable[[Job, Job], bool]
@@ -76,6 +78,7 @@ class Preempt(Action):
             thrash_guard=thrash_guard,
             may_preempt=lambda _: None,
             comparison=self._comparison(),
+            youngest_first=self.arguments.youngest_first,
         )
 
     def _comparison(self) -> CostComparison:

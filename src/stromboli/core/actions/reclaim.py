@@ -7,12 +7,19 @@ from functools import partial
 from stromboli.core.config.action import Action
 from stromboli.core.config.arguments import PredicateCacheArguments
 from stromboli.core.model.tasks.task import TaskStatus
-from stromboli.core.preemption import Preemption, PreemptionRules, ThrashGuard, ThrashGuardArguments, reclaim_refusal
+from stromboli.core.preemption import (
+    Preemption,
+    PreemptionRules,
+    ThrashGuard,
+    ThrashGuardArguments,
+    VictimOrderArguments,
+    reclaim_refusal,
+)
 from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.session import Session
 
 
-class ReclaimArguments(PredicateCacheArguments, ThrashGuardArguments):
+class ReclaimArguments(PredicateCacheArguments, ThrashGuardArguments, VictimOrderArguments):
     """The arguments of reclaim."""
 
 
@@ -21,24 +28,25 @@ class Reclaim(Action):
     arguments = ReclaimArguments()
 
     def execute(self, session: Session) -> None:
-        starving = session.starving()
-        if not starving:
+        starving, growing = session.starving(), session.growing()
+        if not starving and not growing:
             return
-        preemption = Preemption(session, _rules(session, ThrashGuard(session, self.arguments.thrashing_window)))
+        preemption = Preemption(session, self._rules(session))
         for job in JobOrder(session, starving).jobs_in_turn():
             with session.refusals.isolate_errors(job):
                 if session.job_starving(job):
                     preemption.preempt_for(job, session.pending(job))
+        preemption.serve_members(growing)
 
-
-def _rules(session: Session, thrash_guard: ThrashGuard) -> PreemptionRules:
-    return PreemptionRules(
-        action=Reclaim.name,
-        question="reclaimable",
-        own_queue=False,
-        statuses=(TaskStatus.RUNNING,),
-        allowed=session.reclaimable,
-        may_target=lambda preemptor, victim: victim.queue != preemptor.queue,
-        thrash_guard=thrash_guard,
-        may_preempt=partial(reclaim_refusal, session, Reclaim.name),
-    )
+    def _rules(self, session: Session) -> PreemptionRules:
+        return PreemptionRules(
+            action=self.name,
+            question="reclaimable",
+            own_queue=False,
+            statuses=(TaskStatus.RUNNING,),
+            allowed=session.reclaimable,
+            may_target=lambda preemptor, victim: victim.queue != preemptor.queue,
+            thrash_guard=ThrashGuard(session, self.arguments.thrashing_window),
+            may_preempt=partial(reclaim_refusal, session, self.name),
+            youngest_first=self.arguments.youngest_first,
+        )

@@ -131,6 +131,8 @@ class Plugin:
     queue_order_reaches_others: bool = False
     #: Whether keys of `queue_order` never decrease as long as no queue loses anything.
     queue_order_only_grows: bool = False
+    #: Whether preempt and reclaim also serve members above the minimum of their job.
+    serves_beyond_minimum: bool = False
 
     def __init__(self, arguments: Arguments, hierarchy: bool = False) -> None:
         self.arguments = arguments

@@ -10,7 +10,13 @@ with a network topology.
 from stromboli.core.preemption.cost import BY_COST, CostComparison, KubeCostComparison
 from stromboli.core.preemption.gang_preemption import GangArguments, GangPreemption
 from stromboli.core.preemption.job_preemption import Preemption
-from stromboli.core.preemption.rules import ON_NODE, PreemptionRules, reclaim_refusal, replaceable
+from stromboli.core.preemption.rules import (
+    ON_NODE,
+    PreemptionRules,
+    VictimOrderArguments,
+    reclaim_refusal,
+    replaceable,
+)
 from stromboli.core.preemption.thrash_guard import ThrashGuard, ThrashGuardArguments
 
 __all__ = [
@@ -24,6 +30,7 @@ __all__ = [
     "PreemptionRules",
     "ThrashGuard",
     "ThrashGuardArguments",
+    "VictimOrderArguments",
     "reclaim_refusal",
     "replaceable",
 ]

@@ -30,8 +30,9 @@ def _grade_of(candidate: VictimCandidate) -> Grade:
     return candidate.grade
 
 
-def _grade(place: Grade, job: Job, task: Task) -> Grade:
-    return place, job.spec.priority, task.priority, not has_spare_members(job)
+def _grade(place: Grade, job: Job, task: Task, youngest_first: bool) -> Grade:
+    age = -job.spec.created if youngest_first else 0.0
+    return place, job.spec.priority, task.priority, not has_spare_members(job), age
 
 
 class CandidatePool:
@@ -50,9 +51,10 @@ class CandidatePool:
         self._refresh_at: dict[str, int] = {}
         by_queue: dict[str, list[Job]] = {}
         for job in jobs:
-            by_queue.setdefault(job.spec.queue, []).append(job)
+            if job.key not in session.protected_jobs:
+                by_queue.setdefault(job.spec.queue, []).append(job)
         self._by_queue = {
-            name: RunningTasks(session, rules.statuses, members)
+            name: RunningTasks(session, rules.statuses, members, youngest_first=rules.youngest_first)
             for name, members in by_queue.items()
             if name in session.queues
         }
@@ -92,10 +94,10 @@ class CandidatePool:
         return [each for each in current if may_target(preemptor, jobs[each.task.job])]
 
     def _grade(self, preemptor: Job, row: int) -> list[VictimCandidate]:
-        jobs, graded = self._session.jobs, list[VictimCandidate]()
+        jobs, youngest, graded = self._session.jobs, self._rules.youngest_first, list[VictimCandidate]()
         for name in self.queues_for(preemptor):
             place, tasks = self._place(preemptor.queue, name), self._by_queue[name].on(row)
-            graded += [VictimCandidate(task, _grade(place, jobs[task.job], task)) for task in tasks]
+            graded += [VictimCandidate(task, _grade(place, jobs[task.job], task, youngest)) for task in tasks]
         graded.sort(key=_grade_of)
         return graded
 
@@ -109,7 +111,8 @@ class CandidatePool:
 
     def candidate(self, preemptor: Job, task: Task) -> VictimCandidate:
         job = self._session.jobs[task.job]
-        return VictimCandidate(task, _grade(self._place(preemptor.queue, job.queue), job, task))
+        place = self._place(preemptor.queue, job.queue)
+        return VictimCandidate(task, _grade(place, job, task, self._rules.youngest_first))
 
     def _place(self, preemptor: str, queue: str) -> Grade:
         """The position of a queue in the victim order of the preemptor's queue; queues that lose nothing are equal."""

@@ -9,7 +9,8 @@ from typing import Any
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.session.session import Session
 
-#: Smaller is evicted first: the position of the queue, the priorities of job and task, and whether it is not spare.
+#: Smaller is evicted first: the position of the queue, the priorities of job and task, whether it is not spare, and the
+#: age of the job where it counts.
 Grade = tuple[Any, ...]
 #: Lower bounds of the most important victim's grade, the number of victims, and the age of their work. Among equals,
 #: members with higher numbers are evicted first.

@@ -24,6 +24,7 @@ GANG_MINIMUM = "gang-minimum"
 GUARANTEE = "queue-guarantee"
 NO_NODE = "no-node"
 OWNER = "preemptable-label"
+NON_PREEMPTABLE = "non-preemptable-job"
 POLICY = "preemptionPolicy"
 THRASH_GUARD = "thrashingWindow"
 UNRECLAIMABLE_QUEUE = "reclaimable-queue"
@@ -194,6 +195,8 @@ class FailureReport:
             return None
         if not task.preemptable:
             return OWNER, lambda: "its label or annotation volcano.sh/preemptable is false", task.key
+        if other.key in session.protected_jobs:
+            return NON_PREEMPTABLE, lambda: f"PodGroup {other.key} is non-preemptable", task.key
         if other.queue != job.queue and not session.queues[other.queue].reclaimable:
             return UNRECLAIMABLE_QUEUE, lambda: f"queue {other.queue} has reclaimable: false", task.key
         if rules.thrash_guard and rules.thrash_guard.protects(other, job):

@@ -24,6 +24,7 @@ from stromboli.core.preemption.rules import PreemptionRules
 from stromboli.core.preemption.selection import NodePlan, VictimSelection
 from stromboli.core.preemption.units import EvictionUnit, UnitBuilder
 from stromboli.core.session.decision_records import EvictionRecord, PreemptionFailure, RuleObjection
+from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.session import Session
 from stromboli.core.session.statement import Statement
 from stromboli.core.topology.sub_jobs import sub_jobs_by_need
@@ -76,6 +77,19 @@ class Preemption:
                 return self.conclude(attempt)
         self.give_up(attempt)
         return False
+
+    def serve_members(self, jobs: Iterable[Job]) -> None:
+        """Preempt for waiting members of jobs that run without them: one per turn of their queue."""
+        job_order = JobOrder(self._session, jobs)
+        while (queue := job_order.next_queue()) is not None:
+            job = None if self._session.is_overused(queue) else job_order.next_job(queue)
+            if job is None:
+                continue
+            with self._session.refusals.isolate_errors(job):
+                tasks = self._session.pending(job)
+                if tasks and self.preempt_for_task(job, tasks[0]):
+                    job_order.return_job(job)
+            job_order.return_queue(queue)
 
     def records_of(self, preemptor: Task, gang: EvictionUnit) -> dict[str, EvictionRecord]:
         """The records of a gang that is about to be evicted, if the session records decisions."""

@@ -5,12 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from stromboli.core.config.arguments import Argument, Arguments
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.preemption.cost import BY_COST, CostComparison
 from stromboli.core.preemption.thrash_guard import ThrashGuard
 from stromboli.core.session.session import Session
+
+_FEWEST, _YOUNGEST = "fewest", "youngest"
+
+
+class VictimOrderArguments(Arguments):
+    victim_order: str = Argument(
+        "victimOrder",
+        _FEWEST,
+        "Among victims of equal importance: as few as possible, or those of the youngest jobs.",
+        choices=(_FEWEST, _YOUNGEST),
+    )
+
+    @property
+    def youngest_first(self) -> bool:
+        return self.victim_order == _YOUNGEST
 
 
 def _itself(preemptor: Task) -> object:
@@ -44,6 +60,8 @@ class PreemptionRules:
     #: Whether whole gangs may be evicted; otherwise only spare members are.
     evicts_whole_gangs: bool = True
     comparison: CostComparison = BY_COST
+    #: Whether the youngest jobs are evicted first, even if fewer victims of older jobs would do.
+    youngest_first: bool = False
 
 
 def replaceable(preemptor: Task, candidates: Sequence[Task]) -> Sequence[Task]:

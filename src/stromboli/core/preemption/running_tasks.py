@@ -14,8 +14,8 @@ from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.session.session import Session
 
-#: The priorities of job and task, and whether it is no spare member.
-Worth = tuple[int, int, bool]
+#: The priorities of job and task, whether it is no spare member, and the age of the job where it counts.
+Worth = tuple[int, int, bool, float]
 
 
 def has_spare_members(job: Job) -> bool:
@@ -26,7 +26,9 @@ def has_spare_members(job: Job) -> bool:
 class RunningTasks:
     """Entry i of every column belongs to task i."""
 
-    def __init__(self, session: Session, statuses: Sequence[TaskStatus], jobs: Sequence[Job]) -> None:
+    def __init__(
+        self, session: Session, statuses: Sequence[TaskStatus], jobs: Sequence[Job], *, youngest_first: bool = False
+    ) -> None:
         tasks = [task for job in jobs for task in job.tasks.values() if task.preemptable]
         ledger, places = session.ledger, np.fromiter((task.row for task in tasks), np.int64, len(tasks))
         rows, codes = ledger.node_of[places].astype(np.int64), ledger.status[places]
@@ -38,6 +40,7 @@ class RunningTasks:
         self.tasks = [tasks[place] for place in selected.tolist()]
         self.rows: Index = rows[selected]
         self._jobs = session.jobs
+        self._youngest_first = youngest_first
         self._nodes = len(session.nodes)
         self._ends: list[int] = self.rows.searchsorted(np.arange(self._nodes + 1)).tolist()
 
@@ -54,7 +57,7 @@ class RunningTasks:
     @cached_property
     def worths(self) -> tuple[list[Worth], Index]:
         """The worths of the tasks, smallest first, and the index of each task's worth among them."""
-        places, of_jobs = dict[Worth, int](), dict[str, tuple[int, bool]]()
+        places, of_jobs = dict[Worth, int](), dict[str, tuple[int, bool, float]]()
         found = [places.setdefault(self._worth(task, of_jobs), len(places)) for task in self.tasks]
         ordered = sorted(places)
         ranks = np.zeros(len(places), dtype=np.int64)
@@ -62,12 +65,13 @@ class RunningTasks:
             ranks[places[worth]] = rank
         return ordered, ranks[found] if found else np.zeros(0, dtype=np.int64)
 
-    def _worth(self, task: Task, of_jobs: dict[str, tuple[int, bool]]) -> Worth:
+    def _worth(self, task: Task, of_jobs: dict[str, tuple[int, bool, float]]) -> Worth:
         known = of_jobs.get(task.job)
         if known is None:
             job = self._jobs[task.job]
-            known = of_jobs[task.job] = job.priority, not has_spare_members(job)
-        return known[0], task.priority, known[1]
+            age = -job.spec.created if self._youngest_first else 0.0
+            known = of_jobs[task.job] = job.priority, not has_spare_members(job), age
+        return known[0], task.priority, known[1], known[2]
 
     @cached_property
     def created(self) -> Vector:

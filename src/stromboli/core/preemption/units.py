@@ -111,7 +111,7 @@ class UnitBuilder:
         if not self.may_evict_all(preemptor, members):
             return None
         top = max(self._pool.candidate(preemptor_job, task).grade for task in members)
-        return EvictionUnit(members, (*top[:-1], True))
+        return EvictionUnit(members, (*top[:-2], True, top[-1]))
 
     def members(self, job: Job) -> list[Task]:
         """The tasks of a job that hold capacity."""

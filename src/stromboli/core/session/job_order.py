@@ -35,6 +35,9 @@ class JobOrder:
         self._live = session.queue_order_reaches_others
         self._grows = self._live and session.queue_order_only_grows
         self._freed = session.ledger.freed
+        session.job_order = self
+        #: Changes with the first jobs of queues.
+        self.version = 0
         self._queues = self._keyed(self._lines)
 
     def _keyed(self, names: Iterable[str]) -> list[tuple[tuple[Any, ...], str]]:
@@ -60,8 +63,14 @@ class JobOrder:
             self._session.refusals.report_error(job, error)
             return None
 
+    def first_job(self, queue: str) -> Job | None:
+        """Return the best job of a queue, which stays in the order."""
+        line = self._lines.get(queue)
+        return line[0][1] if line else None
+
     def next_queue(self) -> Queue | None:
         """Pop the best queue with jobs. It is out of the order until `return_queue`."""
+        self.version += 1
         if self._queues and self._is_outdated():
             self._queues = self._keyed([name for _, name in self._queues])
         while self._queues:
@@ -85,6 +94,7 @@ class JobOrder:
 
     def return_queue(self, queue: Queue) -> None:
         """Push a queue back. A single queue needs no key."""
+        self.version += 1
         key = self._key_of_queue(queue.name) if self._queues else ()
         if key is not None:
             heapq.heappush(self._queues, (key, queue.name))

@@ -79,6 +79,11 @@ class Questions:
         far = [plugin for plugin in self.program.plugins.values() if plugin.queue_order_reaches_others]
         return all(plugin.queue_order_only_grows for plugin in far)
 
+    @property
+    def serves_beyond_minimum(self) -> bool:
+        """Report whether a plugin lets preempt and reclaim serve members above the minimum of their job."""
+        return any(plugin.serves_beyond_minimum for plugin in self.program.plugins.values())
+
     # -- admission and readiness --------------------------------------------------------------------------------
 
     def job_valid(self, job: Job) -> Reason | None:

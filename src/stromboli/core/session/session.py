@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stromboli.core.config.plugin import PluginFailure
 from stromboli.core.config.plugin_errors import describe_error
 from stromboli.core.config.spelling import nearest
 from stromboli.core.model.jobs.carryover import CycleCarryover, PastEviction
-from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.jobs.job import Job, role_ready
 from stromboli.core.model.ledger.entry import LedgerInconsistency
 from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.nodes.table import Node
@@ -39,6 +39,9 @@ from stromboli.core.session.status import COMPLETED, JobStatus, status_of
 from stromboli.core.topology.domain_capacity import DomainCapacity
 from stromboli.core.topology.previous_domains import previous_domain_warnings, topology_label
 from stromboli.core.topology.sub_jobs import has_topology_constraints
+
+if TYPE_CHECKING:
+    from stromboli.core.session.job_order import JobOrder
 
 
 class Session(Questions):
@@ -91,6 +94,12 @@ class Session(Questions):
         self.total_deserved = self._sum_over_queues(queue.deserved for queue in self.queues.values())
         #: Message about gangs below their minimum, by job key; empty for gangs that have recovered.
         self.stale: dict[str, str] = {}
+        #: Jobs whose tasks are never evicted for others, as plugins decide when they open.
+        self.protected_jobs: set[str] = set()
+        #: The job that is being served, or was last.
+        self.served: Job | None = None
+        #: The order in which the current action serves jobs; None before the first one.
+        self.job_order: JobOrder | None = None
         #: Jobs whose status is computed at the end although none of their tasks was waiting.
         self.dirty_jobs: set[str] = set()
         #: Jobs with valid objects: they may be admitted, with or without pods.
@@ -219,6 +228,7 @@ class Session(Questions):
 
     def serving(self, job: Job) -> AbstractContextManager[None]:
         """Release the job's nominated capacity to the job while it is being served."""
+        self.served = job
         return self.nominations.released_to(job) if self.nominations else _NOTHING_TO_RELEASE
 
     def pipelined_tasks(self) -> list[Task]:
@@ -264,6 +274,13 @@ class Session(Questions):
         if not len(self.nodes):
             return []
         return [job for job in self.waiting if job.phase != "Pending" and self.job_starving(job)]
+
+    def growing(self) -> list[Job]:
+        """Return the jobs with their minimum that may preempt others for further members."""
+        if not self.serves_beyond_minimum or not len(self.nodes):
+            return []
+        waiting = [job for job in self.waiting if job.phase != "Pending" and job.has_minimum(role_ready)]
+        return [job for job in waiting if self.pending(job)]
 
     def victims_in_order(self, victims: Sequence[Task], preemptor: Job) -> list[Task]:
         """Sort victims in eviction order: by queue, then by reversed job order, then by reversed task order."""

@@ -23,7 +23,7 @@ _NAMES = {
     "segment-topology-required-placement subgroup-name topology topology-preferred-placement "
     "topology-required-placement",
     "run.ai": "reserve_for_gpu_index",
-    "scheduling.stromboli.dev": "allocated-hypernode arrives-after discovered-by pod-group pod-name "
+    "scheduling.stromboli.dev": "allocated-hypernode arrives-after discovered-by over-quota-weight pod-group pod-name "
     "preempt-min-runtime priority-classes received-resource-type reclaim-min-runtime run-time scheduler selected-node "
     "staleness-grace-period sub-group-hypernodes",
     "stromboli.dev": "bind-request block commit decided-at exit-code gpu-config-map gpu-device gpu-groups "

@@ -75,6 +75,10 @@ def is_true(text: str | None) -> bool:
     return (text or "").lower() == "true"
 
 
+def _preemptable(text: str | None) -> bool | None:
+    return is_true(text) if text else None
+
+
 def job_spec(
     group: kube.PodGroup, axis: ResourceAxis, priorities: Priorities, default_queue: str = DEFAULT_QUEUE
 ) -> JobSpec:
@@ -93,7 +97,7 @@ def job_spec(
         created=seconds_of(metadata.creation_timestamp),
         annotations=annotations,
         labels=labels,
-        preemptable=is_true(annotations.get(PREEMPTABLE) or labels.get(PREEMPTABLE)),
+        preemptable=_preemptable(annotations.get(PREEMPTABLE) or labels.get(PREEMPTABLE)),
         network=network_of(group),
         previous_domains=previous_domains_of(group),
         stale_since=stale_since(group),

@@ -75,7 +75,8 @@ class JobSpec:
     created: float = 0.0
     annotations: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
-    preemptable: bool = False
+    #: Whether the PodGroup is marked as preemptable; None without a mark.
+    preemptable: bool | None = None
     #: Whether its tasks are evicted together or not at all, even those above the minimum.
     evicted_whole: bool = False
     policies: tuple[SubGroupPolicy, ...] = ()

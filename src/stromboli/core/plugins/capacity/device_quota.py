@@ -177,3 +177,18 @@ class DeviceQuota:
                               (account.limit(name), account.used.get(name, 0)))  # fmt: skip
                 number, shortage = most, f"{account.title} may have {name} {limit} and has {has}"
         return number, shortage
+
+
+def warn_of_device_classes(session: Session, why_not_counted: str) -> None:
+    """Warn of guaranteed or deserved devices, which have no effect, and of limits while devices are not counted."""
+    classes = {d for d, name in enumerate(session.axis.names) if DEVICE_CLASS in name}
+    for queue in session.queues.values() if classes else ():
+        limits = [(*each, why_not_counted) for each in queue.capability] if why_not_counted else ()
+        promises = (*queue.deserved, *queue.guarantee)
+        for dimension, _, why in (
+            *limits,
+            *((*each, "devices can be limited, not guaranteed or deserved") for each in promises),
+        ):
+            if dimension in classes:
+                name = session.axis.names[dimension]
+                session.warnings.append(f"Queue {queue.name}: {name} has no effect: {why}")

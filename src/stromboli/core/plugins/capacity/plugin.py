@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stromboli.core.config.arguments import Argument, Arguments
 from stromboli.core.config.combining import Vote
 from stromboli.core.config.plugin import Allowance, Event, EvictionContext, Key, Plugin, QueueFacts, Victims
 from stromboli.core.model.jobs.job import Job
@@ -19,23 +18,19 @@ from stromboli.core.model.queues.limit_reasons import (
 )
 from stromboli.core.model.queues.queue import Queue
 from stromboli.core.model.reasons import Code, Reason
-from stromboli.core.model.resources.resources import PODS, add_request
+from stromboli.core.model.resources.resources import PODS, Request, add_request
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.plugins.capacity.device_quota import DEVICE_CLASS, DeviceQuota
+from stromboli.core.plugins.capacity.arguments import COUNTS_DEVICES, CapacityArguments
+from stromboli.core.plugins.capacity.device_quota import DeviceQuota, warn_of_device_classes
+from stromboli.core.plugins.capacity.fair_reclaim import FairReclaimRules
+from stromboli.core.plugins.capacity.non_preemptable import NonPreemptableJobs
 from stromboli.core.plugins.capacity.queue_share import QueueShare
 from stromboli.core.plugins.capacity.queue_shares import flat_queue_shares, tree_queue_shares
 from stromboli.core.plugins.capacity.reclaim import ReclaimRules
+from stromboli.core.plugins.capacity.surplus import SurplusSharing
 from stromboli.core.plugins.capacity.undeserved import UndeservedResources
 from stromboli.core.session.session import Session
-
-_DEVICES = "capacity.DynamicResourceAllocationEnable"
-
-
-class CapacityArguments(Arguments):
-    reclaim_level: int = Argument("ancestorReclaimLevel", 0, "How many ancestors of a queue take part in reclaim.")
-    counts_devices: bool = Argument(_DEVICES, True, "Count devices of resource claims where a queue limits them.")
-    counts_shares: bool = Argument("capacity.DRAConsumableCapacityEnable", False, "Count shares of devices as well.")
 
 
 class Capacity(Plugin):
@@ -47,41 +42,44 @@ class Capacity(Plugin):
     def __init__(self, arguments: CapacityArguments, hierarchy: bool = False) -> None:
         super().__init__(arguments, hierarchy)
         self._level = max(arguments.reclaim_level, 0) if hierarchy else 0
-        self.queue_order_reaches_others = self.queue_order_only_grows = hierarchy
+        self.queue_order_reaches_others = hierarchy
+        self.queue_order_only_grows = hierarchy and not arguments.shares_surplus
+        self.serves_beyond_minimum = arguments.shares_surplus
 
     def unused_extension_points(self) -> frozenset[str]:
-        """Without a hierarchy, the plugin does not order victim queues."""
-        return frozenset() if self.hierarchy else frozenset(("victim_queue_order",))
+        """Without a hierarchy or shares of the surplus, the plugin does not order victim queues."""
+        orders_victims = self.hierarchy or self.arguments.shares_surplus
+        return frozenset() if orders_victims else frozenset(("victim_queue_order",))
 
     def open(self, session: Session) -> None:
         self._session = session
         self._axis = session.axis
         self._jobs = session.jobs
-        self._queue_shares = tree_queue_shares(session) if self.hierarchy else flat_queue_shares(session)
+        shares_surplus = self.arguments.shares_surplus
+        queue_shares = tree_queue_shares if self.hierarchy else flat_queue_shares
+        self._queue_shares = queue_shares(session, as_quotas=shares_surplus)
         self._undeserved = UndeservedResources(session, self._level)
+        self._surplus = SurplusSharing(session, self._queue_shares) if shares_surplus else None
+        self._non_preemptable = self._protect_non_preemptable(session)
         self._devices = None
         if self.arguments.counts_devices:
             self._devices = DeviceQuota.of(session, self._queue_shares, counts_parts=self.arguments.counts_shares)
-        self._warn_of_device_classes(session)
+        warn_of_device_classes(session, "" if self.arguments.counts_devices else f"{COUNTS_DEVICES} is off")
 
-    def _warn_of_device_classes(self, session: Session) -> None:
-        """Warn of guaranteed or deserved devices, which have no effect, and of limits while devices are not counted."""
-        counts = self.arguments.counts_devices
-        classes = {d for d, name in enumerate(session.axis.names) if DEVICE_CLASS in name}
-        for queue in session.queues.values() if classes else ():
-            limits = () if counts else [(*each, _DEVICES + " is off") for each in queue.capability]
-            promises = (*queue.deserved, *queue.guarantee)
-            for dimension, _, why in (
-                *limits,
-                *((*each, "devices can be limited, not guaranteed or deserved") for each in promises),
-            ):
-                if dimension in classes:
-                    name = session.axis.names[dimension]
-                    session.warnings.append(f"Queue {queue.name}: {name} has no effect: {why}")
+    def _protect_non_preemptable(self, session: Session) -> NonPreemptableJobs | None:
+        limits, priority = self.arguments.limits_non_preemptable, self.arguments.non_preemptable_priority
+        if not limits and not priority:
+            return None
+        jobs = NonPreemptableJobs(session, self._queue_shares, priority)
+        session.protected_jobs |= jobs.keys
+        return jobs if limits else None
 
     def queue_facts(self, queue: Queue) -> QueueFacts | None:
         queue_share = self._queue_shares[queue.name]
-        return QueueFacts(queue_share.deserved, queue_share.share, by_weight=False, limit=queue_share.limit)
+        deserved, share = queue_share.deserved, queue_share.share
+        if self._surplus is not None:
+            deserved, share = self._surplus.fair_share(queue_share), self._surplus.used_part(queue_share)
+        return QueueFacts(deserved, share, by_weight=False, limit=queue_share.limit)
 
     def _queue_share_of(self, job: Job) -> QueueShare:
         return self._queue_shares[job.queue]
@@ -89,12 +87,16 @@ class Capacity(Plugin):
     # -- events -------------------------------------------------------------------------------------------------
 
     def on_allocate(self, event: Event) -> None:
-        self._warn_of_reserves(event.tasks[0].job)
-        self._count_devices(event, 1)
+        self._count(event, 1)
 
     def on_deallocate(self, event: Event) -> None:
+        self._count(event, -1)
+
+    def _count(self, event: Event, sign: int) -> None:
         self._warn_of_reserves(event.tasks[0].job)
-        self._count_devices(event, -1)
+        self._count_devices(event, sign)
+        if self._non_preemptable is not None:
+            self._non_preemptable.count(event.tasks, sign)
 
     def job_enqueued(self, job: Job) -> None:
         if self._devices is not None:
@@ -118,13 +120,17 @@ class Capacity(Plugin):
     def queue_order(self, queue: Queue) -> Key:
         """Where paths diverge, the subtree with the smaller share comes first; one that deserves nothing comes last."""
         queue_share = self._queue_shares[queue.name]
+        if self._surplus is not None:
+            return self._surplus.order(queue_share)
         if len(queue_share.chain) == 1:
             return -queue.priority, (queue_share.share, not queue_share.parts)
         path = [(each.share, not each.parts, each.queue.created, each.name) for each in reversed(queue_share.chain[1:])]
         return -queue.priority, *path, (queue_share.share, not queue_share.parts)
 
     def victim_queue_order(self, queue: Queue, preemptor: Queue) -> Key:
-        """Queues nearest to the preemptor in the tree lose first."""
+        """Queues nearest to the preemptor in the tree lose first; with shares of the surplus, those served last."""
+        if self._surplus is not None:
+            return self._surplus.victim_order(self._queue_shares[queue.name])
         above = {each.name for each in self._queue_shares[preemptor.name].chain[1:]}
         return -sum(each.name in above for each in self._queue_shares[queue.name].chain[1:])
 
@@ -166,6 +172,11 @@ class Capacity(Plugin):
         queue_share = self._queue_shares[queue.name]
         if queue_share.refusal is not None:
             return Allowance(0, queue_share.refusal)
+        if self._non_preemptable is not None:
+            served = self._session.served
+            beyond = self._non_preemptable.beyond_deserved(served, queue_share, task_class.request, wanted)
+            if beyond is not None:
+                return beyond
         number, tightest = wanted, None
         for dimension, amount in task_class.request:
             if dimension == PODS:
@@ -211,7 +222,10 @@ class Capacity(Plugin):
         for dimension, amount in wanted:
             if amount + queue_share.usage.allocated[dimension] > queue_share.limit[dimension]:
                 return self._no_more(dimension, queue_share, queue_share, amount, Fit(0, len(tasks)))
-        refusal = self._undeserved.refusal(queue_share, tasks, wanted)
+        if self._surplus is not None:
+            refusal = self._surplus.refusal(queue_share, wanted)
+        else:
+            refusal = self._undeserved.refusal(queue_share, tasks, wanted)
         return None if refusal is None else Reason(Code.QUEUE_SHARE, refusal)
 
     # -- victims ------------------------------------------------------------------------------------------------
@@ -219,10 +233,17 @@ class Capacity(Plugin):
     def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
         job = self._jobs[preemptor.job]
         own = self._queue_share_of(job)
-        reclaiming = ReclaimRules(own, preemptor.task_class.request, self._level)
-        candidates = self._undeserved.without_protected(own, preemptor, candidates)
+        if self._surplus is None:
+            candidates = self._undeserved.without_protected(own, preemptor, candidates)
         known = [task for task in candidates if self._jobs[task.job].queue in self._queue_shares]
-        return self._accepted(reclaiming, self._session.victims_in_order(known, job))
+        rules = self._reclaim_rules(job, preemptor.task_class.request)
+        return self._accepted(rules, self._session.victims_in_order(known, job))
+
+    def _reclaim_rules(self, job: Job, request: Request | None) -> ReclaimRules:
+        own = self._queue_share_of(job)
+        if self._surplus is not None:
+            return FairReclaimRules(self._surplus, own, request, self._surplus.next_request(job))
+        return ReclaimRules(own, request, self._level)
 
     def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Victims:
         """Within a queue every candidate is evictable; between queues, candidates of queues above their deserved
@@ -231,8 +252,9 @@ class Capacity(Plugin):
         if context.kind != "reclaim":
             return candidates
         own = self._queue_share_of(context.job)
-        candidates = self._undeserved.without_protected_from(own, context.job, candidates)
-        return self._accepted(ReclaimRules(own, None, self._level), candidates)
+        if self._surplus is None:
+            candidates = self._undeserved.without_protected_from(own, context.job, candidates)
+        return self._accepted(self._reclaim_rules(context.job, None), candidates)
 
     def _accepted(self, reclaiming: ReclaimRules, candidates: Sequence[Task]) -> list[Task]:
         queue_shares = [(task, self._queue_shares.get(self._jobs[task.job].queue)) for task in candidates]
@@ -249,9 +271,10 @@ class Capacity(Plugin):
         if queue_share is None or queue_share.is_detached:
             return f"queue {self._jobs[victim.job].queue} has no place in the tree of queues"
         mine = self._queue_share_of(self._jobs[preemptor.job])
-        if not self._undeserved.without_protected(mine, preemptor, [victim]):
+        if self._surplus is None and not self._undeserved.without_protected(mine, preemptor, [victim]):
             return self._undeserved.veto(mine, preemptor)
-        objection = ReclaimRules(mine, preemptor.task_class.request, self._level).veto(victim, queue_share)
+        rules = self._reclaim_rules(self._jobs[preemptor.job], preemptor.task_class.request)
+        objection = rules.veto(victim, queue_share)
         compared = self._compared(queue_share, self._dimension_of(victim))
         if objection is None:
             return f"{compared}: other pods of the queue are evicted first, and then it holds no more than that"
@@ -262,6 +285,8 @@ class Capacity(Plugin):
         return next((dimension for dimension, _ in task.task_class.request if dimension != PODS), PODS)
 
     def _compared(self, queue_share: QueueShare, dimension: int) -> str:
+        if self._surplus is not None:
+            return self._surplus.compared(queue_share, dimension)
         name, amount = self._axis.names[dimension], self._axis.format
         has, deserved = queue_share.usage.allocated[dimension], queue_share.deserved[dimension]
         return f"{queue_share.title} has {name} {amount(dimension, has)}, deserves {amount(dimension, deserved)}"

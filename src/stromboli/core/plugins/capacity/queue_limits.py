@@ -83,9 +83,17 @@ class QueueLimits:
 
 
 def flat_limits(
-    queues: Sequence[Queue], total: Sequence[int], shareable: Sequence[int], axis: ResourceAxis
+    queues: Sequence[Queue],
+    total: Sequence[int],
+    shareable: Sequence[int],
+    axis: ResourceAxis,
+    *,
+    as_quotas: bool = False,
 ) -> QueueLimits:
-    """Compute the limits without a hierarchy: all queues share the cluster, less the guarantees of others."""
+    """Compute the limits without a hierarchy: all queues share the cluster, less the guarantees of others.
+
+    With `as_quotas`, a queue that names deserved amounts deserves any amount of other resources.
+    """
     size = len(total)
     capability = _table([queue.capability for queue in queues], size, UNLIMITED)
     reserved = _table([queue.guarantee for queue in queues], size)
@@ -94,19 +102,21 @@ def flat_limits(
         np.minimum(np.maximum(np.array(amounts, dtype=np.int64) - guarantee.sum(axis=0), 0) + guarantee, capability)
         for amounts in (shareable, total)
     )
-    wanted = _table([queue.deserved for queue in queues], size)
+    wanted = _deserved_table(queues, size, shareable if as_quotas else None)
     deserved = np.maximum(np.minimum(wanted, limit), guarantee)
     corrections = _unkept_guarantees(queues, reserved, capability, axis)
     return QueueLimits(guarantee, deserved, limit, ceiling, corrections)
 
 
-def tree_limits(tree: QueueTree, shareable: Sequence[int], axis: ResourceAxis) -> QueueLimits:
-    """Compute the limits of a hierarchy: every queue stays within its parent."""
-    return _QueueLimitTree(tree, shareable, axis).promises
+def tree_limits(
+    tree: QueueTree, shareable: Sequence[int], axis: ResourceAxis, *, as_quotas: bool = False
+) -> QueueLimits:
+    """Compute the limits of a hierarchy: every queue stays within its parent, except for quotas."""
+    return _QueueLimitTree(tree, shareable, axis, as_quotas).promises
 
 
 class _QueueLimitTree:
-    def __init__(self, tree: QueueTree, shareable: Sequence[int], axis: ResourceAxis) -> None:
+    def __init__(self, tree: QueueTree, shareable: Sequence[int], axis: ResourceAxis, as_quotas: bool) -> None:
         self._tree = tree
         self._axis = axis
         self._corrections: list[str] = []
@@ -116,8 +126,8 @@ class _QueueLimitTree:
         reserved = _table([queue.guarantee for queue in queues], size)
         self._corrections += _unkept_guarantees(queues, reserved, own, axis)
         guarantee = self._shared_out("are guaranteed", reserved, own, np.zeros_like(reserved))
-        wanted = _table([queue.deserved for queue in queues], size)
-        deserved = self._shared_out("deserve", wanted, own, guarantee)
+        wanted = _deserved_table(queues, size, shareable if as_quotas else None)
+        deserved = self._shared_out("deserve", wanted, own, guarantee, fits=not as_quotas)
         limit, ceiling = capability.copy(), capability.copy()
         limit[0] = np.minimum(limit[0], np.array(shareable, dtype=np.int64))
         self._restrict(limit, guarantee)
@@ -140,9 +150,9 @@ class _QueueLimitTree:
             own[level] = np.minimum(own[level], above)
         return own
 
-    def _shared_out(self, what: str, named: Table, most: Table, least: Table) -> Table:
+    def _shared_out(self, what: str, named: Table, most: Table, least: Table, *, fits: bool = True) -> Table:
         """Return the named amounts, within `least` and `most`, such that children have no more together than their
-        parent.
+        parent, if it `fits`.
 
         The root has the sum of its children, and so has a queue in every resource for which it names nothing. Where
         children name more than there is, each keeps its proportion.
@@ -155,6 +165,8 @@ class _QueueLimitTree:
             amounts[level] = np.where(named[level] > 0, amounts[level], filled)
             np.add.at(sums, tree.parents[level], amounts[level])
         amounts[0] = np.maximum(np.minimum(sums[0], most[0]), least[0])
+        if not fits:
+            return amounts
         for row, dimension in np.argwhere(sums > amounts):
             wanted, have = (_amount(self._axis, dimension, table[row, dimension]) for table in (sums, amounts))
             self._corrections.append(
@@ -203,6 +215,16 @@ def _unkept_guarantees(queues: Sequence[Queue], reserved: Table, most: Table, ax
 
 def _amount(axis: ResourceAxis, dimension: np.int64, amount: np.int64) -> str:
     return f"{axis.names[dimension]} {axis.format(int(dimension), int(amount))}"
+
+
+def _deserved_table(queues: Sequence[Queue], size: int, unnamed: Sequence[int] | None) -> Table:
+    """Return the deserved amounts; with `unnamed`, those of resources that a queue with such amounts does not name."""
+    table = _table([queue.deserved for queue in queues], size)
+    for row, queue in enumerate(queues if unnamed is not None else ()):
+        if queue.deserved:
+            named = {dimension for dimension, _ in queue.deserved}
+            table[row] = [table[row, d] if d in named else amount for d, amount in enumerate(unnamed or ())]
+    return table
 
 
 def _table(requests: Sequence[Request], size: int, missing: int = 0) -> Table:

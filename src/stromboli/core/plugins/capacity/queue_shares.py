@@ -14,10 +14,10 @@ from stromboli.core.session.session import Session
 QueueShares = dict[str, QueueShare]
 
 
-def flat_queue_shares(session: Session) -> QueueShares:
+def flat_queue_shares(session: Session, *, as_quotas: bool) -> QueueShares:
     """Compute the shares without a hierarchy: every queue is directly below the cluster."""
     queues, size = list(session.queues.values()), session.snapshot.size
-    promises = flat_limits(queues, session.total, session.shareable, session.axis)
+    promises = flat_limits(queues, session.total, session.shareable, session.axis, as_quotas=as_quotas)
     session.warnings += promises.corrections
     queue_shares = _queue_shares_of(session, queues, promises)
     cluster = _plain(session, Queue(ROOT, ROOT), session.shareable, "the queues of the cluster")
@@ -30,10 +30,10 @@ def flat_queue_shares(session: Session) -> QueueShares:
     return queue_shares
 
 
-def tree_queue_shares(session: Session) -> QueueShares:
+def tree_queue_shares(session: Session, *, as_quotas: bool) -> QueueShares:
     """Compute the shares of a hierarchy. Detached queues neither get nor lose anything."""
     tree, size = QueueTree(session.queues), session.snapshot.size
-    promises = tree_limits(tree, session.shareable, session.axis)
+    promises = tree_limits(tree, session.shareable, session.axis, as_quotas=as_quotas)
     session.warnings += promises.corrections
     queue_shares = _queue_shares_of(session, tree.queues, promises)
     for name, fault in tree.cut_off.items():

@@ -105,7 +105,7 @@ class Tdm(Plugin):
 
     def job_order(self, job: Job) -> Key:
         """Jobs that are not preemptable come first: they have fewer nodes to choose from."""
-        return job.spec.preemptable
+        return bool(job.spec.preemptable)
 
     def job_pipelined(self, job: Job) -> Vote | Reason:
         return Vote.PERMIT if job.is_pipelined else _NOT_YET
@@ -167,7 +167,7 @@ class Tdm(Plugin):
     def _may_be_preempted(self, task: Task) -> bool:
         """Report whether the pod is preemptable: by its own label or annotation, otherwise by its job."""
         marked = is_marked(task.task_class)
-        return self._jobs[task.job].spec.preemptable if marked is None else marked
+        return bool(self._jobs[task.job].spec.preemptable) if marked is None else marked
 
     def _zone_of(self, task: Task) -> str:
         row = self._ledger.row_of(task)

@@ -1,0 +1,176 @@
+"""Sharing of the surplus: what queues do not use of what they deserve goes to others, by priority and weight.
+
+The fair shares of all queues are computed at the start of a cycle, level by level: the queues below a queue divide its
+fair share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from math import inf
+
+from stromboli.core.config.combining import Descending
+from stromboli.core.config.plugin import Key
+from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.queues.queue import ROOT, Queue
+from stromboli.core.model.resources.resources import CPU, MEMORY, PODS, Amounts, Request, add_request, is_bytes
+from stromboli.core.plugins.capacity.fair_shares import Demand, fair_shares
+from stromboli.core.plugins.capacity.queue_share import QueueShare
+from stromboli.core.session.session import Session
+
+#: The annotation of a queue with its weight in the surplus, instead of `spec.weight`.
+WEIGHT = "scheduling.stromboli.dev/over-quota-weight"
+#: Weights count in thousandths.
+_WEIGHT_UNIT = 1000
+_MAX_WEIGHT = 1_000_000
+#: Other resources than cpu and bytes are divided in whole units.
+_WHOLE = 1000
+
+
+class SurplusSharing:
+    """The fair shares of a cycle, and the rules that follow from them."""
+
+    def __init__(self, session: Session, queue_shares: Mapping[str, QueueShare]) -> None:
+        self._session = session
+        self._axis = session.axis
+        #: By job and the number of its tasks with a node, what it needs next.
+        self._next: dict[tuple[str, int], Request] = {}
+        #: By queue, what its next job needs; valid for one version of the order of jobs.
+        self._wanted: dict[str, Request] = {}
+        self._version = 0, 0
+        self._queues = [share for share in queue_shares.values() if share.chain and share.name != ROOT]
+        self._weights = {share.name: self._weight_of(session, share.queue) for share in self._queues}
+        self._units = [1 if d in (CPU, MEMORY) or is_bytes(n) else _WHOLE for d, n in enumerate(self._axis.names)]
+        #: The resources that decide whether a queue is above its fair share.
+        self._divided = sorted({CPU, MEMORY, *(d for share in self._queues for d, _ in share.queue.deserved)} - {PODS})
+        self._fair: dict[str, Amounts] = {name: [0] * session.snapshot.size for name in queue_shares}
+        root = queue_shares.get(ROOT)
+        self._children: dict[str, list[QueueShare]] = {}
+        for share in self._queues:
+            self._children.setdefault(share.chain[1].name if len(share.chain) > 1 else ROOT, []).append(share)
+        self._divide_among(ROOT, session.shareable if root is None or root.chain else root.limit)
+
+    @staticmethod
+    def _weight_of(session: Session, queue: Queue) -> int:
+        text = queue.annotations.get(WEIGHT)
+        if text is None:
+            return queue.weight * _WEIGHT_UNIT
+        try:
+            weight = float(text)
+        except ValueError:
+            weight = -1
+        if 0 <= weight <= _MAX_WEIGHT:
+            return round(weight * _WEIGHT_UNIT)
+        session.warnings.append(
+            f"Queue {queue.name}: annotation {WEIGHT}: expected a number from 0 to {_MAX_WEIGHT}, got {text!r}; "
+            f"spec.weight {queue.weight} counts"
+        )
+        return queue.weight * _WEIGHT_UNIT
+
+    def _divide_among(self, parent: str, amounts: Sequence[int]) -> None:
+        """Divide amounts among the queues below a parent, and then among the queues below each of them."""
+        children = self._children.get(parent, ())
+        for dimension, amount in enumerate(amounts):
+            if dimension != PODS and any(each.usage.request[dimension] for each in children):
+                demands = [self._demand(each, dimension, amount) for each in children]
+                shares = fair_shares(amount, demands, self._units[dimension])
+                for child, share in zip(children, shares, strict=True):
+                    self._fair[child.name][dimension] = share
+        for child in children:
+            self._divide_among(child.name, self._fair[child.name])
+
+    def _demand(self, share: QueueShare, dimension: int, amount: int) -> Demand:
+        queue, deserved = share.queue, share.deserved[dimension]
+        if not any(named == dimension for named, _ in queue.deserved):
+            deserved = min(deserved, amount)
+        usable = min(share.usage.request[dimension], share.limit[dimension])
+        return Demand(deserved, usable, self._weights[queue.name], queue.priority, (queue.created, queue.name))
+
+    # -- rules --------------------------------------------------------------------------------------------------
+
+    def fair_share(self, share: QueueShare) -> Amounts:
+        return self._fair[share.name]
+
+    def used_part(self, share: QueueShare) -> float:
+        return self._part(share, share.usage.allocated)
+
+    def order(self, share: QueueShare) -> Key:
+        """The place of a queue among those to serve, at each level of the tree, with the next job there."""
+        order = self._session.job_order
+        if order is not None and (id(order), order.version) != self._version:
+            self._version = id(order), order.version
+            self._wanted.clear()
+        return tuple(self.place(each, self._next_of(each)) for each in reversed(share.chain))
+
+    def victim_order(self, share: QueueShare) -> Key:
+        """The place of a queue among those to reclaim from: the reversed order, for what it holds."""
+        return Descending(tuple(self.place(each, ()) for each in reversed(share.chain)))
+
+    def _next_of(self, share: QueueShare) -> Request:
+        """Return what the next job in a queue or below it needs."""
+        known = self._wanted.get(share.name)
+        if known is None:
+            known = self._wanted[share.name] = self._next_below(share)
+        return known
+
+    def _next_below(self, share: QueueShare) -> Request:
+        children, order = self._children.get(share.name), self._session.job_order
+        if not children:
+            job = None if order is None else order.first_job(share.name)
+            return () if job is None else self.next_request(job)
+        wanting = [(self.place(each, wanted), wanted) for each in children if (wanted := self._next_of(each))]
+        return min(wanting)[1] if wanting else ()
+
+    def place(self, share: QueueShare, wanted: Request, left: Sequence[int] | None = None) -> Key:
+        """Above its fair share last, within its deserved amounts first; then by priority, and by the used part of the
+        share. `left` is what the queue holds, if it is not what the ledger has.
+        """
+        allocated, fair = share.usage.allocated if left is None else left, self._fair[share.name]
+        above = all(allocated[d] > fair[d] for d in self._divided)
+        after = list(allocated)
+        add_request(after, wanted)
+        beyond = any(after[d] > share.deserved[d] for d in self._divided)
+        queue = share.queue
+        return (
+            *(above, beyond, -queue.priority, self._part(share, after), self._part(share, allocated)),
+            *(queue.created, queue.name),
+        )
+
+    def _part(self, share: QueueShare, amounts: Sequence[int]) -> float:
+        """Return the largest part of what the queue may have before others; infinite for a resource with none."""
+        fair, part = self._fair[share.name], 0.0
+        for dimension in self._divided:
+            entitled = max(fair[dimension], share.deserved[dimension])
+            if amounts[dimension]:
+                part = max(part, amounts[dimension] / entitled if entitled else inf)
+        return part
+
+    def next_request(self, job: Job) -> Request:
+        """Return what a job needs next: its minimum, or one more member."""
+        key = job.key, job.ready_count + job.pipelined_count
+        known = self._next.get(key)
+        if known is None:
+            amounts = [0] * len(self._units)
+            tasks = (task for task in job.tasks.values() if self._session.ledger.is_pending(task))
+            for task in islice(tasks, self._session.tasks_until_ready(job)):
+                add_request(amounts, task.task_class.request)
+            known = self._next[key] = tuple((d, amount) for d, amount in enumerate(amounts) if amount)
+        return known
+
+    def beyond(self, share: QueueShare, wanted: Request) -> Request:
+        """Return what would exceed the fair share of the queue."""
+        allocated, fair = share.usage.allocated, self._fair[share.name]
+        return tuple((d, amount) for d, amount in wanted if d != PODS and allocated[d] + amount > fair[d])
+
+    def refusal(self, share: QueueShare, wanted: Request) -> str | None:
+        """Return why nothing is reclaimed for this request; None if it is within the fair share of the queue."""
+        beyond = self.beyond(share, wanted)
+        if not beyond:
+            return None
+        return f"{self.compared(share, beyond[0][0])}: {self._axis.describe(beyond)} more is not reclaimed for it"
+
+    def compared(self, share: QueueShare, dimension: int) -> str:
+        amount, name = self._axis.format, self._axis.names[dimension]
+        has, fair = share.usage.allocated[dimension], self._fair[share.name][dimension]
+        return f"{share.title} has {name} {amount(dimension, has)}, its fair share is {amount(dimension, fair)}"
