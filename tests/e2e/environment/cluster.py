@@ -99,13 +99,17 @@ class Cluster:
     async def until_message(self, name: str, text: str) -> None:
         """Wait until the Unschedulable condition of a group contains the text."""
 
-        async def reached() -> bool:
+        async def messages() -> list[str]:
             conditions = (await self.group(name)).status.conditions or []
-            return any(
-                c.type == "Unschedulable" and c.status == "True" and text in (c.message or "") for c in conditions
-            )
+            return [c.message or "" for c in conditions if (c.type, c.status) == ("Unschedulable", "True")]
 
-        await self.until(reached, f"condition of {name} contains {text!r}")
+        async def reached() -> bool:
+            return any(text in message for message in await messages())
+
+        try:
+            await self.until(reached, f"condition of {name} contains {text!r}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}, but: {await messages()}") from error
 
 
 @contextlib.asynccontextmanager

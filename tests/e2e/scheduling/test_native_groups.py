@@ -97,14 +97,18 @@ async def release(cluster: Cluster) -> None:
 async def until_message(cluster: Cluster, name: str, status: str, reason: str, words: str = "") -> None:
     """Wait until the condition of the group has this status, reason and text."""
 
-    async def reached() -> bool:
+    async def messages() -> list[str]:
         group = await cluster.client.get(groups_of(cluster), name, namespace=cluster.namespace)
-        return any(
-            (c.type, c.status, c.reason) == (condition_name(cluster), status, reason) and words in (c.message or "")
-            for c in group.status.conditions or ()
-        )
+        wanted = (condition_name(cluster), status, reason)
+        return [c.message or "" for c in group.status.conditions or () if (c.type, c.status, c.reason) == wanted]
 
-    await cluster.until(reached, f"{name} has {status}, {reason}, {words!r}")
+    async def reached() -> bool:
+        return any(words in message for message in await messages())
+
+    try:
+        await cluster.until(reached, f"{name} has {status}, {reason}, {words!r}")
+    except AssertionError as error:
+        raise AssertionError(f"{error}, but: {await messages()}") from error
 
 
 async def until_bound(cluster: Cluster, gang: str, count: int) -> None:
@@ -157,7 +161,10 @@ async def test_pods_may_come_before_their_group(cluster: Cluster) -> None:
 async def test_pods_of_other_schedulers_are_not_ours(cluster: Cluster) -> None:
     await create_group(cluster, "theirs", {"gang": {"minCount": 1}})
     await create_pods(cluster, "theirs", 1, "1", schedulerName="default-scheduler")
-    await until_message(cluster, "theirs", "False", "Unschedulable", "no pods")
+    await create_gang(cluster, "ours", 1, "1")
+    await until_message(cluster, "ours", "True", "Scheduled")
+    theirs = await cluster.client.get(groups_of(cluster), "theirs", namespace=cluster.namespace)
+    assert not theirs.status.conditions
     assert await cluster.nodes_of("theirs") == [""]
 
 

@@ -113,7 +113,7 @@ LIMITS = [
         "no queue deserves what pods of other schedulers hold",
         nodes(4, 1), foreign("a", 1), queue("left", deserved=cpu(4)), gang(4, queue="left", **SINGLES), conf=FLAT,
         binds="aaa-", deserved={"left": {"cpu": "3"}},
-        reasons={"gang": ["the cluster has cpu 4 and pods without a queue use 1, its jobs use 3"]},
+        reasons={"gang": ["Insufficient cpu: the cluster has 4 and pods without a queue use 1, its jobs use 3"]},
     ),
     Case(
         "a capability of what pods of other schedulers leave is the limit of the queue",

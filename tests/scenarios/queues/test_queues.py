@@ -112,7 +112,7 @@ ORDER = [
         "other pods that hold more than the nodes have leave nothing to share",
         nodes(2, 1), foreign("a", cpu=3), gang(1, name="first"), conf=SHARES, binds="-",
         deserved={"default": {"pods": "1"}}, codes={"first": ["InsufficientResource"]},
-        reasons={"first": ["the cluster has cpu 2 and pods without a queue use 3, its jobs use 0"]},
+        reasons={"first": ["Insufficient cpu: the cluster has 2 and pods without a queue use 3, its jobs use 0"]},
     ),
     Case(
         "a capability of what other pods leave is the limit of the queue",

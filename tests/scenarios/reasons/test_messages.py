@@ -45,7 +45,8 @@ CAUSES: list[tuple[str, Any, str, str, str]] = [
         "the cluster is used", [nodes(4, 4), running("aabb", 2), gang(3, 4)], STANDARD,
         "needs 12 cpu, cluster has 16, jobs use 8",
         tasks(
-            *THREE, "default/gang-task-2: the cluster has cpu 16 and its jobs use 8: capacity for 2 of 3 pods",
+            *THREE,
+            "default/gang-task-2: Insufficient cpu: the cluster has 16 and its jobs use 8: capacity for 2 of 3 pods",
         ),
     ),
     (

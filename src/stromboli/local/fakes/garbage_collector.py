@@ -61,9 +61,10 @@ async def _kinds_of(client: Client, group: str, version: str, path: str) -> dict
 
 
 def _resource(group: str, version: str, entry: dict[str, Any]) -> Resource[Any]:
-    scope = {"group": group, "namespaced": entry["namespaced"], "__doc__": "Any object, of which metadata is read."}
-    kind = msgspec.defstruct(entry["kind"], [], bases=(TopLevel,), namespace=scope, gc=False)
-    return Resource(kind, version, entry["name"])
+    kind, namespaced = entry["kind"], entry["namespaced"]
+    scope = {"group": group, "kind_name": kind, "namespaced": namespaced, "__doc__": f"The metadata of a {kind}."}
+    struct = msgspec.defstruct(kind, [], bases=(TopLevel,), namespace=scope, gc=False)
+    return Resource(struct, version, entry["name"])
 
 
 MAX_TOMBSTONES = 10_000
@@ -78,7 +79,7 @@ class GarbageCollector:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._ownership = Ownership()
+        self.ownership = Ownership()
         self._kinds: dict[KindName, Resource[Any]] = {}
         self._reflectors: dict[KindName, asyncio.Task[None]] = {}
         self._gone: dict[str, None] = {}
@@ -106,7 +107,7 @@ class GarbageCollector:
         self._kinds = await served_kinds(self._client)
         for name in self._reflectors.keys() - self._kinds.keys():
             self._reflectors.pop(name).cancel()
-            for entry in self._ownership.of_kind(*name):
+            for entry in self.ownership.of_kind(*name):
                 self.removed(entry)
         for name in self._kinds.keys() - self._reflectors.keys():
             resource = self._kinds[name]
@@ -114,16 +115,16 @@ class GarbageCollector:
             self._reflectors[name] = asyncio.create_task(reflector.run())
 
     def applied(self, entry: OwnedObject) -> None:
-        self._ownership.apply(entry)
+        self.ownership.apply(entry)
         if entry.owners or entry.is_foreground_deletion or entry.orphans_dependents:
             self.work.add(entry.metadata.uid)
 
     def removed(self, entry: OwnedObject) -> None:
         """Check the dependents, which may have no owner now, and the owners, which may have waited for it."""
         uid = entry.metadata.uid
-        for dependent in self._ownership.dependents(uid):
+        for dependent in self.ownership.dependents(uid):
             self.work.add(dependent.metadata.uid)
-        self._ownership.remove(uid)
+        self.ownership.remove(uid)
         for reference in entry.owners:
             self.work.add(reference.uid or "")
         self._gone[uid] = None
@@ -131,7 +132,7 @@ class GarbageCollector:
             del self._gone[next(iter(self._gone))]
 
     async def _reconcile(self, uid: str) -> None:
-        entry = self._ownership.get(uid)
+        entry = self.ownership.get(uid)
         if entry is None:
             return
         if entry.is_foreground_deletion:
@@ -143,21 +144,21 @@ class GarbageCollector:
 
     async def _end_foreground(self, owner: OwnedObject) -> None:
         uid = owner.metadata.uid
-        dependents = list(self._ownership.dependents(uid))
+        dependents = list(self.ownership.dependents(uid))
         for dependent in dependents:
             self.work.add(dependent.metadata.uid)
         if not any(dependent.is_blocking(uid) for dependent in dependents):
             await self._drop_finalizer(owner, FOREGROUND)
 
     async def _orphan_dependents(self, owner: OwnedObject) -> None:
-        for dependent in self._ownership.dependents(owner.metadata.uid):
+        for dependent in self.ownership.dependents(owner.metadata.uid):
             await self._disown(dependent, {owner.metadata.uid})
         await self._drop_finalizer(owner, ORPHAN)
 
     async def _collect(self, entry: OwnedObject) -> None:
         gone, waiting = set(), set()
         for reference in entry.owners:
-            owner = self._ownership.get(reference.uid or "")
+            owner = self.ownership.get(reference.uid or "")
             if owner is not None and owner.is_foreground_deletion:
                 waiting.add(reference.uid or "")
             elif owner is None and not await self._exists(reference, entry):
@@ -166,7 +167,7 @@ class GarbageCollector:
             if gone or waiting:
                 await self._disown(entry, gone | waiting)
             return
-        has_dependents = next(self._ownership.dependents(entry.metadata.uid), None) is not None
+        has_dependents = next(self.ownership.dependents(entry.metadata.uid), None) is not None
         await self._delete(entry, "Foreground" if waiting and has_dependents else "Background")
 
     async def _exists(self, reference: OwnerReference, dependent: OwnedObject) -> bool:

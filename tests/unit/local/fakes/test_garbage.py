@@ -8,7 +8,7 @@ import pytest_asyncio
 
 from stromboli.kube.client.client import Client
 from stromboli.kube.crds.install import install_crds
-from stromboli.kube.objects.catalogue import CONFIG_MAPS, POD_GROUPS
+from stromboli.kube.objects.catalogue import CONFIG_MAPS, CRDS, POD_GROUPS
 from stromboli.kube.objects.cluster import ConfigMap
 from stromboli.local.fakes.garbage_collector import GarbageCollector
 from tests.unit.local.fakes.running import running, until
@@ -127,6 +127,25 @@ async def test_kinds_defined_later_are_watched(client: Client, collector: Garbag
 
     await until(gone)
     assert collector.collected == 1
+
+
+async def test_kinds_that_are_no_longer_served_are_dropped(
+    client: Client, collector: GarbageCollector, caplog: pytest.LogCaptureFixture
+) -> None:
+    await install_crds(client)
+    await client.create(POD_GROUPS, {"metadata": {"name": "group"}, "spec": {}}, namespace="default")
+    kind = ("scheduling.volcano.sh", "PodGroup")
+
+    def is_followed(expected: bool) -> Callable[[], Awaitable[bool]]:
+        async def reached() -> bool:
+            return bool(collector.ownership.of_kind(*kind)) is expected
+
+        return reached
+
+    await until(is_followed(True))
+    await client.delete(CRDS, POD_GROUPS.name)
+    await until(is_followed(False))
+    assert not caplog.records
 
 
 @pytest.mark.usefixtures("collector")

@@ -83,7 +83,7 @@ def cluster_used(axis: ResourceAxis, dimension: int, use: ClusterUse, needed: in
     """The jobs use the whole cluster, or what other pods leave, so that the shares of queues do not matter."""
     total, others, jobs = (axis.format(dimension, each) for each in use)
     users = f"pods without a queue use {others}, its jobs use {jobs}" if use.unqueued else f"its jobs use {jobs}"
-    detail = f"the cluster has {axis.names[dimension]} {total} and {users}{fit.detail}"
+    detail = f"Insufficient {axis.names[dimension]}: the cluster has {total} and {users}{fit.detail}"
     short = partial(_cluster_short, axis, dimension, use, needed)
     return Reason(Code.INSUFFICIENT_RESOURCE, detail, short=short, fact=("", dimension))
 
