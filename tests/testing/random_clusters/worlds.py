@@ -7,6 +7,7 @@ Some amounts are uneven on purpose: their fractions are not exact, and rounding 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -91,7 +92,25 @@ def _wire(entry: msgspec.Struct, *parts: str) -> str:
 
 def chance(draw: st.DrawFn, one_in: int) -> bool:
     """Return True for one in so many; rare choices are shrunk last."""
-    return draw(st.integers(1, one_in)) == one_in
+    return draw(_up_to(one_in)) == one_in
+
+
+@cache
+def _up_to(number: int) -> st.SearchStrategy[int]:
+    return st.integers(1, number)
+
+
+#: Strategies are made once: one that is made during a draw is looked up and validated again in every example.
+either = st.booleans()
+times = st.sampled_from(TIMES)
+zones = st.sampled_from(["x", "y", "z", None])
+disks = st.sampled_from(["ssd", "hdd"])
+readiness = st.sampled_from([None, None, None, True, False])
+roles = st.sampled_from(["", "worker", "master"])
+labels_of_pods = st.sampled_from([{}, {APP: "web"}, {APP: "db"}]).map(dict)
+group_phases = st.sampled_from(["Pending", "Inqueue", "Inqueue", "Running", ""])
+queue_names = st.sampled_from([None, "default", *QUEUES])
+priority_names = st.sampled_from([None, *PRIORITIES])
 
 
 # -- nodes ------------------------------------------------------------------------------------------------------------
@@ -109,7 +128,7 @@ def draw_node(draw: st.DrawFn, traits: Traits, name: str) -> kube.KubeNode:
     offered = {"cpu": draw(cpus), "memory": draw(memories), "pods": draw(pod_slots), GPU: draw(devices)}
     if chance(draw, 4):
         offered[NIC] = draw(devices)
-    labels = {ZONE: draw(st.sampled_from(["x", "y", "z", None])), DISK: draw(st.sampled_from(["ssd", "hdd"]))}
+    labels = {ZONE: draw(zones), DISK: draw(disks)}
     labels[objects.HOSTNAME] = None if chance(draw, 8) else name
     return objects.node(
         name,
@@ -117,7 +136,7 @@ def draw_node(draw: st.DrawFn, traits: Traits, name: str) -> kube.KubeNode:
         labels={key: value for key, value in labels.items() if value},
         taints=[objects.taint(text) for text in TAINTS if chance(draw, 9)],
         unschedulable=chance(draw, 12),
-        ready=draw(st.sampled_from([None, None, None, True, False])) if chance(draw, 4) else None,
+        ready=draw(readiness) if chance(draw, 4) else None,
     )
 
 
@@ -135,8 +154,8 @@ def draw_queue(draw: st.DrawFn, traits: Traits, name: str) -> kube.KubeQueue:
     return objects.queue(
         name,
         state="Closed" if chance(draw, 10) else "Open",
-        created=draw(st.sampled_from(TIMES)),
-        weight=draw(st.integers(1, 4)),
+        created=draw(times),
+        weight=draw(_up_to(4)),
         capability=draw(limits) if chance(draw, traits.policies) else None,
         guarantee=None if guarantee is None else kube.Guarantee(resource={**guarantee}),
         priority=draw(st.sampled_from([None, None, 1])),
@@ -209,12 +228,12 @@ def draw_template(draw: st.DrawFn, traits: Traits) -> kube.PodSpec:
     """Draw the requests of one class."""
     if not traits.node_rules:
         return objects.template(draw(ordinary_requests))
-    wanted = draw(requests if draw(st.booleans()) else ordinary_requests)
+    wanted = draw(requests if draw(either) else ordinary_requests)
     affinity = kube.Affinity()
     if chance(draw, 6):
         affinity.node_affinity = kube.KubeNodeAffinity(required=kube.NodeSelector(node_selector_terms=draw(node_terms)))
     if traits.pod_rules and chance(draw, traits.pod_rules):
-        affinity.pod_affinity = draw_pod_rule(draw) if draw(st.booleans()) else None
+        affinity.pod_affinity = draw_pod_rule(draw) if draw(either) else None
         affinity.pod_anti_affinity = draw_pod_rule(draw) if affinity.pod_affinity is None else None
     return objects.template(
         wanted,
@@ -236,8 +255,8 @@ class Kind:
 
 
 def draw_kind(draw: st.DrawFn, traits: Traits) -> Kind:
-    labels = draw(st.sampled_from([{}, {APP: "web"}, {APP: "db"}]))
-    return Kind(draw_template(draw, traits), draw(st.sampled_from(["", "worker", "master"])), labels)
+    labels = draw(labels_of_pods)
+    return Kind(draw_template(draw, traits), draw(roles), labels)
 
 
 #: Uses most of a node, so that others wait for its release.
@@ -259,17 +278,17 @@ def draw_fate(draw: st.DrawFn, spec: kube.PodSpec, names: list[str]) -> tuple[ku
     phase = draw(
         st.sampled_from(["Running", "Running", "Running", "Running", "Pending", "Succeeded", "Failed", "Unknown"])
     )
-    return standing(spec, draw(st.sampled_from([*names, *names, "gone"]))), phase, draw(st.booleans())
+    return standing(spec, draw(st.sampled_from([*names, *names, "gone"]))), phase, draw(either)
 
 
 def draw_lone_pod(draw: st.DrawFn, traits: Traits, kind: Kind, names: list[str], number: int) -> kube.Pod:
     """Draw a pod without a group: it runs already, or gets its own group."""
     name = f"plain-{number}"
-    if traits.plain_pods and draw(st.booleans()):
+    if traits.plain_pods and draw(either):
         owner = draw(st.sampled_from(["", "set-a", "set-b"]))
-        created = draw(st.sampled_from(TIMES))
+        created = draw(times)
         return objects.pod(name, kind.spec, owner=owner, labels=kind.labels, created=created)
-    spec, phase, leaving = draw_fate(draw, kind.spec if draw(st.booleans()) else HEAVY, names)
+    spec, phase, leaving = draw_fate(draw, kind.spec if draw(either) else HEAVY, names)
     spec.scheduler_name = draw(st.sampled_from(["stromboli", "default-scheduler"]))
     return objects.pod(name, spec, phase=phase, leaving=leaving, labels=kind.labels)
 
@@ -282,7 +301,7 @@ def draw_member(
 ) -> kube.Pod:
     name = f"{job}-{kind.role or 'task'}-{place}"
     labels = {**kind.labels, RANK: str(place % 2)}
-    created = draw(st.sampled_from(TIMES)) if chance(draw, 6) else None
+    created = draw(times) if chance(draw, 6) else None
     if chance(draw, traits.experienced):
         spec, phase, leaving = draw_fate(draw, kind.spec, names)
         return objects.pod(name, spec, group=job, role=kind.role, labels=labels, phase=phase, leaving=leaving)
@@ -299,27 +318,25 @@ def draw_job(
     draw: st.DrawFn, traits: Traits, name: str, pool: list[Kind], names: list[str]
 ) -> tuple[kube.PodGroup, list[kube.Pod]]:
     """Draw a PodGroup with up to eight pods of one or two kinds."""
-    size = draw(st.integers(1, 8))
+    size = draw(_up_to(8))
     alike = draw(st.lists(st.sampled_from(pool), min_size=1, max_size=2))
     is_gated = chance(draw, 15)
     pods = [draw_member(draw, traits, name, place, alike[place % len(alike)], names, is_gated) for place in range(size)]
     roles = {kind.role for kind in alike if kind.role}
     policies = None
     if traits.sub_groups and chance(draw, 6):
-        policies = [
-            kube.KubeSubGroupPolicy(name="half", match_label_keys=[RANK], sub_group_size=draw(st.integers(1, 3)))
-        ]
-    minimums = {role: draw(st.integers(1, 3)) for role in sorted(roles)} if chance(draw, traits.policies) else None
+        policies = [kube.KubeSubGroupPolicy(name="half", match_label_keys=[RANK], sub_group_size=draw(_up_to(3)))]
+    minimums = {role: draw(_up_to(3)) for role in sorted(roles)} if chance(draw, traits.policies) else None
     capacity = requests if traits.node_rules else ordinary_requests
     group = objects.group(
         name,
-        phase=draw(st.sampled_from(["Pending", "Inqueue", "Inqueue", "Running", ""])),
-        created=draw(st.sampled_from(TIMES)),
+        phase=draw(group_phases),
+        created=draw(times),
         min_member=draw(st.one_of(st.just(size), st.integers(0, size))),
         min_task_member=minimums,
         min_resources=draw(capacity) if chance(draw, traits.policies) else None,
-        queue=draw(st.sampled_from([None, "default", *QUEUES])),
-        priority_class_name=draw(st.sampled_from([None, *PRIORITIES])),
+        queue=draw(queue_names),
+        priority_class_name=draw(priority_names),
         sub_group_policy=policies,
     )
     return group, pods
@@ -330,11 +347,11 @@ def draw_job(
 
 @st.composite
 def worlds(draw: st.DrawFn, traits: Traits = EVERYTHING) -> SmallWorld:
-    names = [f"node-{number:02}" for number in range(draw(st.integers(1, traits.most_nodes)))]
-    pool = [draw_kind(draw, traits) for _ in range(draw(st.integers(1, 4)))]  # jobs share them, and so their classes
-    lines = [draw_job(draw, traits, f"job-{number}", pool, names) for number in range(draw(st.integers(1, 6)))]
+    names = [f"node-{number:02}" for number in range(draw(_up_to(traits.most_nodes)))]
+    pool = [draw_kind(draw, traits) for _ in range(draw(_up_to(4)))]  # jobs share them, and so their classes
+    lines = [draw_job(draw, traits, f"job-{number}", pool, names) for number in range(draw(_up_to(6)))]
     lone = [draw_lone_pod(draw, traits, draw(st.sampled_from(pool)), names, n) for n in range(draw(st.integers(0, 6)))]
-    reserve = [RESERVE] if draw(st.booleans()) else []
+    reserve = [RESERVE] if draw(either) else []
     return SmallWorld(
         nodes=[*(draw_node(draw, traits, name) for name in names), *reserve],
         queues=[draw_queue(draw, traits, name) for name in QUEUES[1:]],
@@ -362,8 +379,8 @@ def social_worlds(draw: st.DrawFn) -> SmallWorld:
     pool = [Kind(objects.template({"cpu": "1"}), "", {APP: "web"}), draw_seeker(draw)]
     groups, pods = [], []
     for number in range(draw(st.integers(3, 6))):
-        kind, size = draw(st.sampled_from(pool)), draw(st.integers(1, 2))
-        name, priority = f"job-{number}", draw(st.sampled_from([None, *PRIORITIES]))
+        kind, size = draw(st.sampled_from(pool)), draw(_up_to(2))
+        name, priority = f"job-{number}", draw(priority_names)
         groups.append(objects.group(name, min_member=size, priority_class_name=priority))
         pods += [objects.pod(f"{name}-{n}", kind.spec, group=name, labels=kind.labels) for n in range(size)]
     names = {"x1": "x", "x2": "x", "y1": "y"}
@@ -380,14 +397,14 @@ def draw_gang(draw: st.DrawFn, name: str) -> tuple[kube.PodGroup, list[kube.Pod]
     """Draw a job of workers and masters with a minimum in total and per role."""
     roles = draw(st.sampled_from([("worker",), ("worker", "master"), ("worker", "worker", "master")]))
     specs = {role: objects.template(draw(TIGHT_REQUESTS)) for role in sorted(set(roles))}
-    members = [roles[place % len(roles)] for place in range(draw(st.integers(1, 6)))]
-    minimums = {role: draw(st.integers(0, members.count(role))) for role in specs} if draw(st.booleans()) else {}
+    members = [roles[place % len(roles)] for place in range(draw(_up_to(6)))]
+    minimums = {role: draw(st.integers(0, members.count(role))) for role in specs} if draw(either) else {}
     group = objects.group(
         name,
         phase="Inqueue",
         min_member=draw(st.integers(max(1, sum(minimums.values())), len(members))),
         min_task_member=minimums or None,
-        priority_class_name=draw(st.sampled_from([None, *PRIORITIES])),
+        priority_class_name=draw(priority_names),
     )
     pods = [
         objects.pod(f"{name}-{role}-{place}", specs[role], group=name, role=role) for place, role in enumerate(members)
@@ -399,7 +416,7 @@ def draw_gang(draw: st.DrawFn, name: str) -> tuple[kube.PodGroup, list[kube.Pod]
 def tight_worlds(draw: st.DrawFn) -> SmallWorld:
     """Draw too little capacity for several gangs, some of it releasing: the outcome depends on order alone."""
     nodes = [objects.node(name, {"cpu": draw(st.sampled_from(["4", "6"]))}) for name in ("a", "b")]
-    lines = [draw_gang(draw, f"gang-{number}") for number in range(draw(st.integers(1, 4)))]
+    lines = [draw_gang(draw, f"gang-{number}") for number in range(draw(_up_to(4)))]
     leaving = []
     for number in range(draw(st.integers(0, 4))):
         spec = standing(objects.template(draw(TIGHT_REQUESTS)), draw(st.sampled_from("ab")))
