@@ -68,6 +68,7 @@ class CycleRunner:
         metrics: SchedulerMetrics,
         *,
         seed: int,
+        evicts_by_delete: bool,
         epoch: Callable[[], int],
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
@@ -78,6 +79,7 @@ class CycleRunner:
         self._reporting = reporting
         self._metrics = metrics
         self._seed = seed
+        self._evicts_by_delete = evicts_by_delete
         self._epoch = epoch
         self._wall_clock = wall_clock
         #: Distinguishes the cycles of this process from those of others.
@@ -89,6 +91,7 @@ class CycleRunner:
         self.number += 1
         name = f"{self._epoch()}.{self._process}.{self.number}"
         began = time.perf_counter()
+        self._cluster.budgets.are_enforced = not self._evicts_by_delete or "pdb" in program.plugins
         snapshot = self._cluster.snapshot(self._wall_clock())
         taken = time.perf_counter()
         session = Session(snapshot, program, uid=name, seed=self._seed, stopwatch=time.perf_counter)

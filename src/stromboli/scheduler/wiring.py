@@ -67,7 +67,7 @@ class Components:
         self._build_binding(binder_plugins)
         self.cycles = CycleRunner(
             self.cluster, self.tracker, self.executor, self.evictors, self.reporter, self.metrics,
-            seed=self.options.seed, epoch=epoch,
+            seed=self.options.seed, evicts_by_delete=self.options.evict_by_delete, epoch=epoch,
         )  # fmt: skip
         self.shard = self._shard_coordinator(self.options.shard) if self.options.shard else None
         self.health = CacheHealth(self)

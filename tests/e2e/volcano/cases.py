@@ -77,7 +77,7 @@ class Expected(_Part):
     event: str | None = None
     #: The number of different nodes, the names of all nodes, and the different values of a label of the nodes.
     nodes: int | None = None
-    on: list[str] | None = None
+    hosts: list[str] | None = None
     labels: dict[str, int] | None = None
     #: A condition of the owner that is true.
     condition: str | None = None

@@ -55,7 +55,7 @@ class Observer:
             "because": self._messages(self._group(name, pods), pods) if expected.because else "",
             "event": await self._events(name, pods) if expected.event else "",
             "nodes": len(bound),
-            "on": bound,
+            "hosts": bound,
             "labels": await self._labels(bound, expected.labels or {}),
             "condition": await self._condition(name) if expected.condition else "",
         }
@@ -99,7 +99,7 @@ class Observer:
 
 
 def _selected(found: Any, wanted: Any) -> Any:
-    """The part of a value that is compared."""
-    if isinstance(wanted, dict) and isinstance(found, dict):
-        return {key: found.get(key) for key in wanted}
+    """The part of a value that is compared; an amount that is absent is 0."""
+    if isinstance(wanted, dict):
+        return {key: (found or {}).get(key, "0") for key in wanted}
     return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import shlex
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -43,7 +42,7 @@ _KINDS: tuple[Resource[Any], ...] = (
 _RESOURCES: dict[str, Resource[Any]] = {kind.kind: kind for kind in _KINDS}
 _NUMBERS = itertools.count(1)
 _DEADLINE = 30.0
-#: What was observed must stay so for this time.
+#: Results, and everything that is not to happen, must stay as observed for this time.
 _SETTLED = 0.4
 _BIN = Path(sys.executable).parent
 
@@ -64,7 +63,7 @@ class CaseRunner:
     async def run(self) -> None:
         for number, step in enumerate(self._case.steps, 1):
             try:
-                await self._do(step)
+                await self._do(step, is_last=number == len(self._case.steps))
             except (AssertionError, ApiError) as error:
                 raise AssertionError(f"step {number} of {self._case.name}: {error}\n{self._world.logs}") from error
 
@@ -100,7 +99,7 @@ class CaseRunner:
 
     # -- steps --------------------------------------------------------------------------------------------------
 
-    async def _do(self, step: CaseStep) -> None:
+    async def _do(self, step: CaseStep, *, is_last: bool) -> None:
         for document in (*step.create, *(one for workload in step.submit for one in documents(workload))):
             await self._create(document)
         if step.patch is not None:
@@ -110,7 +109,8 @@ class CaseRunner:
         if step.types is not None:
             await self._type(step.types)
         if step.expect or step.queues:
-            await self._until_expected(step)
+            waits = any(one.pending or one.running == 0 for one in step.expect.values())
+            await self._until_expected(step, _SETTLED if is_last or waits else 0.0)
 
     async def _create(self, document: Document) -> None:
         kind = _RESOURCES[document["kind"]]
@@ -131,26 +131,24 @@ class CaseRunner:
         await self._client.delete(kind, name, namespace=place)
 
     async def _type(self, typed: Typed) -> None:
-        program, *words = shlex.split(typed.command)
-        pipe = asyncio.subprocess.PIPE
         kubeconfig = self._world.plane.kubeconfig
-        environment = {"KUBECONFIG": str(kubeconfig), "HOME": str(kubeconfig.parent)}
-        words = [word.replace("$(namespace)", self.namespace) for word in words]
-        running = await asyncio.create_subprocess_exec(
-            _BIN / program, *words, stdout=pipe, stderr=asyncio.subprocess.STDOUT, env=environment
+        environment = {"KUBECONFIG": str(kubeconfig), "HOME": str(kubeconfig.parent), "PATH": f"{_BIN}:/usr/bin:/bin"}
+        command = typed.command.replace("$(namespace)", self.namespace)
+        running = await asyncio.create_subprocess_shell(
+            command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, env=environment
         )
         printed = (await running.communicate())[0].decode()
         assert (running.returncode != 0) == typed.fails, f"{typed.command}: exit code {running.returncode}\n{printed}"
         assert typed.prints in printed, f"{typed.command}: {typed.prints!r} is not in\n{printed}"
 
-    async def _until_expected(self, step: CaseStep) -> None:
+    async def _until_expected(self, step: CaseStep, settled: float) -> None:
         deadline = time.monotonic() + _DEADLINE
         since: float | None = None
         while True:
             found = await self._observer.differences(step.expect, step.queues)
             now = time.monotonic()
             since = None if found else since or now
-            if since is not None and now - since >= _SETTLED:
+            if since is not None and now - since >= settled:
                 return
             assert not found or now < deadline, "; ".join(found)
             await asyncio.sleep(0.08)

@@ -89,7 +89,10 @@ def _template(workload: Workload, task: Task, role: str) -> Document:
     if role:
         annotations[_ROLE] = role
     labels = {**task.labels, WORKLOAD: workload.name, **({TASK: role} if role else {})}
-    container: Document = {"name": "main", "image": "example/main", "resources": {"requests": task.requests}}
+    # Extended resources need a limit.
+    limits = {name: amount for name, amount in task.requests.items() if "/" in name}
+    resources = {"requests": task.requests, "limits": limits}
+    container: Document = {"name": "main", "image": "example/main", "resources": resources}
     if task.command:
         container["command"] = ["sh", "-c", task.command]
     spec: Document = {"schedulerName": "volcano", "restartPolicy": task.restart, "containers": [container]}

@@ -23,6 +23,8 @@ class DisruptionBudgets:
     """All budgets. Pods are matched when they or the budgets change, not for every snapshot."""
 
     def __init__(self) -> None:
+        #: Whether budgets protect pods from evictions.
+        self.are_enforced = True
         self._entries: dict[str, _BudgetEntry] = {}
         #: Budgets that select a pod, by the pod's uid.
         self._members: dict[str, tuple[str, ...]] = {}
@@ -49,8 +51,8 @@ class DisruptionBudgets:
 
     def budgets(self, records: Mapping[str, PodRecord], leaving: Collection[str]) -> Budgets:
         """The budgets now; `leaving` are pods whose eviction has started and may not be visible yet."""
-        if not self._entries:
-            self._members, self._is_outdated = {}, False
+        if not self._entries or not self.are_enforced:
+            self._members, self._changed, self._is_outdated = {}, set(), True
             return Budgets()
         self._match(records)
         names = sorted(self._entries)
