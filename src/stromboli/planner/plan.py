@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.nodes.shards import ShardChoice
 from stromboli.core.model.reasons import PODS_MISSING, Code, Reason
 from stromboli.core.model.resources.resources import ResourceAxis
@@ -220,14 +219,19 @@ def _groups(
     names, occupying = (*after.nodes.names, ""), np.isin(after.status, OCCUPYING_STATUSES)
     #: The node name of each task by its row; empty for none.
     places = [names[row] for row in np.where(occupying, after.node_of, -1).tolist()]
-    return {key: _group(session, cluster, after.jobs[key], places, losses.get(key, ())) for key in sorted(after.jobs)}
+    return {key: _group(session, cluster, after, key, places, losses.get(key, ())) for key in sorted(after.jobs)}
 
 
 def _group(
-    session: Session, cluster: PlannedCluster, job: Job, places: Sequence[str], lost: Sequence[EvictionRecord]
+    session: Session,
+    cluster: PlannedCluster,
+    after: Snapshot,
+    key: str,
+    places: Sequence[str],
+    lost: Sequence[EvictionRecord],
 ) -> GroupPlan:
-    status = session.statuses.get(job.key)
-    phase = cluster.phase(job)
+    job, status = after.jobs[key], session.statuses.get(key)
+    phase = cluster.phase(job, session, after)
     nodes = Counter(places[task.row] for task in job.tasks.values() if places[task.row])
     waiting = bool(job.pending_count) or (phase not in STARTED and bool(job.tasks or job.min_available))
     causes: Sequence[Reason] = status.reasons if status else ()

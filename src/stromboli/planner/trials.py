@@ -28,9 +28,10 @@ class Goal:
     job: str
     all_pods: bool
 
-    def is_reached(self, cluster: PlannedCluster) -> bool:
-        job = cluster.snapshot().jobs.get(self.job)
-        if job is None or cluster.phase(job) not in STARTED:
+    def is_reached(self, cluster: PlannedCluster, session: Session) -> bool:
+        after = cluster.snapshot()
+        job = after.jobs.get(self.job)
+        if job is None or cluster.phase(job, session, after) not in STARTED:
             return False
         return not (self.all_pods and job.pending_count)
 
@@ -80,7 +81,7 @@ class Trials:
             if job is None or not (job.is_ready or job.pipelined_count):
                 return False
             cluster.apply_decisions(session)
-            reached = goal.is_reached(cluster)
+            reached = goal.is_reached(cluster, session)
             if reached or not job.pipelined_count:
                 return reached
         return False

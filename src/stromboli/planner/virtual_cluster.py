@@ -17,11 +17,12 @@ from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.nodes.shards import ShardChoice
 from stromboli.core.model.snapshot import Snapshot
 from stromboli.core.model.tasks.placement import Placement
+from stromboli.core.model.tasks.task import TaskStatus
 from stromboli.core.model.values.times import date_of
 from stromboli.core.session.decision_records import DecisionRecords
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
-from stromboli.core.session.status import phase_of
+from stromboli.core.session.status import is_short_of_tasks, phase_of
 from stromboli.planner.claims import allocate_devices, release_devices, templates_in, with_claims
 from stromboli.planner.volumes import bind_claims, ephemeral_claims
 
@@ -87,7 +88,9 @@ class PlannedCluster:
         return session
 
     def decide(self, records: DecisionRecords | None = None) -> Session:
-        """Run one cycle without applying its decisions."""
+        """Run one cycle without applying its decisions. Pods that terminated during the previous one are gone."""
+        if self._cycle:
+            self._remove_terminating()
         self._cycle += 1
         name = f"cycle-{self._cycle}"
         session = Session(self.snapshot(), self._program, uid=name, seed=self._seed, records=records)
@@ -104,13 +107,16 @@ class PlannedCluster:
         self._cluster.assumptions.remember(session.carryover())
         for eviction in session.decisions.evictions:
             self._remove(self._cluster.pods.get(eviction.task.uid))
-        self._release()
+        self._drop_empty_groups()
 
-    def _release(self) -> None:
-        """Delete terminating pods, and groups that were created for pods when their last pod is gone."""
+    def _remove_terminating(self) -> None:
         for pod in self._cluster.pods.all():
             if pod.metadata.deletion_timestamp is not None:
                 self._remove(pod)
+        self._drop_empty_groups()
+
+    def _drop_empty_groups(self) -> None:
+        """Delete groups that were created for pods when their last pod is gone."""
         with_pods = {job_key_of(pod) for pod in self._cluster.pods.all()} if self._made_groups else set()
         for key in self._made_groups.keys() - with_pods:
             self._cluster.remove(self._made_groups.pop(key))
@@ -147,9 +153,15 @@ class PlannedCluster:
         group = self._cluster.groups.get(key)
         return "" if group is None else eviction_message(group)
 
-    def phase(self, job: Job) -> str:
-        """Return the phase of a job for the current state of its pods."""
-        return phase_of(job, unschedulable=self._cluster.groups.phase(job.key) == "Unknown")
+    @staticmethod
+    def phase(job: Job, session: Session, after: Snapshot) -> str:
+        """Return the phase that the scheduler writes for the state of a job's pods after the session."""
+        leaving = sum(
+            int(after.status[task.row]) == TaskStatus.RELEASING and int(after.node_of[task.row]) >= 0
+            for task in (job.tasks.values() if job.counts[TaskStatus.RELEASING] else ())
+        )
+        short = is_short_of_tasks(job, leaving, refused=session.refusals.get(job.key) is not None)
+        return phase_of(job, unschedulable=short, leaving=leaving)
 
 
 def _moment_of(entry: kube.KubeObject) -> float:

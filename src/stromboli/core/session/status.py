@@ -146,13 +146,11 @@ def _has_ended(job: Job) -> bool:
 
 def _condition(session: Session, job: Job, leaving: int) -> JobCondition | None:
     refusal = session.refusals.get(job.key)
-    if job.tasks and job.is_ready and (refusal is None or job.ready_count >= job.min_available):
+    if job.tasks and _has_enough(job, refused=refusal is not None):
         constrained = job.spec.topology or any(policy.topology for policy in job.spec.policies)
         describe = partial(describe_placement, session, job) if constrained else None
         return JobCondition("Scheduled", "True", READY_REASON, session.uid, describe)
-    if (not job.tasks and refusal is None) or _is_only_ending(job, leaving) or _awaits_pods(session, job):
-        return None
-    if _has_ended(job) and phase_of(job, unschedulable=False, leaving=leaving) == COMPLETED:
+    if (not job.tasks and refusal is None) or _is_ending(job, leaving) or _awaits_pods(session, job):
         return None
     first = session.impossible.find(job) or lost_tasks(session, job) or _leading_refusal(session, job)
     reason = NOT_ENOUGH_RESOURCES if first is None else condition_reason(first.code)
@@ -191,8 +189,19 @@ def condition_reason(code: Code) -> str:
     return NOT_ENOUGH_RESOURCES if code in shortage else code.value
 
 
-def _is_only_ending(job: Job, leaving: int) -> bool:
-    """Report whether tasks are being removed and none waits: the job is ending, not unschedulable."""
+def is_short_of_tasks(job: Job, leaving: int, *, refused: bool) -> bool:
+    """Report whether a job is unschedulable for its tasks; `refused` if the last cycle has not placed all of them."""
+    return not _has_enough(job, refused=refused) and not _is_ending(job, leaving)
+
+
+def _has_enough(job: Job, *, refused: bool) -> bool:
+    return job.is_ready and (not refused or job.ready_count >= job.min_available)
+
+
+def _is_ending(job: Job, leaving: int) -> bool:
+    """Report whether the job has finished, or tasks are being removed and none waits: it is not unschedulable."""
+    if _has_ended(job) and phase_of(job, unschedulable=False, leaving=leaving) == COMPLETED:
+        return True
     waiting = job.pending_count + job.pipelined_count
     return bool(leaving) and not waiting and job.scheduled_count + leaving >= job.min_available
 
