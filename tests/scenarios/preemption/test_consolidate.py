@@ -237,6 +237,65 @@ DOMAINS = [
           extensions=[HalvesPlugin]),
 ]  # fmt: skip
 
+SHARES = [queue(name, deserved={"cpu": cpu}) for name, cpu in (("rich", 1), ("fair", 4), ("poor", 8))]
+BY_SHARES = (["gang", "priority", "conformance"], ["predicates", "capacity"])
+BY_PRIORITY = ("priority", *PLUGINS)
+THEN_RECLAIM, THEN_PREEMPT = "allocate, consolidate, reclaim", "allocate, consolidate, preempt"
+
+
+def half_full(**facts: Any) -> list[Any]:
+    """Two nodes of four, half of each in use."""
+    return [
+        nodes(4, 2),
+        SHARES,
+        [small(place, name, 2, minimum=0, **facts) for place, name in (("a", "one"), ("b", "two"))],
+    ]
+
+
+RICH, CHEAP = half_full(queue="rich"), half_full(priority="low")
+RICH_LARGE, CHEAP_LARGE = gang(1, 4, name="large", queue="rich"), gang(1, 4, name="large", priority="low")
+#: More than is free, but not more than with evictions.
+OWED, URGENT = gang(2, 3, name="next", queue="poor"), gang(2, 3, name="next", priority="high")
+STAY = (
+    "consolidate: none of 2 running pods may be moved: pending-preemption protects 2 (default/one-task-0: {} may evict "
+    "it for default/next)"
+)
+
+ACROSS_ACTIONS = [
+    moves("a pod moves where no other job waits", RICH, RICH_LARGE, moved="one-0", binds="A", by=BY_SHARES,
+          actions=THEN_RECLAIM),
+    moves("a pod that reclaim may evict stays, and is evicted once", RICH, RICH_LARGE, OWED, moved="one-0 two-0",
+          binds="- AB", by=BY_SHARES, actions=THEN_RECLAIM,
+          reasons={"large": ["0/2 nodes are available: 2 Insufficient cpu.", "queue rich does not deserve cpu 4 more",
+                             STAY.format("reclaim")]}),
+    moves("also where reclaim comes first in a cycle", RICH, RICH_LARGE, OWED, moved="one-0 two-0", binds="- AB",
+          by=BY_SHARES, actions="allocate, reclaim, consolidate"),
+    moves("it moves where that job cannot be served", RICH, RICH_LARGE, gang(1, 5, name="next", queue="poor"),
+          moved="one-0", binds="A -", by=BY_SHARES, actions=THEN_RECLAIM),
+    moves("it moves where no action reclaims", RICH, RICH_LARGE, OWED, moved="one-0", binds="A --", by=BY_SHARES,
+          actions="allocate, consolidate"),
+    moves("it moves where that job is served by moves as well", nodes(4, 4), SHARES,
+          [small(place, f"job{place}", 2, minimum=0, queue="rich") for place in "abcd"], RICH_LARGE,
+          gang(1, 4, name="next", queue="poor"), moved="joba-0 jobc-0", binds="C A", by=BY_SHARES,
+          actions=THEN_RECLAIM),
+    moves("a pod of a queue within its share moves beside reclaim", nodes(4, 3), SHARES,
+          [small(place, f"job{place}", 2, queue="fair") for place in "ab"],
+          small("c", "two", 4, minimum=0, queue="rich"),
+          gang(1, 4, name="large", queue="poor"), gang(1, 4, name="next", queue="poor"), moved="joba-0 two-0",
+          binds="A C", by=BY_SHARES, actions=THEN_RECLAIM),
+    moves("a pod that preempt may evict stays, and is evicted once", CHEAP, CHEAP_LARGE, URGENT, moved="one-0 two-0",
+          binds="- AB", by=BY_PRIORITY, actions=THEN_PREEMPT,
+          reasons={"large": ["0/2 nodes are available: 2 Insufficient cpu.", STAY.format("preempt"),
+                             "preempt: no running pod of queue default may be evicted"]}),
+    moves("a pod that gangpreempt may evict stays", CHEAP, CHEAP_LARGE, URGENT, moved="one-0 two-0", binds="- AB",
+          by=BY_PRIORITY, actions="allocate, consolidate, gangpreempt"),
+    moves("a pod whose queue may not take it again stays", nodes(3, 2),
+          [queue(name) for name in ("over", "ours", "wide")],
+          [small(place, f"job{place}{n}", queue="over") for place in "ab" for n in range(2)],
+          gang(1, 2, name="large", queue="ours"), gang(1, 6, name="other", queue="wide"), binds="- -",
+          by=(*PLUGINS, "proportion")),
+]  # fmt: skip
+
 SHARED = sharing(VGPUEnable=True, actions=ACTIONS)
 
 
@@ -261,7 +320,7 @@ DEVICES = [
     devices("no capacity is nominated twice", 8000, "", "-"),
 ]
 
-CASES = [*DEVICES, *MOVED, *GANGS, *RULES, *GUARDED, *LIMITS, *DOMAINS]
+CASES = [*DEVICES, *MOVED, *GANGS, *RULES, *GUARDED, *LIMITS, *DOMAINS, *ACROSS_ACTIONS]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from stromboli.core.config.action import Action
+from stromboli.core.config.action import PreemptingAction
 from stromboli.core.config.arguments import Argument, PredicateCacheArguments
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.preemption import (
@@ -40,7 +40,7 @@ class PreemptArguments(PredicateCacheArguments, ThrashGuardArguments, VictimOrde
     max_candidates: int = Argument("maxCandidateNodesAbsolute", 100, "The maximum of nodes to compare.", minimum=1)
 
 
-class Preempt(Action):
+class Preempt(PreemptingAction):
     name = "preempt"
     arguments = PreemptArguments()
 
@@ -49,9 +49,7 @@ class Preempt(Action):
         if not starving and not growing:
             return
         thrash_guard = ThrashGuard(session, self.arguments.thrashing_window)
-        between = Preemption(
-            session, self._rules(session, thrash_guard, lambda preemptor, victim: victim.key != preemptor.key)
-        )
+        between = self._between_jobs(session, thrash_guard)
         job_order = JobOrder(session, starving)
         while (queue := job_order.next_queue()) is not None:
             served: list[Job] = []
@@ -64,6 +62,13 @@ class Preempt(Action):
                 with session.refusals.isolate_errors(job):
                     self._serve_from_within(session, job, thrash_guard)
         between.serve_members(growing)
+
+    def trial(self, session: Session) -> Preemption:
+        return self._between_jobs(session, ThrashGuard(session, self.arguments.thrashing_window))
+
+    def _between_jobs(self, session: Session, thrash_guard: ThrashGuard) -> Preemption:
+        rules = self._rules(session, thrash_guard, lambda preemptor, victim: victim.key != preemptor.key)
+        return Preemption(session, rules)
 
     def _rules(
         self, session: Session, thrash_guard: ThrashGuard, may_target: Callable[[Job, Job], bool]

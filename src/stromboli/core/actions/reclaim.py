@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from stromboli.core.config.action import Action
+from stromboli.core.config.action import PreemptingAction
 from stromboli.core.config.arguments import PredicateCacheArguments
 from stromboli.core.model.tasks.task import TaskStatus
 from stromboli.core.preemption import (
@@ -23,7 +23,7 @@ class ReclaimArguments(PredicateCacheArguments, ThrashGuardArguments, VictimOrde
     """The arguments of reclaim."""
 
 
-class Reclaim(Action):
+class Reclaim(PreemptingAction):
     name = "reclaim"
     arguments = ReclaimArguments()
 
@@ -31,12 +31,15 @@ class Reclaim(Action):
         starving, growing = session.starving(), session.growing()
         if not starving and not growing:
             return
-        preemption = Preemption(session, self._rules(session))
+        preemption = self.trial(session)
         for job in JobOrder(session, starving).jobs_in_turn():
             with session.refusals.isolate_errors(job):
                 if session.job_starving(job):
                     preemption.preempt_for(job, session.pending(job))
         preemption.serve_members(growing)
+
+    def trial(self, session: Session) -> Preemption:
+        return Preemption(session, self._rules(session))
 
     def _rules(self, session: Session) -> PreemptionRules:
         return PreemptionRules(

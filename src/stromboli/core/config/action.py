@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from stromboli.core.config.arguments import Arguments
 
 if TYPE_CHECKING:
+    from stromboli.core.model.jobs.job import Job
+    from stromboli.core.model.tasks.task import Task
     from stromboli.core.session.session import Session
 
 
@@ -31,3 +34,20 @@ class Action:
 
     def uninitialize(self, session: Session) -> None:
         """Called after `execute`, also if it failed."""
+
+
+class PreemptionTrial(Protocol):
+    """What a preempting action would do, without doing it."""
+
+    def evictable(self, preemptor: Task, tasks: Sequence[Task]) -> list[Task]:
+        """Return those of the tasks that may be evicted for a preemptor, wherever they run."""
+
+    def could_preempt_for(self, job: Job) -> bool:
+        """Report whether pods would be evicted for the job now."""
+
+
+class PreemptingAction(Action):
+    """An action that evicts pods in favour of starving jobs, one job after the other."""
+
+    def trial(self, session: Session) -> PreemptionTrial:
+        raise NotImplementedError

@@ -111,6 +111,23 @@ class GangPreemption:
         self._spare.give_up(attempt)
         return False
 
+    def evictable(self, preemptor: Task, tasks: Sequence[Task]) -> list[Task]:
+        """Return those of the tasks that may be evicted for a preemptor, wherever they run."""
+        self._domain = CLUSTER
+        targets = self._pool.targeted(self._session.jobs[preemptor.job], tasks)
+        return self._rules.allowed(preemptor, targets) if targets else []
+
+    def could_preempt_for(self, job: Job) -> bool:
+        """Report whether `preempt_for` would evict pods."""
+        session, tasks = self._session, self._wanted(job)
+        self._pool.refresh(job)
+        with session.serving(job), session.statement() as statement:
+            attempt = self._spare.begin(job, statement)
+            found = bool(tasks) and self._refusal(tasks) is None and self._place_in_domain(attempt, tasks)
+            statement.rollback(0)
+        self._spare.forget()
+        return found and attempt.places > 0
+
     def _wanted(self, job: Job) -> list[Task]:
         """Return all tasks of a gang that cannot start yet; of a ready gang, those of the next sub-job."""
         session, pending = self._session, self._session.pending(job)

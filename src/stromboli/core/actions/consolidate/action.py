@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stromboli.core.actions.consolidate.search import RelocationSearch
+from stromboli.core.actions.consolidate.pending_preemptions import PendingPreemptions
+from stromboli.core.actions.consolidate.search import RelocationDecision, RelocationSearch
 from stromboli.core.config.action import Action
 from stromboli.core.config.arguments import Argument, Arguments
 from stromboli.core.model.jobs.job import Job, role_pipelined
@@ -16,6 +17,8 @@ from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.session import Session
 
 Need = tuple[object, ...]
+#: How often the moves of a cycle are planned; if pods are moved that may soon be evicted even then, no pod is moved.
+_MAX_PLANS = 3
 
 
 class ConsolidateArguments(Arguments):
@@ -30,49 +33,86 @@ class Consolidate(Action):
     arguments = ConsolidateArguments()
 
     def execute(self, session: Session) -> None:
+        """Plan all moves; repeat that without the pods that other actions may evict for the jobs that are left."""
         waiting = [job for job in session.waiting if job.phase != "Pending" and not job.has_minimum(role_pipelined)]
-        max_moves = self.arguments.max_moved_pods
-        if not waiting or not len(session.nodes) or not max_moves:
+        if not waiting or not len(session.nodes) or not self.arguments.max_moved_pods:
             return
-        cycle = _Cycle(session, max_moves, self.arguments.max_tried_jobs)
-        job_order = JobOrder(session, waiting)
-        while cycle.tries_left and (queue := job_order.next_queue()) is not None:
+        pending = PendingPreemptions(session)
+        for _ in range(_MAX_PLANS):
+            plan = _Plan(session, self.arguments, pending)
+            plan.make(waiting)
+            if not plan.takes_pending_victims():
+                break
+        plan.commit()
+
+
+class _Plan:
+    """The moves of this cycle, none of which is committed, and the failures."""
+
+    def __init__(self, session: Session, arguments: ConsolidateArguments, pending: PendingPreemptions) -> None:
+        self._session = session
+        self._max_moves = None if arguments.max_moved_pods < 0 else arguments.max_moved_pods
+        self._tries_left = arguments.max_tried_jobs
+        self._pending = pending
+        self._decisions: list[RelocationDecision] = []
+        self._refusals: list[tuple[Job, Reason]] = []
+        #: By need, the smallest number of tasks that failed, and the reason.
+        self._too_many: dict[Need, tuple[int, Reason]] = {}
+
+    def make(self, waiting: Sequence[Job]) -> None:
+        session, job_order = self._session, JobOrder(self._session, waiting)
+        while self._tries_left and (queue := job_order.next_queue()) is not None:
             if session.is_overused(queue):
                 continue
             job = job_order.next_job(queue)
             if job is not None:
                 with session.refusals.isolate_errors(job):
-                    cycle.serve(job)
+                    self._serve(job)
             job_order.return_queue(queue)
 
-
-class _Cycle:
-    """The moves and failures of this cycle."""
-
-    def __init__(self, session: Session, max_moves: int, tries: int) -> None:
-        self._session = session
-        self._max_moves: int | None = None if max_moves < 0 else max_moves
-        self._moved = 0
-        self.tries_left = tries
-        #: By need, the smallest number of tasks that failed, and the reason.
-        self._too_many: dict[Need, tuple[int, Reason]] = {}
-
-    def serve(self, job: Job) -> None:
+    def _serve(self, job: Job) -> None:
         session, tasks = self._session, self._session.pending(job)
         if session.job_ready(job) or not tasks or not self._has_enough_in_sum(job, tasks):
             return
         need, number = need_key(job, tasks, is_own=False), session.tasks_until_ready(job)
         known = self._too_many.get(need)
         if known is not None and number >= known[0]:
-            session.refusals.add(job, known[1])
+            self._refusals.append((job, known[1]))
             return
-        self.tries_left -= 1
-        moving = RelocationSearch(
-            session, job, Consolidate.name, None if self._max_moves is None else self._max_moves - self._moved
-        )
-        self._moved += moving.carry_out(tasks)
-        if moving.refusal is not None:
+        self._tries_left -= 1
+        moving = RelocationSearch(session, job, Consolidate.name, self._moves_left(), self._pending)
+        decision = moving.decide(tasks)
+        if decision is not None:
+            self._decisions.append(decision)
+        elif moving.refusal is not None:
+            self._refusals.append((job, moving.refusal))
             self._too_many[need] = number, moving.refusal
+
+    def _victims(self) -> list[Task]:
+        return [victim for decision in self._decisions for victim in decision.victims]
+
+    def _moves_left(self) -> int | None:
+        return None if self._max_moves is None else self._max_moves - len(self._victims())
+
+    def takes_pending_victims(self) -> bool:
+        """Report whether moved pods may soon be evicted for a job without a plan. If so, the plan is taken back."""
+        moved, starving = self._victims(), self._pending.starving() if self._decisions else []
+        if not starving:
+            return False
+        for decision in reversed(self._decisions):
+            decision.undo()
+        if self._pending.add(starving, moved):
+            self._decisions = []
+            return True
+        for decision in self._decisions:
+            decision.redo()
+        return False
+
+    def commit(self) -> None:
+        for decision in self._decisions:
+            decision.commit(self._session, Consolidate.name)
+        for job, refusal in self._refusals:
+            self._session.refusals.add(job, refusal)
 
     def _has_enough_in_sum(self, job: Job, tasks: Sequence[Task]) -> bool:
         """Report whether the sum of free capacity, which moves do not increase, suffices for the needed tasks."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from stromboli.core.actions.consolidate.pending_preemptions import PendingPreemptions
 from stromboli.core.config.plugin import EvictionContext
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.nodes.table import Mask, Vector
@@ -24,9 +25,10 @@ class MovablePool(CandidatePool):
         return list(self._by_queue)
 
 
-def rules_for(session: Session, action: str) -> PreemptionRules:
+def rules_for(session: Session, action: str, pending: PendingPreemptions) -> PreemptionRules:
     def allowed(preemptor: Task, candidates: Sequence[Task]) -> list[Task]:
-        return session.unguarded(EvictionContext(action, session.jobs[preemptor.job]), candidates)
+        unguarded = session.unguarded(EvictionContext(action, session.jobs[preemptor.job]), candidates)
+        return [task for task in unguarded if pending.taking(task) is None]
 
     return PreemptionRules(
         action=action,
@@ -58,6 +60,7 @@ class RelocationTargets:
     """Finds places that leave most for the preemptors: unsuitable nodes first, then those that are filled best."""
 
     def __init__(self, session: Session, preemptors: Iterable[TaskClass]) -> None:
+        self._session = session
         self._search = session.search
         self._ledger = session.ledger
         #: The extra cost of a node that a preemptor could use: more than any node that is left empty.
@@ -71,14 +74,22 @@ class RelocationTargets:
     def row_for(self, task: Task, *, elsewhere: bool) -> int:
         """The row of the new place, with `elsewhere` on another node than the current one; -1 when there is none.
 
-        A task with a fraction of a device may get one of another device on its node.
+        A task with a fraction of a device may get one of another device on its node. A task whose queue may not take
+        it again has no place: it would be evicted for good.
         """
+        if not self._returns_to_queue(task):
+            return -1
         fits = self._fitting(task)
         if elsewhere and task.task_class.devices is None:
             fits[self._ledger.row_of(task)] = False
         if not fits.any():
             return -1
         return int(np.where(fits, self._left_over(task), np.inf).argmin())
+
+    def _returns_to_queue(self, task: Task) -> bool:
+        session = self._session
+        queue = session.queue_of(session.jobs[task.job])
+        return session.overused(queue) is None and session.allocatable(queue, task.task_class, 1) is None
 
     def _fitting(self, task: Task) -> Mask:
         """Nodes that pass every filter and have enough capacity once releasing tasks are gone."""

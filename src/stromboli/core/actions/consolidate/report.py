@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 
+from stromboli.core.actions.consolidate.pending_preemptions import PendingPreemption, PendingPreemptions
 from stromboli.core.config.plugin import EvictionContext, Plugin
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import Task
@@ -19,6 +20,9 @@ from stromboli.core.session.decision_records import PluginApproval, PreemptionFa
 from stromboli.core.session.decisions import Eviction
 from stromboli.core.session.session import Session
 from stromboli.core.session.waiting_reasons import counted
+
+#: The rule that pods stay that other actions may evict soon.
+PENDING = "pending-preemption"
 
 
 def report_moves(
@@ -48,17 +52,27 @@ def _message(node: str, stays: bool) -> str:
 
 
 def refusal_of(
-    session: Session, rules: PreemptionRules, pool: CandidatePool, preemptor: Task, max_moves: int | None
+    session: Session,
+    rules: PreemptionRules,
+    pool: CandidatePool,
+    pending: PendingPreemptions,
+    preemptor: Task,
+    max_moves: int | None,
 ) -> Reason:
     """Return why no plan exists for a task; `max_moves` is set when the limit of moved pods was exceeded."""
-    reason, objections = _why(session, rules, pool, preemptor, max_moves)
+    reason, objections = _why(session, rules, pool, pending, preemptor, max_moves)
     if session.records is not None:
         session.records.refuse(preemptor.job, PreemptionFailure(rules.action, preemptor.key, reason, objections))
     return reason
 
 
 def _why(
-    session: Session, rules: PreemptionRules, pool: CandidatePool, preemptor: Task, max_moves: int | None
+    session: Session,
+    rules: PreemptionRules,
+    pool: CandidatePool,
+    pending: PendingPreemptions,
+    preemptor: Task,
+    max_moves: int | None,
 ) -> tuple[Reason, tuple[RuleObjection, ...]]:
     if preemptor.never_preempts:
         return _reason(rules, Code.NEVER_PREEMPTS, f"{preemptor.key} has preemptionPolicy Never"), ()
@@ -69,7 +83,7 @@ def _why(
     tasks = [each.task for each in islice(pool.all_candidates(job), MAX_CANDIDATES)]
     if not tasks:
         return _reason(rules, Code.NO_PREEMPTABLE_PODS, "no running pod may be moved for it"), ()
-    guarded = grouped(_protected_tasks(session, rules, preemptor, tasks))
+    guarded = grouped(_protected_tasks(session, rules, pending, preemptor, tasks))
     if sum(len(each.objects) for each in guarded) == len(tasks):
         detail = f"none of {counted(len(tasks), 'running pod')} may be moved: {summarize_objections(guarded)}"
         return _reason(rules, Code.NO_PREEMPTABLE_PODS, detail), guarded
@@ -82,9 +96,13 @@ def _reason(rules: PreemptionRules, code: Code, detail: str) -> Reason:
 
 
 def _protected_tasks(
-    session: Session, rules: PreemptionRules, preemptor: Task, tasks: Sequence[Task]
+    session: Session,
+    rules: PreemptionRules,
+    pending: PendingPreemptions,
+    preemptor: Task,
+    tasks: Sequence[Task],
 ) -> list[tuple[str, Callable[[], str], str]]:
-    """The protected tasks: the first plugin that protects each."""
+    """The protected tasks: the first plugin that protects each, or the pending preemption that may take it."""
     context, left = EvictionContext(rules.action, session.jobs[preemptor.job]), list(tasks)
     protected: list[tuple[str, Callable[[], str], str]] = []
     for name, plugin in _guards(session):
@@ -93,7 +111,15 @@ def _protected_tasks(
         kept = [task for task in left if task.uid not in allowed]
         protected += [(name, partial(plugin_message, plugin.veto, preemptor, task), task.key) for task in kept]
         left = [task for task in left if task.uid in allowed]
+    for task in left:
+        taking = pending.taking(task)
+        if taking is not None:
+            protected.append((PENDING, partial(_taken, taking), task.key))
     return protected
+
+
+def _taken(pending: PendingPreemption) -> str:
+    return f"{pending.action} may evict it for {pending.preemptor.job}"
 
 
 def _guards(session: Session) -> list[tuple[str, Plugin]]:

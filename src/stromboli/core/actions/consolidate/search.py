@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
+from stromboli.core.actions.consolidate.pending_preemptions import PendingPreemptions
 from stromboli.core.actions.consolidate.pruning import RelocationPruning
 from stromboli.core.actions.consolidate.relocation import MovablePool, RelocationTargets, jobs_to_move, rules_for
 from stromboli.core.actions.consolidate.report import refusal_of, report_moves
@@ -49,41 +51,75 @@ class RelocationAttempt:
         return sum(len(unit.tasks) for unit in self.units)
 
 
+@dataclass(slots=True)
+class RelocationDecision:
+    """The moves for one job, which can be taken back and repeated until they are committed."""
+
+    job: Job
+    statement: Statement
+    #: By uid, the pod for which a victim moves.
+    preemptors: dict[str, Task]
+    _undone: SavedStatement = field(default_factory=SavedStatement)
+
+    @property
+    def victims(self) -> list[Task]:
+        return [each.entry.tasks[0] for each in self.statement.operations if each.kind is OperationKind.EVICT]
+
+    def undo(self) -> None:
+        self._undone = self.statement.save()
+        self.statement.rollback(0)
+
+    def redo(self) -> None:
+        self.statement.recover(self._undone)
+
+    def commit(self, session: Session, action: str) -> None:
+        operations = self.statement.operations
+        moves = {o.entry.tasks[0].uid: o.entry.rows[0] for o in operations if o.kind is OperationKind.RELOCATE}
+        report_moves(session, action, self.victims, moves, self.preemptors)
+        self.statement.commit()
+
+
 class RelocationSearch:
     """Finds moves for one job, up to a number of pods."""
 
-    def __init__(self, session: Session, job: Job, action: str, max_moves: int | None) -> None:
+    def __init__(
+        self, session: Session, job: Job, action: str, max_moves: int | None, pending: PendingPreemptions
+    ) -> None:
         self._session = session
         self._job = job
         self._action = action
         self._max_moves = max_moves
-        self._rules = rules_for(session, action)
+        self._pending = pending
+        self._rules = rules_for(session, action, pending)
         self._pool = MovablePool(session, self._rules, jobs_to_move(session, job))
         self._builder = UnitBuilder(session, self._rules, self._pool)
         self._targets = RelocationTargets(session, {task.task_class for task in session.pending(job)})
         self.refusal: Reason | None = None
 
-    def carry_out(self, tasks: Sequence[Task]) -> int:
-        """Move pods for these tasks; return their number: none unless the job then has its minimum."""
+    def decide(self, tasks: Sequence[Task]) -> RelocationDecision | None:
+        """Return the moves after which the job has its minimum, if there are any; they stay in the ledger."""
         for within in self._domains():
-            with self._session.serving(self._job), self._session.statement() as statement:
+            with self._session.serving(self._job), ExitStack() as undo:
+                statement = undo.enter_context(self._session.statement())
                 attempt = RelocationAttempt(
                     statement, VictimSelection(self._session, self._rules, self._builder, statement), within
                 )
                 self._place(attempt, tasks)
                 if self._has_enough():
-                    return self._conclude(attempt)
+                    decision = self._conclude(attempt)
+                    if decision is not None:
+                        undo.pop_all()
+                    return decision
                 if attempt.failed_task is not None:
                     self.refusal = refusal_of(
                         self._session,
                         self._rules,
                         self._pool,
+                        self._pending,
                         attempt.failed_task,
                         self._max_moves if attempt.too_many else None,
                     )
-        if self.refusal is not None:
-            self._session.refusals.add(self._job, self.refusal)
-        return 0
+        return None
 
     def _domains(self) -> Iterator[Mask | None]:
         """The domains of the job, the best first. A job whose sub-groups have domains of their own is skipped."""
@@ -98,18 +134,13 @@ class RelocationSearch:
     def _has_enough(self) -> bool:
         return self._job.has_minimum(role_pipelined) and self._session.job_pipelined(self._job)
 
-    def _conclude(self, attempt: RelocationAttempt) -> int:
-        """Commit the moves and return their number; without a move the capacity is free, and allocate assigns it."""
+    def _conclude(self, attempt: RelocationAttempt) -> RelocationDecision | None:
+        """Return the moves; without a move the capacity is free, and allocate assigns it."""
         if not attempt.units:
-            return 0
+            return None
         if len(attempt.units) > 1:
             RelocationPruning(self._session, attempt.statement, attempt.selection, self._targets).prune(attempt.units)
-        operations = attempt.statement.operations
-        moves = {o.entry.tasks[0].uid: o.entry.rows[0] for o in operations if o.kind is OperationKind.RELOCATE}
-        victims = [o.entry.tasks[0] for o in operations if o.kind is OperationKind.EVICT]
-        report_moves(self._session, self._action, victims, moves, attempt.preemptors)
-        attempt.statement.commit()
-        return len(victims)
+        return RelocationDecision(self._job, attempt.statement, attempt.preemptors)
 
     # -- tasks --------------------------------------------------------------------------------------------------
 
