@@ -1,4 +1,4 @@
-"""`python -m benchmarks NAME [--nodes N] [--pods P] [--queues Q] [--runs K] [-o json|text]`."""
+"""`python -m benchmarks NAME [--nodes N] [--pods P] [--queues Q] [--runs K] [--situation S] [-o json|text]`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 
 import click
 
+from benchmarks.scale import SITUATIONS
 from benchmarks.workloads import WORKLOADS
 
 
@@ -17,8 +18,17 @@ from benchmarks.workloads import WORKLOADS
 @click.option("--pods", type=click.IntRange(1), help="Number of pods.")
 @click.option("--queues", type=click.IntRange(1), help="Number of queues, for workloads that have several.")
 @click.option("--runs", type=click.IntRange(1), default=5, show_default=True, help="Cycles; the fastest counts.")
+@click.option("--situation", type=click.Choice([*SITUATIONS]), multiple=True, help="Part of `scale`; repeatable.")
 @click.option("-o", "--output", type=click.Choice(["json", "text"]), default="json", show_default=True)
-def main(name: str, nodes: int | None, pods: int | None, queues: int | None, runs: int, output: str) -> None:
+def main(
+    name: str,
+    nodes: int | None,
+    pods: int | None,
+    queues: int | None,
+    runs: int,
+    situation: tuple[str, ...],
+    output: str,
+) -> None:
     """Measure a workload. `all` runs each in a process of its own and prints a line of JSON per result."""
     if name == "all":
         for each in WORKLOADS:
@@ -31,7 +41,9 @@ def main(name: str, nodes: int | None, pods: int | None, queues: int | None, run
     if unknown:
         raise click.UsageError(f"{name} has no option --{unknown[0]}")
     parameters = parameters | {key: value for key, value in given.items() if value is not None}
-    for result in workload(parameters, runs):
+    if situation and name != "scale":
+        raise click.UsageError(f"{name} has no option --situation")
+    for result in workload(parameters, runs, *([situation] if situation else [])):
         if output == "json":
             print(json.dumps(result.as_dict()), flush=True)
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-from benchmarks import api_server, binder, clusters, contention, local_cluster, simulate, topology
+from benchmarks import api_server, binder, clusters, contention, local_cluster, scale, simulate, topology
 from benchmarks.measurement import Result, best_of, finished, new_program, prepared, run_cycle
 from stromboli import kube
 from stromboli.cluster.standard_queues import standard_queues
@@ -13,7 +13,7 @@ from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.session.session import Session
 
 Parameters = dict[str, int]
-Workload = Callable[[Parameters, int], list[Result]]
+Workload = Callable[..., list[Result]]
 
 
 def _jobs(number: int, size: int, *, minimum: int | None = None, queues: int = 0) -> Iterator[kube.KubeObject]:
@@ -166,6 +166,11 @@ WORKLOADS: dict[str, tuple[Workload, Parameters, str]] = {
         binder.binder,
         {"nodes": 500, "pods": 3_000, "members": 5_000},
         "bind requests and a binder on a real API server, beside direct binding",
+    ),
+    "scale": (
+        scale.scale,
+        {"nodes": 500},
+        "the situations of KAI's published scale results on a real API server",
     ),
     "reclaim": (contention.reclaim, {"nodes": 5_000}, "a gang that reclaims a tenth of a full cluster for its queue"),
     "consolidate": (

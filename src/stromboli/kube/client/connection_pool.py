@@ -6,6 +6,7 @@ import asyncio
 import os
 import socket
 import ssl
+import time
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
@@ -13,6 +14,9 @@ from stromboli.kube.client.config.connection import Connection
 from stromboli.kube.client.keep_alive import HttpResponse, KeepAliveConnection
 
 CONNECT_SECONDS = 10.0
+IDLE_SECONDS = 30.0
+"""A connection that was idle for longer is not used again: servers close idle ones, usually after 90 seconds or more,
+and a request that crosses with that fails."""
 #: As the system resolves names, or the path of a Unix socket.
 _Address = str | tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]
 
@@ -32,7 +36,9 @@ class WriteDenied(NotSent):
 class ConnectionPool:
     """At most `limit` connections; the one that was used last is used next."""
 
-    def __init__(self, connection: Connection, *, limit: int, max_size: int) -> None:
+    def __init__(
+        self, connection: Connection, *, limit: int, max_size: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         address = urlsplit(connection.server)
         self._is_tls = address.scheme == "https"
         self._host = address.hostname or ""
@@ -40,8 +46,9 @@ class ConnectionPool:
         self._server_name = connection.server_name or self._host
         self._socket_path = connection.socket
         self._max_size = max_size
+        self._clock = clock
         self._slots = asyncio.Semaphore(limit)
-        self._idle: list[tuple[ssl.SSLContext | None, KeepAliveConnection]] = []
+        self._idle: list[tuple[ssl.SSLContext | None, float, KeepAliveConnection]] = []
         self._busy: set[KeepAliveConnection] = set()
         self._default_context: ssl.SSLContext | None = None
         #: The header `Host`.
@@ -59,24 +66,27 @@ class ConnectionPool:
             self._busy.add(used)
             try:
                 if not may_write():
-                    self._idle.append((context, used))
+                    self._keep(context, used)
                     raise WriteDenied("not the leader any more")
                 response = await used.exchange(request, timeout)
             finally:
                 self._busy.discard(used)
-            if used.is_open:
-                self._idle.append((context, used))
+            self._keep(context, used)
             return response
 
     def close(self) -> None:
-        for connection in [*self._busy, *(each for _, each in self._idle)]:
+        for connection in [*self._busy, *(each for *_, each in self._idle)]:
             connection.close()
         self._idle.clear()
 
+    def _keep(self, context: ssl.SSLContext | None, used: KeepAliveConnection) -> None:
+        if used.is_open:
+            self._idle.append((context, self._clock(), used))
+
     def _take_idle(self, context: ssl.SSLContext | None) -> KeepAliveConnection | None:
         while self._idle:
-            known, connection = self._idle.pop()
-            if known is context and connection.is_open:
+            known, since, connection = self._idle.pop()
+            if known is context and connection.is_open and self._clock() - since < IDLE_SECONDS:
                 return connection
             connection.close()
         return None

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from stromboli.kube.client.api_errors import RequestFailed, Unreachable
 from stromboli.kube.client.client import Client
 from stromboli.kube.client.config.connection import Connection
+from stromboli.kube.client.connection_pool import ConnectionPool
 from stromboli.kube.client.keep_alive import HttpResponse, MalformedResponse, ResponseParser
 
 LIMIT = 1 << 20
@@ -166,6 +167,18 @@ async def test_connection_closed_while_idle_is_replaced() -> None:
         await asyncio.sleep(0)
         await client.bind("d", "b", "u", "n1")
     assert server.connections == 2
+
+
+async def test_connection_that_was_idle_for_long_is_replaced() -> None:
+    server, now = LineServer(lambda number, request: CREATED), 0.0
+    request = b"POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n"
+    async with connected(server) as client:
+        pool = ConnectionPool(client.connection, limit=1, max_size=LIMIT, clock=lambda: now)
+        for moment, connections in ((0.0, 1), (29.0, 1), (59.0, 2)):
+            now = moment
+            await pool.exchange(None, request, 5.0, lambda: True)
+            assert server.connections == connections
+        pool.close()
 
 
 async def test_connection_cut_after_the_request_leaves_outcome_unknown() -> None:
