@@ -40,6 +40,7 @@ _COMMAND = re.compile(r"(?:^|[$|`] ?|^ {8})stromboli ([a-z-][^|`\n]*)", re.MULTI
 OF_OTHERS = {
     "--server-side", "--validate", "--ignore-not-found", "--sort-by", "--build-arg", "--gang-scheduler-name",
     "--gang-scheduling", "--batch-scheduler", "--enable-batch-scheduler", "--queues", "--runs",
+    "--situation",
 }  # fmt: skip
 #: Terms of Kubernetes and of Volcano.
 OF_KUBERNETES = {
