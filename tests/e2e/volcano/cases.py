@@ -75,6 +75,7 @@ class Expected(_Part):
     because: str | None = None
     #: A reason of an event about the PodGroup or its pods.
     event: str | None = None
+    no_event: str | None = None
     #: The number of different nodes, the names of all nodes, and the different values of a label of the nodes.
     nodes: int | None = None
     hosts: list[str] | None = None

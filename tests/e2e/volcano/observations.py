@@ -42,7 +42,7 @@ class Observer:
         return [
             f"{name}: {field} is {observed[field]!r}, not {value!r}"
             for field, value in wanted.items()
-            if not (value in observed[field] if field in ("because", "event") else value == observed[field])
+            if not _fits(field, value, observed[field])
         ]
 
     async def _observed(self, name: str, pods: list[Pod], expected: Expected) -> dict[str, Any]:
@@ -53,7 +53,8 @@ class Observer:
             "restarts": sum(restart_count(pod) for pod in pods),
             "phase": (group.status.phase or "Pending") if (group := self._group(name, pods)) else "",
             "because": self._messages(self._group(name, pods), pods) if expected.because else "",
-            "event": await self._events(name, pods) if expected.event else "",
+            "event": (events := await self._events(name, pods) if expected.event or expected.no_event else ""),
+            "no_event": events,
             "nodes": len(bound),
             "hosts": bound,
             "labels": await self._labels(bound, expected.labels or {}),
@@ -96,6 +97,12 @@ class Observer:
         status = msgspec.json.decode(answer).get("status", {})
         found = {field: _selected(status.get(field), value) for field, value in wanted.items()}
         return [] if found == wanted else [f"queue {name}: status is {found}, not {wanted}"]
+
+
+def _fits(field: str, wanted: Any, found: Any) -> bool:
+    if field == "no_event":
+        return wanted not in found
+    return wanted in found if field in ("because", "event") else bool(wanted == found)
 
 
 def _selected(found: Any, wanted: Any) -> Any:
