@@ -65,9 +65,12 @@ class Expected(_Part):
     """What is observed of a workload, or of one task of it as `name/task`; fields that are not set may be anything."""
 
     running: int | None = None
+    #: Pods without a node, for which the scheduler has reported it, or all of them.
     pending: int | None = None
+    unbound: int | None = None
     succeeded: int | None = None
     failed: int | None = None
+    #: The least number of restarts.
     restarts: int | None = None
     #: The phase of the PodGroup.
     phase: str | None = None

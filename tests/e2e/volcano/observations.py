@@ -47,9 +47,11 @@ class Observer:
 
     async def _observed(self, name: str, pods: list[Pod], expected: Expected) -> dict[str, Any]:
         bound = sorted({pod.spec.node_name for pod in pods if pod.spec.node_name})
+        unbound = [pod for pod in pods if not pod.spec.node_name and pod.metadata.deletion_timestamp is None]
         counts = {field: sum(pod.status.phase == phase for pod in pods) for field, phase in _PHASES.items()}
         return counts | {
-            "pending": sum(not pod.spec.node_name and pod.metadata.deletion_timestamp is None for pod in pods),
+            "pending": sum(_is_reported(pod) for pod in unbound),
+            "unbound": len(unbound),
             "restarts": sum(restart_count(pod) for pod in pods),
             "phase": (group.status.phase or "Pending") if (group := self._group(name, pods)) else "",
             "because": self._messages(self._group(name, pods), pods) if expected.because else "",
@@ -99,9 +101,15 @@ class Observer:
         return [] if found == wanted else [f"queue {name}: status is {found}, not {wanted}"]
 
 
+def _is_reported(pod: Pod) -> bool:
+    return any(c.type == "PodScheduled" and c.status == "False" for c in pod.status.conditions or ())
+
+
 def _fits(field: str, wanted: Any, found: Any) -> bool:
     if field == "no_event":
         return wanted not in found
+    if field == "restarts":
+        return bool(found >= wanted)
     return wanted in found if field in ("because", "event") else bool(wanted == found)
 
 

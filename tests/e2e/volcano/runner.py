@@ -109,7 +109,7 @@ class CaseRunner:
         if step.types is not None:
             await self._type(step.types)
         if step.expect or step.queues:
-            waits = any(one.pending or one.running == 0 for one in step.expect.values())
+            waits = any(one.unbound or one.running == 0 for one in step.expect.values())
             await self._until_expected(step, _SETTLED if is_last or waits else 0.0)
 
     async def _create(self, document: Document) -> None:
