@@ -107,6 +107,9 @@ SECTIONS = {
         "manifests": LazyCommand(
             "stromboli.cli.commands.manifests:manifests", "Print the manifests of an installation."
         ),
+        "uninstall": LazyCommand(
+            "stromboli.cli.commands.uninstall:uninstall", "Remove an installation, and its traces on other objects."
+        ),
         "hypernodes": LazyCommand(
             "stromboli.cli.commands.hypernodes:hypernodes", "Describe the network by HyperNodes."
         ),

@@ -137,7 +137,7 @@ async def running_cluster(
         await ours.create(NAMESPACES, {"metadata": {"name": namespace}})
         stack.push_async_callback(_empty, ours, namespace)
         await stack.enter_async_context(
-            _running(runs, FakeControllers(stand_ins).run(), Controllers(controllers, NAMES).run())
+            running_processes(runs, FakeControllers(stand_ins).run(), Controllers(controllers, NAMES).run())
         )
         await create_nodes(ours, node_documents(NodePool(3, resources={"cpu": "4", "memory": "8Gi"})))
         yield Cluster(plane, ours, runs, namespace)
@@ -150,7 +150,7 @@ def _connection(plane: ControlPlane, account: str, proxy: str) -> Connection:
 
 
 @contextlib.asynccontextmanager
-async def _running(scheduler: Scheduler, *parts: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+async def running_processes(scheduler: Scheduler, *parts: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     tasks = [asyncio.ensure_future(part) for part in (*parts, scheduler.run())]
     try:
         yield

@@ -20,7 +20,7 @@ COMMANDS = ("bindrequests", "bindrequests --watch", "hypernodes discover", "hype
 RACK = "stromboli.dev/rack"
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, "uninstall --dry-run", "uninstall --yes"])
 def test_unreachable_cluster_is_one_line_with_address_and_remedy(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,6 +32,7 @@ READ = {
     "hypernodes discover -f": "hypernodes discover -f nowhere",
     "hypernodes discover --kubeconfig": "hypernodes discover --kubeconfig nowhere",
     "bindrequests --kubeconfig": "bindrequests --kubeconfig nowhere",
+    "uninstall --kubeconfig": "uninstall --kubeconfig nowhere",
     "replay FILE": "replay nowhere",
     "replay --conf": "replay dump.json.gz --conf nowhere",
     "config check FILE": "config check nowhere",

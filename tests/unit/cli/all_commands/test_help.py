@@ -26,6 +26,7 @@ NOT_RUN = (
     "stromboli binder",
     "stromboli admission --",
     "stromboli bindrequests",
+    "stromboli uninstall",
     "stromboli hypernodes discover --keys",
     "stromboli hypernodes discover --apply",
     "stromboli reserve-gpu",

@@ -41,8 +41,8 @@ CASES = {
     "reasons": ("reasons", "QueueNotOpen"),
     "examples": ("examples", "example/demo"),
 }
-#: It needs a cluster; its own tests check the formats.
-ELSEWHERE = {"bindrequests"}
+#: They need a cluster; their own tests check the formats.
+ELSEWHERE = {"bindrequests", "uninstall"}
 
 
 @pytest.fixture
