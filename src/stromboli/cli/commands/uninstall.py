@@ -27,8 +27,7 @@ Examples:
 \b
 Exit codes:
   0  removed, or nothing to remove
-  1  invalid input, not confirmed, some objects not removed, or the cluster
-     is unreachable
+  1  invalid input, not confirmed, unreachable, or some objects not removed
   2  wrong usage
 """
 
