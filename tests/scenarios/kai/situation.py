@@ -111,24 +111,26 @@ class Situation:
         self.ends = ends.replace(" ", "")
         self.program = Program(parse_configuration(conf, BUILT_IN), BUILT_IN)
         self.until = until
-        self.after = AFTER if settles else 0
+        self.quiet = AFTER if settles else 0
 
     def __str__(self) -> str:
         return self.name
 
     def check(self) -> None:
         manifests, states = self.manifests, [_places(self.manifests)]
-        for _ in range(self.until + self.after):
-            manifests = _after(manifests, self._plan(manifests))
+        for _ in range(self.until + self.quiet):
+            manifests = self.after(manifests, self.plan_of(manifests))
             states.append(_places(manifests))
         assert set(states[self.until :]) == {self.ends}, f"{self.name}: expected {self.ends}, got {states}"
 
-    def _plan(self, manifests: Sequence[Manifest]) -> SchedulingPlan:
+    def plan_of(self, manifests: Sequence[Manifest]) -> SchedulingPlan:
         return make_plan(objects(manifests), self.program, cycles=1, scheduler_names=SCHEDULER_NAMES)
 
-    def plan(self) -> SchedulingPlan:
-        """The plan of the first cycle."""
-        return self._plan(self.manifests)
+    @staticmethod
+    def after(manifests: Sequence[Manifest], plan: SchedulingPlan) -> list[Manifest]:
+        """The objects after a cycle, when its pods have started or are gone and created again. Nominations are lost."""
+        devices = {f"{b.namespace}/{b.name}": b.annotations for part in plan.session.decisions.binds for b in part}
+        return [_pod_after(each, plan, devices) if each["kind"] == "Pod" else each for each in manifests]
 
 
 def _aged(manifests: Sequence[Manifest]) -> list[Manifest]:
@@ -145,12 +147,6 @@ def _places(manifests: Sequence[Manifest]) -> str:
     return "".join(each["spec"].get("nodeName", "-") for each in manifests if each["kind"] == "Pod")
 
 
-def _after(manifests: Sequence[Manifest], plan: SchedulingPlan) -> list[Manifest]:
-    """The objects after a cycle, when its pods have started or are gone and created again."""
-    devices = {f"{b.namespace}/{b.name}": b.annotations for part in plan.session.decisions.binds for b in part}
-    return [_pod_after(each, plan, devices) if each["kind"] == "Pod" else each for each in manifests]
-
-
 def _pod_after(manifest: Manifest, plan: SchedulingPlan, devices: Mapping[str, Mapping[str, str]]) -> Manifest:
     key, spec, metadata = key_of(manifest), manifest["spec"], manifest["metadata"]
     annotations = {name: text for name, text in metadata["annotations"].items() if name != GROUPS}
@@ -161,5 +157,5 @@ def _pod_after(manifest: Manifest, plan: SchedulingPlan, devices: Mapping[str, M
         spec = {name: value for name, value in spec.items() if name != "nodeName"}
     else:
         return manifest
-    status = {**manifest["status"], "phase": "Running" if "nodeName" in spec else "Pending"}
+    status = {"phase": "Running" if "nodeName" in spec else "Pending"}
     return {**manifest, "spec": spec, "status": status, "metadata": {**metadata, "annotations": annotations}}
