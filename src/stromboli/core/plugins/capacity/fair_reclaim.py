@@ -23,7 +23,7 @@ class FairReclaimRules(ReclaimRules):
         """The request is that of one task, or None for a whole job that needs `needed`."""
         super().__init__(preemptor, request, 0)
         self._sharing = sharing
-        self._wanted = dict(needed if request is None else request)
+        self._wanted = dict(sharing.units.request(needed if request is None else request))
         self._needed = needed
 
     def accepted(self, candidates: Sequence[tuple[Task, QueueShare]]) -> list[Task]:
@@ -39,11 +39,15 @@ class FairReclaimRules(ReclaimRules):
                 return mine, theirs
         return self._preemptor, other
 
+    def _held(self, share: QueueShare) -> Sequence[int]:
+        return self._sharing.units.amounts(self._holding(share.usage))
+
     def _may_lose(self, queue_share: QueueShare, request: Request) -> bool:
         mine, theirs = self._divergence(queue_share)
-        held, fair = self._holding(theirs.usage), self._sharing.fair_share(theirs)
+        held, fair = self._held(theirs), self._sharing.fair_share(theirs)
         counts = self._wanted.keys() if self._request is not None else range(len(held))
-        lost = tuple((d, amount) for d, amount in request if d != PODS and d in counts)
+        charged = self._sharing.units.request(request)
+        lost = tuple((d, amount) for d, amount in charged if d != PODS and d in counts)
         if any(held[d] > max(fair[d], theirs.deserved[d]) for d, _ in lost):
             is_fair = self._stays_behind(mine, theirs, lost)
         else:
@@ -60,7 +64,7 @@ class FairReclaimRules(ReclaimRules):
         return own < self._sharing.place(theirs, request, left)
 
     def _is_within_deserved(self, mine: QueueShare) -> bool:
-        held = self._holding(mine.usage)
+        held = self._held(mine)
         return all(held[d] + amount <= mine.deserved[d] for d, amount in self._wanted.items() if d != PODS)
 
     def _stays_behind(self, mine: QueueShare, theirs: QueueShare, lost: Request) -> bool:
@@ -68,7 +72,7 @@ class FairReclaimRules(ReclaimRules):
         other one after its loss.
         """
         fair, other = self._sharing.fair_share(mine), self._sharing.fair_share(theirs)
-        held, left = self._holding(mine.usage), self._holding(theirs.usage)
+        held, left = self._held(mine), self._held(theirs)
         amounts = dict(lost)
         for dimension, amount in self._wanted.items():
             after, rest = held[dimension] + amount, left[dimension] - amounts.get(dimension, 0)

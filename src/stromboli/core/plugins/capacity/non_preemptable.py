@@ -10,6 +10,7 @@ from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.resources.resources import PODS, Amounts, Request, add_amounts, add_request
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.plugins.capacity.queue_share import QueueShare
+from stromboli.core.plugins.capacity.quota_units import QuotaUnits
 from stromboli.core.session.session import Session
 
 
@@ -31,11 +32,12 @@ class NonPreemptableJobs:
         self._session = session
         self._queue_shares = queue_shares
         self.keys = {job.key for job in session.jobs.values() if is_non_preemptable(job, from_priority)}
+        self._units = QuotaUnits(session.axis)
         self._held: dict[str, Amounts] = {name: [0] * session.snapshot.size for name in queue_shares}
         for key in self.keys:
             job = session.jobs[key]
             for share in self._chain(job):
-                add_amounts(self._held[share.name], job.allocated)
+                add_amounts(self._held[share.name], self._units.amounts(job.allocated))
 
     def _chain(self, job: Job) -> Sequence[QueueShare]:
         share = self._queue_shares.get(job.queue)
@@ -44,8 +46,9 @@ class NonPreemptableJobs:
     def count(self, tasks: Sequence[Task], sign: int) -> None:
         """Count placed or removed tasks of one job and class."""
         if tasks[0].job in self.keys:
+            request = self._units.request(tasks[0].task_class.request)
             for share in self._chain(self._session.jobs[tasks[0].job]):
-                add_request(self._held[share.name], tasks[0].task_class.request, sign * len(tasks))
+                add_request(self._held[share.name], request, sign * len(tasks))
 
     def beyond_deserved(self, job: Job | None, share: QueueShare, request: Request, wanted: int) -> Allowance | None:
         """Return how many of these tasks of the job stay within what the queue and its ancestors deserve, and why
@@ -54,7 +57,7 @@ class NonPreemptableJobs:
         if job is None or job.key not in self.keys:
             return None
         number, tightest = wanted, None
-        for dimension, amount, holder in _limits(share, request):
+        for dimension, amount, holder in _limits(share, self._units.request(request)):
             free = holder.deserved[dimension] - self._held[holder.name][dimension]
             if free < number * amount:
                 number, tightest = max(free // amount, 0), (dimension, holder)

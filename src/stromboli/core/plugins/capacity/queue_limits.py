@@ -103,7 +103,7 @@ def flat_limits(
         for amounts in (shareable, total)
     )
     wanted = _deserved_table(queues, size, shareable if as_quotas else None)
-    deserved = np.maximum(np.minimum(wanted, limit), guarantee)
+    deserved = np.maximum(np.minimum(wanted, capability if as_quotas else limit), guarantee)
     corrections = _unkept_guarantees(queues, reserved, capability, axis)
     return QueueLimits(guarantee, deserved, limit, ceiling, corrections)
 

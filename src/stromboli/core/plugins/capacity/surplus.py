@@ -17,6 +17,7 @@ from stromboli.core.model.queues.queue import ROOT, Queue
 from stromboli.core.model.resources.resources import CPU, MEMORY, PODS, Amounts, Request, add_request, is_bytes
 from stromboli.core.plugins.capacity.fair_shares import Demand, fair_shares
 from stromboli.core.plugins.capacity.queue_share import QueueShare
+from stromboli.core.plugins.capacity.quota_units import QuotaUnits
 from stromboli.core.session.session import Session
 
 #: The annotation of a queue with its weight in the surplus, instead of `spec.weight`.
@@ -44,12 +45,20 @@ class SurplusSharing:
         self._units = [1 if d in (CPU, MEMORY) or is_bytes(n) else _WHOLE for d, n in enumerate(self._axis.names)]
         #: The resources that decide whether a queue is above its fair share.
         self._divided = sorted({CPU, MEMORY, *(d for share in self._queues for d, _ in share.queue.deserved)} - {PODS})
+        self.units = QuotaUnits(session.axis)
+        self._requested = {share.name: self.units.amounts(share.usage.request) for share in self._queues}
+        self._limits = {share.name: self._limit_of(share) for share in self._queues}
         self._fair: dict[str, Amounts] = {name: [0] * session.snapshot.size for name in queue_shares}
         root = queue_shares.get(ROOT)
         self._children: dict[str, list[QueueShare]] = {}
         for share in self._queues:
             self._children.setdefault(share.chain[1].name if len(share.chain) > 1 else ROOT, []).append(share)
-        self._divide_among(ROOT, session.shareable if root is None or root.chain else root.limit)
+        amounts = session.shareable if root is None or root.chain else root.limit
+        self._divide_among(ROOT, self.units.amounts(amounts))
+
+    def _limit_of(self, share: QueueShare) -> Sequence[int]:
+        limit, named = self.units.amounts(share.limit), dict(share.queue.capability)
+        return [min(amount, named.get(dimension, amount)) for dimension, amount in enumerate(limit)]
 
     @staticmethod
     def _weight_of(session: Session, queue: Queue) -> int:
@@ -72,7 +81,7 @@ class SurplusSharing:
         """Divide amounts among the queues below a parent, and then among the queues below each of them."""
         children = self._children.get(parent, ())
         for dimension, amount in enumerate(amounts):
-            if dimension != PODS and any(each.usage.request[dimension] for each in children):
+            if dimension != PODS and any(self._requested[each.name][dimension] for each in children):
                 demands = [self._demand(each, dimension, amount) for each in children]
                 shares = fair_shares(amount, demands, self._units[dimension])
                 for child, share in zip(children, shares, strict=True):
@@ -84,7 +93,7 @@ class SurplusSharing:
         queue, deserved = share.queue, share.deserved[dimension]
         if not any(named == dimension for named, _ in queue.deserved):
             deserved = min(deserved, amount)
-        usable = min(share.usage.request[dimension], share.limit[dimension])
+        usable = min(self._requested[share.name][dimension], self._limits[share.name][dimension])
         return Demand(deserved, usable, self._weights[queue.name], queue.priority, (queue.created, queue.name))
 
     # -- rules --------------------------------------------------------------------------------------------------
@@ -93,7 +102,7 @@ class SurplusSharing:
         return self._fair[share.name]
 
     def used_part(self, share: QueueShare) -> float:
-        return self._part(share, share.usage.allocated)
+        return self._part(share, self.units.amounts(share.usage.allocated))
 
     def order(self, share: QueueShare) -> Key:
         """The place of a queue among those to serve, at each level of the tree, with the next job there."""
@@ -126,10 +135,11 @@ class SurplusSharing:
         """Above its fair share last, within its deserved amounts first; then by priority, and by the used part of the
         share. `left` is what the queue holds, if it is not what the ledger has.
         """
-        allocated, fair = share.usage.allocated if left is None else left, self._fair[share.name]
+        allocated = self.units.amounts(share.usage.allocated if left is None else left)
+        fair = self._fair[share.name]
         above = all(allocated[d] > fair[d] for d in self._divided)
         after = list(allocated)
-        add_request(after, wanted)
+        add_request(after, self.units.request(wanted))
         beyond = any(after[d] > share.deserved[d] for d in self._divided)
         queue = share.queue
         return (
@@ -160,8 +170,10 @@ class SurplusSharing:
 
     def beyond(self, share: QueueShare, wanted: Request) -> Request:
         """Return what would exceed the fair share of the queue."""
-        allocated, fair = share.usage.allocated, self._fair[share.name]
-        return tuple((d, amount) for d, amount in wanted if d != PODS and allocated[d] + amount > fair[d])
+        allocated, fair = self.units.amounts(share.usage.allocated), self._fair[share.name]
+        return tuple(
+            (d, amount) for d, amount in self.units.request(wanted) if d != PODS and allocated[d] + amount > fair[d]
+        )
 
     def refusal(self, share: QueueShare, wanted: Request) -> str | None:
         """Return why nothing is reclaimed for this request; None if it is within the fair share of the queue."""
@@ -172,5 +184,5 @@ class SurplusSharing:
 
     def compared(self, share: QueueShare, dimension: int) -> str:
         amount, name = self._axis.format, self._axis.names[dimension]
-        has, fair = share.usage.allocated[dimension], self._fair[share.name][dimension]
+        has, fair = self.units.amounts(share.usage.allocated)[dimension], self._fair[share.name][dimension]
         return f"{share.title} has {name} {amount(dimension, has)}, its fair share is {amount(dimension, fair)}"
