@@ -19,6 +19,10 @@ from stromboli.scheduler.wiring import Components
 
 #: The pause after a cycle, as a multiple of its duration, in which binds, watches and writes run.
 PAUSE_PER_CYCLE = 10.0
+#: The shortest pause while very many binds wait, in seconds: those of further decisions would wait behind them.
+BACKLOG_PAUSE = 0.5
+#: The number of waiting binds per worker above which this pause applies.
+BACKLOG_PER_WORKER = 16
 
 log = logging.getLogger("stromboli.scheduler")
 
@@ -88,7 +92,8 @@ class Scheduler(Components):
             self.maintenance.run()
             if not self._stopping.is_set() and self._may_run_cycle() and (notified or self._is_due()):
                 result = self.run_cycle()
-                self.trigger.pause(result.seconds * PAUSE_PER_CYCLE if result else 0.0)
+                seconds = result.seconds * PAUSE_PER_CYCLE if result else 0.0
+                self.trigger.pause(seconds, at_least=BACKLOG_PAUSE if self._has_backlog() else 0.0)
                 await asyncio.sleep(0)
 
     async def _wait_for_initial_lists(self) -> None:
@@ -113,6 +118,9 @@ class Scheduler(Components):
         if not self._has_recovered:
             self._recover()
         return True
+
+    def _has_backlog(self) -> bool:
+        return self.executor.waiting > self.options.bind_workers * BACKLOG_PER_WORKER
 
     def _is_due(self) -> bool:
         """Report whether a cycle is due: after changes, and periodically without any."""

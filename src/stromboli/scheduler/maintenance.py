@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Records of objects that are gone are removed this often, in seconds.
 CLEANUP_INTERVAL = 60.0
+#: While pods are being bound, the interval of audits is multiplied by this.
+AUDIT_YIELD = 10
 #: An inconsistency that returns within this time is not cured by a rebuild.
 REBUILD_WINDOW = 600.0
 
@@ -46,7 +48,7 @@ class CacheHealth:
     def audit_if_due(self) -> None:
         """Compare a sample of the accounting with the objects. Raises CacheUnrecoverable."""
         components, now = self._components, self._components.clock()
-        interval = components.options.audit
+        interval = components.options.audit * (AUDIT_YIELD if components.is_binding() else 1)
         if not interval or now - self._last_audit < interval or not components.watches.is_synced:
             return
         self._last_audit = now

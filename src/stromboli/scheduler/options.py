@@ -29,7 +29,7 @@ class SchedulerOptions:
     bind_mode: str = ""
     bind_workers: int = 32
     bind_batch: int = 1
-    evict_workers: int = 8
+    evict_workers: int = 32
     #: Evict by deletion, ignoring disruption budgets.
     evict_by_delete: bool = False
     status_workers: int = 8

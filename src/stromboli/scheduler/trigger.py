@@ -23,9 +23,9 @@ class CycleTrigger:
         #: Whether an object has changed since the last cycle, relevant enough to trigger a cycle or not.
         self.has_changes = True
 
-    def pause(self, seconds: float) -> None:
-        """Start no cycle for this many seconds, at most `max_wait`."""
-        self._paused_until = self._clock() + min(seconds, self._max_wait)
+    def pause(self, seconds: float, *, at_least: float = 0.0) -> None:
+        """Start no cycle for this many seconds, at most `max_wait`, but `at_least` so many."""
+        self._paused_until = self._clock() + max(min(seconds, self._max_wait), at_least)
 
     def mark(self) -> None:
         """Record a change: the next periodic check runs a cycle."""

@@ -93,12 +93,12 @@ class Components:
     def _build_reporting(self) -> None:
         options = self.options
         self.recorder = EventRecorder(
-            self.client, options.scheduler_names[0], rate=options.event_rate, yields=self._is_binding
+            self.client, options.scheduler_names[0], rate=options.event_rate, yields=self.is_binding
         )
         self.announcer = EventAnnouncer(self.recorder)
         self.writer = StatusWriter(
             self.client, self.ingest, self.is_leader,
-            workers=options.status_workers, yields=self._is_binding, clock=self.clock,
+            workers=options.status_workers, yields=self.is_binding, clock=self.clock,
         )  # fmt: skip
         self.reporter = StatusReporter(
             self.cluster, self.writer, self.announcer, refresh=options.status_refresh, clock=self.clock
@@ -159,6 +159,6 @@ class Components:
         self.watches.follow(coordinator.reflector)
         return coordinator
 
-    def _is_binding(self) -> bool:
+    def is_binding(self) -> bool:
         """Report whether pods are being bound: statuses and events yield to binds."""
         return self.executor.waiting > self.executor.preparing

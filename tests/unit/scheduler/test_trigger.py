@@ -85,3 +85,11 @@ async def test_after_a_long_cycle_it_is_silent_for_a_while_but_not_for_long(cloc
     trigger.notify()
     assert await trigger.wait(1.0) is True
     assert clock.now == pytest.approx(0.35), "a pause is at most max_wait"
+
+
+async def test_pause_for_waiting_binds_is_longer_than_any_other(clock: Clock) -> None:
+    trigger = CycleTrigger(clock, debounce=0.02, max_wait=0.25)
+    trigger.pause(60.0, at_least=0.5)
+    trigger.notify()
+    assert await trigger.wait(1.0) is True
+    assert clock.now == pytest.approx(0.5)

@@ -91,7 +91,7 @@ Exit codes:
     "--bind-batch", type=click.IntRange(1, 1024), default=1,
     help="Gang members that one worker binds in sequence.",
 )  # fmt: skip
-@setting("--evict-workers", type=click.IntRange(1, 256), default=8, help="Concurrent evictions.")
+@setting("--evict-workers", type=click.IntRange(1, 256), default=32, help="Concurrent evictions.")
 @switch("--evict-by-delete", help="Evict by deleting pods, ignoring disruption budgets.")
 @setting("--event-qps", type=click.FloatRange(min=0), default=50.0, help="Events per second; 0: no limit.")
 @setting("--status-workers", type=click.IntRange(1, 256), default=8, help="Concurrent status writes.")

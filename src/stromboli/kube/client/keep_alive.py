@@ -23,16 +23,25 @@ class MalformedResponse(OSError):
 
 @dataclass(slots=True)
 class HttpResponse:
-    """Status, headers with lower-case names, and the body."""
+    """Status, head and body; the head is in lower case."""
 
     status: int
-    headers: dict[bytes, bytes]
-    body: bytes
-    is_last: bool
+    head: bytes
+    body: bytes = b""
+    is_last: bool = False
+
+    def header(self, name: bytes) -> bytes | None:
+        """Find a header; most responses are read for one or two of them."""
+        start = self.head.find(b"\r\n" + name + b":")
+        if start < 0:
+            return None
+        start += len(name) + 3
+        end = self.head.find(b"\r\n", start)
+        return self.head[start : end if end >= 0 else None].strip()
 
     @property
     def retry_after(self) -> str | None:
-        value = self.headers.get(b"retry-after")
+        value = self.header(b"retry-after")
         return None if value is None else value.decode("latin-1")
 
 
@@ -81,25 +90,24 @@ class ResponseParser:
             if len(self._received) > MAX_HEAD:
                 raise MalformedResponse("the head of the response is too long")
             return False
-        first, *lines = bytes(self._received[:end]).split(b"\r\n")
+        head = bytes(self._received[:end]).lower()
         del self._received[: end + 4]
-        if not first.startswith(b"HTTP/1.") or not first[9:12].isdigit():
+        if not head.startswith(b"http/1.") or not head[9:12].isdigit():
             raise MalformedResponse("the response is not HTTP/1.1")
-        status = int(first[9:12])
+        status = int(head[9:12])
         if status < 200:
             return self._read_head()
-        headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(b":") for line in lines)}
-        self._frame(status, headers)
-        closes = headers.get(b"connection", b"").lower() == b"close" or first.startswith(b"HTTP/1.0")
+        response = self._response = HttpResponse(status, head)
+        self._frame(response)
         is_endless = self._length is None and not self._is_chunked
-        self._response = HttpResponse(status, headers, b"", closes or is_endless)
+        response.is_last = is_endless or head.startswith(b"http/1.0") or response.header(b"connection") == b"close"
         return True
 
-    def _frame(self, status: int, headers: dict[bytes, bytes]) -> None:
+    def _frame(self, response: HttpResponse) -> None:
         """Find out how the body ends."""
-        length = headers.get(b"content-length")
-        self._is_chunked = headers.get(b"transfer-encoding", b"").lower() == b"chunked"
-        if status in _WITHOUT_BODY:
+        self._is_chunked = response.header(b"transfer-encoding") == b"chunked"
+        length = response.header(b"content-length")
+        if response.status in _WITHOUT_BODY:
             self._is_chunked, self._length = False, 0
         elif length is not None and not self._is_chunked:
             if not length.isdigit():

@@ -154,11 +154,10 @@ class Transport:
         identity, context = await self._identity()
         if self._pool is None:
             self._pool = ConnectionPool(self.connection, limit=MAX_CONNECTIONS, max_size=self._max_response_size)
-        fixed = {"Host": self._pool.host, "User-Agent": self._user_agent, "Content-Length": str(len(body))}
-        lines = [f"{name}: {value}" for part in (fixed, headers, identity) for name, value in part.items()]
-        if any("\n" in line or "\r" in line for line in lines):
-            raise Unreachable("a header contains a line break", sent=False)
-        request = "\r\n".join((target, *lines, "", "")).encode("latin-1") + body
+        lines = _header_lines((("Host", self._pool.host), ("User-Agent", self._user_agent), *headers.items()))
+        if identity:
+            lines += _header_lines(tuple(identity.items()))
+        request = f"{target}\r\n{lines}Content-Length: {len(body)}\r\n\r\n".encode("latin-1") + body
         try:
             response = await self._pool.exchange(context, request, seconds, self._may_write or _always)
         except (OSError, TimeoutError):
@@ -224,6 +223,14 @@ class Transport:
 def _query(params: tuple[tuple[str, str], ...]) -> str:
     """Cached: most requests use the same few queries."""
     return f"?{urlencode(params)}"
+
+
+@lru_cache
+def _header_lines(headers: tuple[tuple[str, str], ...]) -> str:
+    """Cached: the headers of most requests are the same."""
+    if any("\n" in value or "\r" in value for _, value in headers):
+        raise Unreachable("a header contains a line break", sent=False)
+    return "".join(f"{name}: {value}\r\n" for name, value in headers)
 
 
 async def _read(response: aiohttp.ClientResponse, max_size: int) -> bytes:
