@@ -89,6 +89,49 @@ MOVED = [
     ),
 ]  # fmt: skip
 
+SHARED = [
+    Situation(
+        "a fraction that does not fit takes another device", nodes("a2"), queue("q", 2),
+        job("old", "q", 0.6, "a0", priority="build"), job("new", "q", 0.5, priority="build"), ends="aa",
+    ),
+    Situation(
+        "fractions fill devices in their order", nodes("a2"), queue("q", 2),
+        job("old", "q", 0.5, "a0", priority="build"),
+        *(job(f"j{i}", "q", gpus, priority="build") for i, gpus in enumerate((0.6, 0.5, 0.5, 0.3))), ends="a aa-a",
+    ),
+    Situation(
+        "preemptable fractions beyond the quota", nodes("a2"), queue("q", 1),
+        job("one", "q", 0.5, "a0", priority="build"), job("two", "q", 0.5, "a0", priority="build"),
+        job("new", "q", 0.5), ends="aaa",
+    ),
+    Situation(
+        "no non-preemptable fraction beyond it", nodes("a2"), queue("q", 1),
+        job("one", "q", 0.7, "a0", priority="build"),
+        job("two", "q", 0.5, priority="build"), job("three", "q", 0.3, priority="build"), ends="a-a",
+    ),
+    Situation(
+        "a fraction joins another one on its node", nodes("a2 b2"), queue("q", 3),
+        job("old", "q", 0.5, "b0", priority="build"), job("new", "q", 0.5, priority="build"), ends="bb",
+    ),
+    Situation(
+        "a whole device leaves shared ones alone", nodes("a2"), queue("q", 2), job("old", "q", 0.5, "a0"),
+        job("new", "q", 1), job("more", "q", 0.5), ends="aaa",
+    ),
+]  # fmt: skip
+
+ROOTS = [
+    Situation(
+        "a queue without a parent loses to one below a parent", nodes("a1"), queue("top", 1),
+        queue("serving", 1, parent="top"), queue("alone", 0), job("old", "alone", 1, "a"), job("new", "serving", 1),
+        ends="-a",
+    ),
+    Situation(
+        "three levels", nodes("a4"), queue("top", 4), queue("middle", 2, parent="top"),
+        queue("left", 2, parent="middle"), queue("right", 2, parent="top"), job("old", "right", 1, "aaaa", minimum=1),
+        job("new", "left", 1, "--", minimum=1), ends="aa-- aa", until=5,
+    ),
+]  # fmt: skip
+
 INSTANCES = [
     Situation(
         "instances are reclaimed by quotas of GPUs", mig_node(2), queue("left", 0), queue("right", 2),
@@ -106,6 +149,6 @@ INSTANCES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("situation", [*PLACED, *MOVED, *INSTANCES], ids=str)
+@pytest.mark.parametrize("situation", [*PLACED, *MOVED, *SHARED, *ROOTS, *INSTANCES], ids=str)
 def test_placement(situation: Situation) -> None:
     situation.check()
