@@ -49,7 +49,7 @@ class PlacementExecutor(Protocol):
 
 @dataclass(slots=True)
 class CycleResult:
-    """The decisions of a cycle, in numbers, and its session."""
+    """The decisions of a cycle, in numbers, and its session, which is valid until the end of the next cycle."""
 
     session: Session
     binds: int
@@ -84,6 +84,7 @@ class CycleRunner:
         self._wall_clock = wall_clock
         #: Distinguishes the cycles of this process from those of others.
         self._process = secrets.token_hex(4)
+        self._last: Session | None = None
         self.number = 0
 
     def run(self, program: Program) -> CycleResult:
@@ -105,6 +106,9 @@ class CycleRunner:
         handed_out = time.perf_counter()
         spent = CycleSeconds(taken - began, opened - taken, handed_out - decided, handed_out - began)
         self._metrics.observe_cycle(session, spent)
+        if self._last is not None:
+            self._last.release()
+        self._last = session
         return CycleResult(session, binds, evictions, handed_out - began)
 
     def _bind(self, session: Session, cycle: str) -> int:

@@ -222,27 +222,32 @@ class Accounting:
                 return None
         elif warning := run_time_warning(pod):
             self._warnings["pod", uid] = f"Pod {pod.key}: {warning}"
-        status = self._assumptions.status_of(pod)
-        node = self._cluster_state.table.index.get(self._assumptions.node_of(pod), -1)
-        volumes, devices = self._sources.volumes.needs(pod), self._sources.claims.needs(pod)
-        queue = self._queue_of(record.job) if self._decoder.classifier.distinguishes_queues else ""
-        task_class = self._decoder.class_of(record, self._images, queue, volumes.needs, devices.needs)
-        if avoided := self._assumptions.avoided.get(uid):
-            task_class = self._decoder.classifier.avoiding(task_class, avoided)
-        context = TaskContext(
-            task_class,
-            placed_at(pod),
-            uid in self._assumptions.backing_off,
-            self._assumptions.nominated.get(uid) or pod.status.nominated_node_name or "",
-            volumes.claims,
-            devices.keys,
-            devices.names,
-        )
+        status, place = self._assumptions.position_of(pod)
+        node = self._cluster_state.table.index.get(place, -1)
+        context = self._context_of(record)
         if old is not None and old.task is record.task and context.applies_to(old.task):
             return Counted(old.task, status, node)
         row = self._cluster_state.columns.allocate(status, node)
         task = task_of(pod, record.job, row, self._sources.priority_classes.priorities, context)
         return Counted(task, status, node)
+
+    def _context_of(self, record: PodRecord) -> TaskContext:
+        pod, assumptions = record.pod, self._assumptions
+        uid = pod.metadata.uid
+        volumes, devices = self._sources.volumes.needs(pod), self._sources.claims.needs(pod)
+        queue = self._queue_of(record.job) if self._decoder.classifier.distinguishes_queues else ""
+        task_class = self._decoder.class_of(record, self._images, queue, volumes.needs, devices.needs)
+        if avoided := assumptions.avoided.get(uid):
+            task_class = self._decoder.classifier.avoiding(task_class, avoided)
+        return TaskContext(
+            task_class,
+            placed_at(pod),
+            uid in assumptions.backing_off,
+            assumptions.nominated.get(uid) or pod.status.nominated_node_name or "",
+            volumes.claims,
+            devices.keys,
+            devices.names,
+        )
 
     # -- jobs ---------------------------------------------------------------------------------------------------
 

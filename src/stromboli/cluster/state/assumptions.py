@@ -60,17 +60,23 @@ class Assumptions:
 
     def node_of(self, pod: kube.Pod) -> str:
         """The node that a pod is on, or is being bound to."""
-        placement = self.placements.get(pod.metadata.uid)
-        return pod.spec.node_name or (placement.node if placement is not None else "")
+        return self.position_of(pod)[1]
 
     def status_of(self, pod: kube.Pod) -> TaskStatus:
         """The status of a pod, decisions in progress included."""
-        status, uid = status_of(pod), pod.metadata.uid
-        if status is TaskStatus.PENDING and uid in self.placements:
-            return TaskStatus.BINDING
-        if status in (TaskStatus.BOUND, TaskStatus.RUNNING) and uid in self.leaving:
-            return TaskStatus.RELEASING
-        return status
+        return self.position_of(pod)[0]
+
+    def position_of(self, pod: kube.Pod) -> tuple[TaskStatus, str]:
+        """The status of a pod and its node, decisions in progress included."""
+        status, uid, node = status_of(pod), pod.metadata.uid, pod.spec.node_name or ""
+        placement = self.placements.get(uid)
+        if placement is not None:
+            node = node or placement.node
+            if status is TaskStatus.PENDING:
+                return TaskStatus.BINDING, node
+        if uid in self.leaving and status in (TaskStatus.BOUND, TaskStatus.RUNNING):
+            return TaskStatus.RELEASING, node
+        return status, node
 
     def processors_of(self, uid: str) -> str:
         """CPUs assigned by an assumed placement, as the annotation that the pod will get."""

@@ -108,30 +108,30 @@ class ClusterState:
 
     def add(self, counted: Counted, labels: Mapping[str, str]) -> Counted:
         """Add a pod to its node and its job; returns how it was added."""
-        if _occupied(counted) is not None:
+        if _occupies(counted):
             self._occupy(counted, 1)
         job = counted.task.job
         return self._join(self._writable(job), counted, labels) if job else counted
 
     def remove(self, counted: Counted) -> None:
         task = counted.task
-        if _occupied(counted) is not None:
+        if _occupies(counted):
             self._occupy(counted, -1)
         if task.job in self.jobs:
             job = self._writable(task.job)
             self._enter(job, counted, -1)
-            job.tasks.pop(task.uid, None)
+            job.discard(task.uid)
             if task.sub_job:
                 _leave_sub_job(job, task)
         self.columns.release(task.row)
 
     def move(self, old: Counted, new: Counted) -> None:
         """Change the status and the node of a pod. Its task, which a snapshot may share, stays."""
-        before, after = _occupied(old), _occupied(new)
-        if before != after:
-            if before is not None:
+        before, after = _occupies(old), _occupies(new)
+        if old.row != new.row or before != after or TaskStatus.RELEASING in (old.status, new.status):
+            if before:
                 self._occupy(old, -1)
-            if after is not None:
+            if after:
                 self._occupy(new, 1)
         task = new.task
         self.columns.set(task.row, new.status, new.row)
@@ -219,7 +219,7 @@ class ClusterState:
         key, policy, index = sub_job_of(job.spec, labels) if job.spec.policies else ("", None, 0)
         if counted.task.sub_job != key:
             counted = counted._replace(task=replace(counted.task, sub_job=key))
-        job.tasks[counted.task.uid] = counted.task
+        job.put(counted.task)
         if key:
             sub_job, task = job.sub_jobs.setdefault(key, SubJob(key, job.key, policy, index)), counted.task
             sub_job.priority = max(sub_job.priority, task.priority) if sub_job.tasks else task.priority
@@ -258,15 +258,13 @@ class ClusterState:
         self.sums.update(key, job)
         if job.pending_count or job.phase in _UNSETTLED:
             self.waiting.add(key)
+            _ = job.classes  # for the copies of all cycles in which it waits
         else:
             self.waiting.discard(key)
 
 
-def _occupied(counted: Counted) -> tuple[int, bool] | None:
-    """The node that a pod occupies, and whether it releases it; None if it occupies none."""
-    if counted.row < 0 or counted.status not in OCCUPYING_STATUSES:
-        return None
-    return counted.row, counted.status is TaskStatus.RELEASING
+def _occupies(counted: Counted) -> bool:
+    return counted.row >= 0 and counted.status in OCCUPYING_STATUSES
 
 
 def _add_count(counts: Counts, status: TaskStatus, sign: int, waits: bool) -> None:

@@ -10,6 +10,8 @@ from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.session import Session
 
+_NOT_ADMITTED = Reason(Code.NOT_ADMITTED, "the job is not admitted to its queue yet")
+
 
 class Enqueue(Action):
     name = "enqueue"
@@ -32,5 +34,6 @@ class Enqueue(Action):
             session.refusals.report_error(job, error)
             return
         if refusal is not None:
-            session.refusals.add(job, refusal)
-            session.refusals.add(job, Reason(Code.NOT_ADMITTED, "the job is not admitted to its queue yet"))
+            reasons = session.refusals.of(job)
+            reasons.add(refusal)
+            reasons.add(_NOT_ADMITTED)

@@ -23,12 +23,12 @@ class Gang(Plugin):
     def job_valid(self, job: Job) -> Reason | None:
         if not job.tasks and job.min_available > 0:
             return Reason(Code.NO_PODS, f"no pods exist yet, {job.min_available} must start together")
-        roles = job.roles_short(valid_in)
+        roles = job.roles_short(valid_in) if job.spec.min_task_member else ()
         if roles:
             names = ", ".join(sorted(roles))
             detail = f"Not enough valid pods of each task for gang-scheduling: {names}"
             return Reason(Code.NOT_ENOUGH_PODS_OF_ROLE, detail, short=f"too few pods of task {names}")
-        groups = job.groups_short(lambda _: True)
+        groups = job.groups_short(lambda _: True) if job.spec.policies else ()
         if groups:
             names = ", ".join(sorted(groups))
             detail = f"Not enough valid subGroups of each task for gang-scheduling: {names}"

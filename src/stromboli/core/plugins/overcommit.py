@@ -38,6 +38,8 @@ class Overcommit(Plugin):
         self._headroom = EvictionHeadroom(session)
         self._root_usage = session.ledger.queues[ROOT]
         self._axis = session.axis
+        #: Jobs with the same minimum wait for the same reason.
+        self._reasons: dict[tuple[Excess, ...], Reason] = {}
 
     def job_enqueueable(self, job: Job) -> Vote | Reason:
         reserved = self._root_usage.inqueue
@@ -48,7 +50,13 @@ class Overcommit(Plugin):
         ]
         if not short or self._headroom.can_free(job, tuple(short)):
             return Vote.PERMIT
-        impossible = self._impossible.exceeded_by(each for each in short if each[1] > self._limit[each[0]])
-        if impossible is not None:
-            return impossible
-        return cluster_admitted(self._axis, [Excess(d, amount, reserved[d], self._idle[d]) for d, amount in short])
+        beyond = [(dimension, amount) for dimension, amount in short if amount > self._limit[dimension]]
+        if beyond or not self._impossible.capacity.nodes:
+            impossible = self._impossible.exceeded_by(beyond)
+            if impossible is not None:
+                return impossible
+        excesses = tuple(Excess(d, amount, reserved[d], self._idle[d]) for d, amount in short)
+        known = self._reasons.get(excesses)
+        if known is None:
+            known = self._reasons[excesses] = cluster_admitted(self._axis, excesses)
+        return known

@@ -59,20 +59,23 @@ class ImpossibleRequests:
         session = self._session
         if not self.capacity.nodes or job.spec.fault or job.queue not in session.queues:
             return None
-        refusal = session.refusals.get(job.key)
-        own = [reason for reason in refusal.reasons if reason.code in IMPOSSIBLE] if refusal else []
-        return self._of_members(job) or (own[0] if own else None)
+        found, refusal = self._of_members(job), session.refusals.get(job.key)
+        if found is not None or refusal is None:
+            return found
+        return next((reason for reason in refusal.reasons if reason.code in IMPOSSIBLE), None)
 
     def _of_members(self, job: Job) -> Reason | None:
         if not job.tasks:
             return self.exceeded_by(job.min_resources or ())
-        classes = {task.task_class for task in job.tasks.values()}
+        classes = job.classes
         if len(classes) > 1 or job.role_minimums_apply:
             return self._of_classes(job, classes)
         key = (*classes, job.min_available, *job.counts)
-        if key not in self._found_for_equal_pods:
-            self._found_for_equal_pods[key] = self._of_classes(job, classes)
-        return self._found_for_equal_pods[key]
+        try:
+            return self._found_for_equal_pods[key]
+        except KeyError:
+            found = self._found_for_equal_pods[key] = self._of_classes(job, classes)
+            return found
 
     def _of_classes(self, job: Job, classes: Iterable[TaskClass]) -> Reason | None:
         if self._has_places_for_all(job, classes):

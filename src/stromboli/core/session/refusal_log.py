@@ -32,7 +32,10 @@ class RefusalLog(dict[str, JobRefusal]):
 
     def of(self, job: Job) -> JobRefusal:
         """Return the refusal of a job, created on first use."""
-        return self.setdefault(job.key, JobRefusal())
+        known = self.get(job.key)
+        if known is None:
+            known = self[job.key] = JobRefusal()
+        return known
 
     def add(self, job: Job, reason: Reason) -> None:
         """Record why a job does not start in this cycle."""

@@ -190,6 +190,12 @@ class Session(Questions):
             self.statuses[key] = status_of(self, self.jobs[key])
         self.measurements.seconds[("cycle",)] = self.measurements.stopwatch() - self.measurements.began
 
+    def release(self) -> None:
+        """Drop everything; the session cannot be used any more. It refers to itself, and thousands of statuses that the
+        garbage collector has to find would delay a later cycle.
+        """
+        vars(self).clear()
+
     @contextmanager
     def _attribute_errors(self, culprit: str) -> Iterator[None]:
         try:

@@ -34,6 +34,14 @@ _RELEASING = TaskStatus.RELEASING.value
 PENDING, INQUEUE, COMPLETED = "Pending", "Inqueue", "Completed"
 NOT_ENOUGH_RESOURCES = "NotEnoughResources"
 READY_REASON = "tasks in gang are ready to be scheduled"
+_SHORTAGES = (
+    Code.GANG_DOES_NOT_FIT,
+    Code.INSUFFICIENT_RESOURCE,
+    Code.QUEUE_SHARE,
+    Code.QUEUE_OVERUSED,
+    Code.NOT_ADMITTED,
+    Code.NO_DOMAIN,
+)
 
 
 @dataclass(slots=True)
@@ -141,6 +149,8 @@ def phase_of(job: Job, *, unschedulable: bool, leaving: int = 0) -> str:
 
 def _has_ended(job: Job) -> bool:
     """Report whether no task waits or runs: all have finished, or are being removed."""
+    if job.pending_count or job.counts[_RUNNING]:
+        return False
     return sum(job.counts) == sum(job.counts[status] for status in ENDING_STATUSES)
 
 
@@ -178,15 +188,7 @@ def _leading_refusal(session: Session, job: Job) -> Reason | None:
 
 def condition_reason(code: Code) -> str:
     """Return the CamelCase reason of the Unschedulable condition."""
-    shortage = (
-        Code.GANG_DOES_NOT_FIT,
-        Code.INSUFFICIENT_RESOURCE,
-        Code.QUEUE_SHARE,
-        Code.QUEUE_OVERUSED,
-        Code.NOT_ADMITTED,
-        Code.NO_DOMAIN,
-    )
-    return NOT_ENOUGH_RESOURCES if code in shortage else code.value
+    return NOT_ENOUGH_RESOURCES if code in _SHORTAGES else code.value
 
 
 def is_short_of_tasks(job: Job, leaving: int, *, refused: bool) -> bool:

@@ -123,11 +123,11 @@ class StatusReporter:
     def _report_job(self, session: Session, job: Job, status: JobStatus) -> None:
         now = self._clock()
         homes = current_domains(session, job)
-        record = placement_record_of(homes, job.key)
-        mark = (*_mark(job, status), tuple(record.values()), self._outdated_record_version(job.key, homes))
+        mark = (*_mark(job, status), tuple(sorted(homes.items())), self._outdated_record_version(job.key, homes))
         last = self._reports.get(job.key)
         if last is not None and last.mark == mark and now < last.refresh_at:
             return
+        record = placement_record_of(homes, job.key)
         if (last is None or last.mark != mark) and _may_be_creating_pods(status):
             self._report_incomplete(job, status, record)
             announced = None if last is None else last.announced

@@ -50,6 +50,8 @@ def previous_domains_in(annotations: Mapping[str, str], key: str) -> Mapping[str
 
 def placement_record_of(domains: Mapping[str, str], key: str) -> dict[str, str]:
     """The annotations that record these domains; an empty value means no annotation."""
+    if not domains:
+        return dict.fromkeys(RECORD, "")
     parts = {name.removeprefix(f"{key}/"): domain for name, domain in sorted(domains.items()) if name != key}
     record = msgspec.json.encode(parts).decode() if parts else ""
     return {

@@ -71,9 +71,10 @@ class PodDecoder:
     ) -> TaskClass:
         """The class of a pod; an invalid one counts as requesting nothing."""
         facts = record.facts or self.classifier.facts(without_requests(record.pod), self.namespaces.by_name)
-        counted = self.gpus.counted(record.pod, facts.request, facts.devices)
-        if counted is not facts.request:
-            facts = replace(facts, request=counted)
+        if self.gpus.namespace:
+            counted = self.gpus.counted(record.pod, facts.request, facts.devices)
+            if counted is not facts.request:
+                facts = replace(facts, request=counted)
         return self.classifier.class_of(record.pod, facts, images, queue, volumes, claims)
 
     def use_class_keys(self, class_labels: Sequence[str], class_annotations: Sequence[str]) -> bool:

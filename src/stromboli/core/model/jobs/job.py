@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from stromboli.core.model.resources.resources import Amounts, Request
 from stromboli.core.model.tasks.selectors import EVERYTHING, LabelSelector
 from stromboli.core.model.tasks.task import Task, TaskStatus
+from stromboli.core.model.tasks.task_class import TaskClass
 
 PENDING_BEST_EFFORT = len(TaskStatus)
 Counts = list[int]
@@ -130,13 +131,14 @@ class Job:
     """A job within a cycle: shared facts, own counters."""
 
     __slots__ = (
-        "allocated", "counts", "phase", "requested", "role_counts", "spec", "sub_jobs", "tasks",
+        "_classes", "allocated", "counts", "phase", "requested", "role_counts", "spec", "sub_jobs", "tasks",
     )  # fmt: skip
 
     def __init__(self, spec: JobSpec, size: int) -> None:
         self.spec = spec
         self.phase = "Pending"
         self.tasks: dict[str, Task] = {}
+        self._classes: frozenset[TaskClass] | None = None
         self.counts = empty_counts()
         self.role_counts: dict[str, Counts] = {}
         self.sub_jobs: dict[str, SubJob] = {}
@@ -147,11 +149,27 @@ class Job:
     def copy(self) -> "Job":
         """Copy the counters; facts and tasks stay shared."""
         twin = Job.__new__(Job)
-        twin.spec, twin.phase, twin.tasks = self.spec, self.phase, self.tasks
+        twin.spec, twin.phase, twin.tasks, twin._classes = self.spec, self.phase, self.tasks, self._classes
         twin.counts, twin.allocated, twin.requested = self.counts[:], self.allocated[:], self.requested
-        twin.role_counts = {role: counts[:] for role, counts in self.role_counts.items()}
-        twin.sub_jobs = {key: sub_job.copy() for key, sub_job in self.sub_jobs.items()}
+        twin.role_counts = {role: counts[:] for role, counts in self.role_counts.items()} if self.role_counts else {}
+        twin.sub_jobs = {key: sub_job.copy() for key, sub_job in self.sub_jobs.items()} if self.sub_jobs else {}
         return twin
+
+    # -- tasks --------------------------------------------------------------------------------------------------
+
+    @property
+    def classes(self) -> frozenset[TaskClass]:
+        """The classes of all tasks. Copies share them, and `put` and `discard` reset them."""
+        if self._classes is None:
+            self._classes = frozenset(task.task_class for task in self.tasks.values())
+        return self._classes
+
+    def put(self, task: Task) -> None:
+        self.tasks[task.uid], self._classes = task, None
+
+    def discard(self, uid: str) -> None:
+        self.tasks.pop(uid, None)
+        self._classes = None
 
     # -- facts --------------------------------------------------------------------------------------------------
 
