@@ -30,20 +30,24 @@ _SOFT = KubeNetworkTopology(mode="soft")
 
 
 def topology(parameters: Parameters, runs: int) -> list[Result]:
-    """Racks for many gangs; a tree for one that prefers a rack; a rack for each sub-group of a job; racks that stay
-    busy; preemption in a rack of a full cluster.
+    """Racks for many gangs; a tree for one that prefers a rack; a rack for each sub-group of a job; preemption in a
+    rack of a full cluster.
     """
     nodes = parameters["nodes"]
     results = [_measured("racks", {"nodes": nodes, "gangs": g, "size": 4}, _racks, runs) for g in (750, 1_500, 2_250)]
     results += [_measured("racks", {"nodes": nodes, "gangs": g, "size": 1_000}, _racks, runs) for g in (3, 6, 9)]
     results.append(_measured("tree", {"zones": 4, "blocks": 8, "racks": 8, "hosts": 2}, _tree, runs))
     results.append(_measured("parts", {"nodes": 1_000, "parts": 100, "size": 10}, _parts, runs))
-    results.append(turnover({"nodes": 640, "racks": 10, "workloads": 15_000}, network, program()))
     for action in ("preempt", "gangpreempt"):
         size = {"nodes": 2_000, "racks": 20, "victims": 700, "gang": 30}
         claiming = program(f"allocate, {action}")
         results.append(rack_capacity(action, size, network, partial(with_constraint, HARD_RACK), claiming, runs))
     return results
+
+
+def busy_racks(parameters: Parameters, runs: int) -> list[Result]:
+    """Short workloads in racks that stay busy."""
+    return [turnover(parameters, network, program())]
 
 
 def program(actions: str = "enqueue, allocate, backfill") -> Program:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-from benchmarks import api_server, binder, clusters, contention, local_cluster, scale, simulate, topology
+from benchmarks import api_server, binder, churn, clusters, contention, local_cluster, scale, simulate, topology
 from benchmarks.measurement import Result, best_of, finished, new_program, prepared, run_cycle
 from stromboli import kube
 from stromboli.cluster.standard_queues import standard_queues
@@ -185,5 +185,11 @@ WORKLOADS: dict[str, tuple[Workload, Parameters, str]] = {
         "a day in virtual time, with each backfill strategy",
     ),
     "topology": (topology.topology, {"nodes": 5_000}, "jobs that want their nodes close together"),
+    "turnover": (
+        topology.busy_racks,
+        {"nodes": 640, "racks": 10, "workloads": 15_000},
+        "short workloads in racks that stay busy",
+    ),
+    "churn": (churn.churn, {"nodes": 5_000, "waiting": 5_000}, "changes in a full cluster with many waiting jobs"),
     "growth": (growth, {"nodes": 1_000, "pods": 10_000}, "ten times the nodes"),
 }
