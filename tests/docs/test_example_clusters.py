@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from stromboli.core.config.bind_options import DIRECT, REQUEST
 from stromboli.kube.client.apply import Applier
 from stromboli.kube.manifests.manifests import read_manifests
 from stromboli.kube.manifests.sources import load_sources
+from stromboli.kube.objects.catalogue import PODS
 from stromboli.local.up.local_cluster import local_cluster
 from stromboli.planner.plan import make_plan
 from stromboli.scheduler.policy import ActivePolicy
@@ -57,3 +59,21 @@ async def test_example_in_local_cluster(example: str, mode: str) -> None:
         await world.until(runs, f"{', '.join(sorted(wanted))} run")
         placed = [pod for pod in await world.pods() if pod.spec.node_name and pod.metadata.namespace == "default"]
         assert {pod.metadata.name for pod in placed} == wanted
+
+
+async def test_gangs_of_the_cluster_example_run_in_a_local_cluster() -> None:
+    """Its namespaces, images and limits are complete, so that an API server accepts it."""
+    policy = policy_of("cluster")
+    documents: list[Any] = [
+        document for _, found in load_sources([str(EXAMPLES / "cluster")], None) for document in found
+    ]
+    async with local_cluster(policy, options=QUICK) as running:
+        world = World(ServerHandle(running.server.connection, running.server), running.client, policy, QUICK)
+        await Applier(running.client).apply(documents)
+
+        async def run() -> bool:
+            pods = (await running.client.list(PODS)).items
+            started = Counter(pod.metadata.name.partition("-")[0] for pod in pods if pod.status.phase == "Running")
+            return started == {"monitoring": 1, "billing": 2, "train": 4, "sweep": 3}
+
+        await world.until(run, "as many pods run as in the plan")

@@ -31,6 +31,11 @@ TREE = configuration("gang", plugin("capacity", enableHierarchy=True), "predicat
 SINGLES: Facts = {"minimum": 0}
 
 
+def holding(name: str, count: int, **facts: Any) -> list[Manifest]:
+    """Running pods of a queue."""
+    return running("a" * count, name=name, queue=name, **facts)
+
+
 def queue(name: str, parent: str | None = None, *, deserved: Amounts | None = None, **facts: Any) -> Manifest:
     manifest = plain_queue(name, None, parent=parent, **facts)
     manifest["spec"] |= {} if deserved is None else {"deserved": deserved}
@@ -281,7 +286,7 @@ IN_A_TREE = [
         "a capability is inherited through queues that name none",
         nodes(8, 1), queue("org", capability=cpu(2)), queue("dep", "org"), queue("team", "dep"),
         gang(4, queue="team", **SINGLES), conf=TREE, binds="aa--",
-        reasons={"gang": ["queue team may have cpu 2 and has 2"]},
+        reasons={"gang": ["queue org may have cpu 2 and has 2"]},
     ),
     Case(
         "only what a capability does not name is inherited",
@@ -415,6 +420,29 @@ MISTAKES = [
         warnings=["Queue team: spec.capability: cpu 5 is more than queue org above it may have; cpu 2 counts"],
     ),
     Case(
+        "the limit of a parent is reported with the parent",
+        nodes(6, 1), queue("org", capability=cpu(2)), queue("team", "org"), queue("other", "org"),
+        holding("other", 2), gang(1, 3, queue="team"), conf=TREE, binds="-",
+        reasons={"gang": ["queue org may have cpu 2 and has 2"]},
+    ),
+    Case(
+        "also where the parent is empty",
+        nodes(6, 1), queue("org", capability=cpu(2)), queue("part", "org"), queue("team", "part"),
+        gang(1, 3, queue="team"), conf=TREE, binds="-", reasons={"gang": ["queue org may have cpu 2 and has 0"]},
+    ),
+    Case(
+        "also before the job is admitted",
+        nodes(6, 1), queue("org", capability=cpu(2)), queue("team", "org"),
+        gang(1, 3, queue="team", resources=cpu(3)), conf=TREE, binds="-",
+        reasons={"gang": ["queue org resource quota insufficient: insufficient cpu",
+                          "the job is not admitted to its queue yet"]},
+    ),
+    Case(
+        "a queue with a capability of its own is named itself",
+        nodes(6, 1), queue("org", capability=cpu(4)), queue("team", "org", capability=cpu(2)),
+        gang(1, 3, queue="team"), conf=TREE, binds="-", reasons={"gang": ["queue team may have cpu 2 and has 0"]},
+    ),
+    Case(
         "a guarantee above the capability of a queue above it is cut",
         nodes(6, 1), queue("org", capability=cpu(2)), queue("team", "org", guarantee=cpu(5)), queue("lone"),
         gang(6, queue="lone", **SINGLES), conf=TREE, binds="aaaa--",
@@ -433,11 +461,6 @@ def taking_back(
     conf = configuration(own if level is not None else "capacity", actions=of)
     gone = [f"{owner}-task-{number}" for owner, _, number in (each.rpartition("-") for each in evicts.split())]
     return Case(name, nodes(8, 1, gpu=8), HIGH, *world, conf=conf, evicts=gone, binds="-", extensions=PROBE_ACTIONS)
-
-
-def holding(name: str, count: int, **facts: Any) -> list[Manifest]:
-    """Running pods of a queue."""
-    return running("a" * count, name=name, queue=name, **facts)
 
 
 def preemptor(name: str = "poor", **facts: Any) -> Any:

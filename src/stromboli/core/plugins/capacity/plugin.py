@@ -155,6 +155,8 @@ class Capacity(Plugin):
         return Vote.PERMIT
 
     def _not_admitted(self, holder: QueueShare, job: Job) -> Reason:
+        wanted = holder.reserved(job.min_resources or ())
+        holder = next(holder.origin(d, holder.ceiling[d]) for d, amount in wanted if amount > holder.ceiling[d])
         minimum, ceiling = dict(job.min_resources or ()), holder.ceiling
         excesses = [
             Excess(d, minimum[d], amount - minimum[d], ceiling[d])
@@ -197,11 +199,10 @@ class Capacity(Plugin):
 
     def _no_more(self, dimension: int, holder: QueueShare, member: QueueShare, needed: int, fit: Fit) -> Reason:
         """Return the limit that binds: the whole cluster, or a capability or guarantees."""
-        limit, used, kept = (
-            holder.limit[dimension],
-            holder.usage.allocated[dimension],
-            holder.kept_from(dimension, member),
-        )
+        limit, kept = holder.limit[dimension], holder.kept_from(dimension, member)
+        if not kept:
+            holder = holder.origin(dimension, limit)
+        used = holder.usage.allocated[dimension]
         total = self._session.total[dimension]
         if kept or limit < self._session.shareable[dimension] or holder.ceiling[dimension] <= limit < total:
             return limit_used(self._axis, holder.title, dimension, limit, used, fit, kept)

@@ -77,6 +77,11 @@ class QueueShare:
         free = self.limit[dimension] - self.usage.allocated[dimension]
         return free if self.reserve is None else free - self.kept_from(dimension, member)
 
+    def origin(self, dimension: int, limit: int) -> QueueShare:
+        """Return the queue whose capability is this limit of the queue: itself, or the nearest ancestor."""
+        stated = (each for each in self.chain if dict(each.queue.capability).get(dimension) == limit)
+        return next(stated, self)
+
     def kept_from(self, dimension: int, member: QueueShare) -> int:
         """Return the amount reserved for guarantees of other members."""
         return 0 if self.reserve is None or member is self else self.reserve.kept_from(member, dimension)
