@@ -9,7 +9,7 @@ from stromboli.core.config.config_map import PREFERRED_KEY
 from stromboli.install.gpu_sharing import gpu_sharing_documents
 from stromboli.install.installation import NAME, Installation, labels
 from stromboli.install.processes import configuration_name, processes
-from stromboli.install.roles import PROCESSES, role_documents, user_role_documents
+from stromboli.install.roles import role_documents, user_role_documents
 from stromboli.install.workloads import workload_documents
 from stromboli.kube.crds.install import crd_documents
 
@@ -29,7 +29,7 @@ def _namespace(installation: Installation) -> list[Document]:
 
 
 def _roles(installation: Installation) -> list[Document]:
-    names = (*PROCESSES, "binder") if installation.binder else PROCESSES
+    names = [process.component for process in processes(installation)]
     documents = [_account(process, installation) for process in names]
     for process in names:
         documents += role_documents(

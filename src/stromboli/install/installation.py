@@ -56,6 +56,8 @@ class Installation:
     evict_by_delete: bool = False
     #: Node labels for HyperNode discovery, in the controllers' format; empty to disable it.
     discover_hypernodes: str = ""
+    #: Whether the controllers are part of it; Volcano's may run instead.
+    controllers: bool = True
     #: Whether a separate binder process binds pods from bind requests.
     binder: bool = False
     #: Whether the binding process may reserve GPUs for sharing.

@@ -37,8 +37,12 @@ def configuration_name() -> str:
 
 
 def processes(installation: Installation) -> tuple[InstalledProcess, ...]:
-    optional = (binder(installation),) if installation.binder else ()
-    return scheduler(installation), controller(installation), *optional
+    chosen = [scheduler(installation)]
+    if installation.controllers:
+        chosen.append(controller(installation))
+    if installation.binder:
+        chosen.append(binder(installation))
+    return tuple(chosen)
 
 
 def scheduler(installation: Installation) -> InstalledProcess:

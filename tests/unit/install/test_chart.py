@@ -108,6 +108,7 @@ SAME: list[tuple[str, Values, list[str]]] = [
         ["--share-gpus", "--with-binder"],
     ),
     ("kinds left out", {"crds": {"install": False}}, ["--without-crds"]),
+    ("controllers left out", {"controller": {"enabled": False}}, ["--without-controllers"]),
     ("Volcano: the name", {"custom": {"scheduler_name": "volcano"}}, ["--scheduler-name", "volcano"]),
     ("Volcano: the policy", {"custom": {"scheduler_config_override": POLICY}}, ["--conf", "-"]),
     (

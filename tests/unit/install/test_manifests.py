@@ -224,6 +224,13 @@ def test_crds_can_be_left_out() -> None:
     }
 
 
+def test_controllers_can_be_left_out() -> None:
+    """Nothing of theirs is left: no workload, and no account or role."""
+    assert printed("--without-controllers") == {
+        kind: each for kind, each in printed().items() if each["metadata"]["name"] != "stromboli-controller"
+    }
+
+
 def test_json_output_is_one_list() -> None:
     answer = json.loads(run("-o", "json").stdout)
     assert (answer["apiVersion"], answer["kind"]) == ("v1", "List")
@@ -240,6 +247,12 @@ BAD = [
     ("no replicas", ["--replicas", "0"], 2, "0 is not in the range 1<=x<=9"),
     ("a part that does not exist", ["--only", "webhooks"], 2, "'webhooks' is not one of 'namespace', 'crds'"),
     ("kinds with and without", ["--only", "crds", "--without-crds"], 2, "drop one of them"),
+    (
+        "discovery without controllers",
+        ["--without-controllers", "--discover-hypernodes", "zone"],
+        2,
+        "--discover-hypernodes is an option of the controllers; drop --without-controllers.",
+    ),
     ("a file that is not there", ["--conf", "nowhere.conf"], 1, 'the path "nowhere.conf" does not exist'),
     ("a policy with a mistake", ["--conf", "-"], 1, "standard input:4: unknown plugin 'gangg'; did you mean 'gang'?"),
 ]

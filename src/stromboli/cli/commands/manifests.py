@@ -58,6 +58,7 @@ Exit codes:
     "--with-binder", is_flag=True, help="Bind pods in a separate process, from bind requests of the scheduler."
 )
 @click.option("--share-gpus", is_flag=True, help="Enable GPU sharing; adds the permissions for reservation pods.")
+@click.option("--without-controllers", is_flag=True, help="Omit the controllers, where those of Volcano run.")
 @click.option("--without-crds", is_flag=True, help="Omit the CRDs, for a cluster that has those of Volcano.")
 @click.option("--only", "parts", multiple=True, type=click.Choice(PARTS), help="Only this part. Repeatable.")
 @output_option("yaml")
@@ -95,12 +96,19 @@ def _installation(options: dict[str, Any]) -> Installation:
             scheduler_names=tuple(dict.fromkeys(options["scheduler_names"])),
             evict_by_delete=options["evict_by_delete"],
             discover_hypernodes=options["discover_hypernodes"],
+            controllers=_has_controllers(options),
             binder=options["with_binder"],
             share_gpus=options["share_gpus"],
             **configuration,
         )
     except InvalidChoice as error:
         raise click.BadParameter(str(error), param_hint=error.option) from error
+
+
+def _has_controllers(options: dict[str, Any]) -> bool:
+    if options["without_controllers"] and options["discover_hypernodes"]:
+        raise click.UsageError("--discover-hypernodes is an option of the controllers; drop --without-controllers.")
+    return not options["without_controllers"]
 
 
 def _configuration(options: dict[str, Any]) -> str:
