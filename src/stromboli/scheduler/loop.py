@@ -15,14 +15,11 @@ from stromboli.core.config.bind_options import DIRECT
 from stromboli.core.config.plugin import PluginFailure
 from stromboli.core.model.ledger.entry import LedgerInconsistency
 from stromboli.scheduler.cycle import CycleResult
+from stromboli.scheduler.trigger import shortest_pause
 from stromboli.scheduler.wiring import Components
 
 #: The pause after a cycle, as a multiple of its duration, in which binds, watches and writes run.
 PAUSE_PER_CYCLE = 10.0
-#: The shortest pause while very many binds wait, in seconds: those of further decisions would wait behind them.
-BACKLOG_PAUSE = 0.5
-#: The number of waiting binds per worker above which this pause applies.
-BACKLOG_PER_WORKER = 16
 
 log = logging.getLogger("stromboli.scheduler")
 
@@ -92,8 +89,10 @@ class Scheduler(Components):
             self.maintenance.run()
             if not self._stopping.is_set() and self._may_run_cycle() and (notified or self._is_due()):
                 result = self.run_cycle()
-                seconds = result.seconds * PAUSE_PER_CYCLE if result else 0.0
-                self.trigger.pause(seconds, at_least=BACKLOG_PAUSE if self._has_backlog() else 0.0)
+                seconds = result.seconds if result else 0.0
+                writes = self.executor.waiting + self.evictors.waiting
+                at_least = shortest_pause(seconds, writes=writes, workers=self.options.bind_workers)
+                self.trigger.pause(seconds * PAUSE_PER_CYCLE, at_least=at_least)
                 await asyncio.sleep(0)
 
     async def _wait_for_initial_lists(self) -> None:
@@ -118,9 +117,6 @@ class Scheduler(Components):
         if not self._has_recovered:
             self._recover()
         return True
-
-    def _has_backlog(self) -> bool:
-        return self.executor.waiting > self.options.bind_workers * BACKLOG_PER_WORKER
 
     def _is_due(self) -> bool:
         """Report whether a cycle is due: after changes, and periodically without any."""

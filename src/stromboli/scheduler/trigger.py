@@ -5,6 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+#: The shortest pause while very many writes wait, in seconds: those of further decisions would wait behind them.
+BACKLOG_PAUSE = 0.5
+#: The number of waiting writes per worker above which this pause applies.
+BACKLOG_PER_WORKER = 16
+#: While any write waits, a pause is as long as the cycle, up to this: nothing is written during a cycle.
+MAX_WRITE_PAUSE = 5.0
+
+
+def shortest_pause(seconds: float, *, writes: int, workers: int) -> float:
+    """The shortest pause after a cycle that took so many seconds, while this many binds and evictions wait."""
+    if not writes:
+        return 0.0
+    backlog = BACKLOG_PAUSE if writes > workers * BACKLOG_PER_WORKER else 0.0
+    return max(backlog, min(seconds, MAX_WRITE_PAUSE))
+
 
 class CycleTrigger:
     """Starts a cycle when changes have paused for `debounce` seconds, at most `max_wait` seconds after the first one.

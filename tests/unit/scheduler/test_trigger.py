@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from stromboli.scheduler.trigger import CycleTrigger
+from stromboli.scheduler.trigger import CycleTrigger, shortest_pause
 
 
 class Clock:
@@ -93,3 +93,18 @@ async def test_pause_for_waiting_binds_is_longer_than_any_other(clock: Clock) ->
     trigger.notify()
     assert await trigger.wait(1.0) is True
     assert clock.now == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("cycle", "writes", "pause"),
+    [
+        pytest.param(3.0, 0, 0.0, id="nothing waits"),
+        pytest.param(3.0, 1, 3.0, id="a long cycle leaves as much time for writes"),
+        pytest.param(60.0, 1, 5.0, id="but not indefinitely"),
+        pytest.param(0.01, 512, 0.01, id="writes of a moment"),
+        pytest.param(0.01, 513, 0.5, id="very many writes"),
+        pytest.param(3.0, 513, 3.0, id="very many writes after a long cycle"),
+    ],
+)
+def test_shortest_pause(cycle: float, writes: int, pause: float) -> None:
+    assert shortest_pause(cycle, writes=writes, workers=32) == pause

@@ -30,6 +30,8 @@ class NominatedCapacity:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._by_job: dict[str, list[Nomination]] = {}
+        #: No job with nominated capacity has a lower priority.
+        self._lowest_priority = 0
         #: Pairs of preemptor and victim jobs from recent cycles.
         self._preempted_by = {(past.preemptor, past.victim) for past in session.snapshot.eviction_history}
         nominated = [nomination for job in session.waiting for nomination in self._nominations_of(job)]
@@ -57,6 +59,7 @@ class NominatedCapacity:
         """Nominate the capacity of all jobs that may be served, highest priority first."""
         session = self._session
         jobs = {nomination.task.job: session.jobs[nomination.task.job] for nomination in nominations}
+        self._lowest_priority = min(job.priority for job in jobs.values())
         served = {name: not session.is_overused(session.queues[name]) for name in {job.queue for job in jobs.values()}}
         ranks = {key: (-job.priority, job.spec.created, key) for key, job in jobs.items()}
         for nomination in sorted(
@@ -103,6 +106,8 @@ class NominatedCapacity:
                     self._nominate(nomination)
 
     def _below(self, job: Job) -> list[str]:
+        if job.priority <= self._lowest_priority:
+            return []
         jobs = self._session.jobs
         less_important = (key for key in self._by_job if jobs[key].priority < job.priority)
         return [
