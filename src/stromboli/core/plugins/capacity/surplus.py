@@ -18,6 +18,7 @@ from stromboli.core.model.resources.resources import CPU, MEMORY, PODS, Amounts,
 from stromboli.core.plugins.capacity.fair_shares import Demand, fair_shares
 from stromboli.core.plugins.capacity.queue_share import QueueShare
 from stromboli.core.plugins.capacity.quota_units import QuotaUnits
+from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.session import Session
 
 #: The annotation of a queue with its weight in the surplus, instead of `spec.weight`.
@@ -39,7 +40,8 @@ class SurplusSharing:
         self._next: dict[tuple[str, int], Request] = {}
         #: By queue, what its next job needs; valid for one version of the order of jobs.
         self._wanted: dict[str, Request] = {}
-        self._version = 0, 0
+        self._order: JobOrder | None = None
+        self._version = 0
         self._queues = [share for share in queue_shares.values() if share.chain and share.name != ROOT]
         self._weights = {share.name: self._weight_of(session, share.queue) for share in self._queues}
         self._units = [1 if d in (CPU, MEMORY) or is_bytes(n) else _WHOLE for d, n in enumerate(self._axis.names)]
@@ -107,8 +109,8 @@ class SurplusSharing:
     def order(self, share: QueueShare) -> Key:
         """The place of a queue among those to serve, at each level of the tree, with the next job there."""
         order = self._session.job_order
-        if order is not None and (id(order), order.version) != self._version:
-            self._version = id(order), order.version
+        if order is not None and (order is not self._order or order.version != self._version):
+            self._order, self._version = order, order.version
             self._wanted.clear()
         return tuple(self.place(each, self._next_of(each)) for each in reversed(share.chain))
 
