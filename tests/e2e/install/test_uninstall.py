@@ -145,8 +145,10 @@ async def test_uninstall_deletes_what_is_ours_and_nothing_else(
     plane: ControlPlane, cluster: Cluster, client: Client
 ) -> None:
     pods = (await client.list(PODS, namespace="default")).items
-    done = await removals(plane, "--keep-crds", "--yes")
-    assert ("delete", "ValidatingWebhookConfiguration", "our-webhook") in done
+    assert ("delete", "ValidatingWebhookConfiguration", "our-webhook") in await removals(plane, "--dry-run")
+    done = await run(plane, "--keep-crds", stdin="y\n")
+    assert done.exit_code == 0, done.output
+    assert "deleted  Deployment" in done.stdout
     for path in INSTALLED:
         assert await names(client, path) == [], path
     assert await names(client, WEBHOOKS, "") == ["their-webhook"]

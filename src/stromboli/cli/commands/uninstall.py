@@ -70,6 +70,10 @@ def uninstall(
         raise Failure(f"{len(failed)} of {len(removals)} objects were not removed; run the command again")
 
 
+#: Actions in the table after the removal.
+_DONE = {"delete": "deleted", "release": "released", "keep": "kept"}
+
+
 def _question(target: Connection, keep_crds: bool) -> str:
     warning = "" if keep_crds else " and delete ALL PodGroups, Queues and HyperNodes"
     return f"Remove this from {target.server}{warning}?"
@@ -107,7 +111,8 @@ def _echo_table(removals: Sequence[Removal], *, dry_run: bool, wide: bool) -> No
     table = Table(("ACTION", "KIND", "NAMESPACE", "NAME", "WHAT"), flexible=("WHAT",))
     for each in removals:
         what = f"error: {each.error}" if each.error else ", ".join(each.details) or "-"
-        table.add(each.action, each.listed.kind, each.namespace or "-", each.name, what)
+        action = each.action if dry_run or each.error else _DONE[each.action]
+        table.add(action, each.listed.kind, each.namespace or "-", each.name, what)
     if removals:
         echo_table(table, wide=wide)
     elif not dry_run:
