@@ -257,14 +257,14 @@ RICH_LARGE, CHEAP_LARGE = gang(1, 4, name="large", queue="rich"), gang(1, 4, nam
 #: More than is free, but not more than with evictions.
 OWED, URGENT = gang(2, 3, name="next", queue="poor"), gang(2, 3, name="next", priority="high")
 STAY = (
-    "consolidate: none of 2 running pods may be moved: pending-preemption protects 2 (default/one-task-0: {} may evict "
-    "it for default/next)"
+    "consolidate: none of 2 running pods may be moved: pending-preemption protects 2 (default/one-task-0: {} evicts it "
+    "for default/next)"
 )
 
 ACROSS_ACTIONS = [
     moves("a pod moves where no other job waits", RICH, RICH_LARGE, moved="one-0", binds="A", by=BY_SHARES,
           actions=THEN_RECLAIM),
-    moves("a pod that reclaim may evict stays, and is evicted once", RICH, RICH_LARGE, OWED, moved="one-0 two-0",
+    moves("a pod that reclaim evicts stays, and is evicted once", RICH, RICH_LARGE, OWED, moved="one-0 two-0",
           binds="- AB", by=BY_SHARES, actions=THEN_RECLAIM,
           reasons={"large": ["0/2 nodes are available: 2 Insufficient cpu.", "queue rich does not deserve cpu 4 more",
                              STAY.format("reclaim")]}),
@@ -283,11 +283,11 @@ ACROSS_ACTIONS = [
           small("c", "two", 4, minimum=0, queue="rich"),
           gang(1, 4, name="large", queue="poor"), gang(1, 4, name="next", queue="poor"), moved="joba-0 two-0",
           binds="A C", by=BY_SHARES, actions=THEN_RECLAIM),
-    moves("a pod that preempt may evict stays, and is evicted once", CHEAP, CHEAP_LARGE, URGENT, moved="one-0 two-0",
+    moves("a pod that preempt evicts stays, and is evicted once", CHEAP, CHEAP_LARGE, URGENT, moved="one-0 two-0",
           binds="- AB", by=BY_PRIORITY, actions=THEN_PREEMPT,
           reasons={"large": ["0/2 nodes are available: 2 Insufficient cpu.", STAY.format("preempt"),
                              "preempt: no running pod of queue default may be evicted"]}),
-    moves("a pod that gangpreempt may evict stays", CHEAP, CHEAP_LARGE, URGENT, moved="one-0 two-0", binds="- AB",
+    moves("a pod that gangpreempt evicts stays", CHEAP, CHEAP_LARGE, URGENT, moved="one-0 two-0", binds="- AB",
           by=BY_PRIORITY, actions="allocate, consolidate, gangpreempt"),
     moves("a pod whose queue may not take it again stays", nodes(3, 2),
           [queue(name) for name in ("over", "ours", "wide")],

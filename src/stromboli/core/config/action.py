@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from stromboli.core.config.arguments import Arguments
 
 if TYPE_CHECKING:
     from stromboli.core.model.jobs.job import Job
-    from stromboli.core.model.tasks.task import Task
     from stromboli.core.session.session import Session
+    from stromboli.core.session.statement import Statement
 
 
 class Action:
@@ -39,11 +38,8 @@ class Action:
 class PreemptionTrial(Protocol):
     """What a preempting action would do, without doing it."""
 
-    def evictable(self, preemptor: Task, tasks: Sequence[Task]) -> list[Task]:
-        """Return those of the tasks that may be evicted for a preemptor, wherever they run."""
-
-    def could_preempt_for(self, job: Job) -> bool:
-        """Report whether pods would be evicted for the job now."""
+    def try_for(self, job: Job, statement: Statement) -> bool:
+        """Evict pods for the job on a statement that the caller rolls back; report whether there is a plan."""
 
 
 class PreemptingAction(Action):

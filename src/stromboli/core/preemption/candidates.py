@@ -79,18 +79,6 @@ class CandidatePool:
             self._target_queues[own] = known
         return known
 
-    def targeted(self, preemptor: Job, tasks: Sequence[Task]) -> list[Task]:
-        """Those of the tasks that would be candidates for this preemptor, whatever their status is."""
-        jobs, rules, queues = self._session.jobs, self._rules, set(self.queues_for(preemptor))
-        return [
-            task
-            for task in tasks
-            if task.preemptable
-            and jobs[task.job].queue in queues
-            and rules.may_target(preemptor, jobs[task.job])
-            and not rules.thrash_guard.protects(jobs[task.job], preemptor)
-        ]
-
     def at(self, preemptor: Job, row: int) -> list[VictimCandidate]:
         """The candidates on a node by grade, the first victims first."""
         graded = self._graded.get((preemptor.queue, row))

@@ -28,7 +28,7 @@ from stromboli.core.preemption.units import EvictionUnit, UnitBuilder
 from stromboli.core.preemption.whole_gangs import Need, WholeGangs, need_of
 from stromboli.core.session.decision_records import PreemptionFailure
 from stromboli.core.session.session import Session
-from stromboli.core.session.statement import OperationKind
+from stromboli.core.session.statement import OperationKind, Statement
 from stromboli.core.topology.sub_jobs import sub_jobs_by_need
 
 #: How many gangs are tried to be spared, at most.
@@ -111,22 +111,17 @@ class GangPreemption:
         self._spare.give_up(attempt)
         return False
 
-    def evictable(self, preemptor: Task, tasks: Sequence[Task]) -> list[Task]:
-        """Return those of the tasks that may be evicted for a preemptor, wherever they run."""
-        self._domain = CLUSTER
-        targets = self._pool.targeted(self._session.jobs[preemptor.job], tasks)
-        return self._rules.allowed(preemptor, targets) if targets else []
-
-    def could_preempt_for(self, job: Job) -> bool:
-        """Report whether `preempt_for` would evict pods."""
-        session, tasks = self._session, self._wanted(job)
+    def try_for(self, job: Job, statement: Statement) -> bool:
+        """Evict pods for the job on a statement that the caller rolls back; report whether there is a plan."""
+        tasks = self._wanted(job)
         self._pool.refresh(job)
-        with session.serving(job), session.statement() as statement:
-            attempt = self._spare.begin(job, statement)
-            found = bool(tasks) and self._refusal(tasks) is None and self._place_in_domain(attempt, tasks)
+        attempt = self._spare.begin(job, statement)
+        found = bool(tasks) and self._refusal(tasks) is None and self._place_in_domain(attempt, tasks)
+        found = found and attempt.places > 0
+        if not found:
             statement.rollback(0)
         self._spare.forget()
-        return found and attempt.places > 0
+        return found
 
     def _wanted(self, job: Job) -> list[Task]:
         """Return all tasks of a gang that cannot start yet; of a ready gang, those of the next sub-job."""

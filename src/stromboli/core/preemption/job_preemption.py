@@ -91,20 +91,17 @@ class Preemption:
                     job_order.return_job(job)
             job_order.return_queue(queue)
 
-    def evictable(self, preemptor: Task, tasks: Sequence[Task]) -> list[Task]:
-        """Return those of the tasks that may be evicted for a preemptor, wherever they run."""
-        targets = self._pool.targeted(self._session.jobs[preemptor.job], tasks)
-        return self._rules.allowed(preemptor, targets) if targets else []
-
-    def could_preempt_for(self, job: Job) -> bool:
-        """Report whether `preempt_for` would evict pods. Tasks without a request preempt only within their queue."""
+    def try_for(self, job: Job, statement: Statement) -> bool:
+        """Evict pods for the job on a statement that the caller rolls back; report whether there is a plan. Tasks
+        without a request preempt only within their queue.
+        """
         tasks = self._session.pending(job, best_effort=self._rules.own_queue)
-        with self._session.serving(job), self._session.statement() as statement:
-            attempt = self.begin(job, statement)
-            found = self._place_in_domain(attempt, tasks, partial(self.serve, attempt, tasks))
+        attempt = self.begin(job, statement)
+        found = self._place_in_domain(attempt, tasks, partial(self.serve, attempt, tasks)) and attempt.places > 0
+        if not found:
             statement.rollback(0)
         self.forget()
-        return found and attempt.places > 0
+        return found
 
     def records_of(self, preemptor: Task, gang: EvictionUnit) -> dict[str, EvictionRecord]:
         """The records of a gang that is about to be evicted, if the session records decisions."""

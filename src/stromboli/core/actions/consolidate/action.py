@@ -17,7 +17,7 @@ from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.session import Session
 
 Need = tuple[object, ...]
-#: How often the moves of a cycle are planned; if pods are moved that may soon be evicted even then, no pod is moved.
+#: How often the moves of a cycle are planned; if pods are moved that would be evicted even then, no pod is moved.
 _MAX_PLANS = 3
 
 
@@ -33,11 +33,11 @@ class Consolidate(Action):
     arguments = ConsolidateArguments()
 
     def execute(self, session: Session) -> None:
-        """Plan all moves; repeat that without the pods that other actions may evict for the jobs that are left."""
+        """Plan all moves; repeat that without the pods that other actions would evict for the jobs that are left."""
         waiting = [job for job in session.waiting if job.phase != "Pending" and not job.has_minimum(role_pipelined)]
         if not waiting or not len(session.nodes) or not self.arguments.max_moved_pods:
             return
-        pending = PendingPreemptions(session)
+        pending = PendingPreemptions(session, self.arguments.max_tried_jobs)
         for _ in range(_MAX_PLANS):
             plan = _Plan(session, self.arguments, pending)
             plan.make(waiting)
@@ -95,7 +95,7 @@ class _Plan:
         return None if self._max_moves is None else self._max_moves - len(self._victims())
 
     def takes_pending_victims(self) -> bool:
-        """Report whether moved pods may soon be evicted for a job without a plan. If so, the plan is taken back."""
+        """Report whether moved pods would be evicted for a job without a plan. If so, the plan is taken back."""
         moved, starving = self._victims(), self._pending.starving() if self._decisions else []
         if not starving:
             return False

@@ -21,7 +21,7 @@ from stromboli.core.session.decisions import Eviction
 from stromboli.core.session.session import Session
 from stromboli.core.session.waiting_reasons import counted
 
-#: The rule that pods stay that other actions may evict soon.
+#: The rule that pods stay that other actions evict.
 PENDING = "pending-preemption"
 
 
@@ -102,7 +102,7 @@ def _protected_tasks(
     preemptor: Task,
     tasks: Sequence[Task],
 ) -> list[tuple[str, Callable[[], str], str]]:
-    """The protected tasks: the first plugin that protects each, or the pending preemption that may take it."""
+    """The protected tasks: the first plugin that protects each, or the pending preemption that takes it."""
     context, left = EvictionContext(rules.action, session.jobs[preemptor.job]), list(tasks)
     protected: list[tuple[str, Callable[[], str], str]] = []
     for name, plugin in _guards(session):
@@ -119,7 +119,7 @@ def _protected_tasks(
 
 
 def _taken(pending: PendingPreemption) -> str:
-    return f"{pending.action} may evict it for {pending.preemptor.job}"
+    return f"{pending.action} evicts it for {pending.preemptor}"
 
 
 def _guards(session: Session) -> list[tuple[str, Plugin]]:
