@@ -29,6 +29,7 @@ from stromboli.kube.objects.catalogue import (
     STATEFUL_SETS,
 )
 from stromboli.kube.objects.resources import Resource
+from stromboli.local.fakes.kubelet.node_health import NOT_READY, reports_conditions
 from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, create_nodes, node_documents
 from tests.e2e.volcano.cases import Case, CaseStep, Nodes, Patch, Suite, Typed, load_suite
 from tests.e2e.volcano.observations import Observer
@@ -96,6 +97,17 @@ class CaseRunner:
             document["spec"] = {"taints": pool.taints}
             self._global.append(("Node", document["metadata"]["name"]))
         await create_nodes(self._client, found)
+        for document in found:
+            await self._until_ready(document["metadata"]["name"])
+
+    async def _until_ready(self, name: str) -> None:
+        """Wait until a kubelet has reported a new node as ready, and its taint is removed."""
+        async with asyncio.timeout(_DEADLINE):
+            while True:
+                node = await self._client.get(NODES, name)
+                if reports_conditions(node) and all(taint.key != NOT_READY for taint in node.spec.taints or ()):
+                    return
+                await asyncio.sleep(0.03)
 
     # -- steps --------------------------------------------------------------------------------------------------
 
