@@ -144,10 +144,9 @@ FRACTIONS = [
         job("one", "left", 0.7, "a0"), job("new", "right", 1, "--"), ends="-ab",
     ),
     Situation(
-        "reclaim does not move pods, and no pod is moved that it may evict", nodes("a4 b4"), queue("left", 4),
-        queue("right", 4),
+        "moving and reclaiming in turn", nodes("a4 b4"), queue("left", 4), queue("right", 4),
         job("one", "left", 2, "a"), job("two", "left", 2, "b"), job("three", "left", 1, "b"), job("four", "left", 3),
-        job("new", "right", 4), ends="-bb-a",
+        job("new", "right", 4), ends="aa--b", until=6,
     ),
 ]  # fmt: skip
 
