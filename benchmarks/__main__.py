@@ -47,10 +47,9 @@ def main(
         if output == "json":
             print(json.dumps(result.as_dict()), flush=True)
         else:
-            print(
-                f"{result.name} {result.parameters}: {result.seconds:.4f} s, {result.placements_per_second:,.0f}/s",
-                flush=True,
-            )
+            rate = result.more.get("claims_per_second")
+            rate_text = f"{result.placements_per_second:,.0f}/s" if rate is None else f"{rate:,.0f} preemptors/s"
+            print(f"{result.name} {result.parameters}: {result.seconds:.4f} s, {rate_text}", flush=True)
 
 
 main()

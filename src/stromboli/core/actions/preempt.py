@@ -59,15 +59,16 @@ class Preempt(PreemptingAction):
                     if session.job_starving(job):
                         between.preempt_for(job, session.pending(job, best_effort=True))
             for job in served:
-                with session.refusals.isolate_errors(job):
-                    self._serve_from_within(session, job, thrash_guard)
+                if any(job.counts[status] for status in ON_NODE):
+                    with session.refusals.isolate_errors(job):
+                        self._serve_from_within(session, job, thrash_guard)
         between.serve_members(growing)
 
     def trial(self, session: Session) -> Preemption:
         return self._between_jobs(session, ThrashGuard(session, self.arguments.thrashing_window))
 
     def _between_jobs(self, session: Session, thrash_guard: ThrashGuard) -> Preemption:
-        rules = self._rules(session, thrash_guard, lambda preemptor, victim: victim.key != preemptor.key)
+        rules = self._rules(session, thrash_guard, lambda preemptor, victim: victim.spec.key != preemptor.spec.key)
         return Preemption(session, rules)
 
     def _rules(
@@ -94,8 +95,6 @@ class Preempt(PreemptingAction):
 
     def _serve_from_within(self, session: Session, job: Job, thrash_guard: ThrashGuard) -> None:
         """Serve waiting tasks one by one, as long as each finds a member of the job to replace."""
-        if not any(session.ledger.status_of(task) in ON_NODE for task in job.tasks.values()):
-            return
         pending = session.pending(job, best_effort=True)
         if not pending:
             return

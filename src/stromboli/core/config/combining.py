@@ -98,7 +98,7 @@ def intersection_by_tier(
             victims = answer(preemptor, candidates)
             if victims is None:
                 continue
-            chosen = {identity(victim) for victim in victims}
+            chosen = set(map(identity, victims))
             agreed = chosen if agreed is None else agreed & chosen
             if not agreed:
                 break
@@ -119,7 +119,7 @@ def _released_by_all(
     for answer in answers:
         approved = answer(preemptor, candidates)
         if approved is not None:
-            chosen = {identity(victim) for victim in approved}
+            chosen = set(map(identity, approved))
             candidates = [candidate for candidate in candidates if identity(candidate) in chosen]
     return list(candidates)
 

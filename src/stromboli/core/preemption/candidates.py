@@ -13,7 +13,7 @@ from stromboli.core.model.tasks.task import Task
 from stromboli.core.preemption.cost import Grade
 from stromboli.core.preemption.cost_bounds import CandidateColumns
 from stromboli.core.preemption.rules import PreemptionRules
-from stromboli.core.preemption.running_tasks import RunningTasks, has_spare_members
+from stromboli.core.preemption.running_tasks import RunningTasks
 from stromboli.core.search.fixed_filters import is_in_excluded_shard
 from stromboli.core.session.session import Session
 
@@ -31,8 +31,9 @@ def _grade_of(candidate: VictimCandidate) -> Grade:
 
 
 def _grade(place: Grade, job: Job, task: Task, youngest_first: bool) -> Grade:
-    age = -job.spec.created if youngest_first else 0.0
-    return place, job.spec.priority, task.priority, not has_spare_members(job), age
+    spec = job.spec
+    age = -spec.created if youngest_first else 0.0
+    return place, spec.priority, task.priority, job.spare_count <= 0, age
 
 
 class CandidatePool:
@@ -81,9 +82,10 @@ class CandidatePool:
 
     def at(self, preemptor: Job, row: int) -> list[VictimCandidate]:
         """The candidates on a node by grade, the first victims first."""
-        graded = self._graded.get((preemptor.queue, row))
+        where = preemptor.spec.queue, row
+        graded = self._graded.get(where)
         if graded is None:
-            graded = self._graded[preemptor.queue, row] = self._grade(preemptor, row)
+            graded = self._graded[where] = self._grade(preemptor, row)
         codes, statuses = self._codes, self._statuses
         current = [each for each in graded if codes[each.task.row] in statuses]
         jobs, may_target, thrash_guard = self._session.jobs, self._rules.may_target, self._rules.thrash_guard

@@ -130,8 +130,8 @@ class Preemption:
     def _commit(self, attempt: PreemptionAttempt) -> None:
         if attempt.places > 1:
             prune(self._session, attempt.statement, attempt.selection, attempt.units)
-        evicted = {task.uid for operation in attempt.statement.operations for task in operation.entry.tasks}
         if self._report is not None:
+            evicted = {task.uid for operation in attempt.statement.operations for task in operation.entry.tasks}
             records = {uid: record for uid, record in attempt.records.items() if uid in evicted}
             self._report.records.evictions.update(records)
         attempt.statement.commit()

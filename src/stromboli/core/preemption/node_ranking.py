@@ -207,7 +207,8 @@ class NodeRanking:
 
     def settle(self) -> None:
         """Keep the nodes and victims recorded as impossible."""
-        self._lately_dropped, self._lately_refused = [], []
+        if self._lately_dropped or self._lately_refused:
+            self._lately_dropped, self._lately_refused = [], []
 
     def forget(self) -> None:
         """Remove what was recorded for a plan that is rolled back."""

@@ -44,7 +44,7 @@ class VictimSelection:
         units = self._builder.units(preemptor, victims)
         question = _NodeSelection(self, preemptor, row, resources_suffice)
         chosen = question.chosen(units)
-        if chosen is not None and not self._may_go_together(preemptor, chosen):
+        if chosen is not None and self._builder.limits_sets and not self._may_go_together(preemptor, chosen):
             chosen = question.chosen(self._within_limits(preemptor, units))
         if chosen is None or not self._is_allowed_in_order(preemptor, chosen):
             return None
@@ -53,7 +53,7 @@ class VictimSelection:
         if len(ordered) < len(evicted):
             here = {task.uid for task in ordered}
             ordered += [task for uid, task in evicted.items() if uid not in here]
-        top = max((unit.grade for unit in chosen), default=())
+        top = max([unit.grade for unit in chosen], default=())
         return NodePlan(row, chosen, ordered, top, self._rules.comparison.cost(self._session, top, ordered))
 
     def _may_go_together(self, preemptor: Task, units: Sequence[EvictionUnit]) -> bool:
@@ -90,6 +90,8 @@ class VictimSelection:
         """Candidates by grade, then by what they release of the shortage, then the youngest, then by the plugins."""
         if len(candidates) < 2:
             return list(candidates)
+        if _are_equal(candidates):
+            return sorted(candidates, key=_youngest_first)
         short, parts = shortage(self.ledger, preemptor.task_class.request, row), dict[int, float]()
 
         def place(each: VictimCandidate) -> tuple[Grade, float, float]:
@@ -232,11 +234,25 @@ class _NodeSelection:
         return unit.grade, len(unit.tasks), -part, -min(task.created for task in unit.tasks)
 
 
+def _youngest_first(candidate: VictimCandidate) -> float:
+    return -candidate.task.created
+
+
+def _are_equal(candidates: Sequence[VictimCandidate]) -> bool:
+    """Report whether all have one class and one grade, and different ages."""
+    first, grade = candidates[0].task.task_class, candidates[0].grade
+    for task, its_grade in candidates:
+        if task.task_class is not first or its_grade != grade:
+            return False
+    return len({task.created for task, _ in candidates}) == len(candidates)
+
+
 def _are_alike(units: Sequence[EvictionUnit]) -> bool:
     """Report whether all are single tasks of one class and one grade."""
     if not units or len(units[0].tasks) > 1:
         return False
     grade, task_class = units[0].grade, units[0].tasks[0].task_class
-    return all(
-        len(unit.tasks) == 1 and unit.tasks[0].task_class is task_class and unit.grade == grade for unit in units
-    )
+    for unit in units:
+        if len(unit.tasks) > 1 or unit.tasks[0].task_class is not task_class or unit.grade != grade:
+            return False
+    return True

@@ -72,7 +72,7 @@ class UnitBuilder:
         self._budgets = session.ledger.budgets
         self._guarantees = QueueGuarantees(session)
         #: Whether sets of victims are limited: between queues by guarantees, and by disruption budgets.
-        self._limits_sets = bool(self._budgets.of_task) or (bool(self._guarantees) and not rules.own_queue)
+        self.limits_sets = bool(self._budgets.of_task) or (bool(self._guarantees) and not rules.own_queue)
 
     def units(self, preemptor: Task, victims: Sequence[VictimCandidate]) -> list[EvictionUnit]:
         """The units among these victims. A gang that would be broken appears once, with all its members."""
@@ -82,7 +82,7 @@ class UnitBuilder:
         jobs = self._session.jobs
         for victim in victims:
             task = victim.task
-            if self._limits_sets and not self.may_lose(preemptor, (task,)):
+            if self.limits_sets and not self.may_lose(preemptor, (task,)):
                 continue
             job = jobs[task.job]
             if len(job.tasks) == 1 or (task.job == preemptor.job and not job.spec.evicted_whole):
@@ -138,7 +138,7 @@ class UnitBuilder:
 
     def may_lose(self, preemptor: Task, victims: Sequence[Task]) -> bool:
         """Report whether disruption budgets and the guarantees of queues allow to evict all of these."""
-        if not self._limits_sets:
+        if not self.limits_sets:
             return True
         if not self._budgets.may_spend([task.uid for task in victims]):
             return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,7 @@ from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.session.program import Program
 from stromboli.core.topology.domain_group import DomainScores
 
-
-def _uid(task: Task) -> str:
-    return task.uid
+_uid = attrgetter("uid")
 
 
 class Questions:

@@ -64,6 +64,7 @@ class Statement:
         self.operations: list[Operation] = []
         self._open = True
         self._freed_before = session.ledger.freed
+        self._has_handlers = bool(session.on_allocate or session.on_deallocate)
 
     # -- operations ---------------------------------------------------------------------------------------------
 
@@ -98,6 +99,8 @@ class Statement:
     def _record(self, operation: Operation) -> None:
         """Record the operation and notify the handlers; if one of them fails, undo it and notify all of the undo."""
         self.operations.append(operation)
+        if not self._has_handlers:
+            return
         try:
             self._notify(((operation.entry, _allocates(operation.kind)),))
         except Exception:
@@ -177,7 +180,8 @@ class Statement:
             self._ledger.undo(operation.entry)
         del self.operations[mark:]
         # Last, so that a failing handler does not keep the ledger from being restored.
-        self._notify((operation.entry, not _allocates(operation.kind)) for operation in undone)
+        if self._has_handlers:
+            self._notify((operation.entry, not _allocates(operation.kind)) for operation in undone)
 
     def _close(self) -> None:
         self.operations = []

@@ -32,13 +32,13 @@ class JobLedger:
         """Move tasks of one class between statuses in every counter; return the counters with their previous values."""
         number, first = len(tasks), tasks[0]
         saved = []
-        leaving, code, best_effort = before.value, after.value, first.task_class.best_effort
+        best_effort = first.task_class.best_effort
         for counts in _counts_of(job, first):
             saved.append((counts, counts[:]))
-            counts[leaving] -= number
-            counts[code] += number
+            counts[before] -= number
+            counts[after] += number
             if best_effort:
-                counts[PENDING_BEST_EFFORT] += number * ((code == 0) - (leaving == 0))
+                counts[PENDING_BEST_EFFORT] += number * ((after == 0) - (before == 0))
         return saved
 
     def bind(self, tasks: Sequence[Task]) -> None:
@@ -53,12 +53,10 @@ class JobLedger:
         Pipelined tasks count as allocated.
         """
         usage = self.queues.get(job.spec.queue)
-        sums = [job.allocated]
+        saved, request = [(job.allocated, job.allocated[:])], task_class.request
         if usage is not None:
-            sums += [queue.allocated for queue in usage.chain]
-        saved, request = [], task_class.request
-        for amounts in sums:
-            saved.append((amounts, amounts[:]))
+            saved += [(queue.allocated, queue.allocated[:]) for queue in usage.chain]
+        for amounts, _ in saved:
             for dimension, amount in request:
                 amounts[dimension] += amount * copies
         return saved

@@ -27,6 +27,7 @@ from stromboli.core.model.volumes.allocator import VolumeAllocator
 
 _STATUSES = tuple(TaskStatus)
 _BINDING = TaskStatus.BINDING.value
+_EVICTABLE = tuple(status for status, following in TRANSITIONS.items() if TaskStatus.RELEASING in following)
 
 
 class Ledger:
@@ -139,8 +140,8 @@ class Ledger:
 
     def evict(self, task: Task) -> LedgerEntry:
         """Start releasing a placed task."""
-        before, row = self.status_of(task), self.row_of(task)
-        if TaskStatus.RELEASING not in TRANSITIONS.get(before, ()) or row < 0:
+        before, row = _STATUSES[self.codes[task.row]], self._node_of[task.row]
+        if before not in _EVICTABLE or row < 0:
             where = self.node_name(task) or "no known node"
             raise LedgerInconsistency(f"{task.key} is {before.label} on {where} and cannot be evicted")
         columns, saved = self._amounts.add([row], self._amounts.effect_of_eviction(task.task_class))
@@ -198,10 +199,10 @@ class Ledger:
         task_class, counters = tasks[0].task_class, self._counters
         job = counters.own(tasks[0].job)
         counts = counters.move(job, tasks, before, after)
-        status, node_of, code = self.codes, self._node_of, after.value
+        status, node_of = self.codes, self._node_of
         for task, row in zip(tasks, rows, strict=True):
-            status[task.row] = code
-            node_of[task.row] = row if code else -1
+            status[task.row] = after
+            node_of[task.row] = row if after else -1
         sums = counters.add(job, task_class, copies)
         entry = LedgerEntry(job, tasks, rows, before, after, counts, sums, columns, saved)
         if task_class.feeds:

@@ -28,6 +28,13 @@ class ChangeLog:
         #: Number of changes so far.
         self.position = 0
 
+    def add_one(self, row: int) -> None:
+        if self.position < len(self._entries):
+            self._entries[self.position] = row
+            self.position += 1
+        else:
+            self.add((row,))
+
     def add(self, rows: Sequence[int]) -> None:
         end = self.position + len(rows)
         if end > len(self._entries):
@@ -106,12 +113,13 @@ class NodeLedger:
     def add(self, rows: Sequence[int], effect: Effect) -> tuple[Index | int, Block]:
         """Add an effect once per row; return the changed columns with their previous amounts."""
         changing = self._changing
-        self.log.add(rows)
         if len(rows) == 1:
             row = rows[0]
+            self.log.add_one(row)
             saved = changing[:, row].copy()
             changing[:, row] = saved + effect
             return row, saved
+        self.log.add(rows)
         added = effect[:, None]
         if len(set(rows)) == len(rows):
             columns = np.array(rows, dtype=np.int64)
