@@ -48,6 +48,11 @@ RELEASE = [
         nodes(4, 1), running("a", **LEAVING), gang(2, cpu=2, name="first"), gang(1, cpu=2, name="second"), binds="-A -",
     ),
     Case(
+        "jobs share capacity that becomes free as they share free capacity",
+        nodes(4, 1), running("a", cpu=4, releasing=True), gang(4, name="first", minimum=1),
+        gang(4, name="second", minimum=1), conf=configuration("gang", "drf", "predicates"), binds="AA-- AA--",
+    ),
+    Case(
         "pipelined capacity includes what is free beside it",
         nodes(4, 1), running("a", **LEAVING), gang(1, cpu=4, name="first"), gang(1, cpu=2, name="second"), binds="A -",
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stromboli.core.actions.allocate.domain_search import DomainSearch
 from stromboli.core.actions.allocate.failure_cache import is_known_failure, remember_failure
-from stromboli.core.actions.allocate.gang_placer import GangPlacer
+from stromboli.core.actions.allocate.gang_placer import GangPlacer, waits_for_release_only
 from stromboli.core.actions.allocate.pending_tasks import PendingTasks
 from stromboli.core.actions.allocate.reservations import ReservationPlacer, reservations_of
 from stromboli.core.config.action import Action
@@ -88,7 +88,9 @@ class Allocate(Action):
             job_order.return_job(job)
 
     def _attempt(self, session: Session, job: Job, pending_tasks: PendingTasks) -> bool:
-        """Place what the job needs next. True when the job is ready, so that its other tasks are served later."""
+        """Place what the job needs next. True when the job is ready, or will be when terminating pods are gone, so that
+        its other tasks are served later.
+        """
         if job.spec.policies or job.spec.topology:
             return DomainSearch(session, job).allocate(pending_tasks)
         if is_known_failure(session, job, pending_tasks):
@@ -101,6 +103,6 @@ class Allocate(Action):
                 return True
             if statement.operations and session.job_pipelined(job):
                 statement.keep()
-                return False
+                return waits_for_release_only(session, job)
         remember_failure(session, job)
         return ready

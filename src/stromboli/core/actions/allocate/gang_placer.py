@@ -41,7 +41,8 @@ class GangPlacer:
         self._refused_at: dict[int, int] = {}
 
     def run(self, pending_tasks: PendingTasks) -> bool:
-        """Place tasks until the job can start (True), or until a required task finds no node.
+        """Place tasks until the job can start (True), until it only waits for terminating pods, or until a required
+        task finds no node.
 
         Only a placement ends the attempt successfully: in a ready job, one task without a node does not end it.
         """
@@ -50,8 +51,12 @@ class GangPlacer:
             placed = len(self._statement.operations)
             if not self._serve(run):
                 return False
-            if len(self._statement.operations) > placed and self._is_ready():
+            if len(self._statement.operations) == placed:
+                continue
+            if self._is_ready():
                 return True
+            if self._sub_job is None and waits_for_release_only(self._session, self._job):
+                return False
         return False
 
     def _wanted(self) -> int:
@@ -152,3 +157,8 @@ class GangPlacer:
         self.refused = TaskRefusal(task.key, number, reason, nodes, placed)
         if not (keep and number in known.tasks):
             known.add_task(self.refused)
+
+
+def waits_for_release_only(session: Session, job: Job) -> bool:
+    """Report whether the job has its minimum, a part of it on capacity of terminating pods."""
+    return not job.is_starving and session.job_pipelined(job)
