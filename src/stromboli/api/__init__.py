@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from stromboli.core.config.action import Action
 from stromboli.core.config.arguments import Argument, Arguments, PrefixArgument
-from stromboli.core.config.combining import Vote
+from stromboli.core.config.combining import Descending, Vote
 from stromboli.core.config.external_services import (
     Document,
     Endpoint,
@@ -73,6 +73,7 @@ from stromboli.core.model.resources.resources import (
     dense,
     dominant_share,
     exceeding,
+    is_bytes,
     subtract_amounts,
 )
 from stromboli.core.model.tasks.selectors import Requirement
@@ -126,18 +127,19 @@ _BINDER_NAMES = {
 __all__ = [
     "ALLOCATED_STATUSES", "API_VERSION", "CLUSTER", "CPU", "LIMITS", "MEMORY", "NO_NODE_GROUPS", "PODS", "QUEUE",
     "ROOT", "UNLIMITED", "Action", "AffinityTerm", "Allowance", "Amount", "Amounts", "ApiError", "Argument",
-    "Arguments", "BinderContext", "BinderPlugin", "ClassCache", "ClusterView", "Code", "Document", "Domain",
-    "DomainGroup", "DomainScores", "Endpoint", "Event", "EvictionContext", "EvictionHeadroom", "ExternalServices",
-    "HostPort", "HyperNodeTree", "Index", "InvalidAnswer", "Job", "JobOrder", "JobSpec", "Key", "Ledger",
-    "LedgerInconsistency", "Locality", "Mask", "NetworkTopology", "Node", "NodeFilter", "NodeGroups", "NodeScorer",
-    "NodeTable", "NodeView", "PerNodeOrder", "PerNodePredicate", "PermanentFailure", "Placement", "Plugin",
-    "PluginFailure", "PrefixArgument", "Queue", "QueueFacts", "QueueUsage", "Reason", "Request", "Requirement",
-    "ResourceAxis", "Rows", "Scores", "ServiceClient", "ServiceError", "Session", "SpareMembers",
+    "Arguments", "BinderContext", "BinderPlugin", "ClassCache", "ClusterView", "Code", "Descending", "Document",
+    "Domain", "DomainGroup", "DomainScores", "Endpoint", "Event", "EvictionContext", "EvictionHeadroom",
+    "ExternalServices", "HostPort", "HyperNodeTree", "Index", "InvalidAnswer", "Job", "JobOrder", "JobSpec", "Key",
+    "Ledger", "LedgerInconsistency", "Locality", "Mask", "NetworkTopology", "Node", "NodeFilter", "NodeGroups",
+    "NodeScorer", "NodeTable", "NodeView", "PerNodeOrder", "PerNodePredicate", "PermanentFailure", "Placement",
+    "Plugin", "PluginFailure", "PrefixArgument", "Queue", "QueueFacts", "QueueUsage", "Reason", "Request",
+    "Requirement", "ResourceAxis", "Rows", "Scores", "ServiceClient", "ServiceError", "Session", "SpareMembers",
     "SpreadConstraint", "Statement", "StepFailed", "SubGroupPolicy", "SubJob", "Taint", "Task", "TaskClass",
     "TaskRefusal", "TaskStatus", "Toleration", "UsageTable", "Victims", "Vote", "add_amounts", "add_request",
-    "checked_url", "counts_in_milli", "dense", "dominant_share", "duration_or_nothing", "enclosing_domain", "exceeding",
-    "first_untolerated", "format_quantity", "group_of", "kinds", "parse_duration", "parse_quantity", "quoted",
-    "ready_in", "role_pipelined", "role_ready", "subtract_amounts", "tolerates", "valid_in",
+    "checked_url", "counts_in_milli", "dense", "dominant_share", "duration_or_nothing", "enclosing_domain",
+    "exceeding", "first_untolerated", "format_quantity", "group_of", "is_bytes", "kinds", "parse_duration",
+    "parse_quantity", "quoted", "ready_in", "role_pipelined", "role_ready", "subtract_amounts", "tolerates",
+    "valid_in",
 ]  # fmt: skip
 
 

@@ -165,9 +165,11 @@ class Job:
         return self._classes
 
     def put(self, task: Task) -> None:
+        """Add or replace a task."""
         self.tasks[task.uid], self._classes = task, None
 
     def discard(self, uid: str) -> None:
+        """Remove a task, if the job has it."""
         self.tasks.pop(uid, None)
         self._classes = None
 

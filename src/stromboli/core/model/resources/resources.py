@@ -33,6 +33,7 @@ def counts_in_milli(name: str) -> bool:
 
 
 def is_bytes(name: str) -> bool:
+    """Report whether a resource is counted in bytes."""
     return name in _BYTE_RESOURCES or name.startswith("hugepages-")
 
 
