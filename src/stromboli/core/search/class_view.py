@@ -20,6 +20,7 @@ from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.search.fixed_filters import AVOIDED_NODES, SHARD_FILTER
 from stromboli.core.search.lookahead import Lookahead
 from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer
+from stromboli.core.search.placements_ahead import PlacementsAhead
 from stromboli.core.search.ranking import Ranking, ranking_of
 from stromboli.core.session.program import Program
 from stromboli.core.session.refusals import NodeRefusals
@@ -59,7 +60,7 @@ class ClassView:
     """The current results of one class in one cycle."""
 
     __slots__ = (
-        "capacity", "capacity_at", "cluster_filters", "cluster_scorers", "fresh", "ledger", "lookahead", "ranking",
+        "ahead", "capacity", "capacity_at", "cluster_filters", "cluster_scorers", "fresh", "ledger", "lookahead", "ranking",
         "refusal", "request", "row_filters", "row_scorers", "static", "task_class",
     )  # fmt: skip
 
@@ -80,6 +81,8 @@ class ClassView:
         self.ranking: Ranking | None = None
         #: Scores of further copies, once some were placed inside a domain.
         self.lookahead: Lookahead | None = None
+        #: Nodes for copies that are probably placed next.
+        self.ahead = PlacementsAhead()
         #: Position in the ledger's log up to which the scores are valid.
         self.fresh = 0
         #: Copies that fit when the class was last refused, why not more, and the ledger's `freed` at that time.
@@ -95,12 +98,14 @@ class ClassView:
         """Return the current scores of all nodes."""
         ledger = self.ledger
         log, ranking = ledger.log, self.ranking
-        changed = log.position - self.fresh
+        changed, not_placed = log.position - self.fresh, self.ahead.drop()
         if ranking is None or changed * 3 > len(ledger.nodes):
             ranking, self.lookahead = ranking_of(self.evaluate(ledger.candidate_rows)), None
             self.ranking = ranking
-        elif changed:
+        elif changed or not_placed:
             index = log.since(self.fresh)
+            if not_placed:
+                index = np.concatenate((index, np.array(not_placed, dtype=np.int64)))
             if self.lookahead is not None:
                 self.lookahead.forget(index.tolist())
             ranking.replace(index, self.evaluate(ledger.rows(index, certain=True)))

@@ -80,6 +80,19 @@ class NodeSearch:
             return self._find_nodes(task, wanted, within)
         return next(filter(None, (self._find_nodes(task, wanted, group) for group in self.groups(within))), [])
 
+    def take_nodes(self, task: Task, wanted: int, within: Mask | None = None) -> list[int]:
+        """Return the same as `find_nodes`, for a caller that certainly places the tasks at once. If it is called again
+        and again for one class, it searches for several calls in one step.
+        """
+        view, position = self.view(task.task_class), self._ledger.log.position
+        if within is not None or self._last is not None or view.reaches_over_cluster or self._best_node:
+            return self.find_nodes(task, wanted, within)
+        known = view.ahead.take(wanted, position)
+        if known:
+            return known
+        copies = view.ahead.copies_to_place(wanted, position)
+        return view.ahead.keep(self._find_nodes(task, copies, None), wanted, position)
+
     def groups(self, within: Mask | None) -> tuple[Mask | None, ...]:
         """Split the candidate nodes into groups; all nodes of a group come before the next group."""
         if self._last is None:

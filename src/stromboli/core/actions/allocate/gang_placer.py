@@ -107,7 +107,7 @@ class GangPlacer:
             if task.nominated_node and self._take_nominated(task):
                 placed += 1
                 continue
-            rows = self._search.find_nodes(task, len(run) - placed, self._within)
+            rows = self._search.take_nodes(task, len(run) - placed, self._within)
             if rows:
                 self._statement.allocate(run[placed : placed + len(rows)], rows)
                 self._search.settle(task.task_class, rows)
