@@ -55,6 +55,11 @@ class NodeSearch:
             return 0
         return view.capacity if view.capacity_at == self._ledger.freed else None
 
+    def is_known_to_fail(self, task_class: TaskClass) -> bool:
+        """Report whether the class was refused, and nothing has been freed since."""
+        view = self.view(task_class)
+        return view.capacity_at == self._ledger.freed or not view.static.possible
+
     def _impossible(self, view: ClassView) -> NodeRefusals:
         """Describe why no node could take the class even if it were empty."""
         static, ledger = view.static, self._ledger

@@ -7,6 +7,7 @@ from stromboli.core.actions.allocate.failure_cache import is_known_failure, reme
 from stromboli.core.actions.allocate.gang_placer import GangPlacer, waits_for_release_only
 from stromboli.core.actions.allocate.pending_tasks import PendingTasks
 from stromboli.core.actions.allocate.reservations import ReservationPlacer, reservations_of
+from stromboli.core.actions.allocate.single_task import SingleTaskTurns
 from stromboli.core.config.action import Action
 from stromboli.core.config.arguments import PredicateCacheArguments
 from stromboli.core.model.jobs.job import Job
@@ -29,6 +30,7 @@ class Allocate(Action):
             return
         job_order = JobOrder(session, (session.jobs[key] for key in pending_tasks_by_job))
         reservations = reservations_of(session, self._attempt)
+        self._single_tasks = SingleTaskTurns(session)
         try:
             while (queue := job_order.next_queue()) is not None:
                 if not session.is_overused(queue):
@@ -71,14 +73,9 @@ class Allocate(Action):
             return
         pending_tasks = pending_tasks_by_job[job.key]
         try:
-            if session.nominations.has_nominations_for(job):
-                pending_tasks.put_nominated_first()
-            with session.serving(job):
-                again = (
-                    self._attempt(session, job, pending_tasks)
-                    if reservations is None
-                    else reservations.serve(job, pending_tasks)
-                )
+            again = (reservations is None and self._single_tasks.place_next(job, pending_tasks)) or self._serve(
+                session, job, pending_tasks, reservations
+            )
         except LedgerInconsistency:
             raise
         except Exception as error:
@@ -86,6 +83,17 @@ class Allocate(Action):
             return
         if again and pending_tasks:
             job_order.return_job(job)
+
+    def _serve(
+        self, session: Session, job: Job, pending_tasks: PendingTasks, reservations: ReservationPlacer | None
+    ) -> bool:
+        """Serve the job beside the nominations and reservations of others. True when the job is ready."""
+        if session.nominations.has_nominations_for(job):
+            pending_tasks.put_nominated_first()
+        with session.serving(job):
+            if reservations is not None:
+                return reservations.serve(job, pending_tasks)
+            return self._attempt(session, job, pending_tasks)
 
     def _attempt(self, session: Session, job: Job, pending_tasks: PendingTasks) -> bool:
         """Place what the job needs next. True when the job is ready, or will be when terminating pods are gone, so that

@@ -167,28 +167,25 @@ class Rows:
 
         No operation changes allocatable amounts, so the result is computed once for all nodes.
         """
+        if self._whole is not None:
+            return self._whole.capacity(dimension)[self.index]
         known = self._capacities.get(dimension)
         if known is None:
-            known = self._capacities[dimension] = self._find_capacity(dimension)
+            known = self._capacities[dimension] = np.maximum(self.allocatable(dimension), _ONE)
         return known
-
-    def _find_capacity(self, dimension: int) -> Vector:
-        if self._whole is None or self.index is None:
-            return np.maximum(self.allocatable(dimension), _ONE)
-        return self._whole.capacity(dimension)[self.index]
 
     def fraction_with(self, dimension: int, amount: Amount) -> Vector:
         """Fraction in use with `amount` more, at most 1. Read-only: the array is shared.
 
         A subset of rows is made for one class, so `amount` must be the request of that class.
         """
-        try:
-            return self._fractions[dimension]
-        except KeyError:
-            needed = self.used(dimension) + amount
-            if not (self.certain and amount):
-                np.minimum(needed, self.allocatable(dimension), out=needed)
-            fraction: Vector = needed / self.capacity(dimension)
+        known = self._fractions.get(dimension)
+        if known is not None:
+            return known
+        needed = self._block[self._layout.used + dimension] + amount
+        if not (self.certain and amount):
+            np.minimum(needed, self.allocatable(dimension), out=needed)
+        fraction: Vector = needed / self.capacity(dimension)
         if self.index is not None:  # the amounts behind all rows change, those of a subset were copied
             self._fractions[dimension] = fraction
         return fraction

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 #: An array without dimensions: NumPy takes it faster than a Python number.
 NOTHING: Amount = np.array(0, dtype=np.int64)
 ALL: Vector = np.array(1.0)
+_THREE: Vector = np.array(3.0)
 
 
 def scored_request(task_class: TaskClass, ledger: Ledger) -> tuple[Amount, Amount]:
@@ -144,11 +145,22 @@ def _distance(rows: Rows, one: _BalancePart, other: _BalancePart) -> Vector:
 def _deviation(rows: Rows, one: _BalancePart, two: _BalancePart, three: _BalancePart) -> Vector:
     """The standard deviation of three fractions, or of those of the resources that the node has."""
     first, second, third = _fraction(rows, one), _fraction(rows, two), _fraction(rows, three)
+    if one.is_requested and two.is_requested and three.is_requested:  # then every node that counts has all of them
+        return _deviation_of_three(first, second, third)
     total = _where_present(rows, _square(first, second), one, two)
     total += _where_present(rows, _square(second, third), two, three)
     total += _where_present(rows, _square(third, first), three, one)
     np.sqrt(total, out=total)
     total /= _count(rows, one, two, three)
+    return total
+
+
+def _deviation_of_three(first: Vector, second: Vector, third: Vector) -> Vector:
+    total = _square(first, second)
+    total += _square(second, third)
+    total += _square(third, first)
+    np.sqrt(total, out=total)
+    total /= _THREE
     return total
 
 
