@@ -60,8 +60,8 @@ class ClassView:
     """The current results of one class in one cycle."""
 
     __slots__ = (
-        "ahead", "capacity", "capacity_at", "cluster_filters", "cluster_scorers", "fresh", "ledger", "lookahead", "ranking",
-        "refusal", "request", "row_filters", "row_scorers", "static", "task_class",
+        "_program", "_static", "ahead", "capacity", "capacity_at", "cluster_filters", "cluster_scorers", "fresh",
+        "ledger", "lookahead", "possible", "ranking", "refusal", "request", "row_filters", "row_scorers", "task_class",
     )  # fmt: skip
 
     def __init__(self, task_class: TaskClass, program: Program, ledger: Ledger) -> None:
@@ -69,11 +69,12 @@ class ClassView:
         self.ledger = ledger
         #: The request as 0-d arrays, which NumPy handles faster than Python numbers.
         self.request = tuple((d, np.array(amount, dtype=np.int64)) for d, amount in task_class.request)
-        kept: StaticAnswer | None = program.statics_for(ledger.nodes).get(task_class)
-        self.static = kept or _static_answer(task_class, program, ledger)
-        # rules are not evaluated for a class that no node could ever take
-        filters = _applicable(program.filters, self) if self.static.possible else []
-        scorers = _applicable(program.scorers, self) if self.static.possible else []
+        self._program = program
+        self._static: StaticAnswer | None = program.statics_for(ledger.nodes).get(task_class)
+        #: Whether some node could take a task of the class if it were empty. Otherwise rules are not evaluated.
+        self.possible = not _exceeds_every_node(task_class, ledger) and self.static.possible
+        filters = _applicable(program.filters, self) if self.possible else []
+        scorers = _applicable(program.scorers, self) if self.possible else []
         self.row_filters = [rule for rule in filters if rule.locality is Locality.ROW]
         self.row_scorers = [rule for rule in scorers if rule.locality is Locality.ROW]
         self.cluster_filters = [rule for rule in filters if rule.locality is Locality.CLUSTER]
@@ -89,6 +90,13 @@ class ClassView:
         self.capacity = 0
         self.capacity_at = -1
         self.refusal: NodeRefusals | None = None
+
+    @property
+    def static(self) -> StaticAnswer:
+        """The results that depend on node facts alone, evaluated when they are first read."""
+        if self._static is None:
+            self._static = _static_answer(self.task_class, self._program, self.ledger)
+        return self._static
 
     @property
     def reaches_over_cluster(self) -> bool:
@@ -122,9 +130,9 @@ class ClassView:
         fits = self.fits(rows)
         for rule in self.row_filters:
             fits &= rule.filter(task_class, rows, ledger)
-        static = self.static.scores
-        total = static if rows.index is None else static[rows.index]
-        if rows.index is None and not (fits & self.static.admitted).any():
+        static = self.static
+        total = static.scores if rows.index is None else static.scores[rows.index]
+        if rows.index is None and not (fits & static.admitted).any():
             return np.full(len(rows), REFUSED)
         for scorer in self.row_scorers:
             total = total + scorer.scores(task_class, rows, ledger, None)
@@ -182,6 +190,15 @@ def _applicable(rules: Sequence[Rule], view: ClassView) -> list[Rule]:
     return [rule for rule in rules if rule.locality is not Locality.STATIC and rule.applies_to(task_class, ledger)]
 
 
+def _exceeds_every_node(task_class: TaskClass, ledger: Ledger) -> bool:
+    """Report whether one amount of the request is larger than any node, by maxima that are found once per table."""
+    layout, amounts = ledger.layout, ledger.amounts
+    largest: list[int] = ledger.nodes.remember(
+        ("largest", layout.resources), lambda _: amounts[layout.allocatable :].max(axis=1, initial=0).tolist()
+    )
+    return any(amount > largest[dimension] for dimension, amount in task_class.request)
+
+
 def _static_answer(task_class: TaskClass, program: Program, ledger: Ledger) -> StaticAnswer:
     """Evaluate the static rules for all nodes, and keep the result as long as the node table is valid."""
     rows = ledger.all_rows
@@ -193,13 +210,13 @@ def _static_answer(task_class: TaskClass, program: Program, ledger: Ledger) -> S
             if refused.any():
                 refused_by.append((rule, refused))
                 admitted &= ~refused
-    scores = np.zeros(len(rows))
-    for scorer in program.scorers:
-        if scorer.locality is Locality.STATIC and scorer.applies_to(task_class, ledger):
-            scores = scores + scorer.scores(task_class, rows, ledger, admitted)
     large_enough = admitted.copy()
     for dimension, amount in task_class.request:
         large_enough &= rows.allocatable(dimension) >= amount
-    answer = StaticAnswer(np.where(admitted, scores, REFUSED), admitted, bool(large_enough.any()), refused_by)
+    possible, scores = bool(large_enough.any()), np.zeros(len(rows))
+    for scorer in program.scorers if possible else ():
+        if scorer.locality is Locality.STATIC and scorer.applies_to(task_class, ledger):
+            scores = scores + scorer.scores(task_class, rows, ledger, admitted)
+    answer = StaticAnswer(np.where(admitted, scores, REFUSED), admitted, possible, refused_by)
     program.statics_for(ledger.nodes)[task_class] = answer
     return answer

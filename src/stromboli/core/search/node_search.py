@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -50,15 +51,18 @@ class NodeSearch:
 
     def known_capacity(self, view: ClassView) -> int | None:
         """Return how many copies fit when the class was last refused, if nothing has been freed since."""
-        if not view.static.possible:
-            view.refusal = self._impossible(view)
+        if not view.possible:
             return 0
         return view.capacity if view.capacity_at == self._ledger.freed else None
+
+    def known_refusal(self, view: ClassView) -> NodeRefusals | Callable[[], NodeRefusals] | None:
+        """Return why not more copies fit; for a class that no node could ever take, a function that finds out."""
+        return view.refusal if view.possible else partial(self._impossible, view)
 
     def is_known_to_fail(self, task_class: TaskClass) -> bool:
         """Report whether the class was refused, and nothing has been freed since."""
         view = self.view(task_class)
-        return view.capacity_at == self._ledger.freed or not view.static.possible
+        return view.capacity_at == self._ledger.freed or not view.possible
 
     def _impossible(self, view: ClassView) -> NodeRefusals:
         """Describe why no node could take the class even if it were empty."""

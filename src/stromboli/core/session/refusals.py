@@ -1,7 +1,7 @@
 """Refusals of a cycle with their reasons, formatted in one place."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from stromboli.core.model.nodes.table import Index
@@ -68,16 +68,41 @@ def _by_count(parts: Iterable[tuple[str, int]]) -> str:
     return ", ".join(f"{counts[text]} {text}" for text in sorted(counts, key=lambda text: (-counts[text], text)))
 
 
-@dataclass(frozen=True, slots=True)
 class TaskRefusal:
-    """A class of a job that found no node, or was not tried."""
+    """A class of a job that found no node, or was not tried.
 
-    task: str
-    class_number: int
-    reason: Reason
-    nodes: NodeRefusals | None = None
-    #: The number of tasks of the class that were placed in the failed attempt.
-    placed: int = 0
+    Without a reason of its own it has that of the nodes. A function finds the nodes when they are read.
+    """
+
+    __slots__ = ("_nodes", "_reason", "class_number", "placed", "task")
+
+    def __init__(
+        self,
+        task: str,
+        class_number: int,
+        reason: Reason | None,
+        nodes: NodeRefusals | Callable[[], NodeRefusals] | None = None,
+        placed: int = 0,
+    ) -> None:
+        self.task = task
+        self.class_number = class_number
+        self._reason = reason
+        self._nodes = nodes
+        #: The number of tasks of the class that were placed in the failed attempt.
+        self.placed = placed
+
+    @property
+    def nodes(self) -> NodeRefusals | None:
+        if callable(self._nodes):
+            self._nodes = self._nodes()
+        return self._nodes
+
+    @property
+    def reason(self) -> Reason:
+        if self._reason is None:
+            nodes = self.nodes
+            self._reason = NodeRefusals(0, ()).reason if nodes is None else nodes.reason
+        return self._reason
 
     @property
     def is_lasting(self) -> bool:

@@ -19,7 +19,7 @@ def is_known_failure(session: Session, job: Job, pending_tasks: PendingTasks) ->
     """Report whether the next class was rejected before, nothing was released since, and the job needs as much."""
     view = session.search.view(pending_tasks.first.task_class)
     capacity = session.search.known_capacity(view)
-    if capacity is None or view.refusal is None:
+    if capacity is None:
         return False
     mark = pending_tasks.mark
     run = pending_tasks.take_run(session.tasks_until_ready(job))
@@ -28,7 +28,7 @@ def is_known_failure(session: Session, job: Job, pending_tasks: PendingTasks) ->
         return False
     if len(run) < len(pending_tasks) and session.job_ready(job):
         return False  # the job is ready without these, and its other tasks are served separately
-    refusal = TaskRefusal(run[0].key, run[0].task_class.number, view.refusal.reason, view.refusal, capacity)
+    refusal = TaskRefusal(run[0].key, run[0].task_class.number, None, session.search.known_refusal(view), capacity)
     session.refusals.of(job).add_task(refusal)
     return True
 

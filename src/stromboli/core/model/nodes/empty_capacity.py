@@ -30,6 +30,8 @@ class EmptyCapacity:
     def _count_copies(self, request: Request) -> int:
         if not request:
             return UNLIMITED
+        if any(amount > self.largest[d] for d, amount in request):
+            return 0
         return int(np.min([self._allocatable[d] // amount for d, amount in request], axis=0).sum())
 
 
