@@ -8,7 +8,7 @@ from functools import partial
 import msgspec
 
 from benchmarks import clusters
-from benchmarks.measurement import Result, finished, prepared, run_cycle
+from benchmarks.measurement import Result, finished, new_program, prepared, run_cycle
 from benchmarks.rack_capacity import rack_capacity
 from benchmarks.turnover import turnover
 from stromboli import kube
@@ -38,6 +38,7 @@ def topology(parameters: Parameters, runs: int) -> list[Result]:
     results += [_measured("racks", {"nodes": nodes, "gangs": g, "size": 1_000}, _racks, runs) for g in (3, 6, 9)]
     results.append(_measured("tree", {"zones": 4, "blocks": 8, "racks": 8, "hosts": 2}, _tree, runs))
     results.append(_measured("parts", {"nodes": 1_000, "parts": 100, "size": 10}, _parts, runs))
+    results.append(_unconstrained({"nodes": nodes, "gangs": 1_000, "size": 10}, runs))
     for action in ("preempt", "gangpreempt"):
         size = {"nodes": 2_000, "racks": 20, "victims": 700, "gang": 30}
         claiming = program(f"allocate, {action}")
@@ -56,11 +57,30 @@ def program(actions: str = "enqueue, allocate, backfill") -> Program:
     return Program(parse_configuration(text, registry), registry)
 
 
-def _measured(shape: str, parameters: Parameters, make: Callable[[Parameters], Objects], runs: int) -> Result:
+def _unconstrained(parameters: Parameters, runs: int) -> Result:
+    """Gangs without a constraint: their rate with the plugin, and in `more` against that without it."""
+    result = _measured("unconstrained", parameters, _plain_gangs, runs)
+    without = _measured("unconstrained", parameters, _plain_gangs, runs, new_program())
+    rate = without.placements_per_second
+    result.more = {
+        "rate_without_plugin": rate,
+        "part_of_rate_without_plugin": result.placements_per_second / rate,
+    }
+    return result
+
+
+def _measured(
+    shape: str,
+    parameters: Parameters,
+    make: Callable[[Parameters], Objects],
+    runs: int,
+    measured: Program | None = None,
+) -> Result:
+    """The fastest of several cycles, by default with the plugin."""
     cluster = Cluster()
     clusters.fill(cluster, make(parameters))
     prepared(cluster)
-    aware = program()
+    aware = measured or program()
     best: Result | None = None
     timings = []
     for _ in range(runs):
@@ -73,6 +93,14 @@ def _measured(shape: str, parameters: Parameters, make: Callable[[Parameters], O
     assert best is not None
     best.runs = timings
     return finished(best)
+
+
+def _plain_gangs(parameters: Parameters) -> Objects:
+    """Fifty racks, and gangs of fifty templates that may be anywhere."""
+    yield from standard_queues()
+    yield from network([clusters.node(number) for number in range(parameters["nodes"])], [50])
+    for number in range(parameters["gangs"]):
+        yield from clusters.job(f"gang-{number:04}", parameters["size"], clusters.template(number % clusters.TEMPLATES))
 
 
 def _racks(parameters: Parameters) -> Objects:

@@ -241,11 +241,10 @@ class NetworkTopologyAware(Plugin):
         if job.spec.topology or job.spec.policies:
             return None
         network = self._networks.of_hyper_nodes
-        packed = network.packing.scores(task.task_class.request)
-        total, whole = np.zeros(len(self._session.nodes)), 0.0
-        for tier in sorted(set(network.tree.tiers[: network.tree.top])):
+        packed, sites = network.packing.scores(task.task_class.request), network.tree.sites
+        total, whole = np.zeros(sites.domains.shape[1]), 0.0
+        for tier, domains in zip(sites.tiers, sites.domains, strict=True):
             weight = self.arguments.normal_pods_fading ** (tier - 1)
-            domains = network.tree.at_tier(tier)
             total += weight * np.where(domains >= 0, packed[domains], 1.0)
             whole += weight
-        return total / whole if whole else None
+        return (total / whole)[sites.of_node] if whole else None
