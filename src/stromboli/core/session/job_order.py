@@ -17,21 +17,43 @@ from stromboli.core.model.queues.queue import Queue
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session
 
-_Line = list[tuple[tuple[Any, ...], Job]]
+_Entry = tuple[tuple[Any, ...], Job]
+
+
+class JobLine:
+    """The jobs of one queue by key: sorted once, and a heap of those that come back."""
+
+    __slots__ = ("_returned", "_sorted")
+
+    def __init__(self, entries: list[_Entry]) -> None:
+        #: The next job is the last entry.
+        self._sorted = entries
+        self._sorted.sort(reverse=True)
+        self._returned: list[_Entry] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._sorted or self._returned)
+
+    def push(self, entry: _Entry) -> None:
+        heapq.heappush(self._returned, entry)
+
+    def pop(self) -> Job:
+        if self._returned and not (self._sorted and self._sorted[-1] < self._returned[0]):
+            return heapq.heappop(self._returned)[1]
+        return self._sorted.pop()[1]
 
 
 class JobOrder:
-    """Jobs in heaps by queue."""
+    """Jobs in lines by queue."""
 
     def __init__(self, session: Session, jobs: Iterable[Job]) -> None:
         self._session = session
-        self._lines: dict[str, _Line] = {}
+        entries: dict[str, list[_Entry]] = {}
         for job in jobs:
             key = self._key_of_job(job)
             if key is not None:
-                self._lines.setdefault(job.queue, []).append((key, job))
-        for line in self._lines.values():
-            heapq.heapify(line)
+                entries.setdefault(job.queue, []).append((key, job))
+        self._lines = {name: JobLine(line) for name, line in entries.items()}
         self._live = session.queue_order_reaches_others
         self._grows = self._live and session.queue_order_only_grows
         self._freed = session.ledger.freed
@@ -102,7 +124,7 @@ class JobOrder:
     def next_job(self, queue: Queue) -> Job | None:
         """Pop the best job of a queue. It is out of the order until `return_job`."""
         line = self._lines[queue.name]
-        return heapq.heappop(line)[1] if line else None
+        return line.pop() if line else None
 
     def jobs_in_turn(self) -> Iterator[Job]:
         """Yield one job per turn of its queue, skipping overused queues."""
@@ -116,4 +138,4 @@ class JobOrder:
     def return_job(self, job: Job) -> None:
         key = self._key_of_job(job)
         if key is not None:
-            heapq.heappush(self._lines[job.queue], (key, job))
+            self._lines[job.queue].push((key, job))

@@ -145,6 +145,8 @@ class Session(Questions):
 
     def _warn_of_topology(self, job: Job) -> None:
         """Warn about topology constraints that no configured plugin supports."""
+        if job.spec.topology is None and not job.spec.policies and not job.spec.previous_domains:
+            return
         if has_topology_constraints(job) and not self.program.flat["hyper_node_gradient_for_job"]:
             warning = f"{topology_label(job)} has no effect: no configured plugin supports network domains"
             self.warnings.append(f"PodGroup {job.key}: {warning}")
