@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stromboli.core.actions.allocate.plain_turns import PlainTurns
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.search import placements_ahead
 from stromboli.core.search.placements_ahead import PlacementsAhead
@@ -57,9 +58,10 @@ def decisions(world: list[KubeObject], program: Program) -> dict[str, Any]:
 
 @examples(150)
 @given(equal_jobs(), st.sampled_from(sorted(PROGRAMS)))
-def test_plans_do_not_depend_on_placements_ahead(world: list[KubeObject], name: str) -> None:
+def test_plans_do_not_depend_on_plain_turns_and_placements_ahead(world: list[KubeObject], name: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placements_ahead, "_MAX_COPIES", 0)
+        patch.setattr(PlainTurns, "place_next", lambda *_: False)
         one_by_one = decisions(world, PROGRAMS[name])
     assert decisions(world, PROGRAMS[name]) == one_by_one
 
@@ -123,5 +125,7 @@ def test_repeated_class_is_placed_ahead_until_something_else_changes() -> None:
     assert ahead.keep([9, 5, 6, 7], wanted=1, position=3) == [9]
     assert ahead.take(2, position=4) == [5, 6]
     assert ahead.take(1, position=7) == []
+    ahead.give_back([8, 9], position=7)
+    assert ahead.take(2, position=7) == [8, 9]
     assert ahead.drop() == [7]
     assert ahead.copies_to_place(1, position=7) == 1

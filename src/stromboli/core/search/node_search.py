@@ -59,11 +59,6 @@ class NodeSearch:
         """Return why not more copies fit; for a class that no node could ever take, a function that finds out."""
         return view.refusal if view.possible else partial(self._impossible, view)
 
-    def is_known_to_fail(self, task_class: TaskClass) -> bool:
-        """Report whether the class was refused, and nothing has been freed since."""
-        view = self.view(task_class)
-        return view.capacity_at == self._ledger.freed or not view.possible
-
     def _impossible(self, view: ClassView) -> NodeRefusals:
         """Describe why no node could take the class even if it were empty."""
         static, ledger = view.static, self._ledger
@@ -94,13 +89,26 @@ class NodeSearch:
         and again for one class, it searches for several calls in one step.
         """
         view, position = self.view(task.task_class), self._ledger.log.position
-        if within is not None or self._last is not None or view.reaches_over_cluster or self._best_node:
+        if within is not None or not self._is_local(view):
             return self.find_nodes(task, wanted, within)
         known = view.ahead.take(wanted, position)
         if known:
             return known
         copies = view.ahead.copies_to_place(wanted, position)
         return view.ahead.keep(self._find_nodes(task, copies, None), wanted, position)
+
+    def give_back(self, task_class: TaskClass, rows: list[int]) -> None:
+        """Take rows of `take_nodes` back that are not used: the next call returns them again."""
+        self.view(task_class).ahead.give_back(rows, self._ledger.log.position)
+
+    def takes_many(self, task_class: TaskClass) -> bool:
+        """Report whether nodes for many tasks of the class are found in one step, and may exist."""
+        view = self.view(task_class)
+        return view.possible and view.capacity_at != self._ledger.freed and self._is_local(view)
+
+    def _is_local(self, view: ClassView) -> bool:
+        """Report whether the score of a node for the class depends on that node alone."""
+        return self._last is None and not (view.reaches_over_cluster or self._best_node)
 
     def groups(self, within: Mask | None) -> tuple[Mask | None, ...]:
         """Split the candidate nodes into groups; all nodes of a group come before the next group."""

@@ -35,13 +35,18 @@ class PlacementsAhead:
     def copies_to_place(self, wanted: int, position: int) -> int:
         """Return the size of the next batch: twice as many as last time if the class repeats, otherwise `wanted`."""
         self._repeats = 2 * self._repeats if position == self._position else 1
-        return max(wanted, min(wanted * self._repeats, _MAX_COPIES))
+        return max(wanted, min(wanted * self._repeats, _MAX_COPIES // wanted * wanted))
 
     def keep(self, rows: list[int], wanted: int, position: int) -> list[int]:
         """Keep a batch that was computed at a position of the log; return its first `wanted` rows."""
         self._rows = rows[: wanted - 1 : -1]
         self._position = position + min(wanted, len(rows))
         return rows[:wanted]
+
+    def give_back(self, rows: list[int], position: int) -> None:
+        """Put rows back that were taken and are not used."""
+        self._rows.extend(reversed(rows))
+        self._position = position
 
     def drop(self) -> list[int]:
         """Forget the rest of the batch and return it: the scores of these rows count copies that were not placed."""

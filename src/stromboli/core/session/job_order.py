@@ -34,13 +34,19 @@ class JobLine:
     def __bool__(self) -> bool:
         return bool(self._sorted or self._returned)
 
+    @property
+    def first(self) -> Job:
+        return (self._returned[0] if self._returns_first() else self._sorted[-1])[1]
+
+    def _returns_first(self) -> bool:
+        """Report whether the next job is one that came back."""
+        return bool(self._returned) and not (self._sorted and self._sorted[-1] < self._returned[0])
+
     def push(self, entry: _Entry) -> None:
         heapq.heappush(self._returned, entry)
 
     def pop(self) -> Job:
-        if self._returned and not (self._sorted and self._sorted[-1] < self._returned[0]):
-            return heapq.heappop(self._returned)[1]
-        return self._sorted.pop()[1]
+        return (heapq.heappop(self._returned) if self._returns_first() else self._sorted.pop())[1]
 
 
 class JobOrder:
@@ -88,7 +94,7 @@ class JobOrder:
     def first_job(self, queue: str) -> Job | None:
         """Return the best job of a queue, which stays in the order."""
         line = self._lines.get(queue)
-        return line[0][1] if line else None
+        return line.first if line else None
 
     def next_queue(self) -> Queue | None:
         """Pop the best queue with jobs. It is out of the order until `return_queue`."""

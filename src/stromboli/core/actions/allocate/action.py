@@ -6,8 +6,8 @@ from stromboli.core.actions.allocate.domain_search import DomainSearch
 from stromboli.core.actions.allocate.failure_cache import is_known_failure, remember_failure
 from stromboli.core.actions.allocate.gang_placer import GangPlacer, waits_for_release_only
 from stromboli.core.actions.allocate.pending_tasks import PendingTasks
+from stromboli.core.actions.allocate.plain_turns import PlainTurns
 from stromboli.core.actions.allocate.reservations import ReservationPlacer, reservations_of
-from stromboli.core.actions.allocate.single_task import SingleTaskTurns
 from stromboli.core.config.action import Action
 from stromboli.core.config.arguments import PredicateCacheArguments
 from stromboli.core.model.jobs.job import Job
@@ -30,7 +30,7 @@ class Allocate(Action):
             return
         job_order = JobOrder(session, (session.jobs[key] for key in pending_tasks_by_job))
         reservations = reservations_of(session, self._attempt)
-        self._single_tasks = SingleTaskTurns(session)
+        self._plain_turns = PlainTurns(session)
         try:
             while (queue := job_order.next_queue()) is not None:
                 if not session.is_overused(queue):
@@ -73,7 +73,7 @@ class Allocate(Action):
             return
         pending_tasks = pending_tasks_by_job[job.key]
         try:
-            again = (reservations is None and self._single_tasks.place_next(job, pending_tasks)) or self._serve(
+            again = (reservations is None and self._plain_turns.place_next(job, pending_tasks)) or self._serve(
                 session, job, pending_tasks, reservations
             )
         except LedgerInconsistency:

@@ -33,10 +33,6 @@ class PendingTasks:
     def return_to(self, mark: int) -> None:
         self._position = mark
 
-    def skip_one(self) -> None:
-        """Mark the next task as served."""
-        self._position += 1
-
     def take_run(self, limit: int) -> Sequence[Task]:
         """The next tasks that no rule distinguishes, at most `limit`. A nominated task is a run of its own."""
         tasks, start = self._tasks, self._position
