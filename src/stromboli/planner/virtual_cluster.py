@@ -45,6 +45,8 @@ class PlannedCluster:
             scheduler_names, program.class_labels, program.class_annotations, seed=seed, shard=shard
         )
         self._cycle = 0
+        #: The uids of pods that were terminating in the last cycle.
+        self._terminating: frozenset[str] = frozenset()
         #: Groups that were created for pods without one.
         self._made_groups: dict[str, kube.PodGroup] = {}
         entries = list(objects)
@@ -89,8 +91,10 @@ class PlannedCluster:
 
     def decide(self, records: DecisionRecords | None = None) -> Session:
         """Run one cycle without applying its decisions. Pods that terminated during the previous one are gone."""
-        if self._cycle:
-            self._remove_terminating()
+        self.end_terminations()
+        self._terminating = frozenset(
+            pod.metadata.uid for pod in self.pods() if pod.metadata.deletion_timestamp is not None
+        )
         self._cycle += 1
         name = f"cycle-{self._cycle}"
         session = Session(self.snapshot(), self._program, uid=name, seed=self._seed, records=records)
@@ -109,10 +113,12 @@ class PlannedCluster:
             self._remove(self._cluster.pods.get(eviction.task.uid))
         self._drop_empty_groups()
 
-    def _remove_terminating(self) -> None:
-        for pod in self._cluster.pods.all():
-            if pod.metadata.deletion_timestamp is not None:
+    def end_terminations(self) -> None:
+        """Remove the pods that were terminating in the last cycle, as the next one does."""
+        for pod in self.pods():
+            if pod.metadata.uid in self._terminating:
                 self._remove(pod)
+        self._terminating = frozenset()
         self._drop_empty_groups()
 
     def _drop_empty_groups(self) -> None:

@@ -194,6 +194,7 @@ def test_ledger_is_consistent_and_evictions_cease(manifests: list[Manifest], con
     evicted: list[int] = []
     gone: list[kube.Pod] = []
     for cycle in range(12):
+        world.end_terminations()
         before = Auditor(world.snapshot())
         session = world.decide(DecisionRecords())
         check_decisions(before, session)
