@@ -62,8 +62,10 @@ async def test_example_in_local_cluster(example: str, mode: str) -> None:
 
 
 async def test_gangs_of_the_cluster_example_run_in_a_local_cluster() -> None:
-    """Its namespaces, images and limits are complete, so that an API server accepts it."""
-    policy = policy_of("cluster")
+    """Its namespaces, images and limits are complete, so that an API server accepts it. Whether train or sweep comes
+    first depends on when the scheduler receives them.
+    """
+    policy, first = policy_of("cluster"), {"monitoring": 1, "billing": 2}
     documents: list[Any] = [
         document for _, found in load_sources([str(EXAMPLES / "cluster")], None) for document in found
     ]
@@ -74,6 +76,6 @@ async def test_gangs_of_the_cluster_example_run_in_a_local_cluster() -> None:
         async def run() -> bool:
             pods = (await running.client.list(PODS)).items
             started = Counter(pod.metadata.name.partition("-")[0] for pod in pods if pod.status.phase == "Running")
-            return started == {"monitoring": 1, "billing": 2, "train": 4, "sweep": 3}
+            return started in ({**first, "train": 4, "sweep": 3}, {**first, "sweep": 6})
 
-        await world.until(run, "as many pods run as in the plan")
+        await world.until(run, "as many pods run as fit, with the gang train whole or not at all")
