@@ -116,7 +116,12 @@ async def prepare(client: Client, nodes: int) -> list[str]:
     await install_crds(client)
     for queue in standard_queues():
         await client.create(QUEUES, {"metadata": {"name": queue.key}, "spec": {"weight": 1}})
-    documents = node_documents(NodePool(nodes, resources={"cpu": "64", "memory": "256Gi", "pods": "110"}))
+    return await ready_nodes(client, NodePool(nodes, resources={"cpu": "64", "memory": "256Gi", "pods": "110"}))
+
+
+async def ready_nodes(client: Client, pool: NodePool) -> list[str]:
+    """Create the nodes, ready and without taints, and return their names."""
+    documents = node_documents(pool)
     for document in documents:
         document["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
     await create_nodes(client, documents)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.api_server import REQUESTS, environment
+from benchmarks.api_server import REQUESTS, environment, ready_nodes
 from benchmarks.local_cluster import at_once
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import NODES, POD_GROUPS, PODS
@@ -23,7 +23,7 @@ from stromboli.kube.objects.pod import Pod
 from stromboli.kube.watch.informer import Informer
 from stromboli.kube.work.work_queue import WorkQueue
 from stromboli.local.fakes.kubelet.kubelets import Kubelets
-from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, create_nodes, node_documents
+from stromboli.local.fakes.kubelet.simulated_nodes import NodePool
 from testbed.plane import ControlPlane
 
 NAMESPACE = "scale"
@@ -149,13 +149,8 @@ class ScaleCluster:
 
 
 async def create_gpu_nodes(client: Client, nodes: int) -> list[str]:
-    documents = node_documents(NodePool(nodes, resources={"cpu": "64", "memory": "512Gi", "pods": "110", GPU: "8"}))
-    for document in documents:
-        document["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
-    await create_nodes(client, documents)
-    names = [document["metadata"]["name"] for document in documents]
-    await at_once(client.patch(NODES, name, {"spec": {"taints": None}}) for name in names)
-    return names
+    resources = {"cpu": "64", "memory": "512Gi", "pods": "110", GPU: "8"}
+    return await ready_nodes(client, NodePool(nodes, resources=resources))
 
 
 async def _until(reached: Any) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -23,6 +22,7 @@ from testbed.plane import NAMESPACE, ControlPlane
 from tests.e2e.environment.cluster import Cluster, running_cluster
 from tests.testing.manifests.fractional_gpus import sharing
 from tests.testing.world import policy_of
+from tests.unit.local.fakes.running import running
 
 FAKE = sharing(FakeGPUs=True)
 MODES = {"direct": FAKE, "request": f"{FAKE}bind:\n  mode: request\n"}
@@ -60,18 +60,8 @@ async def binding(plane: ControlPlane) -> AsyncIterator[None]:
     async with Client(load_kubeconfig(str(plane.kubeconfig_of("binder")))) as client:
         binder = Binder(client, load_plugins(BUILT_IN, options={"gpusharing": {"fake": "true"}}))
         binder.lead()
-        async with running(binder.run()):
+        async with running(binder):
             yield
-
-
-@contextlib.asynccontextmanager
-async def running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    task = asyncio.ensure_future(work)
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 async def give_gpus(cluster: Cluster, number: int) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stromboli.cli.commands.hypernodes import read_keys
+from stromboli.cli.options.connection import namespace_option
 from stromboli.cli.options.settings import conf_option, output_option, plugin_option, scheduler_name_option
 from stromboli.cli.output import warn
 from stromboli.cli.scenario import parse_policy, read_configuration_text, read_registry
@@ -35,10 +36,7 @@ Exit codes:
 
 
 @click.command(epilog=_EPILOG)
-@click.option(
-    "-n", "--namespace", default="stromboli-system", show_default=True, metavar="NAME",
-    help="The namespace of the processes.",
-)  # fmt: skip
+@namespace_option
 @click.option("--image", default="", metavar="IMAGE", help="The image; default: stromboli with this version.")
 @click.option(
     "--replicas", type=click.IntRange(1, 9), default=2, show_default=True,

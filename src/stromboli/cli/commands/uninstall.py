@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from stromboli.cli.options.connection import connection_options, connector, request_errors
+from stromboli.cli.options.connection import connection_options, connector, namespace_option, request_errors
 from stromboli.cli.options.settings import DURATION, output_option
 from stromboli.cli.output import Failure, Printout, object_name, warn
 from stromboli.cli.text.tables import Table, echo_table
@@ -33,10 +33,7 @@ Exit codes:
 
 
 @click.command(epilog=_EPILOG)
-@click.option(
-    "-n", "--namespace", default="stromboli-system", show_default=True, metavar="NAME",
-    help="The namespace of the processes.",
-)  # fmt: skip
+@namespace_option
 @click.option(
     "--keep-crds/--delete-crds", default=True, show_default=True,
     help="Whether PodGroups, Queues and other custom resources stay. Deleting the CRDs deletes all of them.",

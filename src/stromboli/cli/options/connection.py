@@ -24,6 +24,12 @@ connection_options = option_group(
     click.option("--master", envvar="STROMBOLI_MASTER", metavar="URL", help="Override the address of the API server."),
 )  # fmt: skip
 
+#: The namespace of an installation, in which its processes run.
+namespace_option = click.option(
+    "-n", "--namespace", default="stromboli-system", show_default=True, metavar="NAME",
+    help="The namespace of the processes.",
+)  # fmt: skip
+
 log_options = option_group(
     click.option(
         "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True,
