@@ -10,6 +10,7 @@ scores change.
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,6 +38,42 @@ def place_copies(view: ClassView, ranking: Ranking, wanted: int, inside: Index |
     rows = ranking.best(wanted) if inside is None else inside[Ranking(ranking.scores[inside]).best(wanted)]
     if not len(rows):
         return []
+    sequence = sequence_of_copies(view, rows, wanted)
+    ranking.replace(rows, sequence.scores_after(wanted))
+    if view.lookahead is not None:
+        view.lookahead.forget(rows.tolist())
+    return sequence.nodes.tolist()
+
+
+class CopySequence(NamedTuple):
+    """The order in which copies go to some nodes."""
+
+    candidates: Index
+    #: Entry (i, j): the score of candidate i for one more copy after j copies.
+    table: Vector
+    #: For each copy, its entry in the flattened table.
+    order: Index
+    #: For each copy, its candidate.
+    owners: Index
+
+    @property
+    def nodes(self) -> Index:
+        """The node of each copy."""
+        return self.candidates[self.owners]
+
+    @property
+    def scores(self) -> Vector:
+        """The score of the node of each copy, when the copy is placed."""
+        return self.table.take(self.order)
+
+    def scores_after(self, copies: int) -> Vector:
+        """Return the scores of the candidates after so many of the copies."""
+        taken = np.bincount(self.owners[:copies], minlength=len(self.candidates))
+        return self.table.take(_starts(*self.table.shape) + taken)
+
+
+def sequence_of_copies(view: ClassView, rows: Index, wanted: int) -> CopySequence:
+    """Return the sequence for up to `wanted` copies; the rows are the best of all that may be used."""
     deepest = wanted if wanted <= _SHALLOW else min(wanted, _most_that_fit(view, rows))
     depth = deepest if wanted <= _SHALLOW else 2 * (wanted // len(rows)) + 4
     while True:
@@ -44,14 +81,9 @@ def place_copies(view: ClassView, ranking: Ranking, wanted: int, inside: Index |
         table = _scores_of_copies(view, rows, copies)
         order = _order_of_taking(table, wanted)
         owners = order // copies
-        taken = np.bincount(owners, minlength=len(rows))
-        if copies > deepest or taken.max() < copies:
-            break
+        if copies > deepest or np.bincount(owners).max() < copies:
+            return CopySequence(rows, table, order, owners)
         depth *= 4
-    ranking.replace(rows, table.take(_starts(len(rows), copies) + taken))
-    if view.lookahead is not None:
-        view.lookahead.forget(rows.tolist())
-    return rows[owners].tolist()
 
 
 def _order_of_taking(table: Vector, wanted: int) -> Index:

@@ -19,7 +19,7 @@ from stromboli.core.model.reasons import Reason
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.search.fixed_filters import AVOIDED_NODES, SHARD_FILTER
 from stromboli.core.search.lookahead import Lookahead
-from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer
+from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer, SiteScorer
 from stromboli.core.search.placements_ahead import PlacementsAhead
 from stromboli.core.search.ranking import Ranking, ranking_of
 from stromboli.core.session.program import Program
@@ -61,7 +61,8 @@ class ClassView:
 
     __slots__ = (
         "_program", "_static", "ahead", "capacity", "capacity_at", "cluster_filters", "cluster_scorers", "fresh",
-        "ledger", "lookahead", "possible", "ranking", "refusal", "request", "row_filters", "row_scorers", "task_class",
+        "ledger", "lookahead", "possible", "ranking", "refusal", "request", "row_filters", "row_scorers",
+        "site_scorer", "task_class",
     )  # fmt: skip
 
     def __init__(self, task_class: TaskClass, program: Program, ledger: Ledger) -> None:
@@ -79,6 +80,8 @@ class ClassView:
         self.row_scorers = [rule for rule in scorers if rule.locality is Locality.ROW]
         self.cluster_filters = [rule for rule in filters if rule.locality is Locality.CLUSTER]
         self.cluster_scorers = [rule for rule in scorers if rule.locality is Locality.CLUSTER]
+        #: The only rule that depends on other nodes, if it is by site.
+        self.site_scorer = _only_site_scorer(self.cluster_filters, self.cluster_scorers)
         self.ranking: Ranking | None = None
         #: Scores of further copies, once some were placed inside a domain.
         self.lookahead: Lookahead | None = None
@@ -188,6 +191,11 @@ def _applicable(rules: Sequence[Rule], view: ClassView) -> list[Rule]:
     """Return the ROW and CLUSTER rules that apply to the class."""
     task_class, ledger = view.task_class, view.ledger
     return [rule for rule in rules if rule.locality is not Locality.STATIC and rule.applies_to(task_class, ledger)]
+
+
+def _only_site_scorer(filters: Sequence[NodeFilter], scorers: Sequence[NodeScorer]) -> SiteScorer | None:
+    only = scorers[0] if len(scorers) == 1 and not filters else None
+    return only if isinstance(only, SiteScorer) else None
 
 
 def _exceeds_every_node(task_class: TaskClass, ledger: Ledger) -> bool:

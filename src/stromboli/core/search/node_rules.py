@@ -6,12 +6,14 @@ A rule declares the scope of its result, and the framework updates the result ac
 * ROW: a function of a node's own amounts (idle, used, ports). The rule gets rows: all nodes, only those that
   changed, or nodes as they would be after more copies of the class. It must use operations that are exact entry by
   entry (+ - * / sqrt, comparisons), never sums or products over entries, so that all three agree to the last bit.
-* CLUSTER: depends on other nodes (topology spread, inter-pod affinity). Evaluated again after each placement.
+* CLUSTER: depends on other nodes (topology spread, inter-pod affinity). Evaluated again after each placement, unless
+  it is a `SiteScorer`.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from enum import Enum
+from typing import Protocol
 
 import numpy as np
 
@@ -19,7 +21,9 @@ from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.nodes.amounts import Rows
 from stromboli.core.model.nodes.table import Index, Mask, Vector
 from stromboli.core.model.reasons import Code, Reason
+from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.model.topology.sites import Sites
 
 
 class Locality(Enum):
@@ -68,3 +72,31 @@ class NodeScorer(ABC):
         `candidates` are the remaining nodes for CLUSTER rules, and the nodes that no static rule refuses for STATIC
         rules; ROW rules get None.
         """
+
+
+class SiteScores(Protocol):
+    """Scores by site, for copies of one class that are placed in one step."""
+
+    @property
+    def sites(self) -> Sites: ...
+
+    def now(self) -> Vector:
+        """Return the score of each site."""
+
+    def with_copies(self, site: int, copies: int) -> Vector:
+        """Return the scores of the sites near `site`, by site and number j < copies, after j more copies in `site`."""
+
+    def add(self, site: int, copies: int) -> None:
+        """Count copies in a site as placed."""
+
+
+class SiteScorer(NodeScorer):
+    """A CLUSTER scorer whose score is the same for all nodes of a site and depends on how much is used in which site:
+    many copies are placed in one step.
+    """
+
+    locality = Locality.CLUSTER
+
+    @abstractmethod
+    def by_site(self, task: Task) -> SiteScores | None:
+        """Return the current scores for a task; None if they are not by site."""

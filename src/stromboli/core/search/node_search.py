@@ -17,7 +17,9 @@ from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.search.batch_placement import place_copies
 from stromboli.core.search.class_view import GRID, REFUSED, ClassView
+from stromboli.core.search.node_rules import SiteScores
 from stromboli.core.search.ranking import Ranking
+from stromboli.core.search.site_placement import place_by_site
 from stromboli.core.session.program import Program
 from stromboli.core.session.refusals import NodeRefusals
 
@@ -104,7 +106,8 @@ class NodeSearch:
     def takes_many(self, task_class: TaskClass) -> bool:
         """Report whether nodes for many tasks of the class are found in one step, and may exist."""
         view = self.view(task_class)
-        return view.possible and view.capacity_at != self._ledger.freed and self._is_local(view)
+        by_site = view.site_scorer is not None and self._last is None and not self._best_node
+        return view.possible and view.capacity_at != self._ledger.freed and (by_site or self._is_local(view))
 
     def _is_local(self, view: ClassView) -> bool:
         """Report whether the score of a node for the class depends on that node alone."""
@@ -121,6 +124,9 @@ class NodeSearch:
         view = self.view(task.task_class)
         ranking = view.refresh()
         if view.reaches_over_cluster or self._best_node:
+            by_site = self._scores_by_site(view, task) if within is None else None
+            if by_site is not None:
+                return place_by_site(view, ranking, wanted, by_site)
             row = self._one(view, task, ranking.scores, within)
             return [row] if row >= 0 else []
         if within is not None:
@@ -129,6 +135,10 @@ class NodeSearch:
             row = ranking.first()
             return [row] if row >= 0 else []
         return place_copies(view, ranking, wanted)
+
+    def _scores_by_site(self, view: ClassView, task: Task) -> SiteScores | None:
+        """Return the scores by site if nothing else depends on other nodes."""
+        return view.site_scorer.by_site(task) if view.site_scorer and not self._best_node else None
 
     def settle(self, task_class: TaskClass, rows: list[int]) -> None:
         """Mark the rows that `find_nodes` returned as taken."""

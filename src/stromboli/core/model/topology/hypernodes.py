@@ -7,13 +7,12 @@ computed at once: the nodes of all domains are one long row, domain after domain
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stromboli.core.model.nodes.amounts import Amount
 from stromboli.core.model.nodes.table import Index, Mask
+from stromboli.core.model.topology.sites import Sites
 
 #: Volcano's name of the domain that holds all nodes.
 TOP = "<cluster-top-hypernode>"
@@ -32,15 +31,6 @@ class HyperNode:
     parent: str = ""
     #: Rows of the nodes that it lists itself.
     rows: tuple[int, ...] = ()
-
-
-class Sites(NamedTuple):
-    """Sets of nodes that have the same domain in every tier."""
-
-    tiers: Sequence[int]
-    #: By tier and site, the domain; -1 for none.
-    domains: NDArray[np.int64]
-    of_node: Index
 
 
 class HyperNodeTree:
@@ -136,12 +126,10 @@ class HyperNodeTree:
         return found
 
     @cached_property
-    def sites(self) -> "Sites":
-        """The nodes by their domains: scores that depend on domains alone are computed once per site."""
+    def sites(self) -> Sites:
+        """The nodes by their domains."""
         tiers = sorted(set(self.tiers[: self.top]))
-        by_tier = np.array([self.at_tier(tier) for tier in tiers], dtype=np.int64).reshape(len(tiers), self.nodes)
-        domains, of_node = np.unique(by_tier, axis=1, return_inverse=True)
-        return Sites(tiers, domains, of_node.reshape(-1))
+        return Sites(self.domains_of, {tier: self.at_tier(tier) for tier in tiers})
 
     def parts(self, place: int) -> Sequence[int]:
         """Return the direct children of a domain."""

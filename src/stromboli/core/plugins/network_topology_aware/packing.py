@@ -9,12 +9,15 @@ import numpy as np
 from stromboli.core.config.arguments import Argument, Arguments, PrefixArgument
 from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.nodes.amounts import Amount
-from stromboli.core.model.nodes.table import Vector
+from stromboli.core.model.nodes.table import Index, Mask, Vector
 from stromboli.core.model.resources.resources import Request, ResourceAxis
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.topology.hypernodes import HyperNodeTree
 from stromboli.core.topology.domain_capacity import numbers_of
 from stromboli.core.topology.domain_sums import DomainSums, IdleAmounts
+
+_ONE_COPY: Index = np.array(1, dtype=np.int64)
+_ALL = slice(None)
 
 
 class DomainAmounts:
@@ -68,7 +71,7 @@ class DomainPacking:
         weights: Mapping[str, int],
         amounts: DomainAmounts,
     ) -> None:
-        self._tree = tree
+        self._places = np.arange(len(tree.hyper_nodes))
         self._amounts = amounts
         found = ((axis.find(name), weight) for name, weight in weights.items())
         self._weights = {dimension: weight for dimension, weight in found if dimension is not None and weight > 0}
@@ -76,21 +79,30 @@ class DomainPacking:
         self._capacity = {dimension: tree.sums(rows.allocatable(dimension)) for dimension in self._weights}
         self._divisors = {dimension: np.maximum(capacity, 1) for dimension, capacity in self._capacity.items()}
 
-    def scores(self, request: Request) -> Vector:
+    def scores(self, request: Request, copies: Index = _ONE_COPY, places: Index | slice = _ALL) -> Vector:
         """Return for each domain the weighted mean of the used fractions with this much more; 0 where that exceeds the
         domain, and where no weighted resource is requested.
+
+        `places` selects domains, `copies` is how often the request is added to them; both have the shape of the result.
         """
         requested = [(dimension, amount) for dimension, amount in request if dimension in self._weights]
-        total = np.zeros(len(self._tree.hyper_nodes))
-        too_much = np.zeros(len(total), dtype=np.bool_)
-        for dimension, amount in requested:
-            capacity = self._capacity[dimension]
-            used = capacity - self._amounts.idle(dimension) + amount
-            too_much |= used > capacity
-            weight = self._weights[dimension]
-            total += (used if weight == 1 else weight * used) / self._divisors[dimension]
-        whole = sum(self._weights[dimension] for dimension, _ in requested)
-        return np.where(too_much, 0.0, total / whole) if whole else total
+        if not requested:
+            return np.zeros(np.broadcast(self._places[places], copies).shape)
+        total, too_much = self._fractions(*requested[0], copies, places)
+        for dimension, amount in requested[1:]:
+            fractions, exceeded = self._fractions(dimension, amount, copies, places)
+            total += fractions
+            too_much |= exceeded
+        total /= sum(self._weights[dimension] for dimension, _ in requested)
+        total[too_much] = 0.0
+        return total
+
+    def _fractions(self, dimension: int, amount: int, copies: Index, places: Index | slice) -> tuple[Vector, Mask]:
+        """Return the weighted used fractions of one resource, and where they exceed the domain."""
+        capacity, weight = self._capacity[dimension][places], self._weights[dimension]
+        used = capacity - self._amounts.idle(dimension)[places] + amount * copies
+        exceeded: Mask = used > capacity
+        return (used if weight == 1 else weight * used) / self._divisors[dimension][places], exceeded
 
 
 def sum_of(tasks: Iterable[Task]) -> Request:

@@ -27,6 +27,7 @@ from stromboli.core.plugins.network_topology_aware.packing import (
     weights_of,
 )
 from stromboli.core.plugins.network_topology_aware.previous_domains import PreviousDomainFirst
+from stromboli.core.plugins.network_topology_aware.site_packing import SitePacking, SitePackingScorer
 from stromboli.core.search.node_rules import Locality, NodeScorer
 from stromboli.core.session.session import Session
 from stromboli.core.topology.domain_group import DomainGroup, DomainScores
@@ -144,13 +145,17 @@ class NetworkTopologyAware(Plugin):
         self._top = _HIGHEST * arguments.weight
         self._weights = weights_of(arguments)
         self._near = DomainDistance(self._top, self._score_near_members)
-        self._normal = DomainDistance(self._top, self._score_of_normal)
+        self._normal = SitePackingScorer(self._pack_by_site)
         wanted = [self._near, *([self._normal] if arguments.normal_pods else [])]
         self._scorers: Sequence[NodeScorer] = wanted if self._top else ()
 
     def open(self, session: Session) -> None:
         self._session = session
         self._networks = Networks(session, self._weights)
+        tiers = self._networks.of_hyper_nodes.tree.sites.tiers
+        weights = [self.arguments.normal_pods_fading ** (tier - 1) for tier in tiers]
+        #: By tier, for jobs without a topology; empty if they get no score.
+        self._tier_weights: Sequence[float] = weights if any(weights) else ()
         self._own_domains: dict[str, int | None] = {}
         near, normal = self._classes() if self._networks and self._scorers else (set(), set())
         self._near.open(session, near)
@@ -235,16 +240,10 @@ class NetworkTopologyAware(Plugin):
         np.add.at(by_domain, network.tree.lowest, self._members_on_nodes(members))
         return near_previous_domain(network.tree, own_domain, by_domain, len(members))
 
-    def _score_of_normal(self, task: Task) -> Vector | None:
-        """Score nodes for jobs without a topology: prefer fuller domains; lower tiers weigh more."""
+    def _pack_by_site(self, task: Task) -> SitePacking | None:
+        """Score sites for jobs without a topology: prefer fuller domains; lower tiers weigh more."""
         job = self._session.jobs[task.job]
-        if job.spec.topology or job.spec.policies:
+        if job.spec.topology or job.spec.policies or not self._tier_weights:
             return None
         network = self._networks.of_hyper_nodes
-        packed, sites = network.packing.scores(task.task_class.request), network.tree.sites
-        total, whole = np.zeros(sites.domains.shape[1]), 0.0
-        for tier, domains in zip(sites.tiers, sites.domains, strict=True):
-            weight = self.arguments.normal_pods_fading ** (tier - 1)
-            total += weight * np.where(domains >= 0, packed[domains], 1.0)
-            whole += weight
-        return (total / whole)[sites.of_node] if whole else None
+        return SitePacking(network.packing, network.tree.sites, task.task_class.request, self._tier_weights, self._top)
