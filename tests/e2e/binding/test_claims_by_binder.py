@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from stromboli.kube.objects.claims import PROTECTION, AllocatedDevice, ResourceC
 from testbed.plane import REQUESTER, ControlPlane
 from tests.e2e.binding.test_binder_crashes import Place, dies
 from tests.e2e.environment.processes import ground
-from tests.testing.manifests.resource_claims import claim_spec, claiming, device_class, exactly, offer
+from tests.testing.manifests.resource_claims import attempted_claim, claim_spec, claiming, device_class, exactly, offer
 from tests.unit.binding.requests.test_claims_plugin import WRITES
 from tests.unit.binding.steps.test_claim_step import on
 
@@ -44,16 +45,8 @@ async def create_pair(place: Place, name: str, node: str) -> None:
 
 async def test_scheduler_chooses_devices_and_binder_allocates_them(place: Place) -> None:
     """Each member of a gang has a claim of its own, and the node has one device too few for the next gang."""
-    await place.create_nodes(1, 30)
-    node = (await place._nodes())[0].metadata.name
-    driver = f"{place.name}.example.com"
-    selector = device_class(place.name, f'device.driver == "{driver}"')
-    await place.client.create(DEVICE_CLASSES, {"metadata": {"name": place.name}, "spec": selector["spec"]})
-    slices = offer(node, 3, driver=driver)["spec"]
-    await place.client.create(RESOURCE_SLICES, {"metadata": {"name": place.name}, "spec": slices})
-    try:
-        place.start("--bind-mode=request", account=REQUESTER)
-        place.bind()
+    async with device_processes(place):
+        await offer_devices(place, 3)
         await create_claimants(place, "first", 2)
         await place.until_bound("first", 2)
         await create_claimants(place, "second", 2)
@@ -65,9 +58,50 @@ async def test_scheduler_chooses_devices_and_binder_allocates_them(place: Place)
         assert [user.name for user in claims["first-0"].status.reserved_for or ()] == ["first-0"]
         assert given["second-0"] == given["second-1"] == []
         assert await place.bound("second") == 0
+
+
+async def test_binder_creates_claims_for_extended_resources(place: Place) -> None:
+    """A claim of an earlier attempt that has other requests is replaced."""
+    async with device_processes(place):
+        group = {"metadata": {"name": "retried"}, "spec": {"minMember": 1}}
+        await place.client.create(POD_GROUPS, group, namespace=place.name)
+        amounts = {f"{driver(place)}/gpu": "2"}
+        container = {"name": "main", "image": "example/main", "resources": {"requests": amounts, "limits": amounts}}
+        spec = {"containers": [container], "schedulerName": place.name, "terminationGracePeriodSeconds": 0}
+        metadata = {"name": "retried-0", "annotations": {GROUP_NAME: "retried"}}
+        pod = await place.client.create(PODS, {"metadata": metadata, "spec": spec}, namespace=place.name)
+        await place.until_waiting("retried")
+        claim = attempted_claim(pod, claim_spec(exactly(of=place.name)))
+        await place.client.create(RESOURCE_CLAIMS, claim, namespace=place.name)
+        await offer_devices(place, 2)
+        await place.until_bound("retried", 1)
+        found = await place.client.get(RESOURCE_CLAIMS, claim["metadata"]["name"], namespace=place.name)
+        assert [each.device for each in devices_of(found)] == ["gpu-0", "gpu-1"]
+
+
+def driver(place: Place) -> str:
+    return f"{place.name}.example.com"
+
+
+@contextlib.asynccontextmanager
+async def device_processes(place: Place) -> AsyncIterator[None]:
+    """A node, a class of devices, and processes that choose and allocate them."""
+    await place.create_nodes(1, 30)
+    spec = device_class(place.name, f'device.driver == "{driver(place)}"', extendedResourceName=f"{driver(place)}/gpu")
+    await place.client.create(DEVICE_CLASSES, {"metadata": {"name": place.name}, "spec": spec["spec"]})
+    try:
+        place.start("--bind-mode=request", account=REQUESTER)
+        place.bind()
+        yield
     finally:
         await place.client.delete(RESOURCE_SLICES, place.name)
         await place.client.delete(DEVICE_CLASSES, place.name)
+
+
+async def offer_devices(place: Place, number: int) -> None:
+    node = (await place._nodes())[0].metadata.name
+    spec = offer(node, number, driver=driver(place))["spec"]
+    await place.client.create(RESOURCE_SLICES, {"metadata": {"name": place.name}, "spec": spec})
 
 
 async def create_claimants(place: Place, name: str, size: int) -> None:

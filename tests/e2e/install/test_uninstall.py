@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -148,7 +149,7 @@ async def test_uninstall_deletes_what_is_ours_and_nothing_else(
     assert ("delete", "ValidatingWebhookConfiguration", "our-webhook") in await removals(plane, "--dry-run")
     done = await run(plane, "--keep-crds", stdin="y\n")
     assert done.exit_code == 0, done.output
-    assert "deleted  Deployment" in done.stdout
+    assert re.search(r"^deleted +Deployment ", done.stdout, re.MULTILINE), done.stdout
     for path in INSTALLED:
         assert await names(client, path) == [], path
     assert await names(client, WEBHOOKS, "") == ["their-webhook"]

@@ -22,7 +22,15 @@ from stromboli.kube.objects.catalogue import (
 from stromboli.kube.objects.claims import EXTENDED_CLAIM, PROTECTION, ResourceClaim
 from testbed.plane import ControlPlane
 from tests.e2e.environment.cluster import Cluster, running_cluster
-from tests.testing.manifests.resource_claims import claim_spec, claiming, device, device_class, exactly, offer
+from tests.testing.manifests.resource_claims import (
+    attempted_claim,
+    claim_spec,
+    claiming,
+    device,
+    device_class,
+    exactly,
+    offer,
+)
 
 
 class Devices:
@@ -201,3 +209,15 @@ async def test_devices_of_a_class_are_an_extended_resource(devices: Devices) -> 
         return list(await devices.claims()) != [claim.metadata.name] and len(await devices.claims()) == 1
 
     await devices.cluster.until(is_deleted, "the claim of the first pod is gone")
+
+
+async def test_claim_of_an_earlier_attempt_with_other_requests_is_replaced(devices: Devices) -> None:
+    await devices.create_gang("retried", 1, [], **{devices.resource: "2"})
+    await devices.cluster.until_message("retried", devices.resource)
+    claim = attempted_claim((await devices.cluster.pods())["retried-0"], devices.spec())
+    name = claim["metadata"]["name"]
+    await devices.client.create(RESOURCE_CLAIMS, claim, namespace=devices.namespace)
+    first, *_ = await devices.nodes()
+    await devices.offer(first, 2)
+    await devices.cluster.until_phase("retried", "Running")
+    assert given((await devices.claims())[name]) == [(first, "gpu-0"), (first, "gpu-1")]

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from stromboli.cluster.objects.claims.extended_resources import claim_name
+from stromboli.kube.objects.claims import EXTENDED_CLAIM
+from stromboli.kube.objects.pod import Pod
 from tests.testing.manifests.builders import LONG_AGO, Manifest, given, manifest
 
 RESOURCE = "resource.k8s.io/v1"
@@ -110,6 +113,13 @@ def claim_spec(*requests: Manifest, constraints: Sequence[Manifest] = (), **more
     """The spec of a claim."""
     devices = given(requests=list(requests) or [exactly()], constraints=list(constraints) or None, **more)
     return {"devices": devices}
+
+
+def attempted_claim(pod: Pod, spec: Manifest) -> Manifest:
+    """The claim that an earlier attempt created for the extended resources of a pod."""
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": pod.metadata.name, "uid": pod.metadata.uid, "controller": True}
+    metadata = {"name": claim_name(pod), "annotations": {EXTENDED_CLAIM: "true"}, "ownerReferences": [owner]}
+    return {"metadata": metadata, "spec": spec}
 
 
 def resource_claim(
