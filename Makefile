@@ -37,7 +37,7 @@ test: .venv/.dev  ## run the tests, except those of whole processes
 	@$(PYTEST) --dist worksteal --ignore=tests/e2e
 
 test-fast: .venv/.dev  ## run the unit tests and the scenarios
-	@$(PYTEST) --dist worksteal tests/unit tests/scenarios
+	@PROPERTY_EFFORT=$${PROPERTY_EFFORT:-0.2} $(PYTEST) --dist worksteal tests/unit tests/scenarios
 
 e2e: .venv/.dev  ## run the e2e tests, also against a real API server, which is built with Go the first time
 	@$(PYTEST) --dist loadfile tests/e2e
