@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +17,7 @@ from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.model.topology.hypernodes import HyperNodeTree
+from stromboli.core.plugins.network_topology_aware.class_scorer import ClassScorer
 from stromboli.core.plugins.network_topology_aware.constraints import TopologyConstraints, UnknownTier
 from stromboli.core.plugins.network_topology_aware.gradients import Gradients
 from stromboli.core.plugins.network_topology_aware.packing import (
@@ -40,25 +41,17 @@ if TYPE_CHECKING:
 DistanceScore = Callable[[Task], Vector | None]
 
 
-class DomainDistance(NodeScorer):
-    """Scores nodes for the current task, for classes that have such tasks."""
+class DomainDistance(ClassScorer):
+    """Scores nodes by an opinion on the current task."""
 
     locality = Locality.CLUSTER
 
     def __init__(self, top: float, opinion: DistanceScore) -> None:
         self._top = top
         self._opinion = opinion
-        self._session: Session | None = None
-        self._classes: Set[int] = frozenset()
-
-    def open(self, session: Session, classes: Set[int]) -> None:
-        self._session, self._classes = session, classes
-
-    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
-        return task_class.number in self._classes
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
-        task = self._session.search.current_task if self._session else None
+        task = self.current_task
         opinion = self._opinion(task) if task is not None else None
         return np.zeros(len(rows)) if opinion is None else opinion * self._top
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -14,11 +13,9 @@ from stromboli.core.model.resources.resources import Request
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.model.topology.sites import Sites
+from stromboli.core.plugins.network_topology_aware.class_scorer import ClassScorer
 from stromboli.core.plugins.network_topology_aware.packing import DomainPacking
 from stromboli.core.search.node_rules import SiteScorer
-
-if TYPE_CHECKING:
-    from stromboli.core.session.session import Session
 
 
 class SitePacking:
@@ -59,24 +56,16 @@ class SitePacking:
         self._copies[self.sites.around[site]] += copies
 
 
-class SitePackingScorer(SiteScorer):
+class SitePackingScorer(ClassScorer, SiteScorer):
     """Scores the nodes of classes with tasks of jobs without a topology."""
 
     def __init__(self, packing_for: Callable[[Task], SitePacking | None]) -> None:
         self._packing_for = packing_for
-        self._session: Session | None = None
-        self._classes: Set[int] = frozenset()
-
-    def open(self, session: Session, classes: Set[int]) -> None:
-        self._session, self._classes = session, classes
-
-    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
-        return task_class.number in self._classes
 
     def by_site(self, task: Task) -> SitePacking | None:
         return self._packing_for(task)
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
-        task = self._session.search.current_task if self._session else None
+        task = self.current_task
         packing = self._packing_for(task) if task is not None else None
         return np.zeros(len(rows)) if packing is None else packing.now()[packing.sites.of_node]
