@@ -33,7 +33,7 @@ _TEMPLATES = 50
 _WARM_UP, _CYCLES = 4, 30
 
 
-class _Nowhere:
+class Nowhere:
     """Accepts everything that would be written."""
 
     def __getattr__(self, name: str) -> Callable[..., None]:
@@ -49,7 +49,7 @@ class Churn:
         self._jobs: dict[str, tuple[kube.PodGroup, dict[str, kube.Pod]]] = {}
         self._running: deque[str] = deque()
         self._arrived = 0
-        nowhere = _Nowhere()
+        nowhere = Nowhere()
         self._reporter = StatusReporter(
             self.cluster, cast(StatusWriter, nowhere), cast(EventAnnouncer, nowhere), refresh=60.0, clock=self._clock
         )

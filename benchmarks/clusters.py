@@ -7,7 +7,6 @@ selector, affinity and tolerations, so that no result can be shared by all of th
 from collections.abc import Iterator
 
 from stromboli import kube
-from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.cluster.standard_queues import standard_queues
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.kube.objects.cluster import KubeTaint, NodeSpec, NodeStatus
@@ -21,6 +20,7 @@ from stromboli.kube.objects.constraints import (
 from stromboli.kube.objects.meta import KubeRequirement, ObjectMeta, Resources
 from stromboli.kube.objects.pod import Container, PodSpec, PodStatus, ResourceRequirements
 from stromboli.kube.objects.volcano import PodGroupSpec, PodGroupStatus, QueueSpec
+from stromboli.workloads.groups import GROUP_NAME
 
 TEMPLATES = 50
 _SHAPES = ((32, 128, 8), (64, 256, 8), (96, 384, 8), (16, 64, 0))

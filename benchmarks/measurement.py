@@ -15,6 +15,7 @@ from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.config.configuration import default_configuration
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
+from stromboli.kube.work.collection import collection_paused
 
 
 @dataclass(slots=True)
@@ -42,7 +43,12 @@ def new_program() -> Program:
 
 
 def run_cycle(cluster: Cluster, program: Program) -> tuple[Session, float, dict[str, float]]:
-    """One cycle with its phases."""
+    """One cycle with its phases, without garbage collection, as in the scheduler."""
+    with collection_paused():
+        return _run_cycle(cluster, program)
+
+
+def _run_cycle(cluster: Cluster, program: Program) -> tuple[Session, float, dict[str, float]]:
     clock = time.perf_counter
     start = clock()
     snapshot = cluster.snapshot()

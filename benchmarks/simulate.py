@@ -11,7 +11,6 @@ from benchmarks.measurement import Result, finished
 from stromboli import kube
 from stromboli.cli import tune_garbage_collection
 from stromboli.cli.registry import built_in_registry
-from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.cluster.objects.pods.run_times import RUN_TIME
 from stromboli.core.config.configuration import parse_configuration
 from stromboli.core.session.program import Program
@@ -20,6 +19,7 @@ from stromboli.kube.objects.volcano import PodGroupSpec
 from stromboli.simulator.report import report_of
 from stromboli.simulator.simulation import Simulation
 from stromboli.simulator.workload import ARRIVES_AFTER, workload_of
+from stromboli.workloads.groups import GROUP_NAME
 
 Parameters = dict[str, int]
 

@@ -5,7 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-from benchmarks import api_server, binder, churn, clusters, contention, local_cluster, scale, simulate, topology
+from benchmarks import (
+    api_server,
+    binder,
+    churn,
+    clusters,
+    contention,
+    hostile,
+    local_cluster,
+    quality,
+    scale,
+    simulate,
+    soak,
+    topology,
+)
 from benchmarks.measurement import Result, best_of, finished, new_program, prepared, run_cycle
 from stromboli import kube
 from stromboli.cluster.standard_queues import standard_queues
@@ -149,6 +162,11 @@ WORKLOADS: dict[str, tuple[Workload, Parameters, str]] = {
     "queues": (queues, {"nodes": 1_000, "queues": 1_000, "pods": 50_000}, "very many queues"),
     "backlog": (backlog, {"nodes": 5_000, "pods": 10_000}, "pods that fit among as many that never will"),
     "snapshot": (snapshot, {"nodes": 10_000, "pods": 100_000}, "an idle cycle in a large cluster"),
+    "hostile": (
+        hostile.hostile,
+        {"nodes": 1_000, "pods": 5_000},
+        "families of hostile objects beside ordinary tenants, with a probe gang",
+    ),
     "embedded": (local_cluster.embedded, {"nodes": 1_000, "pods": 10_000}, "a whole cluster over HTTP in one process"),
     "ingest": (local_cluster.ingest, {"events": 40_000}, "events of a watch, ingested by the cache"),
     "start": (
@@ -172,6 +190,7 @@ WORKLOADS: dict[str, tuple[Workload, Parameters, str]] = {
         {"nodes": 500},
         "the situations of KAI's published scale results on a real API server",
     ),
+    "soak": (soak.soak, {"minutes": 30}, "memory of processes while gangs arrive and end"),
     "reclaim": (contention.reclaim, {"nodes": 5_000}, "a gang that reclaims a tenth of a full cluster for its queue"),
     "consolidate": (
         contention.consolidate,
@@ -179,6 +198,16 @@ WORKLOADS: dict[str, tuple[Workload, Parameters, str]] = {
         "a gang for which other pods have to move closer together",
     ),
     "preempt": (contention.preempt, {"nodes": 5_000}, "an urgent pod for every node of a full cluster"),
+    "arrangement": (
+        quality.arrangement,
+        {"worlds": 200},
+        "gangs that wait in small random worlds although an arrangement exists",
+    ),
+    "victims": (
+        quality.victims,
+        {"worlds": 200},
+        "victims in small random worlds, compared with the optimum",
+    ),
     "simulate": (
         simulate.simulate,
         {"nodes": 1_000, "pods": 10_000},

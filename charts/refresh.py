@@ -13,7 +13,7 @@ from stromboli.admission.configuration import Webhooks, webhook_documents
 from stromboli.core.config.configuration import DEFAULT_TEXT
 from stromboli.install.gpu_sharing import HOLDS_GPUS, SHARES_GPUS
 from stromboli.install.rights import USER_RIGHTS, Right
-from stromboli.install.roles import OPTIONAL, PROCESSES, rights_of, rules
+from stromboli.install.roles import METRICS_READER_RULES, OPTIONAL, PROCESSES, rights_of, rules
 from stromboli.kube.manifests.yaml import dump_documents
 
 CHART = Path(__file__).parent / "stromboli"
@@ -23,6 +23,7 @@ def copies() -> dict[str, str]:
     """The content of the generated files, by path inside the chart."""
     webhooks = dump_documents([webhook_documents(Webhooks())])
     found = {"files/volcano-scheduler.conf": DEFAULT_TEXT, "files/webhooks.yaml": webhooks}
+    found["files/rules/metrics-reader.yaml"] = dump_documents([METRICS_READER_RULES])
     for file in (files("stromboli.kube") / "crds").iterdir():
         if file.name.endswith(".yaml"):
             found[f"files/crds/{file.name}"] = file.read_text()

@@ -101,7 +101,7 @@ MEANINGS = {
     "Rows.allocatable": "Allocatable amount of each row.",
     "Rows.idle": "Idle amount of each row.",
     "Rows.index": "The nodes of the rows, as indices into the table; None for all nodes in order.",
-    "Rows.known_ports": "The host ports that any pod uses or requests.",
+    "Rows.copies": "By entry, the number of further copies of the class that hypothetical rows contain.",
     "Rows.pipelined": "Nominated amount of each row.",
     "Rows.releasing": "Amount of each row that is being released.",
     "Rows.used": "Used amount of each row.",

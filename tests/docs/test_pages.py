@@ -14,7 +14,6 @@ from benchmarks.workloads import WORKLOADS
 from stromboli.binding.recovery import COMMIT, DECIDED
 from stromboli.cli import main
 from stromboli.cli.options.ignored_flags import IGNORED
-from stromboli.cluster.objects.pod_groups.pod_groups import QUEUE_NAMES
 from stromboli.controllers import hypernode_controller
 from stromboli.controllers.podgroups import MIN_MEMBER, TOPOLOGY_MODE, TOPOLOGY_TIER
 from stromboli.controllers.queue_state import CLOSED_BY_PARENT
@@ -27,6 +26,7 @@ from stromboli.core.plugins import PLUGINS
 from stromboli.local.fakes.kubelet.pod_lifecycle import EXIT_CODE, RUN_SECONDS, START_SECONDS, STOP_SECONDS
 from stromboli.local.fakes.kubelet.simulated_nodes import RACK, READY, SIMULATED
 from stromboli.scheduler.reporting import announcer
+from stromboli.workloads.queues import QUEUE_NAMES
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -65,3 +65,13 @@ annotations:
 {{- printf "%s:%s" $image (.Values.image.tag | default .Chart.AppVersion) -}}
 {{- end -}}
 {{- end -}}
+
+{{/* How a ServiceMonitor sends a token. */}}
+{{- define "stromboli.scrapeToken" -}}
+{{- with .Values.metrics.serviceMonitor.authorization -}}
+authorization:
+  {{- toYaml . | nindent 2 }}
+{{- else -}}
+bearerTokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token
+{{- end -}}
+{{- end -}}

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stromboli.admission.server import MUTATE, VALIDATE
-from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME, QUEUE_NAMES
+from stromboli.admission.serving.server import MUTATE, VALIDATE
 from stromboli.kube.objects import native, volcano
 from stromboli.kube.objects.topology import KubeHyperNode, KubeTopology
+from stromboli.workloads.groups import GROUP_NAME
+from stromboli.workloads.queues import QUEUE_NAMES
 
 Document = dict[str, Any]
 
@@ -33,6 +34,8 @@ class Webhooks:
     service: str = f"{NAME}-admission"
     namespace: str = f"{NAME}-system"
     port: int = 443
+    #: The secret at the end of the paths; empty for none.
+    path_secret: str = ""
     #: CA bundle in PEM; empty if it is injected later or the certificate is publicly trusted.
     authority: bytes = b""
     scheduler_names: tuple[str, ...] = ("stromboli", "volcano")
@@ -80,15 +83,14 @@ def _validating(webhooks: Webhooks) -> list[Document]:
     conditions = {"others": _others(webhooks), "changed": _changed(*metadata, "?spec")}
     placed = {"others": _others(webhooks), "changed": _changed(*metadata, "metadata.?ownerReferences")}
     pods = {"ours": _is_ours(webhooks, "object")}
-    templates = {"ours": _is_ours(webhooks, "object.spec.template")}
+    templates = {"ours": _is_ours(webhooks, "object.spec.?template")}
     cron_templates = {"ours": _is_ours(webhooks, "object.spec.jobTemplate.spec.template")}
-    jobs = {"ours": f"object.?spec.?schedulerName.orValue('') in {_list(webhooks.scheduler_names)}"}
     entries = [
         _entry("podgroups", webhooks, _POD_GROUPS, written, conditions),
         _entry("pods", webhooks, _PODS, written, pods | placed),
         _entry("workloads", webhooks, _WORKLOADS, written, templates | conditions),
         _entry("cronjobs", webhooks, _CRON_JOBS, written, cron_templates | conditions),
-        _entry("volcanojobs", webhooks, _VOLCANO_JOBS, written, jobs | conditions),
+        _entry("volcanojobs", webhooks, _VOLCANO_JOBS, written, conditions),
         _entry("queues", webhooks, _QUEUES, (*written, "DELETE"), conditions),
         _entry("networks", webhooks, _NETWORKS, written, conditions),
     ]
@@ -120,6 +122,8 @@ def _namespace_requirement(webhooks: Webhooks) -> Document:
 
 
 def _client(webhooks: Webhooks, path: str) -> Document:
+    if webhooks.path_secret:
+        path = f"{path}/{webhooks.path_secret}"
     if webhooks.url:
         where: Document = {"url": f"{webhooks.url.rstrip('/')}{path}"}
     else:
@@ -145,6 +149,7 @@ _NETWORKS = (
 _WORKLOADS = (
     _resources("apps", "v1", "deployments", "replicasets", "statefulsets", "daemonsets"),
     _resources("batch", "v1", "jobs"),
+    _resources("", "v1", "replicationcontrollers"),
 )
 _CRON_JOBS = (_resources("batch", "v1", "cronjobs"),)
 _VOLCANO_JOBS = (_resources("batch.volcano.sh", "v1alpha1", "jobs"),)
@@ -155,7 +160,7 @@ _VOLCANO_JOBS = (_resources("batch.volcano.sh", "v1alpha1", "jobs"),)
 
 def _is_ours(webhooks: Webhooks, pod: str) -> str:
     """A pod with one of the scheduler names, or without scheduler name but with a group or a queue."""
-    scheduler = f"{pod}.spec.?schedulerName.orValue('default-scheduler')"
+    scheduler = f"{pod}.?spec.?schedulerName.orValue('default-scheduler')"
     named = f"{_list((GROUP_NAME, *QUEUE_NAMES))}.exists(key, key in {pod}.?metadata.?annotations.orValue({{}}))"
     labelled = f"{_list(QUEUE_NAMES)}.exists(key, key in {pod}.?metadata.?labels.orValue({{}}))"
     meant = f"{scheduler} == 'default-scheduler' && ({named} || {labelled})"

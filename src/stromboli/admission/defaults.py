@@ -15,9 +15,9 @@ from stromboli.admission.json_patch import Operation, patch_between
 from stromboli.admission.pods import is_targeted
 from stromboli.admission.requests import Document, Request
 from stromboli.admission.review import typed
-from stromboli.cluster.objects.pod_groups.pod_groups import DEFAULT_QUEUE, named_queue
 from stromboli.kube.manifests.errors import ObjectError
 from stromboli.kube.objects import native, volcano
+from stromboli.workloads.queues import DEFAULT_QUEUE, named_queue
 
 
 def patch_for(request: Request, facts: Facts, policy: AdmissionPolicy) -> list[Operation]:
@@ -50,7 +50,7 @@ def _fill_in(request: Request, document: Document, facts: Facts, policy: Admissi
 
 def _queue_for(named: str | None, metadata: kube.ObjectMeta, facts: Facts, policy: AdmissionPolicy) -> str:
     """The default queue of a group; empty if it names one. The CRD's own default `default` counts as none."""
-    if named not in (None, "", DEFAULT_QUEUE) or _named_queue(metadata):
+    if named not in (None, "", DEFAULT_QUEUE, policy.default_queue) or _named_queue(metadata):
         return ""
     return facts.queue_of_namespace(metadata.namespace) or ("" if named else policy.default_queue)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from stromboli import kube
 from stromboli.admission.requests import User
 from stromboli.binding.plugins.plugin import BinderPlugin
-from stromboli.cluster.objects.pod_groups.pod_groups import DEFAULT_QUEUE, QUEUE_NAMES
+from stromboli.workloads.queues import DEFAULT_QUEUE, QUEUE_NAMES
 
 #: Annotation of a namespace: the queue of groups without one.
 NAMESPACE_QUEUE = QUEUE_NAMES[0]
@@ -19,8 +20,10 @@ AUTHORISATION, PRIORITIES, FROZEN_FIELDS = "authorisation", "priority-classes", 
 CHECKS = (AUTHORISATION, PRIORITIES, FROZEN_FIELDS)
 """Tenancy rules, which can be disabled; validity is always checked."""
 
-TRUSTED_USERS = ("system:kube-controller-manager",)
-TRUSTED_GROUPS = ("system:masters", "system:serviceaccounts:kube-system")
+TRUSTED_GROUPS = ("system:masters",)
+#: Kubernetes' own controllers.
+CONTROLLER_USERS = ("system:kube-controller-manager",)
+CONTROLLER_GROUPS = ("system:serviceaccounts:kube-system",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,11 @@ class Facts:
         known = {**self.queues, **found}
         return replace(self, queues={name: queue for name, queue in known.items() if queue is not None})
 
+    def with_groups(self, found: Mapping[str, kube.PodGroup | None]) -> Facts:
+        """A copy with groups that were just read; None for a group that does not exist."""
+        read = {key: group for key, group in found.items() if group is not None}
+        return replace(self, groups=ChainMap(read, dict(self.groups))) if read else self
+
     def queue_of_namespace(self, namespace: str) -> str:
         """The queue of a namespace; empty if it has none."""
         found = self.namespaces.get(namespace)
@@ -54,8 +62,11 @@ class AdmissionPolicy:
     #: Queues that all users may use.
     public_queues: frozenset[str] = frozenset((DEFAULT_QUEUE,))
     #: Users and groups that act on behalf of others; no access review is made for them.
-    trusted_users: frozenset[str] = frozenset(TRUSTED_USERS)
+    trusted_users: frozenset[str] = frozenset()
     trusted_groups: frozenset[str] = frozenset(TRUSTED_GROUPS)
+    #: The same for objects of reviewed owners, and for changes.
+    controller_users: frozenset[str] = frozenset(CONTROLLER_USERS)
+    controller_groups: frozenset[str] = frozenset(CONTROLLER_GROUPS)
     #: Disabled checks, of CHECKS.
     without: frozenset[str] = frozenset()
     assigns_scheduler: bool = True
@@ -66,4 +77,12 @@ class AdmissionPolicy:
         return what not in self.without and not self.trusts(user)
 
     def trusts(self, user: User) -> bool:
-        return user.username in self.trusted_users or not self.trusted_groups.isdisjoint(user.groups or ())
+        known = user.username in self.trusted_users or not self.trusted_groups.isdisjoint(user.groups or ())
+        return known or self.is_controller(user)
+
+    def is_controller(self, user: User) -> bool:
+        return user.username in self.controller_users or not self.controller_groups.isdisjoint(user.groups or ())
+
+    def without_controllers(self) -> AdmissionPolicy:
+        """The same policy, with controllers as ordinary users."""
+        return replace(self, controller_users=frozenset(), controller_groups=frozenset())

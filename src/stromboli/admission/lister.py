@@ -8,7 +8,7 @@ from typing import Any
 
 from stromboli import kube
 from stromboli.admission.facts import Facts
-from stromboli.cluster.objects.pod_groups.native_pod_groups import as_group, native_key
+from stromboli.cluster.objects.pod_groups.native_pod_groups import as_group
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects import native
 from stromboli.kube.objects.catalogue import (
@@ -20,6 +20,7 @@ from stromboli.kube.objects.catalogue import (
     QUEUES,
 )
 from stromboli.kube.watch.informer import Informer
+from stromboli.workloads.groups import native_key
 
 
 class AdmissionLister:

@@ -9,6 +9,7 @@ from stromboli.observability.metrics.process import ProcessMetrics
 _KINDS = frozenset((
     "Pod", "PodGroup", "Queue", "HyperNode", "Topology",
     "Job", "CronJob", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet",
+    "ReplicationController",
 ))  # fmt: skip
 _OPERATIONS = frozenset(("CREATE", "UPDATE", "DELETE"))
 
@@ -26,7 +27,7 @@ class AdmissionMetrics(ProcessMetrics):
         self._permissions = self._counter("authorizations", "Access reviews, by result.", "result")
         self._certificates = self._counter("certificate_reloads", "Certificate reloads, by result.", "result")
         self._durations = self._seconds("request_duration", "Time of a request.", "path")
-        self._initialize(self._rejections, "400", "408", "413", "500", "503")
+        self._initialize(self._rejections, "400", "403", "408", "413", "500", "503")
         self._initialize(self._permissions, "allowed", "denied", "error")
         self._initialize(self._certificates, "accepted", "rejected")
 

@@ -9,10 +9,11 @@ from stromboli.admission.facts import FROZEN_FIELDS, AdmissionPolicy, Facts
 from stromboli.admission.requests import User
 from stromboli.admission.tenancy import check_access, check_priority_class, check_queue
 from stromboli.admission.verdict import GOOD, AdmissionVerdict, Violation, forbidden, invalid, refused, warned
-from stromboli.cluster.objects.pod_groups.pod_groups import PREEMPTABLE, job_spec, queue_name_of
+from stromboli.cluster.objects.pod_groups.pod_groups import PREEMPTABLE, job_spec
 from stromboli.cluster.objects.priority_classes import Priorities
 from stromboli.core.model.resources.resources import ResourceAxis
 from stromboli.kube.objects import volcano
+from stromboli.workloads.queues import queue_name_of
 
 _CLASS = "spec.priorityClassName"
 #: Priority classes that every cluster has.

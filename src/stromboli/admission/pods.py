@@ -10,18 +10,13 @@ from stromboli.admission.facts import AUTHORISATION, FROZEN_FIELDS, AdmissionPol
 from stromboli.admission.requests import User
 from stromboli.admission.tenancy import check_access, check_priority_class, check_queue
 from stromboli.admission.verdict import GOOD, AdmissionVerdict, Violation, forbidden, invalid, refused
-from stromboli.cluster.objects.pod_groups.pod_groups import (
-    GROUP_NAME,
-    PREEMPTABLE,
-    QUEUE_NAMES,
-    job_key_of,
-    named_queue,
-    queue_name_of,
-)
+from stromboli.cluster.objects.pod_groups.pod_groups import PREEMPTABLE
 from stromboli.cluster.objects.pods.requests import pod_request
-from stromboli.controllers.owners import inherits_annotations
-from stromboli.controllers.podgroups import controlling_owner, group_name
+from stromboli.cluster.objects.priority_classes import TASK_PRIORITY, task_priority_problem
 from stromboli.core.model.resources.resources import ResourceAxis
+from stromboli.workloads.groups import GROUP_NAME, controlling_owner, group_name, job_key_of
+from stromboli.workloads.queues import QUEUE_NAMES, named_queue, queue_name_of, queue_of_pod
+from stromboli.workloads.templates import is_workload, kind_of
 
 NO_SCHEDULER = (None, "", "default-scheduler")
 """Scheduler names of pods without one: the API server sets the last of these."""
@@ -47,7 +42,7 @@ def validate_pod(pod: kube.Pod, document: Mapping[str, Any], policy: AdmissionPo
     if not is_ours(pod, policy):
         return GOOD
     plugins = (problem for plugin in policy.plugins for problem in plugin.validate(document))
-    return _group(pod).plus(_request(pod), *(refused(Violation(problem)) for problem in plugins))
+    return _group(pod).plus(_task_priority(pod), _request(pod), *(refused(Violation(problem)) for problem in plugins))
 
 
 def validate_pod_change(
@@ -70,21 +65,18 @@ def validate_pod_change(
     return verdict
 
 
-def queue_and_field(pod: kube.Pod) -> tuple[str, str]:
-    """The queue that a pod names, and the field; both empty if it names none."""
-    parts = (("annotations", pod.metadata.annotations or {}), ("labels", pod.metadata.labels or {}))
-    found = (
-        (value, f"metadata.{part}[{key}]") for part, each in parts for key in QUEUE_NAMES if (value := each.get(key))
-    )
-    return next(found, ("", ""))
-
-
 def _group(pod: kube.Pod) -> AdmissionVerdict:
     named = (pod.metadata.annotations or {}).get(GROUP_NAME, "")
     if "/" not in named:
         return GOOD
     message = f"{named!r} is in another namespace; a pod and its group must share a namespace"
     return invalid(GROUP_FIELD, message, "write the name of the group alone")
+
+
+def _task_priority(pod: kube.Pod) -> AdmissionVerdict:
+    text = (pod.metadata.annotations or {}).get(TASK_PRIORITY)
+    problem = "" if text is None else task_priority_problem(text)
+    return refused(Violation(f"{problem}; write such a number, or remove it")) if problem else GOOD
 
 
 def _request(pod: kube.Pod) -> AdmissionVerdict:
@@ -98,7 +90,7 @@ def _request(pod: kube.Pod) -> AdmissionVerdict:
 def _owner(pod: kube.Pod, user: User, policy: AdmissionPolicy) -> AdmissionVerdict:
     """A pod inherits the queue of its owner, so only controllers may create pods with an owner."""
     owner = controlling_owner(pod)
-    if owner is None or not policy.checks(AUTHORISATION, user) or not inherits_annotations(owner):
+    if owner is None or not policy.checks(AUTHORISATION, user) or not is_workload(kind_of(owner)):
         return GOOD
     message = f"pods of {owner.kind} {owner.name!r} are created by its controller"
     return forbidden(
@@ -113,12 +105,25 @@ def _check_queue_of(pod: kube.Pod, user: User, facts: Facts, policy: AdmissionPo
     if group is not None:
         field = GROUP_FIELD if key else "metadata.ownerReferences"
         return _use(queue_name_of(group, policy.default_queue), field, pod, user, facts, policy)
-    queue, field = queue_and_field(pod)
-    if key is not None or (owner is not None and not queue):
+    if key is not None:
+        return _before_group(pod, key, user, facts, policy)
+    queue, field, _ = queue_of_pod(pod, {})
+    if owner is not None and not queue and is_workload(kind_of(owner)):
         return GOOD
     if not queue:
         queue, field = facts.queue_of_namespace(pod.metadata.namespace) or policy.default_queue, NAMESPACE_FIELD
     return check_queue(queue, field, facts).plus(_use(queue, field, pod, user, facts, policy))
+
+
+def _before_group(pod: kube.Pod, key: str, user: User, facts: Facts, policy: AdmissionPolicy) -> AdmissionVerdict:
+    """The queue of a pod whose group does not exist yet is unknown: its class must be allowed in every queue."""
+    name = pod.spec.priority_class_name or ""
+    for queue in sorted(facts.queues):
+        if not check_priority_class(name, _CLASS, queue, user, facts, policy).is_allowed:
+            message = f"priority class {name!r} is not allowed in every queue, and PodGroup {key} does not exist yet"
+            violation = f"{_CLASS}: {message}; create the group before its pods"
+            return refused(Violation(violation, is_forbidden=True, group=key))
+    return GOOD
 
 
 def _use(queue: str, field: str, pod: kube.Pod, user: User, facts: Facts, policy: AdmissionPolicy) -> AdmissionVerdict:

@@ -13,11 +13,13 @@ from stromboli.admission.facts import AdmissionPolicy
 from stromboli.admission.lister import AdmissionLister
 from stromboli.admission.metrics import AdmissionMetrics
 from stromboli.admission.reviewer import Reviewer
-from stromboli.admission.server import Server
-from stromboli.admission.tls import Certificate
+from stromboli.admission.serving.callers import PathSecrets
+from stromboli.admission.serving.server import Server
+from stromboli.admission.serving.tls import RELOAD_INTERVAL, Certificate
 from stromboli.kube.client.client import Client
 from stromboli.kube.client.config.connection import Connection
 from stromboli.observability.endpoints import Address, Endpoints
+from stromboli.observability.guard import ALWAYS_ALLOWED, AccessControl
 from stromboli.observability.health import Health, Heartbeat, Milestone
 from stromboli.observability.signals import stopped_by_signal
 
@@ -37,6 +39,8 @@ class AdmissionSettings:
     certificate_file: str
     key_file: str
     client_authority_file: str = ""
+    #: A file of secrets; API servers send requests to a path that ends with one of them. Empty to answer all clients.
+    path_secret_file: str = ""
     authorisation_ttl: float = 10.0
     allow_unanswered: bool = False
     concurrency: int = 32
@@ -44,16 +48,23 @@ class AdmissionSettings:
     shutdown_delay: float = 5.0
     metrics_address: str = ""
     health_address: str = ""
+    #: Paths that need no token at a metrics address that other machines reach.
+    always_allowed_paths: tuple[str, ...] = ALWAYS_ALLOWED
 
 
 async def run_admission(settings: AdmissionSettings) -> None:
-    """Serve until a signal. Raises CannotListen or InvalidCertificate."""
+    """Serve until a signal. Raises ListenError, InvalidCertificate or InvalidPathSecret."""
     stop, health, metrics = asyncio.Event(), Health(), AdmissionMetrics()
+    callers = PathSecrets(settings.path_secret_file)
     certificate = Certificate(
         settings.certificate_file, settings.key_file, settings.client_authority_file, metrics.certificate_changed
     )
     endpoints = Endpoints(
-        metrics, health, metrics_address=settings.metrics_address, health_address=settings.health_address
+        metrics,
+        health,
+        metrics_address=settings.metrics_address,
+        health_address=settings.health_address,
+        access=AccessControl(settings.connect, settings.always_allowed_paths),
     )
     async with Client(settings.connect()) as client:
         lister = AdmissionLister(client)
@@ -63,10 +74,11 @@ async def run_admission(settings: AdmissionSettings) -> None:
         health.check_ready("staying", serving)
         authorisation = Authorisation(client, settings.authorisation_ttl, on_result=metrics.authorised)
         reviewer = Reviewer(client, lister.facts, settings.policy, authorisation, settings.allow_unanswered)
-        server = Server(reviewer, metrics, concurrency=settings.concurrency, ready=lister.missing)
+        server = Server(reviewer, metrics, concurrency=settings.concurrency, ready=lister.missing, callers=callers)
         with stopped_by_signal(stop.set), endpoints:
             shutdown = _shut_down(stop, serving, settings.shutdown_delay)
-            await _serve(server, certificate, lister, settings.address, shutdown, _send_heartbeats(heartbeat))
+            background = (shutdown, _send_heartbeats(heartbeat), _refresh(callers))
+            await _serve(server, certificate, lister, settings.address, *background)
 
 
 async def _serve(
@@ -98,6 +110,12 @@ async def _shut_down(stop: asyncio.Event, serving: Milestone, shutdown_delay: fl
     serving.lost("the process is stopping")
     log.info("stopping", extra={"seconds": shutdown_delay})
     await asyncio.sleep(shutdown_delay)
+
+
+async def _refresh(callers: PathSecrets) -> None:
+    while True:
+        await asyncio.sleep(RELOAD_INTERVAL)
+        callers.refresh()
 
 
 async def _send_heartbeats(heartbeat: Heartbeat) -> None:

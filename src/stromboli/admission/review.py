@@ -1,7 +1,7 @@
 """Selection of the rules for a request, and their combined verdict.
 
 Violations that the old object already had do not block an unrelated change, and objects that are being deleted are not
-validated: a new rule must never block a deletion.
+validated: a new rule must never block a deletion. Their finalizers may change, but nothing that scheduling depends on.
 """
 
 from __future__ import annotations
@@ -11,19 +11,14 @@ from dataclasses import replace
 from typing import TypeVar
 
 from stromboli import kube
+from stromboli.admission.deletion import review_change_of_deleted
 from stromboli.admission.facts import AdmissionPolicy, Facts
 from stromboli.admission.pod_groups import validate_pod_group, validate_pod_group_change
 from stromboli.admission.pods import validate_pod, validate_pod_change
 from stromboli.admission.queues import review_deletion, review_queue
 from stromboli.admission.requests import Document, Request
 from stromboli.admission.verdict import GOOD, AdmissionVerdict, Violation, refused
-from stromboli.admission.workloads import (
-    VOLCANO_JOB,
-    WORKLOADS,
-    templates_of,
-    validate_workload,
-    validate_workload_change,
-)
+from stromboli.admission.workloads import validate_class_of_job, validate_workload, validate_workload_change
 from stromboli.cluster.objects.pod_groups.native_pod_groups import as_group
 from stromboli.cluster.objects.topology.hypernodes import chosen_by, fault_of
 from stromboli.cluster.objects.topology.topologies import levels_of
@@ -32,6 +27,8 @@ from stromboli.kube.objects import native, volcano
 from stromboli.kube.objects.kinds import as_type
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.topology import KubeHyperNode, KubeTopology
+from stromboli.workloads.groups import controlling_owner
+from stromboli.workloads.templates import VOLCANO_JOB, WORKLOADS, is_workload, kind_of, templates_of
 
 T = TypeVar("T", bound=TopLevel)
 
@@ -39,16 +36,32 @@ T = TypeVar("T", bound=TopLevel)
 def review(request: Request, facts: Facts, policy: AdmissionPolicy) -> AdmissionVerdict:
     """Review a request. Objects of unknown kinds are allowed."""
     rule = _RULES.get((request.kind.group, request.kind.kind))
-    if rule is None or request.sub_resource or request.operation not in _OPERATIONS or _is_being_deleted(request):
+    if rule is None or request.sub_resource or request.operation not in _OPERATIONS:
         return GOOD
+    if _is_being_deleted(request):
+        return replace(review_change_of_deleted(request, policy), subject=subject_of(request))
     try:
-        verdict = rule(request, facts, policy)
+        verdict = rule(request, facts, _policy_for(request, policy))
     except ObjectError as error:
         message = (
             f"{error.field}: {error.message}; {error.remedy}" if error.field else f"{error.message}; {error.remedy}"
         )
         verdict = refused(Violation(message))
     return replace(verdict, subject=subject_of(request))
+
+
+def _policy_for(request: Request, policy: AdmissionPolicy) -> AdmissionPolicy:
+    """Controllers create objects for others. They are trusted only if the owner of a new object is of a kind that was
+    reviewed itself: otherwise the user who made the owner was never checked, and the controller's own rights count.
+    """
+    if request.operation != "CREATE" or not policy.is_controller(request.user_info):
+        return policy
+    try:
+        references = as_type({"metadata": request.document.get("metadata") or {}}, kube.Pod)
+    except ObjectError:
+        return policy.without_controllers()
+    owner = controlling_owner(references)
+    return policy if owner is not None and is_workload(kind_of(owner)) else policy.without_controllers()
 
 
 def subject_of(request: Request) -> str:
@@ -71,7 +84,7 @@ def _old(request: Request) -> Document | None:
 
 
 def _is_being_deleted(request: Request) -> bool:
-    """Report whether the object is being deleted already, so that only finalizers change."""
+    """Report whether the object is being deleted already."""
     return request.operation == "UPDATE" and bool(_metadata(request.document).get("deletionTimestamp"))
 
 
@@ -138,8 +151,10 @@ def _workload(request: Request, facts: Facts, policy: AdmissionPolicy) -> Admiss
         return GOOD
     kind, old = (request.kind.group, request.kind.kind), _old(request)
     before = _decode_or_none(old, lambda document: templates_of(kind, _placed(request, document))) or []
-    verdict = GOOD
-    for place, template in enumerate(templates_of(kind, _placed(request, request.document))):
+    verdict, templates = GOOD, templates_of(kind, _placed(request, request.document))
+    if kind == VOLCANO_JOB and templates:
+        verdict = validate_class_of_job(old, request.document, templates[0], request.user_info, facts, policy)
+    for place, template in enumerate(templates):
         was = before[place] if place < len(before) else None
         sense = validate_workload(template, policy)
         sense = sense if was is None else sense.without_old(validate_workload(was, policy))

@@ -1,7 +1,7 @@
 """Reviews with access to the cluster.
 
-The rules use the watched state of the cluster. Before a request is rejected because of a queue, that queue is read
-again, because a queue and a group in it are often created at the same time.
+The rules use the watched state of the cluster. Before a request is rejected because of a queue or a missing group, that
+object is read again, because a queue, a group in it and its pods are often created at the same time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from stromboli.admission.review import review
 from stromboli.admission.verdict import AdmissionVerdict, QueueUse, Violation
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.client import Client
-from stromboli.kube.objects.catalogue import QUEUES
+from stromboli.kube.objects.catalogue import POD_GROUPS, QUEUES
+from stromboli.workloads.groups import is_native
 
 _log = logging.getLogger("stromboli.admission")
 
@@ -38,8 +39,8 @@ class Reviewer:
     async def review(self, request: Request) -> AdmissionVerdict:
         facts = self.facts()
         verdict = review(request, facts, self.policy)
-        if verdict.dependent_queues:
-            verdict = review(request, await self._read_again(facts, verdict.dependent_queues), self.policy)
+        if verdict.dependent_queues or verdict.dependent_groups:
+            verdict = review(request, await self._read_again(facts, verdict), self.policy)
         if verdict.uses and verdict.is_allowed:
             verdict = verdict.plus(*[await self._permission(request, use) for use in verdict.uses])
         return verdict
@@ -62,9 +63,22 @@ class Reviewer:
             violations=(Violation(f"{place} {user.username!r} may not use it; {remedy}", is_forbidden=True),)
         )
 
-    async def _read_again(self, facts: Facts, names: frozenset[str]) -> Facts:
-        found = await asyncio.gather(*(self._queue(name, facts) for name in names))
-        return facts.with_queues(dict(zip(names, found, strict=True)))
+    async def _read_again(self, facts: Facts, verdict: AdmissionVerdict) -> Facts:
+        names, keys = verdict.dependent_queues, verdict.dependent_groups
+        queues = await asyncio.gather(*(self._queue(name, facts) for name in names))
+        groups = await asyncio.gather(*(self._group(key) for key in keys))
+        found = facts.with_queues(dict(zip(names, queues, strict=True)))
+        return found.with_groups(dict(zip(keys, groups, strict=True)))
+
+    async def _group(self, key: str) -> kube.PodGroup | None:
+        """Read a group that the watch has not reported; None if it does not exist. Native groups are not read."""
+        namespace, _, name = key.partition("/")
+        try:
+            return None if is_native(key) else await self.client.get(POD_GROUPS, name, namespace=namespace)
+        except RequestFailed as error:
+            if not (isinstance(error, ApiError) and error.is_missing):
+                _log.warning("group not read", extra={"group": key, "error": str(error)})
+            return None
 
     async def _queue(self, name: str, facts: Facts) -> kube.KubeQueue | None:
         """Read the queue again; if that fails, use the watched one."""

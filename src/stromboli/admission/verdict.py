@@ -15,6 +15,8 @@ class Violation:
     is_forbidden: bool = False
     #: The queue that the violation depends on. The watched queue may be outdated, so it is read again before rejecting.
     queue: str = ""
+    #: The missing group that it depends on, likewise.
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,10 @@ class AdmissionVerdict:
     @property
     def dependent_queues(self) -> frozenset[str]:
         return frozenset(violation.queue for violation in self.violations if violation.queue)
+
+    @property
+    def dependent_groups(self) -> frozenset[str]:
+        return frozenset(violation.group for violation in self.violations if violation.group)
 
     def plus(self, *others: AdmissionVerdict) -> AdmissionVerdict:
         """Combine verdicts, in order."""

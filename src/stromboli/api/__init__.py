@@ -76,13 +76,13 @@ from stromboli.core.model.resources.resources import (
     is_bytes,
     subtract_amounts,
 )
+from stromboli.core.model.tasks.host_ports import HostPort, PortSet
 from stromboli.core.model.tasks.selectors import Requirement
 from stromboli.core.model.tasks.task import ALLOCATED_STATUSES, Task, TaskStatus
 from stromboli.core.model.tasks.task_class import (
     LIMITS,
     QUEUE,
     AffinityTerm,
-    HostPort,
     SpreadConstraint,
     TaskClass,
     Toleration,
@@ -132,7 +132,7 @@ __all__ = [
     "ExternalServices", "HostPort", "HyperNodeTree", "Index", "InvalidAnswer", "Job", "JobOrder", "JobSpec", "Key",
     "Ledger", "LedgerInconsistency", "Locality", "Mask", "NetworkTopology", "Node", "NodeFilter", "NodeGroups",
     "NodeScorer", "NodeTable", "NodeView", "PerNodeOrder", "PerNodePredicate", "PermanentFailure", "Placement",
-    "Plugin", "PluginFailure", "PrefixArgument", "Queue", "QueueFacts", "QueueUsage", "Reason", "Request",
+    "Plugin", "PluginFailure", "PortSet", "PrefixArgument", "Queue", "QueueFacts", "QueueUsage", "Reason", "Request",
     "Requirement", "ResourceAxis", "Rows", "Scores", "ServiceClient", "ServiceError", "Session", "SpareMembers",
     "SpreadConstraint", "Statement", "StepFailed", "SubGroupPolicy", "SubJob", "Taint", "Task", "TaskClass",
     "TaskRefusal", "TaskStatus", "Toleration", "UsageTable", "Victims", "Vote", "add_amounts", "add_request",

@@ -55,6 +55,8 @@ def take_snapshot(cluster: Cluster, now: float) -> Snapshot:
         budgets=cluster.budgets.budgets(cluster.pods.records, cluster.assumptions.leaving),
         processors=processors,
         reservations=cluster.assumptions.reservations,
+        set_aside=dict(cluster.assumptions.set_aside),
+        overcommitted=cluster.assumptions.overcommitted,
     )
 
 

@@ -7,13 +7,14 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from stromboli.controllers.podgroups import controlling_owner, scheduling_entries
+from stromboli.controllers.podgroups import scheduling_entries
 from stromboli.kube.client.api_errors import ApiError
-from stromboli.kube.objects.meta import OwnerReference, TopLevel
+from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.pod_owners import POD_OWNERS
 from stromboli.kube.objects.resources import Resource
 from stromboli.kube.watch.reflector import Reflector
+from stromboli.workloads.groups import controlling_owner
 
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
@@ -21,11 +22,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _BY_KIND = {(resource.api_version, resource.kind): resource for resource in POD_OWNERS}
-
-
-def inherits_annotations(owner: OwnerReference) -> bool:
-    """Report whether annotations of such an owner apply to the group."""
-    return (owner.api_version or "", owner.kind or "") in _BY_KIND
 
 
 async def owner_annotations(client: Client, pod: Pod) -> Mapping[str, str]:

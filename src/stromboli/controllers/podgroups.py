@@ -4,18 +4,19 @@ All pods of one owner (a ReplicaSet, a Job) share a group; a pod without an owne
 unless the pod or its owner sets another. The group follows changes of its owner.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from stromboli import kube
 from stromboli.cluster.objects.pod_groups import topology_levels
-from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME, QUEUE_NAMES, job_key_of, named_queue
 from stromboli.cluster.objects.pods.requests import pod_request
 from stromboli.core.model.resources.resources import PODS, ResourceAxis
 from stromboli.kube.objects.meta import ObjectMeta, OwnerReference, Resources
 from stromboli.kube.objects.volcano import KubeNetworkTopology, PodGroupSpec
+from stromboli.workloads.groups import GROUP_NAME, controlling_owner, group_name
+from stromboli.workloads.queues import QUEUE_NAMES, queue_of_pod
 
 MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
 TOPOLOGY_MODE = "volcano.sh/network-topology-mode"
@@ -26,33 +27,11 @@ _LEVELS = (topology_levels.TOPOLOGY, topology_levels.REQUIRED, topology_levels.P
 _SPEC_KEYS = (MIN_MEMBER, *QUEUE_NAMES, TOPOLOGY_MODE, TOPOLOGY_TIER, *_LEVELS)
 
 
-def is_plain(pod: kube.Pod, scheduler_names: Sequence[str]) -> bool:
-    """Report whether a pod has one of these scheduler names and no group, neither by annotation nor a native one."""
-    return pod.spec.scheduler_name in scheduler_names and job_key_of(pod) is None
-
-
-def controlling_owner(pod: kube.Pod) -> OwnerReference | None:
-    """Return the controller of the pod."""
-    owners = pod.metadata.owner_references or ()
-    return next((owner for owner in owners if owner.controller and owner.uid), None)
-
-
-def group_name(pod: kube.Pod) -> str:
-    """Name the group for the uid of the owner or the pod; for the pod's name if a manifest has no uid."""
-    owner = controlling_owner(pod)
-    own = pod.metadata.name if "/" in pod.metadata.uid else pod.metadata.uid
-    return owner_group(owner.uid or "" if owner else own)
-
-
-def owner_group(uid: str) -> str:
-    """Return the name of the group of an owner's pods."""
-    return f"podgroup-{uid}"
-
-
 def group_for(pod: kube.Pod, inherited: Mapping[str, str] | None = None) -> kube.PodGroup:
     """Return the group of a plain pod; `inherited` are its owner's annotations, which its own override."""
     annotations = scheduling_entries(inherited or {}) | scheduling_entries(pod.metadata.annotations or {})
-    labels = pod.metadata.labels or {}
+    labels = scheduling_entries(pod.metadata.labels or {})
+    queue = _state_queue(queue_of_pod(pod, inherited or {}).name, annotations, labels)
     stated = _count(annotations.get(MIN_MEMBER))
     minimum = 1 if stated is None else stated
     return kube.PodGroup(
@@ -62,17 +41,27 @@ def group_for(pod: kube.Pod, inherited: Mapping[str, str] | None = None) -> kube
             uid=group_name(pod),
             creation_timestamp=pod.metadata.creation_timestamp,
             annotations=annotations,
-            labels=scheduling_entries(labels) or None,
+            labels=labels or None,
             owner_references=_owners(pod),
         ),
         spec=PodGroupSpec(
             min_member=minimum,
-            queue=named_queue(annotations, labels),
+            queue=queue,
             priority_class_name=pod.spec.priority_class_name,
             min_resources=_requests(pod, minimum),
             network_topology=_topology(annotations),
         ),
     )
+
+
+def _state_queue(queue: str, annotations: dict[str, str], labels: dict[str, str]) -> str:
+    """Keep one spelling of the queue, so that no other overrides `spec.queue`, whose default counts as none."""
+    for key in QUEUE_NAMES:
+        annotations.pop(key, None)
+        labels.pop(key, None)
+    if queue:
+        annotations[QUEUE_NAMES[0]] = queue
+    return queue
 
 
 def owner_changes(group: kube.PodGroup, desired: kube.PodGroup) -> dict[str, Any] | None:

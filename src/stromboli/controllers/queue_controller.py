@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from stromboli.cluster.objects.pod_groups.native_pod_groups import as_group
-from stromboli.cluster.objects.pod_groups.pod_groups import queue_name_of
 from stromboli.cluster.standard_queues import create_queue, standard_queues
 from stromboli.controllers.field_release import release_status_fields
 from stromboli.controllers.queue_state import (
@@ -28,6 +27,7 @@ from stromboli.kube.objects.catalogue import QUEUES
 from stromboli.kube.objects.volcano import KubeQueue, PodGroup
 from stromboli.kube.watch.informer import Informer
 from stromboli.kube.work.work_queue import WorkQueue
+from stromboli.workloads.queues import queue_name_of
 
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from stromboli.cluster.objects.pod_groups.pod_groups import DEFAULT_QUEUE
 from stromboli.controllers.discovery_controller import DiscoveryController
 from stromboli.controllers.discovery_keys import Key
 from stromboli.controllers.group_controller import GroupController
@@ -22,6 +21,7 @@ from stromboli.kube.objects.catalogue import (
     QUEUES,
 )
 from stromboli.kube.watch.informer import Informer
+from stromboli.workloads.queues import DEFAULT_QUEUE
 
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client

@@ -8,8 +8,9 @@ from typing import Any
 from stromboli.core.config.config_map import PREFERRED_KEY
 from stromboli.install.gpu_sharing import gpu_sharing_documents
 from stromboli.install.installation import NAME, Installation, labels
+from stromboli.install.network_policies import network_policy_documents
 from stromboli.install.processes import configuration_name, processes
-from stromboli.install.roles import role_documents, user_role_documents
+from stromboli.install.roles import metrics_reader_document, role_documents, user_role_documents
 from stromboli.install.workloads import workload_documents
 from stromboli.kube.crds.install import crd_documents
 
@@ -41,7 +42,7 @@ def _roles(installation: Installation) -> list[Document]:
         )
     if installation.share_gpus:
         documents += gpu_sharing_documents("binder" if installation.binder else "scheduler", installation.namespace)
-    return documents + user_role_documents()
+    return [*documents, *user_role_documents(), metrics_reader_document()]
 
 
 def _account(process: str, installation: Installation) -> Document:
@@ -70,6 +71,7 @@ PARTS: dict[str, Callable[[Installation], list[Document]]] = {
     "namespace": _namespace,
     "crds": lambda installation: crd_documents(),
     "roles": _roles,
+    "network-policies": network_policy_documents,
     "configuration": _configuration,
     "workloads": _workloads,
 }

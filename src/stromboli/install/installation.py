@@ -29,10 +29,15 @@ def labels(component: str) -> dict[str, str]:
 NAMESPACE = f"{NAME}-system"
 IMAGE = f"{NAME}:{__version__}"
 SCHEDULER_NAMES = ("stromboli", "volcano")
+METRICS_FROM = "stromboli.dev/metrics=enabled"
+"""The label of namespaces that may read metrics."""
+API_SERVER_PORTS = (443, 6443)
+"""The port of the service `kubernetes`, and the usual one of API servers behind it."""
 
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _SCHEDULER = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _IMAGE = re.compile(r"[\w][\w./:@-]*")
+_LABEL = re.compile(r"([a-z0-9.-]+/)?\w([\w.-]{0,61}\w)?=(\w([\w.-]{0,61}\w)?)?", re.ASCII)
 
 
 class InvalidChoice(ValueError):
@@ -62,6 +67,12 @@ class Installation:
     binder: bool = False
     #: Whether the binding process may reserve GPUs for sharing.
     share_gpus: bool = False
+    #: The label KEY=VALUE of namespaces that may read metrics; empty for all.
+    metrics_from: str = METRICS_FROM
+    #: Ports to which all processes may connect.
+    api_server_ports: tuple[int, ...] = API_SERVER_PORTS
+    #: Ports of metrics sources and extenders, to which the scheduler may connect.
+    scheduler_egress_ports: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not _NAMESPACE.fullmatch(self.namespace):
@@ -81,3 +92,7 @@ class Installation:
                     f"{name!r} is not a valid scheduler name; use lower-case letters, digits, hyphens and dots, "
                     "with a letter or digit at both ends",
                 )
+        if self.metrics_from and not _LABEL.fullmatch(self.metrics_from):
+            raise InvalidChoice(
+                "--metrics-from", f"{self.metrics_from!r} is not a valid label; write one like {METRICS_FROM}"
+            )

@@ -64,6 +64,12 @@ _CLAIM_WRITES = (
     Right(RESOURCE_CLAIMS.group, "resourceclaims/binding", ("patch",), "the same, required since Kubernetes 1.36"),
 )
 
+_REVIEWS = (
+    Right("authentication.k8s.io", "tokenreviews", ("create",), "authenticate clients that read metrics"),
+    Right("authorization.k8s.io", "subjectaccessreviews", ("create",), "authorise clients that read metrics"),
+)
+"""Rights of processes with metrics."""
+
 _SCHEDULER = (
     *_followed(WATCHED_REQUIRED, _ALWAYS),
     *_followed(WATCHED_OPTIONAL, _WHERE_SERVED),
@@ -89,6 +95,7 @@ _SCHEDULER = (
     Right(NODE_METRICS.group, "nodes", ("list",), _MEASURED),
     Right("custom.metrics.k8s.io", "nodes/node_cpu_usage_avg", ("get",), _MEASURED),
     Right("custom.metrics.k8s.io", "nodes/node_memory_usage_avg", ("get",), _MEASURED),
+    *_REVIEWS,
 )
 
 WRITES_REQUESTS = Right(
@@ -143,7 +150,9 @@ _ADMISSION = (
     *_followed((QUEUES, POD_GROUPS, NATIVE_POD_GROUPS), "validate the queue of groups and pods"),
     *_followed((NAMESPACES, PRIORITY_CLASSES), "read the queue of a namespace and the default priority class"),
     Right(QUEUES.group, "queues", ("get",), "read a queue again before a request is rejected because of it"),
+    Right(POD_GROUPS.group, "podgroups", ("get",), "read a group again before a pod is rejected because it is missing"),
     Right("authorization.k8s.io", "subjectaccessreviews", ("create",), "review access to queues"),
+    *_REVIEWS,
 )
 
 _BINDER = (
@@ -161,6 +170,7 @@ _BINDER = (
     Right(VOLUMES.group, VOLUMES.plural, ("get", "patch"), "reserve volumes for the claims of bound pods"),
     *_CLAIM_WRITES,
     Right(EVENTS.group, "events", ("create", "patch"), "report events of pods and groups"),
+    *_REVIEWS,
 )
 
 

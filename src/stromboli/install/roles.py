@@ -26,6 +26,9 @@ OPTIONAL = ("binder", "admission")
 LEASES = {"scheduler": "stromboli", "controller": "stromboli-controller", "binder": "stromboli-binder"}
 """The default lease of each process; processes without one run all replicas at once."""
 
+#: The rules of the role for reading metrics.
+METRICS_READER_RULES = [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]
+
 #: The aggregated roles of Kubernetes, by user role.
 _PART_OF = {"view": ("view", "edit", "admin"), "edit": ("edit", "admin"), "queues": ()}
 
@@ -73,6 +76,12 @@ def rights_of(
     if process == "admission":
         return admission_rights()
     raise ValueError(f"unknown process {process!r}; known: {', '.join((*PROCESSES, *OPTIONAL))}")
+
+
+def metrics_reader_document() -> Document:
+    """The role of Prometheus."""
+    metadata = _metadata(f"{NAME}-metrics-reader", "users", "")
+    return {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": metadata, "rules": METRICS_READER_RULES}
 
 
 def user_role_documents() -> list[Document]:

@@ -68,6 +68,7 @@ WRITTEN = (
 _INSTALLED = (
     Listed("v1", "services", "Service", is_namespaced=True),
     Listed("policy/v1", "poddisruptionbudgets", "PodDisruptionBudget", is_namespaced=True),
+    Listed("networking.k8s.io/v1", "networkpolicies", "NetworkPolicy"),
     Listed("v1", "configmaps", "ConfigMap", is_namespaced=True),
     Listed("v1", "serviceaccounts", "ServiceAccount", is_namespaced=True),
     Listed(_RBAC, "rolebindings", "RoleBinding"),

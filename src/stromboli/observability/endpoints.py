@@ -1,23 +1,28 @@
 """Health, metrics and configuration over HTTP, from a thread of their own.
 
 The scheduler runs in one thread, and a probe must be answered while a long cycle runs. So the endpoints have their own
-thread and event loop, and only read what they return.
+thread and event loop, and only read what they return. On a loopback address every client of the machine has access; on
+others, metrics and configuration need a token that the API server accepts.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ipaddress
 import json
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol
 
 from aiohttp import web
+from aiohttp.typedefs import Middleware
 
 from stromboli.kube.client.redaction import redact_value
+from stromboli.observability.access import AccessReviews
+from stromboli.observability.guard import AccessControl, Handler
 from stromboli.observability.health import Health, HealthReport
 
 METRICS_ADDRESS = "127.0.0.1:8080"
@@ -29,8 +34,6 @@ _SECONDS_TO_STOP = 5.0
 _MAX_BODY = 1024
 _HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
 
 @dataclass(frozen=True, slots=True)
 class Address:
@@ -41,6 +44,14 @@ class Address:
     def __str__(self) -> str:
         host = self.host or ""
         return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+
+    @property
+    def is_loopback(self) -> bool:
+        """Report whether only clients of the same machine reach it; a name other than localhost may be any address."""
+        try:
+            return ipaddress.ip_address(self.host or "").is_loopback
+        except ValueError:
+            return self.host == "localhost"
 
 
 def parse_address(text: str) -> Address:
@@ -77,12 +88,18 @@ class Endpoints:
         metrics_address: str = METRICS_ADDRESS,
         health_address: str = HEALTH_ADDRESS,
         configuration: Callable[[], Mapping[str, object]] = dict,
+        access: AccessControl | None = None,
     ) -> None:
+        """Metrics on an address that is not a loopback one require `access`."""
         self._metrics = metrics
         self._health = health
         self._configuration = configuration
         self._addresses = {"metrics": metrics_address if metrics else "", "health": health_address}
         self._parsed = {name: parse_address(text) for name, text in self._addresses.items() if text}
+        is_exposed = "metrics" in self._parsed and not self._parsed["metrics"].is_loopback
+        if is_exposed and access is None:
+            raise ValueError(f"{metrics_address} is not a loopback address, and nothing controls the access to it")
+        self._access = access if is_exposed else None
         #: The actual addresses, after the start.
         self.addresses: dict[str, Address] = {}
         self._thread: threading.Thread | None = None
@@ -125,25 +142,27 @@ class Endpoints:
 
     async def _serve(self, started: Future[None]) -> None:
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
-        runners: list[web.AppRunner] = []
-        try:
-            for name, address in self._parsed.items():
-                runners.append(_runner(self._application(name)))
-                self.addresses[name] = await _listen(runners[-1], address)
-        except Exception as error:
-            started.set_exception(error)
-        else:
-            started.set_result(None)
-            await self._stopping.wait()
-        finally:
-            for runner in runners:
-                await runner.cleanup()
+        async with contextlib.AsyncExitStack() as stack:
+            try:
+                reviews = await stack.enter_async_context(self._access.reviews()) if self._access else None
+                for name, address in self._parsed.items():
+                    runner = _runner(self._application(name, reviews))
+                    stack.push_async_callback(runner.cleanup)
+                    self.addresses[name] = await _listen(runner, address)
+            except Exception as error:
+                started.set_exception(error)
+            else:
+                started.set_result(None)
+                await self._stopping.wait()
 
     # -- answers ------------------------------------------------------------------------------------------------
 
-    def _application(self, name: str) -> web.Application:
-        """Both addresses serve health; only one serves metrics and the configuration."""
-        application = web.Application(client_max_size=_MAX_BODY, middlewares=[_with_headers])
+    def _application(self, name: str, reviews: AccessReviews | None) -> web.Application:
+        """Both addresses serve health; only one serves metrics and the configuration, and controls access."""
+        guards: list[Middleware] = (
+            [self._access.guard(reviews)] if name == "metrics" and self._access and reviews else []
+        )
+        application = web.Application(client_max_size=_MAX_BODY, middlewares=[_with_headers, *guards])
         for path in ("/healthz", "/livez"):
             application.router.add_get(path, self._get_livez)
         application.router.add_get("/readyz", self._get_readyz)
@@ -164,9 +183,6 @@ class Endpoints:
         return web.Response(body=text, headers={"Content-Type": content_type})
 
     async def _get_configuration(self, request: web.Request) -> web.Response:
-        """Serve the configuration to local clients only: it discloses more than metrics."""
-        if not _is_local(request.remote):
-            return web.Response(status=403, text="the configuration is available to local clients only\n")
         text = json.dumps(redact_value(self._configuration()), indent=2, default=str)
         return web.Response(text=f"{text}\n", content_type="application/json")
 
@@ -194,10 +210,3 @@ async def _with_headers(request: web.Request, handler: Handler) -> web.StreamRes
 
 def _respond(report: HealthReport, request: web.Request) -> web.Response:
     return web.Response(status=200 if report.is_good else 500, text=report.as_text(verbose="verbose" in request.query))
-
-
-def _is_local(remote: str | None) -> bool:
-    try:
-        return ipaddress.ip_address(remote or "").is_loopback
-    except ValueError:
-        return False

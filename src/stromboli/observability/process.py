@@ -19,6 +19,7 @@ from stromboli.kube.client.client import Client
 from stromboli.kube.client.config.connection import Connection
 from stromboli.kube.election.leadership import Election, Leadership
 from stromboli.observability.endpoints import Endpoints, MetricsRenderer
+from stromboli.observability.guard import ALWAYS_ALLOWED, AccessControl
 from stromboli.observability.health import Health, Heartbeat
 from stromboli.observability.signals import stopped_by_signal
 
@@ -32,6 +33,8 @@ class ExitStatus(enum.IntEnum):
     STOPPED = 0
     FAILED = 1
     LEADERSHIP_LOST = 5
+    #: A cycle did not end; the process gave up its lease.
+    STUCK = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,8 @@ class ProcessSettings:
     election: Election | None = field(default=None, kw_only=True)
     metrics_address: str = field(default="", kw_only=True)
     health_address: str = field(default="", kw_only=True)
+    #: Paths that need no token at a metrics address that other machines reach.
+    always_allowed_paths: tuple[str, ...] = field(default=ALWAYS_ALLOWED, kw_only=True)
     api_rate: float = field(default=0.0, kw_only=True)
     api_burst: int = field(default=0, kw_only=True)
 
@@ -212,6 +217,7 @@ class LeaderProcess(Generic[W]):
             metrics_address=self._settings.metrics_address,
             health_address=self._settings.health_address,
             configuration=lambda: self.configuration(worker),
+            access=AccessControl(self._settings.connect, self._settings.always_allowed_paths),
         )
         endpoints.start()
         for name, path in (("metrics", "metrics"), ("health", "readyz")):

@@ -7,9 +7,10 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from stromboli import kube
-from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME, QUEUE_NAMES, job_key_of, queue_name_of
 from stromboli.cluster.standard_queues import standard_queues
 from stromboli.core.config.spelling import nearest
+from stromboli.workloads.groups import GROUP_NAME, job_key_of
+from stromboli.workloads.queues import QUEUE_NAMES, queue_name_of
 
 _FINISHED = ("Succeeded", "Failed")
 #: Objects of every cluster.

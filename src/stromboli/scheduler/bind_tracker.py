@@ -17,7 +17,6 @@ from stromboli.binding.orders import Commit, EvictOrder, Outcome, Result
 from stromboli.binding.recovery import GangRecovery
 from stromboli.cluster.ingest.ingest import Ingest
 from stromboli.cluster.objects.nodes import NodeEntry
-from stromboli.cluster.objects.pod_groups.pod_groups import job_key_of
 from stromboli.cluster.objects.timestamps import seconds_of
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.model.tasks.placement import Placement
@@ -26,6 +25,7 @@ from stromboli.observability.metrics.scheduler import SchedulerMetrics
 from stromboli.scheduler.reporting.announcer import EventAnnouncer
 from stromboli.scheduler.reporting.reporter import StatusReporter
 from stromboli.scheduler.resync import Resync
+from stromboli.workloads.groups import job_key_of
 
 #: The backoff of pods after failed binds and evictions.
 BACKOFF = RetryPolicy(min_delay=1.0, max_delay=60.0, factor=2.0, jitter=False)

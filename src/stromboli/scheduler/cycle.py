@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import secrets
 import time
 from collections import Counter
@@ -17,14 +18,18 @@ from stromboli.binding.orders import Commit, EvictOrder
 from stromboli.binding.recovery import commit_annotations
 from stromboli.binding.steps.claims import allocations_of
 from stromboli.cluster.state.cluster import Cluster
+from stromboli.core.model.jobs.carryover import CycleCarryover
 from stromboli.core.model.jobs.job import PENDING_BEST_EFFORT, Job
 from stromboli.core.model.tasks.placement import Placement
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
+from stromboli.core.session.time_budget import TimeBudget
+from stromboli.kube.work.collection import collection_paused
 from stromboli.observability.metrics.cycles import CycleSeconds
 from stromboli.observability.metrics.scheduler import SchedulerMetrics
 from stromboli.scheduler.bind_tracker import BindTracker
 from stromboli.scheduler.reporting.reporter import StatusReporter
+from stromboli.scheduler.watchdog import Progress
 
 
 class PlacementExecutor(Protocol):
@@ -86,30 +91,61 @@ class CycleRunner:
         self._process = secrets.token_hex(4)
         self._last: Session | None = None
         self.number = 0
+        #: The budget of the cycle that runs now.
+        self._budget: TimeBudget | None = None
 
-    def run(self, program: Program) -> CycleResult:
-        """Run a cycle. Raises PluginFailure or LedgerInconsistency; nothing is then passed on."""
+    def progress(self) -> Progress | None:
+        """The point that the cycle has reached, if one runs. May be called from any thread."""
+        budget = self._budget
+        if budget is None:
+            return None
+        job = budget.current
+        return Progress(self.number, "" if job is None else job.key, budget.since)
+
+    def run(self, program: Program, budget: TimeBudget | None = None, only: str = "") -> CycleResult:
+        """Run a cycle, of all jobs or of one. Raises PluginFailure, LedgerInconsistency; nothing is passed on then."""
+        budget = self._budget = budget or TimeBudget()
+        try:
+            with collection_paused():
+                return self._run(program, budget, only)
+        finally:
+            self._budget = None
+
+    def _run(self, program: Program, budget: TimeBudget, only: str) -> CycleResult:
         self.number += 1
         name = f"{self._epoch()}.{self._process}.{self.number}"
         began = time.perf_counter()
         self._cluster.budgets.are_enforced = not self._evicts_by_delete or "pdb" in program.plugins
         snapshot = self._cluster.snapshot(self._wall_clock())
+        if only:
+            waiting = tuple(key for key in snapshot.waiting if key == only)
+            snapshot = dataclasses.replace(snapshot, waiting=waiting, set_aside={})
         taken = time.perf_counter()
-        session = Session(snapshot, program, uid=name, seed=self._seed, stopwatch=time.perf_counter)
+        session = Session(snapshot, program, uid=name, seed=self._seed, stopwatch=time.perf_counter, time_budget=budget)
         opened = time.perf_counter()
         session.run()
         decided = time.perf_counter()
         binds = self._bind(session, name)
         evictions = self._evict(session)
-        self._cluster.assumptions.remember(session.carryover())
+        self._cluster.assumptions.remember(self._carryover(session, only))
         self._reporting.report(session)
         handed_out = time.perf_counter()
         spent = CycleSeconds(taken - began, opened - taken, handed_out - decided, handed_out - began)
-        self._metrics.observe_cycle(session, spent)
+        if not only:
+            self._metrics.observe_cycle(session, spent)
         if self._last is not None:
             self._last.release()
         self._last = session
         return CycleResult(session, binds, evictions, handed_out - began)
+
+    def _carryover(self, session: Session, only: str) -> CycleCarryover:
+        """What the next cycles need. A cycle of one job leaves the nominations of the others as they are."""
+        carryover = session.carryover()
+        if not only:
+            return carryover
+        own = session.jobs[only].tasks if only in session.jobs else {}
+        others = {uid: node for uid, node in self._cluster.assumptions.nominated.items() if uid not in own}
+        return dataclasses.replace(carryover, nominations={**others, **carryover.nominations})
 
     def _bind(self, session: Session, cycle: str) -> int:
         decided = datetime.fromtimestamp(self._wall_clock(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -89,10 +89,9 @@ class Scheduler(Components):
             self.maintenance.run()
             if not self._stopping.is_set() and self._may_run_cycle() and (notified or self._is_due()):
                 result = self.run_cycle()
-                seconds = result.seconds if result else 0.0
+                seconds = (result.seconds if result else 0.0) + self._try_alone()
                 writes = self.executor.waiting + self.evictors.waiting
-                at_least = shortest_pause(seconds, writes=writes, workers=self.options.bind_workers)
-                self.trigger.pause(seconds * PAUSE_PER_CYCLE, at_least=at_least)
+                self.trigger.pause(seconds * PAUSE_PER_CYCLE, at_least=shortest_pause(seconds, writes=writes))
                 await asyncio.sleep(0)
 
     async def _wait_for_initial_lists(self) -> None:
@@ -107,6 +106,17 @@ class Scheduler(Components):
     def _next_wait(self) -> float:
         return min(self.options.period, self.recovery.next_due() or self.options.period)
 
+    def _try_alone(self) -> float:
+        """Try a job that was set aside, if one is due, in a cycle of its own; return the seconds it took."""
+        only = self.set_aside.due(is_binding=self.is_binding())
+        if only is None:
+            return 0.0
+        began = self.clock()
+        result = self.run_cycle(only)
+        seconds = self.clock() - began
+        self.set_aside.attempted(only, result.session if result else None, seconds)
+        return seconds
+
     def _may_run_cycle(self) -> bool:
         """Report whether this process leads and its cache and shard are up to date."""
         if not self.is_leader():
@@ -120,11 +130,13 @@ class Scheduler(Components):
 
     def _is_due(self) -> bool:
         """Report whether a cycle is due: after changes, and periodically without any."""
-        return self.trigger.has_changes or self.clock() - self._last_cycle >= self.options.flush
+        is_attempt_due = self.set_aside.due(is_binding=self.is_binding()) is not None
+        return self.trigger.has_changes or is_attempt_due or self.clock() - self._last_cycle >= self.options.flush
 
     def _recover(self) -> None:
         """Take over half-bound gangs and invalid objects from the previous leader, and create missing queues."""
         self._has_recovered = True
+        self.set_aside.load()
         self.default_queues.create_missing()
         for quarantined in self.ingest.quarantine.values():
             self.announcer.object_invalid(quarantined)
@@ -133,11 +145,11 @@ class Scheduler(Components):
                 log.warning("half-bound gang found; completing or unwinding it", extra={"job": key})
                 self.recovery.begin(key, uids)
 
-    def run_cycle(self) -> CycleResult | None:
-        """Run one cycle; None if it was aborted. Raises CacheUnrecoverable."""
+    def run_cycle(self, only: str = "") -> CycleResult | None:
+        """Run one cycle, of all jobs or of one; None if it was aborted. Raises CacheUnrecoverable."""
         self.trigger.has_changes, self._last_cycle = False, self.clock()
         try:
-            result = self.cycles.run(self.policy.program)
+            result = self.cycles.run(self.policy.program, self.set_aside.budget(only), only)
         except LedgerInconsistency as error:
             self.metrics.cycle_failed("accounting")
             self.health.rebuild([str(error)])
@@ -148,6 +160,10 @@ class Scheduler(Components):
         except Exception:
             self._cycle_aborted("error", exc_info=True)
             return None
+        self.set_aside.update(result.session)
+        self.overcommitted_nodes.report(result.session)
+        if result.session.time_budget.is_spent:
+            self.trigger.notify()
         if result.binds or result.evictions:
             self.trigger.mark()
             seconds = round(result.seconds, 4)

@@ -44,5 +44,10 @@ class SchedulerOptions:
     #: The interval of cache audits; 0 for none.
     audit: float = 1.0
     dump_folder: str = ""
+    #: The time of the jobs of a cycle together, and of each job in it; 0 for no limit. Beyond it they are set aside.
+    cycle_budget: float = 30.0
+    job_budget: float = 5.0
+    #: A cycle that does not advance for this long gives up the lease and ends the process; 0 for never.
+    stuck_after: float = 60.0
     #: The shard of this scheduler; None for all nodes.
     shard: ShardSettings | None = None

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,12 +21,14 @@ from stromboli.binding.plugins.plugin import BinderPlugin
 from stromboli.kube.client.client import Client
 from stromboli.kube.election.leadership import Leadership
 from stromboli.observability.metrics.scheduler import SchedulerMetrics
-from stromboli.observability.process import LeaderProcess, ProcessSettings
+from stromboli.observability.process import ExitStatus, LeaderProcess, ProcessSettings
 from stromboli.observability.signals import signal_handlers
 from stromboli.scheduler.dumps import DumpWriter
 from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.options import SchedulerOptions
 from stromboli.scheduler.policy import ActivePolicy
+from stromboli.scheduler.set_aside import ANNOTATION
+from stromboli.scheduler.watchdog import Watchdog, where_thread_is
 
 log = logging.getLogger("stromboli.scheduler")
 
@@ -91,6 +95,7 @@ class SchedulerProcess(LeaderProcess[Scheduler]):
         self._options = settings.options
         self._binder_plugins = settings.binder_plugins
         self._succession: FencingCheck | None = None
+        self._watchdog: Watchdog | None = None
 
     def make(self, client: Client) -> Scheduler:
         return Scheduler(
@@ -104,7 +109,34 @@ class SchedulerProcess(LeaderProcess[Scheduler]):
         )
 
     def close(self) -> None:
+        if self._watchdog is not None:
+            self._watchdog.stop()
         self.policy.close()
+
+    # -- a stuck loop -------------------------------------------------------------------------------------------
+
+    def _start_watchdog(self, worker: Scheduler) -> None:
+        loop = threading.get_ident()
+        self._watchdog = Watchdog(
+            worker.cycles.progress,
+            self._options.stuck_after,
+            lambda job, seconds: self._give_up(worker, job, seconds, where_thread_is(loop)),
+        )
+        self.health.check_ready("cycle", self._watchdog.problem)
+        self._watchdog.start()
+
+    def _give_up(self, worker: Scheduler, job: str, seconds: float, place: str) -> None:
+        """Leave the lease to another process, with a note about the job, and exit: the loop cannot be interrupted."""
+        facts = {"job": job, "seconds": round(seconds), "at": place}
+        log.critical("scheduling loop stuck; giving up the lease and exiting", extra=facts)
+        try:
+            if job:
+                worker.set_aside.blame(job, seconds)
+            if self.leadership is not None:
+                self.leadership.stop()
+            logging.shutdown()
+        finally:
+            os._exit(ExitStatus.STUCK)
 
     def is_leader(self) -> bool:
         """Report whether this process leads; always without an election."""
@@ -113,8 +145,12 @@ class SchedulerProcess(LeaderProcess[Scheduler]):
     def on_election(self, worker: Scheduler, leadership: Leadership) -> None:
         self._succession = FencingCheck(leadership, time.monotonic)
         worker.observe_term = self._succession.observe
+        worker.set_aside.saved = lambda: leadership.annotations.get(ANNOTATION, "")
+        worker.set_aside.save = lambda text: leadership.annotate({ANNOTATION: text or None})
 
     def checks(self, worker: Scheduler) -> None:
+        if self._options.stuck_after:
+            self._start_watchdog(worker)
         if worker.shard is not None:
             keeper = worker.shard
             self.health.check_ready("shard", lambda: keeper.problem or None)

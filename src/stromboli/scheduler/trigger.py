@@ -5,20 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-#: The shortest pause while very many writes wait, in seconds: those of further decisions would wait behind them.
-BACKLOG_PAUSE = 0.5
-#: The number of waiting writes per worker above which this pause applies.
-BACKLOG_PER_WORKER = 16
+#: Every waiting write lengthens the pause by this, in seconds: the writes of further decisions would wait behind it.
+PAUSE_PER_WRITE = 0.001
+#: The longest pause for the number of waiting writes.
+MAX_BACKLOG_PAUSE = 1.0
 #: While any write waits, a pause is as long as the cycle, up to this: nothing is written during a cycle.
 MAX_WRITE_PAUSE = 5.0
 
 
-def shortest_pause(seconds: float, *, writes: int, workers: int) -> float:
+def shortest_pause(seconds: float, *, writes: int) -> float:
     """The shortest pause after a cycle that took so many seconds, while this many binds and evictions wait."""
     if not writes:
         return 0.0
-    backlog = BACKLOG_PAUSE if writes > workers * BACKLOG_PER_WORKER else 0.0
-    return max(backlog, min(seconds, MAX_WRITE_PAUSE))
+    return max(min(writes * PAUSE_PER_WRITE, MAX_BACKLOG_PAUSE), min(seconds, MAX_WRITE_PAUSE))
 
 
 class CycleTrigger:

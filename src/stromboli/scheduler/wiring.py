@@ -31,8 +31,10 @@ from stromboli.scheduler.options import SchedulerOptions
 from stromboli.scheduler.policy import ActivePolicy
 from stromboli.scheduler.reporting.announcer import EventAnnouncer
 from stromboli.scheduler.reporting.groupless_pods import GrouplessPods
+from stromboli.scheduler.reporting.overcommitted_nodes import OvercommittedNodes
 from stromboli.scheduler.reporting.reporter import StatusReporter
 from stromboli.scheduler.resync import Resync
+from stromboli.scheduler.set_aside import SetAsideJobs
 from stromboli.scheduler.sharding.coordinator import ShardCoordinator
 from stromboli.scheduler.sharding.settings import ShardSettings
 from stromboli.scheduler.trigger import CycleTrigger
@@ -69,6 +71,7 @@ class Components:
             self.cluster, self.tracker, self.executor, self.evictors, self.reporter, self.metrics,
             seed=self.options.seed, evicts_by_delete=self.options.evict_by_delete, epoch=epoch,
         )  # fmt: skip
+        self.set_aside = SetAsideJobs(self.cluster, self.metrics, self.announcer, self.options)
         self.shard = self._shard_coordinator(self.options.shard) if self.options.shard else None
         self.health = CacheHealth(self)
         self.maintenance = Maintenance(self)
@@ -86,14 +89,14 @@ class Components:
         )  # fmt: skip
         self.default_queues = DefaultQueues(self.client, self.cluster.queues, options.default_queue, self.is_leader)
         self.changes = ChangeHandler(self)
-        self.ingest = Ingest(self.cluster, self.changes.object_changed, self.changes.object_rejected)
+        self.ingest = Ingest(self.cluster, self.changes.object_changed, self.changes.object_rejected, self.clock)
         self.watches = Watches(self.client, self.ingest, program.config_maps)
         self.usage = UsageFeed(self.client, lambda: self.policy.program, self.changes.usage_reported, clock=self.clock)
 
     def _build_reporting(self) -> None:
         options = self.options
         self.recorder = EventRecorder(
-            self.client, options.scheduler_names[0], rate=options.event_rate, yields=self.is_binding
+            self.client, options.scheduler_names[0], rate=options.event_rate, yields=self.is_binding, clock=self.clock
         )
         self.announcer = EventAnnouncer(self.recorder)
         self.writer = StatusWriter(
@@ -103,6 +106,7 @@ class Components:
         self.reporter = StatusReporter(
             self.cluster, self.writer, self.announcer, refresh=options.status_refresh, clock=self.clock
         )
+        self.overcommitted_nodes = OvercommittedNodes(self.cluster.assumptions, self.metrics, self.announcer)
         self.groupless_pods = GrouplessPods(
             self.cluster.pods, self.reporter.report_groupless_pod, delay=options.status_refresh, clock=self.clock
         )
@@ -160,5 +164,6 @@ class Components:
         return coordinator
 
     def is_binding(self) -> bool:
-        """Report whether pods are being bound: statuses and events yield to binds."""
-        return self.executor.waiting > self.executor.preparing
+        """Report whether pods are being bound, or many evicted: statuses and events yield to that."""
+        is_evicting = self.evictors.waiting > self.options.evict_workers
+        return is_evicting or self.executor.waiting > self.executor.preparing

@@ -16,12 +16,11 @@ import msgspec
 
 from stromboli import kube
 from stromboli.cluster.ingest.ingest import Ingest
-from stromboli.cluster.objects.pod_groups.pod_groups import job_key_of
 from stromboli.cluster.objects.pods.run_times import run_time_of
 from stromboli.cluster.objects.timestamps import seconds_of
 from stromboli.cluster.standard_queues import standard_queues
 from stromboli.cluster.state.cluster import Cluster
-from stromboli.controllers.podgroups import controlling_owner, group_for, is_plain, with_group
+from stromboli.controllers.podgroups import group_for, with_group
 from stromboli.core.model.nodes.shards import ShardChoice
 from stromboli.core.model.tasks.placement import Placement
 from stromboli.core.model.values.times import date_of
@@ -32,6 +31,7 @@ from stromboli.kube.objects.meta import TopLevel
 from stromboli.local.api_server.store import DELETED, Collection, Object, Store, StoreEntry
 from stromboli.local.fakes.kubelet.pod_lifecycle import RUN_SECONDS, seconds
 from stromboli.simulator.workload import arrival_annotation
+from stromboli.workloads.groups import controlling_owner, is_plain, job_key_of
 
 T = TypeVar("T", bound=TopLevel)
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from stromboli import kube
-from stromboli.cluster.objects.pod_groups.pod_groups import job_key_of
 from stromboli.cluster.objects.timestamps import seconds_of
 from stromboli.core.model.values.times import duration_or_nothing
 from stromboli.kube.objects import native
+from stromboli.workloads.groups import job_key_of
 
 ARRIVES_AFTER = "scheduling.stromboli.dev/arrives-after"
 #: The start of a workload without any time.

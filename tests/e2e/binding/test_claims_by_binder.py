@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.kube.objects.bind_requests import SUCCEEDED
 from stromboli.kube.objects.catalogue import DEVICE_CLASSES, POD_GROUPS, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
 from stromboli.kube.objects.claims import PROTECTION, AllocatedDevice, ResourceClaim
+from stromboli.workloads.groups import GROUP_NAME
 from testbed.plane import REQUESTER, ControlPlane
 from tests.e2e.binding.test_binder_crashes import Place, dies
 from tests.e2e.environment.processes import ground

@@ -14,7 +14,6 @@ import msgspec
 
 from stromboli import kube
 from stromboli.cluster.audit.auditor import audit
-from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.controllers.wiring import Controllers
 from stromboli.core.actions import ACTIONS
 from stromboli.core.config.bind_options import REQUEST
@@ -32,6 +31,7 @@ from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, create_nodes
 from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.options import SchedulerOptions
 from stromboli.scheduler.policy import ActivePolicy
+from stromboli.workloads.groups import GROUP_NAME
 from testbed.plane import ADMINISTRATOR, REQUESTER, ControlPlane
 from tests.e2e.environment.permissions import admit
 

@@ -15,7 +15,6 @@ from typing import Any
 import msgspec
 
 from stromboli import kube
-from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.core.model.resources.quantity import parse_quantity
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.client.client import Client
@@ -23,6 +22,7 @@ from stromboli.kube.client.config.kubeconfig import load_kubeconfig
 from stromboli.kube.crds.install import install_crds
 from stromboli.kube.objects.catalogue import BIND_REQUESTS, NAMESPACES, NODES, POD_GROUPS, PODS, QUEUES
 from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, create_nodes, node_documents
+from stromboli.workloads.groups import GROUP_NAME
 from testbed.fault_proxy import WRITES, FaultProxy
 from testbed.plane import NAMESPACE, ControlPlane
 from testbed.proxy_faults import Fault, Gate

@@ -46,6 +46,7 @@ class Webhook:
             "admission",
             f"--tls-cert-file={self.folder / 'tls.crt'}",
             f"--tls-private-key-file={self.folder / 'tls.key'}",
+            f"--path-secret-file={self.folder / 'path-secret'}",
             f"--webhook-address=127.0.0.1:{port}",
             "--listen-address=",
             "--healthz-address=",
@@ -88,7 +89,7 @@ class Webhook:
         """Register the webhook; returns when the server calls it, which takes a moment."""
         text = _stromboli(
             "admission", "configuration", f"--url=https://127.0.0.1:{self.port}", f"--ca-file={self.folder / 'ca.crt'}",
-            f"--name={CONFIGURATION}", "--timeout=30", *arguments,
+            f"--path-secret-file={self.folder / 'path-secret'}", f"--name={CONFIGURATION}", "--timeout=30", *arguments,
         )  # fmt: skip
         assert self.kubectl("apply", "-f", "-", stdin=text).returncode == 0
         probe = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "probe"}}

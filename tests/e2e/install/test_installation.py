@@ -238,14 +238,14 @@ def queues(kubectl: Kubectl) -> set[str]:
 
 
 @contextlib.contextmanager
-def container_of(kubectl: Kubectl, process: str, folder: Path) -> Iterator[Running]:
+def container_of(kubectl: Kubectl, process: str, folder: Path, host: str = "127.0.0.1") -> Iterator[Running]:
     """The container of a process, started with the rights of its account."""
     (container,) = pod_of(kubectl, f"stromboli-{process}")["spec"]["containers"]
     configuration = kubectl.get("configmap", "stromboli-scheduler-configmap", "--namespace", "stromboli-system")
     for name, text in configuration["data"].items():
         (folder / name).write_text(text)
     kubeconfig = kubeconfig_of(kubectl, f"stromboli-{process}", folder)
-    with running(container, folder, kubeconfig, "stromboli-system") as started:
+    with running(container, folder, kubeconfig, "stromboli-system", host) as started:
         yield started
     assert "orbidden" not in started.log.read_text()
 
@@ -258,6 +258,22 @@ def test_processes_start_as_their_containers_do(installed: Kubectl, process: str
         started.until(lambda: bool(holder(installed, LEASES[process])), "the process leads")
         if process == "controller":
             started.until(lambda: queues(installed) == {"root", "default"}, "the queues are made")
+
+
+@RIGHTS
+def test_metrics_need_a_token_with_the_role_for_them(installed: Kubectl, tmp_path: Path) -> None:
+    """Answers are cached by token, so the second one is new."""
+
+    def token() -> str:
+        return installed("create", "token", "prometheus", "--namespace=default").strip()
+
+    installed("create", "serviceaccount", "prometheus", "--namespace=default")
+    with container_of(installed, "scheduler", tmp_path, host="") as started:
+        started.until(started.is_well, "the probes are answered")
+        assert [started.metrics_status(each) for each in ("", "invalid", token())] == [401, 401, 403]
+        role = ("--clusterrole=stromboli-metrics-reader", "--serviceaccount=default:prometheus")
+        installed("create", "clusterrolebinding", "prometheus", *role)
+        assert started.metrics_status(token()) == 200
 
 
 OWNERS = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement"

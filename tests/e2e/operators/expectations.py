@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.kube.objects.catalogue import QUEUES
 from stromboli.kube.objects.pod import Pod
+from stromboli.workloads.groups import GROUP_NAME
 from tests.e2e.environment.cluster import Cluster
 from tests.e2e.operators.cases import Expected, Grouped, Held, Phases, Pods, Step, Waiting
 

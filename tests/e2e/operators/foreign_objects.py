@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
+from stromboli.workloads.groups import GROUP_NAME
 
 Document = dict[str, Any]
 

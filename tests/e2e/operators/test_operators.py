@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.objects.catalogue import NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES
+from stromboli.workloads.groups import GROUP_NAME
 from tests.e2e.environment.cluster import Cluster
 from tests.e2e.operators.cases import case_names, load_case
 from tests.e2e.operators.setup import running_case

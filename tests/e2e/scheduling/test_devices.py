@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.kube.objects.catalogue import NODES, POD_GROUPS, PODS
+from stromboli.workloads.groups import GROUP_NAME
 from testbed.plane import ControlPlane
 from tests.e2e.environment.cluster import Cluster, running_cluster
 from tests.testing.manifests.shared_devices import REGISTER, VGPU, VGPU_IDS, cards, ids_in, vgpu

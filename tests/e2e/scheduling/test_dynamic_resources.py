@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.objects.catalogue import (
     DEVICE_CLASSES,
@@ -20,6 +19,7 @@ from stromboli.kube.objects.catalogue import (
     RESOURCE_SLICES,
 )
 from stromboli.kube.objects.claims import EXTENDED_CLAIM, PROTECTION, ResourceClaim
+from stromboli.workloads.groups import GROUP_NAME
 from testbed.plane import ControlPlane
 from tests.e2e.environment.cluster import Cluster, running_cluster
 from tests.testing.manifests.resource_claims import (

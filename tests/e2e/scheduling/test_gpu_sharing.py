@@ -11,13 +11,13 @@ import pytest
 from stromboli.binding.plugins.loading import BUILT_IN, load_plugins
 from stromboli.binding.requests.binder import Binder
 from stromboli.binding.steps.gpu_sharing.config_maps import CONFIG_MAP, VISIBLE
-from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.core.model.devices.gpu_fractions import DEFAULT_NAMESPACE
 from stromboli.install.gpu_sharing import gpu_sharing_documents
 from stromboli.kube.client.apply import Applier
 from stromboli.kube.client.client import Client
 from stromboli.kube.client.config.kubeconfig import load_kubeconfig
 from stromboli.kube.objects.catalogue import CONFIG_MAPS, EVENTS, NODES, POD_GROUPS, PODS
+from stromboli.workloads.groups import GROUP_NAME
 from testbed.plane import NAMESPACE, ControlPlane
 from tests.e2e.environment.cluster import Cluster, running_cluster
 from tests.testing.manifests.fractional_gpus import sharing

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.cluster.state.cluster import Cluster as SchedulerCache
 from stromboli.core.model.nodes.numa import DECISION, POLICY, PROCESSORS
 from stromboli.kube.objects.catalogue import NODES, NUMA_TOPOLOGIES, POD_GROUPS, PODS
+from stromboli.workloads.groups import GROUP_NAME
 from testbed.plane import ControlPlane
 from tests.e2e.environment.cluster import Cluster, running_cluster
 from tests.testing.cases.case import configuration

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from stromboli import kube
-from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.objects.catalogue import DISRUPTION_BUDGETS, EVENTS, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES
+from stromboli.workloads.groups import GROUP_NAME
 from testbed.plane import ControlPlane
 from tests.e2e.environment.cluster import Cluster, running_cluster
 from tests.testing.cases.case import configuration, plugin

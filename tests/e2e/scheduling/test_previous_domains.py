@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
-from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.cluster.objects.pod_groups.previous_domains import ALLOCATED_HYPERNODE
 from stromboli.kube.objects.catalogue import PODS
+from stromboli.workloads.groups import GROUP_NAME
 from testbed.fault_proxy import BINDINGS
 from testbed.plane import ControlPlane
 from testbed.proxy_faults import Gate

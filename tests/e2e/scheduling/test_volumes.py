@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.objects.catalogue import CLAIMS, EVENTS, NODES, POD_GROUPS, PODS, STORAGE_CLASSES, VOLUMES
 from stromboli.kube.objects.storage import BIND_COMPLETED, SELECTED_NODE, PersistentVolumeClaim
 from stromboli.local.fakes.storage.volumes import VolumeController
+from stromboli.workloads.groups import GROUP_NAME
 from testbed.plane import ControlPlane
 from tests.e2e.environment.cluster import Cluster, running_cluster
 from tests.testing.cases.case import configuration, plugin

@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import EVENTS, JOBS, NODES, POD_GROUPS, QUEUES
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.volcano import PodGroup
 from stromboli.local.fakes.kubelet.commands import PODS_WITH_COMMANDS, restart_count
+from stromboli.workloads.groups import GROUP_NAME
 from tests.e2e.volcano.cases import Expected
 from tests.e2e.volcano.workloads import TASK, WORKLOAD
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.core.model.resources.quantity import parse_quantity
+from stromboli.workloads.groups import GROUP_NAME
 from tests.e2e.volcano.cases import Task, Workload
 
 Document = dict[str, Any]

@@ -85,3 +85,12 @@ async def test_events_expire(api: HttpApi, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(plain_kinds, "_EVENTS_LAST_SECONDS", -60)
     await api.post(CORE, {"metadata": {"name": "c"}, "involvedObject": POD})
     assert (await api.get(CORE)).body["items"] == []
+
+
+@pytest.mark.only("embedded", because="the real one has no such limit")
+async def test_oldest_events_give_way_to_new_ones(api: HttpApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plain_kinds, "MAX_EVENTS", 2)
+    for name in "abc":
+        await api.post(CORE, {"metadata": {"name": name}, "involvedObject": POD})
+    items = (await api.get(CORE)).body["items"]
+    assert [item["metadata"]["name"] for item in items] == ["b", "c"]

@@ -84,6 +84,7 @@ def test_a_binder_that_leads_is_not_taken_for_a_scheduler(name: str) -> None:
 #: Waiting does not resolve them, but the alert about jobs leaves them out.
 LEFT_OUT = {
     Code.PLUGIN_FAILED: "StromboliPluginFails reports it",
+    Code.TOO_EXPENSIVE: "StromboliJobsTooExpensive reports it",
     Code.CAPACITY_RESERVED: "the job starts when the reserved capacity is free again",
     Code.SCHEDULING_GATED: "the controller that set the gate removes it",
     Code.NEVER_PREEMPTS: "the job also starts when pods end",

@@ -26,7 +26,9 @@ def test_demo_in_a_pipe_prints_changes_and_a_summary(tmp_path: Path) -> None:
         command.kill()
     assert "1/6  Two gangs start" in command.output
     assert "train: Running, 6 of 6 pods running" in command.output
-    assert "In 3 s, 10 pods were bound and 0 evicted:" in command.output
+    summary = re.search(r"^In 3 s, (\d+) pods were bound and 0 evicted:$", command.output, re.MULTILINE)
+    assert summary is not None
+    assert int(summary[1]) >= 6, "at least the gang that the output reports as running"
     assert "stromboli examples copy" in command.output
     assert "\x1b" not in command.output
     assert not list((tmp_path / ".local/state/stromboli").iterdir())

@@ -99,10 +99,10 @@ async def test_finished_gang_that_waited_before_has_no_true_unschedulable_condit
         await world.until_condition("second", "Insufficient cpu")
         await world.delete(PODS, "first-task-0")
         done = await world.until_phase("second", "Completed")
-        assert {c.type: c.status for c in done.status.conditions or ()} == {
-            "Unschedulable": "False",
-            "Scheduled": "True",
-        }
+        conditions = {c.type: c.status for c in done.status.conditions or ()}
+        # Statuses yield to bindings, so such a short gang may end before one that reports it as scheduled is written.
+        assert (conditions.pop("Unschedulable"), conditions.pop("Scheduled", "True")) == ("False", "True")
+        assert not conditions
         for number in range(2):
             pod = await world.pod(f"second-task-{number}")
             assert pod is not None
@@ -138,8 +138,12 @@ async def test_completed_gang_stays_completed_without_its_pods_and_restarts_with
         assert after.status.conditions == done.status.conditions
         assert [event for event in await world.events("job") if event.type == "Warning"] == []
         await world.create(gang(2, 1, name="job")[1:])
-        again = await world.until_phase("job", "Running")
-        assert (again.status.running, again.status.succeeded or 0) == (2, 0)
+
+        async def counts() -> bool:
+            again = await world.until_phase("job", "Running")
+            return (again.status.running, again.status.succeeded or 0) == (2, 0)
+
+        await world.until(counts, "two running pods are counted, and none that succeeded")
         await check(world)
 
 

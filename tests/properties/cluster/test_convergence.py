@@ -14,10 +14,10 @@ from stromboli.cluster.audit.auditor import Auditor, audit
 from stromboli.cluster.audit.comparison import compare
 from stromboli.cluster.audit.summary import summary_of
 from stromboli.cluster.ingest.ingest import Ingest
-from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.cluster.snapshot import current_view
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.kube import KubeObject
+from stromboli.workloads.groups import GROUP_NAME
 from tests.testing.placements import placement
 from tests.testing.random_clusters.effort import examples
 from tests.testing.random_clusters.event_orders import Chronicle, Report, chronicle_of, delivery_of

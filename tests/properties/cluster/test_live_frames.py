@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from stromboli import kube
 from stromboli.cli.text.live.cycles import CycleLog
 from stromboli.cli.text.live.frame import SETTLED, take_frame
-from stromboli.cluster.objects.pod_groups.pod_groups import job_key_of
 from stromboli.core.model.tasks.task import ALLOCATED_STATUSES
 from stromboli.core.session.session import Session
 from stromboli.scheduler.cycle import CycleResult
+from stromboli.workloads.groups import job_key_of
 from tests.testing.random_clusters.effort import examples
 from tests.testing.random_clusters.engine import default_program
 from tests.testing.random_clusters.histories import cluster_of

@@ -164,5 +164,3 @@ def _effect(layout: AmountLayout, task: Task, status: TaskStatus, *, evicted: bo
     if (status in OCCUPYING or status is TaskStatus.PIPELINED) and not evicted:
         for dimension, amount in enumerate(task.task_class.scored_request):
             yield layout.scored + dimension, amount
-        for port in task.task_class.ports:
-            yield layout.port + layout.ports.index(port), 1

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stromboli import kube
-from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.core.model.reasons import IMPOSSIBLE
 from stromboli.core.session.program import Program
 from stromboli.planner.plan import STARTED, SchedulingPlan
+from stromboli.workloads.groups import GROUP_NAME
 from tests.testing.cases.case import PLAIN, STANDARD, configuration, objects, plugin
 from tests.testing.manifests.builders import Manifest, foreign, gang_of, node, pod
 from tests.testing.random_clusters.effort import examples

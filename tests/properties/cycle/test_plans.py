@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stromboli import kube
-from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.kube import KubeObject
 from stromboli.planner.plan import SchedulingPlan
 from stromboli.planner.report import report_of
+from stromboli.workloads.groups import GROUP_NAME
 from tests.properties.cycle.recount import amounts_of, is_on_node, request_of, used_by_node
 from tests.testing.random_clusters import objects
 from tests.testing.random_clusters.effort import examples

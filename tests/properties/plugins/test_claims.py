@@ -28,6 +28,7 @@ from stromboli.core.model.devices.claims import (
 )
 from stromboli.core.model.devices.device_search import Search, SearchLimitExceeded
 from stromboli.core.model.devices.device_table import DeviceTable, DeviceUse, Grant, MatchingDevices
+from stromboli.core.model.devices.search_memory import BoundedSearch, SearchMemory
 from stromboli.core.model.nodes.table import Node, NodeTable
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.session.session import Session
@@ -199,6 +200,16 @@ def test_every_possible_allocation_is_found(drawn: Drawn, demand: ClaimDemand) -
             chosen.setdefault(grant.request, []).append(grant.device)
         assert drawn.is_valid(demand, [(alternative_of[name], devices) for name, devices in chosen.items()])
         assert {name.partition("/")[0] for name in chosen} == {f"r{n}" for n in range(len(demand.requests))}
+
+
+@examples(100)
+@given(clusters=st.lists(offers, min_size=2, max_size=6), demand=demands)
+def test_remembered_searches_find_what_fresh_ones_find(clusters: list[Drawn], demand: ClaimDemand) -> None:
+    memory = SearchMemory()
+    for drawn in clusters:
+        search = BoundedSearch(drawn.table, NODES, memory)
+        found = search.find(search.kinds((demand,)), 0, [drawn.use])
+        assert found == Search(drawn.table, NODES, 0, [drawn.use]).find([demand])
 
 
 def test_search_stops_at_its_limit() -> None:

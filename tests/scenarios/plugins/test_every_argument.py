@@ -141,6 +141,10 @@ NODEORDER = [
 NODES = nodes(8, 2, memory="8Gi")
 
 BINPACK = [
+    Row(
+        "binpack", "binpack.bestFit", True, node("a", 4), node("b", 40), foreign("b", 30), gang(1, 2), default="b",
+        changed="a", given={"binpack.memory": 0},
+    ),
     Row("binpack", "binpack.weight", 0, NODES, CROWD, gang(1), default="b", changed="a"),
     Row(
         "binpack", "binpack.cpu", 5, NODES, foreign("a", 0, "4Gi"), CROWD, gang(1, memory="1Gi"), default="a",
@@ -276,6 +280,20 @@ CAPACITY = [
 ]  # fmt: skip
 
 CAPACITY += [
+    Row(
+        "proportion", "lendIdle", True, nodes(4, 1), queue("left"), queue("right"), gang(4, minimum=1, queue="left"),
+        gang(1, 9, name="large", queue="right"), default="aa---", changed="aaaa-",
+    ),
+    Row(
+        "proportion", "reclaimBeyondMinimum", True, nodes(4, 1), queue("left"), queue("right"),
+        running("aaaa", queue="left", minimum=1), gang(2, minimum=1, queue="right"), actions="allocate, reclaim",
+        cycles=3, default="a-", changed="aa",
+    ),
+    Row(
+        "capacity", "reclaimBeyondMinimum", True, nodes(4, 1), queue("rich"), queue("poor", deserved={"cpu": 3}),
+        running("aaa", queue="rich"), gang(3, minimum=1, queue="poor"), actions="allocate, reclaim", default="a--",
+        changed="aAA",
+    ),
     Row(
         "capacity", "shareSurplus", True, nodes(2, 1), queue("rich"), queue("poor"), running("aa", queue="rich"),
         gang(1, queue="poor"), actions="allocate, reclaim", default="-", changed="A",
@@ -456,6 +474,13 @@ STALEGANG = [
     ),
 ]  # fmt: skip
 
+RELIEVE = [
+    Row(
+        "relieve", "gracePeriod", "0s", nodes(2, 1), running("a", 2), foreign("a"), gang(1, name="next"),
+        actions="enqueue, relieve, allocate", default="-", changed="A",
+    ),
+]  # fmt: skip
+
 #: Every node is half full.
 SCATTERED = [nodes(2, 24), [running(place, name=f"half-{place}") for place in "abcdefghijklmnopqrstuvwx"]]
 
@@ -517,6 +542,23 @@ GANGS = [
         "gangreclaim", "allowWholeBundle", False, nodes(1, 1), queue("rich"), running("a", minimum=1, queue="rich"),
         gang(1), actions="allocate, gangreclaim", default="A", changed="-",
     ),
+    Row(
+        "gangpreempt", "priorityFirst", True, nodes(1, 2), priority_class("high", 100), priority_class("middle", 50),
+        running("a", name="spare", priority="middle"), running("b", minimum=1), gang(1, name="urgent", priority="high"),
+        actions="allocate, gangpreempt", default="A", changed="B",
+    ),
+    Row(
+        "gangreclaim", "priorityFirst", True, nodes(1, 2), priority_class("middle", 50), queue("rich"),
+        running("a", name="spare", priority="middle", queue="rich"), running("b", minimum=1, queue="rich"), gang(1),
+        actions="allocate, gangreclaim", default="A", changed="B",
+    ),
+]  # fmt: skip
+
+REARRANGED = [
+    Row(
+        "allocate", "rearrange", True, node("a", 3), node("b", 2), gang(1, 2, name="first"), gang(1, 3, name="second"),
+        actions="allocate", default="a-", changed="ba",
+    ),
 ]  # fmt: skip
 
 #: What an argument switches off besides the rule in its row.
@@ -577,8 +619,9 @@ NETWORK = [
 
 #: The defaults, as in Volcano.
 DEFAULTS = {
-    "allowWholeBundle": True, "victimOrder": "fewest",
+    "allowWholeBundle": True, "priorityFirst": False, "rearrange": False, "victimOrder": "fewest",
     "shareSurplus": False, "nonPreemptableWithinDeserved": False, "nonPreemptablePriority": 0,
+    "lendIdle": False, "reclaimBeyondMinimum": False, "binpack.bestFit": False,
     "enableTopologyAwarePreemption": False, "minCandidateNodesPercentage": 10, "minCandidateNodesAbsolute": 1,
     "maxCandidateNodesAbsolute": 100,
     "strategy": "best-effort",
@@ -612,9 +655,10 @@ DEFAULTS = {
     "gpusharing.ReservationNamespace": "stromboli-reservations",
 }  # fmt: skip
 
-ROWS = [*PREEMPT, *RECLAIM, *GANGS,
+ROWS = [*REARRANGED, *PREEMPT, *RECLAIM, *GANGS,
         *NODEORDER, *BINPACK, *RESOURCE_STRATEGY_FIT, *NODEGROUP, *SLA, *TDM, *CAPACITY, *MINRUNTIME, *OTHERS, *ALSO,
-        *BACKFILL, *USAGE, *RESCHEDULING, *STALEGANG, *CONSOLIDATE, *DEVICESHARE, *NETWORK, *GPU_SHARING]  # fmt: skip
+        *BACKFILL, *USAGE, *RESCHEDULING, *STALEGANG, *RELIEVE, *CONSOLIDATE, *DEVICESHARE, *NETWORK,
+        *GPU_SHARING]  # fmt: skip
 IGNORED = [(owner, each) for owner, declared in DECLARED.items() for each in declared if each.ignored]
 
 

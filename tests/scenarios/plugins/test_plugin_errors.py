@@ -54,7 +54,6 @@ ERROR = f"scheduling failed with an error: ValueError: an error (plugin probe, {
 
 QUESTIONS: dict[str, Callable[..., Any]] = {
     "job_order": lambda self, job: trip(job, 0),
-    "task_order": lambda self, task: trip(task, 0),
     "job_valid": lambda self, job: trip(job),
     "job_enqueueable": lambda self, job: trip(job, Vote.ABSTAIN),
     "job_ready": lambda self, job: trip(job, True),
@@ -87,6 +86,15 @@ def raising(question: str, answer: Callable[..., Any], **facts: Any) -> Case:
 
 CASES = [raising(*entry) for entry in QUESTIONS.items()]
 CASES += [raising(*entry, policies=POLICIES) for entry in PARTS_QUESTIONS.items()]
+CASES += [
+    # A single task is not ordered.
+    Case(
+        "task_order", nodes(6, 1), gang(2, **FIRST), gang(1, **SECOND), conf=CONF, binds="-- a",
+        reasons={"first": [ERROR], "second": []}, codes={"first": ["PluginFailed"], "second": []},
+        warnings=[f"PodGroup default/first: {ERROR}"],
+        extensions=[probe(task_order=lambda self, task: trip(task, 0))],
+    ),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

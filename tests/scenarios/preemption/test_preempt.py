@@ -207,6 +207,12 @@ GANGS = [
         nodes(1, 2), low("ab"), high(2), evicts=["low-task-0", "low-task-1"], binds="BA",
     ),
     preempts(
+        "a gang whose members serve both tasks is evicted instead of four jobs",
+        nodes(2, 5), [running("ab"[number // 2], name=f"s{number}", minimum=1, priority="low") for number in range(4)],
+        running("cde", 2, name="wide", minimum=3, priority="low"), high(2, cpu=2),
+        evicts=["wide-task-0", "wide-task-1", "wide-task-2"], binds="ED",
+    ),
+    preempts(
         "what is free is held for the gang that also needs victims",
         nodes(1, 2), low("b"), high(2), evicts=["low-task-0"], binds="AB",
     ),

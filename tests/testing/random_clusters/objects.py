@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from stromboli import kube
-from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.kube.objects.meta import ObjectMeta
 from stromboli.kube.objects.volcano import PodGroupSpec, PodGroupStatus, QueueSpec, QueueStatus
+from stromboli.workloads.groups import GROUP_NAME
 
 NAMESPACE = "team"
 ROLE = "volcano.sh/task-spec"

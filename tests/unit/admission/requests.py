@@ -7,8 +7,8 @@ from typing import Any
 from stromboli import kube
 from stromboli.admission.facts import NAMESPACE_QUEUE, PRIORITY_CLASSES, AdmissionPolicy, Facts
 from stromboli.admission.requests import GroupKind, Request, User
-from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.kube.objects.kinds import as_type
+from stromboli.workloads.groups import GROUP_NAME
 
 Document = dict[str, Any]
 

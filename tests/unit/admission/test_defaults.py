@@ -17,9 +17,9 @@ from stromboli.admission.requests import Request
 from stromboli.admission.review import review
 from stromboli.binding.plugins.plugin import BinderPlugin
 from stromboli.binding.steps.gpu_sharing.plugin import GpuSharingPlugin
-from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.core.model.devices.gpu_fractions import FRACTION
 from stromboli.local.patching.patches import json_patch
+from stromboli.workloads.groups import GROUP_NAME
 from tests.testing.random_clusters.effort import examples
 from tests.unit.admission.requests import FACTS, POLICY, Document, pod, request
 

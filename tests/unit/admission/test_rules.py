@@ -7,14 +7,17 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from stromboli import kube
 from stromboli.admission.facts import AUTHORISATION, FROZEN_FIELDS, PRIORITIES, PRIORITY_CLASSES, AdmissionPolicy
 from stromboli.admission.requests import Request, User
 from stromboli.admission.review import review
+from stromboli.kube.objects.kinds import as_type
 from tests.unit.admission.requests import ADMINISTRATOR, ALICE, CONTROLLER, FACTS, POLICY, WIDE, Document, pod, request
 from tests.unit.admission.requests import queue as world_queue
 
 QUEUE_NAME = "scheduling.volcano.sh/queue-name"
 PREEMPTABLE = "volcano.sh/preemptable"
+TASK_PRIORITY = "volcano.sh/task-priority"
 
 
 def message_of(review_request: Request, policy: AdmissionPolicy = POLICY) -> str:
@@ -161,13 +164,18 @@ SENSE = [
          f"metadata.annotations[{QUEUE_NAME}]: queue 'shut' is Closed; name a queue"),
     Case("a plain pod in no queue, by label", "Pod", pod(labels={"volcano.sh/queue-name": "nowhere"}),
          "metadata.labels[volcano.sh/queue-name]: queue 'nowhere' does not exist; create it"),
+    Case("task priority", "Pod", pod(annotations={TASK_PRIORITY: "-2147483648"})),
+    Case("task priority above 32 bits", "Pod", pod(annotations={TASK_PRIORITY: "2147483648"}),
+         f"metadata.annotations[{TASK_PRIORITY}]: '2147483648' is not a number from -2147483648 to 2147483647; write"),
+    Case("task priority that is no number", "Pod", pod(annotations={TASK_PRIORITY: "first"}),
+         f"metadata.annotations[{TASK_PRIORITY}]: 'first' is not a number from"),
     Case("pod of a group that does not exist yet", "Pod", pod(group="later", annotations={QUEUE_NAME: "shut"})),
     Case("a job", "Job", {"spec": {"template": pod()}}),
     Case("a job in no queue", "Job", {"spec": {"template": pod(annotations={QUEUE_NAME: "nowhere"})}},
          f"spec.template.metadata.annotations[{QUEUE_NAME}]: queue 'nowhere' does not exist; create it"),
     Case("job with a queue annotation", "Job",
          {"metadata": {"annotations": {QUEUE_NAME: "shut"}}, "spec": {"template": pod()}},
-         "metadata.annotations: queue 'shut' is Closed; name a queue"),
+         f"metadata.annotations[{QUEUE_NAME}]: queue 'shut' is Closed; name a queue"),
     Case("job with pods of another namespace", "Job", {"spec": {"template": pod(group="else/where")}},
          "spec.template.metadata.annotations[scheduling.k8s.io/group-name]: 'else/where' is in another"),
     Case("a cron job in no queue", "CronJob",
@@ -262,6 +270,19 @@ USES = [
     Use("public queue", "PodGroup", group(), set()),
     Use("trusted user", "PodGroup", group(queue="science"), set(), ADMINISTRATOR),
     Use("a controller", "Pod", pod(owner=("batch/v1", "Job"), annotations={QUEUE_NAME: "science"}), set(), CONTROLLER),
+    Use("a controller for an owner of an unknown kind", "Pod",
+        pod(owner=("example.com/v1", "Widget"), annotations={QUEUE_NAME: "science"}), {"science"}, CONTROLLER),
+    Use("a controller for a Job of another API group", "Pod",
+        pod(owner=("example.com/v1", "Job"), annotations={QUEUE_NAME: "science"}), {"science"}, CONTROLLER),
+    Use("a controller for no owner", "Pod", pod(annotations={QUEUE_NAME: "science"}), {"science"}, CONTROLLER),
+    Use("a controller for a replication controller", "Pod",
+        pod(owner=("v1", "ReplicationController"), annotations={QUEUE_NAME: "science"}), set(), CONTROLLER),
+    Use("owner and template that contradict", "Job",
+        {"metadata": {"annotations": {QUEUE_NAME: "science"}},
+         "spec": {"template": pod(labels={QUEUE_NAME: "default"})}}, {"science"}),
+    Use("owner and template that contradict by keys", "Deployment",
+        {"metadata": {"annotations": {QUEUE_NAME: "science"}},
+         "spec": {"template": pod(annotations={"volcano.sh/queue-name": "default"})}}, {"science"}),
     Use("a plain pod", "Pod", pod(annotations={QUEUE_NAME: "science"}), {"science"}),
     Use("a plain pod of a namespace with a queue", "Pod", pod(), {"science"}, namespace="lab"),
     Use("plain pod without queue", "Pod", pod(), set()),
@@ -403,9 +424,43 @@ def test_existing_violation_does_not_block_other_change(kind: str, before: Docum
     assert message_of(request(kind, after, before=before)) == ""
 
 
-def test_object_being_deleted_is_admitted() -> None:
-    going = {**group(minMember=7), "metadata": {"deletionTimestamp": "2030-01-01T00:00:00Z"}}
-    assert message_of(request("PodGroup", going, before=group(), user=ALICE)) == ""
+def leaving(document: Document, **metadata: Any) -> Document:
+    """The object while it is being deleted."""
+    facts = {**document.get("metadata", {}), "deletionTimestamp": "2030-01-01T00:00:00Z", **metadata}
+    return {**document, "metadata": facts}
+
+
+CHANGES_OF_DELETED = {
+    "finalizers": (leaving(group(), finalizers=["example.com/x"]), leaving(group(), finalizers=[]), ""),
+    "labels of others": (leaving(group()), leaving(group(), labels={"example.com/done": "yes"}), ""),
+    "an old violation": (leaving(group(minMember=-1)), leaving(group(minMember=-1), finalizers=[]), ""),
+    "the queue": (leaving(group()), leaving(group(queue="science")), "spec: cannot change while the object is being"),
+    "the queue by annotation": (leaving(group()), leaving(group(), annotations={QUEUE_NAME: "science"}),
+                                "metadata.annotations: cannot change while the object is being deleted"),
+    "the owner": (leaving(group()), leaving(group(), ownerReferences=[{"uid": "u"}]), "metadata.ownerReferences: "),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CHANGES_OF_DELETED)
+def test_object_being_deleted_keeps_what_scheduling_depends_on(case: str) -> None:
+    before, after, refusal = CHANGES_OF_DELETED[case]
+    message = message_of(request("PodGroup", after, before=before, user=ALICE))
+    assert message.startswith(f"PodGroup team/sample: {refusal}") if refusal else message == ""
+    assert message_of(request("PodGroup", after, before=before)) == "", "administrators may"
+
+
+def test_class_of_pod_before_its_group_must_be_allowed_in_every_queue() -> None:
+    """The group may be created in any queue afterwards."""
+    early = request("Pod", pod(group="later", priorityClassName="high"), user=ALICE)
+    message = "priority class 'high' is not allowed in every queue, and PodGroup team/later does not exist yet"
+    assert message_of(early) == f"Pod team/sample: spec.priorityClassName: {message}; create the group before its pods"
+    assert review(early, FACTS, POLICY).dependent_groups == {"team/later"}
+    for name in ("low", "usual", ""):
+        assert message_of(request("Pod", pod(group="later", priorityClassName=name), user=ALICE)) == ""
+    elsewhere = as_type({"metadata": {"name": "later", "namespace": "team"}}, kube.PodGroup)
+    read_again = FACTS.with_groups({"team/later": elsewhere})
+    assert review(early, read_again, POLICY).is_allowed, "its group is in a queue that allows the class"
+    assert review(early, FACTS.with_groups({"team/later": None}), POLICY).is_allowed is False
 
 
 def test_unknown_kind_and_subresource_are_admitted() -> None:
@@ -433,7 +488,7 @@ FIELDS: dict[str, tuple[str, Document, str]] = {
     "a cron job with an annotated job template": (
         "CronJob",
         {"spec": {"jobTemplate": {"metadata": {"annotations": {QUEUE_NAME: "science"}}, "spec": {"template": pod()}}}},
-        "spec.jobTemplate.metadata.annotations",
+        f"spec.jobTemplate.metadata.annotations[{QUEUE_NAME}]",
     ),
 }
 

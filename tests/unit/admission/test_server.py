@@ -26,8 +26,10 @@ from stromboli.admission.facts import AdmissionPolicy
 from stromboli.admission.metrics import AdmissionMetrics
 from stromboli.admission.requests import User
 from stromboli.admission.reviewer import Reviewer
-from stromboli.admission.server import MAX_BODY_SIZE, Server
-from stromboli.admission.tls import Certificate, InvalidCertificate
+from stromboli.admission.serving.callers import PathSecrets
+from stromboli.admission.serving.listener import Listener
+from stromboli.admission.serving.server import MAX_BODY_SIZE, Server
+from stromboli.admission.serving.tls import Certificate, InvalidCertificate
 from stromboli.binding.plugins.plugin import BinderPlugin
 from stromboli.kube.client.client import Client
 from stromboli.kube.client.config.connection import Connection
@@ -236,6 +238,69 @@ async def test_review_requests_are_answered(door: Door) -> None:
     assert "queue 'nowhere' does not exist" in response["status"]["message"]
     status, body = await door.post(asked("Pod", pod(scheduler="default-scheduler", group="g")), "/mutate")
     assert msgspec.json.decode(body)["response"]["patchType"] == "JSONPatch"
+
+
+SECRET = "0123456789abcdef"  # noqa: S105 - of this test
+
+
+async def test_client_without_secret_path_learns_nothing(door: Door, api: Api, tmp_path: Path) -> None:
+    file = tmp_path / "path-secret"
+    file.write_text(SECRET)
+    callers = PathSecrets(str(file))
+    server = Server(door.reviewer, door.metrics, concurrency=2, ready=lambda: "not ready yet", callers=callers)
+    address = await server.start(Address("127.0.0.1", 0), door.certificate)
+    door.url = f"https://127.0.0.1:{address.port}"
+    question = asked("PodGroup", {"spec": {"queue": "science", "minMember": 1}})
+    try:
+        for path in ("/validate", "/mutate", f"/validate/{SECRET}x", "/validate/", "/elsewhere", "/validate/%ff"):
+            assert await door.post(question, path) == (403, b"forbidden\n"), path
+        assert (await door.post(question, f"/validate/{SECRET}"))[0] == 503, "API servers learn it"
+        file.write_text(f"{SECRET[::-1]}\n{SECRET}\n")
+        callers.refresh()
+        assert {(await door.post(question, f"/validate/{each}"))[0] for each in (SECRET, SECRET[::-1])} == {503}
+        file.write_text("short")
+        callers.refresh()
+        assert (await door.post(question, f"/validate/{SECRET}"))[0] == 503, "the last valid secrets stay"
+    finally:
+        await server.stop()
+    assert api.asked == []
+    assert door.rejected("403") == 6
+
+
+async def test_unfinished_headers_are_closed(door: Door) -> None:
+    listener = Listener(header_seconds=0.2)
+    server = Server(door.reviewer, door.metrics, concurrency=2, ready=lambda: None, listener=listener)
+    address = await server.start(Address("127.0.0.1", 0), door.certificate)
+    try:
+        silent, first = await asyncio.open_connection("127.0.0.1", address.port)
+        partial, writer = await asyncio.open_connection("127.0.0.1", address.port, ssl=door.trust)
+        writer.write(b"POST /validate HTTP/1.1\r\nHost: a\r\n")
+        for reader in (silent, partial):
+            with contextlib.suppress(ConnectionError):
+                assert await asyncio.wait_for(reader.read(), DEADLINE) == b""
+        first.close()
+        writer.close()
+    finally:
+        await server.stop()
+
+
+async def test_half_open_connections_are_capped_and_others_are_served(door: Door) -> None:
+    """The oldest half-open connections are closed; without a limit each would cost a quarter of a MiB."""
+    listener = Listener(unheard=8, connections=20)
+    server = Server(door.reviewer, door.metrics, concurrency=2, ready=lambda: None, listener=listener)
+    address = await server.start(Address("127.0.0.1", 0), door.certificate)
+    door.url = f"https://127.0.0.1:{address.port}"
+    opened = [await asyncio.open_connection("127.0.0.1", address.port) for _ in range(40)]
+    try:
+        for reader, _ in opened[:32]:
+            with contextlib.suppress(ConnectionError):
+                assert await asyncio.wait_for(reader.read(), DEADLINE) == b""
+        assert not [reader for reader, _ in opened[32:] if reader.at_eof()]
+        assert (await door.post(asked("PodGroup", {})))[0] == 200
+    finally:
+        for _, writer in opened:
+            writer.close()
+        await server.stop()
 
 
 async def _drops(number: int) -> AsyncIterator[bytes]:

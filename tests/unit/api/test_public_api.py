@@ -24,7 +24,7 @@ NAMES = [
     "ExternalServices", "HostPort", "HyperNodeTree", "Index", "InvalidAnswer", "Job", "JobOrder", "JobSpec", "Key",
     "Ledger", "LedgerInconsistency", "Locality", "Mask", "NetworkTopology", "Node", "NodeFilter", "NodeGroups",
     "NodeScorer", "NodeTable", "NodeView", "PerNodeOrder", "PerNodePredicate", "PermanentFailure", "Placement",
-    "Plugin", "PluginFailure", "PrefixArgument", "Queue", "QueueFacts", "QueueUsage", "Reason", "Request",
+    "Plugin", "PluginFailure", "PortSet", "PrefixArgument", "Queue", "QueueFacts", "QueueUsage", "Reason", "Request",
     "Requirement", "ResourceAxis", "Rows", "Scores", "ServiceClient", "ServiceError", "Session", "SpareMembers",
     "SpreadConstraint", "Statement", "StepFailed", "SubGroupPolicy", "SubJob", "Taint", "Task", "TaskClass",
     "TaskRefusal", "TaskStatus", "Toleration", "UsageTable", "Victims", "Vote", "add_amounts", "add_request",

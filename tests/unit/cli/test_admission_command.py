@@ -62,7 +62,10 @@ REFUSED: dict[str, tuple[list[str], int, str]] = {
         ["--tls-cert-file=a", "--tls-private-key-file=b", "--webhook-address=here"], 2,
         "'here' is not an address to listen on"),
     "empty address": (
-        ["--tls-cert-file=a", "--tls-private-key-file=b", "--webhook-address="], 2, "--webhook-address is empty"),
+        ["--tls-cert-file=a", "--tls-private-key-file=b", "--path-secret-file=c", "--webhook-address="], 2,
+        "--webhook-address is empty"),
+    "every client": (["--tls-cert-file=a", "--tls-private-key-file=b"], 2, "--path-secret-file is missing; without it"),
+    "unusable path secret": (["configuration", f"--path-secret-file={__file__}"], 1, "ASCII letters and digits only"),
     "no TLS": (["configuration", "--url=http://hook.example.com"], 2, "begin it with https://"),
     "missing authority": (["configuration", "--ca-file=/nowhere"], 1, 'the path "/nowhere" does not exist'),
     "invalid authority": (["configuration", f"--ca-file={__file__}"], 1, "contains no PEM certificate"),

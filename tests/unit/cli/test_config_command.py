@@ -1,4 +1,4 @@
-"""`stromboli config check`."""
+"""`stromboli config check` and `stromboli config recommend`."""
 
 import json
 from collections.abc import Callable
@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from stromboli.cli.commands.config import config
 from stromboli.core.config.configuration import DEFAULT_TEXT
 from stromboli.core.config.registry import Registry, load_named
+from stromboli.install.recommended import RECOMMENDED
 from tests.unit.core.config.sample_configuration import COMPLETE, REGISTRY, config_map
 
 Check = Callable[..., Result]
@@ -155,3 +156,7 @@ def test_custom_plugin_is_accepted(check: Check, tmp_path: Path, monkeypatch: py
     text = "actions: allocate\ntiers: [plugins: [name: fair]]"
     assert check(text).exit_code == 1
     assert check(text, "--plugin", "fair_policy_of_mine:Fair").exit_code == 0
+
+
+def test_recommended_configuration_is_printed_as_a_file() -> None:
+    assert CliRunner().invoke(config, ["recommend"]).output == RECOMMENDED

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import pytest_asyncio
 
-from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.controllers.wiring import Controllers
 from stromboli.kube.client.client import Client
 from stromboli.kube.crds.install import install_crds
@@ -16,6 +15,7 @@ from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.volcano import PodGroup
 from stromboli.local.api_server.faults import Answer, LoseAnswer, Match
 from stromboli.local.api_server.server import ApiServer
+from stromboli.workloads.groups import GROUP_NAME
 from tests.unit.local.fakes.running import running, until
 
 SPEC = {"schedulerName": "volcano", "containers": [{"name": "main", "image": "busybox"}]}

@@ -5,8 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from stromboli.controllers.podgroups import group_for, group_name, is_plain, owner_changes, with_group
+from stromboli.controllers.podgroups import group_for, owner_changes, with_group
 from stromboli.kube.objects.pod import Pod
+from stromboli.workloads.groups import group_name, is_plain
 
 REPLICA_SET = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "rs-1", "controller": True}
 FRIEND = {"apiVersion": "v1", "kind": "ConfigMap", "name": "notes", "uid": "cm-1"}
@@ -52,8 +53,11 @@ def test_only_what_is_meant_for_the_scheduler_is_copied() -> None:
             labels={"app": "a", "volcano.sh/queue-name": "research"},
         )
     )
-    assert group.metadata.annotations == {"volcano.sh/preemptable": "true"}
-    assert group.metadata.labels == {"volcano.sh/queue-name": "research"}
+    assert group.metadata.annotations == {
+        "volcano.sh/preemptable": "true",
+        "scheduling.volcano.sh/queue-name": "research",
+    }
+    assert group.metadata.labels is None, "one spelling of the queue is left"
     assert group.spec.queue == "research"
 
 

@@ -11,6 +11,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ class Running:
     process: subprocess.Popen[bytes]
     probes: frozenset[str]
     log: Path
+    ports: dict[str, int]
 
     def until(self, reached: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + TIMEOUT_SECONDS
@@ -36,6 +38,13 @@ class Running:
         """Report whether all probes succeed."""
         return all(_answers(probe) for probe in self.probes)
 
+    def metrics_status(self, token: str = "") -> int:
+        """Request the metrics, with this token; returns the status code."""
+        connection = HTTPConnection("127.0.0.1", self.ports["metrics"], timeout=30)
+        with contextlib.closing(connection):
+            connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {token}"} if token else {})
+            return connection.getresponse().status
+
 
 def _moved(argument: str, mounts: tuple[str, ...], folder: Path) -> str:
     """Return the argument with the folder instead of a mount path, replaced once: the folder may contain that path."""
@@ -44,12 +53,14 @@ def _moved(argument: str, mounts: tuple[str, ...], folder: Path) -> str:
 
 
 @contextlib.contextmanager
-def running(container: dict[str, Any], folder: Path, kubeconfig: Path, namespace: str) -> Iterator[Running]:
+def running(
+    container: dict[str, Any], folder: Path, kubeconfig: Path, namespace: str, host: str = "127.0.0.1"
+) -> Iterator[Running]:
     """The arguments are those of the container, except for ports and the folder of its files."""
     arguments, ports = list(container["args"]), {}
     for port in container["ports"]:
         ports[port["name"]] = ours = _free_port()
-        arguments = [each.replace(f"=:{port['containerPort']}", f"=127.0.0.1:{ours}") for each in arguments]
+        arguments = [each.replace(f"=:{port['containerPort']}", f"={host}:{ours}") for each in arguments]
     mounts = tuple(f"={mount['mountPath']}/" for mount in container.get("volumeMounts", ()))
     arguments = [_moved(each, mounts, folder) for each in arguments]
     environment = {
@@ -64,7 +75,7 @@ def running(container: dict[str, Any], folder: Path, kubeconfig: Path, namespace
     probes = [container[f"{name}Probe"]["httpGet"] for name in ("startup", "liveness", "readiness")]
     addresses = frozenset(f"http://127.0.0.1:{ports[probe['port']]}{probe['path']}" for probe in probes)
     try:
-        yield Running(process, addresses, log)
+        yield Running(process, addresses, log, ports)
         process.terminate()
         assert process.wait(TIMEOUT_SECONDS) == 0, log.read_text()
     finally:

@@ -109,6 +109,18 @@ SAME: list[tuple[str, Values, list[str]]] = [
     ),
     ("kinds left out", {"crds": {"install": False}}, ["--without-crds"]),
     ("controllers left out", {"controller": {"enabled": False}}, ["--without-controllers"]),
+    ("policies left out", {"networkPolicies": {"enabled": False}}, ["--without-network-policies"]),
+    (
+        "other ports and namespaces",
+        {"networkPolicies": {"metricsFrom": "team=ops", "apiServerPorts": [8443], "schedulerEgressPorts": [9090, 80]}},
+        [
+            "--metrics-from=team=ops",
+            "--api-server-port=8443",
+            "--scheduler-egress-port=9090",
+            "--scheduler-egress-port=80",
+        ],
+    ),
+    ("metrics for all namespaces", {"networkPolicies": {"metricsFrom": ""}}, ["--metrics-from="]),
     ("Volcano: the name", {"custom": {"scheduler_name": "volcano"}}, ["--scheduler-name", "volcano"]),
     ("Volcano: the policy", {"custom": {"scheduler_config_override": POLICY}}, ["--conf", "-"]),
     (
@@ -293,13 +305,22 @@ def test_service_monitor_selects_metrics(chart: helm_python.Chart, process: str)
     assert document["metadata"]["labels"]["release"] == "prometheus"
     assert document["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
     assert "metrics" in {port["name"] for port in service["spec"]["ports"]}
-    assert document["spec"]["endpoints"] == [{"port": "metrics", "interval": "5s"}]
+    token = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # noqa: S105 - a path
+    assert document["spec"]["endpoints"] == [{"port": "metrics", "interval": "5s", "bearerTokenFile": token}]
+
+
+def test_service_monitor_can_name_a_secret(chart: helm_python.Chart) -> None:
+    secret = {"credentials": {"name": "scrape", "key": "token"}}
+    found = rendered(chart, {"metrics": {"serviceMonitor": {"enabled": True, "authorization": secret}}})
+    (endpoint,) = found["ServiceMonitor stromboli-scheduler"]["spec"]["endpoints"]
+    assert endpoint == {"port": "metrics", "interval": "30s", "authorization": secret}
 
 
 # -- the webhook ------------------------------------------------------------------------------------------------------
 
 AUTHORITY = "-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----\n"
-WEBHOOK = {"enabled": True, "caBundle": AUTHORITY}
+PATH_SECRET = "0123456789abcdef0123"  # noqa: S105 - of this test
+WEBHOOK = {"enabled": True, "caBundle": AUTHORITY, "pathSecret": PATH_SECRET}
 
 WEBHOOKS: list[tuple[str, Values, list[str]]] = [
     ("default values", {"admission": WEBHOOK}, []),
@@ -318,7 +339,9 @@ def test_chart_and_command_have_equal_webhook_configurations(
     chart: helm_python.Chart, values: Values, options: list[str], tmp_path: Path
 ) -> None:
     (tmp_path / "ca.crt").write_text(AUTHORITY)
-    arguments = [f"--ca-file={tmp_path / 'ca.crt'}", "--namespace=batch", "--name=stromboli-admission", *options]
+    (tmp_path / "path-secret").write_text(PATH_SECRET)
+    arguments = [f"--ca-file={tmp_path / 'ca.crt'}", f"--path-secret-file={tmp_path / 'path-secret'}"]
+    arguments += ["--namespace=batch", "--name=stromboli-admission", *options]
     printed = CliRunner().invoke(main, ["admission", "configuration", *arguments], catch_exceptions=False)
     wanted = by_name([cast(Document, each) for each in load_documents(printed.stdout, "command")])
     found = rendered(chart, values, namespace="batch")
@@ -336,14 +359,29 @@ def test_webhook_has_certificate_and_active_replicas(chart: helm_python.Chart) -
     arguments = container(deployment)["args"]
     assert "--trusted-group=system:serviceaccounts:stromboli-system" in arguments
     assert not [word for word in arguments if "leader" in word]
-    (mount,) = container(deployment)["volumeMounts"]
+    mount, path = container(deployment)["volumeMounts"]
     assert f"--tls-cert-file={mount['mountPath']}/tls.crt" in arguments
-    (volume,) = deployment["spec"]["template"]["spec"]["volumes"]
+    volume, of_path = deployment["spec"]["template"]["spec"]["volumes"]
     assert (volume["name"], volume["secret"]) == (mount["name"], {"secretName": "mine"})
+    assert f"--path-secret-file={path['mountPath']}/path-secret" in arguments
+    secret = found["Secret stromboli-admission-path"]
+    assert of_path["secret"]["secretName"] == secret["metadata"]["name"]
+    assert secret["stringData"] == {"path-secret": PATH_SECRET}
     ports = {port["name"] for port in container(deployment)["ports"]}
     assert {port["targetPort"] for port in found["Service stromboli-admission"]["spec"]["ports"]} <= ports
     assert found["ClusterRole stromboli-admission"]["rules"] == rules(rights_of("admission"))
     assert "Role stromboli-admission" not in found
+
+
+def test_path_secret_is_generated_by_default(chart: helm_python.Chart) -> None:
+    values = {"admission": {"enabled": True, "caBundle": AUTHORITY}}
+    found = [rendered(chart, values) for _ in range(2)]
+    secrets = [each["Secret stromboli-admission-path"]["stringData"]["path-secret"] for each in found]
+    assert [len(secret) for secret in secrets] == [40, 40]
+    assert secrets[0] != secrets[1]
+    assert secrets[0] == secrets[0].lower(), "API servers reject capitals in the path of a webhook"
+    webhooks = found[0]["ValidatingWebhookConfiguration stromboli-admission"]["webhooks"]
+    assert {each["clientConfig"]["service"]["path"] for each in webhooks} == {f"/validate/{secrets[0]}"}
 
 
 def test_ca_bundle_can_be_injected(chart: helm_python.Chart) -> None:

@@ -42,12 +42,13 @@ def test_all_objects_are_included() -> None:
     found = [kind.split()[0] for kind in printed()]
     assert found[0] == "Namespace"
     assert {kind: found.count(kind) for kind in sorted(set(found))} == {
-        "ClusterRole": 5,
+        "ClusterRole": 6,
         "ClusterRoleBinding": 2,
         "ConfigMap": 1,
         "CustomResourceDefinition": 6,
         "Deployment": 2,
         "Namespace": 1,
+        "NetworkPolicy": 2,
         "PodDisruptionBudget": 2,
         "Role": 2,
         "RoleBinding": 2,
@@ -199,6 +200,7 @@ KINDS_OF_PARTS = {
     "namespace": {"Namespace"},
     "crds": {"CustomResourceDefinition"},
     "roles": {"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"},
+    "network-policies": {"NetworkPolicy"},
     "configuration": {"ConfigMap"},
     "workloads": {"Deployment", "PodDisruptionBudget", "Service"},
 }
@@ -221,6 +223,12 @@ def test_all_parts_equal_the_whole() -> None:
 def test_crds_can_be_left_out() -> None:
     assert printed("--without-crds") == {
         kind: each for kind, each in printed().items() if not kind.startswith("CustomResourceDefinition")
+    }
+
+
+def test_network_policies_can_be_left_out() -> None:
+    assert printed("--without-network-policies") == {
+        kind: each for kind, each in printed().items() if not kind.startswith("NetworkPolicy")
     }
 
 
@@ -247,6 +255,14 @@ BAD = [
     ("no replicas", ["--replicas", "0"], 2, "0 is not in the range 1<=x<=9"),
     ("a part that does not exist", ["--only", "webhooks"], 2, "'webhooks' is not one of 'namespace', 'crds'"),
     ("kinds with and without", ["--only", "crds", "--without-crds"], 2, "drop one of them"),
+    ("policies with and without", ["--only", "network-policies", "--without-network-policies"], 2, "drop one of them"),
+    (
+        "a label without a value",
+        ["--metrics-from", "monitoring"],
+        2,
+        "'monitoring' is not a valid label; write one",
+    ),
+    ("a port that does not exist", ["--api-server-port", "0"], 2, "0 is not in the range 1<=x<=65535"),
     (
         "discovery without controllers",
         ["--without-controllers", "--discover-hypernodes", "zone"],

@@ -22,7 +22,7 @@ from stromboli.install.rights import (
     lease_rights,
     scheduler_rights,
 )
-from stromboli.install.roles import OPTIONAL, PROCESSES, role_documents, user_role_documents
+from stromboli.install.roles import OPTIONAL, PROCESSES, metrics_reader_document, role_documents, user_role_documents
 
 RULES = sorted(path for path in copies() if path.startswith("files/rules/"))
 
@@ -168,6 +168,11 @@ def test_page_lists_every_right_with_reason() -> None:
     assert described("Both") == rows(lease_rights("any"))
     assert described("Binder") == rows(binder_rights())
     assert described("Webhook") == rows(admission_rights())
+
+
+def test_metrics_reader_reads_metrics_only() -> None:
+    assert metrics_reader_document()["rules"] == [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]
+    assert "| `stromboli-metrics-reader` | none |" in PAGE
 
 
 def test_page_lists_user_roles() -> None:

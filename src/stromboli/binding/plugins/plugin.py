@@ -121,6 +121,13 @@ class BinderPlugin:
     async def rollback(self, placement: Placement) -> None:
         """Undo `pre_bind` as far as it was done. Exceptions are reported, and the rollback is retried."""
 
+    def prepared_for(self, pod: Pod) -> bool:
+        """Report whether watched objects show a preparation for a pod without a node.
+
+        The binder rolls it back when no bind request names the pod: the request was deleted while no binder ran.
+        """
+        return False
+
     def forget(self, placement: Placement) -> None:
         """Drop what is kept in memory for a bind whose outcome is unknown, or that a stopping process leaves over."""
 

@@ -15,6 +15,7 @@ from stromboli.binding.plugins.plugin import BinderPlugin, PermanentFailure
 from stromboli.binding.steps.step import StepFailed
 from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.client.api_errors import RequestFailed
+from stromboli.kube.objects.pod import Pod
 
 log = logging.getLogger("stromboli.binding")
 
@@ -36,6 +37,10 @@ class Preparations:
 
     def applies_to(self, placement: Placement) -> bool:
         return any(self._applies_to(plugin, placement) for plugin in self._plugins)
+
+    def are_made_for(self, pod: Pod) -> bool:
+        """Report whether a plugin finds a preparation for this pod."""
+        return any(plugin.prepared_for(pod) for plugin in self._plugins)
 
     async def prepare(self, placements: Sequence[Placement], *, tolerated: int | None = None) -> dict[str, BindProblem]:
         """Prepare all members. Returns problems by uid; cancels the rest once more than `tolerated` members failed."""

@@ -70,7 +70,7 @@ class Binder:
             tasks = [group.create_task(service) for service in services]
             if await self._until(self.watches.wait_until_synced()) and await self._until(self._leading.wait()):
                 self._begin()
-                tasks += [group.create_task(self.queue.run())]
+                tasks += [group.create_task(self.queue.run()), group.create_task(self._parts.orphans.sweep())]
                 tasks += [group.create_task(self._serve(plugin)) for plugin in self.plugins]
             await self._stopping.wait()
             await self._finish()

@@ -1,4 +1,9 @@
-"""Preparations whose decision has ended, or whose requests were deleted, are rolled back in the background."""
+"""Preparations whose decision has ended, or whose requests were deleted, are rolled back in the background.
+
+Requests may also be deleted while no binder runs. A new leader therefore looks for pods that no request names and for
+which plugins find something prepared, twice, with a pause between: a scheduler that binds directly may be preparing
+them.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +16,14 @@ from stromboli.binding.requests.assumed_placements import AssumedPlacements
 from stromboli.binding.requests.cluster_view import BinderClusterView
 from stromboli.binding.requests.decisions import Decision, DecisionIndex
 from stromboli.binding.requests.outcome_lookup import OutcomeLookup
+from stromboli.cluster.state.cluster import SCHEDULER_NAMES
 from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.client.api_errors import RequestFailed
+from stromboli.kube.objects.pod import Pod
 from stromboli.kube.work.retry import RetryPolicy
 
+#: Seconds between the two observations of a preparation without a request.
+SWEEP_PAUSE = 30.0
 _RETRY = RetryPolicy(min_delay=0.5, max_delay=30.0, factor=2.0, jitter=False)
 
 log = logging.getLogger("stromboli.binding")
@@ -56,6 +65,37 @@ class OrphanedPreparations:
         self._background.add(task)
         self._rolling_back |= dict.fromkeys(begun, task)
         task.add_done_callback(self._cleaned_up)
+
+    async def sweep(self) -> None:
+        """Roll back what was prepared for pods whose requests were deleted while no binder ran."""
+        before = set(self._unnamed())
+        await asyncio.sleep(SWEEP_PAUSE)
+        for uid, pod in self._unnamed().items():
+            if uid in before:
+                log.warning("preparation without a bind request; rolling it back", extra={"pod": pod.key})
+                placement = Placement(uid, pod.metadata.namespace, pod.metadata.name, job="", node="")
+                task = asyncio.ensure_future(self._undo(placement))
+                self._background.add(task)
+                self._rolling_back[uid] = task
+                task.add_done_callback(self._cleaned_up)
+
+    def _unnamed(self) -> dict[str, Pod]:
+        """Pods of schedulers that write requests, by uid: without a node and a request, but with preparations."""
+        schedulers = {*SCHEDULER_NAMES, *(request.spec.scheduler for request in self._index.requests.values())}
+        waiting = (pod for pod in self._view.of_kind(Pod) if not pod.spec.node_name)
+        ours = (pod for pod in waiting if pod.spec.scheduler_name in schedulers)
+        return {
+            pod.metadata.uid: pod
+            for pod in ours
+            if not self._index.of_pod(pod.metadata.uid) and self._preparations.are_made_for(pod)
+        }
+
+    async def _undo(self, placement: Placement) -> None:
+        attempt = 0
+        while not self._index.of_pod(placement.uid) and (errors := await self._preparations.roll_back(placement)):
+            log.warning("rollback failed", extra={"pod": placement.key, "error": "; ".join(errors)})
+            await asyncio.sleep(_RETRY.delay(attempt))
+            attempt += 1
 
     async def rollback_finished(self, uids: Iterable[str]) -> None:
         """Wait until no task rolls back what an earlier request prepared for these pods."""

@@ -55,6 +55,12 @@ class DynamicResourcesPlugin(BinderPlugin):
         pod = self.context.pod(placement)
         return pod is not None and bool(pod.spec.resource_claims or self._made_before(pod))
 
+    def prepared_for(self, pod: Pod) -> bool:
+        keys = [use.key for use in uses_of(pod) if use.key] if pod.spec.resource_claims else []
+        claims = [self.context.view.get(ResourceClaim, key) for key in (*keys, _extended_key(pod))]
+        found = (claim for claim in claims if isinstance(claim, ResourceClaim))
+        return any(user.uid == pod.metadata.uid for claim in found for user in claim.status.reserved_for or ())
+
     async def pre_bind(self, placement: Placement) -> None:
         pod, allocation = self.context.pod(placement), placement.allocations.get(EXTENDED)
         if pod is None or allocation is None:
@@ -71,7 +77,7 @@ class DynamicResourcesPlugin(BinderPlugin):
     def _writes(self, placement: Placement) -> tuple[ClaimWrite, ...]:
         pod = self.context.pod(placement)
         uses = uses_of(pod) if pod is not None else ()
-        writes = [ClaimWrite(use.key, placement.allocations.get(use.name)) for use in uses if use.key]
+        writes = [ClaimWrite(use.key, self._allocation(placement, use.name, use.key)) for use in uses if use.key]
         if pod is not None and (EXTENDED in placement.allocations or self._made_before(pod)):
             writes.append(ClaimWrite(_extended_key(pod), placement.allocations.get(EXTENDED)))
         if writes:
@@ -79,6 +85,14 @@ class DynamicResourcesPlugin(BinderPlugin):
         claims = self.context.view.of_kind(ResourceClaim)
         mine = (each for each in claims if any(user.uid == placement.uid for user in each.status.reserved_for or ()))
         return tuple(ClaimWrite(claim.key) for claim in sorted(mine, key=lambda claim: claim.key))
+
+    def _allocation(self, placement: Placement, name: str, key: str) -> Mapping[str, Any] | None:
+        """Return what was chosen for a claim; without a node the request is lost, and the claim shows it."""
+        claim = self.context.view.get(ResourceClaim, key)
+        if placement.node or not isinstance(claim, ResourceClaim) or claim.status.allocation is None:
+            return placement.allocations.get(name)
+        users = [user.uid for user in claim.status.reserved_for or ()]
+        return msgspec.to_builtins(claim.status.allocation) if users == [placement.uid] else None
 
     def _made_before(self, pod: Pod) -> bool:
         """Report whether an earlier attempt has allocated a claim for the extended resources of the pod."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,12 +30,13 @@ _POLICIES = {"fail": "Fail", "ignore": "Ignore"}
 
 _EPILOG = """\b
 Examples:
-  stromboli admission --tls-cert-file tls.crt --tls-private-key-file tls.key
   stromboli admission --tls-cert-file tls.crt --tls-private-key-file tls.key \\
-    --trusted-group team:operators
+    --path-secret-file path-secret
+  stromboli admission --tls-cert-file tls.crt --tls-private-key-file tls.key \\
+    --path-secret-file path-secret --trusted-group team:operators
   stromboli admission certificates --folder certificates
   stromboli admission configuration --ca-file certificates/ca.crt \\
-    | kubectl apply -f -
+    --path-secret-file certificates/path-secret | kubectl apply -f -
 
 \b
 Exit codes:
@@ -45,7 +47,7 @@ Exit codes:
 _CONFIGURATION_EPILOG = """\b
 Examples:
   stromboli admission configuration --ca-file certificates/ca.crt \\
-    | kubectl apply -f -
+    --path-secret-file certificates/path-secret | kubectl apply -f -
   stromboli admission configuration --url https://webhook.example.com:8443 \\
     --ca-file certificates/ca.crt
 
@@ -80,6 +82,11 @@ Exit codes:
     "--client-ca-file", default="", metavar="FILE", type=click.Path(),
     help="Accept only clients with a certificate signed by these authorities. Default: all clients.",
 )  # fmt: skip
+@setting(
+    "--path-secret-file", default="", metavar="FILE", type=click.Path(),
+    help="Answer only requests whose path ends with a secret of this file, one per line; reloaded when it changes.",
+)  # fmt: skip
+@switch("--allow-any-client", help="Answer all clients, without a path secret or client certificates.")
 @address("--webhook-address", "127.0.0.1:8443", "The address of the webhook.")
 @scheduler_name_option(
     "Validate pods with this scheduler name. Repeatable; the first is the default for pods without one.", setting
@@ -127,7 +134,8 @@ def admission(**options: Any) -> None:
 
 def _serve(options: dict[str, Any]) -> None:
     from stromboli.admission.process import run_admission
-    from stromboli.admission.tls import InvalidCertificate
+    from stromboli.admission.serving.callers import InvalidPathSecret
+    from stromboli.admission.serving.tls import InvalidCertificate
     from stromboli.observability.endpoints import ListenError
     from stromboli.observability.logs import set_up_logs
 
@@ -135,7 +143,7 @@ def _serve(options: dict[str, Any]) -> None:
     set_up_logs(log_format=options["log_format"], level=options["log_level"])
     try:
         asyncio.run(run_admission(settings))
-    except (ListenError, InvalidCertificate) as error:
+    except (ListenError, InvalidCertificate, InvalidPathSecret) as error:
         raise Failure(error) from error
 
 
@@ -147,6 +155,9 @@ def _settings(options: dict[str, Any]) -> AdmissionSettings:
         if not options[name]:
             flag = f"--{name.replace('_', '-')}"
             raise click.UsageError(f"{flag} is missing; API servers require TLS (see stromboli admission certificates)")
+    if not (options["path_secret_file"] or options["client_ca_file"] or options["allow_any_client"]):
+        remedy = "see stromboli admission certificates, or use --client-ca-file or --allow-any-client"
+        raise click.UsageError(f"--path-secret-file is missing; without it the webhook answers every client ({remedy})")
     if not options["webhook_address"]:
         raise click.UsageError("--webhook-address is empty; use an address such as :8443")
     return AdmissionSettings(
@@ -156,23 +167,25 @@ def _settings(options: dict[str, Any]) -> AdmissionSettings:
         certificate_file=options["tls_cert_file"],
         key_file=options["tls_private_key_file"],
         client_authority_file=options["client_ca_file"],
+        path_secret_file=options["path_secret_file"],
         authorisation_ttl=options["authorisation_ttl"],
         allow_unanswered=options["authorisation_failure"] == "allow",
         concurrency=options["concurrency"],
         shutdown_delay=options["shutdown_delay"],
         metrics_address=options["listen_address"],
         health_address=options["healthz_address"],
+        always_allowed_paths=options["authorization_always_allow_paths"],
     )
 
 
 def _policy(options: dict[str, Any]) -> AdmissionPolicy:
-    from stromboli.admission.facts import TRUSTED_GROUPS, TRUSTED_USERS, AdmissionPolicy
+    from stromboli.admission.facts import TRUSTED_GROUPS, AdmissionPolicy
 
     return AdmissionPolicy(
         scheduler_names=tuple(options["scheduler_names"]),
         default_queue=options["default_queue"],
         public_queues=frozenset(options["public_queues"]),
-        trusted_users=frozenset((*TRUSTED_USERS, *options["trusted_users"])),
+        trusted_users=frozenset(options["trusted_users"]),
         trusted_groups=frozenset((*TRUSTED_GROUPS, *options["trusted_groups"])),
         without=frozenset(options["without"]),
         assigns_scheduler=options["assign_scheduler"],
@@ -194,6 +207,10 @@ def _policy(options: dict[str, Any]) -> AdmissionPolicy:
 @click.option(
     "--ca-file", default="", metavar="FILE", type=click.Path(),
     help="The authority that signed the certificate of the webhook.",
+)  # fmt: skip
+@click.option(
+    "--path-secret-file", default="", metavar="FILE", type=click.Path(),
+    help="The file with the secret path of the webhook; the first line is used.",
 )  # fmt: skip
 @scheduler_name_option("Validate pods with this scheduler name. Repeatable.")
 @click.option(
@@ -226,6 +243,7 @@ def configuration(**options: Any) -> None:
             service=options["service"],
             namespace=options["namespace"],
             port=options["port"],
+            path_secret=_path_secret(options["path_secret_file"]),
             authority=_authority(options["ca_file"]),
             scheduler_names=tuple(dict.fromkeys(options["scheduler_names"])),
             validating_failure=_POLICIES[options["validating_failure"]],
@@ -236,6 +254,15 @@ def configuration(**options: Any) -> None:
         )
     )
     objects_printout(documents).echo(options["output"])
+
+
+def _path_secret(file: str) -> str:
+    from stromboli.admission.serving.callers import InvalidPathSecret, read_secrets
+
+    try:
+        return read_secrets(file)[0] if file else ""
+    except InvalidPathSecret as error:
+        raise Failure(error) from error
 
 
 def _authority(file: str) -> bytes:
@@ -254,7 +281,11 @@ def _authority(file: str) -> bytes:
 
 @admission.command(epilog=_CERTIFICATES_EPILOG)
 @click.option(
-    "--folder", required=True, metavar="FOLDER", type=click.Path(), help="The folder for ca.crt, tls.crt and tls.key."
+    "--folder",
+    required=True,
+    metavar="FOLDER",
+    type=click.Path(),
+    help="The folder for ca.crt, tls.crt, tls.key and path-secret.",
 )
 @click.option(
     "--service", default="stromboli-admission", show_default=True, metavar="NAME", help="The service of the webhook."
@@ -263,7 +294,7 @@ def _authority(file: str) -> bytes:
 @click.option("--host", "hosts", multiple=True, metavar="HOST", help="An additional host name or address. Repeatable.")
 @click.option("--days", type=click.IntRange(1, 3650), default=365, show_default=True, help="Validity in days.")
 def certificates(folder: str, service: str, namespace: str, hosts: tuple[str, ...], days: int) -> None:
-    """Create a certificate for the webhook, and the authority that signed it.
+    """Create a certificate for the webhook, the authority that signed it, and a secret for its path.
 
     The key of the authority is discarded: to renew the certificate, create both again.
     """
@@ -276,6 +307,7 @@ def certificates(folder: str, service: str, namespace: str, hosts: tuple[str, ..
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--host") from error
     contents = {"ca.crt": made.authority, "tls.crt": made.certificate, "tls.key": made.key}
+    contents["path-secret"] = f"{secrets.token_hex(20)}\n".encode()
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
         for file, content in contents.items():
@@ -284,4 +316,4 @@ def certificates(folder: str, service: str, namespace: str, hosts: tuple[str, ..
             path.write_bytes(content)
     except OSError as error:
         raise Failure(path_problem(error.filename or folder, error)) from error
-    click.echo(f"wrote ca.crt, tls.crt and tls.key to {folder}; valid for {days} days")
+    click.echo(f"wrote ca.crt, tls.crt, tls.key and path-secret to {folder}; valid for {days} days")

@@ -97,6 +97,7 @@ def _settings(options: Mapping[str, Any]) -> BinderSettings:
         election=election_of(options, connect().namespace),
         metrics_address=options["listen_address"],
         health_address=options["healthz_address"],
+        always_allowed_paths=options["authorization_always_allow_paths"],
         api_rate=options["kube_api_qps"],
         api_burst=options["kube_api_burst"],
     )

@@ -1,4 +1,4 @@
-"""`stromboli config`: validate a configuration of the scheduler."""
+"""`stromboli config`: validate a configuration of the scheduler, or print the recommended one."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ Examples:
   stromboli config check --conf examples/day/easy.conf -o json
   kubectl -n volcano-system get configmap volcano-scheduler-configmap \\
     -o yaml | stromboli config check -
+  stromboli config recommend > scheduler.conf
 
 \b
 Exit codes:
@@ -38,7 +39,7 @@ Exit codes:
 
 @click.group(epilog=_EPILOG)
 def config() -> None:
-    """Validate the scheduler's configuration."""
+    """Validate the scheduler's configuration, or print the recommended one."""
 
 
 @config.command(epilog=_EPILOG)
@@ -64,6 +65,17 @@ def check(file: str, conf: str | None, output: str, plugins: tuple[str, ...]) ->
         _problems(error).echo(output)
         sys.exit(1)
     _printout(configuration, registry).echo(output)
+
+
+@config.command(epilog=_EPILOG)
+def recommend() -> None:
+    """Print the configuration that is recommended for production.
+
+    Comments explain every difference from the default, which decides as Volcano does.
+    """
+    from stromboli.install.recommended import RECOMMENDED
+
+    click.echo(RECOMMENDED, nl=False)
 
 
 def _problems(error: ConfigurationError) -> Printout:

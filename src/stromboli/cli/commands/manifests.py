@@ -15,7 +15,9 @@ from stromboli.cli.scenario import parse_policy, read_configuration_text, read_r
 if TYPE_CHECKING:
     from stromboli.install.installation import Installation
 
-PARTS = ("namespace", "crds", "roles", "configuration", "workloads")
+PARTS = ("namespace", "crds", "roles", "network-policies", "configuration", "workloads")
+
+_PORT = click.IntRange(1, 65535)
 
 _EPILOG = """\b
 Examples:
@@ -58,13 +60,26 @@ Exit codes:
 @click.option("--share-gpus", is_flag=True, help="Enable GPU sharing; adds the permissions for reservation pods.")
 @click.option("--without-controllers", is_flag=True, help="Omit the controllers, where those of Volcano run.")
 @click.option("--without-crds", is_flag=True, help="Omit the CRDs, for a cluster that has those of Volcano.")
+@click.option("--without-network-policies", is_flag=True, help="Omit the NetworkPolicies.")
+@click.option(
+    "--metrics-from", default="stromboli.dev/metrics=enabled", metavar="KEY=VALUE", show_default=True,
+    help="The label of namespaces from which metrics may be read; empty for all.",
+)  # fmt: skip
+@click.option(
+    "--api-server-port", "api_server_ports", multiple=True, type=_PORT, default=(443, 6443), show_default=True,
+    help="Allow connections of all processes to this port. Repeatable.",
+)  # fmt: skip
+@click.option(
+    "--scheduler-egress-port", "scheduler_egress_ports", multiple=True, type=_PORT,
+    help="Allow connections of the scheduler to this port, of a metrics source or an extender. Repeatable.",
+)  # fmt: skip
 @click.option("--only", "parts", multiple=True, type=click.Choice(PARTS), help="Only this part. Repeatable.")
 @output_option("yaml")
 def manifests(**options: Any) -> None:
     """Print the manifests of an installation, for kubectl.
 
-    They include the namespace, the CRDs, service accounts with minimal permissions, the configuration, and the
-    processes. The command does not connect to a cluster.
+    They include the namespace, the CRDs, service accounts with minimal permissions, NetworkPolicies, the
+    configuration, and the processes. The command does not connect to a cluster.
     """
     from stromboli.cli.text.objects import objects_printout
     from stromboli.install.documents import installation_documents
@@ -74,11 +89,11 @@ def manifests(**options: Any) -> None:
 
 
 def _parts(options: dict[str, Any]) -> list[str]:
-    if not options["without_crds"]:
-        return list(options["parts"])
-    if "crds" in options["parts"]:
-        raise click.UsageError("--without-crds and --only crds leave nothing to print; drop one of them.")
-    return [part for part in options["parts"] or PARTS if part != "crds"]
+    omitted = [part for part in ("crds", "network-policies") if options[f"without_{part.replace('-', '_')}"]]
+    for part in omitted:
+        if part in options["parts"]:
+            raise click.UsageError(f"--without-{part} and --only {part} contradict each other; drop one of them.")
+    return [part for part in options["parts"] or PARTS if part not in omitted]
 
 
 def _installation(options: dict[str, Any]) -> Installation:
@@ -97,6 +112,9 @@ def _installation(options: dict[str, Any]) -> Installation:
             controllers=_has_controllers(options),
             binder=options["with_binder"],
             share_gpus=options["share_gpus"],
+            metrics_from=options["metrics_from"],
+            api_server_ports=tuple(dict.fromkeys(options["api_server_ports"])),
+            scheduler_egress_ports=tuple(dict.fromkeys(options["scheduler_egress_ports"])),
             **configuration,
         )
     except InvalidChoice as error:

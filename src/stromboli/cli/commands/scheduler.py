@@ -58,6 +58,7 @@ Exit codes:
   1  invalid input, or the scheduler failed
   2  wrong usage
   5  leadership lost
+  6  a cycle did not end; the lease is given up
 """
 
 
@@ -101,6 +102,18 @@ Exit codes:
 @setting(
     "--audit-period", type=DURATION, default="1s", help="How often a part of the cluster state is audited; 0: never."
 )
+@setting(
+    "--cycle-budget", type=DURATION, default="30s",
+    help="The time of all jobs of a cycle; when it is spent, the most expensive ones are set aside. 0: no limit.",
+)  # fmt: skip
+@setting(
+    "--job-budget", type=DURATION, default="5s",
+    help="The time of one job in a cycle; beyond it, the job is set aside and later tried alone. 0: no limit.",
+)  # fmt: skip
+@setting(
+    "--stuck-after", type=DURATION, default="60s",
+    help="Give up the lease and exit when a cycle does not advance for this time. 0: never.",
+)  # fmt: skip
 @setting("--grace-period", type=DURATION, default="10s", help="How long a stop waits for binds in flight.")
 @seed_option(setting)
 @election_options("stromboli")
@@ -155,6 +168,9 @@ def _settings(arguments: Mapping[str, Any]) -> SchedulerSettings:
         heal=arguments["recovery_period"],
         grace=arguments["grace_period"],
         audit=arguments["audit_period"],
+        cycle_budget=arguments["cycle_budget"],
+        job_budget=arguments["job_budget"],
+        stuck_after=arguments["stuck_after"],
         dump_folder=arguments["cache_dump_dir"],
         shard=settings_of_shard(shard, election, arguments["shard_takeover"]) if shard and election else None,
     )
@@ -166,6 +182,7 @@ def _settings(arguments: Mapping[str, Any]) -> SchedulerSettings:
         election=election,
         metrics_address=arguments["listen_address"],
         health_address=arguments["healthz_address"],
+        always_allowed_paths=arguments["authorization_always_allow_paths"],
         api_rate=arguments["kube_api_qps"],
         api_burst=arguments["kube_api_burst"],
     )

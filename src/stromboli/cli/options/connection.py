@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from stromboli.cli.options.settings import Command, address, option_group, setting
+from stromboli.cli.options.settings import Command, HttpPaths, address, option_group, setting
 from stromboli.cli.output import Failure
 
 if TYPE_CHECKING:
@@ -52,7 +52,14 @@ api_rate_options = option_group(
 
 def endpoint_options(metrics: str, health: str) -> Callable[[Command], Command]:
     """Define the listen addresses of a process, with their defaults."""
-    return option_group(address("--listen-address", metrics, "/metrics; empty to disable."), health_option(health))
+    return option_group(
+        address("--listen-address", metrics, "/metrics; empty to disable."),
+        setting(
+            "--authorization-always-allow-paths", type=HttpPaths(), default="/healthz,/livez,/readyz", metavar="PATHS",
+            help="Paths that need no token where --listen-address is not a loopback address.",
+        ),
+        health_option(health),
+    )  # fmt: skip
 
 
 def health_option(default: str) -> Callable[[Command], Command]:

@@ -105,6 +105,19 @@ class ListenAddress(click.ParamType[str]):
         return str(value)
 
 
+class HttpPaths(click.ParamType[tuple[str, ...]]):
+    """Comma-separated HTTP paths, each with `*` at its end for all that begin with it; may be empty."""
+
+    name = "paths"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        paths = value if isinstance(value, tuple) else tuple(filter(None, (each.strip() for each in value.split(","))))
+        for path in paths:
+            if not path.startswith("/") or "*" in path[:-1]:
+                self.fail(f"{path!r} is not a path such as /metrics, or /* for all", param, ctx)
+        return paths
+
+
 def address(name: str, default: str, about: str) -> Callable[[Any], Any]:
     """Define an option for a listen address."""
     return setting(name, type=ListenAddress(), default=default, metavar="HOST:PORT", help=about)

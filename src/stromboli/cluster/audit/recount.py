@@ -18,6 +18,7 @@ from stromboli.cluster.objects.pods.requests import pod_request, scored_request
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.model.jobs.job import PENDING_BEST_EFFORT, Counts, Job, empty_counts
 from stromboli.core.model.resources.resources import Request, add_request, is_best_effort
+from stromboli.core.model.tasks.host_ports import PortSet
 from stromboli.core.model.tasks.task import ALLOCATED_STATUSES, OCCUPYING_STATUSES, TaskStatus
 
 #: Sums of a queue, in the order of a job's contribution.
@@ -140,17 +141,13 @@ class Recount:
                 column[layout.releasing + dimension] += amount if leaves else 0
             for dimension, amount in enumerate(count.scored):
                 column[layout.scored + dimension] += amount
-            for port in count.record.facts.constraints.ports if count.record.facts else ():
-                column[layout.port + layout.ports.index(port)] += 1
         return column
 
     def _fact(self, place: int) -> str:
         """Name of a row of the accounting matrix."""
         layout, names = self.cluster_state.layout, self._cluster.axis.names
-        if layout.scored <= place < layout.port:
+        if layout.scored <= place < layout.releasing:
             return f"scored {names[place - layout.scored]}"
-        if layout.port <= place < layout.releasing:
-            return f"users of {layout.ports[place - layout.port]}"
         for section in ("allocatable", "pipelined", "releasing", "used", "idle"):
             start = getattr(layout, section)
             if place >= start:
@@ -164,9 +161,14 @@ class Recount:
             expected.update(entered.task.task_class.feeds if entered else ())
         for number, column in self.cluster_state.tallies.items():
             if (pods := expected.pop(number, 0)) != column[row]:
-                yield difference(f"node {name}, pods of term {number}", pods, int(column[row]))
+                yield difference(f"node {name}, {self._term(number)}", pods, int(column[row]))
         for number, pods in expected.items():
-            yield difference(f"node {name}, pods of term {number}", pods, 0)
+            yield difference(f"node {name}, {self._term(number)}", pods, 0)
+
+    def _term(self, number: int) -> str:
+        """Describe the pods of a tally."""
+        counted = self._cluster.decoder.terms.counted[number]
+        return f"pods with {counted}" if isinstance(counted, PortSet) else f"pods of term {number}"
 
     def _check_volumes(self, name: str, row: int, present: Iterable[_Count]) -> Iterator[Difference]:
         """Compare attached volumes; a volume that several pods share is attached once."""

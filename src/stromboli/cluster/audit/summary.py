@@ -66,8 +66,6 @@ def _amounts(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
             for section, start in starts
         }
         facts["scored"] = amounts[layout.scored : layout.scored + 2, column].tolist()
-        users = ((port, int(amounts[layout.port + place, column])) for place, port in enumerate(layout.ports))
-        facts["ports"] = {port: count for port, count in users if count}
         found[name] = facts
     return found
 
@@ -93,6 +91,7 @@ def _job(snapshot: Snapshot, job: Job, known: set[Counted]) -> dict[str, Any]:
             spec.evicted_whole,
             spec.created,
             spec.fault,
+            spec.is_being_deleted,
         ),
         "minimum": spec.min_resources and _named(snapshot, _dense(snapshot, spec.min_resources)),
         "policies": spec.policies,
@@ -117,6 +116,7 @@ def _task(snapshot: Snapshot, task: Task, known: set[Counted]) -> tuple[Any, ...
         task.key,
         task.sub_job,
         task.priority,
+        task.priority_in_job,
         task.gated,
         task.in_backoff,
         task.nominated_node,

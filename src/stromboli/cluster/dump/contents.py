@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from stromboli.cluster.objects.pod_groups.pod_groups import DEFAULT_QUEUE
 from stromboli.cluster.state.cluster import SCHEDULER_NAMES, Cluster
 from stromboli.core.model.jobs.carryover import PastEviction, Reservation
 from stromboli.core.model.nodes.shards import ShardChoice
@@ -16,6 +15,7 @@ from stromboli.core.model.nodes.usage import Usage
 from stromboli.core.model.tasks.placement import Placement
 from stromboli.core.model.tasks.pod_terms import Counted
 from stromboli.kube.objects.meta import TopLevel
+from stromboli.workloads.queues import DEFAULT_QUEUE
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,10 @@ class Contents:
     phases: Mapping[str, str] = field(default_factory=dict)
     #: Capacity reserved for waiting jobs, by job key.
     reservations: Mapping[str, Reservation] = field(default_factory=dict)
+    #: Why jobs are set aside, by key.
+    set_aside: Mapping[str, str] = field(default_factory=dict)
+    #: Since when nodes have been over-committed.
+    overcommitted: Mapping[str, float] = field(default_factory=dict)
     scheduler_names: Sequence[str] = SCHEDULER_NAMES
     seed: int = 0
     #: Resource names in the order of the axis.
@@ -63,6 +67,8 @@ def contents_of(cluster: Cluster) -> Contents:
         eviction_history=assumptions.evictions,
         phases={key: phase for key in groups if (phase := groups.phase(key)) != groups[key].status.phase},
         reservations=assumptions.reservations,
+        set_aside=dict(assumptions.set_aside),
+        overcommitted=assumptions.overcommitted,
         scheduler_names=sorted(cluster.pods.scheduler_names),
         seed=cluster.seed,
         resources=list(cluster.axis.names),
@@ -115,5 +121,7 @@ def _restore_decisions(cluster: Cluster, contents: Contents) -> None:
     assumptions.nominate(contents.nominated)
     assumptions.note_evictions(contents.eviction_history)
     assumptions.reservations = dict(contents.reservations)
+    assumptions.set_aside = dict(contents.set_aside)
+    assumptions.overcommitted = dict(contents.overcommitted)
     for key, phase in contents.phases.items():
         cluster.groups.set_phase(key, phase, hold=True)

@@ -100,6 +100,8 @@ class _File(msgspec.Struct, rename="camel"):
     eviction_history: list[PastEviction] = msgspec.field(default_factory=list)
     usage: dict[str, Usage] = msgspec.field(default_factory=dict)
     reservations: dict[str, _Reservation] = msgspec.field(default_factory=dict)
+    set_aside: dict[str, str] = msgspec.field(default_factory=dict)
+    overcommitted: dict[str, float] = msgspec.field(default_factory=dict)
     shard: ShardChoice | None = None
     granted: list[str] | None = None
 
@@ -163,6 +165,8 @@ def _file_of(dump: Dump) -> _File:
             key: _Reservation(each.start, None if each.end == inf else each.end, list(each.places))
             for key, each in contents.reservations.items()
         },
+        set_aside=dict(contents.set_aside),
+        overcommitted=dict(contents.overcommitted),
         shard=contents.shard,
         granted=None if contents.granted is None else list(contents.granted),
     )
@@ -217,6 +221,8 @@ def read_dump(path: str | Path, *, largest: int = LARGEST) -> Dump:
             key: Reservation(key, each.start, inf if each.end is None else each.end, tuple(each.places))
             for key, each in file.reservations.items()
         },
+        set_aside=file.set_aside,
+        overcommitted=file.overcommitted,
         scheduler_names=file.scheduler_names,
         seed=file.seed,
         resources=file.resources,

@@ -7,6 +7,7 @@ quarantined and reported; it affects no others.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -40,9 +41,10 @@ class Ingest:
         cluster: Cluster,
         changed: Callable[[TopLevel, TopLevel | None], None] = lambda entry, before: None,
         refused: Callable[[Quarantined], None] = lambda quarantined: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.cluster = cluster
-        self.gate = VersionGate()
+        self.gate = VersionGate(clock)
         self.quarantine: dict[tuple[str, str], Quarantined] = {}
         #: Number of reports that were no news.
         self.stale = 0

@@ -9,6 +9,29 @@ from stromboli.cluster.objects.layout_version import LayoutVersion
 from stromboli.cluster.objects.pod_groups.native_pod_groups import NativeGroup
 
 TASK_PRIORITY = "volcano.sh/task-priority"
+_TASK_PRIORITIES = range(-(1 << 31), 1 << 31)
+
+
+def task_priority_of(pod: kube.Pod) -> int | None:
+    """The annotated priority of a pod among the pods of its job; None without a valid one."""
+    text = (pod.metadata.annotations or {}).get(TASK_PRIORITY)
+    return None if text is None or task_priority_problem(text) else int(text)
+
+
+def task_priority_warning(pod: kube.Pod) -> str:
+    """Return why the annotation is ignored; empty if it is valid or absent."""
+    text = (pod.metadata.annotations or {}).get(TASK_PRIORITY)
+    problem = "" if text is None else task_priority_problem(text)
+    return f"{problem}; annotation ignored" if problem else ""
+
+
+def task_priority_problem(text: str) -> str:
+    """What is wrong with such an annotation; empty if it is valid. Values outside of 32 bits are invalid."""
+    digits = text.removeprefix("-")
+    if digits.isascii() and digits.isdecimal() and len(digits) < 12 and int(text) in _TASK_PRIORITIES:
+        return ""
+    limits = f"{_TASK_PRIORITIES[0]} to {_TASK_PRIORITIES[-1]}"
+    return f"metadata.annotations[{TASK_PRIORITY}]: {text[:40]!r} is not a number from {limits}"
 
 
 class Priorities:
@@ -30,10 +53,7 @@ class Priorities:
         return self._values.get(group.spec.priority_class_name or "", self._default)
 
     def of_pod(self, pod: kube.Pod) -> int:
-        """A pod's own priority: from its annotation, its priority, or its class; otherwise 1."""
-        annotated = (pod.metadata.annotations or {}).get(TASK_PRIORITY, "")
-        if annotated.removeprefix("-").isdecimal() and len(annotated) < 12:
-            return int(annotated)
+        """A pod's own priority: that of its spec, or of its class; otherwise 1."""
         if pod.spec.priority is not None:
             return pod.spec.priority
         return self._values.get(pod.spec.priority_class_name or "", 1)

@@ -1,7 +1,7 @@
 """The accounting of the cache, kept up to date.
 
 The model is calculated from the objects on demand, and only for objects that have changed. A change of the layout
-(nodes, resources, terms, ports, queues) rebuilds everything.
+(nodes, resources, queues) rebuilds everything.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from stromboli.cluster.objects.claims.resource_claims import ResourceClaims
 from stromboli.cluster.objects.layout_version import LayoutVersion
 from stromboli.cluster.objects.nodes import Nodes
-from stromboli.cluster.objects.pod_groups.pod_groups import job_spec, missing_group, queue_name_of
+from stromboli.cluster.objects.pod_groups.pod_groups import job_spec, missing_group
 from stromboli.cluster.objects.pods.decoder import PodDecoder
 from stromboli.cluster.objects.pods.fractional_gpus import gpu_request_in
 from stromboli.cluster.objects.pods.pods import Counted, PodRecord, TaskContext, placed_at, task_of
 from stromboli.cluster.objects.pods.run_times import run_time_warning
-from stromboli.cluster.objects.priority_classes import PriorityClasses
+from stromboli.cluster.objects.priority_classes import PriorityClasses, task_priority_warning
 from stromboli.cluster.objects.queues import Queues
 from stromboli.cluster.objects.storage.volumes import PersistentVolumes
 from stromboli.cluster.state.assumptions import Assumptions
@@ -31,6 +31,7 @@ from stromboli.core.model.nodes.table import NodeTable
 from stromboli.core.model.queues.queue import Queue
 from stromboli.core.model.tasks.pod_terms import PodTerm
 from stromboli.core.model.tasks.task import OCCUPYING_STATUSES, TaskStatus
+from stromboli.workloads.queues import queue_name_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ class Accounting:
     def _rebuild(self) -> None:
         """Rebuild everything from the objects."""
         self._warnings = {}
-        layout = AmountLayout(len(self._decoder.axis), self._decoder.ports)
+        layout = AmountLayout(len(self._decoder.axis))
         table, allocatable, queues = self._nodes_and_queues()
         self._cluster_state = ClusterState(table, allocatable, layout, queues)
         self.counted, self.devices = {}, DeviceAssignments()
@@ -154,6 +155,8 @@ class Accounting:
         counted = self._decoder.terms.counted
         fresh = [term for term in counted[self._terms_counted :] if isinstance(term, PodTerm)]
         self._terms_counted = len(counted)
+        if not fresh:
+            return
         for uid, record in self._pods.records.items():
             metadata = record.pod.metadata
             if any(term.matches(metadata.namespace, metadata.labels or {}) for term in fresh):
@@ -220,7 +223,7 @@ class Accounting:
             if not pod.spec.node_name:
                 self._invalid.add(uid)
                 return None
-        elif warning := run_time_warning(pod):
+        elif pod.metadata.annotations and (warning := run_time_warning(pod) or task_priority_warning(pod)):
             self._warnings["pod", uid] = f"Pod {pod.key}: {warning}"
         status, place = self._assumptions.position_of(pod)
         node = self._cluster_state.table.index.get(place, -1)

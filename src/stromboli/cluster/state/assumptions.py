@@ -45,6 +45,10 @@ class Assumptions:
         self.nominated: dict[str, str] = {}
         #: Capacity that the last cycle reserved, by job.
         self.reservations: Mapping[str, Reservation] = {}
+        #: Why jobs are not served for a while, by key: scheduling them took too much time.
+        self.set_aside: Mapping[str, str] = {}
+        #: Since when nodes have been over-committed, as the last cycle found.
+        self.overcommitted: Mapping[str, float] = {}
         #: The last eviction of each victim job for each preemptor, by preemptor, victim and queue.
         self._evictions: dict[tuple[str, str, str], PastEviction] = {}
         #: Number of placements that this scheduler did not decide.

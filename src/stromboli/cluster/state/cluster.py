@@ -7,6 +7,7 @@ is calculated from both when a snapshot is taken.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import chain
 
 from stromboli import kube
 from stromboli.cluster.ingest.kinds import KINDS, Handler
@@ -19,7 +20,7 @@ from stromboli.cluster.objects.namespaces import NamespaceLabels
 from stromboli.cluster.objects.node_metrics import NodeUsage
 from stromboli.cluster.objects.node_shards import NodeShards
 from stromboli.cluster.objects.nodes import Nodes
-from stromboli.cluster.objects.pod_groups.pod_groups import DEFAULT_QUEUE, register_resources
+from stromboli.cluster.objects.pod_groups.pod_groups import register_resources
 from stromboli.cluster.objects.pod_groups.previous_domains import PreviousDomains
 from stromboli.cluster.objects.pods.constraints import asks_about_namespaces
 from stromboli.cluster.objects.pods.decoder import PodDecoder
@@ -49,10 +50,11 @@ from stromboli.core.model.tasks.placement import Placement
 from stromboli.core.model.tasks.task import ENDING_STATUSES
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.topology import Numatopology
+from stromboli.workloads.queues import DEFAULT_QUEUE
 
 SCHEDULER_NAMES = ("stromboli", "volcano")
-#: Numbers of unused classes, terms and resources that are tolerated.
-SLACK = (5_000, 500, 32)
+#: Numbers of unused classes, terms, resources and host ports that are tolerated.
+SLACK = (5_000, 500, 32, 5_000)
 
 
 class Cluster:
@@ -201,6 +203,9 @@ class Cluster:
             self._decode_namespace_selectors()
         self.nodes.reshard()
         self._offer_devices()
+        if self.axis.promoted:
+            classifier = self.decoder.classifier
+            self._begin_again(classifier.labels, classifier.annotations)
         self.changes.pods |= self.volumes.take_changed() | self.claims.take_changed()
         return self.accounting.cluster_state()
 
@@ -287,9 +292,19 @@ class Cluster:
     @property
     def needs_compaction(self) -> bool:
         """Report whether much more is known than at the last start: unused names and terms accumulate."""
-        return any(
+        return self._has_unused_names() or any(
             now > 2 * then + slack for now, then, slack in zip(self.decoder.sizes, self._sizes, SLACK, strict=True)
         )
+
+    def _has_unused_names(self) -> bool:
+        """Report whether the names that share a dimension are all gone: the columns of others are free again."""
+        shared = self.axis.unoffered
+        if shared is None:
+            return False
+        jobs, counted = self.accounting.cluster_state().jobs.values(), self.accounting.counted.values()
+        classes = {each.task.task_class for each in counted}
+        requests = chain((each.request for each in classes), (job.min_resources or () for job in jobs))
+        return not any(dimension == shared for request in requests for dimension, _ in request)
 
     def compact(self) -> None:
         """Start again with the present objects, so that everything unused is dropped."""
@@ -297,9 +312,12 @@ class Cluster:
         self._begin_again(classifier.labels, classifier.annotations)
 
     def _begin_again(self, class_labels: Sequence[str], class_annotations: Sequence[str]) -> None:
+        promoted, self.axis.promoted = self.axis.promoted, set()
         self.cluster_state()
         objects, touched = self.objects(), self.accounting.touched
         self._begin(class_labels, class_annotations)
+        for name in sorted(promoted):  # before a request can name them again
+            self.axis.dimension(name)
         for entry in objects:
             self.apply(entry)
         self.cluster_state()
@@ -309,5 +327,9 @@ class Cluster:
 
     def forget_classes(self) -> int:
         """Drop the classes that no pod uses; returns how many."""
+        self.cluster_state().table.answers.clear()  # by the constraints of pods, some of which are gone
         in_use = {counted.task.task_class.number for counted in self.accounting.counted.values()}
-        return self.decoder.forget_classes(in_use)
+        forgotten = self.decoder.forget_classes(in_use)
+        if forgotten:
+            self.claims.forget_searches()
+        return forgotten

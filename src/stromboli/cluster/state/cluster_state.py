@@ -1,6 +1,6 @@
 """The state calculated from the objects of a cluster: node table, accounting matrix, jobs, queue sums.
 
-It is built for one layout (nodes, resources, terms, ports, queues) and then updated pod by pod and group by group. Jobs
+It is built for one layout (nodes, resources, queues) and then updated pod by pod and group by group. Jobs
 that a snapshot may still be using are copied before they change.
 """
 
@@ -189,7 +189,9 @@ class ClusterState:
         job = self.jobs.get(key)
         if job is None:
             job = Job(missing_group(key), self.layout.resources)
-        elif self._copied_at.get(key) != self.generation:
+        elif self._copied_at.get(key) == self.generation:
+            return job
+        else:
             job = job.copy()
             job.tasks, job.requested = dict(job.tasks), job.requested[:]
             for sub_job in job.sub_jobs.values():
@@ -222,7 +224,8 @@ class ClusterState:
         job.put(counted.task)
         if key:
             sub_job, task = job.sub_jobs.setdefault(key, SubJob(key, job.key, policy, index)), counted.task
-            sub_job.priority = max(sub_job.priority, task.priority) if sub_job.tasks else task.priority
+            priority = task.priority_in_job
+            sub_job.priority = max(sub_job.priority, priority) if sub_job.tasks else priority
             sub_job.tasks.append(task)
         self._enter(job, counted, 1)
         return counted
@@ -286,8 +289,8 @@ def _leave_sub_job(job: Job, task: Task) -> None:
     sub_job.tasks.remove(task)
     if not sub_job.tasks:
         del job.sub_jobs[task.sub_job]
-    elif task.priority == sub_job.priority:
-        sub_job.priority = max(other.priority for other in sub_job.tasks)
+    elif task.priority_in_job == sub_job.priority:
+        sub_job.priority = max(other.priority_in_job for other in sub_job.tasks)
 
 
 class TaskColumns:

@@ -26,6 +26,8 @@ class DeviceAssignments:
     def enter(self, record: PodRecord, node: str, annotations: Mapping[str, str], *, leaving: bool) -> None:
         """Add a pod that occupies a node. `annotations` are those of a binding in progress."""
         metadata = record.pod.metadata
+        if not metadata.annotations and not annotations:
+            return
         assigned = {**assignments_in(metadata.annotations or {}), **annotations}
         if not assigned:
             return

@@ -11,8 +11,8 @@ from collections.abc import Collection
 
 from stromboli import kube
 from stromboli.cluster.objects.indexes import discard_member
-from stromboli.cluster.objects.pod_groups.pod_groups import job_key_of
 from stromboli.cluster.objects.pods.pods import PodRecord
+from stromboli.workloads.groups import job_key_of
 
 
 class Pods:

@@ -34,6 +34,8 @@ class Backfill(Action):
                 self._serve(session, job)
 
     def _tasks(self, session: Session, job: Job) -> list[Task]:
+        if not (job.pending_best_effort_count or job.pipelined_count):
+            return []
         waiting = (TaskStatus.PENDING, TaskStatus.PIPELINED)
         return [
             task

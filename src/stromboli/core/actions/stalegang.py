@@ -153,8 +153,7 @@ def _release(session: Session, job: Job) -> None:
         return
     note = _note(session, job)
     with session.statement() as statement:
-        for task in members:
-            statement.evict(task, StaleGang.name)
+        statement.evict_all(members, StaleGang.name)
         statement.commit()
     session.eviction_notes.update({task.uid: note for task in members})
 

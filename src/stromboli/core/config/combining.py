@@ -94,16 +94,20 @@ def intersection_by_tier(
     """
     for tier in tiers:
         agreed: set[Hashable] | None = None
+        agreed_all = False
         for answer in tier:
             victims = answer(preemptor, candidates)
             if victims is None:
+                continue
+            if victims == candidates and candidates:
+                agreed_all = True
                 continue
             chosen = set(map(identity, victims))
             agreed = chosen if agreed is None else agreed & chosen
             if not agreed:
                 break
-        if agreed:
-            victims = [candidate for candidate in candidates if identity(candidate) in agreed]
+        if agreed or (agreed is None and agreed_all):
+            victims = [each for each in candidates if agreed is None or identity(each) in agreed]
             victims = _released_by_all(
                 [answer for answer in everywhere if answer not in tier], preemptor, victims, identity
             )
@@ -118,7 +122,7 @@ def _released_by_all(
     """Return the candidates that all plugins accept; each plugin gets those that the previous ones accepted."""
     for answer in answers:
         approved = answer(preemptor, candidates)
-        if approved is not None:
+        if approved is not None and approved != candidates:
             chosen = set(map(identity, approved))
             candidates = [candidate for candidate in candidates if identity(candidate) in chosen]
     return list(candidates)

@@ -85,7 +85,7 @@ CLUSTER = Domain("<cluster-top-hypernode>", 1)
 @dataclass(frozen=True, slots=True)
 class EvictionContext:
     """The cause of an eviction: the kind is `preempt` or `reclaim`, or the name of an action that queries guards alone:
-    `consolidate`, or `shuffle` and `stalegang`, where the job is that of the victims.
+    `consolidate`, or `shuffle`, `stalegang` and `relieve`, where the job is that of the victims.
     """
 
     kind: str
@@ -133,6 +133,8 @@ class Plugin:
     queue_order_only_grows: bool = False
     #: Whether preempt and reclaim also serve members above the minimum of their job.
     serves_beyond_minimum: bool = False
+    #: Whether allocate serves all queues once more, with `session.lending`, when every queue has its share.
+    lends_idle: bool = False
 
     def __init__(self, arguments: Arguments, hierarchy: bool = False) -> None:
         self.arguments = arguments

@@ -82,6 +82,8 @@ class Code(StrEnum):
     DEVICES_UNDECIDED = "ClaimedDevicesUndecided"
     PLUGIN_REFUSED = "PluginRefused"
     PLUGIN_FAILED = "PluginFailed"
+    TOO_EXPENSIVE = "SchedulingTooExpensive"
+    CYCLE_BUDGET = "CycleBudgetSpent"
     NO_NODES = "NoNodes"
     NO_NODE_HAS_RESOURCE = "NoNodeHasResource"
     EXCEEDS_EVERY_NODE = "ExceedsEveryNode"
@@ -107,6 +109,7 @@ class Code(StrEnum):
     PREEMPTED = "Preempted"
     PIPELINED = "WaitingForRelease"
     INVALID_OBJECT = "InvalidObject"
+    GROUP_BEING_DELETED = "PodGroupBeingDeleted"
     ROLE_REFUSED = "RoleAlreadyRefused"
     NO_PREEMPTABLE_PODS = "NoPreemptablePods"
     PREEMPTION_INSUFFICIENT = "PreemptionInsufficient"
@@ -397,6 +400,18 @@ CODES: dict[Code, CodeFacts] = {
         "A plugin raised an error, which counts as a refusal.", Remedy.ASK_ADMINISTRATOR,
         "Report the error to the maintainer of the plugin.", tuple(RetryEvent),
     ),
+    Code.TOO_EXPENSIVE: CodeFacts(
+        "scheduling is too expensive",
+        "Finding nodes for the job took longer than its time budget. The job is set aside, so that others are not "
+        "delayed, and is tried again alone after a pause that grows with each failure.", Remedy.CHANGE_REQUEST,
+        "Use fewer distinct pods or simpler constraints, or ask the administrator: a plugin may be slow or may not "
+        "return, and `--job-budget` may be too small.", (RetryEvent.TIME,),
+    ),
+    Code.CYCLE_BUDGET: CodeFacts(
+        "cycle out of time",
+        "The time budget of the cycle was spent before the job had its turn.", Remedy.WAIT,
+        "Wait for the next cycle, which starts at once.", (RetryEvent.TIME,),
+    ),
     Code.NO_NODES: CodeFacts(
         "the cluster has no nodes",
         "The cluster has no nodes.", Remedy.ASK_ADMINISTRATOR, "Add nodes.", (RetryEvent.NODE_ADDED,)
@@ -530,6 +545,12 @@ CODES: dict[Code, CodeFacts] = {
         "invalid object",
         "An object of the job is not valid.", Remedy.CHANGE_REQUEST, "Correct the named field.",
         (RetryEvent.POD_CHANGED, RetryEvent.JOB_CHANGED),
+    ),
+    Code.GROUP_BEING_DELETED: CodeFacts(
+        "PodGroup is being deleted",
+        "The PodGroup has a deletion timestamp and waits for its finalizers, so none of its pods is placed.",
+        Remedy.WAIT, "Let the finalizers finish, then create the PodGroup again.",
+        (RetryEvent.JOB_CHANGED,),
     ),
     Code.ROLE_REFUSED: CodeFacts(
         "role already refused",

@@ -69,6 +69,10 @@ class Snapshot:
     processors: Mapping[str, Holdings] = field(default_factory=dict)
     #: Reserved capacity by job, from the last cycle.
     reservations: Mapping[str, Reservation] = field(default_factory=dict)
+    #: Why jobs are not served in this cycle, by key: scheduling them took too much time.
+    set_aside: Mapping[str, str] = field(default_factory=dict)
+    #: Since when nodes have been over-committed, by name, in seconds since the epoch.
+    overcommitted: Mapping[str, float] = field(default_factory=dict)
     #: Pods with assigned devices, by node.
     device_claims: DeviceUsers = field(default_factory=dict)
     #: Contents of the ConfigMaps that plugins read, by namespace and name.

@@ -1,4 +1,8 @@
-"""binpack: prefer nodes that are already used, so that others stay empty for pods that need a whole node."""
+"""binpack: prefer nodes that are already used, so that others stay empty for pods that need a whole node.
+
+The default compares used fractions, as Volcano does. Among nodes of different sizes that fills the small ones, whatever
+is left on the large ones: `binpack.bestFit` compares the amounts that would be left instead.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +33,7 @@ class BinpackArguments(Arguments):
     memory: int = Argument("binpack.memory", 1, "Weight of memory within the score.")
     resources: str = Argument("binpack.resources", "", "Further resources that count, separated by commas.")
     resource_weights: Mapping[str, int] = PrefixArgument("binpack.resources.<name>", 1, "Weight of a further resource.")
+    best_fit: bool = Argument("binpack.bestFit", False, "Compare the amounts that would be left, not used fractions.")
 
 
 class Binpack(Plugin):
@@ -40,11 +45,12 @@ class Binpack(Plugin):
     def __init__(self, arguments: BinpackArguments, hierarchy: bool = False) -> None:
         super().__init__(arguments, hierarchy)
         weight = _not_negative(arguments.weight)
-        self._scorers = (Packing(weight, _resource_weights(arguments)),) if weight else ()
+        scorer = BestFit if arguments.best_fit else Packing
+        self._scorers = (scorer(weight, _resource_weights(arguments)),) if weight else ()
 
     def open(self, session: Session) -> None:
         for scorer in self._scorers:
-            scorer.open(session.axis)
+            scorer.open(session)
 
     def node_scorers(self) -> Sequence[NodeScorer]:
         return self._scorers
@@ -60,6 +66,11 @@ def _resource_weights(arguments: BinpackArguments) -> dict[str, int]:
 def _not_negative(weight: int) -> int:
     """Replace a negative weight by 1, as Volcano does."""
     return weight if weight >= 0 else 1
+
+
+def _weights_by_dimension(axis: ResourceAxis, weights: Mapping[str, int]) -> dict[int, int]:
+    found = ((axis.find(name), weight) for name, weight in weights.items())
+    return {dimension: weight for dimension, weight in found if dimension is not None and weight}
 
 
 class _PackingPart(NamedTuple):
@@ -82,9 +93,8 @@ class Packing(NodeScorer):
         self._weights: dict[int, int] = {}
         self._parts = ClassCache(self._parts_of)
 
-    def open(self, axis: ResourceAxis) -> None:
-        found = ((axis.find(name), weight) for name, weight in self._resource_weights.items())
-        self._weights = {dimension: weight for dimension, weight in found if dimension is not None and weight}
+    def open(self, session: Session) -> None:
+        self._weights = _weights_by_dimension(session.axis, self._resource_weights)
 
     def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return bool(self._parts.of(task_class, ledger))
@@ -105,3 +115,34 @@ class Packing(NodeScorer):
             _PackingPart(d, np.array(amount, dtype=np.int64), np.array(self._top * weight / whole))
             for d, amount, weight in counting
         )
+
+
+class BestFit(NodeScorer):
+    """The weighted mean of what the pod would leave, relative to the largest node: the less, the better.
+
+    Resources that the pod does not request count as well, so that pods without a GPU avoid nodes with idle GPUs.
+    """
+
+    locality = Locality.ROW
+
+    def __init__(self, weight: int, resource_weights: Mapping[str, int]) -> None:
+        self._top = _HIGHEST * weight
+        self._resource_weights = resource_weights
+        #: The points that a unit of each resource costs, by dimension.
+        self._unit_points: dict[int, float] = {}
+
+    def open(self, session: Session) -> None:
+        weights = _weights_by_dimension(session.axis, self._resource_weights)
+        allocatable = session.snapshot.amounts[session.ledger.layout.allocatable :]
+        largest = {d: int(allocatable[d].max(initial=0)) for d in weights}
+        whole = sum(weight for d, weight in weights.items() if largest[d])
+        self._unit_points = {d: self._top * w / whole / largest[d] for d, w in weights.items() if largest[d]}
+
+    def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return bool(self._unit_points)
+
+    def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
+        requested, total = dict(task_class.request), np.full(len(rows), self._top)
+        for dimension, points in self._unit_points.items():
+            total -= (rows.idle(dimension) - requested.get(dimension, 0)) * points
+        return total

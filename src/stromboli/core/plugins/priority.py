@@ -24,7 +24,7 @@ class Priority(Plugin):
         return -sub_job.priority
 
     def task_order(self, task: Task) -> Key:
-        return -task.priority
+        return -task.priority_in_job
 
     def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
         """Jobs of lower priority, except members whose own priority is not lower than the preemptor's; within the
@@ -34,20 +34,20 @@ class Priority(Plugin):
 
     def _is_lower(self, task: Task, preemptor: Task) -> bool:
         if task.job == preemptor.job:
-            return task.priority < preemptor.priority
+            return task.priority_in_job < preemptor.priority_in_job
         own = self._jobs[preemptor.job].priority
         return self._jobs[task.job].priority < own and not _STANDARD < task.priority >= max(own, preemptor.priority)
 
     def justification(self, preemptor: Task, victim: Task) -> str:
         """Priorities justify nothing between queues."""
         if victim.job == preemptor.job:
-            return f"priority of the pod {victim.priority} < {preemptor.priority}"
+            return f"priority of the pod {victim.priority_in_job} < {preemptor.priority_in_job}"
         own, theirs = self._jobs[preemptor.job], self._jobs[victim.job]
         return f"priority {theirs.priority} < {own.priority}" if own.queue == theirs.queue else ""
 
     def veto(self, preemptor: Task, victim: Task) -> str:
         if victim.job == preemptor.job:
-            return f"priority of the pod {victim.priority} is not below {preemptor.priority}"
+            return f"priority of the pod {victim.priority_in_job} is not below {preemptor.priority_in_job}"
         own, theirs = self._jobs[preemptor.job].priority, self._jobs[victim.job].priority
         if theirs >= own:
             return f"priority {theirs} is not below {own}"

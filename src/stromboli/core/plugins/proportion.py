@@ -2,6 +2,9 @@
 
 The cluster is divided by water-filling: each round divides the remainder by weight among the queues that are not
 satisfied; each takes no more than it may hold and requests, and at least its guarantee.
+
+Dividing every resource for itself may leave capacity idle while queues wait: one has its share of memory, the other of
+cpu. With `lendIdle` they use it beyond their share; reclaim returns it.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from stromboli.core.config.arguments import Argument, Arguments
 from stromboli.core.config.combining import Vote
 from stromboli.core.config.plugin import Allowance, EvictionContext, Key, Plugin, QueueFacts, Victims
 from stromboli.core.model.jobs.job import Job
@@ -83,10 +87,25 @@ class ProportionShare:
         return share
 
 
+class QueueSharingArguments(Arguments):
+    lends_idle: bool = Argument(
+        "lendIdle", False, "Lend to queues beyond their share what would stay idle; reclaim returns it."
+    )
+    serves_members: bool = Argument(
+        "reclaimBeyondMinimum", False, "Reclaim up to the share of a queue also for members above the minimum of a job."
+    )
+
+
 class Proportion(Plugin):
     name = "proportion"
+    arguments = QueueSharingArguments()
     #: The deserved resources of a queue are protected, whatever plugins in other tiers decide.
     vetoes_in_every_tier = True
+
+    def __init__(self, arguments: QueueSharingArguments, hierarchy: bool = False) -> None:
+        super().__init__(arguments, hierarchy)
+        self.lends_idle = arguments.lends_idle
+        self.serves_beyond_minimum = arguments.serves_members
 
     def open(self, session: Session) -> None:
         self._axis = session.axis
@@ -103,6 +122,10 @@ class Proportion(Plugin):
             queue.name: ProportionShare(usage[queue.name], *amounts)
             for queue, *amounts in zip(queues, self._deserved(session, queues, limits), limits, ceilings, strict=True)
         }
+
+        self._guaranteed = [
+            (usage[queue.name], queue.guarantee) for queue in session.queues.values() if queue.guarantee
+        ]
 
     @staticmethod
     def _limits(session: Session, queues: list[Queue], total: Amounts) -> list[Amounts]:
@@ -163,7 +186,7 @@ class Proportion(Plugin):
 
     def overused(self, queue: Queue) -> Reason | None:
         queue_share = self._queue_shares.get(queue.name)
-        if queue_share is None:
+        if queue_share is None or self._session.lending:
             return None
         allocated = queue_share.usage.allocated
         for dimension, amount in queue_share.parts:
@@ -182,16 +205,31 @@ class Proportion(Plugin):
             return Allowance(0, Reason(Code.QUEUE_CLOSED, f"queue {queue.name} is {queue.state}, not Open"))
         if queue_share is None:
             return None
-        allocated, deserved, number, tightest = queue_share.usage.allocated, queue_share.deserved, wanted, PODS
+        lending, number, tightest = self._session.lending, wanted, PODS
+        allocated, deserved = queue_share.usage.allocated, queue_share.deserved
         for dimension, amount in task_class.request:
             if dimension != PODS:
-                headroom = (deserved[dimension] - allocated[dimension]) // amount
+                most = self._lendable(queue_share, dimension) if lending else deserved[dimension]
+                headroom = (most - allocated[dimension]) // amount
                 if headroom < number:
                     number, tightest = max(headroom, 0), dimension
         if number >= wanted:
             return None
         needed = wanted * dict(task_class.request)[tightest]
         return Allowance(number, self._no_more(queue, queue_share, tightest, needed, Fit(number, wanted)))
+
+    def _lendable(self, queue_share: ProportionShare, dimension: int) -> int:
+        """Return what a queue may use beyond its share: up to its limit, without unused guarantees of others."""
+        if not self._guaranteed:
+            return queue_share.limit[dimension]
+        usage = self._session.ledger.queues
+        used = sum(usage[name].allocated[dimension] for name in self._queue_shares if name != queue_share.usage.name)
+        kept = sum(
+            max(dict(guarantee).get(dimension, 0) - other.allocated[dimension], 0)
+            for other, guarantee in self._guaranteed
+            if other is not queue_share.usage
+        )
+        return min(queue_share.limit[dimension], self._session.shareable[dimension] - used - kept)
 
     def _no_more(self, queue: Queue, queue_share: ProportionShare, dimension: int, needed: int, fit: Fit) -> Reason:
         """Return the limit that binds: the share, or else the whole cluster, or a limit of the queue."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.jobs.job import Job, ready_in
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.preemption.cost import Grade
 from stromboli.core.preemption.cost_bounds import CandidateColumns
@@ -32,8 +32,8 @@ def _grade_of(candidate: VictimCandidate) -> Grade:
 
 def _grade(place: Grade, job: Job, task: Task, youngest_first: bool) -> Grade:
     spec = job.spec
-    age = -spec.created if youngest_first else 0.0
-    return place, spec.priority, task.priority, job.spare_count <= 0, age
+    is_needed = spec.evicted_whole or ready_in(job.counts) <= spec.min_available
+    return place, spec.priority, task.priority, is_needed, -spec.created if youngest_first else 0.0
 
 
 class CandidatePool:
@@ -87,13 +87,13 @@ class CandidatePool:
         if graded is None:
             graded = self._graded[where] = self._grade(preemptor, row)
         codes, statuses = self._codes, self._statuses
-        current = [each for each in graded if codes[each.task.row] in statuses]
+        current = [each for each in graded if codes[each[0].row] in statuses]
         jobs, may_target, thrash_guard = self._session.jobs, self._rules.may_target, self._rules.thrash_guard
         if thrash_guard:
             current = [each for each in current if not thrash_guard.protects(jobs[each.task.job], preemptor)]
         if not self._rules.own_queue:
             return current
-        return [each for each in current if may_target(preemptor, jobs[each.task.job])]
+        return [each for each in current if may_target(preemptor, jobs[each[0].job])]
 
     def _grade(self, preemptor: Job, row: int) -> list[VictimCandidate]:
         jobs, youngest, graded = self._session.jobs, self._rules.youngest_first, list[VictimCandidate]()
@@ -137,8 +137,10 @@ class CandidatePool:
 
     def refresh(self, preemptor: Job) -> bool:
         """Report whether the victim order has changed because queues have lost tasks. Grades follow it."""
+        if self._rules.own_queue:
+            return False
         name, evicted = preemptor.queue, len(self._session.decisions.evictions)
-        if self._rules.own_queue or evicted < self._refresh_at.get(name, 0):
+        if evicted < self._refresh_at.get(name, 0):
             return False
         size = sum(len(part.tasks) for part in self._by_queue.values())
         self._refresh_at[name] = evicted + 1 + size // _MAX_REFRESHES
@@ -153,7 +155,7 @@ class CandidatePool:
         return bool(self._rules.thrash_guard) or any(self.is_candidate(task) for task in preemptor.tasks.values())
 
     def rows_for(self, preemptor: Job) -> set[int]:
-        return {row for name in self.queues_for(preemptor) for row in self._by_queue[name].rows.tolist()}
+        return {row for name in self.queues_for(preemptor) for row in np.unique(self._by_queue[name].rows).tolist()}
 
     def releasable(self, preemptor: Job, dimensions: list[int]) -> NDArray[np.int64]:
         """Return upper bounds of the amounts that all candidates of a node hold, one row per dimension."""

@@ -33,8 +33,9 @@ class CostComparison:
         return 1 + _MAX_COMPARED
 
     def cost(self, session: Session, top: Grade, victims: Sequence[Task]) -> Cost:
-        importance = sum(session.jobs[task.job].priority + task.priority for task in victims)
-        return top, len(victims), importance, -sum(task.created for task in victims)
+        jobs = session.jobs
+        importance = sum([jobs[task.job].spec.priority + task.priority for task in victims])
+        return top, len(victims), importance, -sum([task.created for task in victims])
 
     def could_beat(self, bound: Bound, best: Cost) -> bool:
         """Report whether a node with this lower bound could be cheaper than the best so far."""

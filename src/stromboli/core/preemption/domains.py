@@ -41,7 +41,9 @@ def has_domains(job: Job) -> bool:
 
 def need_key(job: Job, tasks: Sequence[Task], *, is_own: bool) -> tuple[object, ...]:
     """A key by which jobs of equal needs get equal results; with `is_own`, each job has its own."""
-    classes = tuple(sorted({(task.task_class.number, task.priority, task.never_preempts) for task in tasks}))
+    classes = tuple(
+        sorted({(task.task_class.number, task.priority, task.priority_in_job, task.never_preempts) for task in tasks})
+    )
     own = job.key if is_own or has_domains(job) else ""
     return job.queue, job.priority, tuple(job.allocated), classes, own
 

@@ -125,8 +125,7 @@ class FailureReport:
         """Return why its queue and the nodes reject the preemptor without all these tasks."""
         session = self.session
         with session.statement() as statement:
-            for task in evicted:
-                statement.evict(task, self.rules.action, preemptor.job)
+            statement.evict_all(evicted, self.rules.action, preemptor.job)
             queue = session.queue_of(session.jobs[preemptor.job])
             allowance = session.allocatable(queue, preemptor.task_class, 1)
             nodes = session.search.refusals(preemptor.task_class)

@@ -1,7 +1,8 @@
 """Preemption for whole gangs: capacity for all of a gang at once, inside one domain.
 
 Spare members of other gangs are evicted first. Where these do not suffice, whole gangs are evicted, as few as possible
-of those with the highest return. Every plan is tried on the statement; units that it does not need are taken back.
+of those with the highest return. Every plan is tried on the statement; units that it does not need are taken back. With
+`priorityFirst` the least important victims are evicted first, spare or not, and as few as possible.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.preemption.attempt import Mark, PreemptionAttempt
 from stromboli.core.preemption.candidates import CandidatePool
 from stromboli.core.preemption.domains import MAX_DOMAINS, DomainRanking, place_in_cheapest
+from stromboli.core.preemption.exchange import PlanExchange
 from stromboli.core.preemption.failure_report import FailureReport
 from stromboli.core.preemption.job_preemption import Preemption
 from stromboli.core.preemption.pruning import prune
@@ -40,6 +42,11 @@ _PREEMPTABLE = "volcano.sh/preemptable"
 class GangArguments(ThrashGuardArguments):
     max_domains: int = Argument("maxDomains", MAX_DOMAINS, "How many fitting domains are compared; 0 or less for 8.")
     allow_whole_bundle: bool = Argument("allowWholeBundle", True, "Whether whole gangs may be evicted.")
+    priority_first: bool = Argument(
+        "priorityFirst",
+        False,
+        "Whether less important gangs are evicted before spare members of more important ones.",
+    )
 
 
 def _is_protected(spec: JobSpec) -> bool:
@@ -70,10 +77,14 @@ class GangPreemption:
         self._domains = DomainRanking(session, self._pool, max_domains if max_domains > 0 else MAX_DOMAINS)
         self._failures = FailureReport(session, self._rules, self._pool, self._builder)
         self._bundles = WholeGangs(session, self._pool, self._builder, whole=arguments.allow_whole_bundle)
-        #: Preempts spare members of gangs.
-        self._spare = Preemption(
-            session, replace(self._rules, evicts_whole_gangs=False), [job for job in jobs if has_spare_members(job)]
-        )
+        self._priority_first = arguments.priority_first
+        #: Preempts spare members of gangs; with `priorityFirst` also whole gangs, the least important victims first.
+        whole = arguments.priority_first and arguments.allow_whole_bundle
+        rules = replace(self._rules, evicts_whole_gangs=whole, exchanges=False)
+        targets = jobs if whole else [job for job in jobs if has_spare_members(job)]
+        self._single = Preemption(session, rules, targets)
+        exchanging = replace(rules, exchanges=arguments.priority_first)
+        self._exchange = PlanExchange(session, exchanging, self._pool, self._builder)
 
     def _rules_of(self, action: str, arguments: GangArguments) -> PreemptionRules:
         preempts = self._kind == "preempt"
@@ -104,23 +115,23 @@ class GangPreemption:
             return False
         self._pool.refresh(job)
         with session.serving(job), session.statement() as statement:
-            attempt = self._spare.begin(job, statement)
+            attempt = self._single.begin(job, statement)
             attempt.refusal = self._refusal(tasks)
             if attempt.refusal is None and self._place_in_domain(attempt, tasks):
-                return self._spare.conclude(attempt)
-        self._spare.give_up(attempt)
+                return self._single.conclude(attempt)
+        self._single.give_up(attempt)
         return False
 
     def try_for(self, job: Job, statement: Statement) -> bool:
         """Evict pods for the job on a statement that the caller rolls back; report whether there is a plan."""
         tasks = self._wanted(job)
         self._pool.refresh(job)
-        attempt = self._spare.begin(job, statement)
+        attempt = self._single.begin(job, statement)
         found = bool(tasks) and self._refusal(tasks) is None and self._place_in_domain(attempt, tasks)
         found = found and attempt.places > 0
         if not found:
             statement.rollback(0)
-        self._spare.forget()
+        self._single.forget()
         return found
 
     def _wanted(self, job: Job) -> list[Task]:
@@ -144,13 +155,23 @@ class GangPreemption:
             attempt.refusal = self._failures.no_domain(tasks[0])
         serve = partial(self._serve, attempt, tasks)
         max_domains, comparison = self._domains.max_domains, self._rules.comparison
-        return place_in_cheapest(self._session, attempt, domains, max_domains, comparison, serve, self._spare.forget)
+        return place_in_cheapest(self._session, attempt, domains, max_domains, comparison, serve, self._single.forget)
 
     # -- one domain ---------------------------------------------------------------------------------------------
 
     def _serve(self, attempt: PreemptionAttempt, tasks: Sequence[Task]) -> bool:
-        """Evict as few gangs as possible, and take back the units that the plan does not need."""
+        """Evict the victims that the gang needs in this domain; report whether there are enough."""
         self._domain = attempt.domain
+        if self._priority_first:
+            mark = attempt.mark
+            if self._suffices(attempt, mark, tasks, ()):
+                self._complete(attempt)
+                return True
+            attempt.return_to(mark)
+        return self._evict_gangs(attempt, tasks)
+
+    def _evict_gangs(self, attempt: PreemptionAttempt, tasks: Sequence[Task]) -> bool:
+        """Evict as few gangs as possible, and take back the units that the plan does not need."""
         need = need_of(self._session, attempt.job, tasks, attempt.domain)
         gangs, mark = self._bundles.in_order(need), attempt.mark
         min_gangs = self._min_gangs(need, gangs)
@@ -164,10 +185,14 @@ class GangPreemption:
             attempt.refusal = attempt.refusal or self._failures.refusal(failed_task)
             return False
         suffices(self._needed(need, gangs[:number], suffices))
+        self._complete(attempt)
+        return True
+
+    def _complete(self, attempt: PreemptionAttempt) -> None:
         if attempt.places:
             prune(self._session, attempt.statement, attempt.selection, attempt.units)
+            self._exchange.improve(attempt, self._single.records_of)
             self._nominate(attempt)
-        return True
 
     def _needed(
         self, need: Need, gangs: Sequence[EvictionUnit], suffices: Callable[[Sequence[EvictionUnit]], bool]
@@ -182,7 +207,7 @@ class GangPreemption:
     def _min_gangs(self, need: Need, gangs: Sequence[EvictionUnit]) -> int | None:
         """Return how many gangs it takes at least, if all spare members are evicted; None when all are too few."""
         have = self._bundles.free(need)
-        spare = self._spare.releasable(need.job, list(need.amounts))
+        spare = self._single.releasable(need.job, list(need.amounts))
         for place, dimension in enumerate(need.amounts):
             have[dimension] += int(spare[place][need.useful].sum())
         for number in range(len(gangs) + 1):
@@ -198,12 +223,12 @@ class GangPreemption:
     ) -> bool:
         """Report whether these gangs suffice. The operations of the trial remain on the statement."""
         attempt.return_to(mark)
-        self._spare.forget()
+        self._single.forget()
         for gang in gangs:
             self._evict_unit(attempt, tasks[0], gang)
         attempt.units.reverse()
         was_ready = self._session.job_ready(attempt.job)
-        if not self._spare.serve(attempt, tasks):
+        if not self._single.serve(attempt, tasks):
             return False
         return not was_ready or not any(self._session.ledger.is_pending(task) for task in tasks)
 
@@ -211,9 +236,8 @@ class GangPreemption:
         """Evict a gang, unless plugins, budgets or guarantees protect it after the earlier evictions."""
         if not self._builder.may_evict_all(preemptor, gang.tasks):
             return
-        attempt.records |= self._spare.records_of(preemptor, gang)
-        for task in gang.tasks:
-            attempt.statement.evict(task, self._rules.action, attempt.job.key)
+        attempt.records |= self._single.records_of(preemptor, gang)
+        attempt.statement.evict_all(gang.tasks, self._rules.action, attempt.job.key)
         attempt.units.append(gang)
         attempt.places += 1
 
@@ -232,12 +256,13 @@ class GangPreemption:
         receivers = {
             each.entry.rows[0]: each.entry.tasks[0] for each in operations if each.kind is OperationKind.PIPELINE
         }
-        for entry in [each.entry for each in operations if each.kind is OperationKind.EVICT]:
-            uid, row = entry.tasks[0].uid, entry.rows[0]
-            record = attempt.records[uid]
+        evicted = [each.entry for each in operations if each.kind is OperationKind.EVICT]
+        for task, row in [pair for entry in evicted for pair in zip(entry.tasks, entry.rows, strict=True)]:
+            record = attempt.records[task.uid]
             if not record.preemptor_pod:
-                row = row if row in receivers else next(iter(receivers))
-                attempt.records[uid] = replace(record, preemptor_pod=receivers[row].key, preemptor_node=names[row])
+                there = row if row in receivers else next(iter(receivers))
+                pod, node = receivers[there].key, names[there]
+                attempt.records[task.uid] = replace(record, preemptor_pod=pod, preemptor_node=node)
 
 
 def smallest_sufficient(first: int, last: int, suffices: Callable[[int], bool]) -> int | None:

@@ -16,6 +16,7 @@ from stromboli.core.preemption.attempt import PreemptionAttempt
 from stromboli.core.preemption.candidates import CandidatePool
 from stromboli.core.preemption.cost import Bound
 from stromboli.core.preemption.domains import DomainRanking, RankedDomain, has_domains, need_key, place_in_cheapest
+from stromboli.core.preemption.exchange import PlanExchange
 from stromboli.core.preemption.failure_report import FailureReport
 from stromboli.core.preemption.node_ranking import NodeRanking
 from stromboli.core.preemption.pruning import prune
@@ -45,6 +46,7 @@ class Preemption:
         self._failures = FailureReport(session, rules, self._pool, self._builder)
         records = session.records
         self._report = None if records is None else EvictionReport(self._failures, records)
+        self._exchange = PlanExchange(session, rules, self._pool, self._builder)
         self._rankings: dict[RankingKey, NodeRanking] = {}
         self._used: set[RankingKey] = set()
         #: By kind of need, the smallest number of tasks that failed, and the failure.
@@ -55,10 +57,8 @@ class Preemption:
     def preempt_for(self, job: Job, tasks: Sequence[Task]) -> bool:
         """Preempt for tasks of a job until it has enough. If it does not get there, nothing is evicted."""
         session = self._session
-        need = need_key(job, tasks, is_own=bool(self._rules.thrash_guard))
-        number = session.tasks_until_ready(job)
-        known = self._too_many.get(need)
-        if known is not None and number >= known[0]:
+        known = self._too_many.get(self._need(job, tasks)) if self._too_many else None
+        if known is not None and session.tasks_until_ready(job) >= known[0]:
             self._refuse(job, known[1])
             return False
         with session.serving(job), session.statement() as statement:
@@ -66,8 +66,11 @@ class Preemption:
             if self._place_in_domain(attempt, tasks, partial(self._serve_job, attempt, tasks)):
                 return self.conclude(attempt)
         self.give_up(attempt)
-        self._too_many[need] = number, attempt.refusal
+        self._too_many[self._need(job, tasks)] = session.tasks_until_ready(job), attempt.refusal
         return False
+
+    def _need(self, job: Job, tasks: Sequence[Task]) -> RankingKey:
+        return need_key(job, tasks, is_own=bool(self._rules.thrash_guard))
 
     def preempt_for_task(self, job: Job, task: Task) -> bool:
         """Preempt for one task of a job that runs without it."""
@@ -112,6 +115,9 @@ class Preemption:
         return self._pool.releasable(job, dimensions)
 
     def begin(self, job: Job, statement: Statement) -> PreemptionAttempt:
+        for ranking_key in self._used:  # of an attempt that an error ended: incomplete
+            self._rankings.pop(ranking_key, None)
+        self._used.clear()
         if self._pool.refresh(job):
             self._rankings = {key: each for key, each in self._rankings.items() if key[0] != job.queue}
         return PreemptionAttempt(job, statement, VictimSelection(self._session, self._rules, self._builder, statement))
@@ -130,6 +136,8 @@ class Preemption:
     def _commit(self, attempt: PreemptionAttempt) -> None:
         if attempt.places > 1:
             prune(self._session, attempt.statement, attempt.selection, attempt.units)
+        if self._exchange.improve(attempt, self.records_of):
+            self.forget()
         if self._report is not None:
             evicted = {task.uid for operation in attempt.statement.operations for task in operation.entry.tasks}
             records = {uid: record for uid, record in attempt.records.items() if uid in evicted}
@@ -299,7 +307,8 @@ class Preemption:
         """
         job = self._session.jobs[task.job]
         own = job.key if len(job.tasks) > 1 or self._rules.thrash_guard else ""
-        ranking_key = job.queue, job.priority, task.priority, task.task_class.number, own, *where
+        priorities = job.priority, task.priority, task.priority_in_job
+        ranking_key = job.queue, *priorities, task.task_class.number, own, *where
         ranking = self._rankings.get(ranking_key)
         if ranking is None:
             ranking = NodeRanking(self._session, self._pool, task, inside, by_victims_alone=where[-1])
@@ -333,7 +342,10 @@ class Preemption:
             if best is None or plan.cost < best.cost:
                 best = plan
         for bound, row in compared:
-            ranking.put_back(bound, row)
+            if best is not None and row == best.row:
+                ranking.recompute(row)
+            else:
+                ranking.put_back(bound, row)
         return best
 
     def _plan_on(
@@ -355,8 +367,7 @@ class Preemption:
 
     def _carry_out(self, attempt: PreemptionAttempt, task: Task, plan: NodePlan) -> None:
         statement = attempt.statement
-        for victim in plan.victims:
-            statement.evict(victim, self._rules.action, attempt.job.key)
+        statement.evict_all(plan.victims, self._rules.action, attempt.job.key)
         statement.pipeline(task, plan.row, after_eviction=bool(plan.victims))
         attempt.units.extend(plan.units)
         attempt.places += 1

@@ -52,6 +52,8 @@ class NodeRanking:
         #: Rows and uids added since the last `settle`; removed again after a rollback.
         self._lately_dropped: list[int] = []
         self._lately_refused: list[str] = []
+        #: Rows that were removed because their nodes are about to change.
+        self._to_recompute: list[int] = []
         self._fresh = self._ledger.log.position
         self._heap: list[_Entry] = [(bound, row, 0) for row, bound in self._first_bounds()]
         heapq.heapify(self._heap)
@@ -149,10 +151,11 @@ class NodeRanking:
     def refresh(self) -> None:
         """Recompute the nodes that have changed."""
         log = self._ledger.log
-        if log.position == self._fresh:
+        if log.position == self._fresh and not self._to_recompute:
             return
-        changed = set(log.since(self._fresh).tolist())
+        changed = {*log.since(self._fresh).tolist(), *self._to_recompute}
         self._fresh = log.position
+        self._to_recompute.clear()
         for row in changed:
             if self._admitted[row]:
                 self._put(row)
@@ -191,6 +194,10 @@ class NodeRanking:
 
     def put_back(self, bound: Bound, row: int) -> None:
         heapq.heappush(self._heap, (bound, row, self._versions.get(row, 0)))
+
+    def recompute(self, row: int) -> None:
+        """Compute the bound of the node that was removed, and will now change, at the next `refresh`."""
+        self._to_recompute.append(row)
 
     def drop(self, row: int) -> None:
         """Record that preemption is impossible on the node that was removed."""

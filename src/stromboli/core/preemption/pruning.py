@@ -75,9 +75,10 @@ def _replayed(
     """Repeat all operations except these evictions; report whether every preemptor still gets its place. All evictions
     come first, as the first preemptor may get the capacity of the last victim.
     """
-    for saved in plan.operations:
-        if saved.kind is OperationKind.EVICT and saved.tasks[0].uid not in protected:
-            statement.evict(saved.tasks[0], saved.reason, saved.preemptor)
+    evictions = [saved for saved in plan.operations if saved.kind is OperationKind.EVICT]
+    evicted = [saved.tasks[0] for saved in evictions if saved.tasks[0].uid not in protected]
+    if evicted:
+        statement.evict_all(evicted, evictions[0].reason, evictions[0].preemptor)
     for saved in plan.operations:
         if saved.kind is not OperationKind.EVICT:
             task, row = saved.tasks[0], saved.rows[0]

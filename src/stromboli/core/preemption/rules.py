@@ -60,6 +60,8 @@ class PreemptionRules:
     #: Whether whole gangs may be evicted; otherwise only spare members are.
     evicts_whole_gangs: bool = True
     comparison: CostComparison = BY_COST
+    #: Whether the victims of a complete plan are exchanged for a cheaper set.
+    exchanges: bool = True
     #: Whether the youngest jobs are evicted first, even if fewer victims of older jobs would do.
     youngest_first: bool = False
 

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.jobs.job import Job, ready_in
 from stromboli.core.model.nodes.table import Index, Vector
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.model.tasks.task_class import TaskClass
@@ -57,21 +57,18 @@ class RunningTasks:
     @cached_property
     def worths(self) -> tuple[list[Worth], Index]:
         """The worths of the tasks, smallest first, and the index of each task's worth among them."""
-        places, of_jobs = dict[Worth, int](), dict[str, tuple[int, bool, float]]()
-        found = [places.setdefault(self._worth(task, of_jobs), len(places)) for task in self.tasks]
+        places, jobs, youngest, found = dict[Worth, int](), self._jobs, self._youngest_first, list[int]()
+        for task in self.tasks:
+            job = jobs[task.job]
+            spec = job.spec
+            is_needed = spec.evicted_whole or ready_in(job.counts) <= spec.min_available
+            worth = spec.priority, task.priority, is_needed, -spec.created if youngest else 0.0
+            found.append(places.setdefault(worth, len(places)))
         ordered = sorted(places)
         ranks = np.zeros(len(places), dtype=np.int64)
         for rank, worth in enumerate(ordered):
             ranks[places[worth]] = rank
         return ordered, ranks[found] if found else np.zeros(0, dtype=np.int64)
-
-    def _worth(self, task: Task, of_jobs: dict[str, tuple[int, bool, float]]) -> Worth:
-        known = of_jobs.get(task.job)
-        if known is None:
-            job = self._jobs[task.job]
-            age = -job.spec.created if self._youngest_first else 0.0
-            known = of_jobs[task.job] = job.priority, not has_spare_members(job), age
-        return known[0], task.priority, known[1], known[2]
 
     @cached_property
     def created(self) -> Vector:

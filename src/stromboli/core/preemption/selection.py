@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from stromboli.core.model.resources.resources import Request
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.preemption.candidates import CandidatePool, VictimCandidate
 from stromboli.core.preemption.cost import Cost, Grade
@@ -41,6 +42,9 @@ class VictimSelection:
         self, preemptor: Task, row: int, victims: Sequence[VictimCandidate], resources_suffice: bool
     ) -> NodePlan | None:
         """The plan for a node. With `resources_suffice`, a node with enough free resources accepts the preemptor."""
+        self._session.time_budget.check()
+        if resources_suffice and len(victims) > 1 and self._builder.are_single_and_equal(preemptor, victims):
+            return self._plan_of_equals(preemptor, row, victims)
         units = self._builder.units(preemptor, victims)
         question = _NodeSelection(self, preemptor, row, resources_suffice)
         chosen = question.chosen(units)
@@ -55,6 +59,20 @@ class VictimSelection:
             ordered += [task for uid, task in evicted.items() if uid not in here]
         top = max([unit.grade for unit in chosen], default=())
         return NodePlan(row, chosen, ordered, top, self._rules.comparison.cost(self._session, top, ordered))
+
+    def _plan_of_equals(self, preemptor: Task, row: int, victims: Sequence[VictimCandidate]) -> NodePlan | None:
+        """Implement `on` for equal jobs of one task where only amounts count: the youngest, as many as needed."""
+        short = shortage(self.ledger, preemptor.task_class.request, row)
+        if not short:
+            return NodePlan(row, [], [], (), self._rules.comparison.cost(self._session, (), []))
+        needed = number_needed(short, victims[0].task.task_class.request)
+        if needed is None or needed > len(victims):
+            return None
+        youngest, top = sorted(victims, key=_youngest_first)[:needed], victims[0].grade
+        units = [EvictionUnit((each.task,), top) for each in youngest]
+        chosen = {each.task.uid for each in youngest}
+        ordered = [each.task for each in victims if each.task.uid in chosen]
+        return NodePlan(row, units, ordered, top, self._rules.comparison.cost(self._session, top, ordered))
 
     def _may_go_together(self, preemptor: Task, units: Sequence[EvictionUnit]) -> bool:
         """Report whether disruption budgets and guarantees of queues have enough left for all of them."""
@@ -79,8 +97,8 @@ class VictimSelection:
         for unit in chosen:
             remaining = [task for task in unit.tasks if self.ledger.status_of(task) in self._rules.statuses]
             is_evictable_in_order = is_evictable_in_order and self._builder.may_evict_all(preemptor, remaining)
-            for task in remaining if is_evictable_in_order else ():
-                statement.evict(task, self._rules.action, preemptor.job)
+            if is_evictable_in_order:
+                statement.evict_all(remaining, self._rules.action, preemptor.job)
         statement.rollback(mark)
         return is_evictable_in_order
 
@@ -120,8 +138,7 @@ class VictimSelection:
     def would_take(self, preemptor: Task, row: int, victims: Sequence[Task]) -> bool:
         """Report whether queue and node would accept the preemptor without these victims."""
         statement, mark = self._statement, len(self._statement.operations)
-        for task in victims:
-            statement.evict(task, self._rules.action, preemptor.job)
+        statement.evict_all(victims, self._rules.action, preemptor.job)
         fits = self.takes(preemptor, row)
         statement.rollback(mark)
         return fits
@@ -152,11 +169,10 @@ class _NodeSelection:
 
     def _youngest_units(self, units: Sequence[EvictionUnit]) -> list[EvictionUnit] | None:
         """Implement `chosen` for equal units: the youngest, as many as needed."""
-        held = dict(units[0].tasks[0].task_class.request)
-        if any(not held.get(dimension) for dimension, _ in self._short):
+        needed = number_needed(self._short, units[0].tasks[0].task_class.request)
+        if needed is None or needed > len(units):
             return None
-        needed = max(-(-missing // held[dimension]) for dimension, missing in self._short)
-        return sorted(units, key=lambda unit: -unit.tasks[0].created)[:needed] if needed <= len(units) else None
+        return sorted(units, key=lambda unit: -unit.tasks[0].created)[:needed]
 
     def _gain(self, unit: EvictionUnit) -> dict[int, int]:
         """Return the part of the shortage that the unit releases on this node."""
@@ -232,6 +248,17 @@ class _NodeSelection:
         gain = self._gain(unit)
         part = sum(min(gain[dimension], missing) / missing for dimension, missing in self._short)
         return unit.grade, len(unit.tasks), -part, -min(task.created for task in unit.tasks)
+
+
+def number_needed(short: Request, held: Request) -> int | None:
+    """Return how many tasks with this request make up for a shortage; None if they lack some resource."""
+    amounts, needed = dict(held), 0
+    for dimension, missing in short:
+        amount = amounts.get(dimension)
+        if not amount:
+            return None
+        needed = max(needed, -(-missing // amount))
+    return needed
 
 
 def _youngest_first(candidate: VictimCandidate) -> float:

@@ -100,6 +100,18 @@ class UnitBuilder:
                     units.append(gang)
         return units
 
+    def are_single_and_equal(self, preemptor: Task, victims: Sequence[VictimCandidate]) -> bool:
+        """Report whether all are the only tasks of other jobs, of one class and one grade, and no set is limited."""
+        if self.limits_sets:
+            return False
+        jobs, (first, grade) = self._session.jobs, victims[0]
+        for task, its_grade in victims:
+            if task.task_class is not first.task_class or its_grade != grade or task.job == preemptor.job:
+                return False
+            if len(jobs[task.job].tasks) > 1:
+                return False
+        return True
+
     def whole_gang(self, preemptor: Task, first: VictimCandidate) -> EvictionUnit | None:
         """All members of a gang, if they may be evicted together."""
         session = self._session
@@ -132,8 +144,7 @@ class UnitBuilder:
             return False
         uids = {task.uid for task in spare}
         with self._session.statement() as trial:
-            for task in spare:
-                trial.evict(task, self._rules.action, preemptor.job)
+            trial.evict_all(spare, self._rules.action, preemptor.job)
             return all(allowed(preemptor, [task]) for task in members if task.uid not in uids)
 
     def may_lose(self, preemptor: Task, victims: Sequence[Task]) -> bool:

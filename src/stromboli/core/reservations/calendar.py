@@ -15,6 +15,7 @@ import numpy as np
 
 from stromboli.core.model.jobs.carryover import Reservation
 from stromboli.core.model.nodes.amounts import Block
+from stromboli.core.model.nodes.table import Vector
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.reservations.completions import Completions
 
@@ -124,6 +125,15 @@ class Calendar:
             if start < booking.start < end:
                 lowest = np.minimum(lowest, self._change_at_start_of(booking))
         return lowest
+
+    def freed_at(self, moment: float) -> Vector:
+        """Return when each node has the capacity that it has at this time; -inf for now."""
+        freed = self.completions.last_before(moment)
+        for booking in self._by_start:
+            if booking.end <= moment:
+                rows = list(booking.rows)
+                freed[rows] = np.maximum(freed[rows], booking.end)
+        return freed
 
     def _change_at_start_of(self, booking: Booking) -> Block:
         known = self._at_start.get(booking.job)

@@ -123,6 +123,13 @@ class Completions:
         sums = [np.bincount(queues, amounts[:number], minlength=size).astype(np.int64) for amounts in order.amounts]
         return {queue: [int(each[place]) for each in sums] for queue, place in self._queue_places.items()}
 
+    def last_before(self, moment: float) -> Vector:
+        """Return when the last task of each node completes, up to a time; -inf for nodes where none does."""
+        order, number = self._order, self._ended_by(moment)
+        last = np.full(len(self._session.nodes), -np.inf)
+        last[order.rows[:number]] = order.ends[:number]
+        return last
+
     def freed_by(self, moment: float) -> Block:
         """Return what will be free in addition to now, by resource and node. Read-only."""
         known = self._freed.get(moment)

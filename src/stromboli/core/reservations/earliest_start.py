@@ -1,4 +1,8 @@
-"""Search for the earliest time at which a pending job fits, with every rule about nodes."""
+"""Search for the earliest time at which a pending job fits, with every rule about nodes.
+
+At that time often more nodes are free than the job needs. The reservation takes those that become free last, so that
+nodes which are free earlier stay available to other jobs.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ import numpy as np
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.ledger.future import projected
 from stromboli.core.model.nodes.amounts import Block
+from stromboli.core.model.nodes.table import Index, Mask
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.reservations.calendar import Booking, Calendar
@@ -26,7 +31,9 @@ _MAX_FAILED_TRIALS = 8
 
 
 class EarliestStart:
-    """The search for one job's reservation. `plan` tries to place the job in the current ledger and leaves no trace."""
+    """The search for one job's reservation. `plan` tries to place the job on some nodes, or on any, in the current
+    ledger and leaves no trace.
+    """
 
     def __init__(
         self,
@@ -35,7 +42,7 @@ class EarliestStart:
         job: Job,
         tasks: Sequence[Task],
         run_time: float,
-        plan: Callable[[], SavedStatement | None],
+        plan: Callable[[Mask | None], SavedStatement | None],
     ) -> None:
         self._session = session
         self._calendar = calendar
@@ -71,23 +78,49 @@ class EarliestStart:
         ends = {booking.end for booking in self._calendar.bookings if booking.end < np.inf}
         return sorted({*self._calendar.completions.moments(), *ends}) if ends else self._calendar.completions.moments()
 
+    def moved(self, own: Booking) -> Booking:
+        """Return a booking for the same time on the nodes that become free last, which may be others than before."""
+        idle = self._calendar.idle_now()
+        last = self._freed_last(own.start, idle + self._calendar.change(own.start, own.end), idle)
+        return own if last[list(own.rows)].all() else self._try_at(own.start, idle) or own
+
     def _may_fit(self, free: Block) -> bool:
         """Report whether there is enough capacity for the tasks by amounts. Rules may still refuse."""
         found = 0
         for task_class, number in self._classes.items():
-            found += min(number, self._copies(task_class, free))
+            found += min(number, int(self._copies(task_class, free).sum()))
             if found >= self._needed:
                 return True
         return False
 
-    def _copies(self, task_class: TaskClass, free: Block) -> int:
-        """Return how many tasks of a class the accepted nodes could take."""
+    def _copies(self, task_class: TaskClass, free: Block) -> Index:
+        """Return how many tasks of a class each node could take; 0 for nodes that do not accept it."""
         admitted = self._session.search.view(task_class).static.admitted
         copies = np.full(len(admitted), len(self._tasks))
         for dimension, amount in task_class.request:
             if amount:
                 np.minimum(copies, free[dimension] // amount, out=copies)
-        return int(copies[admitted & (copies > 0)].sum())
+        copies[~admitted | (copies < 0)] = 0
+        return copies
+
+    def _freed_last(self, moment: float, free: Block, idle: Block) -> Mask:
+        """Return as many nodes as the tasks need by amounts: those that become free last, and among these the ones
+        that have the least capacity for the tasks now.
+        """
+        now = np.sum([self._copies(task_class, idle) for task_class in self._classes], axis=0)
+        order = np.lexsort((now, -self._calendar.freed_at(moment)))
+        found = np.zeros(len(order), dtype=np.int64)
+        for task_class, number in self._classes.items():
+            found += np.minimum(self._copies(task_class, free)[order].cumsum(), number)
+        chosen: Mask = np.zeros(len(order), dtype=np.bool_)
+        chosen[order[: int(np.searchsorted(found, self._needed)) + 1]] = True
+        return chosen
+
+    def _candidates(self, moment: float, free: Block, idle: Block) -> Iterator[Mask | None]:
+        """Yield the nodes to try. A topology chooses its domain among all nodes."""
+        if not (self._job.spec.policies or self._job.spec.topology):
+            yield self._freed_last(moment, free, idle)
+        yield None
 
     @property
     def _lacks_nodes(self) -> bool:
@@ -101,7 +134,7 @@ class EarliestStart:
         completions = calendar.completions
         later = projected(session.ledger, free, completions.absent_by(moment), completions.released_by(moment))
         with later, self._unspoken():
-            plan = self._plan()
+            plan = next(filter(None, map(self._plan, self._candidates(moment, free, idle))), None)
         if plan is None:
             return None
         tasks = [task for operation in plan.operations for task in operation.tasks]

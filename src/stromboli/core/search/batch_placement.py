@@ -45,6 +45,19 @@ def place_copies(view: ClassView, ranking: Ranking, wanted: int, inside: Index |
     return sequence.nodes.tolist()
 
 
+def place_copies_beside(view: ClassView, ranking: Ranking, wanted: int, totals: Vector) -> list[int]:
+    """Do the same with `totals`: the scores with additions that do not change with the copies. Both are whole numbers,
+    so the difference is exact.
+    """
+    rows = Ranking(totals).best(wanted)
+    if not len(rows):
+        return []
+    added = totals[rows] - ranking.scores[rows]
+    sequence = sequence_of_copies(view, rows, wanted, added)
+    ranking.replace(rows, sequence.scores_after(wanted) - added)
+    return sequence.nodes.tolist()
+
+
 class CopySequence(NamedTuple):
     """The order in which copies go to some nodes."""
 
@@ -72,13 +85,17 @@ class CopySequence(NamedTuple):
         return self.table.take(_starts(*self.table.shape) + taken)
 
 
-def sequence_of_copies(view: ClassView, rows: Index, wanted: int) -> CopySequence:
-    """Return the sequence for up to `wanted` copies; the rows are the best of all that may be used."""
+def sequence_of_copies(view: ClassView, rows: Index, wanted: int, added: Vector | None = None) -> CopySequence:
+    """Return the sequence for up to `wanted` copies; the rows are the best of all that may be used, with something
+    `added` to the score of each, if given.
+    """
     deepest = wanted if wanted <= _SHALLOW else min(wanted, _most_that_fit(view, rows))
     depth = deepest if wanted <= _SHALLOW else 2 * (wanted // len(rows)) + 4
     while True:
         copies = min(depth, deepest) + 1
         table = _scores_of_copies(view, rows, copies)
+        if added is not None:
+            table = table + added[:, None]
         order = _order_of_taking(table, wanted)
         owners = order // copies
         if copies > deepest or np.bincount(owners).max() < copies:

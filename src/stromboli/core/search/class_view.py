@@ -60,8 +60,8 @@ class ClassView:
     """The current results of one class in one cycle."""
 
     __slots__ = (
-        "_program", "_static", "ahead", "capacity", "capacity_at", "cluster_filters", "cluster_scorers", "fresh",
-        "ledger", "lookahead", "possible", "ranking", "refusal", "request", "row_filters", "row_scorers",
+        "_is_steady", "_program", "_static", "ahead", "capacity", "capacity_at", "cluster_filters", "cluster_scorers",
+        "fresh", "ledger", "lookahead", "possible", "ranking", "refusal", "request", "row_filters", "row_scorers",
         "site_scorer", "task_class",
     )  # fmt: skip
 
@@ -80,6 +80,8 @@ class ClassView:
         self.row_scorers = [rule for rule in scorers if rule.locality is Locality.ROW]
         self.cluster_filters = [rule for rule in filters if rule.locality is Locality.CLUSTER]
         self.cluster_scorers = [rule for rule in scorers if rule.locality is Locality.CLUSTER]
+        #: Whether members of the class leave the results of all these rules unchanged; None if it was not asked.
+        self._is_steady: bool | None = None
         #: The only rule that depends on other nodes, if it is by site.
         self.site_scorer = _only_site_scorer(self.cluster_filters, self.cluster_scorers)
         self.ranking: Ranking | None = None
@@ -144,10 +146,7 @@ class ClassView:
 
     def fits(self, rows: Rows) -> Mask:
         """Return which rows have the request of the class idle, and not nominated for waiting tasks."""
-        dimension, amount = self.request[0]
-        fits = rows.idle(dimension) >= amount
-        for dimension, amount in self.request[1:]:
-            fits &= rows.idle(dimension) >= amount
+        fits = rows.have_idle(self.request)
         if self.ledger.holds_nominated:
             for dimension, amount in self.request:
                 fits &= rows.future_idle(dimension) >= amount
@@ -173,24 +172,44 @@ class ClassView:
             total = total + scorer.scores(task_class, rows, ledger, None)
         return np.where(fits, np.rint(total * GRID), REFUSED)
 
-    def over_cluster(self, scores: Vector) -> Vector:
-        """Add the rules that depend on other nodes to the scores."""
+    def over_cluster(self, scores: Vector, wanted: int) -> tuple[Vector, int]:
+        """Add the rules that depend on other nodes to the scores; return for how many of the copies they are valid.
+
+        Steady rules change with the range of the candidates' scores. A copy makes at most one node unusable, so the
+        range stays while more candidates than copies are at both ends.
+        """
         rows, task_class, ledger = self.ledger.all_rows, self.task_class, self.ledger
         admitted = scores > REFUSED
         for rule in self.cluster_filters:
             if not admitted.any():
                 break
             admitted &= rule.filter(task_class, rows, ledger)
-        total = scores
+        total, copies = scores, wanted if wanted > 1 and self._is_steady_for_copies() else 1
         for scorer in self.cluster_scorers:
-            total = total + np.rint(scorer.scores(task_class, rows, ledger, admitted) * GRID)
-        return np.where(admitted, total, REFUSED)
+            points = scorer.scores(task_class, rows, ledger, admitted)
+            total = total + np.rint(points * GRID)
+            if copies > 1:
+                copies = min(copies, _least_at_ends(points[admitted]))
+        return np.where(admitted, total, REFUSED), copies
+
+    def _is_steady_for_copies(self) -> bool:
+        if self._is_steady is None:
+            rules: list[NodeFilter | NodeScorer] = [*self.cluster_filters, *self.cluster_scorers]
+            self._is_steady = all(rule.is_steady(self.task_class, self.ledger) for rule in rules)
+        return self._is_steady
 
 
 def _applicable(rules: Sequence[Rule], view: ClassView) -> list[Rule]:
     """Return the ROW and CLUSTER rules that apply to the class."""
     task_class, ledger = view.task_class, view.ledger
     return [rule for rule in rules if rule.locality is not Locality.STATIC and rule.applies_to(task_class, ledger)]
+
+
+def _least_at_ends(points: Vector) -> int:
+    """Return how many of the points are equal to the lowest, or how many to the highest, whichever are fewer."""
+    if not len(points):
+        return 0
+    return int(min(np.count_nonzero(points == points.min()), np.count_nonzero(points == points.max())))
 
 
 def _only_site_scorer(filters: Sequence[NodeFilter], scorers: Sequence[NodeScorer]) -> SiteScorer | None:

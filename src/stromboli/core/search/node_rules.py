@@ -7,7 +7,7 @@ A rule declares the scope of its result, and the framework updates the result ac
   changed, or nodes as they would be after more copies of the class. It must use operations that are exact entry by
   entry (+ - * / sqrt, comparisons), never sums or products over entries, so that all three agree to the last bit.
 * CLUSTER: depends on other nodes (topology spread, inter-pod affinity). Evaluated again after each placement, unless
-  it is a `SiteScorer`.
+  it is a `SiteScorer`, or steady for the class: its members do not change the result, as with the terms of other pods.
 """
 
 from abc import ABC, abstractmethod
@@ -47,6 +47,10 @@ class NodeFilter(ABC):
     def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
         """Return True for every node that the rule accepts."""
 
+    def is_steady(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        """Report whether placing members of the class leaves the result for it unchanged. For CLUSTER rules."""
+        return False
+
     def refusal(self, task_class: TaskClass) -> Reason:
         """Return why it refuses nodes, if all refusals have the same reason."""
         return Reason(Code.PLUGIN_REFUSED, f"node(s) were refused by {self.name}", short=f"refused by {self.name}")
@@ -72,6 +76,12 @@ class NodeScorer(ABC):
         `candidates` are the remaining nodes for CLUSTER rules, and the nodes that no static rule refuses for STATIC
         rules; ROW rules get None.
         """
+
+    def is_steady(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        """Report whether placing members of the class leaves the scores for it unchanged as long as a candidate with
+        the lowest score and one with the highest remain. For CLUSTER rules.
+        """
+        return False
 
 
 class SiteScores(Protocol):

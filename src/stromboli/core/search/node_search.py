@@ -15,7 +15,7 @@ from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.resources.resources import PODS, ResourceAxis, short_name
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.search.batch_placement import place_copies
+from stromboli.core.search.batch_placement import place_copies, place_copies_beside
 from stromboli.core.search.class_view import GRID, REFUSED, ClassView
 from stromboli.core.search.node_rules import SiteScores
 from stromboli.core.search.ranking import Ranking
@@ -31,10 +31,14 @@ _CAPACITY_NOMINATED = Reason(Code.CAPACITY_NOMINATED, "node(s) had capacity nomi
 class NodeSearch:
     """Finds nodes for classes of tasks, in the whole cluster or inside a domain."""
 
-    def __init__(self, program: Program, ledger: Ledger, axis: ResourceAxis) -> None:
+    def __init__(
+        self, program: Program, ledger: Ledger, axis: ResourceAxis, check_time: Callable[[], None] = lambda: None
+    ) -> None:
         self._program = program
         self._ledger = ledger
         self._axis = axis
+        #: Called before every search: raises when the job under work has no time left.
+        self._check_time = check_time
         self._views: dict[int, ClassView] = {}
         self._max_views = max(8, _KEPT_BYTES // (8 * max(1, len(ledger.nodes))))
         self._best_node = program.flat["best_node"]
@@ -121,14 +125,14 @@ class NodeSearch:
         return tuple(group for group in groups if group.any())
 
     def _find_nodes(self, task: Task, wanted: int, within: Mask | None) -> list[int]:
+        self._check_time()
         view = self.view(task.task_class)
         ranking = view.refresh()
         if view.reaches_over_cluster or self._best_node:
             by_site = self._scores_by_site(view, task) if within is None else None
             if by_site is not None:
                 return place_by_site(view, ranking, wanted, by_site)
-            row = self._one(view, task, ranking.scores, within)
-            return [row] if row >= 0 else []
+            return self._over_cluster(view, task, ranking, wanted, within)
         if within is not None:
             return place_copies(view, ranking, wanted, within.nonzero()[0])
         if wanted == 1:
@@ -150,6 +154,7 @@ class NodeSearch:
         ledger = self._ledger
         if not ledger.has_releasing:
             return -1
+        self._check_time()
         view, self.current_task = self.view(task.task_class), task
         scores = view.evaluate_later()
         for scorer in view.cluster_scorers:
@@ -158,11 +163,17 @@ class NodeSearch:
         rows = (self._choose(task, _inside(scores, group)) for group in self.groups(within))
         return next((row for row in rows if row >= 0), -1)
 
-    def _one(self, view: ClassView, task: Task, scores: Vector, within: Mask | None) -> int:
-        scores, self.current_task = _inside(scores, within), task
+    def _over_cluster(
+        self, view: ClassView, task: Task, ranking: Ranking, wanted: int, within: Mask | None
+    ) -> list[int]:
+        """Return one row, or as many as the rules that depend on other nodes allow to choose in one step."""
+        scores, copies, self.current_task = _inside(ranking.scores, within), 1, task
         if view.reaches_over_cluster:
-            scores = view.over_cluster(scores)
-        return self._choose(task, scores)
+            scores, copies = view.over_cluster(scores, wanted)
+        if copies > 1 and not self._best_node:
+            return place_copies_beside(view, ranking, copies, scores)
+        row = self._choose(task, scores)
+        return [row] if row >= 0 else []
 
     def _choose(self, task: Task, scores: Vector) -> int:
         best = Ranking(scores).first()
@@ -208,6 +219,7 @@ class NodeSearch:
 
         Best-effort tasks do not wait for a slot: for them only idle capacity counts.
         """
+        self._check_time()
         view, ledger = self.view(task_class), self._ledger
         if not len(ledger.nodes):
             return NodeRefusals(0, ())
@@ -243,20 +255,23 @@ class NodeSearch:
         self, task_class: TaskClass, admitted: Mask, capacity: Callable[[int], Amount]
     ) -> tuple[list[tuple[Reason, Index]], Mask]:
         """Return which resources the accepted nodes lack, possibly several each, and which nodes lack none."""
-        left, groups = admitted.copy(), []
+        left, groups = admitted.copy(), list[tuple[Reason, Index]]()
         for dimension, amount in task_class.request:
             short = admitted & (capacity(dimension) < amount)
             if short.any():
-                groups.append((self._shortage(dimension), np.flatnonzero(short)))
+                nodes = np.flatnonzero(short)
+                groups.extend((reason, nodes) for reason in self._shortages(dimension, task_class))
                 left &= ~short
         return groups, left
 
-    def _shortage(self, dimension: int) -> Reason:
+    def _shortages(self, dimension: int, task_class: TaskClass) -> Iterator[Reason]:
         if dimension == PODS:
-            return Reason(Code.TOO_MANY_PODS, "Too many pods", short="too many pods")
-        name = self._axis.names[dimension]
-        short = f"insufficient {short_name(name)}"
-        return Reason(Code.INSUFFICIENT_RESOURCE, f"Insufficient {name}", short=short)
+            yield Reason(Code.TOO_MANY_PODS, "Too many pods", short="too many pods")
+            return
+        is_shared = dimension == self._axis.unoffered and task_class.unoffered
+        for name in task_class.unoffered if is_shared else (self._axis.names[dimension],):
+            short = f"insufficient {short_name(name)}"
+            yield Reason(Code.INSUFFICIENT_RESOURCE, f"Insufficient {name}", short=short)
 
 
 def _inside(scores: Vector, within: Mask | None) -> Vector:

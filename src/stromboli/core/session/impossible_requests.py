@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING
 from stromboli.core.model.jobs.job import Job, role_ready
 from stromboli.core.model.nodes.empty_capacity import EmptyCapacity, empty_capacity
 from stromboli.core.model.reasons import IMPOSSIBLE, Code, Reason
-from stromboli.core.model.resources.resources import BASE_RESOURCES, PODS, Amounts, Request, ResourceAxis
+from stromboli.core.model.resources.resources import BASE_RESOURCES, PODS, UNOFFERED, Amounts, Request, ResourceAxis
 from stromboli.core.model.tasks.task import ALLOCATED_STATUSES, Task, TaskStatus
 from stromboli.core.model.tasks.task_class import TaskClass
 
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session
 
+#: Maximum number of resource names in a message.
+_MAX_LISTED = 8
 #: Count for the minimum of a job, and need capacity.
 _LIVE = frozenset((TaskStatus.PENDING, TaskStatus.PIPELINED, *ALLOCATED_STATUSES))
 
@@ -53,13 +55,15 @@ class ImpossibleRequests:
         """Return why a task can never start: because of its job or, if that has started, of its own request."""
         job = self._session.jobs[task.job]
         found = self.find(job)
-        return found if found is None or not job.is_ready else self._too_large([_plain(task.task_class)])
+        if found is None or not job.is_ready:
+            return found
+        return _naming(self._too_large([_plain(task.task_class)]), [task.task_class])
 
     def _find(self, job: Job) -> Reason | None:
         session = self._session
         if not self.capacity.nodes or job.spec.fault or job.queue not in session.queues:
             return None
-        found, refusal = self._of_members(job), session.refusals.get(job.key)
+        found, refusal = _naming(self._of_members(job), job.classes), session.refusals.get(job.key)
         if found is not None or refusal is None:
             return found
         return next((reason for reason in refusal.reasons if reason.code in IMPOSSIBLE), None)
@@ -196,6 +200,18 @@ class _Gang:
             part, left = _smallest(members, self._minimums.get(role, 0))
             total, rest = total + part, rest + left
         return total + _smallest(rest, self.needed - sum(self._minimums.values()))[0]
+
+
+def _naming(reason: Reason | None, classes: Iterable[TaskClass]) -> Reason | None:
+    """Return the reason with the names that share a dimension, instead of the name of the dimension."""
+    if reason is None or UNOFFERED not in reason.detail:
+        return reason
+    names = sorted({name for task_class in classes for name in task_class.unoffered})
+    listed = ", ".join(names[:_MAX_LISTED]) or "some of the named resources"
+    if len(names) > _MAX_LISTED:
+        listed += f" and {len(names) - _MAX_LISTED} more"
+    text = reason.detail.replace(UNOFFERED, listed)
+    return Reason(reason.code, text, short=text)
 
 
 def _listed(axis: ResourceAxis, amounts: Iterable[tuple[int, int]]) -> str:

@@ -54,6 +54,7 @@ class JobOrder:
 
     def __init__(self, session: Session, jobs: Iterable[Job]) -> None:
         self._session = session
+        self._budget = session.time_budget
         entries: dict[str, list[_Entry]] = {}
         for job in jobs:
             key = self._key_of_job(job)
@@ -85,6 +86,7 @@ class JobOrder:
 
     def _key_of_job(self, job: Job) -> tuple[Any, ...] | None:
         """Return None for a job whose key cannot be computed: it is no longer served."""
+        self._budget.current = job
         try:
             return self._session.job_order_key(job)
         except Exception as error:
@@ -99,6 +101,8 @@ class JobOrder:
     def next_queue(self) -> Queue | None:
         """Pop the best queue with jobs. It is out of the order until `return_queue`."""
         self.version += 1
+        if self._budget.is_spent:
+            return None
         if self._queues and self._is_outdated():
             self._queues = self._keyed([name for _, name in self._queues])
         while self._queues:
@@ -128,9 +132,14 @@ class JobOrder:
             heapq.heappush(self._queues, (key, queue.name))
 
     def next_job(self, queue: Queue) -> Job | None:
-        """Pop the best job of a queue. It is out of the order until `return_job`."""
-        line = self._lines[queue.name]
-        return line.pop() if line else None
+        """Pop the best job of a queue with time left. It is out of the order until `return_job`."""
+        line, budget = self._lines[queue.name], self._budget
+        while line:
+            job = line.pop()
+            if job.spec.key not in budget.exceeded:
+                budget.begin(job)
+                return job
+        return None
 
     def jobs_in_turn(self) -> Iterator[Job]:
         """Yield one job per turn of its queue, skipping overused queues."""

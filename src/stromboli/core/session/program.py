@@ -5,7 +5,9 @@ answers about nodes, which do not depend on a cycle's amounts, are cached here b
 is the same.
 """
 
+from collections.abc import MutableMapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from stromboli.core.config.action import Action
 from stromboli.core.config.combining import Answer, Rule
@@ -42,7 +44,7 @@ class Program:
             name: [answer for tier in tiers for answer in tier] for name, tiers in self.tiers.items()
         }
         #: Static answers about nodes, by class, valid for `static_table`.
-        self.static_answers: dict[Any, Any] = {}
+        self.static_answers: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
         self.static_table: object = None
         #: Errors of plugins and actions that did not abort their cycle; None where they are not collected.
         self.errors: list[Exception] | None = None
@@ -120,11 +122,13 @@ class Program:
     def _guards(self, name: str, question: str) -> bool:
         return name in self.answering[question] and self.plugins[name].guards_victims
 
-    def statics_for(self, table: object) -> dict[Any, Any]:
-        """Return the cached static answers for this node table; those for another table are dropped."""
+    def statics_for(self, table: object) -> MutableMapping[Any, Any]:
+        """Return the cached static answers for this node table, for as long as their classes exist; those for another
+        table are dropped.
+        """
         if self.static_table is not table:
             self.static_table = table
-            self.static_answers = {}
+            self.static_answers = WeakKeyDictionary()
         return self.static_answers
 
 

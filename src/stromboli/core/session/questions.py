@@ -53,6 +53,8 @@ class Questions:
 
     def sort_tasks(self, tasks: list[Task]) -> None:
         """Sort tasks in place. One plugin with an answer is the usual case, and this runs for every job."""
+        if len(tasks) < 2:
+            return
         if len(self._task_order) == 1:
             answer = self._task_order[0]
             tasks.sort(key=lambda task: (answer(task), task.order))
@@ -82,6 +84,11 @@ class Questions:
     def serves_beyond_minimum(self) -> bool:
         """Report whether a plugin lets preempt and reclaim serve members above the minimum of their job."""
         return any(plugin.serves_beyond_minimum for plugin in self.program.plugins.values())
+
+    @property
+    def lends_idle(self) -> bool:
+        """Report whether a plugin lends to queues beyond their share what would stay idle."""
+        return any(plugin.lends_idle for plugin in self.program.plugins.values())
 
     # -- admission and readiness --------------------------------------------------------------------------------
 

@@ -13,13 +13,15 @@ from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.session.program import Program
 from stromboli.core.session.refusals import JobRefusal, LastTransaction
+from stromboli.core.session.time_budget import TimeBudget, TimeBudgetExceeded
 
 
 class RefusalLog(dict[str, JobRefusal]):
     """Refusals by job key."""
 
-    def __init__(self, names: Sequence[str], warnings: list[str], program: Program) -> None:
+    def __init__(self, names: Sequence[str], warnings: list[str], program: Program, budget: TimeBudget) -> None:
         super().__init__()
+        self._budget = budget
         self._names = names
         self._warnings = warnings
         self._program = program
@@ -42,7 +44,11 @@ class RefusalLog(dict[str, JobRefusal]):
         self.of(job).add(reason)
 
     def report_error(self, job: Job, error: Exception) -> None:
-        """Record an error on the job: it waits with the error as its reason, and the others continue."""
+        """Record an error on the job: it waits with the error as its reason, and the others continue. Jobs without time
+        left get their reason at the end of the cycle.
+        """
+        if isinstance(error, TimeBudgetExceeded):
+            return
         description = self._described(error)
         text = f"scheduling failed with an error: {description}"
         self.add(job, Reason(Code.PLUGIN_FAILED, text, short=f"error: {description}"))
@@ -63,14 +69,17 @@ class RefusalLog(dict[str, JobRefusal]):
     @contextmanager
     def isolate_errors(self, job: Job) -> Iterator[None]:
         """Isolate an error to this job: report it on the job and continue with the others. An inconsistent ledger still
-        aborts the cycle.
+        aborts the cycle. The time is charged to the job.
         """
+        self._budget.begin(job)
         try:
             yield
         except LedgerInconsistency:
             raise
         except Exception as error:
             self.report_error(job, error)
+        finally:
+            self._budget.end()
 
     def remember(self, entry: LedgerEntry, after_eviction: bool) -> None:
         """Keep the placements of an operation that is about to be discarded."""

@@ -19,6 +19,7 @@ from stromboli.core.model.jobs.job import Job, role_ready
 from stromboli.core.model.ledger.entry import LedgerInconsistency
 from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.nodes.table import Node
+from stromboli.core.model.queues.guarantees import affordable
 from stromboli.core.model.queues.queue import Queue
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.resources.resources import Amounts, Request, add_request, exceeding
@@ -34,8 +35,10 @@ from stromboli.core.session.nominations import NominatedCapacity
 from stromboli.core.session.program import Program
 from stromboli.core.session.questions import Questions
 from stromboli.core.session.refusal_log import RefusalLog
+from stromboli.core.session.refusals import JobRefusal
 from stromboli.core.session.statement import Statement
-from stromboli.core.session.status import COMPLETED, JobStatus, status_of
+from stromboli.core.session.status import COMPLETED, JobStatus, statuses_of
+from stromboli.core.session.time_budget import TimeBudget, TimeBudgetExceeded
 from stromboli.core.topology.domain_capacity import DomainCapacity
 from stromboli.core.topology.previous_domains import previous_domain_warnings, topology_label
 from stromboli.core.topology.sub_jobs import has_topology_constraints
@@ -55,6 +58,7 @@ class Session(Questions):
         uid: str = "",
         seed: int = 0,
         stopwatch: Stopwatch = lambda: 0.0,
+        time_budget: TimeBudget | None = None,
         records: DecisionRecords | None = None,
     ) -> None:
         super().__init__(program)
@@ -64,10 +68,11 @@ class Session(Questions):
         self.now = snapshot.now
         self.axis = snapshot.axis
         self.nodes = snapshot.nodes
-        self.queues = snapshot.queues
         self.ledger = Ledger(snapshot)
         self.jobs = self.ledger.jobs
-        self.search = NodeSearch(program, self.ledger, snapshot.axis)
+        #: The time that the cycle and each job in it may take; unlimited where results must not depend on time.
+        self.time_budget = time_budget or TimeBudget()
+        self.search = NodeSearch(program, self.ledger, snapshot.axis, self.time_budget.check)
         self.measurements = Measurements(stopwatch)
         self.decisions = Decisions()
         #: The collected eviction and domain search records, if requested.
@@ -77,8 +82,10 @@ class Session(Questions):
         self.kept: list[Statement] = []
         self.warnings: list[str] = list(snapshot.warnings)
         #: Why jobs and queues wait.
-        self.refusals = RefusalLog(snapshot.nodes.names, self.warnings, program)
+        self.refusals = RefusalLog(snapshot.nodes.names, self.warnings, program, self.time_budget)
         self.statuses: dict[str, JobStatus] = {}
+        #: Why jobs are to be set aside, by key: they took more time than they may.
+        self.too_expensive: dict[str, str] = {}
         #: Handlers of the plugins for placed tasks.
         self.on_allocate = program.flat["on_allocate"]
         #: Handlers of the plugins for removed tasks.
@@ -90,12 +97,18 @@ class Session(Questions):
         self.total: Amounts = snapshot.amounts[self.ledger.layout.allocatable :].sum(axis=1).tolist()
         #: What jobs and queues share: the total without what pods of no queue hold.
         self.shareable: Amounts = exceeding(self.total, snapshot.unqueued)
+        #: Guarantees that were cut because all together exceed the cluster, as messages by queue.
+        self.queues, self.reduced_guarantees = affordable(snapshot.queues, self.total, snapshot.axis)
+        for name, message in self.reduced_guarantees.items():
+            self.warnings.append(f"Queue {name}: spec.guarantee.resource: {message}")
         self.total_guarantee = self._sum_over_queues(queue.guarantee for queue in self.queues.values())
         self.total_deserved = self._sum_over_queues(queue.deserved for queue in self.queues.values())
         #: Message about gangs below their minimum, by job key; empty for gangs that have recovered.
         self.stale: dict[str, str] = {}
         #: Jobs whose tasks are never evicted for others, as plugins decide when they open.
         self.protected_jobs: set[str] = set()
+        #: Whether idle capacity is being lent to queues beyond their share.
+        self.lending = False
         #: The job that is being served, or was last.
         self.served: Job | None = None
         #: The order in which the current action serves jobs; None before the first one.
@@ -122,11 +135,13 @@ class Session(Questions):
                 plugin.open(self)
         for key in self.snapshot.waiting:
             self._admit(self.jobs[key])
+        self.time_budget.end()
 
     def _admit(self, job: Job) -> None:
         """Add a job to the cycle, or refuse it with a reason. A completed job with new tasks must be admitted again."""
         if job.phase == COMPLETED and job.scheduled_count < job.min_available:
             job.phase = "Pending"
+        self.time_budget.current = job
         fault = self._fault_of(job)
         if fault is not None:
             self.refusals.add(job, fault)
@@ -155,6 +170,10 @@ class Session(Questions):
     def _fault_of(self, job: Job) -> Reason | None:
         if job.spec.fault:
             return Reason(Code.INVALID_OBJECT, job.spec.fault)
+        if job.spec.is_being_deleted:
+            return Reason(Code.GROUP_BEING_DELETED, f"PodGroup {job.key} is being deleted; no further pod is placed")
+        if job.spec.key in self.snapshot.set_aside:
+            return Reason(Code.TOO_EXPENSIVE, self.snapshot.set_aside[job.spec.key])
         if job.queue not in self.queues:
             return self._unknown_queue(job.queue)
         if job.spec.network.startswith(BY_LABELS) and not self.program.flat["hyper_node_gradient_for_job"]:
@@ -179,7 +198,10 @@ class Session(Questions):
                 try:
                     action.initialize(self)
                     action.execute(self)
+                except TimeBudgetExceeded as error:
+                    self.warnings.append(f"action {action.name} ended early: {error}")
                 finally:
+                    self.time_budget.end()
                     action.uninitialize(self)
         self.close()
 
@@ -188,9 +210,21 @@ class Session(Questions):
         for name, plugin in reversed(self.program.plugins.items()):
             with self.measurements.measure("plugin", name, "close"), self._attribute_errors(f"plugin {name}"):
                 plugin.close(self)
-        for key in (*self.snapshot.waiting, *sorted({*self.dirty_jobs, *self.snapshot.touched})):
-            self.statuses[key] = status_of(self, self.jobs[key])
+        self._refuse_beyond_budget()
+        considered = *self.snapshot.waiting, *sorted({*self.dirty_jobs, *self.snapshot.touched})
+        self.statuses = statuses_of(self, considered)
         self.measurements.seconds[("cycle",)] = self.measurements.stopwatch() - self.measurements.began
+
+    def _refuse_beyond_budget(self) -> None:
+        """Refuse jobs that took too much time, and those that had no turn because the cycle's time was spent."""
+        budget = self.time_budget
+        culprits = budget.culprits() if budget.spent else []
+        self.too_expensive = {key: budget.describe(key) for key in culprits if self.jobs[key].pending_count}
+        for key, detail in self.too_expensive.items():
+            self.refusals[key] = JobRefusal([Reason(Code.TOO_EXPENSIVE, detail)])
+        for job in self.waiting if budget.is_spent else ():
+            if job.pending_count and not job.ready_count and job.spec.key not in self.refusals:
+                self.refusals.add(job, _OUT_OF_TIME)
 
     def release(self) -> None:
         """Drop everything; the session cannot be used any more. It refers to itself, and thousands of statuses that the
@@ -274,7 +308,8 @@ class Session(Questions):
             for task in job.tasks.values()
             if not codes[task.row] and not task.held_back and (best_effort or not task.task_class.best_effort)
         ]
-        self.sort_tasks(tasks)
+        if len(tasks) > 1:
+            self.sort_tasks(tasks)
         return tasks
 
     def starving(self) -> list[Job]:
@@ -339,3 +374,4 @@ class Session(Questions):
 
 
 _NOTHING_TO_RELEASE = nullcontext()
+_OUT_OF_TIME = Reason(Code.CYCLE_BUDGET, "the time budget of the cycle was spent before the job had its turn")

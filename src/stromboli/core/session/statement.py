@@ -79,7 +79,26 @@ class Statement:
 
     def evict(self, task: Task, reason: str, preemptor: str = "") -> None:
         """Evict a task, in favour of the job `preemptor`, if any."""
-        self._record(Operation(OperationKind.EVICT, self._ledger.evict(task), reason=reason, preemptor=preemptor))
+        self.evict_all((task,), reason, preemptor)
+
+    def evict_all(self, tasks: Sequence[Task], reason: str, preemptor: str = "") -> None:
+        """Evict tasks of any jobs: equal ones that follow each other in one operation. Plugins with handlers are called
+        for each of them in turn.
+        """
+        runs = [(task,) for task in tasks] if self._has_handlers else self._equal_runs(tasks)
+        for run in runs:
+            self._record(Operation(OperationKind.EVICT, self._ledger.evict(run), reason, preemptor))
+
+    def _equal_runs(self, tasks: Sequence[Task]) -> Iterable[Sequence[Task]]:
+        """Split tasks into runs of one class and status."""
+        codes, runs, kind = self._ledger.codes, list[list[Task]](), (-1, -1)
+        for task in tasks:
+            previous, kind = kind, (task.task_class.number, codes[task.row])
+            if kind == previous:
+                runs[-1].append(task)
+            else:
+                runs.append([task])
+        return runs
 
     def relocate(self, task: Task, row: int) -> None:
         """Nominate capacity on another node for the successor of an evicted task."""
@@ -151,8 +170,8 @@ class Statement:
             tasks = operation.entry.tasks
             session.refusals.forget(tasks)
             if operation.kind is OperationKind.EVICT:
-                decisions.evictions.append(Eviction(tasks[0], operation.reason, operation.preemptor))
-                session.dirty_jobs.add(tasks[0].job)
+                decisions.evictions += [Eviction(task, operation.reason, operation.preemptor) for task in tasks]
+                session.dirty_jobs.update([task.job for task in tasks])
                 evicted_for = operation.reason
             elif operation.kind is OperationKind.PIPELINE and operation.after_eviction:
                 decisions.nominations[tasks[0].key] = self._ledger.node_name(tasks[0])
@@ -194,15 +213,13 @@ class Statement:
         return self.save_since(0)
 
     def save_since(self, mark: int) -> SavedStatement:
-        """Return the operations after the first `mark`."""
-        return SavedStatement(
-            tuple(
-                SavedOperation(
-                    o.kind, tuple(o.entry.tasks), tuple(o.entry.rows), o.reason, o.preemptor, o.after_eviction
-                )
-                for o in self.operations[mark:]
-            )
-        )
+        """Return the operations after the first `mark`. Every eviction is one of its own."""
+        saved = list[SavedOperation]()
+        for each in self.operations[mark:]:
+            tasks, rows = tuple(each.entry.tasks), tuple(each.entry.rows)
+            parts = zip(tasks, rows, strict=True) if each.kind is OperationKind.EVICT else ()
+            saved += [_saved(each, (task,), (row,)) for task, row in parts] or [_saved(each, tasks, rows)]
+        return SavedStatement(tuple(saved))
 
     def recover(self, plan: SavedStatement) -> bool:
         """Replay a saved statement. If it is no longer possible, undo it completely and return False."""
@@ -243,6 +260,10 @@ class Statement:
     ) -> None:
         if self._open:
             self.discard()
+
+
+def _saved(operation: Operation, tasks: Sequence[Task], rows: Sequence[int]) -> SavedOperation:
+    return SavedOperation(operation.kind, tasks, rows, operation.reason, operation.preemptor, operation.after_eviction)
 
 
 def _allocates(kind: OperationKind) -> bool:

@@ -5,7 +5,7 @@ They are part of the contract with tools that read PodGroups.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from stromboli.core.session.session import Session
 
 _RUNNING, _SUCCEEDED, _FAILED = TaskStatus.RUNNING.value, TaskStatus.SUCCEEDED.value, TaskStatus.FAILED.value
-_RELEASING = TaskStatus.RELEASING.value
+_RELEASING, _PENDING, _PIPELINED = TaskStatus.RELEASING.value, TaskStatus.PENDING.value, TaskStatus.PIPELINED.value
 
 PENDING, INQUEUE, COMPLETED = "Pending", "Inqueue", "Completed"
 NOT_ENOUGH_RESOURCES = "NotEnoughResources"
@@ -103,6 +103,32 @@ class JobStatus:
         return "" if self.lead is None else self.lead()[1]
 
 
+def statuses_of(session: Session, keys: Iterable[str]) -> dict[str, JobStatus]:
+    """Return the statuses of jobs. Jobs of which no task waits, and that were not refused, share the status of others
+    with equal counts: thousands of evicted jobs usually differ only by name.
+    """
+    statuses, shared = dict[str, JobStatus](), dict[tuple[object, ...], JobStatus]()
+    for key in keys:
+        job = session.jobs[key]
+        if key in session.refusals or not _is_plain(job):
+            statuses[key] = status_of(session, job)
+            continue
+        alike = (job.phase, job.spec.min_available, _leaving(session, job), *job.counts)
+        status = shared.get(alike)
+        if status is None:
+            status = status_of(session, job)
+            if not status.waits:
+                shared[alike] = status
+        statuses[key] = status
+    return statuses
+
+
+def _is_plain(job: Job) -> bool:
+    """Report whether the job has tasks, none of them waits, and no topology constrains them."""
+    counts, spec = job.counts, job.spec
+    return bool(job.tasks) and not (counts[_PENDING] or counts[_PIPELINED] or spec.topology or spec.policies)
+
+
 def status_of(session: Session, job: Job) -> JobStatus:
     """Return the status of a job at the end of the session."""
     leaving = _leaving(session, job)
@@ -124,9 +150,8 @@ def _leaving(session: Session, job: Job) -> int:
     """Count tasks that are being removed from a node. A task without a node was never scheduled."""
     if not job.counts[_RELEASING]:
         return 0
-    ledger = session.ledger
-    codes, releasing = ledger.codes, _RELEASING
-    return sum(1 for task in job.tasks.values() if codes[task.row] == releasing and ledger.row_of(task) >= 0)
+    codes, row_of = session.ledger.codes, session.ledger.row_of
+    return len([1 for task in job.tasks.values() if codes[task.row] == _RELEASING and row_of(task) >= 0])
 
 
 def phase_of(job: Job, *, unschedulable: bool, leaving: int = 0) -> str:

@@ -19,7 +19,8 @@ class TokenBucket:
         self._burst = max(burst, 1)
         self._clock = clock
         self._tokens = float(self._burst)
-        self._filled_at = clock()
+        #: When it was last used.
+        self.filled_at = clock()
 
     async def wait(self) -> None:
         if self._qps > 0 and (delay := self.take()) > 0:
@@ -41,5 +42,5 @@ class TokenBucket:
 
     def _fill(self) -> None:
         now = self._clock()
-        self._tokens = min(self._tokens + (now - self._filled_at) * self._qps, float(self._burst))
-        self._filled_at = now
+        self._tokens = min(self._tokens + (now - self.filled_at) * self._qps, float(self._burst))
+        self.filled_at = now

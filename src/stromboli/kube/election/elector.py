@@ -62,7 +62,7 @@ class LeaderElector:
         self._renew_deadline = renew_deadline
         self._retry_period = retry_period
         #: Annotations of the lease while this process holds it.
-        self._annotations = annotations or {}
+        self._annotations: Mapping[str, str | None] = annotations or {}
         self._clock = clock
         self._random = random.SystemRandom()
         self._observed: Lease | None = None
@@ -80,6 +80,15 @@ class LeaderElector:
     def renewed_at(self) -> float:
         """When the last successful renewal was sent."""
         return self._renewed_at
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """The annotations of the lease as last observed."""
+        return (self._observed.metadata.annotations if self._observed is not None else None) or {}
+
+    def annotate(self, annotations: Mapping[str, str | None]) -> None:
+        """Set annotations of the lease with the next renewal or release; None removes one."""
+        self._annotations = {**self._annotations, **annotations}
 
     def renew_now(self) -> None:
         """Renew now: the leadership is in doubt."""
@@ -184,7 +193,7 @@ class LeaderElector:
     async def _create(self) -> Lease:
         metadata: dict[str, Any] = {"name": self._name, "namespace": self._namespace}
         if self._annotations:
-            metadata["annotations"] = dict(self._annotations)
+            metadata["annotations"] = {key: text for key, text in self._annotations.items() if text is not None}
         return await self._client.create(LEASES, {"metadata": metadata, "spec": self._record(None)})
 
     async def _replace(self, based_on: Lease, spec: Mapping[str, Any]) -> Lease:

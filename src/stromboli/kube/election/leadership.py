@@ -68,6 +68,16 @@ class Leadership:
         return self._elector.leader if self._elector else ""
 
     @property
+    def annotations(self) -> Mapping[str, str]:
+        """The annotations of the lease as last observed."""
+        return self._elector.annotations if self._elector else {}
+
+    def annotate(self, annotations: Mapping[str, str | None]) -> None:
+        """Set annotations of the lease with its next renewal or release; None removes one. Any thread may call this."""
+        if self._elector is not None:
+            self._elector.annotate(annotations)
+
+    @property
     def problem(self) -> str:
         """Return why the lease cannot be acquired or renewed; empty if it can, or if another process holds it."""
         return self._failure or (self._elector.problem if self._elector else "")

@@ -28,11 +28,11 @@ REPEAT_SECONDS = 10.0
 SERIES_SECONDS = 360.0
 """An event that repeats after this many seconds starts a new series."""
 MAX_PENDING = 10_000
-MAX_SERIES = 10_000
+MAX_SERIES = 4096
 BURST_PER_OBJECT, RATE_PER_OBJECT = 25, 1 / 60
 WRITERS = 4
-MAX_YIELD = 5.0
-"""How long an event yields to binds, in seconds."""
+MIN_YIELD, MAX_YIELD = 5.0, 30.0
+"""How long an event yields to binds, in seconds: until it is written beside them, and until it yields no longer."""
 RATE, BURST = 50.0, 200
 """Events per second, and at once: events must not delay binds."""
 RETRY = RetryPolicy(attempts=3, min_delay=0.8, max_delay=30.0)
@@ -73,6 +73,8 @@ class EventRecorder:
         self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
         self._queue: WorkQueue[Series] = WorkQueue(self._write, name="events", workers=WRITERS, select=self._select)
         self._is_flushing = False
+        #: Events that are being written.
+        self._writing = 0
         self._stamp = 0
 
     def record(
@@ -98,6 +100,7 @@ class EventRecorder:
         elif self._is_allowed(identity[0]):
             series = Series(regarding, type, reason, note, action, related, observed_at=now)
             _remember(self._series, identity, series)
+            self._forget_old(now)
             self._queue.add(series)
             if self._queue.waiting > self._max_pending:
                 self._queue.discard_oldest()
@@ -123,18 +126,21 @@ class EventRecorder:
 
     def _select(self, waiting: Iterable[Series]) -> Series | None:
         oldest = next(iter(waiting))
-        must_yield = self._yields() and self._clock() - oldest.observed_at < MAX_YIELD
-        return None if must_yield else oldest
+        yields_for = MAX_YIELD if self._writing else MIN_YIELD
+        return None if self._yields() and self._clock() - oldest.observed_at < yields_for else oldest
 
     async def _write(self, series: Series) -> float | None:
         """Write a series; return when to write it again, if at all."""
-        if not self._is_flushing:
-            await self._rate.wait()
-        count = series.count
+        self._writing += 1
         try:
+            if not self._is_flushing:
+                await self._rate.wait()
+            count = series.count
             await self._create_or_update(series)
         except RequestFailed as error:
             return self._failed(series, error)
+        finally:
+            self._writing -= 1
         series.written, series.written_at, series.attempts = count, self._clock(), 0
         self.written += 1
         return self._repeat_seconds if series.count > count else None
@@ -171,11 +177,18 @@ class EventRecorder:
         series.attempts, series.written_at = 0, self._clock()
         return None
 
+    def _forget_old(self, now: float) -> None:
+        """Forget series that are over, and the limits of objects without recent events."""
+        while now - next(iter(self._series.values())).observed_at >= SERIES_SECONDS:
+            self._series.popitem(last=False)
+        while now - next(iter(self._buckets.values())).filled_at >= SERIES_SECONDS:
+            self._buckets.popitem(last=False)
+
     def _is_allowed(self, subject_key: str) -> bool:
         bucket = self._buckets.get(subject_key)
         if bucket is None:
             bucket = TokenBucket(RATE_PER_OBJECT, BURST_PER_OBJECT, self._clock)
-            _remember(self._buckets, subject_key, bucket)
+        _remember(self._buckets, subject_key, bucket)
         return bucket.try_take()
 
 

@@ -25,7 +25,7 @@ _NAMES = {
     "run.ai": "reserve_for_gpu_index",
     "scheduling.stromboli.dev": "allocated-hypernode arrives-after discovered-by over-quota-weight pod-group pod-name "
     "preempt-min-runtime priority-classes received-resource-type reclaim-min-runtime run-time scheduler selected-node "
-    "staleness-grace-period sub-group-hypernodes",
+    "set-aside staleness-grace-period sub-group-hypernodes",
     "stromboli.dev": "bind-request block commit decided-at exit-code gpu-config-map gpu-device gpu-groups "
     "gpu-portion-milli limits node-lock processors queue rack ready run-seconds scheduler-names simulated "
     "start-seconds stop-seconds termination-message wanted-processors",

@@ -29,7 +29,8 @@ class AnchoredValue(NamedTuple):
 class Anchors:
     """The anchored values of one document, and what their aliases have added so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_values: int = MAX_ADDED_VALUES) -> None:
+        self._max_values = max_values
         #: Values whose size is unknown as long as no alias uses them.
         self._unused: dict[str, tuple[object, str | None]] = {}
         self._used: dict[str, AnchoredValue] = {}
@@ -64,8 +65,8 @@ class Anchors:
     def _add(self, found: AnchoredValue) -> None:
         self._added_values += found.values
         self._added_characters += found.characters
-        if self._added_values > MAX_ADDED_VALUES:
-            bound = f"{MAX_ADDED_VALUES:,} values"
+        if self._added_values > self._max_values:
+            bound = f"{self._max_values:,} values"
         elif self._added_characters > MAX_ADDED_CHARACTERS:
             bound = f"{MAX_ADDED_CHARACTERS >> 20} MiB of text"
         else:

@@ -5,10 +5,8 @@ namespace is `default`, and of two objects with the same name the later counts. 
 as a note or a problem, and an invalid object never hides the others.
 """
 
-import gc
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
@@ -20,6 +18,7 @@ from stromboli.kube.manifests.origins import Origin, Origins, path_of
 from stromboli.kube.manifests.sources import ManifestError, load_sources
 from stromboli.kube.manifests.value_checks import value_problems
 from stromboli.kube.objects.kinds import KubeObject, Unknown, decode, name_of
+from stromboli.kube.work.collection import collection_paused
 
 DEFAULT_NAMESPACE = "default"
 MAX_NAME_LENGTH = 253
@@ -65,24 +64,12 @@ class Manifests:
 def read_manifests(paths: Sequence[str], stdin: TextIO | None = None) -> Manifests:
     """Read all objects in files, folders and, for `-`, standard input. Raises ManifestError for an unusable source."""
     collector = _Collector()
-    with _without_garbage_collection():
+    with collection_paused():
         for text, documents in load_sources(paths, stdin):
             for number, document in enumerate(documents):
                 for path, item in flattened(document):
                     collector.add(Origin(text, number, path), item)
         return collector.manifests()
-
-
-@contextmanager
-def _without_garbage_collection() -> Iterator[None]:
-    """Pause the cyclic garbage collector: parsing creates many objects, and none of them are cyclic."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 class _Collector:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import msgspec
 import yaml
 
+from stromboli.kube.manifests.anchors import MAX_ADDED_VALUES
 from stromboli.kube.manifests.lines import ManifestText
 from stromboli.kube.manifests.plain_scalars import FLOAT, INTEGER
 from stromboli.kube.manifests.yaml_builder import TOO_DEEP, YamlBuilder
@@ -21,6 +22,14 @@ _STARTS_LIKE_JSON = re.compile(r'\s*[\[{"]')
 def load_documents(text: str, source: str) -> list[object]:
     """Parse all documents of a text, empty ones as None. `source` names the text in errors."""
     return load_with_lines(text, source)[0]
+
+
+def load_body(text: str, source: str, max_added_values: int) -> object:
+    """Parse the only document of a text, in which aliases may add that many values."""
+    documents = _load_yaml(text, source, max_added_values)[0]
+    if len(documents) > 1:
+        raise YamlError(source, (1, 1), "more than one document", "send them one by one")
+    return documents[0] if documents else None
 
 
 def load_with_lines(text: str, source: str) -> tuple[list[object], ManifestText]:
@@ -53,8 +62,8 @@ def dump_documents(documents: Iterable[object]) -> str:
     return str(yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False))
 
 
-def _load_yaml(text: str, source: str) -> tuple[list[object], ManifestText]:
-    builder = YamlBuilder(source)
+def _load_yaml(text: str, source: str, max_added_values: int = MAX_ADDED_VALUES) -> tuple[list[object], ManifestText]:
+    builder = YamlBuilder(source, max_added_values)
     handlers = builder.handlers
     try:
         for event in yaml.parse(text, Loader=yaml.CSafeLoader):

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import yaml
 
-from stromboli.kube.manifests.anchors import AnchorError, Anchors
+from stromboli.kube.manifests.anchors import MAX_ADDED_VALUES, AnchorError, Anchors
 from stromboli.kube.manifests.errors import printable
 from stromboli.kube.manifests.plain_scalars import meaning_of
 from stromboli.kube.manifests.yaml_errors import TextMark, YamlError, position_of
@@ -44,14 +44,15 @@ class _OpenCollection:
 class YamlBuilder:
     """Builds values from the parser's events, with an explicit stack instead of recursion."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, max_added_values: int = MAX_ADDED_VALUES) -> None:
         self.source = source
+        self._max_added_values = max_added_values
         self.documents: list[object] = []
         #: The position of each document.
         self.starts: list[int] = []
         self._items: dict[int, tuple[list[TextMark | None], list[object]]] = {}
         self._open = [_OpenCollection(None, self.documents)]
-        self._anchors = Anchors()
+        self._anchors = Anchors(self._max_added_values)
         self.handlers: dict[type[yaml.Event], Callable[[Any], None]] = {
             yaml.ScalarEvent: self._scalar,
             yaml.MappingStartEvent: self._begin_map,
@@ -68,7 +69,7 @@ class YamlBuilder:
         return {number: marks for number, (marks, items) in self._items.items() if len(marks) == len(items)}
 
     def _begin_document(self, event: yaml.DocumentStartEvent) -> None:
-        self._anchors = Anchors()
+        self._anchors = Anchors(self._max_added_values)
         self.starts.append(event.start_mark.index if event.start_mark else 0)
 
     def _begin_map(self, event: yaml.MappingStartEvent) -> None:

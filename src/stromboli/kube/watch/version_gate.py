@@ -6,17 +6,24 @@ object was deleted. Versions are compared as integers where they are integers, a
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 from stromboli.kube.objects.meta import ObjectMeta
 
 #: Number of deleted objects that are remembered, so that a late report does not restore one.
 MAX_TOMBSTONES = 20_000
+#: And for how long, in seconds: several times the timeout of a request, whose answer may be such a report.
+TOMBSTONE_SECONDS = 120.0
 
 
 class VersionGate:
     """Compares reports with the known version, and with the tombstones of deleted objects."""
 
-    def __init__(self) -> None:
-        self._tombstones: dict[tuple[str, str], int] = {}
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        #: By name and uid: the version of the deletion, and when it was reported, in this order.
+        self._tombstones: dict[tuple[str, str], tuple[int, float]] = {}
 
     def admits(self, key: str, reported: ObjectMeta, known: ObjectMeta | None) -> bool:
         """Report whether the version is new; `known` is the last admitted version of that name, if any."""
@@ -31,18 +38,29 @@ class VersionGate:
         version = number(metadata.resource_version)
         if version is None:
             return
-        identity = (key, metadata.uid)
-        self._tombstones[identity] = max(version, self._tombstones.pop(identity, 0))
-        if len(self._tombstones) > MAX_TOMBSTONES:
-            del self._tombstones[next(iter(self._tombstones))]
+        identity, now = (key, metadata.uid), self._clock()
+        earlier = self._tombstones.pop(identity, None)
+        self._tombstones[identity] = (version if earlier is None else max(version, earlier[0])), now
+        self._forget_old(now)
 
     def forget_tombstones(self) -> None:
         """The server was restored from a backup: lower versions may be news."""
         self._tombstones.clear()
 
+    def _forget_old(self, now: float) -> None:
+        tombstones = self._tombstones
+        while tombstones:
+            oldest = next(iter(tombstones))
+            if len(tombstones) <= MAX_TOMBSTONES and now - tombstones[oldest][1] < TOMBSTONE_SECONDS:
+                return
+            del tombstones[oldest]
+
     def _is_deleted(self, key: str, metadata: ObjectMeta) -> bool:
-        deleted_at, version = self._tombstones.get((key, metadata.uid)), number(metadata.resource_version)
-        return deleted_at is not None and version is not None and version <= deleted_at
+        tombstone = self._tombstones.get((key, metadata.uid))
+        if tombstone is None:
+            return False
+        version = number(metadata.resource_version)
+        return version is not None and version <= tombstone[0]
 
 
 def number(version: str | None) -> int | None:

@@ -4,7 +4,7 @@ A DesiredStatus makes its patch when its turn comes, against the object as it is
 object are one write, and a status that the object already has is not written.
 
 Status writes yield to binds: while `yields` returns True, only urgent statuses are written, and those that have waited
-long enough.
+long enough, one at a time. Many of them are withdrawn or replaced meanwhile.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import contextlib
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -26,8 +26,8 @@ from stromboli.kube.work.work_queue import WorkQueue
 
 #: The plural name of the resource, and the key of the object.
 Target = tuple[str, str]
-#: How long a status yields to binds, in seconds.
-MAX_YIELD = 5.0
+#: How long a status yields to binds, in seconds: until it is written beside them, and until it does not yield at all.
+MIN_YIELD, MAX_YIELD = 5.0, 30.0
 #: Makes the patch for an object as it is now; None when there is nothing to write.
 MakePatch = Callable[[Any], dict[str, Any] | None]
 
@@ -85,8 +85,12 @@ class StatusWriter:
         self._clock = clock
         #: By object and topic, with the time of the first update that is not written yet.
         self._desired: dict[Target, dict[str, tuple[DesiredStatus, float]]] = {}
+        #: Objects with an urgent status.
+        self._urgent: dict[Target, None] = {}
         self._attempts: Counter[Target] = Counter()
         self._queue: WorkQueue[Target] = WorkQueue(self._write, name="status", workers=workers, select=self._select)
+        #: Objects that are being written.
+        self._writing = 0
         self.written = 0
         self.conflicts = 0
         self.failed = 0
@@ -102,6 +106,8 @@ class StatusWriter:
         topics = self._desired.setdefault(target, {})
         earlier = topics.get(desired.topic)
         topics[desired.topic] = desired, earlier[1] if earlier else self._clock()
+        if desired.urgent:
+            self._urgent[target] = None
         if not self._queue.is_delayed(target) and not self._queue.is_busy(target):
             self._queue.add(target)
 
@@ -124,30 +130,38 @@ class StatusWriter:
 
     def _forget(self, target: Target) -> None:
         self._desired.pop(target, None)
+        self._urgent.pop(target, None)
         self._attempts.pop(target, None)
         self._queue.discard(target)
 
-    def _select(self, waiting: Iterable[Target]) -> Target | None:
+    def _select(self, waiting: Collection[Target]) -> Target | None:
+        """Thousands may wait, in the order of their age, while eight workers ask ten times a second: no search."""
+        oldest = next(iter(waiting))
         if not self._yields():
-            return next(iter(waiting))
-        latest = self._clock() - MAX_YIELD
-        for target in waiting:
-            if any(desired.urgent or since <= latest for desired, since in self._desired[target].values()):
-                return target
-        return None
+            return oldest
+        urgent = next((target for target in self._urgent if target in waiting), None)
+        if urgent is not None:
+            return urgent
+        waited = self._clock() - min(since for _, since in self._desired[oldest].values())
+        return oldest if waited >= (MAX_YIELD if self._writing else MIN_YIELD) else None
 
     async def _write(self, target: Target) -> float | None:
         """Write the oldest topic of an object; return when to continue, or None if nothing is left."""
         topics = self._desired[target]
         topic = next(iter(topics))
         desired, since = topics.pop(topic)
-        delay = await self._attempt(target, desired)
+        self._writing += 1
+        try:
+            delay = await self._attempt(target, desired)
+        finally:
+            self._writing -= 1
         topics = self._desired.setdefault(target, {})
         if delay is not None:
             topics.setdefault(topic, (desired, since))
         if topics:
             return delay or 0.0
         del self._desired[target]
+        self._urgent.pop(target, None)
         return None
 
     async def _attempt(self, target: Target, desired: DesiredStatus) -> float | None:

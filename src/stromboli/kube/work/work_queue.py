@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from typing import Any, Generic, TypeVar
 
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
@@ -41,7 +41,7 @@ class WorkQueue(Generic[K]):
         name: str,
         workers: int = 8,
         retry: RetryPolicy = RETRY,
-        select: Callable[[Iterable[K]], K | None] | None = None,
+        select: Callable[[Collection[K]], K | None] | None = None,
     ) -> None:
         self._handle = handle
         self._name = name

@@ -6,7 +6,7 @@ from stromboli.local.api_server.deletion import DeleteOptions, Deletion
 from stromboli.local.api_server.lists import Lists
 from stromboli.local.api_server.registry import KindRegistry, ServedResource
 from stromboli.local.api_server.server_side_apply import Applies
-from stromboli.local.api_server.store import Object, Store, StoreEntry
+from stromboli.local.api_server.store import HistoryLimits, Object, Store, StoreEntry
 from stromboli.local.api_server.termination import Termination
 from stromboli.local.api_server.write_options import WriteOptions
 from stromboli.local.api_server.writes import Writes
@@ -37,6 +37,8 @@ _CONDITIONAL = (
     ("storage.k8s.io", "csidrivers"),
     ("storage.k8s.io", "volumeattachments"),
 )
+#: Watches can be resumed for as long as with the watch cache of kube-apiserver.
+_HISTORY = HistoryLimits(seconds=75.0, bytes=32 << 20)
 _RBAC = ("roles", "rolebindings", "clusterroles", "clusterrolebindings")
 
 
@@ -46,7 +48,7 @@ class ControlPlane:
     """
 
     def __init__(self, *, native_groups: bool = False, namespace_grace: float = 0.0) -> None:
-        self.store = Store()
+        self.store = Store(_HISTORY)
         self.registry = KindRegistry([*builtin_resources(), *([NATIVE_GROUPS] if native_groups else [])])
         for resource in self.registry:
             self.store.add_collection(resource.group, resource.plural, resource.api_version)

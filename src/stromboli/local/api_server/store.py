@@ -8,8 +8,11 @@ with the old.
 from __future__ import annotations
 
 import asyncio
+import time
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import msgspec
@@ -19,22 +22,30 @@ Key = tuple[str, str]
 """Namespace (empty for cluster-scoped objects) and name."""
 
 ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
-#: Minimum number of changes kept.
-_HISTORY = 20_000
+#: Number of changes that are kept, at least and at most.
+_MIN_HISTORY, _MAX_HISTORY = 1_000, 20_000
 
 encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
 
 
 class StoreEntry:
-    """One version of an object."""
+    """One version of an object. The body of a replaced version is decoded when it is read: few are."""
 
-    __slots__ = ("body", "key", "raw", "version")
+    __slots__ = ("_body", "key", "raw", "version")
 
     def __init__(self, key: Key, body: Object, version: int) -> None:
         self.key = key
-        self.body = body
+        self._body: Object | None = body
         self.version = version
         self.raw = encode(body)
+
+    @property
+    def body(self) -> Object:
+        return _decode(self.raw) if self._body is None else self._body
+
+    def drop_body(self) -> None:
+        self._body = None
 
     @property
     def metadata(self) -> Object:
@@ -44,40 +55,50 @@ class StoreEntry:
 class StoreChange:
     """One write: the new version (for a deletion, the last one) and the previous one."""
 
-    __slots__ = ("_line", "entry", "previous", "type")
+    __slots__ = ("entry", "previous", "type")
 
     def __init__(self, type_: str, entry: StoreEntry, previous: StoreEntry | None) -> None:
         self.type = type_
         self.entry = entry
         self.previous = previous
-        self._line: bytes | None = None
 
     @property
     def line(self) -> bytes:
-        """The event as an unfiltered watch sends it; encoded for the first such watch and cached."""
-        if self._line is None:
-            self._line = event_line(self.type, self.entry.raw)
-        return self._line
+        """The event as an unfiltered watch sends it."""
+        return event_line(self.type, self.entry.raw)
 
 
 def event_line(type_: str, raw: bytes) -> bytes:
     return b'{"type":"%b","object":%b}\n' % (type_.encode(), raw)
 
 
-class Collection:
-    """All objects of one resource, and their recent history."""
+@dataclass(frozen=True, slots=True)
+class HistoryLimits:
+    """Changes of the last `seconds` are kept, unless those of one collection have more than this many bytes."""
 
-    def __init__(self, api_version: str) -> None:
+    seconds: float = inf
+    bytes: float = inf
+    clock: Callable[[], float] = time.monotonic
+
+
+class Collection:
+    """All objects of one resource, and their recent history, as long as `limits` allow."""
+
+    def __init__(self, api_version: str, limits: HistoryLimits) -> None:
         self.api_version = api_version
+        self._limits = limits
         self._entries: dict[Key, StoreEntry] = {}
         self._sorted: list[Key] | None = []
         self._history: list[StoreChange] = []
         self._versions: list[int] = []
+        self._times: list[float] = []
+        self._bytes = 0
         #: The history starts after this version.
         self.forgotten = 0
         #: The last dropped change, which open watches must have seen.
         self.last_forgotten_change = 0
-        self.watchers: set[asyncio.Event] = set()
+        #: In the order in which they began, so that a simulation is the same in every run.
+        self.watchers: dict[asyncio.Event, None] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -104,16 +125,29 @@ class Collection:
         if change.type == DELETED:
             del self._entries[key]
             self._sorted = None
+            change.entry.drop_body()
         else:
             if change.type == ADDED:
                 self._sorted = None
             self._entries[key] = change.entry
+        if change.previous is not None:
+            change.previous.drop_body()
         self._history.append(change)
         self._versions.append(change.entry.version)
-        if len(self._history) > 2 * _HISTORY:
-            self.forget(self._versions[-_HISTORY])
+        self._times.append(self._limits.clock())
+        self._bytes += len(change.entry.raw)
+        self._shorten_history()
         for watcher in self.watchers:
             watcher.set()
+
+    def _shorten_history(self) -> None:
+        """Drop the older half when all of it is too old, or the whole too large: so every change is moved few times."""
+        times, limits = self._times, self._limits
+        half = len(times) // 2
+        if len(times) > 2 * _MAX_HISTORY:
+            self.forget(self._versions[-_MAX_HISTORY])
+        elif half >= _MIN_HISTORY and (times[-1] - times[half] > limits.seconds or self._bytes > limits.bytes):
+            self.forget(self._versions[half])
 
     def changes_after(self, version: int) -> list[StoreChange]:
         return self._history[bisect_right(self._versions, version) :]
@@ -123,16 +157,19 @@ class Collection:
         keep = bisect_right(self._versions, version)
         if keep:
             self.last_forgotten_change = self._versions[keep - 1]
+        self._bytes -= sum(len(change.entry.raw) for change in self._history[:keep])
         del self._history[:keep]
         del self._versions[:keep]
+        del self._times[:keep]
         self.forgotten = max(self.forgotten, version)
 
 
 class Store:
     """All collections, and the counter of writes."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: HistoryLimits | None = None) -> None:
         self.version = 1
+        self._limits = limits or HistoryLimits()
         self._collections: dict[tuple[str, str], Collection] = {}
 
     def collection(self, group: str, plural: str) -> Collection:
@@ -140,7 +177,7 @@ class Store:
 
     def add_collection(self, group: str, plural: str, api_version: str) -> Collection:
         """Add the collection of a resource; an existing one is kept."""
-        return self._collections.setdefault((group, plural), Collection(api_version))
+        return self._collections.setdefault((group, plural), Collection(api_version, self._limits))
 
     def drop_collection(self, group: str, plural: str) -> None:
         self._collections.pop((group, plural), None)

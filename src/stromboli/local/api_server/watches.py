@@ -86,8 +86,8 @@ class StoreWatch:
         return self._form.bookmark(self.place)
 
     def __enter__(self) -> StoreWatch:
-        self._collection.watchers.add(self.wake)
+        self._collection.watchers[self.wake] = None
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._collection.watchers.discard(self.wake)
+        self._collection.watchers.pop(self.wake, None)

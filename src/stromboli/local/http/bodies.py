@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import yaml
 
+from stromboli.kube.manifests.yaml import load_body
+from stromboli.kube.manifests.yaml_errors import YamlError
 from stromboli.local.api_server.errors import bad_request, patch_failed, unsupported_media_type
 from stromboli.local.api_server.registry import ServedResource
 from stromboli.local.api_server.store import Object
@@ -20,6 +21,9 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 _READABLE = ("", "application/json", "application/yaml", "application/octet-stream", "*/*")
+
+#: How many values aliases may add to a YAML body.
+MAX_ALIASED_VALUES = 10_000
 
 _decode = msgspec.json.Decoder().decode
 
@@ -50,14 +54,14 @@ def _json(body: bytes) -> Any:
 
 
 def _yaml(body: bytes) -> Any:
-    """Decode YAML, which includes JSON."""
+    """Decode YAML, which includes JSON. Aliases may add little: a few lines of them can stand for gigabytes."""
     try:
         return _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         pass
     try:
-        return yaml.load(body, Loader=yaml.CSafeLoader)
-    except yaml.YAMLError as error:
+        return load_body(body.decode(), "the body", MAX_ALIASED_VALUES)
+    except (YamlError, UnicodeDecodeError) as error:
         raise bad_request(f"error decoding YAML: {error}") from error
 
 

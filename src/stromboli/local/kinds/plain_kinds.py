@@ -33,6 +33,7 @@ def check_moment(kind: str, found: Any) -> None:
 
 
 _EVENTS_LAST_SECONDS = 3600
+MAX_EVENTS = 5_000
 
 
 class RoleStrategy(KindStrategy):
@@ -64,7 +65,7 @@ class LeaseStrategy(ConditionalStrategy):
 
 
 class EventStrategy(KindStrategy):
-    """Events expire after an hour, to bound the memory of a long-running server."""
+    """Events expire after an hour, and the oldest when there are many, to bound the memory of a long-running server."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -88,7 +89,9 @@ class EventStrategy(KindStrategy):
             return
         collection = self._store.collection("", "events")
         oldest_kept = seconds_from_now(-_EVENTS_LAST_SECONDS)
-        while (first := collection.first()) is not None and first.metadata["creationTimestamp"] < oldest_kept:
+        while (first := collection.first()) is not None and (
+            len(collection) > MAX_EVENTS or first.metadata["creationTimestamp"] < oldest_kept
+        ):
             self._store.remove(collection, first)
 
 

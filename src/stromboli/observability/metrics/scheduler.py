@@ -44,6 +44,10 @@ class SchedulerMetrics(ProcessMetrics):
         self._invalid = self._gauge("configuration_invalid", "1 while the configuration file is invalid, else 0.")
         self._warnings = self._gauge("configuration_warnings", "Warnings of the active configuration.")
         self._dropped_events = self._counter("events_dropped", "Events that were not written.")
+        self._set_aside = self._counter("job_set_asides", "Jobs set aside because they took too much time.", "cause")
+        self._jobs_set_aside = self._gauge("jobs_set_aside", "Jobs that are set aside now.")
+        self._overcommitted = self._gauge("overcommitted_nodes", "Nodes whose pods request more than they offer.")
+        self._initialize(self._set_aside, "job", "cycle", "stuck")
         self._initialize(self._reloads, "accepted", "rejected")
         self.set_shard_nodes(0, 0, 0)
 
@@ -94,6 +98,16 @@ class SchedulerMetrics(ProcessMetrics):
     def cycle_failed(self, reason: str) -> None:
         """Record an aborted cycle: `plugin`, `accounting`, `error`."""
         self._cycle.failed(reason)
+
+    def job_set_aside(self, cause: str) -> None:
+        """Record a job beyond the budget of a `job` or of its `cycle`, or at which the loop was `stuck`."""
+        self._set_aside.labels(cause).inc()
+
+    def set_overcommitted_nodes(self, number: int) -> None:
+        self._overcommitted.set(number)
+
+    def set_jobs_set_aside(self, number: int) -> None:
+        self._jobs_set_aside.set(number)
 
     # -- decisions ----------------------------------------------------------------------------------------------
 

@@ -32,6 +32,9 @@ class EventAnnouncer:
     def pod_group_half_bound(self, group: kube.PodGroup, message: str) -> None:
         self._recorder.record(reference(group), type="Warning", reason="HalfBound", note=message)
 
+    def job_set_aside(self, group: kube.PodGroup, message: str) -> None:
+        self._recorder.record(reference(group), type="Warning", reason="SchedulingTooExpensive", note=message)
+
     def domain_lost(self, group: kube.PodGroup, message: str) -> None:
         self._recorder.record(reference(group), type="Warning", reason="DomainLost", note=message)
 
@@ -40,6 +43,12 @@ class EventAnnouncer:
 
     def binding_late(self, group: kube.PodGroup, message: str) -> None:
         self._recorder.record(reference(group), type="Warning", reason="BindingLate", note=message)
+
+    # -- queues -------------------------------------------------------------------------------------------------
+
+    def guarantee_reduced(self, queue: kube.KubeQueue, message: str) -> None:
+        note = f"spec.guarantee.resource: {message}"
+        self._recorder.record(reference(queue), type="Warning", reason="GuaranteeReduced", note=note)
 
     # -- pods ---------------------------------------------------------------------------------------------------
 
@@ -99,6 +108,9 @@ class EventAnnouncer:
 
     def policy_warning(self, process: ObjectReference, warning: str) -> None:
         self._recorder.record(process, type="Warning", reason="ConfigurationWarning", note=warning)
+
+    def node_overcommitted(self, node: ObjectReference, note: str) -> None:
+        self._recorder.record(node, type="Warning", reason="NodeOvercommitted", note=note)
 
     # -- objects that cannot be used ----------------------------------------------------------------------------
 

@@ -9,8 +9,8 @@ import logging
 from collections.abc import Callable
 
 from stromboli import kube
-from stromboli.cluster.objects.pod_groups.pod_groups import job_key_of
 from stromboli.cluster.state.pods import Pods
+from stromboli.workloads.groups import job_key_of
 
 log = logging.getLogger("stromboli.scheduler")
 

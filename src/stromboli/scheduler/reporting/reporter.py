@@ -20,7 +20,7 @@ from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.reasons import PODS_MISSING
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.session.session import Session
-from stromboli.core.session.status import JobStatus
+from stromboli.core.session.status import INQUEUE, JobStatus
 from stromboli.core.session.waiting_reasons import pod_condition
 from stromboli.core.topology.previous_domains import current_domains, previous_domain_warnings
 from stromboli.kube.client.client import PatchKind
@@ -83,6 +83,8 @@ class StatusReporter:
         self._incomplete: dict[str, float] = {}
         self._queues = QueueStatuses(cluster, writer)
         self._warnings = WarningLog(clock)
+        #: The cut guarantees of queues, as last reported.
+        self._reduced_guarantees: dict[str, str] = {}
 
     def report(self, session: Session) -> None:
         """Report everything that this cycle has found."""
@@ -94,6 +96,7 @@ class StatusReporter:
         for key, message in session.stale.items():
             self._report_staleness(key, message)
         self._queues.report(session)
+        self._report_guarantees(session.reduced_guarantees)
         self._warnings.log_new(session.warnings)
 
     def requeue_due(self) -> bool:
@@ -117,6 +120,14 @@ class StatusReporter:
         for key in [key for key in self._incomplete if not self._cluster.pods.of_job(key)]:
             del self._incomplete[key]
         return len(gone) + self._warnings.prune()
+
+    def _report_guarantees(self, reduced: dict[str, str]) -> None:
+        """Record an event on every queue whose guarantee is cut in another way than before."""
+        for name, message in reduced.items():
+            queue = self._cluster.queues.find(name)
+            if queue is not None and self._reduced_guarantees.get(name) != message:
+                self._announcer.guarantee_reduced(queue, message)
+        self._reduced_guarantees = reduced
 
     # -- jobs ---------------------------------------------------------------------------------------------------
 
@@ -170,13 +181,9 @@ class StatusReporter:
                 subresource=target.subresource,
                 done=lambda written: self._cluster.groups.release_phase(key),
                 failed=lambda: self._failed_writes.setdefault(key, self._clock() + self._refresh),
-                urgent=not self._is_being_bound(job),
+                urgent=desired.phase == INQUEUE and len(job.tasks) < job.min_available,  # a controller creates pods
             )
         )
-
-    def _is_being_bound(self, job: Job) -> bool:
-        """Report whether members are being bound: the group's status will change soon."""
-        return any(uid in self._cluster.assumptions.placements for uid in job.tasks)
 
     def _announce(self, key: str, desired: GroupStatus) -> None:
         condition = desired.condition

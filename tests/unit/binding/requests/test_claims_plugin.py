@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from stromboli.binding.requests.orphans import SWEEP_PAUSE
 from stromboli.binding.steps.claims import DynamicResourcesPlugin
 from stromboli.kube.objects.catalogue import RESOURCE_CLAIMS
 from stromboli.kube.objects.claims import PROTECTION
@@ -99,6 +101,27 @@ def test_binder_crash_during_allocation_is_completed_by_the_next_binder(write: s
         await died(world, f"{moment} {write}", 1)
         assert await carried_out(world) == ("Succeeded", "aa")
         assert await states(world) == GIVEN
+        await world.close()
+
+    run_virtually(scenario())
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_request_deleted_while_no_binder_runs_is_rolled_back_by_the_next_binder(shared: bool) -> None:
+    """A claim that another pod uses keeps its devices."""
+
+    async def scenario() -> None:
+        world = await prepared(shared=shared)
+        await died(world, "before create pods/binding", 1)
+        await world.remove_request("gang")
+        if shared:
+            await world.bind_elsewhere("gang-1", "a")
+        world.start([DynamicResourcesPlugin()])
+        await asyncio.sleep(SWEEP_PAUSE + 5.0)
+        found = {name: (bool(devices), users) for name, (devices, users, _) in (await states(world)).items()}
+        assert found == (
+            {"all": (True, ["gang-1"])} if shared else {"of-gang-0": (False, []), "of-gang-1": (False, [])}
+        )
         await world.close()
 
     run_virtually(scenario())

@@ -19,6 +19,7 @@ from tests.unit.cli.test_replay_command import a_dump
 
 NOWHERE = "http://127.0.0.1:1"
 CERTIFICATES = "--tls-cert-file present --tls-private-key-file present"
+ANY = "--allow-any-client"
 
 #: Arguments that name a file, by command and option or argument. `present` exists, `nowhere` does not.
 READ = {
@@ -42,13 +43,15 @@ READ = {
     "scheduler --scheduler-conf": f"scheduler --master {NOWHERE} --conf nowhere",
     "controller --kubeconfig": "controller --kubeconfig nowhere",
     "binder --kubeconfig": "binder --kubeconfig nowhere",
-    "admission --kubeconfig": f"admission --kubeconfig nowhere {CERTIFICATES}",
+    "admission --kubeconfig": f"admission --kubeconfig nowhere {CERTIFICATES} {ANY}",
     "admission --tls-cert-file": (
-        f"admission --master {NOWHERE} --tls-cert-file nowhere --tls-private-key-file present"
+        f"admission --master {NOWHERE} --tls-cert-file nowhere --tls-private-key-file present {ANY}"
     ),
     "admission --tls-private-key-file": (
-        f"admission --master {NOWHERE} --tls-cert-file present --tls-private-key-file nowhere"
+        f"admission --master {NOWHERE} --tls-cert-file present --tls-private-key-file nowhere {ANY}"
     ),
+    "admission --path-secret-file": f"admission --master {NOWHERE} {CERTIFICATES} --path-secret-file nowhere",
+    "admission configuration --path-secret-file": "admission configuration --path-secret-file nowhere",
     "admission --client-ca-file": f"admission --master {NOWHERE} {CERTIFICATES} --client-ca-file nowhere",
     "admission configuration --ca-file": "admission configuration --ca-file nowhere",
     "up -f": "up -f nowhere",

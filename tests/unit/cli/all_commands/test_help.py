@@ -93,6 +93,7 @@ EXIT_CODES: dict[str, tuple[str, ...]] = {
     "3": ("a job waits", "the job waits", "a job still waits"),
     "4": ("the decisions differ",),
     "5": ("leadership lost",),
+    "6": ("a cycle did not end",),
 }
 
 

@@ -11,6 +11,7 @@ from stromboli.cluster.audit.auditor import Auditor, audit
 from stromboli.cluster.standard_queues import standard_queues
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.model.resources.resources import CPU
+from stromboli.core.model.tasks.host_ports import HostPort, PortSet
 from tests.testing.placements import placement
 from tests.testing.random_clusters import objects
 
@@ -89,8 +90,10 @@ def corrupt_allocatable(cluster: Cluster) -> None:
 
 
 def corrupt_port(cluster: Cluster) -> None:
+    number = cluster.decoder.terms.find(PortSet([HostPort("TCP", 80)]))
+    assert number is not None
     cluster_state = cluster.cluster_state()
-    cluster_state.amounts[cluster_state.layout.port, cluster_state.table.index["a"]] = 0
+    cluster_state.tallies[number][cluster_state.table.index["a"]] = 0
 
 
 def corrupt_tally(cluster: Cluster) -> None:

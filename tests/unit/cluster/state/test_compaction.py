@@ -14,7 +14,7 @@ from stromboli.core.model.jobs.carryover import PastEviction
 from tests.testing.placements import placement
 from tests.testing.random_clusters import objects
 
-CLASSES, TERMS, RESOURCES = range(3)
+CLASSES, TERMS, RESOURCES, PORTS = range(4)
 
 
 def apart(name: str) -> kube.Affinity:
@@ -47,16 +47,18 @@ def run_pod(cluster: Cluster, pod: kube.Pod) -> None:
 
 
 def run_pods(cluster: Cluster, what: int, number: int) -> None:
-    """Add and remove this many pods, each with a class, a term or a resource of its own."""
+    """Add and remove this many pods, each with a class, a term, a resource or a host port of its own."""
     for place in range(number):
         name = f"guest-{place}"
         if what == TERMS:
             run_pod(cluster, pod_on("b", name, {"cpu": "1"}, affinity=apart(name)))
+        elif what == PORTS:
+            run_pod(cluster, pod_on("b", name, {"cpu": "1"}, host_port=place + 1))
         else:
             run_pod(cluster, pod_on("b", name, {f"example.com/{name}": "1"}))
 
 
-@pytest.mark.parametrize("what", [TERMS, RESOURCES], ids=["terms", "resources"])
+@pytest.mark.parametrize("what", [TERMS, RESOURCES, PORTS], ids=["terms", "resources", "host ports"])
 def test_compaction_drops_unused_entries(what: int, monkeypatch: pytest.MonkeyPatch) -> None:
     slack = tuple(min(each, 20) if place == what else each for place, each in enumerate(SLACK))
     monkeypatch.setattr("stromboli.cluster.state.cluster.SLACK", slack)
@@ -77,7 +79,7 @@ def test_compaction_drops_unused_entries(what: int, monkeypatch: pytest.MonkeyPa
 
 def test_large_cluster_in_use_needs_no_compaction(monkeypatch: pytest.MonkeyPatch) -> None:
     """Repeated compaction without effect would waste time."""
-    monkeypatch.setattr("stromboli.cluster.state.cluster.SLACK", (1000, 1000, 5))
+    monkeypatch.setattr("stromboli.cluster.state.cluster.SLACK", (1000, 1000, 5, 1000))
     cluster = a_cluster()
     for place in range(40):
         cluster.apply(pod_on("b", f"guest-{place}", {f"example.com/guest-{place}": "1"}))

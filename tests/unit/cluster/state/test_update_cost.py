@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from types import FrameType
-
 import msgspec
 
 from stromboli import kube
@@ -14,6 +10,7 @@ from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.session.session import Session
 from tests.testing.random_clusters import objects
 from tests.testing.random_clusters.engine import default_program
+from tests.testing.work import calls_of
 
 SMALL = objects.template({"cpu": "1"})
 NODES = 20
@@ -37,22 +34,6 @@ def cluster_with(jobs: int) -> Cluster:
 
 def run_cycle(cluster: Cluster) -> None:
     Session(cluster.snapshot(), default_program()).run()
-
-
-def calls_of(work: Callable[[], None]) -> int:
-    """Count the function calls of some work."""
-    count = 0
-
-    def note(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(note)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 def test_idle_cycle_costs_the_same_with_ten_times_the_running_jobs() -> None:

@@ -21,10 +21,11 @@ from stromboli.core.model.nodes.amounts import AmountLayout
 from stromboli.core.model.nodes.table import Mask, Node, NodeTable, Taint
 from stromboli.core.model.resources.resources import BASE_RESOURCES, ResourceAxis, request_of
 from stromboli.core.model.snapshot import Snapshot
-from stromboli.core.model.tasks.pod_terms import OwnedTerm, PodTerm, TermRegistry
+from stromboli.core.model.tasks.host_ports import PortSet
+from stromboli.core.model.tasks.pod_terms import Counted, OwnedTerm, PodTerm, TermRegistry
 from stromboli.core.model.tasks.selectors import LabelSelector, NodeTerm, Requirement
 from stromboli.core.model.tasks.task import Task, TaskStatus
-from stromboli.core.model.tasks.task_class import AffinityTerm, HostPort, SpreadConstraint, TaskClass
+from stromboli.core.model.tasks.task_class import AffinityTerm, SpreadConstraint, TaskClass
 from stromboli.core.search.node_rules import NodeFilter, NodeScorer
 
 GPU = "nvidia.com/gpu"
@@ -122,13 +123,13 @@ class World:
         preferred = [term for _, term in each.fact("preferred_affinity")]
         for asked in (*each.fact("affinity"), *each.fact("anti_affinity"), *preferred, *each.fact("spread")):
             self.terms.number(asked.term)
-        for owned in _owned(each):
+        for owned in _counted(each):
             self.terms.number(owned)
 
     def _class_of(self, each: Kind, number: int) -> TaskClass:
         amounts = {self.axis.dimension(name): amount for name, amount in each.request.items()}
         scored = (amounts.get(0, 0) or 100, amounts.get(1, 0) or 200 << 20)
-        feeds = {*self.terms.matching(NAMESPACE, each.labels), *(self.terms.number(o) for o in _owned(each))}
+        feeds = {*self.terms.matching(NAMESPACE, each.labels), *map(self.terms.number, _counted(each))}
         affinity = each.fact("affinity")
         return TaskClass(
             number=number,
@@ -136,7 +137,7 @@ class World:
             scored_request=scored,
             feeds=tuple(sorted(feeds)),
             matches_own_affinity=all(term.term.matches(NAMESPACE, each.labels) for term in affinity),
-            **each.facts,
+            **{**each.facts, "ports": PortSet(each.fact("ports"))},
         )
 
     @cached_property
@@ -151,9 +152,7 @@ class World:
 
     @cached_property
     def ledger(self) -> Ledger:
-        ports: dict[HostPort, None] = {port: None for each in self.kinds for port in each.fact("ports")}
-        layout = AmountLayout(len(self.axis), tuple(ports))
-        return Ledger(self._snapshot(layout))
+        return Ledger(self._snapshot(AmountLayout(len(self.axis))))
 
     def _snapshot(self, layout: AmountLayout) -> Snapshot:
         tallies: dict[int, Any] = {}
@@ -216,6 +215,12 @@ class World:
 
     def _names(self, rows: Any) -> str:
         return " ".join(self.nodes.names[row] for row in rows)
+
+
+def _counted(each: Kind) -> list[Counted]:
+    """What pods of the kind are counted for, beside the terms that select them."""
+    ports = [PortSet(each.fact("ports"))] if each.fact("ports") else []
+    return [*_owned(each), *ports]
 
 
 def _owned(each: Kind) -> list[OwnedTerm]:

@@ -11,9 +11,10 @@ from hypothesis import given
 
 from stromboli.core.model.nodes.table import Mask
 from stromboli.core.model.nodes.taints import tolerates
+from stromboli.core.model.tasks.host_ports import HostPort
 from stromboli.core.model.tasks.selectors import NodeTerm, Requirement
 from stromboli.core.model.tasks.task import TaskStatus
-from stromboli.core.model.tasks.task_class import HostPort, Toleration
+from stromboli.core.model.tasks.task_class import Toleration
 from stromboli.core.plugins.predicates.claimed_devices import ClaimedDevices, ClaimReach
 from stromboli.core.plugins.predicates.nodes import Availability, HostPorts, NodeAffinity, Taints
 from stromboli.core.plugins.predicates.plugin import Predicates

@@ -11,7 +11,7 @@ from stromboli.kube.objects.catalogue import PODS
 from stromboli.kube.objects.meta import ObjectMeta
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.watch.object_store import WatchStore
-from stromboli.kube.watch.version_gate import MAX_TOMBSTONES
+from stromboli.kube.watch.version_gate import MAX_TOMBSTONES, TOMBSTONE_SECONDS, VersionGate
 from tests.testing.kube.sinks import RecordingSink
 
 
@@ -118,6 +118,20 @@ def test_deletion_carries_the_last_seen_state() -> None:
     mirror.remove_unreadable(bad("a", 3))
     assert removed[0].spec.node_name == "n1"
     assert entry.metadata.resource_version == "1"
+
+
+def test_tombstones_are_kept_for_some_time() -> None:
+    now = 0.0
+    gate = VersionGate(lambda: now)
+    late = [ObjectMeta(f"p{number}", "default", f"u{number}", resource_version="5") for number in range(2)]
+    gate.record_deletion("p0", late[0])
+    now = TOMBSTONE_SECONDS - 1
+    gate.record_deletion("p1", late[1])
+    assert not gate.admits("p0", late[0], None), "a late report restores nothing"
+    now += 2
+    gate.record_deletion("p2", ObjectMeta("p2", "default", "u2", resource_version="7"))
+    assert gate.admits("p0", late[0], None), "forgotten"
+    assert not gate.admits("p1", late[1], None)
 
 
 def test_tombstones_are_limited() -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from stromboli import kube
-from stromboli.cluster.objects.pod_groups.pod_groups import GROUP_NAME
 from stromboli.cluster.state.pods import Pods
 from stromboli.scheduler.reporting.groupless_pods import GrouplessPods, message_for
+from stromboli.workloads.groups import GROUP_NAME
 from tests.testing.cases.case import objects
 from tests.testing.manifests.builders import pod
 

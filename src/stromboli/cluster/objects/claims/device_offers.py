@@ -33,7 +33,7 @@ class DeviceOffers:
 
     def requested(self, axis: ResourceAxis) -> list[str]:
         """The resources of classes that some pod, queue or node names."""
-        return [name for name in self._known.resources if axis.find(name) is not None]
+        return [name for name in self._known.resources if axis.find(name) is not None or name in axis.folded]
 
     def amounts(self, axis: ResourceAxis, nodes: NodeTable) -> NodeAmounts:
         """The amounts that devices provide on each node."""

@@ -70,13 +70,15 @@ class DeviceDocument:
         """Report whether the device satisfies the selectors; or the reason why that cannot be evaluated."""
         if not all(any(_tolerates(each, taint) for each in suit.tolerations) for taint in self._taints):
             return False
-        for expression in suit.selectors:
-            known = self._answers.get(expression)
-            if known is None:
-                known = self._answers[expression] = self._ask(expression)
-            if known is not True:
-                return known
-        return True
+        found = next((each for each in map(self._answer_to, suit.selectors) if each is not True), True)
+        self._facts = None  # the results are cached, and a cluster has very many devices
+        return found
+
+    def _answer_to(self, expression: str) -> bool | str:
+        known = self._answers.get(expression)
+        if known is None:
+            known = self._answers[expression] = self._ask(expression)
+        return known
 
     def _ask(self, expression: str) -> bool | str:
         from stromboli.cel.errors import EvaluationError

@@ -20,6 +20,7 @@ from stromboli.cluster.objects.indexes import ClaimUsers
 from stromboli.core.model.devices.claim_allocator import ClaimState
 from stromboli.core.model.devices.claims import AssignedDevice, ClaimChoice, DeviceCriteria, HeldClaim
 from stromboli.core.model.devices.device_table import DeviceTable
+from stromboli.core.model.devices.search_memory import SearchMemory
 from stromboli.core.model.tasks.placement import Placement
 from stromboli.kube.objects.claims import DeviceClass, ResourceClaim, ResourceSlice
 
@@ -36,6 +37,7 @@ class ResourceClaims(ClaimUsers[ResourceClaimUse, PodClaims]):
         #: Allocated devices by claim.
         self._allocated: dict[str, tuple[AssignedDevice, ...]] = {}
         self._table: DeviceTable | None = None
+        self._memory = SearchMemory()
         self.offers = DeviceOffers(self.pools, self.known)
         #: Whether other extended resources than before may be provided: all pods must enter again.
         self.has_new_resources = False
@@ -152,7 +154,12 @@ class ResourceClaims(ClaimUsers[ResourceClaimUse, PodClaims]):
         if self._table is None:
             self._table = self.pools.table(dict.fromkeys(criteria_of(self._needs.values())))
         held = {key: self._held(key) for key in {**self._allocated, **self.known.decided}}
-        return ClaimState(self._table, held, self.offers.provided)
+        return ClaimState(self._table, held, self.offers.provided, self._memory)
+
+    def forget_searches(self) -> None:
+        """Drop what searches derived about nodes for the claims of pods, some of which are gone; it is read again."""
+        if self._table is not None:
+            self._table.kinds.clear()
 
     def _held(self, key: str) -> HeldClaim:
         claim, users = self.known.claim(key), self.known.users.get(key, ())

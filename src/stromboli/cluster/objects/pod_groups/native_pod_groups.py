@@ -12,6 +12,7 @@ from stromboli import kube
 from stromboli.core.model.topology.hypernodes import BY_LABELS
 from stromboli.kube.objects import native
 from stromboli.kube.objects.volcano import KubeNetworkTopology, PodGroupCondition, PodGroupSpec, PodGroupStatus
+from stromboli.workloads.groups import native_key
 
 #: Condition type that reports whether a native group is scheduled: current name, and that of the first API version.
 INITIALLY_SCHEDULED, SCHEDULED = "PodGroupInitiallyScheduled", "PodGroupScheduled"
@@ -25,20 +26,6 @@ class NativeGroup(kube.PodGroup):
     @property
     def key(self) -> str:
         return native_key(self.metadata.namespace, self.metadata.name)
-
-
-def native_key(namespace: str, name: str) -> str:
-    """The key of a native group. Object names contain no colon, so no other group has such a key."""
-    return f"{namespace}/{native.GROUP}:{name}"
-
-
-def is_native(key: str) -> bool:
-    return key.partition("/")[2].startswith(f"{native.GROUP}:")
-
-
-def unqualified_name(named: str) -> str:
-    """The name of a group, from the part of its key after the namespace."""
-    return named.removeprefix(f"{native.GROUP}:")
 
 
 def as_group(origin: native.NativePodGroup) -> NativeGroup:

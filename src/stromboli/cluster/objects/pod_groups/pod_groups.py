@@ -11,11 +11,8 @@ from stromboli.cluster.objects.pod_groups.native_pod_groups import (
     NativeGroup,
     as_group,
     is_disrupted_whole,
-    is_native,
-    native_key,
     network_of,
     reject_unsupported,
-    unqualified_name,
 )
 from stromboli.cluster.objects.pod_groups.previous_domains import previous_domains_of, without_placement_record
 from stromboli.cluster.objects.pod_groups.topology_levels import apply_topology_levels
@@ -29,12 +26,10 @@ from stromboli.core.model.resources.resources import ResourceAxis, is_schedulabl
 from stromboli.core.model.tasks.selectors import LabelSelector
 from stromboli.kube.objects import volcano
 from stromboli.kube.objects.native import NativePodGroup
+from stromboli.workloads.groups import is_native, unqualified_name
+from stromboli.workloads.queues import DEFAULT_QUEUE, queue_name_of
 
-GROUP_NAME = "scheduling.k8s.io/group-name"
 PREEMPTABLE = "volcano.sh/preemptable"
-DEFAULT_QUEUE = "default"
-#: Annotations or labels with which controllers that cannot set `spec.queue` name the queue; the first one counts.
-QUEUE_NAMES = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
 
 #: Condition of a group that has lost members and is below its minimum.
 STALE = "Stale"
@@ -42,33 +37,6 @@ EVICTED = "Evicted"
 
 _MAX_MEMBER_NAME_LENGTH = 128
 _MODES = (None, "", "hard", "soft")
-
-
-def job_key_of(pod: kube.Pod) -> str | None:
-    """The group of a pod, always in the pod's namespace: the annotated one, or a native group."""
-    namespace = pod.metadata.namespace
-    if name := (pod.metadata.annotations or {}).get(GROUP_NAME):
-        return f"{namespace}/{name}"
-    native = pod.spec.scheduling_group
-    return native_key(namespace, native.pod_group_name) if native is not None and native.pod_group_name else None
-
-
-def queue_name_of(group: kube.PodGroup, default_queue: str = DEFAULT_QUEUE) -> str:
-    """The queue of a group. The CRD defaults `spec.queue` to `default`, so that value does not override an annotation
-    or label.
-    """
-    queue = group.spec.queue or ""
-    if queue not in ("", DEFAULT_QUEUE):
-        return queue
-    return named_queue(group.metadata.annotations or {}, group.metadata.labels or {}) or queue or default_queue
-
-
-def named_queue(annotations: Mapping[str, str], labels: Mapping[str, str]) -> str:
-    """The queue that annotations or labels name; empty for none."""
-    if not annotations and not labels:
-        return ""
-    names = (entries.get(name) for entries in (annotations, labels) for name in QUEUE_NAMES)
-    return next(filter(None, names), "")
 
 
 def is_true(text: str | None) -> bool:
@@ -101,6 +69,7 @@ def job_spec(
         network=network_of(group),
         previous_domains=previous_domains_of(group),
         stale_since=stale_since(group),
+        is_being_deleted=metadata.deletion_timestamp is not None,
     )
     try:
         reject_unsupported(group)
@@ -116,7 +85,7 @@ def register_resources(group: kube.PodGroup, axis: ResourceAxis) -> None:
     resources = group.spec.min_resources or {}
     with contextlib.suppress(ValueError):
         reject_too_many_names(resources, "spec.minResources")
-        axis.parse(resources)
+        axis.parse_request(resources)
 
 
 def same_job_spec(one: kube.PodGroup, other: kube.PodGroup) -> bool:
@@ -152,7 +121,8 @@ def eviction_message(group: kube.PodGroup) -> str:
 
 
 def _identity(metadata: kube.ObjectMeta) -> tuple[object, ...]:
-    return metadata.uid, metadata.labels, metadata.annotations, metadata.creation_timestamp
+    is_being_deleted = metadata.deletion_timestamp is not None
+    return metadata.uid, metadata.labels, metadata.annotations, metadata.creation_timestamp, is_being_deleted
 
 
 def missing_group(key: str) -> JobSpec:
@@ -173,7 +143,7 @@ def _complete(result: JobSpec, spec: volcano.PodGroupSpec, axis: ResourceAxis) -
     if spec.min_resources is not None:
         reject_too_many_names(spec.min_resources, "spec.minResources")
         try:
-            result.min_resources = request_of(axis.parse(spec.min_resources))
+            result.min_resources = request_of(axis.parse_request(spec.min_resources))
             others = {name: text for name, text in spec.min_resources.items() if not is_schedulable_name(name)}
             result.min_quotas = quota_amounts(others)
         except ValueError as error:

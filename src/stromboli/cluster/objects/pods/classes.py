@@ -20,6 +20,7 @@ from stromboli.cluster.objects.pods.requests import (
     pod_limits,
     pod_request,
     scored_request,
+    unoffered_names,
 )
 from stromboli.core.model.devices.claims import ClaimNeeds
 from stromboli.core.model.devices.shared_devices import SharedDeviceRequests
@@ -48,6 +49,7 @@ class PodFacts:
     labels: tuple[tuple[str, str], ...]
     annotations: tuple[tuple[str, str], ...]
     devices: SharedDeviceRequests | None = None
+    unoffered: tuple[str, ...] = ()
 
 
 #: Pseudo-annotations that plugins may read and that pods cannot set.
@@ -101,6 +103,7 @@ class Classifier:
         self._classes = {key: known for key, known in self._classes.items() if known.number in numbers}
         self._matches.clear()
         self._assigned.clear()
+        self._templates.clear()
 
     def facts(self, pod: kube.Pod, namespaces: Namespaces) -> PodFacts:
         """Decode a pod. Raises ValueError, with the field in front, for invalid content."""
@@ -144,6 +147,7 @@ class Classifier:
             _chosen(pod.metadata.labels, self.labels),
             (*_chosen(pod.metadata.annotations, self.annotations), *self._limits(pod), *self._wanted(pod)),
             device_requests_of(pod, self._backends) if self._backends else None,
+            unoffered_names(pod, request, self._axis),
         )
 
     def _limits(self, pod: kube.Pod) -> tuple[tuple[str, str], ...]:
@@ -195,7 +199,8 @@ class Classifier:
             facts = replace(facts, annotations=(*facts.annotations, (QUEUE, queue)))
         present = tuple(image for image in facts.images if image in images)
         key = (facts.request, facts.scored_request, facts.role, facts.constraints, present, feeds, facts.labels,
-               facts.annotations, facts.container_count if present else 0, facts.devices, volumes, claims)  # fmt: skip
+               facts.annotations, facts.container_count if present else 0, facts.devices, facts.unoffered, volumes,
+               claims)  # fmt: skip
         known = self._classes.get(key)
         if known is None:
             known = self._classes[key] = self._new_class(facts, present, feeds, volumes, claims)
@@ -234,6 +239,7 @@ class Classifier:
             labels=dict(facts.labels),
             annotations=dict(facts.annotations),
             devices=facts.devices,
+            unoffered=facts.unoffered,
         )
 
     def avoiding(self, task_class: TaskClass, nodes: Collection[str]) -> TaskClass:
@@ -248,8 +254,9 @@ class Classifier:
 
     def _feeds(self, pod: kube.Pod, facts: PodFacts) -> tuple[int, ...]:
         """The term counters that the pod increments on its node."""
-        owned = tuple(self._terms.number(owned) for owned in facts.constraints.owned())
-        return tuple(sorted({*self._matching(pod), *owned}))
+        constraints, number = facts.constraints, self._terms.number
+        ports = (number(constraints.ports),) if constraints.ports else ()
+        return tuple(sorted({*self._matching(pod), *map(number, constraints.owned()), *ports}))
 
     def _matching(self, pod: kube.Pod) -> tuple[int, ...]:
         if self._matches_at != self._terms.generation:

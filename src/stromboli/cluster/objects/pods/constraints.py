@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from stromboli import kube
+from stromboli.core.model.tasks.host_ports import NO_PORTS, HostPort, PortSet
 from stromboli.core.model.tasks.pod_terms import OwnedTerm, PodTerm, TermRegistry
 from stromboli.core.model.tasks.selectors import NOTHING, LabelSelector, NodeTerm, Requirement
-from stromboli.core.model.tasks.task_class import AffinityTerm, HostPort, SpreadConstraint, Toleration
+from stromboli.core.model.tasks.task_class import AffinityTerm, SpreadConstraint, Toleration
 from stromboli.kube.objects.constraints import NodeSelectorTerm, PodAffinityTerm, TopologySpreadConstraint
 from stromboli.kube.objects.meta import KubeLabelSelector as WireSelector
 from stromboli.kube.objects.meta import KubeRequirement as WireRequirement
@@ -36,7 +37,7 @@ class PodConstraints:
     required_node_terms: tuple[NodeTerm, ...] | None
     preferred_node_terms: tuple[tuple[int, NodeTerm], ...]
     tolerations: tuple[Toleration, ...]
-    ports: tuple[HostPort, ...]
+    ports: PortSet
     affinity: tuple[AffinityTerm, ...]
     anti_affinity: tuple[AffinityTerm, ...]
     preferred_affinity: tuple[tuple[int, AffinityTerm], ...]
@@ -56,6 +57,8 @@ class PodConstraints:
             terms.number(constraint.term)
         for owned in self.owned():
             terms.number(owned)
+        if self.ports:
+            terms.number(self.ports)
 
     def owned(self) -> Iterable[OwnedTerm]:
         """Terms that the pod, once placed, imposes on its neighbours."""
@@ -142,16 +145,16 @@ class _Reader:
             check_choice(entry.effect, TAINT_EFFECTS, f"spec.tolerations[{i}].effect")
         return tuple(Toleration(t.key or "", t.operator or "Equal", t.value or "", t.effect or "") for t in wire)
 
-    def _ports(self) -> tuple[HostPort, ...]:
+    def _ports(self) -> PortSet:
         containers = [*(self._spec.containers or ()), *(self._spec.init_containers or ())]
         host = bool(self._spec.host_network)
-        ports = {
+        ports = [
             HostPort(port.protocol or "TCP", number, port.host_ip or "0.0.0.0")  # noqa: S104 - no socket is opened
             for container in containers
             for port in container.ports or ()
             if (number := port.host_port or (port.container_port if host else None))
-        }
-        return tuple(sorted(ports, key=lambda port: (port.port, port.protocol, port.address)))
+        ]
+        return PortSet(ports) if ports else NO_PORTS
 
     # -- other pods ---------------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """Decoding of pods, and everything that it depends on.
 
 The requirements of a pod may depend on other objects: on namespace labels, and on the terms of other pods. The decoder
-holds this context and what decoding discovered: resources, terms and host ports.
+holds this context and what decoding discovered: resources and terms.
 """
 
 from __future__ import annotations
@@ -18,39 +18,39 @@ from stromboli.core.model.devices.claims import ClaimNeeds
 from stromboli.core.model.devices.shared_devices import is_counted_by
 from stromboli.core.model.resources.resources import ResourceAxis
 from stromboli.core.model.tasks.pod_terms import TermRegistry
-from stromboli.core.model.tasks.task_class import HostPort, TaskClass
+from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.model.volumes.volumes import VolumeNeeds
+
+#: How many names that only pods and PodGroups mention have columns of their own. Each costs a few numbers per node and
+#: per job, and makes reports about such names precise.
+MAX_UNOFFERED = 8
 
 
 class PodDecoder:
     def __init__(self, class_labels: Sequence[str], class_annotations: Sequence[str]) -> None:
         self.backends = backends_in(class_annotations)
-        self.axis = ResourceAxis(is_left_out=lambda name: is_counted_by(name, self.backends))
+        self.axis = ResourceAxis(
+            is_left_out=lambda name: is_counted_by(name, self.backends), max_unoffered=MAX_UNOFFERED
+        )
         self.gpus = GpuShareDecoder(self.axis, class_annotations)
         self.terms = TermRegistry()
         self.classifier = Classifier(self.axis, self.terms, class_labels, class_annotations)
         self.namespaces = NamespaceLabels()
-        self._ports: set[HostPort] = set()
 
     @property
     def generation(self) -> tuple[int, ...]:
         """Changes when the accounting matrix needs a new row."""
-        return len(self.axis), len(self._ports)
+        return (len(self.axis),)
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Numbers of known classes, terms and resources, in use or not."""
-        return len(self.classifier), len(self.terms.counted), len(self.axis)
-
-    @property
-    def ports(self) -> tuple[HostPort, ...]:
-        return tuple(sorted(self._ports, key=lambda port: (port.port, port.protocol, port.address)))
+        """Numbers of known classes, terms, resources and host ports, in use or not."""
+        return len(self.classifier), len(self.terms.counted), len(self.axis), self.terms.ports.size
 
     def decode(self, record: PodRecord) -> None:
         """Decode a pod into facts, or record why it is invalid."""
         try:
             record.facts, record.fault = self.classifier.facts(record.pod, self.namespaces.by_name), ""
-            self._ports.update(record.facts.constraints.ports)
         except ValueError as error:
             record.facts, record.fault = None, f"Pod {record.pod.key}: {error}"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from stromboli import kube
-from stromboli.cluster.objects.pod_groups.pod_groups import job_key_of
 from stromboli.cluster.objects.pods.fractional_gpus import gpu_request_of
 from stromboli.core.model.devices.shared_devices import (
     ASCEND_CHIPS,
@@ -24,6 +23,7 @@ from stromboli.core.model.devices.shared_devices import (
     ascend_resources,
 )
 from stromboli.core.model.resources.quantity import parse_quantity
+from stromboli.workloads.groups import job_key_of
 
 #: Annotation that selects how the pods of a job spread over the devices of a node.
 _GROUP_POLICY = "volcano.sh/vgpu-podgroup-policy"

@@ -13,7 +13,7 @@ from stromboli.cluster.objects.pod_groups.pod_groups import PREEMPTABLE, is_true
 from stromboli.cluster.objects.pods.classes import PodFacts
 from stromboli.cluster.objects.pods.requests import is_resize_infeasible
 from stromboli.cluster.objects.pods.run_times import run_time_of
-from stromboli.cluster.objects.priority_classes import Priorities
+from stromboli.cluster.objects.priority_classes import Priorities, task_priority_of
 from stromboli.cluster.objects.timestamps import seconds_of
 from stromboli.core.model.devices.gpu_fractions import DEMANDS
 from stromboli.core.model.nodes.numa import DECISION
@@ -153,6 +153,7 @@ def task_of(pod: kube.Pod, job: str, row: int, priorities: Priorities, context: 
         row=row,
         task_class=context.task_class,
         priority=priorities.of_pod(pod),
+        task_priority=task_priority_of(pod),
         created=seconds_of(metadata.creation_timestamp),
         gated=bool(pod.spec.scheduling_gates),
         preemptable=preemptable is None or is_true(preemptable),

@@ -40,12 +40,22 @@ def pod_request(pod: Pod, axis: ResourceAxis) -> Request:
     return request_of(amounts)
 
 
-def _reject_many_names(pod: Pod) -> None:
+def unoffered_names(pod: Pod, request: Request, axis: ResourceAxis) -> tuple[str, ...]:
+    """Return the names in a request that have no dimension of their own."""
+    shared = axis.unoffered
+    if shared is None or shared not in dict(request):
+        return ()
+    return tuple(sorted(axis.folded.intersection(_names(pod))))
+
+
+def _names(pod: Pod) -> set[str]:
     containers = (*(pod.spec.containers or ()), *(pod.spec.init_containers or ()))
     names = {name for container in containers for name in effective_requests(container.resources)}
-    reject_too_many_names(
-        names.union(effective_requests(pod.spec.resources), pod.spec.overhead or ()), "spec.containers"
-    )
+    return names.union(effective_requests(pod.spec.resources), pod.spec.overhead or ())
+
+
+def _reject_many_names(pod: Pod) -> None:
+    reject_too_many_names(_names(pod), "spec.containers")
     if statuses := pod.status.container_statuses:
         granted = (name for status in statuses for name in (status.allocated_resources or ()))
         reject_too_many_names(
@@ -54,7 +64,7 @@ def _reject_many_names(pod: Pod) -> None:
 
 
 def reject_too_many_names(names: Collection[str], field: str) -> None:
-    """Limit the number of names: every resource name becomes a row of the accounting matrix."""
+    """Limit the number of names that one object adds to the known ones."""
     if len(names) > MAX_NAMES:
         raise RequestError(f"{field}: {len(names)} different resources are named; name at most {MAX_NAMES}")
 
@@ -148,7 +158,7 @@ def _granted(pod: Pod, axis: ResourceAxis) -> dict[str, Amounts]:
 
 def _parse(axis: ResourceAxis, resources: Mapping[str, str | int | float] | None, field: str) -> Amounts:
     try:
-        return axis.parse(resources)
+        return axis.parse_request(resources)
     except ValueError as error:
         raise RequestError(f"{field}.{error}") from None
 

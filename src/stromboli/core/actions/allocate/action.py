@@ -7,9 +7,10 @@ from stromboli.core.actions.allocate.failure_cache import is_known_failure, reme
 from stromboli.core.actions.allocate.gang_placer import GangPlacer, waits_for_release_only
 from stromboli.core.actions.allocate.pending_tasks import PendingTasks
 from stromboli.core.actions.allocate.plain_turns import PlainTurns
+from stromboli.core.actions.allocate.rearrangement import Rearrangement
 from stromboli.core.actions.allocate.reservations import ReservationPlacer, reservations_of
 from stromboli.core.config.action import Action
-from stromboli.core.config.arguments import PredicateCacheArguments
+from stromboli.core.config.arguments import Argument, PredicateCacheArguments
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.ledger.entry import LedgerInconsistency
 from stromboli.core.model.queues.queue import Queue
@@ -18,9 +19,15 @@ from stromboli.core.session.refusals import NodeRefusals
 from stromboli.core.session.session import Session
 
 
+class AllocateArguments(PredicateCacheArguments):
+    rearrange: bool = Argument(
+        "rearrange", False, "Whether placements of the same cycle are rearranged for gangs that find no nodes."
+    )
+
+
 class Allocate(Action):
     name = "allocate"
-    arguments = PredicateCacheArguments()
+    arguments = AllocateArguments()
 
     def execute(self, session: Session) -> None:
         pending_tasks_by_job = self._pending_tasks_by_job(session)
@@ -28,17 +35,37 @@ class Allocate(Action):
             for key in pending_tasks_by_job:
                 session.refusals.add(session.jobs[key], NodeRefusals(0, ()).reason)
             return
-        job_order = JobOrder(session, (session.jobs[key] for key in pending_tasks_by_job))
         reservations = reservations_of(session, self._attempt)
         self._plain_turns = PlainTurns(session)
         try:
-            while (queue := job_order.next_queue()) is not None:
-                if not session.is_overused(queue):
-                    self._take_turn(session, job_order, queue, pending_tasks_by_job, reservations)
-                    job_order.return_queue(queue)
+            self._serve_queues(session, pending_tasks_by_job, reservations)
+            if session.lends_idle:
+                self._lend_idle(session, reservations)
         finally:
             if reservations is not None:
                 reservations.close()
+        if self.arguments.rearrange and reservations is None:
+            Rearrangement(session).serve(session.jobs[key] for key in pending_tasks_by_job)
+
+    def _serve_queues(
+        self,
+        session: Session,
+        pending_tasks_by_job: dict[str, PendingTasks],
+        reservations: ReservationPlacer | None,
+    ) -> None:
+        job_order = JobOrder(session, (session.jobs[key] for key in pending_tasks_by_job))
+        while (queue := job_order.next_queue()) is not None:
+            if not session.is_overused(queue):
+                self._take_turn(session, job_order, queue, pending_tasks_by_job, reservations)
+                job_order.return_queue(queue)
+
+    def _lend_idle(self, session: Session, reservations: ReservationPlacer | None) -> None:
+        """Serve the jobs that still wait once more: every queue has had its share, and the rest would stay idle."""
+        session.lending = True
+        try:
+            self._serve_queues(session, self._pending_tasks_by_job(session), reservations)
+        finally:
+            session.lending = False
 
     def _pending_tasks_by_job(self, session: Session) -> dict[str, PendingTasks]:
         """The pending tasks, by job. Without the enqueue action every pending job is admitted here, also one without

@@ -114,6 +114,7 @@ class DomainSearch:
             scores = evaluation.scores = self._session.domain_scores(subject, left)
             best, score = scores.best(evaluation.capacity if evaluation.is_elastic else None)
             self._session.measurements.domains_tried += 1
+            self._session.time_budget.check()
             yield best, score
             left = [domain for domain in left if domain is not best]
 
@@ -167,6 +168,7 @@ class DomainSearch:
         for domain in sorted(evaluation.fitting, key=lambda domain: domain.name):
             parts = DomainSearchRecords()
             self._session.measurements.domains_tried += 1
+            self._session.time_budget.check()
             score = self._place_sub_jobs(statement, tasks, domain, parts)
             if not self._can_start(statement):
                 evaluation.failed[domain.name] = next((part for part in parts if part.chosen is None), None)

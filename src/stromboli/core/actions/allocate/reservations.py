@@ -17,6 +17,7 @@ from stromboli.core.actions.allocate.pending_tasks import PendingTasks
 from stromboli.core.model.jobs.carryover import Reservation
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.nodes.amounts import Block
+from stromboli.core.model.nodes.table import Mask
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.values.times import format_timestamp
@@ -189,8 +190,10 @@ class ReservationPlacer:
         self._withhold(None)
         calendar.update()
         keeps = own is not None and own.start > session.now and calendar.fits(own)
-        making = EarliestStart(session, calendar, job, tasks, run_time, lambda: self._plan(job, tasks))
-        booking = making.earliest(own.start if own and keeps else np.inf) or (own if keeps else None)
+        making = EarliestStart(session, calendar, job, tasks, run_time, lambda within: self._plan(job, tasks, within))
+        booking = making.earliest(own.start if own and keeps else np.inf)
+        if booking is None and own is not None and keeps:
+            booking = making.moved(own)
         if booking is None:
             return
         calendar.add(booking)
@@ -202,13 +205,14 @@ class ReservationPlacer:
             job, Reason(Code.START_RESERVED, detail, short=f"capacity is reserved for it from {start}")
         )
 
-    def _plan(self, job: Job, tasks: Sequence[Task]) -> SavedStatement | None:
-        """The placements of the tasks in a dry run in the current state."""
+    def _plan(self, job: Job, tasks: Sequence[Task], within: Mask | None) -> SavedStatement | None:
+        """The placements of the tasks in a dry run in the current state; a topology is searched on all nodes."""
         session = self._session
         if job.spec.policies or job.spec.topology:
             return DomainSearch(session, job).plan(tasks)
         with session.statement() as statement:
-            enough = GangPlacer(session, statement, job).run(PendingTasks(tasks)) or session.job_ready(job)
+            placer = GangPlacer(session, statement, job, within=within)
+            enough = placer.run(PendingTasks(tasks)) or session.job_ready(job)
             plan = statement.save() if statement.operations and enough else None
             statement.rollback(0)
         return plan

@@ -64,5 +64,6 @@ class PendingPreemptions:
             if trial.try_for(job, statement):
                 for operation in statement.operations:
                     if operation.kind is OperationKind.EVICT:
-                        self._victims[operation.entry.tasks[0].uid] = PendingPreemption(name, job.key)
+                        victims = [task.uid for task in operation.entry.tasks]
+                        self._victims |= dict.fromkeys(victims, PendingPreemption(name, job.key))
                 return

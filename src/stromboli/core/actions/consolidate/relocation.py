@@ -49,7 +49,7 @@ def jobs_to_move(session: Session, preemptor: Job) -> list[Job]:
 
 def _may_be_moved(session: Session, job: Job, preemptor: Job) -> bool:
     queue = session.queues.get(job.queue)
-    if queue is None or job.key == preemptor.key or job.priority > preemptor.priority:
+    if queue is None or job.key == preemptor.key or job.priority > preemptor.priority or job.spec.is_being_deleted:
         return False
     if job.spec.topology or any(policy.topology for policy in job.spec.policies):
         return False

@@ -63,7 +63,8 @@ class RelocationDecision:
 
     @property
     def victims(self) -> list[Task]:
-        return [each.entry.tasks[0] for each in self.statement.operations if each.kind is OperationKind.EVICT]
+        entries = [each.entry for each in self.statement.operations if each.kind is OperationKind.EVICT]
+        return [task for entry in entries for task in entry.tasks]
 
     def undo(self) -> None:
         self._undone = self.statement.save()
@@ -265,8 +266,7 @@ class RelocationSearch:
             attempt.too_many = True
             return None
         statement, mark = attempt.statement, len(attempt.statement.operations)
-        for victim in plan.victims:
-            statement.evict(victim, self._action, self._job.key)
+        statement.evict_all(plan.victims, self._action, self._job.key)
         statement.pipeline(task, plan.row, after_eviction=True)
         ordered = _largest_first(plan)
         stuck = next((unit for unit, victim in ordered if not self._relocate(statement, victim, unit)), None)

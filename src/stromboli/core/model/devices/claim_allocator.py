@@ -23,8 +23,15 @@ from stromboli.core.model.devices.claims import (
     DeviceAlternative,
     HeldClaim,
 )
-from stromboli.core.model.devices.device_search import NoSolution, Search
+from stromboli.core.model.devices.device_search import NoSolution
 from stromboli.core.model.devices.device_table import Count, DeviceTable, DeviceUse, Grant
+from stromboli.core.model.devices.search_memory import (
+    BoundedSearch,
+    NodeAnswers,
+    NodeKinds,
+    SearchMemory,
+    SearchPostponed,
+)
 from stromboli.core.model.nodes.table import Mask, NodeTable
 from stromboli.core.model.tasks.selectors import NodeTerm
 from stromboli.core.model.tasks.task import Task
@@ -40,6 +47,8 @@ class ClaimState:
     held: Mapping[str, HeldClaim] = field(default_factory=dict)
     #: By extended resource, the nodes where devices provide it.
     provided: Mapping[str, Collection[str]] = field(default_factory=dict)
+    #: Results of earlier searches.
+    memory: SearchMemory = field(default_factory=SearchMemory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +70,13 @@ class _SharedClaim:
     pods: int = 0
 
 
-@dataclass(slots=True)
-class _SearchResult:
-    """Cached search results per node, with the versions they are valid for."""
-
-    fits: Mask
-    at: Count
-    problems: dict[int, str] = field(default_factory=dict)
-
-
 class ClaimAllocator:
     def __init__(self, nodes: NodeTable, state: ClaimState) -> None:
         self.nodes = nodes
         self.table = state.table
         self._held = state.held
+        self._search = BoundedSearch(state.table, nodes, state.memory)
+        self._provided_names = {resource: frozenset(names) for resource, names in state.provided.items()}
         self._provided = {
             resource: np.fromiter((name in names for name in nodes.names), np.bool_, len(nodes))
             for resource, names in state.provided.items()
@@ -83,7 +85,9 @@ class ClaimAllocator:
         self.allocates = False
         self._of_task: dict[str, DeviceAllocation] = {}
         self._shared: dict[str, _SharedClaim] = {}
-        self._answers: dict[tuple[ClaimNeeds, bool], _SearchResult] = {}
+        self._answers: dict[tuple[ClaimNeeds, bool], NodeAnswers] = {}
+        self._memory = state.memory
+        self._first_answers: dict[tuple[ClaimNeeds, bool], NodeAnswers] = {}
         self._accounts: tuple[DeviceUse, DeviceUse] | None = None
         self._staying: dict[str, int] = {}
         self._version: Count = np.zeros(0, dtype=np.int64)
@@ -101,6 +105,8 @@ class ClaimAllocator:
                     later.add(self.table.grants_of(held), -1)
             self._accounts = today, later
             self._version = np.zeros(len(self.nodes), dtype=np.int64)
+            state = (self.table, self.nodes, self._provided_names, today.fingerprint(), later.fingerprint())
+            self._first_answers = self._memory.answers_at(state)
         return self._accounts
 
     def _views(self, *, later: bool) -> Sequence[DeviceUse]:
@@ -202,25 +208,35 @@ class ClaimAllocator:
         limited = bool((suited.mask & self.table.is_limited).any())
         return not (alternative.takes_all or alternative.capacity or suited.faults or limited)
 
-    def _answer(self, needs: ClaimNeeds, rows: Mask, *, later: bool) -> _SearchResult:
-        """Search on these nodes, unless a cached result is still valid."""
+    def _answer(self, needs: ClaimNeeds, rows: Mask, *, later: bool) -> NodeAnswers:
+        """Search on these nodes, unless a remembered result is still valid."""
         self._open()
         key = needs, later
         answer = self._answers.get(key)
         if answer is None:
-            size = len(self.nodes)
-            answer = self._answers[key] = _SearchResult(
-                np.zeros(size, dtype=np.bool_), np.full(size, -1, dtype=np.int64)
-            )
+            known = self._first_answers.get(key)
+            answer = self._answers[key] = NodeAnswers.of_nodes(len(self.nodes)) if known is None else known.copy()
         stale = rows & (answer.at != self._version)
-        for row in np.flatnonzero(stale).tolist():
+        if stale.any():
+            postponed = self._search_on(needs, np.flatnonzero(stale).tolist(), answer, later=later)
+            answer.at[stale] = self._version[stale]
+            if not self._version.any():
+                self._first_answers[key] = first = answer.copy()
+                first.at[postponed] = -1
+        return answer
+
+    def _search_on(self, needs: ClaimNeeds, rows: Sequence[int], answer: NodeAnswers, *, later: bool) -> list[int]:
+        """Enter the results for these nodes; return those whose search was postponed."""
+        postponed: list[int] = []
+        for row in rows:
             answer.problems.pop(row, None)
             try:
                 answer.fits[row] = self._find(needs, row, later=later) is not None
             except NoSolution as stuck:
                 answer.fits[row], answer.problems[row] = False, str(stuck)
-        answer.at[stale] = self._version[stale]
-        return answer
+                if isinstance(stuck, SearchPostponed):
+                    postponed.append(row)
+        return postponed
 
     def problem(self, needs: ClaimNeeds, row: int) -> str:
         """Describe what kept the search on a node from completing, if anything."""
@@ -230,21 +246,23 @@ class ClaimAllocator:
 
     def _find(self, needs: ClaimNeeds, row: int, *, later: bool) -> tuple[tuple[Grant, ...], ...] | None:
         """Find devices for every unallocated claim of a pod on a node, without allocating them; None if impossible."""
-        fresh: list[ClaimDemand] = []
-        resources = self._resources_at(row)
         for demand in needs.waiting:
             shared = self._shared.get(demand.shared)
-            if shared is None:
-                fresh.append(demand.where(resources))
-            elif not shared.reach[row] or not self._is_free_today(shared, later=later):
+            if shared is not None and not (shared.reach[row] and self._is_free_today(shared, later=later)):
                 return None
-        found = iter(Search(self.table, self.nodes, row, self._views(later=later)).find(fresh) or ())
+        kinds = self._kinds_of(needs, self._resources_at(row))
+        found = iter(self._search.find(kinds, row, self._views(later=later)) or ())
         grants = [
             self._shared[demand.shared].grants if demand.shared in self._shared else next(found, None)
             for demand in needs.waiting
         ]
         whole = tuple(each for each in grants if each is not None)
         return whole if len(whole) == len(grants) else None
+
+    def _kinds_of(self, needs: ClaimNeeds, resources: Sequence[str]) -> NodeKinds:
+        """Return the kinds of nodes for the claims that have no devices yet."""
+        fresh = tuple(demand.where(resources) for demand in needs.waiting if demand.shared not in self._shared)
+        return self._search.kinds(fresh)
 
     # -- allocation ---------------------------------------------------------------------------------------------
 

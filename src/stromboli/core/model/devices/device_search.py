@@ -50,7 +50,8 @@ class Search:
         self._ground = table.ground(nodes)
         self._row = row
         self._accounts = accounts
-        self._steps = most
+        #: Steps that are left.
+        self.steps = most
         self._demands: Sequence[ClaimDemand] = ()
         self._bonds: list[list[_ConstraintState]] = []
         self._found: list[list[Grant]] = []
@@ -152,8 +153,8 @@ class Search:
 
     def _grant(self, claim: int, alternative: DeviceAlternative, device: int) -> Grant | None:
         """Return the device for the request, if it is available."""
-        self._steps -= 1
-        if self._steps < 0:
+        self.steps -= 1
+        if self.steps < 0:
             raise SearchLimitExceeded("the device search exceeded its limit of steps")
         if not alternative.is_admin and not self._is_free(device):
             return None

@@ -63,6 +63,8 @@ class DeviceTable:
     is_shared: Mask = field(init=False)
     #: Devices for which being free is not sufficient: they also take from a limited amount.
     is_limited: Mask = field(init=False)
+    #: What searches know about nodes, by demands.
+    kinds: dict[object, object] = field(default_factory=dict)
     _ground: _NodeDevices | None = None
     _portions: dict[tuple[DeviceAlternative, int], tuple[tuple[str, int], ...] | None] = field(default_factory=dict)
 

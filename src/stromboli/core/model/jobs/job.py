@@ -88,6 +88,8 @@ class JobSpec:
     previous_domains: Mapping[str, str] = field(default_factory=dict)
     #: When the gang fell below its minimum, according to its condition; 0 if it has no such condition.
     stale_since: float = 0.0
+    #: Whether its PodGroup is being deleted: no further task is placed.
+    is_being_deleted: bool = False
     #: The error in the objects of this job; the job waits with this message.
     fault: str = ""
 
@@ -215,6 +217,11 @@ class Job:
         return self.counts[_PENDING]
 
     @property
+    def pending_best_effort_count(self) -> int:
+        """Number of pending tasks without a request."""
+        return self.counts[PENDING_BEST_EFFORT]
+
+    @property
     def valid_count(self) -> int:
         return valid_in(self.counts)
 
@@ -230,8 +237,11 @@ class Job:
 
     def has_minimum(self, count: Callable[[Counts], int]) -> bool:
         """Report whether the minimum is reached: of the job, of every role, and of sub-jobs."""
-        if count(self.counts) < self.spec.min_available or self.roles_short(count):
+        spec = self.spec
+        if count(self.counts) < spec.min_available or (spec.min_task_member and self.roles_short(count)):
             return False
+        if not spec.policies:
+            return True
         return not self.groups_short(lambda sub_job: count(sub_job.counts) >= sub_job.min_available)
 
     @property
@@ -265,7 +275,7 @@ class Job:
 
     def roles_short(self, count: Callable[[Counts], int]) -> list[str]:
         """Return roles whose count is below their minimum."""
-        if not self.role_minimums_apply:
+        if not self.spec.min_task_member or not self.role_minimums_apply:
             return []
         zero = empty_counts()
         return [
@@ -276,6 +286,8 @@ class Job:
 
     def groups_short(self, test: Callable[[SubJob], bool]) -> list[str]:
         """Return policies with fewer passing sub-jobs than the policy's minimum."""
+        if not self.spec.policies:
+            return []
         return [
             policy.name
             for policy in self.spec.policies

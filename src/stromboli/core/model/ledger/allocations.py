@@ -26,11 +26,15 @@ class Allocations:
             return "devices"
         return ""
 
-    def evict(self, task: Task, row: int) -> None:
-        if task.task_class.volumes is not None:
-            self.volumes.count(task.task_class.volumes, row, -1)
-        if task.resource_claims:
-            self.claims.leave(task)
+    def evict(self, entry: LedgerEntry) -> None:
+        """Release the volumes and devices of evicted tasks of one class."""
+        needs = entry.tasks[0].task_class.volumes
+        if needs is not None:
+            for row in entry.rows:
+                self.volumes.count(needs, row, -1)
+        for task in entry.tasks:
+            if task.resource_claims:
+                self.claims.leave(task)
 
     def unpipeline(self, entry: LedgerEntry) -> None:
         """Release the allocation of a pipelined task, and keep it in the entry."""
@@ -68,7 +72,11 @@ class Allocations:
     def undo(self, entry: LedgerEntry) -> None:
         if entry.tasks[0].task_class.volumes is not None:
             self._undo_volumes(entry)
-        if entry.tasks[0].resource_claims:
+        if entry.after is TaskStatus.RELEASING and not entry.successors:
+            for task in reversed(entry.tasks):
+                if task.resource_claims:
+                    self.claims.leave(task, -1)
+        elif entry.tasks[0].resource_claims:
             self._undo_claims(entry)
 
     def _undo_volumes(self, entry: LedgerEntry) -> None:
@@ -79,9 +87,6 @@ class Allocations:
                 self.volumes.restore(task, row, entry.saved_volumes)
 
     def _undo_claims(self, entry: LedgerEntry) -> None:
-        if entry.after is TaskStatus.RELEASING and not entry.successors:
-            self.claims.leave(entry.tasks[0], -1)
-            return
         tasks = entry.successors or entry.tasks
         for task, row in zip(reversed(tasks), reversed(entry.rows), strict=True):
             if entry.successors or entry.before is TaskStatus.PENDING:

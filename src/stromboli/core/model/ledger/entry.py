@@ -1,20 +1,17 @@
 """Entry of the ledger: one operation, with everything it overwrote."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stromboli.core.model.devices.claim_allocator import DeviceAllocation
-from stromboli.core.model.jobs.job import Counts, Job
+from stromboli.core.model.jobs.job import Counts
 from stromboli.core.model.nodes.table import Index
 from stromboli.core.model.resources.resources import Amounts
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.model.volumes.allocator import VolumeAllocation
-
-#: A tally, a node row, and the count before.
-SavedTally = tuple[NDArray[np.int32], int, int]
 
 
 class LedgerInconsistency(AssertionError):
@@ -25,7 +22,6 @@ class LedgerInconsistency(AssertionError):
 class LedgerEntry:
     """One operation, with what it overwrote."""
 
-    job: Job
     tasks: Sequence[Task]
     #: Node row of each task.
     rows: Sequence[int]
@@ -35,7 +31,8 @@ class LedgerEntry:
     saved_sums: list[tuple[Amounts, Amounts]]
     columns: Index | int
     saved_columns: NDArray[np.int64]
-    saved_tallies: list[SavedTally] = field(default_factory=list)
+    #: What the operation added to the tallies of the class, per row.
+    fed: int = 0
     #: For a relocation: copies of the tasks that stand for their successors. The tasks themselves do not change.
     successors: Sequence[Task] = ()
     #: The volumes of a pipelined task that was unpipelined.

@@ -40,6 +40,7 @@ def projected(
         _give_back(ledger, name, amounts)
     changing[: len(idle)] = idle
     changing[layout.releasing :] = 0
+    ledger.fed = []
     ledger.invalidate()
     try:
         yield
@@ -49,6 +50,7 @@ def projected(
             column[:] = before
         for allocated, earlier in sums:
             allocated[:] = earlier
+        ledger.fed = []
         ledger.invalidate()
         ledger.freed = freed
 

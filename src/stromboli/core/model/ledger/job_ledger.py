@@ -9,6 +9,7 @@ from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.model.tasks.task_class import TaskClass
 
 _ALLOCATED, _BINDING = TaskStatus.ALLOCATED.value, TaskStatus.BINDING.value
+_RELEASING = TaskStatus.RELEASING.value
 
 
 class JobLedger:
@@ -40,6 +41,30 @@ class JobLedger:
             if best_effort:
                 counts[PENDING_BEST_EFFORT] += number * ((after == 0) - (before == 0))
         return saved
+
+    def release(
+        self, tasks: Sequence[Task], before: TaskStatus
+    ) -> tuple[list[tuple[Counts, Counts]], list[tuple[Amounts, Amounts]]]:
+        """Count placed tasks of one class as releasing, and subtract their requests from their jobs and queues; return
+        the counters and the sums with their previous values, to be restored in reverse.
+        """
+        counters, sums = list[tuple[Counts, Counts]](), list[tuple[Amounts, Amounts]]()
+        request, leaving = tasks[0].task_class.request, dict[str, int]()
+        for task in tasks:
+            job = self.own(task.job)
+            for counts in _counts_of(job, task):
+                counters.append((counts, counts[:]))
+                counts[before] -= 1
+                counts[_RELEASING] += 1
+            allocated, queue_name = job.allocated, job.spec.queue
+            sums.append((allocated, allocated[:]))
+            for dimension, amount in request:
+                allocated[dimension] -= amount
+            leaving[queue_name] = leaving.get(queue_name, 0) + 1
+        for name, copies in leaving.items():
+            for queue in self.queues[name].chain if name in self.queues else ():
+                _subtract(queue.allocated, request, copies, sums)
+        return counters, sums
 
     def bind(self, tasks: Sequence[Task]) -> None:
         """Count allocated tasks of one job and class as binding."""
@@ -81,8 +106,17 @@ class JobLedger:
         return parts
 
 
+def _subtract(amounts: Amounts, request: Request, copies: int, saved: list[tuple[Amounts, Amounts]]) -> None:
+    """Subtract requests, and keep the previous amounts."""
+    saved.append((amounts, amounts[:]))
+    for dimension, amount in request:
+        amounts[dimension] -= amount * copies
+
+
 def _counts_of(job: Job, task: Task) -> list[Counts]:
     every = [job.counts]
+    if not job.role_counts and not task.sub_job:
+        return every
     if job.role_counts:
         every.append(job.role_counts[task.role])
     if task.sub_job:

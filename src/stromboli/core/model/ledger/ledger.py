@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from stromboli.core.model.devices.claim_allocator import ClaimAllocator
 from stromboli.core.model.ledger.allocations import Allocations
+from stromboli.core.model.ledger.deferred_counts import DeferredCounts
 from stromboli.core.model.ledger.entry import LedgerEntry, LedgerInconsistency
 from stromboli.core.model.ledger.job_ledger import JobLedger
 from stromboli.core.model.ledger.node_ledger import NodeLedger
@@ -26,8 +27,10 @@ from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.model.volumes.allocator import VolumeAllocator
 
 _STATUSES = tuple(TaskStatus)
-_BINDING = TaskStatus.BINDING.value
+_BINDING, _RELEASING = TaskStatus.BINDING.value, TaskStatus.RELEASING.value
 _EVICTABLE = tuple(status for status, following in TRANSITIONS.items() if TaskStatus.RELEASING in following)
+#: Pods that feed more tallies than this are counted when a tally is read.
+_MANY_FEEDS = 16
 
 
 class Ledger:
@@ -70,6 +73,11 @@ class Ledger:
         self._node_of: Any = memoryview(snapshot.node_of)  # type: ignore[arg-type]
         self._tallies = snapshot.tallies
         self._own_tallies: set[int] = set()
+        #: Pods that feed very many tallies, which read them when they are used.
+        self._deferred = DeferredCounts()
+        #: Changes of tallies in their order: the tallies, node rows, and the step. Replaced when tallies change in
+        #: another way, so that a reader that keeps its position finds what to add.
+        self.fed: list[tuple[tuple[int, ...], Sequence[int], int]] = []
         #: Whether the amounts that scorers count equal the used amounts on every node: then one result serves both.
         self.is_scored_as_used = amounts.is_scored_as_used
         #: Whether capacity was nominated for any task in this cycle.
@@ -105,10 +113,17 @@ class Ledger:
 
     def tally(self, number: int) -> NDArray[np.int32] | None:
         """Return the pods counted per node for a term; None if there are none."""
+        if self._deferred:
+            self._deferred.catch_up(number, self._own_tally)
         return self._tallies.get(number)
 
     def own_tally(self, number: int) -> NDArray[np.int32]:
         """Return the pods counted per node for a term, writable."""
+        if self._deferred:
+            self._deferred.catch_up(number, self._own_tally)
+        return self._own_tally(number)
+
+    def _own_tally(self, number: int) -> NDArray[np.int32]:
         if number not in self._own_tallies:
             tally = self._tallies.get(number)
             self._tallies[number] = np.zeros(len(self.nodes), dtype=np.int32) if tally is None else tally.copy()
@@ -138,20 +153,40 @@ class Ledger:
             self.is_scored_as_used = False
         return self._enter(tasks, rows, TaskStatus.PENDING, status, columns, saved, len(tasks))
 
-    def evict(self, task: Task) -> LedgerEntry:
-        """Start releasing a placed task."""
-        before, row = _STATUSES[self.codes[task.row]], self._node_of[task.row]
-        if before not in _EVICTABLE or row < 0:
-            where = self.node_name(task) or "no known node"
-            raise LedgerInconsistency(f"{task.key} is {before.label} on {where} and cannot be evicted")
-        columns, saved = self._amounts.add([row], self._amounts.effect_of_eviction(task.task_class))
-        entry = self._enter([task], [row], before, TaskStatus.RELEASING, columns, saved, -1)
-        self._allocations.evict(task, row)
+    def evict(self, tasks: Sequence[Task]) -> LedgerEntry:
+        """Start releasing placed tasks of one class and status: of any jobs, on any nodes."""
+        task_class, before = tasks[0].task_class, _STATUSES[self.codes[tasks[0].row]]
+        rows = self._rows_to_release(tasks, before)
+        columns, saved = self._amounts.add(rows, self._amounts.effect_of_eviction(task_class))
+        counts, sums = self._counters.release(tasks, before)
+        codes = self.codes
+        for task in tasks:
+            codes[task.row] = _RELEASING
+        entry = LedgerEntry(tasks, rows, before, TaskStatus.RELEASING, counts, sums, columns, saved)
+        if task_class.feeds:
+            self._feed(entry, task_class, rows, -1)
+        self._allocations.evict(entry)
         if self.budgets.of_task:
-            self.budgets.spend(task.uid)
+            for task in tasks:
+                self.budgets.spend(task.uid)
         self.freed += 1
         self.is_scored_as_used = False
         return entry
+
+    def _rows_to_release(self, tasks: Sequence[Task], before: TaskStatus) -> list[int]:
+        """Return the node rows of tasks that can be evicted."""
+        codes, node_of, rows, seen = self.codes, self._node_of, list[int](), set[int]()
+        for task in tasks:
+            place = task.row
+            row = node_of[place]
+            if codes[place] != before or before not in _EVICTABLE or row < 0 or place in seen:
+                where = self.node_name(task) or "no known node"
+                raise LedgerInconsistency(
+                    f"{task.key} is {self.status_of(task).label} on {where} and cannot be evicted"
+                )
+            seen.add(place)
+            rows.append(row)
+        return rows
 
     def unpipeline(self, task: Task) -> LedgerEntry:
         """Release the capacity of a pipelined task; the task is pending again."""
@@ -178,9 +213,7 @@ class Ledger:
         self.holds_nominated, self.is_scored_as_used = True, False
         job = self._counters.own(task.job)
         sums = self._counters.add(job, task_class, 1)
-        entry = LedgerEntry(
-            job, [task], [row], leaving, leaving, [], sums, columns, saved, successors=[_successor(task)]
-        )
+        entry = LedgerEntry([task], [row], leaving, leaving, [], sums, columns, saved, successors=[_successor(task)])
         self._allocations.relocate(entry)
         self._feed(entry, task_class, [row], 1)
         return entry
@@ -204,19 +237,27 @@ class Ledger:
             status[task.row] = after
             node_of[task.row] = row if after else -1
         sums = counters.add(job, task_class, copies)
-        entry = LedgerEntry(job, tasks, rows, before, after, counts, sums, columns, saved)
+        entry = LedgerEntry(tasks, rows, before, after, counts, sums, columns, saved)
         if task_class.feeds:
             self._feed(entry, task_class, rows, 1 if copies > 0 else -1)
         return entry
 
     def _feed(self, entry: LedgerEntry, task_class: TaskClass, rows: Sequence[int], step: int) -> None:
         """Count pods that are placed, or leave, for every term that selects them."""
-        for number in task_class.feeds:
-            column = self.own_tally(number)
-            for row in rows:
-                count = int(column[row])
-                entry.saved_tallies.append((column, row, count))
-                column[row] = count + step
+        entry.fed = step
+        self._count_pods(task_class, rows, step)
+
+    def _count_pods(self, task_class: TaskClass, rows: Sequence[int], step: int) -> None:
+        feeds = task_class.feeds
+        if len(feeds) > _MANY_FEEDS:
+            self._deferred.add(feeds, rows, step)
+        else:
+            for number in feeds:
+                column = self.own_tally(number)
+                for row in rows:
+                    column[row] += step
+        if feeds:
+            self.fed.append((feeds, rows, step))
 
     @contextmanager
     def successors_visible(self, entry: LedgerEntry, allocates: bool) -> Iterator[None]:
@@ -248,8 +289,7 @@ class Ledger:
         self._amounts.add([row], sign * self.effect(task.task_class, TaskStatus.PIPELINED))
         for dimension, amount in task.task_class.request:
             self.nominated[dimension, row] += sign * amount
-        for number in task.task_class.feeds:
-            self.own_tally(number)[row] += sign
+        self._count_pods(task.task_class, [row], sign)
 
     def reserve_capacity(self, capacity: Block, sign: int = 1) -> None:
         """Reserve capacity on many nodes at once, by resource and node, for jobs that start later; or, with -1, release
@@ -271,22 +311,39 @@ class Ledger:
         for task in tasks:
             codes[task.row] = _BINDING
 
+    def move(self, tasks: Sequence[Task], rows: Sequence[int]) -> None:
+        """Move binding tasks of this cycle to other nodes: all leave theirs before the first takes its new one.
+
+        Jobs and queues hold the same. The tasks have nothing on their nodes but amounts: no volumes, claims, devices or
+        tallies.
+        """
+        amounts, binding = self._amounts, TaskStatus.BINDING
+        for task in tasks:
+            amounts.add([self.row_of(task)], -amounts.effect(task.task_class, binding))
+        for task, row in zip(tasks, rows, strict=True):
+            columns, _ = amounts.add([row], amounts.effect(task.task_class, binding))
+            self._node_of[task.row] = row
+            if amounts.is_overcommitted(task.task_class, columns, binding):
+                raise LedgerInconsistency(f"{task.key} does not fit on {self.node_name(task)}")
+        self.freed += 1
+
     def undo(self, entry: LedgerEntry) -> None:
         """Restore everything the operation overwrote."""
         self._amounts.restore(entry.columns, entry.saved_columns)
         self.log.add(entry.rows)
-        for counts, saved in entry.saved_counts:
+        for counts, saved in reversed(entry.saved_counts):
             counts[:] = saved
-        for sums, saved in entry.saved_sums:
+        for sums, saved in reversed(entry.saved_sums):
             sums[:] = saved
-        for column, row, count in reversed(entry.saved_tallies):
-            column[row] = count
+        if entry.fed:
+            self._count_pods(entry.tasks[0].task_class, entry.rows, -entry.fed)
         self.freed += 1
         self._allocations.undo(entry)
         if entry.successors:
             return
-        if entry.after is TaskStatus.RELEASING:
-            self.budgets.spend(entry.tasks[0].uid, -1)
+        if entry.after is TaskStatus.RELEASING and self.budgets.of_task:
+            for task in entry.tasks:
+                self.budgets.spend(task.uid, -1)
         had_node = entry.before is not TaskStatus.PENDING
         for task, row in zip(entry.tasks, entry.rows, strict=True):
             self.codes[task.row] = entry.before.value
@@ -298,6 +355,8 @@ class Ledger:
         """Return every mutable byte of the ledger, to prove that an undo restored it."""
         parts = [self.amounts.tobytes(), self.status.tobytes(), self.node_of.tobytes(), *self._counters.fingerprint()]
         parts += [repr(self.budgets.left).encode(), self.volumes.fingerprint(), self.claims.fingerprint()]
+        for number in self._deferred.numbers:
+            self._deferred.catch_up(number, self._own_tally)
         for number, column in sorted(self._tallies.items()):
             if column.any():
                 parts.append(repr(number).encode() + column.tobytes())

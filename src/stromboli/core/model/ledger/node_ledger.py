@@ -93,7 +93,7 @@ class NodeLedger:
         block = self._front.take(index, axis=1)
         effect = self.effect(task_class, TaskStatus.ALLOCATED)
         block += effect[: self.layout.releasing, None] * copies
-        return Rows(self.amounts, self.layout, self.nodes, index, block, self.all_rows, certain=certain)
+        return Rows(self.amounts, self.layout, self.nodes, index, block, self.all_rows, copies=copies, certain=certain)
 
     def effect(self, task_class: TaskClass, status: TaskStatus) -> Effect:
         """Return what one task of the class in this status adds to its node."""
@@ -113,11 +113,11 @@ class NodeLedger:
     def add(self, rows: Sequence[int], effect: Effect) -> tuple[Index | int, Block]:
         """Add an effect once per row; return the changed columns with their previous amounts."""
         changing = self._changing
-        if len(rows) == 1:
-            row = rows[0]
+        row, number = rows[0], len(rows)
+        if number == 1 or rows.count(row) == number:
             self.log.add_one(row)
             saved = changing[:, row].copy()
-            changing[:, row] = saved + effect
+            changing[:, row] = saved + (effect if number == 1 else effect * number)
             return row, saved
         self.log.add(rows)
         added = effect[:, None]

@@ -1,6 +1,6 @@
 """Node amounts: every amount of every node in one block of integers.
 
-One row per fact (idle cpu, used memory, users of host port 80, ...), one column per node. A resource is a contiguous
+One row per fact (idle cpu, used memory, ...), one column per node. A resource is a contiguous
 row, so a query over all nodes runs at memory speed; and one `take` of some columns saves everything an operation is
 about to overwrite.
 
@@ -8,13 +8,15 @@ Rules read the block through `Rows`, which covers all nodes, some of them, or no
 of a class: the same code serves all three.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from stromboli.core.model.nodes.table import Index, NodeTable, Vector
+from stromboli.core.model.nodes.table import Index, Mask, NodeTable, Vector
 from stromboli.core.model.resources.resources import CPU, MEMORY
 from stromboli.core.model.tasks.task import TaskStatus
-from stromboli.core.model.tasks.task_class import HostPort, TaskClass
+from stromboli.core.model.tasks.task_class import TaskClass
 
 Block = NDArray[np.int64]
 Amount = NDArray[np.int64]
@@ -24,24 +26,21 @@ _ONE: Vector = np.array(1.0)
 
 
 class AmountLayout:
-    """Maps facts to rows of the block, for `resources` resources and these host ports.
+    """Maps facts to rows of the block, for `resources` resources.
 
     Facts that operations change come first, so that one slice saves them all; constant facts come last.
     """
 
     __slots__ = (
-        "allocatable", "changing", "height", "idle", "pipelined", "port", "ports", "releasing", "resources", "scored",
-        "used",
+        "allocatable", "changing", "height", "idle", "pipelined", "releasing", "resources", "scored", "used",
     )  # fmt: skip
 
-    def __init__(self, resources: int, ports: tuple[HostPort, ...] = ()) -> None:
+    def __init__(self, resources: int) -> None:
         self.resources = resources
-        self.ports = ports
         self.idle = 0
         self.used = resources
         self.scored = 2 * resources
-        self.port = self.scored + 2
-        self.releasing = self.port + len(ports)
+        self.releasing = self.scored + 2
         self.pipelined = self.releasing + resources
         self.allocatable = self.changing = self.pipelined + resources
         self.height = self.allocatable + resources
@@ -72,8 +71,6 @@ class AmountLayout:
     def _add_presence(self, delta: Effect, task_class: TaskClass, sign: int) -> None:
         delta[self.scored + CPU] += sign * task_class.scored_request[CPU]
         delta[self.scored + MEMORY] += sign * task_class.scored_request[MEMORY]
-        for port in task_class.ports:
-            delta[self.port + self.ports.index(port)] += sign
 
     @staticmethod
     def _add_request(delta: Effect, task_class: TaskClass, start: int, sign: int) -> None:
@@ -88,7 +85,8 @@ class Rows:
     """
 
     __slots__ = (
-        "_amounts", "_block", "_capacities", "_fractions", "_layout", "_whole", "certain", "index", "later", "nodes",
+        "_amounts", "_block", "_capacities", "_fractions", "_layout", "certain", "copies", "index", "later",
+        "nodes",
     )  # fmt: skip
 
     def __init__(
@@ -100,19 +98,21 @@ class Rows:
         block: Block | None = None,
         whole: "Rows | None" = None,
         *,
+        copies: Index | None = None,
         certain: bool = False,
         later: bool = False,
     ) -> None:
         self._amounts = amounts
         self._block = amounts if block is None else block
         self._layout = layout
-        #: The rows of all nodes, if these are a subset.
-        self._whole = whole
-        self._capacities: dict[int, Vector] = {}
+        #: Of all nodes, and shared by their subsets.
+        self._capacities: dict[int, Vector] = {} if whole is None else whole._capacities
         self._fractions: dict[int, Vector] = {}
         #: The table of all nodes; entry i of a row belongs to node `index[i]`, or to node i if index is None.
         self.nodes = nodes
         self.index = index
+        #: By entry, the number of further copies of the class that hypothetical rows contain; None for actual rows.
+        self.copies = copies
         #: Whether only rows with enough capacity for the class matter; results for other rows are ignored.
         self.certain = certain
         #: Whether the query is about waiting for a node: releasing pods count as gone.
@@ -129,20 +129,21 @@ class Rows:
     def idle(self, dimension: int) -> Amount:
         return self._block[dimension]
 
+    def have_idle(self, request: Sequence[tuple[int, Amount]]) -> Mask:
+        """Return which rows have all of these amounts idle: one function, as every update of scores calls it."""
+        block = self._block
+        dimension, amount = request[0]
+        fits: Mask = block[dimension] >= amount
+        for dimension, amount in request[1:]:
+            fits &= block[dimension] >= amount
+        return fits
+
     def used(self, dimension: int) -> Amount:
         return self._block[self._layout.used + dimension]
 
     def scored_use(self, dimension: int) -> Amount:
         """cpu or memory in use as scorers count it: pods without a request count with a default."""
         return self._block[self._layout.scored + dimension]
-
-    def port_users(self, port: HostPort) -> Amount | None:
-        """Number of pods that hold exactly this port; None if no pod of the cluster requests it."""
-        ports = self._layout.ports
-        return self._block[self._layout.port + ports.index(port)] if port in ports else None
-
-    def known_ports(self) -> tuple[HostPort, ...]:
-        return self._layout.ports
 
     def _look_up(self, row: int) -> Amount:
         return self._amounts[row] if self.index is None else self._amounts[row][self.index]
@@ -167,12 +168,11 @@ class Rows:
 
         No operation changes allocatable amounts, so the result is computed once for all nodes.
         """
-        if self._whole is not None:
-            return self._whole.capacity(dimension)[self.index]
-        known = self._capacities.get(dimension)
+        capacities = self._capacities
+        known = capacities.get(dimension)
         if known is None:
-            known = self._capacities[dimension] = np.maximum(self.allocatable(dimension), _ONE)
-        return known
+            known = capacities[dimension] = np.maximum(self._amounts[self._layout.allocatable + dimension], _ONE)
+        return known if self.index is None else known[self.index]
 
     def fraction_with(self, dimension: int, amount: Amount) -> Vector:
         """Fraction in use with `amount` more, at most 1. Read-only: the array is shared.

@@ -86,8 +86,19 @@ class NodeTable:
         """Return the codes of a label, such as the zone of every node."""
         known = self._columns.get(label)
         if known is None:
+            if label not in self._labels:
+                return self._absent
             known = self._columns[label] = _encode([node.labels.get(label) for node in self.nodes])
         return known
+
+    @cached_property
+    def _labels(self) -> frozenset[str]:
+        """The labels that any node has: pods may name any number of others."""
+        return frozenset(label for node in self.nodes for label in node.labels)
+
+    @cached_property
+    def _absent(self) -> LabelColumn:
+        return _encode([None] * len(self))
 
     def holding(self, requirement: Requirement) -> Mask:
         """Return the nodes that satisfy one label requirement."""

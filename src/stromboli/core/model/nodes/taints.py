@@ -25,6 +25,34 @@ def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
     return any(_covers(toleration, taint) for toleration in tolerations)
 
 
+class Tolerance:
+    """Tolerations by what they can cover: a pod may have thousands of them, and a cluster thousands of taints."""
+
+    __slots__ = ("_by_key", "_by_value")
+
+    def __init__(self, tolerations: Iterable[Toleration]) -> None:
+        self._by_value: dict[tuple[str, str], list[Toleration]] = {}
+        self._by_key: dict[str, list[Toleration]] = {}
+        for each in tolerations:
+            if each.operator in ("", "Equal"):
+                self._by_value.setdefault((each.key, each.value), []).append(each)
+            else:
+                self._by_key.setdefault(each.key, []).append(each)
+
+    def covers(self, taint: Taint) -> bool:
+        """Report whether a toleration covers the taint; an empty key matches every key."""
+        values, keys = self._by_value, self._by_key
+        return any(
+            tolerates(found, taint)
+            for key in (taint.key, "")
+            if (found := (*values.get((key, taint.value), ()), *keys.get(key, ())))
+        )
+
+    def first_uncovered(self, taints: Iterable[Taint]) -> Taint | None:
+        """Return the first taint that keeps a pod with these tolerations away, if there is one."""
+        return next((each for each in taints if each.effect in REPELLING_EFFECTS and not self.covers(each)), None)
+
+
 def _covers(toleration: Toleration, taint: Taint) -> bool:
     """An empty effect matches every effect, an empty key every key."""
     if toleration.effect not in ("", taint.effect) or toleration.key not in ("", taint.key):
@@ -82,8 +110,8 @@ def tolerated_nodes(nodes: NodeTable, tolerations: Tolerations) -> Mask:
 
 
 def _tolerated(nodes: NodeTable, tolerations: Tolerations) -> Mask:
-    distinct = taint_lists(nodes)
-    verdicts = [first_untolerated(tolerations, taints) is None for taints in distinct.lists]
+    distinct, tolerance = taint_lists(nodes), Tolerance(tolerations)
+    verdicts = [tolerance.first_uncovered(taints) is None for taints in distinct.lists]
     mask: Mask = np.array(verdicts, dtype=np.bool_)[distinct.codes]
     mask.setflags(write=False)
     return mask

@@ -5,7 +5,7 @@ milli-cpu, bytes of memory, a count of pods, and thousandths of every other reso
 rounding: a request fits or it does not.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from stromboli.core.model.resources.quantity import format_quantity, parse_quantity, rounded_bytes
 
@@ -22,6 +22,11 @@ MAX_PER_NODE = 1 << 50
 Request = tuple[tuple[int, int], ...]
 #: A dense amount for every dimension of the axis.
 Amounts = list[int]
+
+#: The name of the dimension that all further names of requests share. No object can use it as a name.
+UNOFFERED = "resources that no node offers"
+#: The amount of it that a request has: positive, and small enough to be added up.
+_ONE = 1000
 
 _MAX_SHORT_AMOUNT = 6
 _BYTE_RESOURCES = ("memory", "ephemeral-storage")
@@ -57,17 +62,31 @@ def short_name(name: str, is_one: bool = False) -> str:
 
 
 class ResourceAxis:
-    """The names of all resources seen so far. It only grows, so an index stays valid."""
+    """The names of all resources seen so far. It only grows, so an index stays valid.
 
-    __slots__ = ("_index", "_is_left_out", "names")
+    Every name is a column of every table, and any pod can make up names. At most `max_unoffered` names that only pods
+    and PodGroups mention have a dimension of their own. The others share one, of which no node has any: no pod that
+    requests them fits. If a node or a queue names one of them later (`promoted`), the cache builds another axis.
+    """
+
+    __slots__ = ("_index", "_is_left_out", "_max_unoffered", "folded", "names", "promoted")
 
     def __init__(
-        self, names: Iterable[str] = BASE_RESOURCES, is_left_out: Callable[[str], bool] = lambda name: False
+        self,
+        names: Iterable[str] = BASE_RESOURCES,
+        is_left_out: Callable[[str], bool] = lambda name: False,
+        max_unoffered: int | None = None,
     ) -> None:
         self.names: list[str] = list(names)
         #: Names that are not node amounts: other components count them.
         self._is_left_out = is_left_out
         self._index = {name: dimension for dimension, name in enumerate(self.names)}
+        #: How many more names of requests get a dimension of their own; None for all.
+        self._max_unoffered = max_unoffered
+        #: Names of requests that share a dimension.
+        self.folded: set[str] = set()
+        #: Those of them that a node or a queue has named since.
+        self.promoted: set[str] = set()
 
     def __len__(self) -> int:
         return len(self.names)
@@ -78,18 +97,48 @@ class ResourceAxis:
         if known is None:
             known = self._index[name] = len(self.names)
             self.names.append(name)
+            if name in self.folded:
+                self.promoted.add(name)
         return known
 
     def find(self, name: str) -> int | None:
         return self._index.get(name)
 
+    @property
+    def unoffered(self) -> int | None:
+        """The dimension that names share which no node offers; None if every name has its own."""
+        return self._index.get(UNOFFERED)
+
     def parse(self, resources: Mapping[str, str | int | float] | None) -> dict[int, int]:
         """Parse amounts by dimension. Raises QuantityError that starts with the resource name."""
+        return {self.dimension(name): amount for name, amount in self._parsed(resources)}
+
+    def parse_request(self, resources: Mapping[str, str | int | float] | None) -> dict[int, int]:
+        """Parse the amounts of a pod or PodGroup, which may name resources that do not exist."""
         amounts: dict[int, int] = {}
+        for name, amount in self._parsed(resources):
+            dimension = self._index.get(name)
+            if dimension is None:
+                dimension = self._dimension_of_request(name)
+            if dimension == self.unoffered:
+                amount = max(amounts.get(dimension, 0), _ONE if amount else 0)
+            amounts[dimension] = amount
+        return amounts
+
+    def _dimension_of_request(self, name: str) -> int:
+        """Return a dimension for a name that no node, queue or earlier request has."""
+        if self._max_unoffered is None:
+            return self.dimension(name)
+        if self._max_unoffered > 0 and self.unoffered is None:
+            self._max_unoffered -= 1
+            return self.dimension(name)
+        self.folded.add(name)
+        return self.dimension(UNOFFERED)
+
+    def _parsed(self, resources: Mapping[str, str | int | float] | None) -> Iterator[tuple[str, int]]:
         for name, text in (resources or {}).items():
             if is_schedulable_name(name) and not self._is_left_out(name):
-                amounts[self.dimension(name)] = self._parse_one(name, text)
-        return amounts
+                yield name, self._parse_one(name, text)
 
     @staticmethod
     def _parse_one(name: str, text: str | int | float) -> int:
@@ -166,6 +215,8 @@ def exceeding(left: Sequence[int], right: Sequence[int]) -> Amounts:
 def dominant_share(allocated: Sequence[float], total: Sequence[float]) -> float:
     """Return the largest held fraction of the cluster's resources."""
     share = 0.0
+    if not any(allocated):  # most waiting jobs
+        return share
     for amount, whole in zip(allocated, total, strict=True):
         if amount:
             share = max(share, amount / whole if whole else 1.0)

@@ -2,7 +2,8 @@
 
 Affinity, anti-affinity and topology spread need the number of selected pods on each node. Each selection is a `PodTerm`
 with a number; the ledger keeps one column of counts per term in use. A class has the columns that its members feed, so
-that placing a pod keeps every count valid and undo restores it like any other row.
+that placing a pod keeps every count valid and undo restores it like any other row. Pods with the same host ports are
+counted in the same way.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stromboli.core.model.tasks.host_ports import PortIndex, PortSet
 from stromboli.core.model.tasks.selectors import LabelSelector
 
 if TYPE_CHECKING:
@@ -38,7 +40,9 @@ class OwnedTerm:
     weight: int
 
 
-Counted = PodTerm | OwnedTerm
+Counted = PodTerm | OwnedTerm | PortSet
+#: Owned terms with their numbers.
+OwnedNumbers = tuple[tuple[int, OwnedTerm], ...]
 
 
 class TermRegistry:
@@ -47,6 +51,7 @@ class TermRegistry:
     def __init__(self) -> None:
         self.counted: list[Counted] = []
         self._numbers: dict[Counted, int] = {}
+        self.ports = PortIndex()
         self.generation = 0
 
     def number(self, counted: Counted) -> int:
@@ -55,6 +60,8 @@ class TermRegistry:
             known = self._numbers[counted] = len(self.counted)
             self.counted.append(counted)
             self.generation += 1
+            if isinstance(counted, PortSet):
+                self.ports.add(known, counted)
         return known
 
     def find(self, counted: Counted) -> int | None:
@@ -69,6 +76,9 @@ class TermRegistry:
         ]
 
 
+_NOTHING: frozenset[int] = frozenset()
+
+
 class OwnedTerms:
     """Terms of placed pods that select a class, by the number of the pod term they select.
 
@@ -79,24 +89,33 @@ class OwnedTerms:
     selects.
     """
 
-    __slots__ = ("_about", "_registry", "_seen")
+    __slots__ = ("_about", "_found", "_is_required", "_registry", "_seen")
 
-    def __init__(self) -> None:
+    def __init__(self, *, required: bool) -> None:
+        """Consider required anti-affinity, or preferences."""
+        self._is_required = required
         self._registry: TermRegistry | None = None
         self._seen = 0
         self._about: dict[int, list[tuple[int, OwnedTerm]]] = {}
+        #: By the terms that a class satisfies and others own: most classes satisfy the same.
+        self._found: dict[frozenset[int], OwnedNumbers] = {}
 
-    def about(self, task_class: TaskClass, registry: TermRegistry) -> list[tuple[int, OwnedTerm]]:
-        """Return the owned terms, with their numbers, that select members of the class."""
+    def about(self, task_class: TaskClass, registry: TermRegistry) -> OwnedNumbers:
+        """Return the owned terms, with their numbers, that select members of the class. Equal results are identical."""
         self._read_on(registry)
-        return [found for number in task_class.feeds for found in self._about.get(number, ())]
+        key = self._about.keys() & task_class.feeds if self._about else _NOTHING
+        known = self._found.get(frozenset(key))
+        if known is None:
+            known = tuple(found for number in sorted(key) for found in self._about[number])
+            self._found[frozenset(key)] = known
+        return known
 
     def _read_on(self, registry: TermRegistry) -> None:
         if registry is not self._registry:
-            self._registry, self._seen, self._about = registry, 0, {}
+            self._registry, self._seen, self._about, self._found = registry, 0, {}, {}
         for number in range(self._seen, len(registry.counted)):
             counted = registry.counted[number]
-            if isinstance(counted, OwnedTerm):
+            if isinstance(counted, OwnedTerm) and (counted.weight == 0) == self._is_required:
                 self._add(number, counted, registry)
         self._seen = len(registry.counted)
 
@@ -104,3 +123,4 @@ class OwnedTerms:
         about = registry.find(owned.term)
         if about is not None:
             self._about.setdefault(about, []).append((number, owned))
+            self._found.clear()

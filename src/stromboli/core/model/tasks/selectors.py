@@ -4,8 +4,11 @@
 (also Gt and Lt). Both are frozen and hashable, so that classes and terms can be interned.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+#: From this number on, values are looked up in a set.
+_MANY_VALUES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,14 +18,19 @@ class Requirement:
     key: str
     operator: str
     values: tuple[str, ...] = ()
+    _allowed: Collection[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        values = self.values
+        object.__setattr__(self, "_allowed", values if len(values) < _MANY_VALUES else frozenset(values))
 
     def holds(self, present: str | None) -> bool:
         """Report whether a label with this value (None if absent) satisfies the requirement."""
         match self.operator:
             case "In":
-                return present is not None and present in self.values
+                return present is not None and present in self._allowed
             case "NotIn":
-                return present is None or present not in self.values
+                return present is None or present not in self._allowed
             case "Exists":
                 return present is not None
             case "DoesNotExist":

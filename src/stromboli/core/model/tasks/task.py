@@ -54,6 +54,7 @@ class Task:
     job: str
     row: int
     task_class: TaskClass
+    #: The priority of the pod, which counts against other jobs.
     priority: int = 1
     created: float = 0.0
     sub_job: str = ""
@@ -73,6 +74,10 @@ class Task:
     claim_names: tuple[str, ...] = ()
     #: Declared run time, in seconds.
     run_time: float = inf
+    #: The priority among the tasks of its job, if it differs; it never counts against other jobs.
+    task_priority: int | None = None
+    #: Its place among the tasks of its job; a higher one is first.
+    priority_in_job: int = field(init=False)
     #: Members of an indexed set by index, others by age; ties by uid.
     order: tuple[int, int, float, str] = field(init=False)
     #: Whether the task is not scheduled for now, although it has no node.
@@ -80,6 +85,7 @@ class Task:
 
     def __post_init__(self) -> None:
         self.held_back = self.gated or self.in_backoff
+        self.priority_in_job = self.priority if self.task_priority is None else self.task_priority
         number = self.name.rsplit("-", 2)[2:]
         if number and number[0].isdecimal() and number[0].isascii() and len(number[0]) < 19:
             self.order = 0, int(number[0]), self.created, self.uid

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from stromboli.core.model.devices.claims import ClaimNeeds
 from stromboli.core.model.devices.shared_devices import SharedDeviceRequests
 from stromboli.core.model.resources.resources import CPU, MEMORY, Request, is_best_effort
+from stromboli.core.model.tasks.host_ports import NO_PORTS, PortSet
 from stromboli.core.model.tasks.pod_terms import PodTerm
 from stromboli.core.model.tasks.selectors import NodeTerm
 from stromboli.core.model.volumes.volumes import VolumeNeeds
@@ -22,20 +23,6 @@ class Toleration:
     operator: str = "Equal"
     value: str = ""
     effect: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class HostPort:
-    """A port on the host. The address 0.0.0.0 means all addresses and conflicts with each of them."""
-
-    protocol: str
-    port: int
-    address: str = "0.0.0.0"  # noqa: S104 - a name for "every address", nothing is opened
-
-    def collides_with(self, other: "HostPort") -> bool:
-        if (self.protocol, self.port) != (other.protocol, other.port):
-            return False
-        return self.address == other.address or "0.0.0.0" in (self.address, other.address)  # noqa: S104
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +54,7 @@ QUEUE = "stromboli.dev/queue"
 LIMITS = "stromboli.dev/limits"
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class TaskClass:
     """Tasks that no rule can distinguish: every rule about nodes is evaluated once per class."""
 
@@ -81,7 +68,7 @@ class TaskClass:
     required_node_terms: tuple[NodeTerm, ...] | None = None
     preferred_node_terms: tuple[tuple[int, NodeTerm], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
-    ports: tuple[HostPort, ...] = ()
+    ports: PortSet = NO_PORTS
     images: tuple[str, ...] = ()
     container_count: int = 1
     affinity: tuple[AffinityTerm, ...] = ()
@@ -102,6 +89,8 @@ class TaskClass:
     annotations: Mapping[str, str] = field(default_factory=dict)
     #: Requests for shared devices, if a plugin accounts for them.
     devices: SharedDeviceRequests | None = None
+    #: Names in the request that share a dimension, because no node offers them.
+    unoffered: tuple[str, ...] = ()
     #: Names of nodes that recently rejected its members.
     avoided: tuple[str, ...] = ()
     best_effort: bool = field(init=False)

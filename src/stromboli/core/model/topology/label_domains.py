@@ -7,14 +7,17 @@ columns: sum a tally by domain, then read each node's domain. Nodes without the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.nodes.table import Index, Mask, NodeTable, Vector
+from stromboli.core.model.tasks.pod_terms import OwnedNumbers
+from stromboli.core.model.tasks.task_class import TaskClass
 
 Tally = NDArray[np.int32]
 
@@ -46,18 +49,57 @@ def _domains(nodes: NodeTable, label: str) -> LabelDomains:
     return LabelDomains(column.codes + 1, len(column.values) + 1)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+#: Up to this many terms are added up for every query.
+_FEW = 4
+
+
+@dataclass(slots=True, eq=False)
 class DomainCount:
-    """Pods of one or more terms, counted per domain of one label; each term counts with its weight."""
+    """Pods of one or more terms, counted per domain of one label; each term counts with its weight.
+
+    The sum over many terms is kept: after a placement, only the pods placed since are added. Valid for one ledger.
+    """
 
     domains: LabelDomains
     #: (number of the tally, weight).
     kinds: tuple[tuple[int, int], ...]
+    _sum: Tally | None = None
+    #: The changes of tallies that the sum follows, and the number of those that it includes.
+    _followed: list[tuple[tuple[int, ...], Sequence[int], int]] | None = None
+    _position: int = 0
+    _by_number: dict[int, int] = field(default_factory=dict)
+    #: By the tallies that a pod feeds, how much it counts.
+    _weights: dict[tuple[int, ...], int] = field(default_factory=dict)
 
     def per_domain(self, ledger: Ledger) -> Vector | None:
         """Return the count at every domain index; None if there are no such pods."""
-        tally = self._tally(ledger)
+        tally = self._tally(ledger) if len(self.kinds) <= _FEW else self._kept(ledger)
         return None if tally is None else self.domains.totals(tally)
+
+    def _kept(self, ledger: Ledger) -> Tally:
+        """Return the sum, with everything that was placed since the last query."""
+        fed = ledger.fed
+        if self._sum is None or self._followed is not fed:
+            total = self._tally(ledger)
+            self._sum = np.zeros(len(ledger.nodes), dtype=np.int32) if total is None else total.copy()
+            self._followed, self._position = fed, len(fed)
+        for feeds, rows, step in fed[self._position :]:
+            if weight := self.weight_of(feeds):
+                for row in rows:
+                    self._sum[row] += step * weight
+        self._position = len(fed)
+        return self._sum
+
+    def weight_of(self, feeds: tuple[int, ...]) -> int:
+        """Return how much a pod counts that feeds these tallies."""
+        known = self._weights.get(feeds)
+        if known is None:
+            if not self._by_number:
+                for number, weight in self.kinds:
+                    self._by_number[number] = self._by_number.get(number, 0) + weight
+            fed = self._by_number.keys() & feeds
+            known = self._weights[feeds] = sum(self._by_number[number] for number in fed)
+        return known
 
     def _tally(self, ledger: Ledger) -> Tally | None:
         total: Tally | None = None
@@ -79,6 +121,11 @@ def count_by_label(nodes: NodeTable, kinds: Iterable[tuple[str, int, int]]) -> t
     return tuple(DomainCount(label_domains(nodes, label), tuple(found)) for label, found in by_label.items())
 
 
+def are_fed_by(counts: Iterable[DomainCount], task_class: TaskClass) -> bool:
+    """Report whether members of the class count in any of the counts."""
+    return any(count.weight_of(task_class.feeds) for count in counts)
+
+
 def domains_without(counts: Iterable[DomainCount], ledger: Ledger) -> Mask:
     """Return nodes with none of the counted pods in their domain, including nodes in no domain."""
     mask: Mask | None = None
@@ -88,3 +135,24 @@ def domains_without(counts: Iterable[DomainCount], ledger: Ledger) -> Mask:
             empty = (totals == 0)[count.domains.places]
             mask = empty if mask is None else mask & empty
     return np.ones(len(ledger.nodes), dtype=np.bool_) if mask is None else mask
+
+
+class OwnedCounts:
+    """Counts of the owners of terms, one for all classes that the same terms select. Valid for one ledger."""
+
+    __slots__ = ("_counts", "_ledger")
+
+    def __init__(self) -> None:
+        #: By identity of the terms: comparing hundreds of them would take longer than counting.
+        self._counts: dict[int, tuple[OwnedNumbers, tuple[DomainCount, ...]]] = {}
+        self._ledger: Callable[[], Ledger | None] = lambda: None
+
+    def of(self, about: OwnedNumbers, ledger: Ledger) -> tuple[DomainCount, ...]:
+        """Return the counts of these terms: with their weights, or of their pods if they are required."""
+        if self._ledger() is not ledger:
+            self._ledger, self._counts = weakref.ref(ledger), {}
+        known = self._counts.get(id(about))
+        if known is None:
+            weighted = ((owned.topology_key, number, owned.weight or 1) for number, owned in about)
+            known = self._counts[id(about)] = about, count_by_label(ledger.nodes, weighted)
+        return known[1]

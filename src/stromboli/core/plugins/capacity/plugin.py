@@ -44,7 +44,7 @@ class Capacity(Plugin):
         self._level = max(arguments.reclaim_level, 0) if hierarchy else 0
         self.queue_order_reaches_others = hierarchy
         self.queue_order_only_grows = hierarchy and not arguments.shares_surplus
-        self.serves_beyond_minimum = arguments.shares_surplus
+        self.serves_beyond_minimum = arguments.shares_surplus or arguments.serves_members
 
     def unused_extension_points(self) -> frozenset[str]:
         """Without a hierarchy or shares of the surplus, the plugin does not order victim queues."""

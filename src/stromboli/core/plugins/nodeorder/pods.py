@@ -8,7 +8,6 @@ of the number of domains, as in Kubernetes. `max_skew - 1` is added to every cou
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from stromboli.core.model.nodes.amounts import Rows
 from stromboli.core.model.nodes.table import Mask, Vector
 from stromboli.core.model.tasks.pod_terms import OwnedTerms
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.model.topology.label_domains import DomainCount, count_by_label
+from stromboli.core.model.topology.label_domains import DomainCount, OwnedCounts, are_fed_by, count_by_label
 from stromboli.core.model.topology.topology_spread import SpreadDomains, SpreadPlan, spread_plan
 from stromboli.core.plugins.nodeorder.weighted import WeightedScorer
 from stromboli.core.search.class_cache import ClassCache
@@ -31,8 +30,9 @@ class PreferredPodAffinity(WeightedScorer):
 
     def __init__(self, weight: int) -> None:
         super().__init__(weight)
-        self._owned = OwnedTerms()
+        self._owned = OwnedTerms(required=False)
         self._preferences = ClassCache(self._count_preferences)
+        self._counts = OwnedCounts()
 
     def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return bool(self._preferences.of(task_class, ledger))
@@ -45,6 +45,9 @@ class PreferredPodAffinity(WeightedScorer):
                 raw += weights[count.domains.places]
         return self._normalised(raw, raw if candidates is None else raw[candidates])
 
+    def is_steady(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return not are_fed_by(self._preferences.of(task_class, ledger), task_class)
+
     def _normalised(self, raw: Vector, compared: Vector) -> Vector:
         if not len(compared):
             return np.zeros(len(raw))
@@ -52,16 +55,11 @@ class PreferredPodAffinity(WeightedScorer):
         return (raw - worst) * (self.top / (best - worst)) if best > worst else np.zeros(len(raw))
 
     def _count_preferences(self, task_class: TaskClass, ledger: Ledger) -> tuple[DomainCount, ...]:
-        return count_by_label(ledger.nodes, self._kinds(task_class, ledger))
-
-    def _kinds(self, task_class: TaskClass, ledger: Ledger) -> Iterator[tuple[str, int, int]]:
-        for weight, term in task_class.preferred_affinity:
-            number = ledger.terms.find(term.term)
-            if number is not None:
-                yield term.topology_key, number, weight
-        for number, owned in self._owned.about(task_class, ledger.terms):
-            if owned.weight:
-                yield owned.topology_key, number, owned.weight
+        numbered = (
+            (term.topology_key, ledger.terms.find(term.term), weight) for weight, term in task_class.preferred_affinity
+        )
+        own = count_by_label(ledger.nodes, ((key, n, weight) for key, n, weight in numbered if n is not None))
+        return (*own, *self._counts.of(self._owned.about(task_class, ledger.terms), ledger))
 
 
 #: The label that identifies a node: each is its own domain.

@@ -12,13 +12,13 @@ from stromboli.core.model.nodes.node_selection import chosen_nodes, selected_nod
 from stromboli.core.model.nodes.table import Index, Mask, NodeTable, Taint
 from stromboli.core.model.nodes.taints import (
     REPELLING_EFFECTS,
-    first_untolerated,
+    Tolerance,
     taint_lists,
     tolerated_nodes,
     tolerates,
 )
 from stromboli.core.model.reasons import Code, Reason
-from stromboli.core.model.tasks.task_class import HostPort, TaskClass
+from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.search.class_cache import ClassCache
 from stromboli.core.search.node_rules import Locality, NodeFilter
 
@@ -104,10 +104,10 @@ class Taints(NodeFilter):
     def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
         """One group per untolerated taint: the first of each node, as kube-scheduler reports it."""
         distinct, rows = taint_lists(ledger.nodes), np.flatnonzero(refused)
-        codes = distinct.codes[rows]
+        codes, tolerance = distinct.codes[rows], Tolerance(task_class.tolerations)
         groups: dict[str, list[Index]] = {}
         for code in np.flatnonzero(np.bincount(codes)).tolist():
-            taint = first_untolerated(task_class.tolerations, distinct.lists[code])
+            taint = tolerance.first_uncovered(distinct.lists[code])
             groups.setdefault(str(taint), []).append(rows[codes == code])
         for taint_text, parts in groups.items():
             short = f"untolerated taint {taint_text.strip('{}').replace(': ', '=').rstrip('=')}"
@@ -124,24 +124,25 @@ class HostPorts(NodeFilter):
     locality = Locality.ROW
 
     def __init__(self) -> None:
-        self._colliding = ClassCache(_colliding)
+        self._excluding = ClassCache(_excluding)
 
     def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return bool(task_class.ports)
 
     def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
-        free = np.ones(len(rows), dtype=np.bool_)
-        for port in self._colliding.of(task_class, ledger):
-            users = rows.port_users(port)
-            if users is not None:
-                free &= users == 0
+        """A class excludes itself, so a node that would have a copy of it does not take another one."""
+        free = np.ones(len(rows), dtype=np.bool_) if rows.copies is None else rows.copies == 0
+        for number in self._excluding.of(task_class, ledger):
+            pods = ledger.tally(number)
+            if pods is not None:
+                free &= (pods if rows.index is None else pods[rows.index]) == 0
         return free
 
     def refusal(self, task_class: TaskClass) -> Reason:
         return _PORT_REASON
 
 
-def _colliding(task_class: TaskClass, ledger: Ledger) -> tuple[HostPort, ...]:
-    """Return every used port, its own included, that conflicts with a port of the class."""
-    known = ledger.all_rows.known_ports()
-    return tuple(port for port in known if any(port.collides_with(own) for own in task_class.ports))
+def _excluding(task_class: TaskClass, ledger: Ledger) -> list[int]:
+    """Return the tallies of the pods whose ports conflict with those of the class, its own included."""
+    number = ledger.terms.find(task_class.ports)
+    return [] if number is None else ledger.terms.ports.excluding(number)

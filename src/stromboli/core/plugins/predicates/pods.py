@@ -16,7 +16,14 @@ from stromboli.core.model.nodes.table import Index, Mask, Vector
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.pod_terms import OwnedTerms
 from stromboli.core.model.tasks.task_class import AffinityTerm, TaskClass
-from stromboli.core.model.topology.label_domains import DomainCount, count_by_label, domains_without, label_domains
+from stromboli.core.model.topology.label_domains import (
+    DomainCount,
+    OwnedCounts,
+    are_fed_by,
+    count_by_label,
+    domains_without,
+    label_domains,
+)
 from stromboli.core.model.topology.topology_spread import SpreadDomains, SpreadPlan, spread_plan
 from stromboli.core.search.class_cache import ClassCache
 from stromboli.core.search.node_rules import Locality, NodeFilter
@@ -45,6 +52,9 @@ class PodAffinity(NodeFilter):
             near = (count > 0)[term.domains.places]
             admitted = near if admitted is None else admitted & near
         return np.ones(len(rows), dtype=np.bool_) if admitted is None else admitted
+
+    def is_steady(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return not are_fed_by(self._terms.of(task_class, ledger), task_class)
 
     def refusal(self, task_class: TaskClass) -> Reason:
         return _AFFINITY_REASON
@@ -102,6 +112,9 @@ class PodAntiAffinity(NodeFilter):
     def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
         return domains_without(self._avoided.of(task_class, ledger), ledger)
 
+    def is_steady(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return not are_fed_by(self._avoided.of(task_class, ledger), task_class)
+
     def refusal(self, task_class: TaskClass) -> Reason:
         return _ANTI_AFFINITY_REASON
 
@@ -120,8 +133,9 @@ class ExistingAntiAffinity(NodeFilter):
     locality = Locality.CLUSTER
 
     def __init__(self) -> None:
-        self._owned = OwnedTerms()
+        self._owned = OwnedTerms(required=True)
         self._owners = ClassCache(self._count_owners)
+        self._counts = OwnedCounts()
 
     def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         """Decide by the terms alone: pods with such terms may be placed in this cycle."""
@@ -130,13 +144,14 @@ class ExistingAntiAffinity(NodeFilter):
     def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
         return domains_without(self._owners.of(task_class, ledger), ledger)
 
+    def is_steady(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return not are_fed_by(self._owners.of(task_class, ledger), task_class)
+
     def refusal(self, task_class: TaskClass) -> Reason:
         return _EXISTING_REASON
 
     def _count_owners(self, task_class: TaskClass, ledger: Ledger) -> tuple[DomainCount, ...]:
-        about = self._owned.about(task_class, ledger.terms)
-        required = ((owned.topology_key, number, 1) for number, owned in about if owned.weight == 0)
-        return count_by_label(ledger.nodes, required)
+        return self._counts.of(self._owned.about(task_class, ledger.terms), ledger)
 
 
 _SKEW_REASON = Reason(Code.TOPOLOGY_SPREAD, "node(s) didn't match pod topology spread constraints")

@@ -16,15 +16,18 @@ from aiohttp import web
 from stromboli.admission.metrics import AdmissionMetrics
 from stromboli.admission.requests import InvalidReview, Request, answer_patch, answer_verdict, read_review
 from stromboli.admission.reviewer import Reviewer
-from stromboli.admission.tls import Certificate
-from stromboli.observability.endpoints import Address, ListenError
+from stromboli.admission.serving.callers import PathSecrets
+from stromboli.admission.serving.listener import Listener
+from stromboli.admission.serving.tls import Certificate
+from stromboli.observability.endpoints import Address
+from stromboli.observability.guard import Handler
 
 VALIDATE, MUTATE = "/validate", "/mutate"
 MAX_BODY_SIZE = 3 << 20
 BODY_SECONDS = 5.0
 ANSWER_SECONDS = 9.0
 IDLE_SECONDS = 60.0
-"""Time limit of an idle connection, and of the headers of a request, in seconds."""
+"""Time limit of an idle connection in seconds."""
 LINGERING_SECONDS = 1.0
 """Time limit in seconds to drain a rejected request, so that its sender reads the response."""
 MAX_WAITING = 1000
@@ -45,21 +48,27 @@ class Server:
         *,
         concurrency: int,
         ready: Callable[[], str | None],
+        callers: PathSecrets | None = None,
         body_seconds: float = BODY_SECONDS,
+        listener: Listener | None = None,
     ) -> None:
+        """Without `callers` every client is answered."""
         self._reviewer = reviewer
         self._metrics = metrics
         self._slots = asyncio.Semaphore(concurrency)
         self._ready = ready
         self._body_seconds = body_seconds
+        self._callers = callers or PathSecrets()
+        self._listener = listener or Listener()
         self._waiting = 0
         self._runner: web.AppRunner | None = None
 
     async def start(self, address: Address, certificate: Certificate) -> Address:
-        """Start to listen and return the address. Raises CannotListen."""
-        application = web.Application(client_max_size=MAX_BODY_SIZE)
+        """Start to listen and return the address. Raises ListenError."""
+        application = web.Application(client_max_size=MAX_BODY_SIZE, middlewares=[self._known_callers_only])
         for path, answering in ((VALIDATE, self._validate), (MUTATE, self._mutate)):
-            application.router.add_post(path, partial(self._answer, answering))
+            for pattern in (path, f"{path}/{{secret}}"):
+                application.router.add_post(pattern, partial(self._answer, path, answering))
         self._runner = web.AppRunner(
             application,
             access_log=None,
@@ -69,23 +78,33 @@ class Server:
             shutdown_timeout=5,
         )
         await self._runner.setup()
-        try:
-            await web.TCPSite(self._runner, address.host, address.port, ssl_context=certificate.context).start()
-        except OSError as error:
-            raise ListenError(f"cannot listen on {address}: {error.strerror or error}") from error
-        return Address(address.host, self._runner.addresses[0][1])
+        server = self._runner.server
+        assert server is not None, "the runner is set up"  # noqa: S101
+        return self._listener.listen(address, certificate.context, server)
 
     async def stop(self) -> None:
         """Stop after the requests in progress are answered."""
+        await self._listener.stop()
         if self._runner is not None:
             await self._runner.cleanup()
 
-    async def _answer(self, answering: Answering, request: web.Request) -> web.Response:
+    @web.middleware
+    async def _known_callers_only(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Reject other clients before anything of their request is read, with one answer for every path."""
+        self._listener.heard(request)
+        if self._callers.accepts(request.match_info.get("secret", "")):
+            return await handler(request)
+        self._metrics.rejected("403")
+        response = web.Response(status=403, text="forbidden\n", headers=_HEADERS)
+        response.force_close()
+        return response
+
+    async def _answer(self, path: str, answering: Answering, request: web.Request) -> web.Response:
         began = time.perf_counter()
         status, body = await self._in_turn(request, answering)
         if status != 200:
             self._metrics.rejected(str(status))
-        self._metrics.answered(request.path.removeprefix("/"), time.perf_counter() - began)
+        self._metrics.answered(path.removeprefix("/"), time.perf_counter() - began)
         form = "application/json" if status == 200 else "text/plain"
         return web.Response(status=status, body=body, content_type=form, headers=_HEADERS)
 

@@ -1,0 +1,1 @@
+"""The HTTPS server of the webhook: certificate, connections, and the clients that it answers."""

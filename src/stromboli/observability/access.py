@@ -1,0 +1,121 @@
+"""Access to metrics and configuration by the authentication and authorisation of the API server, as in kube-scheduler.
+
+A bearer token is reviewed with a TokenReview, and its user with a SubjectAccessReview. Results are cached for a short
+time. A failed review denies access and is not cached. Tokens are neither stored nor logged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import hashlib
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+
+from stromboli.kube.client.api_errors import RequestFailed
+
+_TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S105 - a path
+_ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+_SECONDS_TO_KEEP = 10.0
+_SECONDS_TO_ANSWER = 5.0
+_MAX_CACHED = 1000
+_MAX_CONCURRENT = 16
+
+_log = logging.getLogger("stromboli.access")
+
+
+class Access(enum.Enum):
+    """The result of the reviews."""
+
+    ALLOWED = 200
+    NOT_AUTHENTICATED = 401
+    FORBIDDEN = 403
+
+
+class AccessUnavailable(Exception):
+    """A review failed, or too many are in progress."""
+
+
+class ReviewClient(Protocol):
+    """The part of a client that reviews need."""
+
+    async def request(self, method: str, path: str, *, body: bytes, timeout: float) -> bytes: ...
+
+
+class AccessReviews:
+    """Reviews of tokens and paths. Equal questions share one review."""
+
+    def __init__(self, client: ReviewClient, clock: Callable[[], float] = time.monotonic) -> None:
+        self._client = client
+        self._clock = clock
+        self._answers: OrderedDict[tuple[bytes, str], tuple[float, asyncio.Task[Access]]] = OrderedDict()
+        self._concurrent = asyncio.Semaphore(_MAX_CONCURRENT)
+
+    async def review(self, token: str, path: str) -> Access:
+        """Report whether the user of the token may get the path. Raises AccessUnavailable."""
+        question = (hashlib.sha256(token.encode()).digest(), path)
+        until, task = self._answers.get(question, (0.0, None))
+        if task is None or self._clock() >= until or _has_failed(task):
+            task = asyncio.create_task(self._ask(token, path))
+            self._store(question, task)
+        return await asyncio.shield(task)
+
+    def _store(self, question: tuple[bytes, str], task: asyncio.Task[Access]) -> None:
+        task.add_done_callback(_has_failed)
+        self._answers[question] = (self._clock() + _SECONDS_TO_KEEP, task)
+        self._answers.move_to_end(question)
+        while len(self._answers) > _MAX_CACHED:
+            self._answers.popitem(last=False)
+
+    async def _ask(self, token: str, path: str) -> Access:
+        if self._concurrent.locked():
+            raise AccessUnavailable("too many reviews are in progress")
+        async with self._concurrent:
+            try:
+                return await self._reviewed(token, path)
+            except (RequestFailed, msgspec.DecodeError) as error:
+                _log.warning("access review failed", extra={"path": path, "error": str(error)})
+                raise AccessUnavailable("the API server did not review the access") from error
+
+    async def _reviewed(self, token: str, path: str) -> Access:
+        answer = await self._post(_TOKEN_REVIEWS, "authentication.k8s.io/v1", "TokenReview", {"token": token})
+        if not answer.authenticated:
+            return Access.NOT_AUTHENTICATED
+        user = answer.user
+        known = {"user": user.username, "uid": user.uid, "groups": user.groups, "extra": user.extra}
+        spec = {key: value for key, value in known.items() if value}
+        spec["nonResourceAttributes"] = {"path": path, "verb": "get"}
+        answer = await self._post(_ACCESS_REVIEWS, "authorization.k8s.io/v1", "SubjectAccessReview", spec)
+        return Access.ALLOWED if answer.allowed else Access.FORBIDDEN
+
+    async def _post(self, path: str, version: str, kind: str, spec: dict[str, Any]) -> _ReviewStatus:
+        body = msgspec.json.encode({"apiVersion": version, "kind": kind, "spec": spec})
+        answer = await self._client.request("POST", path, body=body, timeout=_SECONDS_TO_ANSWER)
+        return msgspec.json.decode(answer, type=_ReviewAnswer).status
+
+
+def _has_failed(task: asyncio.Task[Access]) -> bool:
+    """Report whether a review ended with an error; retrieves it, because the callers may be gone."""
+    return task.done() and (task.cancelled() or task.exception() is not None)
+
+
+class _ReviewedUser(msgspec.Struct):
+    username: str = ""
+    uid: str = ""
+    groups: list[str] = []
+    extra: dict[str, list[str]] = {}
+
+
+class _ReviewStatus(msgspec.Struct):
+    authenticated: bool = False
+    allowed: bool = False
+    user: _ReviewedUser = msgspec.field(default_factory=_ReviewedUser)
+
+
+class _ReviewAnswer(msgspec.Struct):
+    status: _ReviewStatus = msgspec.field(default_factory=_ReviewStatus)

@@ -1,0 +1,133 @@
+"""A tenant with the role `edit` in one namespace stays within its queues and priorities, whatever it creates.
+
+Kubernetes' own controllers create the pods, each with its own account, as in a cluster.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+
+from testbed.assets import NoAssets
+from testbed.plane import ControlPlane
+from tests.e2e.tenancy.tenants import (
+    DENIED,
+    GROUP_NAME,
+    NAMESPACE,
+    OTHER_QUEUE_NAME,
+    QUEUE_NAME,
+    WIDGETS,
+    Tenants,
+    group,
+    pod,
+    pod_template,
+    running_tenants,
+    workload,
+)
+
+pytestmark = pytest.mark.only("real", because="the embedded server asks no webhooks")
+
+
+@pytest.fixture(scope="module")
+def tenants(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenants]:
+    try:
+        with running_tenants(plane, tmp_path_factory.mktemp("tenants")) as made:
+            yield made
+    except NoAssets as missing:
+        pytest.skip(str(missing))
+
+
+CONTRADICTIONS = {
+    "template label": {"labels": {QUEUE_NAME: "default"}},
+    "other annotation": {"annotations": {OTHER_QUEUE_NAME: "default"}},
+    "nothing": {},
+}
+
+
+@pytest.mark.parametrize("case", CONTRADICTIONS)
+@pytest.mark.parametrize("kind", ["Job", "Deployment"])
+def test_queue_of_owner_is_reviewed_beside_that_of_template(tenants: Tenants, kind: str, case: str) -> None:
+    document = workload(kind, pod_template(**CONTRADICTIONS[case]), annotations={QUEUE_NAME: "science"})
+    message = f"{DENIED}{kind} {NAMESPACE}/sample: metadata.annotations[{QUEUE_NAME}]: queue 'science': 'bob' may not"
+    assert message in tenants.refusal(document)
+    assert "science" not in tenants.queues_in_use()
+
+
+def test_deployment_of_tenant_gets_group_in_public_queue(tenants: Tenants) -> None:
+    """Kubernetes' controllers create its pods with their own accounts, which may use the queue for its owner."""
+    document = workload("Deployment", pod_template(), name="good", annotations={QUEUE_NAME: "default"})
+    assert tenants.refusal(document) == ""
+    tenants.webhook.wait(lambda: "default" in tenants.queues_in_use(), "the group of its pods")
+    denied = f"metadata.annotations[{QUEUE_NAME}]: queue 'science': 'bob' may not use it"
+    assert denied in tenants.patch("deployment", "good", {"metadata": {"annotations": {QUEUE_NAME: "science"}}})
+    tenants.delete("deployment", "good")
+
+
+def test_replication_controller_is_reviewed_as_other_workloads(tenants: Tenants) -> None:
+    template = pod_template(annotations={QUEUE_NAME: "science"})
+    denied = f"spec.template.metadata.annotations[{QUEUE_NAME}]: queue 'science': 'bob' may not use it"
+    assert denied in tenants.refusal(workload("ReplicationController", template))
+    classy = workload("ReplicationController", pod_template(priorityClassName="tenants-high"))
+    assert "priority class 'tenants-high' is not allowed in queue 'default'" in tenants.refusal(classy)
+    assert tenants.refusal(workload("ReplicationController", pod_template(), name="copies")) == ""
+    tenants.webhook.wait(lambda: tenants.has_pods("copies-"), "its controller creates pods")
+    tenants.delete("replicationcontroller", "copies")
+
+
+def test_controller_account_needs_rights_for_pods_of_unknown_owners(tenants: Tenants) -> None:
+    """The webhook has not reviewed the owner, so the trust in controllers does not extend to its pods."""
+    owner = {"apiVersion": "example.com/v1", "kind": "Widget", "name": "w", "uid": "u-1", "controller": True}
+    member = pod("made", annotations={QUEUE_NAME: "science"})
+    member["metadata"]["ownerReferences"] = [owner]
+    groups = ("system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated")
+    refused = tenants.webhook.kubectl(
+        "create", "--dry-run=server", "-f", "-", stdin=json.dumps(member), user=WIDGETS, groups=groups
+    ).stderr
+    assert f"queue 'science': '{WIDGETS}' may not use it" in refused
+    member["metadata"]["annotations"] = {}
+    allowed = tenants.webhook.kubectl(
+        "create", "--dry-run=server", "-f", "-", stdin=json.dumps(member), user=WIDGETS, groups=groups
+    )
+    assert allowed.returncode == 0, allowed.stderr
+
+
+def test_ordinary_client_gets_no_answer_from_the_webhook(tenants: Tenants) -> None:
+    """It would learn which user may use which queue."""
+    context = ssl.create_default_context(cafile=str(tenants.webhook.folder / "ca.crt"))
+    question = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "1"}}
+    request = urllib.request.Request(
+        f"https://127.0.0.1:{tenants.webhook.port}/validate", json.dumps(question).encode(), method="POST"
+    )
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(request, context=context)  # noqa: S310 - our own address
+    assert (refused.value.code, refused.value.read()) == (403, b"forbidden\n")
+
+
+def test_group_being_deleted_stays_in_its_queue(tenants: Tenants) -> None:
+    held = group("held", queue="default")
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    assert tenants.refusal(held) == ""
+    tenants.delete("podgroup", "held", user="bob")
+    message = f"{DENIED}PodGroup {NAMESPACE}/held: spec: cannot change while the object is being deleted"
+    assert message in tenants.patch("podgroup", "held", {"spec": {"queue": "science"}})
+    assert tenants.patch("podgroup", "held", {"metadata": {"finalizers": []}}) == "", "the deletion is not blocked"
+
+
+def test_task_priority_outside_of_32_bits_is_rejected(tenants: Tenants) -> None:
+    key = "volcano.sh/task-priority"
+    message = f"{DENIED}Pod {NAMESPACE}/immune: metadata.annotations[{key}]: '99999999999' is not a number from"
+    assert message in tenants.refusal(pod("immune", annotations={key: "99999999999"}))
+    assert tenants.refusal(pod("ordered", annotations={key: "7"})) == ""
+
+
+def test_forbidden_priority_class_is_rejected_in_either_order(tenants: Tenants) -> None:
+    member = pod("early", annotations={GROUP_NAME: "late"}, priorityClassName="tenants-high")
+    message = f"{DENIED}Pod {NAMESPACE}/early: spec.priorityClassName: priority class 'tenants-high' is not allowed in"
+    assert f"{message} every queue, and PodGroup {NAMESPACE}/late does not exist yet" in tenants.refusal(member)
+    assert tenants.refusal(group("late", queue="default")) == ""
+    assert f"{message} queue 'default'" in tenants.refusal(member)

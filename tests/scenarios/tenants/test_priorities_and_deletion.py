@@ -1,0 +1,39 @@
+"""What a tenant may write into pods and groups gives no advantage over other jobs."""
+
+import pytest
+
+from tests.testing.cases.case import Case, configuration
+from tests.testing.manifests.builders import gang, gang_of, nodes, pod, priority_class, running
+
+PREEMPT = configuration("priority", "conformance", "predicates", actions="enqueue, allocate, preempt")
+CLASSES = [priority_class("high", 100), priority_class("low", 10)]
+TASK_PRIORITY = "volcano.sh/task-priority"
+HIGH = gang(1, name="high", priority="high")
+LARGE, LARGER = "2147483647", "99999999999"
+IGNORED = f"Pod default/low-task-0: metadata.annotations[{TASK_PRIORITY}]: '{LARGER}' is not a number from -2147483648"
+AS_MEMBERS = [pod(), pod(annotations={TASK_PRIORITY: "7"})]
+
+CASES = [
+    Case("task priority does not protect from other jobs", nodes(1, 1), CLASSES,
+         running("a", name="low", priority="low", annotations={TASK_PRIORITY: LARGE}), HIGH,
+         conf=PREEMPT, binds="A", evicts=["low-task-0"]),
+    Case("task priority outside of 32 bits is ignored with a warning", nodes(1, 1), CLASSES,
+         running("a", name="low", priority="low", annotations={TASK_PRIORITY: LARGER}), HIGH, conf=PREEMPT, binds="A",
+         evicts=["low-task-0"], warnings=[f"{IGNORED} to {LARGE}; annotation ignored"]),
+    Case("task priority orders the tasks of a job", nodes(1, 1), gang_of(*AS_MEMBERS, minimum=1),
+         conf=configuration("gang", "priority", "predicates"), binds="-a"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_task_priority_counts_within_its_job_alone(case: Case) -> None:
+    case.check()
+
+
+def test_group_being_deleted_starts_no_pod() -> None:
+    members = gang(2, name="leaving")
+    members[0]["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["example.com/hold"]}
+    Case(
+        "a group being deleted", nodes(4, 1), members, gang(1, name="other"), binds="-- a",
+        codes={"default/leaving": ["PodGroupBeingDeleted"], "default/other": []},
+    ).check()  # fmt: skip
