@@ -14,7 +14,7 @@ from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console, Group
 from rich.terminal_theme import TerminalTheme
 
-from stromboli.cli.commands.demo import EXAMPLE, TITLE, demo_policy, play
+from stromboli.cli.commands.trial.demo import EXAMPLE, TITLE, demo_policy, play
 from stromboli.cli.examples import examples_folder
 from stromboli.cli.stages import read_stages
 from stromboli.cli.text.live.display import LiveView

@@ -23,16 +23,15 @@ _GC_THRESHOLD = 50_000
 
 @dataclass(frozen=True, slots=True)
 class LazyCommand:
-    """The import reference of a command, and its line in the list of commands."""
+    """A command: its module below `commands`, which defines it by its own name, and its line in the list."""
 
-    reference: str
+    module: str
     short_help: str
 
     def load(self) -> click.Command:
-        module, _, name = self.reference.partition(":")
-        command = getattr(import_module(module), name)
+        command = getattr(import_module(f"{__name__}.commands.{self.module}"), self.module.rpartition(".")[2])
         if not isinstance(command, click.Command):
-            raise TypeError(f"{self.reference} is not a command")
+            raise TypeError(f"{self.module} is not a command")
         return command
 
 
@@ -71,58 +70,34 @@ class LazyGroup(click.Group):
 #: The commands by section of the help.
 SECTIONS = {
     "Try it": {
-        "demo": LazyCommand("stromboli.cli.commands.demo:demo", "Show what the scheduler does, in half a minute."),
-        "up": LazyCommand("stromboli.cli.commands.up:up", "Start a local cluster with simulated nodes."),
-        "examples": LazyCommand("stromboli.cli.commands.examples:examples", "List or copy example manifests."),
+        "demo": LazyCommand("trial.demo", "Show what the scheduler does, in half a minute."),
+        "up": LazyCommand("trial.up", "Start a local cluster with simulated nodes."),
+        "examples": LazyCommand("trial.examples", "List or copy example manifests."),
     },
     "Ask": {
-        "plan": LazyCommand(
-            "stromboli.cli.commands.plan:plan", "Show what the scheduler would do with some manifests."
-        ),
-        "explain": LazyCommand(
-            "stromboli.cli.commands.explain:explain", "Show why a job waits, and what would let it start."
-        ),
-        "simulate": LazyCommand("stromboli.cli.commands.simulate:simulate", "Run manifests in virtual time."),
-        "topology": LazyCommand(
-            "stromboli.cli.commands.topology:topology", "Show the network domains and their free capacity."
-        ),
-        "bindrequests": LazyCommand(
-            "stromboli.cli.commands.bindrequests:bindrequests", "Show bind requests: decisions that a binder executes."
-        ),
-        "replay": LazyCommand(
-            "stromboli.cli.commands.replay:replay", "Run the cycle of a dump again, and compare the decisions."
-        ),
+        "plan": LazyCommand("ask.plan", "Show what the scheduler would do with some manifests."),
+        "explain": LazyCommand("ask.explain", "Show why a job waits, and what would let it start."),
+        "simulate": LazyCommand("ask.simulate", "Run manifests in virtual time."),
+        "topology": LazyCommand("ask.topology", "Show the network domains and their free capacity."),
+        "bindrequests": LazyCommand("ask.bindrequests", "Show bind requests: decisions that a binder executes."),
+        "replay": LazyCommand("ask.replay", "Run the cycle of a dump again, and compare the decisions."),
     },
     "Run": {
-        "scheduler": LazyCommand("stromboli.cli.commands.scheduler:scheduler", "Schedule the pods of a cluster."),
-        "controller": LazyCommand(
-            "stromboli.cli.commands.controller:controller", "Create PodGroups for plain pods and maintain queue status."
-        ),
-        "binder": LazyCommand("stromboli.cli.commands.binder:binder", "Execute the bind requests of schedulers."),
-        "admission": LazyCommand(
-            "stromboli.cli.commands.admission:admission", "Validate and default objects, as an admission webhook."
-        ),
+        "scheduler": LazyCommand("run.scheduler", "Schedule the pods of a cluster."),
+        "controller": LazyCommand("run.controller", "Create PodGroups for plain pods and maintain queue status."),
+        "binder": LazyCommand("run.binder", "Execute the bind requests of schedulers."),
+        "admission": LazyCommand("run.admission", "Validate and default objects, as an admission webhook."),
     },
     "Install": {
-        "manifests": LazyCommand(
-            "stromboli.cli.commands.manifests:manifests", "Print the manifests of an installation."
-        ),
-        "uninstall": LazyCommand(
-            "stromboli.cli.commands.uninstall:uninstall", "Remove an installation, and its traces on other objects."
-        ),
-        "hypernodes": LazyCommand(
-            "stromboli.cli.commands.hypernodes:hypernodes", "Describe the network by HyperNodes."
-        ),
+        "manifests": LazyCommand("installation.manifests", "Print the manifests of an installation."),
+        "uninstall": LazyCommand("installation.uninstall", "Remove an installation, and its traces on other objects."),
+        "hypernodes": LazyCommand("installation.hypernodes", "Describe the network by HyperNodes."),
     },
     "Tools": {
-        "config": LazyCommand("stromboli.cli.commands.config:config", "Validate the scheduler's configuration."),
-        "reasons": LazyCommand("stromboli.cli.commands.reasons:reasons", "List the reason codes of waiting jobs."),
-        "completion": LazyCommand(
-            "stromboli.cli.commands.completion:completion", "Print a completion script for your shell."
-        ),
-        "reserve-gpu": LazyCommand(
-            "stromboli.cli.commands.reserve_gpu:reserve_gpu", "Report the GPU of this container, or hold it."
-        ),
+        "config": LazyCommand("tools.config", "Validate the scheduler's configuration."),
+        "reasons": LazyCommand("tools.reasons", "List the reason codes of waiting jobs."),
+        "completion": LazyCommand("tools.completion", "Print a completion script for your shell."),
+        "reserve-gpu": LazyCommand("run.reserve_gpu", "Report the GPU of this container, or hold it."),
     },
 }
 COMMANDS = {name: command for section in SECTIONS.values() for name, command in section.items()}

@@ -26,7 +26,7 @@ def test_help_does_not_import_the_scheduler() -> None:
     code += "print([name for name in sys.modules if name.startswith('stromboli') or '.' not in name])\n"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = done.stdout.splitlines()[-1]
-    assert "'stromboli.cli.commands.plan'" in loaded
+    assert "'stromboli.cli.commands.ask.plan'" in loaded
     assert not [name for name in HEAVY if f"'{name}'" in loaded]
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from stromboli.cli.commands.demo import EXAMPLE, SECONDS, demo_policy, play
+from stromboli.cli.commands.trial.demo import EXAMPLE, SECONDS, demo_policy, play
 from stromboli.cli.examples import examples_folder
 from stromboli.cli.stages import read_stages
 from stromboli.cli.text.live.display import ChangePrinter, LiveView

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from stromboli.cli.commands.plan import plan
+from stromboli.cli.commands.ask.plan import plan
 from stromboli.cluster.objects.pod_groups.previous_domains import ALLOCATED_HYPERNODE
 from tests.testing.cases.case import Case, configuration, plugin
 from tests.testing.cases.sharding import OUTSIDE, Sharded, hard, node_shard, soft

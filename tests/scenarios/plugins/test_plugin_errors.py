@@ -13,9 +13,9 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from stromboli.cli.commands.explain import explain as explain_command
-from stromboli.cli.commands.plan import plan as plan_command
-from stromboli.cli.commands.simulate import simulate as simulate_command
+from stromboli.cli.commands.ask.explain import explain as explain_command
+from stromboli.cli.commands.ask.plan import plan as plan_command
+from stromboli.cli.commands.ask.simulate import simulate as simulate_command
 from stromboli.core.config.action import Action
 from stromboli.core.config.combining import Vote
 from stromboli.core.config.plugin import Event, Plugin, PluginFailure

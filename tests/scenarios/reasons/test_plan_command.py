@@ -10,7 +10,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from stromboli.cli.commands.plan import plan
+from stromboli.cli.commands.ask.plan import plan
 from tests.testing.cases.case import PLAIN, STANDARD, Case, configuration
 from tests.testing.manifests.builders import foreign, gang, nodes, priority_class, queue, running
 

@@ -13,7 +13,7 @@ from cryptography import x509
 
 from stromboli.admission.facts import CHECKS as RULES
 from stromboli.cli import main
-from stromboli.cli.commands.admission import CHECKS
+from stromboli.cli.commands.run.admission import CHECKS
 
 
 def run(*arguments: str) -> Result:

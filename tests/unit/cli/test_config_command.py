@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from stromboli.cli.commands.config import config
+from stromboli.cli.commands.tools.config import config
 from stromboli.core.config.configuration import DEFAULT_TEXT
 from stromboli.core.config.registry import Registry, load_named
 from stromboli.install.recommended import RECOMMENDED

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from stromboli.cli import main
-from stromboli.cli.commands.demo import NEXT
+from stromboli.cli.commands.trial.demo import NEXT
 from stromboli.cli.examples import examples_folder, summaries
 
 

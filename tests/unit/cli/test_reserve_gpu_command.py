@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from stromboli.cli import main
-from stromboli.cli.commands.reserve_gpu import NotOneGpu, visible_gpu
+from stromboli.cli.commands.run.reserve_gpu import NotOneGpu, visible_gpu
 
 ONE, OTHER = "GPU-5c1f2e9a-1111-2222-3333-444455556666", "GPU-aaaa1111-2222-3333-4444-555566667777"
 VISIBLE = "NVIDIA_VISIBLE_DEVICES"

@@ -10,7 +10,7 @@ import pytest
 
 from stromboli import __version__
 from stromboli.cli import COMMANDS
-from stromboli.cli.commands.manifests import PARTS
+from stromboli.cli.commands.installation.manifests import PARTS
 from stromboli.core.config.configuration import DEFAULT_TEXT
 from stromboli.install import documents
 from stromboli.install.roles import LEASES, PROCESSES

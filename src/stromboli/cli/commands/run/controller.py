@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from stromboli.cli.commands.hypernodes import read_keys
+from stromboli.cli.commands.installation.hypernodes import read_keys
 from stromboli.cli.options.connection import connection_options, connector, health_option, log_options
 from stromboli.cli.options.election import election_of, election_options
 from stromboli.cli.options.settings import scheduler_name_option, setting

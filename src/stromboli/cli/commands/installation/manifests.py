@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from stromboli.cli.commands.hypernodes import read_keys
+from stromboli.cli.commands.installation.hypernodes import read_keys
 from stromboli.cli.options.connection import namespace_option
 from stromboli.cli.options.settings import conf_option, output_option, plugin_option, scheduler_name_option
 from stromboli.cli.output import warn

@@ -1,0 +1,1 @@
+"""Commands about decisions: what the scheduler does, and why."""

@@ -1,0 +1,1 @@
+"""Commands that install Stromboli and describe a cluster to it."""

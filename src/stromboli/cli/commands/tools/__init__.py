@@ -1,0 +1,1 @@
+"""Commands around configuration and the shell."""
