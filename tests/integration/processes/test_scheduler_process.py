@@ -45,7 +45,7 @@ def test_a_leader_that_was_stopped_for_too_long_leaves_and_writes_nothing(cluste
 
 
 def test_a_stop_gives_the_lease_back(cluster: Cluster) -> None:
-    scheduler = cluster.start_scheduler()
+    scheduler = cluster.start("scheduler", "--listen-address=", "--healthz-address=")
     scheduler.wait_for_output("leadership acquired")
     cluster.create_pod("one")
     cluster.wait_until_bound("one")

@@ -91,15 +91,19 @@ def test_printed_commands_work_as_they_are(tmp_path: Path) -> None:
         command.wait_for_output("Ctrl-C stops it.")
         lines = [line.strip() for line in command.output.splitlines() if line.startswith("  ")]
         assert [line.split()[0] for line in lines] == ["export", "kubectl", "kubectl", "kubectl"]
-        script = "\n".join(["set -e", *lines[:-1], f"{lines[-1]} --request-timeout=2s"])
+        script, output = "\n".join(["set -e", *lines[:-1], f"exec {lines[-1]}"]), tmp_path / "output"
         environment = {"PATH": f"{KUBECTL.parent}:{os.environ['PATH']}", "HOME": str(tmp_path)}
-        done = subprocess.run(
-            ["bash", "-c", script], env=environment, cwd=ROOT, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        assert " Ready " in done.stdout
-        assert "podgroup.scheduling.volcano.sh/train created" in done.stdout
-        assert "MINMEMBER" in done.stdout
+        with output.open("w") as both:
+            shell = subprocess.Popen(["bash", "-c", script], env=environment, cwd=ROOT, stdout=both, stderr=both)
+        try:
+            wait_for(lambda: "MINMEMBER" in output.read_text() or shell.poll() is not None, "the table of groups")
+            assert shell.poll() is None, output.read_text()
+        finally:
+            shell.kill()
+            shell.wait()
+        assert " Ready " in output.read_text()
+        assert "podgroup.scheduling.volcano.sh/train created" in output.read_text()
+        assert "MINMEMBER" in output.read_text()
     finally:
         command.kill()
 
