@@ -15,7 +15,6 @@ from stromboli.binding.recovery import COMMIT, DECIDED
 from stromboli.cli import main
 from stromboli.cli.options.ignored_flags import IGNORED
 from stromboli.controllers import hypernode_controller
-from stromboli.controllers.podgroups import MIN_MEMBER, TOPOLOGY_MODE, TOPOLOGY_TIER
 from stromboli.controllers.queue_state import CLOSED_BY_PARENT
 from stromboli.core.actions import ACTIONS
 from stromboli.core.config.action import Action
@@ -26,6 +25,7 @@ from stromboli.core.plugins import PLUGINS
 from stromboli.local.fakes.kubelet.pod_lifecycle import EXIT_CODE, RUN_SECONDS, START_SECONDS, STOP_SECONDS
 from stromboli.local.fakes.kubelet.simulated_nodes import RACK, READY, SIMULATED
 from stromboli.scheduler.reporting import announcer
+from stromboli.workloads.plain_groups import MIN_MEMBER, TOPOLOGY_MODE, TOPOLOGY_TIER
 from stromboli.workloads.queues import QUEUE_NAMES
 
 ROOT = Path(__file__).parents[2]

@@ -11,11 +11,11 @@ from stromboli.admission.requests import User
 from stromboli.admission.tenancy import check_access, check_priority_class, check_queue
 from stromboli.admission.verdict import GOOD, AdmissionVerdict, Violation, forbidden, invalid, refused
 from stromboli.cluster.objects.pod_groups.pod_groups import PREEMPTABLE
-from stromboli.cluster.objects.pods.requests import pod_request
 from stromboli.cluster.objects.priority_classes import TASK_PRIORITY, task_priority_problem
 from stromboli.core.model.resources.resources import ResourceAxis
 from stromboli.workloads.groups import GROUP_NAME, controlling_owner, group_name, job_key_of
 from stromboli.workloads.queues import QUEUE_NAMES, named_queue, queue_name_of, queue_of_pod
+from stromboli.workloads.requests import pod_request
 from stromboli.workloads.templates import is_workload, kind_of
 
 NO_SCHEDULER = (None, "", "default-scheduler")

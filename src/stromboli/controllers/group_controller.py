@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from stromboli.controllers.owners import OwnerWatches, owner_annotations
-from stromboli.controllers.podgroups import group_for, owner_changes, with_group
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.objects.catalogue import POD_GROUPS, PODS
 from stromboli.kube.objects.meta import OwnerReference
@@ -26,6 +25,7 @@ from stromboli.kube.watch.informer import Informer
 from stromboli.kube.watch.reflector import Reflector
 from stromboli.kube.work.work_queue import WorkQueue
 from stromboli.workloads.groups import GROUP_NAME, group_name, is_plain, owner_group
+from stromboli.workloads.plain_groups import group_for, owner_changes, with_group
 
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client

@@ -7,7 +7,6 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from stromboli.controllers.podgroups import scheduling_entries
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.pod import Pod
@@ -15,6 +14,7 @@ from stromboli.kube.objects.pod_owners import POD_OWNERS
 from stromboli.kube.objects.resources import Resource
 from stromboli.kube.watch.reflector import Reflector
 from stromboli.workloads.groups import controlling_owner
+from stromboli.workloads.plain_groups import scheduling_entries
 
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client

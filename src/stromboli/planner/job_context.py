@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from stromboli import kube
-from stromboli.controllers.podgroups import group_for
 from stromboli.core.config.plugin import QueueFacts
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.nodes.empty_capacity import EmptyCapacity
@@ -17,6 +16,7 @@ from stromboli.core.model.tasks.task import Task
 from stromboli.planner.plan import SchedulingPlan
 from stromboli.planner.trials import Goal
 from stromboli.workloads.groups import is_plain, job_key_of
+from stromboli.workloads.plain_groups import group_for
 
 
 @dataclass(frozen=True, slots=True)

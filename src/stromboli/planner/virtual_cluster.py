@@ -12,7 +12,6 @@ from stromboli.cluster.objects.pod_groups.pod_groups import eviction_message
 from stromboli.cluster.objects.timestamps import seconds_of
 from stromboli.cluster.standard_queues import standard_queues
 from stromboli.cluster.state.cluster import SCHEDULER_NAMES, Cluster
-from stromboli.controllers.podgroups import group_for, with_group
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.nodes.shards import ShardChoice
 from stromboli.core.model.snapshot import Snapshot
@@ -26,6 +25,7 @@ from stromboli.core.session.status import is_short_of_tasks, phase_of
 from stromboli.planner.claims import allocate_devices, release_devices, templates_in, with_claims
 from stromboli.planner.volumes import bind_claims, ephemeral_claims
 from stromboli.workloads.groups import is_plain, job_key_of
+from stromboli.workloads.plain_groups import group_for, with_group
 
 
 class PlannedCluster:

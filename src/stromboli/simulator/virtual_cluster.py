@@ -20,7 +20,6 @@ from stromboli.cluster.objects.pods.run_times import run_time_of
 from stromboli.cluster.objects.timestamps import seconds_of
 from stromboli.cluster.standard_queues import standard_queues
 from stromboli.cluster.state.cluster import Cluster
-from stromboli.controllers.podgroups import group_for, with_group
 from stromboli.core.model.nodes.shards import ShardChoice
 from stromboli.core.model.tasks.placement import Placement
 from stromboli.core.model.values.times import date_of
@@ -32,6 +31,7 @@ from stromboli.local.api_server.store import DELETED, Collection, Object, Store,
 from stromboli.local.fakes.kubelet.pod_lifecycle import RUN_SECONDS, seconds
 from stromboli.simulator.workload import arrival_annotation
 from stromboli.workloads.groups import controlling_owner, is_plain, job_key_of
+from stromboli.workloads.plain_groups import group_for, with_group
 
 T = TypeVar("T", bound=TopLevel)
 

@@ -1,4 +1,4 @@
-"""From a workload object to its pods and their PodGroup: group, queue and priority class, decided in one place.
+"""From a workload object to its pods and their PodGroup: request, group, queue and priority class, in one place.
 
 Webhook, controllers, planner and cache all use these functions, so that a spelling that one of them honours is one that
 the others see. The package is pure and reads Kubernetes objects only.

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from stromboli import kube
 from stromboli.admission.review import review
-from stromboli.controllers.podgroups import group_for
 from stromboli.kube.objects.kinds import as_type
 from stromboli.kube.objects.pod_owners import POD_OWNERS
+from stromboli.workloads.plain_groups import group_for
 from stromboli.workloads.queues import DEFAULT_QUEUE, QUEUE_NAMES, queue_name_of
 from stromboli.workloads.templates import VOLCANO_JOB, WORKLOADS, Kind
 from tests.unit.admission.requests import ALICE, FACTS, POLICY, Document, pod, queue, request

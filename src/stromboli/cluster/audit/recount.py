@@ -14,12 +14,12 @@ from stromboli.cluster.audit.differences import Difference, difference
 from stromboli.cluster.objects.pod_groups.pod_groups import sub_job_of
 from stromboli.cluster.objects.pods.device_requests import assignments_in
 from stromboli.cluster.objects.pods.pods import Counted, PodRecord, without_requests
-from stromboli.cluster.objects.pods.requests import pod_request, scored_request
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.model.jobs.job import PENDING_BEST_EFFORT, Counts, Job, empty_counts
 from stromboli.core.model.resources.resources import Request, add_request, is_best_effort
 from stromboli.core.model.tasks.host_ports import PortSet
 from stromboli.core.model.tasks.task import ALLOCATED_STATUSES, OCCUPYING_STATUSES, TaskStatus
+from stromboli.workloads.requests import pod_request, scored_request
 
 #: Sums of a queue, in the order of a job's contribution.
 QUEUE_SUMS = ("allocated", "request", "inqueue", "elastic")

@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 
 from stromboli import kube
-from stromboli.cluster.objects.pods.requests import effective_requests
 from stromboli.core.model.resources.quantity import parse_quantity
 from stromboli.kube.objects.claims import (
     EXTENDED_CLAIM,
@@ -27,6 +26,7 @@ from stromboli.kube.objects.claims import (
 )
 from stromboli.kube.objects.meta import ObjectMeta, OwnerReference
 from stromboli.kube.objects.pod import Container, ExtendedResourceRequest
+from stromboli.workloads.requests import effective_requests
 
 #: The name under which devices of every class can be requested, before the name of the class.
 IMPLICIT = "deviceclass.resource.kubernetes.io/"

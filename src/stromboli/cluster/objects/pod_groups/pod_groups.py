@@ -17,7 +17,6 @@ from stromboli.cluster.objects.pod_groups.native_pod_groups import (
 from stromboli.cluster.objects.pod_groups.previous_domains import previous_domains_of, without_placement_record
 from stromboli.cluster.objects.pod_groups.topology_levels import apply_topology_levels
 from stromboli.cluster.objects.pods.constraints import selector_of
-from stromboli.cluster.objects.pods.requests import reject_too_many_names
 from stromboli.cluster.objects.priority_classes import Priorities
 from stromboli.cluster.objects.timestamps import seconds_of
 from stromboli.core.model.jobs.job import JobSpec, NetworkTopology, SubGroupPolicy
@@ -28,6 +27,7 @@ from stromboli.kube.objects import volcano
 from stromboli.kube.objects.native import NativePodGroup
 from stromboli.workloads.groups import is_native, unqualified_name
 from stromboli.workloads.queues import DEFAULT_QUEUE, queue_name_of
+from stromboli.workloads.requests import reject_too_many_names
 
 PREEMPTABLE = "volcano.sh/preemptable"
 

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from stromboli.core.model.jobs.job import JobSpec, NetworkTopology
+from stromboli.workloads.plain_groups import PREFERRED, REQUIRED, TOPOLOGY
 
-TOPOLOGY = "kai.scheduler/topology"
-REQUIRED = "kai.scheduler/topology-required-placement"
-PREFERRED = "kai.scheduler/topology-preferred-placement"
 #: The same for every sub-group.
 SUB_GROUP_REQUIRED = "kai.scheduler/segment-topology-required-placement"
 SUB_GROUP_PREFERRED = "kai.scheduler/segment-topology-preferred-placement"

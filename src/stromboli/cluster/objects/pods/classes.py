@@ -15,13 +15,6 @@ from stromboli import kube
 from stromboli.cluster.objects.pods.constraints import Namespaces, PodConstraints, constraints_of
 from stromboli.cluster.objects.pods.cpu_pinning import requested_cpus
 from stromboli.cluster.objects.pods.device_requests import backends_in, device_requests_of
-from stromboli.cluster.objects.pods.requests import (
-    is_resize_infeasible,
-    pod_limits,
-    pod_request,
-    scored_request,
-    unoffered_names,
-)
 from stromboli.core.model.devices.claims import ClaimNeeds
 from stromboli.core.model.devices.shared_devices import SharedDeviceRequests
 from stromboli.core.model.nodes.numa import WANTED
@@ -29,6 +22,13 @@ from stromboli.core.model.resources.resources import Request, ResourceAxis
 from stromboli.core.model.tasks.pod_terms import TermRegistry
 from stromboli.core.model.tasks.task_class import LIMITS, QUEUE, TaskClass
 from stromboli.core.model.volumes.volumes import VolumeNeeds
+from stromboli.workloads.requests import (
+    is_resize_infeasible,
+    pod_limits,
+    pod_request,
+    scored_request,
+    unoffered_names,
+)
 
 ROLE = "volcano.sh/task-spec"
 Answer = TypeVar("Answer")

@@ -11,7 +11,6 @@ import msgspec
 from stromboli import kube
 from stromboli.cluster.objects.pod_groups.pod_groups import PREEMPTABLE, is_true
 from stromboli.cluster.objects.pods.classes import PodFacts
-from stromboli.cluster.objects.pods.requests import is_resize_infeasible
 from stromboli.cluster.objects.pods.run_times import run_time_of
 from stromboli.cluster.objects.priority_classes import Priorities, task_priority_of
 from stromboli.cluster.objects.timestamps import seconds_of
@@ -19,6 +18,7 @@ from stromboli.core.model.devices.gpu_fractions import DEMANDS
 from stromboli.core.model.nodes.numa import DECISION
 from stromboli.core.model.tasks.task import FINISHED_STATUSES, Task, TaskStatus
 from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.workloads.requests import is_resize_infeasible
 
 #: Prefix of the annotations and labels that Stromboli owns.
 OWN = "stromboli.dev/"

@@ -12,7 +12,6 @@ from stromboli.cluster.audit.auditor import audit
 from stromboli.cluster.audit.summary import summary_of
 from stromboli.cluster.dump.contents import cluster_with, contents_of
 from stromboli.cluster.dump.dump import Dump, read_dump, write_dump
-from stromboli.cluster.objects.pod_groups.topology_levels import REQUIRED, TOPOLOGY
 from stromboli.cluster.snapshot import current_view
 from stromboli.cluster.standard_queues import standard_queues
 from stromboli.cluster.state.cluster import Cluster
@@ -20,6 +19,7 @@ from stromboli.core.model.jobs.job import Job
 from stromboli.kube.objects import native
 from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.volcano import PodGroup
+from stromboli.workloads.plain_groups import REQUIRED, TOPOLOGY
 from tests.testing.random_clusters import objects
 
 KEY = "team/scheduling.k8s.io:train"

@@ -7,9 +7,9 @@ import pytest
 
 from stromboli import kube
 from stromboli.cluster.audit.auditor import audit
-from stromboli.cluster.objects.pods.requests import MAX_NAMES
 from stromboli.cluster.standard_queues import standard_queues
 from stromboli.cluster.state.cluster import Cluster
+from stromboli.workloads.requests import MAX_NAMES
 from tests.testing.random_clusters import objects
 
 JOB = "team/job"

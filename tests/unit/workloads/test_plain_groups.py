@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from stromboli.controllers.podgroups import group_for, owner_changes, with_group
 from stromboli.kube.objects.pod import Pod
 from stromboli.workloads.groups import group_name, is_plain
+from stromboli.workloads.plain_groups import group_for, owner_changes, with_group
 
 REPLICA_SET = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "rs-1", "controller": True}
 FRIEND = {"apiVersion": "v1", "kind": "ConfigMap", "name": "notes", "uid": "cm-1"}

@@ -10,19 +10,21 @@ from typing import Any
 import msgspec
 
 from stromboli import kube
-from stromboli.cluster.objects.pod_groups import topology_levels
-from stromboli.cluster.objects.pods.requests import pod_request
 from stromboli.core.model.resources.resources import PODS, ResourceAxis
 from stromboli.kube.objects.meta import ObjectMeta, OwnerReference, Resources
 from stromboli.kube.objects.volcano import KubeNetworkTopology, PodGroupSpec
 from stromboli.workloads.groups import GROUP_NAME, controlling_owner, group_name
 from stromboli.workloads.queues import QUEUE_NAMES, queue_of_pod
+from stromboli.workloads.requests import pod_request
 
 MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
 TOPOLOGY_MODE = "volcano.sh/network-topology-mode"
 TOPOLOGY_TIER = "volcano.sh/network-topology-highest-tier"
 #: KAI's topology annotations.
-_LEVELS = (topology_levels.TOPOLOGY, topology_levels.REQUIRED, topology_levels.PREFERRED)
+TOPOLOGY = "kai.scheduler/topology"
+REQUIRED = "kai.scheduler/topology-required-placement"
+PREFERRED = "kai.scheduler/topology-preferred-placement"
+_LEVELS = (TOPOLOGY, REQUIRED, PREFERRED)
 #: Annotations that the group loses with its owner; others may be its own.
 _SPEC_KEYS = (MIN_MEMBER, *QUEUE_NAMES, TOPOLOGY_MODE, TOPOLOGY_TIER, *_LEVELS)
 
