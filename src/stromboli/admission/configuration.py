@@ -83,8 +83,9 @@ def _validating(webhooks: Webhooks) -> list[Document]:
     conditions = {"others": _others(webhooks), "changed": _changed(*metadata, "?spec")}
     placed = {"others": _others(webhooks), "changed": _changed(*metadata, "metadata.?ownerReferences")}
     pods = {"ours": _is_ours(webhooks, "object")}
-    templates = {"ours": _is_ours(webhooks, "object.spec.?template")}
-    cron_templates = {"ours": _is_ours(webhooks, "object.spec.jobTemplate.spec.template")}
+    templates = {"ours": f"{_is_ours(webhooks, 'object.spec.?template')} || {_names_queue('object')}"}
+    cron_template = _is_ours(webhooks, "object.spec.jobTemplate.spec.template")
+    cron_templates = {"ours": f"{cron_template} || {_names_queue('object.spec.jobTemplate')}"}
     entries = [
         _entry("podgroups", webhooks, _POD_GROUPS, written, conditions),
         _entry("pods", webhooks, _PODS, written, pods | placed),
@@ -165,6 +166,11 @@ def _is_ours(webhooks: Webhooks, pod: str) -> str:
     labelled = f"{_list(QUEUE_NAMES)}.exists(key, key in {pod}.?metadata.?labels.orValue({{}}))"
     meant = f"{scheduler} == 'default-scheduler' && ({named} || {labelled})"
     return f"{scheduler} in {_list(webhooks.scheduler_names)} || ({meant})"
+
+
+def _names_queue(owner: str) -> str:
+    """A workload that names a queue for pods that it adopts, whatever its template is."""
+    return f"{_list(QUEUE_NAMES)}.exists(key, key in {owner}.?metadata.?annotations.orValue({{}}))"
 
 
 def _others(webhooks: Webhooks) -> str:

@@ -22,7 +22,7 @@ NO_SCHEDULER = (None, "", "default-scheduler")
 """Scheduler names of pods without one: the API server sets the last of these."""
 GROUP_FIELD = f"metadata.annotations[{GROUP_NAME}]"
 NAMESPACE_FIELD = "metadata.namespace"
-_CLASS = "spec.priorityClassName"
+CLASS_FIELD = "spec.priorityClassName"
 
 
 def is_ours(pod: kube.Pod, policy: AdmissionPolicy) -> bool:
@@ -57,7 +57,7 @@ def validate_pod_change(
         return GOOD
     verdict = GOOD
     if controlling_owner(before) != controlling_owner(pod):
-        verdict = verdict.plus(_owner(pod, user, policy))
+        verdict = verdict.plus(_owner(pod, user, policy), _adoption(pod, user, facts, policy))
     if job_key_of(before) is None and job_key_of(pod) is not None:
         verdict = verdict.plus(_check_queue_of(pod, user, facts, policy))
     if policy.checks(FROZEN_FIELDS, user):
@@ -98,6 +98,22 @@ def _owner(pod: kube.Pod, user: User, policy: AdmissionPolicy) -> AdmissionVerdi
     )
 
 
+def _adoption(pod: kube.Pod, user: User, facts: Facts, policy: AdmissionPolicy) -> AdmissionVerdict:
+    """A controller adopts a pod that a user created: without a group it gets the queue of its new owner, for which its
+    priority class was not checked. Controllers try again when the pod has a group.
+    """
+    owner = controlling_owner(pod)
+    if owner is None or not policy.is_controller(user) or not is_workload(kind_of(owner)):
+        return GOOD
+    if job_key_of(pod) is not None:
+        return GOOD
+    key, as_user = f"{pod.metadata.namespace}/{group_name(pod)}", policy.without_controllers()
+    if (group := facts.groups.get(key)) is None:
+        return check_class_before_group(pod, key, user, facts, as_user)
+    queue = queue_name_of(group, policy.default_queue)
+    return check_priority_class(pod.spec.priority_class_name or "", CLASS_FIELD, queue, user, facts, as_user)
+
+
 def _check_queue_of(pod: kube.Pod, user: User, facts: Facts, policy: AdmissionPolicy) -> AdmissionVerdict:
     """Check the queue of a new pod: that of its group, or the one that it names."""
     key, owner = job_key_of(pod), controlling_owner(pod)
@@ -106,7 +122,7 @@ def _check_queue_of(pod: kube.Pod, user: User, facts: Facts, policy: AdmissionPo
         field = GROUP_FIELD if key else "metadata.ownerReferences"
         return _use(queue_name_of(group, policy.default_queue), field, pod, user, facts, policy)
     if key is not None:
-        return _before_group(pod, key, user, facts, policy)
+        return check_class_before_group(pod, key, user, facts, policy)
     queue, field, _ = queue_of_pod(pod, {})
     if owner is not None and not queue and is_workload(kind_of(owner)):
         return GOOD
@@ -115,20 +131,24 @@ def _check_queue_of(pod: kube.Pod, user: User, facts: Facts, policy: AdmissionPo
     return check_queue(queue, field, facts).plus(_use(queue, field, pod, user, facts, policy))
 
 
-def _before_group(pod: kube.Pod, key: str, user: User, facts: Facts, policy: AdmissionPolicy) -> AdmissionVerdict:
+def check_class_before_group(
+    pod: kube.Pod, key: str, user: User, facts: Facts, policy: AdmissionPolicy, *, field: str = CLASS_FIELD
+) -> AdmissionVerdict:
     """The queue of a pod whose group does not exist yet is unknown: its class must be allowed in every queue."""
     name = pod.spec.priority_class_name or ""
     for queue in sorted(facts.queues):
-        if not check_priority_class(name, _CLASS, queue, user, facts, policy).is_allowed:
+        if not check_priority_class(name, field, queue, user, facts, policy).is_allowed:
             message = f"priority class {name!r} is not allowed in every queue, and PodGroup {key} does not exist yet"
-            violation = f"{_CLASS}: {message}; create the group before its pods"
+            violation = f"{field}: {message}; create the group before its pods"
             return refused(Violation(violation, is_forbidden=True, group=key))
     return GOOD
 
 
 def _use(queue: str, field: str, pod: kube.Pod, user: User, facts: Facts, policy: AdmissionPolicy) -> AdmissionVerdict:
     name = pod.spec.priority_class_name or ""
-    return check_access(queue, field, user, policy).plus(check_priority_class(name, _CLASS, queue, user, facts, policy))
+    return check_access(queue, field, user, policy).plus(
+        check_priority_class(name, CLASS_FIELD, queue, user, facts, policy)
+    )
 
 
 def _changed(before: kube.Pod, after: kube.Pod) -> Iterator[AdmissionVerdict]:

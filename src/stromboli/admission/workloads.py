@@ -1,6 +1,8 @@
 """Rules for workloads: the creator of a Job or a Deployment must be allowed to use the queue of its pods.
 
-The pods themselves are created by controllers, which act for many users; so the user is checked here.
+The pods themselves are created by controllers, which act for many users; so the user is checked here. Controllers also
+adopt pods that others created and that match the selector of the workload. Such a pod may be one of this scheduler
+although the template is not, so the queues that a workload itself names are checked whatever its template is.
 """
 
 from __future__ import annotations
@@ -10,7 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from stromboli.admission.facts import AdmissionPolicy, Facts
-from stromboli.admission.pods import GROUP_FIELD, NAMESPACE_FIELD, is_ours, validate_pod
+from stromboli.admission.pods import (
+    CLASS_FIELD,
+    GROUP_FIELD,
+    NAMESPACE_FIELD,
+    check_class_before_group,
+    is_ours,
+    validate_pod,
+)
 from stromboli.admission.requests import User
 from stromboli.admission.tenancy import check_access, check_priority_class, check_queue
 from stromboli.admission.verdict import GOOD, AdmissionVerdict, Violation
@@ -32,14 +41,45 @@ def validate_workload_change(
     before: WorkloadTemplate | None, after: WorkloadTemplate, user: User, facts: Facts, policy: AdmissionPolicy
 ) -> AdmissionVerdict:
     """Check whether the user may create such pods; an unchanged queue and priority class is not checked again."""
-    place = _place(after, facts, policy)
-    if place is None or (before is not None and _place(before, facts, policy) == place):
-        return GOOD
+    place, adopted = _place(after, facts, policy), _adopted_pods(before, after, user, policy)
+    if place is None:
+        return adopted.plus(_before_group(before, after, user, facts, policy))
+    if before is not None and _place(before, facts, policy) == place:
+        return adopted
     verdict = GOOD if place.has_group else check_queue(place.queue, place.field, facts)
-    field = f"{after.field}.spec.priorityClassName"
+    field = f"{after.field}.{CLASS_FIELD}"
     priority = check_priority_class(place.priority_class, field, place.queue, user, facts, policy)
     others = (check_access(each.name, each.field, user, policy) for each in after.contradictions)
-    return verdict.plus(check_access(place.queue, place.field, user, policy), *others, priority)
+    return verdict.plus(check_access(place.queue, place.field, user, policy), *others, adopted, priority)
+
+
+def _adopted_pods(
+    before: WorkloadTemplate | None, after: WorkloadTemplate, user: User, policy: AdmissionPolicy
+) -> AdmissionVerdict:
+    """Check the queues that a workload names for pods that it adopts."""
+    if before is not None and before.of_owner == after.of_owner:
+        return GOOD
+    return GOOD.plus(*(check_access(each.name, each.field, user, policy) for each in after.of_owner))
+
+
+def _before_group(
+    before: WorkloadTemplate | None, after: WorkloadTemplate, user: User, facts: Facts, policy: AdmissionPolicy
+) -> AdmissionVerdict:
+    """Check the priority class of pods whose group does not exist yet."""
+    key = _awaited_group(after, policy)
+    if key is None or (before is not None and _awaited(before, policy) == _awaited(after, policy)):
+        return GOOD
+    return check_class_before_group(after.pod, key, user, facts, policy, field=f"{after.field}.{CLASS_FIELD}")
+
+
+def _awaited(template: WorkloadTemplate, policy: AdmissionPolicy) -> tuple[str | None, str | None]:
+    return _awaited_group(template, policy), template.pod.spec.priority_class_name
+
+
+def _awaited_group(template: WorkloadTemplate, policy: AdmissionPolicy) -> str | None:
+    """The group that pods of this scheduler name."""
+    is_member = not template.has_own_group and is_ours(template.pod, policy)
+    return job_key_of(template.pod) if is_member else None
 
 
 def validate_class_of_job(
@@ -54,7 +94,7 @@ def validate_class_of_job(
     name, place = _class_in(after), _place(template, facts, policy)
     if place is None or (before is not None and _class_in(before) == name):
         return GOOD
-    return check_priority_class(name, "spec.priorityClassName", place.queue, user, facts, policy)
+    return check_priority_class(name, CLASS_FIELD, place.queue, user, facts, policy)
 
 
 def _class_in(document: Mapping[str, Any]) -> str:

@@ -49,6 +49,8 @@ class WorkloadTemplate:
     queue: NamedQueue
     #: Whether the pods are members of a group that the workload's controller creates.
     has_own_group: bool = False
+    #: Queues that the workload names for its pods, also for pods of other templates that its controller adopts.
+    of_owner: tuple[NamedQueue, ...] = ()
     #: Queues that workload and template name besides; none of them counts.
     contradictions: tuple[NamedQueue, ...] = ()
 
@@ -75,12 +77,13 @@ def _single(kind: WorkloadKind, document: Mapping[str, Any]) -> Iterator[Workloa
     queue = queue_of_pod(pod, owner if kind.inherits else {})
     place = kind.owner if queue.is_inherited else kind.template
     own = queues_in(pod.metadata.annotations or {}, pod.metadata.labels or {})
-    every = (
-        *(_below(kind.template, each) for each in own),
-        *(_below(kind.owner, each) for each in queues_in(owner, {})),
-    )
+    inherited = tuple(_below(kind.owner, each) for each in queues_in(owner, {}))
+    every = (*(_below(kind.template, each) for each in own), *inherited)
     others = tuple(each for each in every if each.name != queue.name)
-    yield WorkloadTemplate(pod, manifest, kind.template, _below(place, queue), contradictions=others)
+    yield WorkloadTemplate(
+        pod, manifest, kind.template, _below(place, queue),
+        of_owner=inherited if kind.inherits else (), contradictions=others,
+    )  # fmt: skip
 
 
 def _tasks(document: Mapping[str, Any]) -> Iterator[WorkloadTemplate]:

@@ -58,6 +58,18 @@ def test_queue_of_owner_is_reviewed_beside_that_of_template(tenants: Tenants, ki
     assert "science" not in tenants.queues_in_use()
 
 
+def test_workload_of_other_pods_cannot_adopt_ours_into_a_foreign_queue(tenants: Tenants) -> None:
+    """The pods of the template belong to another scheduler; the selector matches a plain pod of this one."""
+    adopting = workload("Deployment", pod_template(schedulerName="other"), annotations={QUEUE_NAME: "science"})
+    message = f"{DENIED}Deployment {NAMESPACE}/sample: metadata.annotations[{QUEUE_NAME}]: queue 'science': 'bob' may"
+    assert message in tenants.refusal(adopting)
+    plain = workload("Deployment", pod_template(schedulerName="other"), name="others")
+    assert tenants.refusal(plain) == ""
+    denied = f"metadata.annotations[{QUEUE_NAME}]: queue 'science': 'bob' may not use it"
+    assert denied in tenants.patch("deployment", "others", {"metadata": {"annotations": {QUEUE_NAME: "science"}}})
+    tenants.delete("deployment", "others")
+
+
 def test_deployment_of_tenant_gets_group_in_public_queue(tenants: Tenants) -> None:
     """Kubernetes' controllers create its pods with their own accounts, which may use the queue for its owner."""
     document = workload("Deployment", pod_template(), name="good", annotations={QUEUE_NAME: "default"})
@@ -129,5 +141,9 @@ def test_forbidden_priority_class_is_rejected_in_either_order(tenants: Tenants) 
     member = pod("early", annotations={GROUP_NAME: "late"}, priorityClassName="tenants-high")
     message = f"{DENIED}Pod {NAMESPACE}/early: spec.priorityClassName: priority class 'tenants-high' is not allowed in"
     assert f"{message} every queue, and PodGroup {NAMESPACE}/late does not exist yet" in tenants.refusal(member)
+    job = workload("Job", pod_template(annotations={GROUP_NAME: "late"}, priorityClassName="tenants-high"))
+    assert "spec.template.spec.priorityClassName: priority class 'tenants-high' is not allowed in every queue" in (
+        tenants.refusal(job)
+    ), "its controller would create the pods with its own account"
     assert tenants.refusal(group("late", queue="default")) == ""
     assert f"{message} queue 'default'" in tenants.refusal(member)

@@ -69,6 +69,30 @@ def test_reviewed_queue_is_the_queue_of_the_pods(
     assert {use.queue for use in verdict.uses} <= named | {used}
 
 
+@given(
+    kind=st.sampled_from([*WORKLOADS]),
+    owner=METADATA,
+    between=METADATA,
+    template=METADATA,
+    scheduler=st.sampled_from(["volcano", "other"]),
+    group=st.sampled_from(["", "gang"]),
+)
+def test_queue_of_adopted_pods_is_reviewed(
+    kind: Kind, owner: Document, between: Document, template: Document, scheduler: str, group: str
+) -> None:
+    """A controller adopts any pod that its selector matches: the owner's queue counts for it, whatever the template."""
+    document = workload(kind, owner, between, template, None)
+    spec = document["spec"]["jobTemplate"]["spec"] if kind[1] == "CronJob" else document["spec"]
+    made = pod(scheduler=scheduler, group=group)
+    metadata = {**template, "annotations": {**template["annotations"], **made["metadata"]["annotations"]}}
+    spec["template"] = {**made, "metadata": metadata}
+    verdict = review(request(kind[1], document, user=ALICE, group=kind[0]), ALL, CLOSE)
+    named = (between if kind[1] == "CronJob" else owner)["annotations"]
+    if named and kind[1] != "ReplicationController":
+        plain: Document = {"annotations": {}, "labels": {}}
+        assert queue_of_pods(kind, owner, between, plain, None) in {use.queue for use in verdict.uses}
+
+
 @given(own=METADATA)
 def test_reviewed_queue_of_plain_pod_is_that_of_its_group(own: Document) -> None:
     verdict = review(request("Pod", {**pod(), "metadata": own}, user=ALICE), ALL, CLOSE)

@@ -18,7 +18,7 @@ CONTROLLER = User("system:serviceaccount:kube-system:job-controller", groups=["s
 
 GROUPS = {"PodGroup": "scheduling.volcano.sh", "Queue": "scheduling.volcano.sh", "HyperNode": "topology.volcano.sh"}
 GROUPS["Topology"] = "kai.scheduler"
-GROUPS |= {"Pod": "", "Job": "batch", "CronJob": "batch", "Deployment": "apps"}
+GROUPS |= {"Pod": "", "Job": "batch", "CronJob": "batch", "Deployment": "apps", "ReplicationController": ""}
 WIDE = ("Queue", "HyperNode", "Topology")
 
 

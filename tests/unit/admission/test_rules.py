@@ -283,6 +283,14 @@ USES = [
     Use("owner and template that contradict by keys", "Deployment",
         {"metadata": {"annotations": {QUEUE_NAME: "science"}},
          "spec": {"template": pod(annotations={"volcano.sh/queue-name": "default"})}}, {"science"}),
+    Use("owner of other pods that could adopt some of ours", "Deployment",
+        {"metadata": {"annotations": {QUEUE_NAME: "science"}}, "spec": {"template": pod(scheduler="other")}},
+        {"science"}),
+    Use("owner of members of a group that could adopt others", "Deployment",
+        {"metadata": {"annotations": {QUEUE_NAME: "physics"}}, "spec": {"template": pod(group="gang")}},
+        {"science", "physics"}),
+    Use("replication controller, whose annotations are not inherited", "ReplicationController",
+        {"metadata": {"annotations": {QUEUE_NAME: "science"}}, "spec": {"template": pod(scheduler="other")}}, set()),
     Use("a plain pod", "Pod", pod(annotations={QUEUE_NAME: "science"}), {"science"}),
     Use("a plain pod of a namespace with a queue", "Pod", pod(), {"science"}, namespace="lab"),
     Use("plain pod without queue", "Pod", pod(), set()),
@@ -338,6 +346,10 @@ PRIORITY = {
     "of a pod template": Priority(
         "Job", {"spec": {"template": pod(annotations={QUEUE_NAME: "science"}, priorityClassName="high")}},
         f"spec.template.spec.priorityClassName: priority class 'high' {LISTED}"),
+    "of a pod template whose group does not exist yet": Priority(
+        "Job", {"spec": {"template": pod(group="later", priorityClassName="high")}},
+        "spec.template.spec.priorityClassName: priority class 'high' is not allowed in every queue, and PodGroup "
+        "team/later does not exist yet; create the group before its pods"),
     "of an administrator": Priority("PodGroup", group(queue="science", priorityClassName="high"), "", ADMINISTRATOR),
 }  # fmt: skip
 
@@ -400,6 +412,31 @@ def test_change_of_scheduling_field_is_forbidden(name: str) -> None:
 def test_pod_added_to_group_needs_access_to_its_queue() -> None:
     review_request = request("Pod", pod(group="gang"), before=pod(), user=ALICE)
     assert used(review_request) == {"science"}
+
+
+def test_adopted_pod_needs_class_that_every_queue_allows() -> None:
+    """Its new owner may name a queue that does not allow the class of the pod, which a user created."""
+    owner, high = ("apps/v1", "ReplicaSet"), {"priorityClassName": "high"}
+    message = "Pod team/sample: spec.priorityClassName: priority class 'high' is not allowed in "
+    adopted = request("Pod", pod(owner=owner, **high), before=pod(**high), user=CONTROLLER)
+    assert message_of(adopted).startswith(f"{message}every queue, and PodGroup team/podgroup-u does not exist yet")
+    group_of_owner = as_type({"metadata": {"name": "podgroup-u"}, "spec": {"queue": "science"}}, kube.PodGroup)
+    in_science = FACTS.with_groups({"team/podgroup-u": group_of_owner})
+    assert review(adopted, in_science, POLICY).message.startswith(f"{message}queue 'science'")
+    low, member = {"priorityClassName": "low"}, {"group": "gang", **high}
+    for kept in (low, {}, member):
+        assert message_of(request("Pod", pod(owner=owner, **kept), before=pod(**kept), user=CONTROLLER)) == ""
+    assert message_of(request("Pod", pod(**high), before=pod(owner=owner, **high), user=CONTROLLER)) == "", "released"
+
+
+def test_workload_that_keeps_its_class_is_not_checked_again() -> None:
+    early = {"spec": {"template": pod(group="later", priorityClassName="high")}}
+    assert message_of(request("Job", marked(early, note="x"), before=early, user=ALICE)) == ""
+    adopting = {"metadata": {"annotations": {QUEUE_NAME: "science"}}, "spec": {"template": pod(scheduler="other")}}
+    scaled = {**adopting, "spec": {**adopting["spec"], "replicas": 3}}
+    assert not used(request("Deployment", scaled, before=adopting, user=ALICE))
+    moved = {**adopting, "metadata": {"annotations": {QUEUE_NAME: "physics"}}}
+    assert used(request("Deployment", moved, before=adopting, user=ALICE)) == {"physics"}
 
 
 def test_job_that_keeps_queue_needs_no_access_review() -> None:
