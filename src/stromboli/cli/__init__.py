@@ -82,6 +82,12 @@ SECTIONS = {
         "bindrequests": LazyCommand("ask.bindrequests", "Show bind requests: decisions that a binder executes."),
         "replay": LazyCommand("ask.replay", "Run the cycle of a dump again, and compare the decisions."),
     },
+    "Cluster": {
+        "jobs": LazyCommand("cluster.jobs", "List jobs, their places in their queues, and why they wait."),
+        "job": LazyCommand("cluster.job", "Show one job: its pods, why it waits, and what would help."),
+        "queues": LazyCommand("cluster.queues", "Show the tree of queues: deserved, used, borrowed, waiting jobs."),
+        "nodes": LazyCommand("cluster.nodes", "Show what is free on each node, and what keeps it unused."),
+    },
     "Run": {
         "scheduler": LazyCommand("run.scheduler", "Schedule the pods of a cluster."),
         "controller": LazyCommand("run.controller", "Create PodGroups for plain pods and maintain queue status."),

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from stromboli.core.config.registry import Registry
     from stromboli.core.model.nodes.shards import ShardChoice
     from stromboli.core.session.program import Program
+    from stromboli.core.session.session import Session
     from stromboli.kube import KubeObject
     from stromboli.planner.advice import Advice
     from stromboli.planner.plan import SchedulingPlan
@@ -116,6 +117,15 @@ class Scenario:
                 self.objects, self.program, cycles=self.cycles, seed=self.seed, scheduler_names=self.scheduler_names,
                 shard=self.shard, now=self.now,
             )  # fmt: skip
+        except PluginFailure as error:
+            raise plugin_failure(error) from error
+
+    def open(self) -> Session:
+        """Return a session on the present state, before any decision; a plugin failure ends the command."""
+        from stromboli.core.config.plugin import PluginFailure
+
+        try:
+            return self._trials().open()
         except PluginFailure as error:
             raise plugin_failure(error) from error
 

@@ -19,7 +19,7 @@ from stromboli.core.session.session import Session
 from stromboli.core.session.status import JobCondition
 from stromboli.core.session.waiting_reasons import pod_condition, too_few_tasks
 from stromboli.core.topology.domain_search_records import DomainSearchRecord
-from stromboli.kube import KubeObject
+from stromboli.kube import KubeObject, PodGroup
 from stromboli.planner.evictions import accounts_of, describe_eviction, loss_of, refusals_of
 from stromboli.planner.virtual_cluster import PlannedCluster
 
@@ -90,6 +90,8 @@ class SchedulingPlan:
     #: The session of the last cycle.
     session: Session
     axis: ResourceAxis
+    #: The PodGroups by key, with those that were created for pods without one.
+    pod_groups: Mapping[str, PodGroup] = field(default_factory=dict, repr=False)
 
     @property
     def binds(self) -> dict[str, str]:
@@ -155,7 +157,7 @@ def make_plan(
 
 def plan_in(cluster: PlannedCluster, program: Program, cycles: int = 1) -> SchedulingPlan:
     """Run cycles in a virtual cluster and return the plan."""
-    decided: list[CyclePlan] = []
+    decided, pod_groups = list[CyclePlan](), cluster.pod_groups()
     for _ in range(max(cycles, 1)):
         session = cluster.run_cycle(DecisionRecords())
         decided.append(decisions_of(session))
@@ -168,6 +170,7 @@ def plan_in(cluster: PlannedCluster, program: Program, cycles: int = 1) -> Sched
         warnings=list(dict.fromkeys([*program.configuration.warnings, *session.warnings])),
         session=session,
         axis=after.axis,
+        pod_groups=pod_groups,
     )
 
 

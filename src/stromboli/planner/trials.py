@@ -86,12 +86,16 @@ class Trials:
                 return reached
         return False
 
-    def order_of_jobs(self) -> dict[str, int]:
-        """Return the position of every waiting job in the order at the start of the last cycle."""
+    def open(self) -> Session:
+        """Return a session at the start of the last cycle, before any decision of it."""
         cluster = self._make_cluster(self.objects)
         for _ in range(self._cycles - 1):
             cluster.run_cycle()
-        session = Session(cluster.snapshot(), self._program, seed=self._seed)
+        return Session(cluster.snapshot(), self._program, seed=self._seed)
+
+    def order_of_jobs(self) -> dict[str, int]:
+        """Return the position of every waiting job in the order at the start of the last cycle."""
+        session = self.open()
         jobs = sorted((session.jobs[key] for key in session.snapshot.waiting), key=session.job_order_key)
         return {job.key: place for place, job in enumerate(jobs)}
 

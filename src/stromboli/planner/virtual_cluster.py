@@ -155,6 +155,10 @@ class PlannedCluster:
         """Return all pods, of any scheduler."""
         return self._cluster.pods.all()
 
+    def pod_groups(self) -> dict[str, kube.PodGroup]:
+        """Return the PodGroups by key, with those that were created for pods without one."""
+        return dict(self._cluster.groups)
+
     def eviction_message(self, key: str) -> str:
         """Return the message about evicted pods of a group, if it has one."""
         group = self._cluster.groups.get(key)

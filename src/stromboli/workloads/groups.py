@@ -9,6 +9,8 @@ from stromboli.kube.objects import native
 from stromboli.kube.objects.meta import OwnerReference
 
 GROUP_NAME = "scheduling.k8s.io/group-name"
+#: Names of groups that are created for plain pods begin with this.
+_GENERATED = "podgroup-"
 
 
 def job_key_of(pod: kube.Pod) -> str | None:
@@ -54,4 +56,13 @@ def group_name(pod: kube.Pod) -> str:
 
 def owner_group(uid: str) -> str:
     """Return the name of the group of an owner's pods."""
-    return f"podgroup-{uid}"
+    return f"{_GENERATED}{uid}"
+
+
+def title_of(group: kube.PodGroup) -> str:
+    """Return the name that a user looks for: that of the owner where the name of the group is generated."""
+    name = group.metadata.name
+    for owner in group.metadata.owner_references or ():
+        if owner.name and (name.startswith(_GENERATED) or name == f"{owner.name}-{owner.uid}"):
+            return owner.name
+    return name

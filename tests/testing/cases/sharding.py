@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stromboli.cli.options.shards import parse_selector
+from stromboli.cli.options.shards import parse_shard_selector
 from stromboli.core.config.configuration import parse_configuration
 from stromboli.core.model.nodes.shards import ShardChoice, ShardMode
 from stromboli.core.session.program import Program
@@ -28,7 +28,7 @@ class Sharded(Case):
 
     def __init__(self, name: str, mode: str, *world: Any, selector: str = "", shard: str = "ours", **more: Any) -> None:
         super().__init__(name, *world, **more)
-        self.choice = ShardChoice(ShardMode(mode), shard, parse_selector(selector) if selector else None)
+        self.choice = ShardChoice(ShardMode(mode), shard, parse_shard_selector(selector) if selector else None)
 
     def plan(self, conf: str | None = None) -> SchedulingPlan:
         program = Program(parse_configuration(conf or self.conf, BUILT_IN), BUILT_IN)

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from stromboli.cli.options.selectors import parse_selector
 from stromboli.cli.options.settings import Command, option_group
 from stromboli.cli.output import warn
 
 if TYPE_CHECKING:
     from stromboli.core.model.nodes.shards import ShardChoice
-    from stromboli.core.model.tasks.selectors import LabelSelector, Requirement
+    from stromboli.core.model.tasks.selectors import LabelSelector
     from stromboli.kube.election.leadership import Election
     from stromboli.scheduler.sharding.settings import ShardSettings
 
 _MODE, _NAME, _SELECTOR = "--scheduler-sharding-mode", "--scheduler-sharding-name", "--shard-selector"
 #: The parameters of `shard_options`.
 SHARD_PARAMETERS = ("shard_mode", "shard_name", "shard_selector")
-_KEY = r"[A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z0-9])?"
-_VALUE = r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?"
-_EQUALS = re.compile(rf"({_KEY})\s*(==|=|!=)\s*({_VALUE})")
-_AMONG = re.compile(rf"({_KEY})\s+(in|notin)\s*\(\s*({_VALUE}(?:\s*,\s*{_VALUE})*)\s*\)")
-_PRESENT = re.compile(rf"(!?)\s*({_KEY})")
 
 
 def shard_options(option: Callable[..., Callable[[Any], Any]]) -> Callable[[Command], Command]:
@@ -58,7 +53,7 @@ def shard_of(options: Mapping[str, Any]) -> ShardChoice | None:
         raise click.UsageError(
             f"{_MODE} {mode} needs a shard: add {_NAME}, or choose nodes by labels with {_SELECTOR}."
         )
-    return ShardChoice(ShardMode(mode), name, parse_selector(selector) if selector else None)
+    return ShardChoice(ShardMode(mode), name, parse_shard_selector(selector) if selector else None)
 
 
 def election_of_shard(shard: ShardChoice, election: Election | None, scheduler_names: Sequence[str]) -> Election:
@@ -88,27 +83,6 @@ def settings_of_shard(shard: ShardChoice, election: Election, takeover: float) -
     )  # fmt: skip
 
 
-def parse_selector(text: str) -> LabelSelector:
-    """Parse a selector in kubectl's format: `zone=a,tier!=test,gpu,!spot,rack in (1,2)`."""
-    from stromboli.core.model.tasks.selectors import LabelSelector
-
-    parts = re.split(r",(?![^(]*\))", text)  # at commas outside of parentheses
-    return LabelSelector(tuple(_requirement(part.strip()) for part in parts))
-
-
-def _requirement(part: str) -> Requirement:
-    from stromboli.core.model.tasks.selectors import Requirement
-
-    if match := _EQUALS.fullmatch(part):
-        key, sign, value = match.groups()
-        if not value:  # as in KAI: a partition without a value is the nodes without the label
-            return Requirement(key, "Exists" if sign == "!=" else "DoesNotExist")
-        return Requirement(key, "NotIn" if sign == "!=" else "In", (value,))
-    if match := _AMONG.fullmatch(part):
-        key, word, values = match.groups()
-        accepted = tuple(value.strip() for value in values.split(","))
-        return Requirement(key, "In" if word == "in" else "NotIn", accepted)
-    if match := _PRESENT.fullmatch(part):
-        return Requirement(match[2], "DoesNotExist" if match[1] else "Exists")
-    forms = "KEY=VALUE, KEY!=VALUE, KEY, !KEY, KEY in (A,B) or KEY notin (A,B)"
-    raise click.BadParameter(f"{part!r} is not one of {forms}", param_hint=_SELECTOR)
+def parse_shard_selector(text: str) -> LabelSelector:
+    """Parse the nodes of a shard: `KEY=` selects nodes without the label, as a partition of KAI without a value."""
+    return parse_selector(text, _SELECTOR, empty_is_absent=True)

@@ -43,6 +43,12 @@ def echo_advice(advice: Advice, *, wide: bool = False) -> None:
     for number, sentence in enumerate(_headline(explanation, limits)):
         for line in wrap(escape_controls(sentence), line_width()):
             click.echo(line if number else bold(line))
+    echo_sections(advice, wide=wide)
+
+
+def echo_sections(advice: Advice, *, wide: bool = False) -> None:
+    """Print the sections below the headline."""
+    explanation, limits = advice.explanation, _NO_LIMITS if wide else _Limits()
     _echo_section("Preempted by", _evictions(explanation.lost, _loss, limits))
     _echo_section("Preempts", _evictions(explanation.gained, _gain, limits))
     _echo_section("Network domains", (line for each in explanation.searches for line in search_in_lines(each)))

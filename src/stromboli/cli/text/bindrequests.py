@@ -10,7 +10,9 @@ from typing import Any
 import click
 import msgspec
 
-from stromboli.cli.output import Printout, echo_yaml, escape_controls, object_name, warn
+from stromboli.cli.output import Printout, echo_yaml, object_name, warn
+from stromboli.cli.text.ages import short_duration
+from stromboli.cli.text.changes import ChangedLines
 from stromboli.cli.text.objects import list_of
 from stromboli.cli.text.tables import Table, echo_table
 from stromboli.cluster.objects.timestamps import seconds_of
@@ -103,9 +105,10 @@ def _add(table: Table, request: BindRequest, phase: str) -> None:
     metadata, spec, status = request.metadata, request.spec, request.status
     bound = sum(member.phase == BOUND for member in status.pods)
     part = f" (part {spec.part} of {spec.parts})" if spec.parts > 1 else ""
+    age = short_duration(time.time() - seconds_of(metadata.creation_timestamp))
     table.add(
         metadata.namespace, metadata.name, f"{spec.pod_group}{part}", f"{bound}/{len(spec.pods)}",
-        phase or phase_of(request), str(status.failed_attempts), _age(request), spec.scheduler,
+        phase or phase_of(request), str(status.failed_attempts), age, spec.scheduler,
         ", ".join(dict.fromkeys(member.selected_node for member in spec.pods)), note=status.reason,
     )  # fmt: skip
 
@@ -118,15 +121,6 @@ def _add_pod(table: Table, request: BindRequest, member: BoundPod, phase: str) -
     )  # fmt: skip
 
 
-def _age(request: BindRequest) -> str:
-    """Return the age in its largest unit, as in kubectl."""
-    seconds = max(int(time.time() - seconds_of(request.metadata.creation_timestamp)), 0)
-    for unit, length in (("d", 86_400), ("h", 3_600), ("m", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds // length}{unit}"
-    return f"{seconds}s"
-
-
 def document_of(request: BindRequest) -> dict[str, Any]:
     return {"apiVersion": BIND_REQUESTS.api_version, "kind": BIND_REQUESTS.kind, **msgspec.to_builtins(request)}
 
@@ -137,8 +131,7 @@ class BindRequestPrinter:
     def __init__(self, chosen: Chosen, output: str) -> None:
         self._chosen = chosen
         self._output = output
-        #: The column widths so far; the phase column fits every phase from the start.
-        self._widths: list[int] = []
+        self._lines = ChangedLines(widest={"PHASE": max(map(len, COLOURS))})
 
     def apply(self, entry: BindRequest) -> None:
         if self._chosen.includes(entry):
@@ -162,16 +155,4 @@ class BindRequestPrinter:
             click.echo(_name(request, self._chosen))
         else:
             table = _table([request], self._chosen, phase)
-            self._print_lines(table if self._output == "wide" else table.narrow())
-
-    def _print_lines(self, table: Table) -> None:
-        lines = [[*row, note] for row, note in zip(table.rows, table.notes, strict=True)]
-        if not self._widths:
-            lines.insert(0, [*table.header, table.note_header])
-            self._widths = [max(map(len, COLOURS)) if title == "PHASE" else 0 for title in lines[0]]
-        self._widths = [
-            max(old, *map(len, column)) for old, column in zip(self._widths, zip(*lines, strict=True), strict=True)
-        ]
-        for line in lines:
-            cells = [cell.ljust(width) for cell, width in zip(line, self._widths, strict=True)]
-            click.echo(escape_controls("  ".join(cells).rstrip()))
+            self._lines.echo(table if self._output == "wide" else table.narrow())

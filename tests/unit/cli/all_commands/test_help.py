@@ -48,7 +48,8 @@ def examples() -> Iterator[str]:
     """Yield the examples of all commands that can be run here, without pipes and redirections."""
     for name in NAMES:
         for line in section(help_of(name), "Examples"):
-            if line.startswith("stromboli ") and not line.startswith(NOT_RUN):
+            needs_cluster = name.split()[0] in SECTIONS["Cluster"] and " -f " not in line
+            if line.startswith("stromboli ") and not line.startswith(NOT_RUN) and not needs_cluster:
                 yield " ".join(re.split(r" [|>] ", line)[0].split())
 
 

@@ -28,6 +28,10 @@ CASES = {
     "simulate": ("simulate -f examples/day", "podgroup.scheduling.volcano.sh/default/large"),
     "topology": ("topology -f examples/topology", "hypernode.topology.volcano.sh/rack-00"),
     "replay": ("replay DUMP", "podgroup.scheduling.volcano.sh/team/large"),
+    "jobs": ("jobs -f examples/cluster", "podgroup.scheduling.volcano.sh/research/finetune"),
+    "job": ("job -f examples/cluster finetune", "podgroup.scheduling.volcano.sh/research/finetune"),
+    "queues": ("queues -f examples/cluster", "queue.scheduling.volcano.sh/research"),
+    "nodes": ("nodes -f examples/cluster", "node/gpu-a"),
     "hypernodes discover": (
         "hypernodes discover -f examples/topology --keys host",
         "hypernode.topology.volcano.sh/host.node-000",

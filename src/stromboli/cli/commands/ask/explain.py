@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from stromboli.cli.job_names import find_job
 from stromboli.cli.options.settings import output_option
-from stromboli.cli.output import Failure, job_name
 from stromboli.cli.plan_output import explanation_printout
 from stromboli.cli.scenario import WAITING, read_scenario, scenario_options
-
-if TYPE_CHECKING:
-    from stromboli.planner.plan import SchedulingPlan
 
 _EPILOG = """\b
 Examples:
@@ -73,38 +69,7 @@ def explain(output: str, job: str, **options: Any) -> None:
     """
     scenario = read_scenario(**options)
     plan = scenario.plan()
-    key = _find(plan, job)
+    key = find_job(plan, job)
     explanation_printout(scenario, plan, key).echo(output)
     if key in plan.groups and plan.groups[key].waiting:
         click.get_current_context().exit(WAITING)
-
-
-def _find(plan: SchedulingPlan, name: str) -> str:
-    """Find a job by its key, by its name, by its name in `plan -o name`, or by one of its pods."""
-    if name in plan.groups:
-        return name
-    if key := next((key for key in plan.groups if name == job_name(key)), ""):
-        return key
-    pods = {record.pod: record.job for record in plan.records}
-    pods |= {task.key: key for key in plan.groups for task in plan.session.jobs[key].tasks.values()}
-    if name in pods:
-        return pods[name]
-    specs = {key: plan.session.jobs[key].spec for key in plan.groups}  # the key of a native group has a prefix
-    matches = {key for key, spec in specs.items() if name in (f"{spec.namespace}/{spec.name}", spec.name)}
-    matches = matches or {job for pod, job in pods.items() if pod.partition("/")[2] == name}
-    if len(matches) == 1:
-        return matches.pop()
-    if matches:
-        raise Failure(f"several jobs are called {name}: {', '.join(sorted(matches))}; add the namespace")
-    raise Failure(_unknown(name, list(plan.groups)))
-
-
-def _unknown(name: str, known: list[str]) -> str:
-    if not known:
-        return f"no job is called {name}: the manifests contain no PodGroup and no pod to schedule"
-    names = {key.partition("/")[2]: key for key in known}
-    near = get_close_matches(name, known, n=3) or [names[n] for n in get_close_matches(name, names, n=3)]
-    if near:
-        return f"no job is called {name}; did you mean {' or '.join(near)}?"
-    more = f" and {len(known) - 5} more" if len(known) > 5 else ""
-    return f"no job is called {name}; there are {', '.join(known[:5])}{more}"

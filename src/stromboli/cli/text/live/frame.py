@@ -16,6 +16,7 @@ from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.queues.queue import ROOT
 from stromboli.core.model.tasks.task import ALLOCATED_STATUSES, OCCUPYING_STATUSES, TaskStatus
 from stromboli.core.session.status import phase_of
+from stromboli.workloads.groups import title_of
 
 if TYPE_CHECKING:
     from stromboli.cli.text.live.cycles import CycleLog
@@ -26,7 +27,6 @@ STARTING = "Starting"
 #: Phases of jobs that need no reason.
 SETTLED = ("Running", STARTING, "Completed")
 _WAITING = ("Pending", "Inqueue")
-_GENERATED = "podgroup-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +103,7 @@ def shown_name(cluster: Cluster, key: str) -> str:
     """Return the name of a job: for a generated group that of its owner, and no namespace if it is `default`."""
     group = cluster.groups.get(key)
     namespace, _, name = key.partition("/")
-    if group is not None and name.startswith(_GENERATED) and group.metadata.owner_references:
-        name = group.metadata.owner_references[0].name or name
+    name = name if group is None else title_of(group)
     return name if namespace == "default" else f"{namespace}/{name}"
 
 

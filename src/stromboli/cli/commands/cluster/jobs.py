@@ -1,0 +1,143 @@
+"""`stromboli jobs`: the jobs of a cluster, and why they wait."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from stromboli.cli.cluster_scenario import objects_of, read_view, view_options
+from stromboli.cli.options.connection import connection_options, connector, request_errors
+from stromboli.cli.options.listing import ListingScope, namespace_options, scope_of, selector_option, watch_option
+from stromboli.cli.options.settings import output_option, reject_options
+from stromboli.cli.options.times import clock_unless
+
+if TYPE_CHECKING:
+    from stromboli.cli.job_source import JobWatch
+    from stromboli.cli.text.cluster.jobs import JobChanges
+    from stromboli.kube.client.config.connection import Connection
+    from stromboli.planner.overview.job_list import JobEntry
+
+#: Changes within this many seconds are shown together.
+_DEBOUNCE_SECONDS = 0.2
+
+_EPILOG = """\b
+Examples:
+  stromboli jobs
+  stromboli jobs -A --queue research --waiting
+  stromboli jobs -n team-a -l app=train --watch
+  stromboli jobs -o json | jq -r '.jobs[] | select(.position == 1) | .job'
+  stromboli jobs -f examples/cluster
+
+\b
+Exit codes:
+  0  shown, also when there are none
+  1  invalid input, or the cluster is unreachable
+  2  wrong usage
+"""
+
+
+@click.command(epilog=_EPILOG)
+@namespace_options
+@selector_option
+@click.option("--queue", "queues", multiple=True, metavar="NAME", help="Only the jobs of a queue. Repeatable.")
+@click.option("--waiting", is_flag=True, help="Only jobs that have not started.")
+@click.option("--plan", "is_planned", is_flag=True, help="Show what the next scheduling cycle would do.")
+@output_option()
+@watch_option
+@view_options
+@connection_options
+def jobs(queues: tuple[str, ...], waiting: bool, is_planned: bool, output: str, watch: bool, **options: Any) -> None:
+    """List jobs, their places in their queues, and why they wait.
+
+    The list shows what the scheduler has reported, so it needs only the right to list PodGroups. Where no scheduler has
+    reported anything, as in manifests, and with --plan, a scheduling cycle is run on the objects instead; nothing is
+    written.
+
+    READY counts the pods that run or have succeeded, of those that must start together. POSITION is the place among the
+    waiting jobs of the queue, by priority and age; with --plan, by the order of the policy.
+    """
+    wanted = partial(_Wanted, queues=frozenset(queues), only_waiting=waiting)
+    if options["paths"]:
+        if watch:
+            reject_options(("watch",), "with -f, whose files do not change")
+        _show_manifests(wanted(scope_of(options, "")), options, output, is_planned=is_planned)
+        return
+    connection = connector(options)()
+    scope = scope_of(options, connection.namespace)
+    asyncio.run((_watch if watch else _list)(connection, wanted(scope), output))
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """The jobs to show."""
+
+    scope: ListingScope
+    queues: frozenset[str]
+    only_waiting: bool
+
+    def of(self, jobs: Iterable[JobEntry]) -> list[JobEntry]:
+        return [job for job in jobs if self._includes(job)]
+
+    def _includes(self, job: JobEntry) -> bool:
+        if not self.scope.includes(job.namespace, job.labels) or (self.only_waiting and not job.waits):
+            return False
+        return not self.queues or job.queue in self.queues
+
+
+def _show_manifests(wanted: _Wanted, options: Mapping[str, Any], output: str, *, is_planned: bool) -> None:
+    """Show the jobs of manifests: as a scheduler has reported them, or else as a cycle would leave them."""
+    from stromboli.cli.job_source import job_objects
+    from stromboli.cli.text.cluster.jobs import jobs_printout
+    from stromboli.planner.overview.planned_jobs import planned_jobs
+
+    scenario = read_view(options)
+    reported, warnings = job_objects(objects_of(scenario)), scenario.warnings
+    if reported.has_reports and not is_planned:
+        found = reported.jobs()
+    else:
+        plan = scenario.plan()
+        found, warnings = planned_jobs(plan), [*warnings, *plan.warnings]
+    now = scenario.dump.now if scenario.dump else clock_unless(scenario.now)
+    jobs_printout(wanted.of(found), wanted.scope, now, warnings).echo(output)
+
+
+async def _list(connection: Connection, wanted: _Wanted, output: str) -> None:
+    from stromboli.cli.job_source import list_job_objects
+    from stromboli.cli.text.cluster.jobs import jobs_printout
+    from stromboli.kube.client.client import Client
+
+    with request_errors(connection, "PodGroups"):
+        async with Client(connection) as client:
+            found = await list_job_objects(client, wanted.scope.namespace)
+    jobs_printout(wanted.of(found.jobs()), wanted.scope, time.time(), found.warnings).echo(output)
+
+
+async def _watch(connection: Connection, wanted: _Wanted, output: str) -> None:
+    """Watch until a signal. An error of the first list ends the command; later errors are retried."""
+    from stromboli.cli.job_source import JobWatch, list_job_objects
+    from stromboli.cli.text.cluster.jobs import JobChanges
+    from stromboli.kube.client.client import Client
+    from stromboli.observability.signals import stopped_by_signal
+
+    async with Client(connection) as client:
+        with request_errors(connection, "PodGroups"):
+            first = await list_job_objects(client, wanted.scope.namespace)
+        watch, changes = JobWatch(client, first, wanted.scope.namespace), JobChanges(wanted.scope, output)
+        watching = asyncio.ensure_future(asyncio.gather(watch.run(), _print_changes(watch, wanted, changes)))
+        with stopped_by_signal(watching.cancel):
+            await asyncio.gather(watching, return_exceptions=True)
+
+
+async def _print_changes(watch: JobWatch, wanted: _Wanted, changes: JobChanges) -> None:
+    await watch.synced()
+    while True:
+        changes.show(wanted.of(watch.current.jobs()), time.time())
+        await watch.changed.wait()
+        await asyncio.sleep(_DEBOUNCE_SECONDS)
+        watch.changed.clear()

@@ -1,0 +1,53 @@
+"""The job that a name on the command line means."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from stromboli.cli.output import Failure, job_name
+from stromboli.workloads.groups import title_of
+
+if TYPE_CHECKING:
+    from stromboli.planner.plan import SchedulingPlan
+
+
+def find_job(plan: SchedulingPlan, name: str, namespace: str = "") -> str:
+    """Return the key of a job by its key, its name, its name in `-o name`, its owner's name, or that of a pod of it.
+
+    A name that several namespaces have means the job in `namespace`. An unknown name ends the command with a message.
+    """
+    if name in plan.groups:
+        return name
+    if key := next((key for key in plan.groups if name == job_name(key)), ""):
+        return key
+    pods = {record.pod: record.job for record in plan.records}
+    pods |= {task.key: key for key in plan.groups for task in plan.session.jobs[key].tasks.values()}
+    if name in pods:
+        return pods[name]
+    matches = {key for key in plan.groups if name in _names(plan, key)}
+    matches = matches or {job for pod, job in pods.items() if pod.partition("/")[2] == name}
+    matches = {key for key in matches if key.partition("/")[0] == namespace} or matches
+    if len(matches) == 1:
+        return matches.pop()
+    if matches:
+        raise Failure(f"several jobs are called {name}: {', '.join(sorted(matches))}; add the namespace")
+    raise Failure(_unknown(name, list(plan.groups)))
+
+
+def _names(plan: SchedulingPlan, key: str) -> set[str]:
+    """Return the names of a job: the key of a native group has a prefix, and a generated group has an owner."""
+    spec, group = plan.session.jobs[key].spec, plan.pod_groups.get(key)
+    names = {spec.name, title_of(group) if group is not None else spec.name}
+    return names | {f"{spec.namespace}/{name}" for name in names}
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    if not known:
+        return f"no job is called {name}: the manifests contain no PodGroup and no pod to schedule"
+    names = {key.partition("/")[2]: key for key in known}
+    near = get_close_matches(name, known, n=3) or [names[n] for n in get_close_matches(name, names, n=3)]
+    if near:
+        return f"no job is called {name}; did you mean {' or '.join(near)}?"
+    more = f" and {len(known) - 5} more" if len(known) > 5 else ""
+    return f"no job is called {name}; there are {', '.join(known[:5])}{more}"

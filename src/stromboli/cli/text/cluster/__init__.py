@@ -1,0 +1,1 @@
+"""The output of the commands for a cluster."""

@@ -1,0 +1,96 @@
+"""Jobs in every output format."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import click
+import msgspec
+
+from stromboli.cli.options.listing import ListingScope
+from stromboli.cli.output import Printout, echo_yaml, job_name
+from stromboli.cli.text.ages import age_of
+from stromboli.cli.text.changes import ChangedLines
+from stromboli.cli.text.tables import Table, echo_table
+from stromboli.kube.objects.timestamps import stamp
+from stromboli.planner.overview.job_list import JobEntry
+
+PHASE_COLOURS = {
+    "Running": "green", "Completed": "dim", "Inqueue": "yellow", "Pending": "yellow", "Unknown": "red", "Deleted": "dim"
+}  # fmt: skip
+_WIDE = ("PRIORITY", "PODGROUP")
+_HEADER = ("NAMESPACE", "JOB", "QUEUE", "PHASE", "READY", "POSITION", "AGE", *_WIDE)
+
+
+def jobs_table(jobs: Sequence[JobEntry], now: float, *, with_namespace: bool) -> Table:
+    header = _HEADER if with_namespace else _HEADER[1:]
+    table = Table(
+        header, wide=_WIDE, right=("READY", "POSITION", "AGE", "PRIORITY"), colours=PHASE_COLOURS,
+        note_header="REASON",
+    )  # fmt: skip
+    for job in jobs:
+        cells = (
+            job.namespace, job.name, job.queue, job.phase or "-", ready_of(job), str(job.position or "-"),
+            age_of(job.created, now), str(job.priority), job.key.partition("/")[2],
+        )  # fmt: skip
+        table.add(*(cells if with_namespace else cells[1:]), note=job.reason)
+    return table
+
+
+def ready_of(job: JobEntry) -> str:
+    """Return the pods that are ready, of those that must start together: `3/4`."""
+    return f"{'-' if job.ready is None else job.ready}/{job.minimum}"
+
+
+def jobs_printout(jobs: Sequence[JobEntry], scope: ListingScope, now: float, warnings: Sequence[str]) -> Printout:
+    def tables(wide: bool) -> None:
+        if jobs:
+            echo_table(jobs_table(jobs, now, with_namespace=not scope.namespace), wide=wide)
+        else:
+            click.echo(f"no jobs {scope.place}", err=True)
+
+    return Printout(
+        tables=tables,
+        data=lambda: {"jobs": [job_as_plain(job) for job in jobs], "warnings": list(warnings)},
+        names=lambda: (job_name(job.key) for job in jobs),
+        warnings=warnings,
+    )
+
+
+def job_as_plain(job: JobEntry) -> dict[str, Any]:
+    return {**job.as_plain(), "created": stamp(job.created) if job.created else None}
+
+
+class JobChanges:
+    """Prints the jobs that changed since the last call, and those that are gone."""
+
+    def __init__(self, scope: ListingScope, output: str) -> None:
+        self._scope, self._output = scope, output
+        self._known: dict[str, JobEntry] = {}
+        self._lines = ChangedLines(widest={"PHASE": max(map(len, PHASE_COLOURS))})
+
+    def show(self, jobs: Sequence[JobEntry], now: float) -> None:
+        found = {job.key: job for job in jobs}
+        gone = [_deleted(job) for key, job in self._known.items() if key not in found]
+        changed = [job for key, job in found.items() if self._known.get(key) != job]
+        self._known = found
+        for job in (*gone, *changed):
+            self._print(job, now)
+
+    def _print(self, job: JobEntry, now: float) -> None:
+        if self._output == "json":
+            click.echo(msgspec.json.encode(job_as_plain(job)).decode())
+        elif self._output == "yaml":
+            click.echo("---")
+            echo_yaml(job_as_plain(job))
+        elif self._output == "name":
+            click.echo(job_name(job.key))
+        else:
+            table = jobs_table([job], now, with_namespace=not self._scope.namespace)
+            self._lines.echo(table if self._output == "wide" else table.narrow())
+
+
+def _deleted(job: JobEntry) -> JobEntry:
+    return replace(job, phase="Deleted", position=None, reason="")
