@@ -12,12 +12,12 @@ import pytest
 from stromboli.cli.registry import built_in_registry
 from stromboli.core.config.bind_options import DIRECT, REQUEST
 from stromboli.kube.client.apply import Applier
-from stromboli.kube.manifests.manifests import read_manifests
 from stromboli.kube.manifests.sources import load_sources
 from stromboli.kube.objects.catalogue import PODS
 from stromboli.local.up.local_cluster import local_cluster
 from stromboli.planner.plan import make_plan
 from stromboli.scheduler.policy import ActivePolicy
+from stromboli.workloads.reading import read_with_workloads
 from tests.testing.stage import ServerHandle
 from tests.testing.world import QUICK, World
 
@@ -37,7 +37,7 @@ def policy_of(example: str) -> ActivePolicy:
 
 @pytest.mark.parametrize("example", PLACED)
 def test_plan_of_example(example: str) -> None:
-    objects = read_manifests([str(EXAMPLES / example)]).objects
+    objects = read_with_workloads([str(EXAMPLES / example)], scheduler_names=["stromboli"]).objects
     plan = make_plan(objects, policy_of(example).program, scheduler_names=["stromboli"])
     assert {key.removeprefix("default/") for key in plan.binds} == PLACED[example]
 

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 IN_DUMP = "on a dump, which contains its own value"
 #: The exit code if a job waits.
 WAITING = 3
+#: Further objects are only counted.
+_MAX_NAMED = 5
 
 _CYCLES = click.option(
     "--cycles", type=click.IntRange(1, 10_000), default=1, show_default=True, metavar="N",
@@ -90,6 +92,8 @@ class Scenario:
     warnings: list[str]
     #: Whether an object could not be decoded; it counts as waiting.
     has_unread: bool = False
+    #: Objects with pods that are not known, such as `Foo default/x`; they count as waiting too.
+    unjudged: Sequence[str] = ()
     #: A scheduler dump, if used instead of manifests.
     dump: Dump | None = None
     #: The shard of the scheduler; a dump contains its own.
@@ -98,6 +102,11 @@ class Scenario:
     now: float | None = None
     #: Adds the file and the line to a message about an object.
     located: Callable[[str], str] = str
+
+    @property
+    def is_judged(self) -> bool:
+        """Report whether every object could be decoded, and its pods are known."""
+        return not self.has_unread and not self.unjudged
 
     def plan(self) -> SchedulingPlan:
         """Run the cycles; a plugin failure ends the command with a message."""
@@ -173,8 +182,9 @@ def read_scenario(
 ) -> Scenario:
     """Read the input. Invalid input ends the command with a message."""
     from stromboli.cluster.dump.dump import is_dump
-    from stromboli.kube.manifests.manifests import ManifestError, read_manifests
+    from stromboli.kube.manifests.manifests import ManifestError
     from stromboli.planner.missing_objects import find_missing_objects
+    from stromboli.workloads.reading import read_with_workloads
 
     shard = shard_of(shard_arguments)
     if len(paths) == 1 and is_dump(paths[0]):
@@ -185,16 +195,26 @@ def read_scenario(
     registry = read_registry(plugins)
     configuration = _configuration(conf, registry)
     try:
-        manifests = read_manifests(paths, sys.stdin)
+        manifests = read_with_workloads(paths, sys.stdin, scheduler_names=scheduler_names)
     except ManifestError as error:
         raise Failure(error) from error
     missing = find_missing_objects(manifests.objects, scheduler_names, manifests.unread)
-    warnings = [*manifests.warnings, *map(manifests.origins.located, missing)]
+    warnings = [*manifests.warnings, *map(manifests.origins.located, missing), *unjudged_warning(manifests.unjudged)]
     program = _program(configuration, registry, ask_extenders=ask_extenders, traceback=traceback)
     return Scenario(
         manifests.objects, program, cycles, seed, scheduler_names, warnings, has_unread=bool(manifests.problems),
-        shard=shard, now=clock_unless(now), located=manifests.origins.located,
+        unjudged=manifests.unjudged, shard=shard, now=clock_unless(now), located=manifests.origins.located,
     )  # fmt: skip
+
+
+def unjudged_warning(unjudged: Sequence[str]) -> list[str]:
+    """Count and name the objects whose pods are not known."""
+    if not unjudged:
+        return []
+    named = ", ".join(unjudged[:_MAX_NAMED])
+    more = f" and {len(unjudged) - _MAX_NAMED} more" if len(unjudged) > _MAX_NAMED else ""
+    things = "1 object" if len(unjudged) == 1 else f"{len(unjudged)} objects"
+    return [f"{things} could not be judged: {named}{more}"]
 
 
 def read_dumped(

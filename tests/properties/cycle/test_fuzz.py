@@ -20,8 +20,9 @@ from stromboli.core.config.configuration import DEFAULT_TEXT, ConfigurationError
 from stromboli.core.model.reasons import Code
 from stromboli.core.plugins import PLUGINS
 from stromboli.core.session.program import Program
-from stromboli.kube.manifests.manifests import ManifestError, read_manifests
+from stromboli.kube.manifests.manifests import ManifestError, Manifests
 from stromboli.planner.report import report_of
+from stromboli.workloads.reading import read_with_workloads
 from tests.testing.random_clusters import objects
 from tests.testing.random_clusters.effort import examples
 from tests.testing.random_clusters.engine import plan_of, program_of
@@ -136,12 +137,16 @@ def no_rule_failed(report: dict[str, Any]) -> None:
     assert not failed, report["warnings"]
 
 
+def read(text: str) -> Manifests:
+    return read_with_workloads(["-"], io.StringIO(text), scheduler_names=("stromboli",))
+
+
 @examples(250)
 @given(mutated())
 def test_any_manifest_gives_a_plan_or_a_message(documents: list[dict[str, Any]]) -> None:
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": documents})
     with in_time():
-        manifests = read_manifests(["-"], io.StringIO(text))
+        manifests = read(text)
         report = report_of(plan_of(manifests.objects, cycles=2))
         json.dumps(report, allow_nan=False)
     no_rule_failed(report)
@@ -152,7 +157,7 @@ def test_any_manifest_gives_a_plan_or_a_message(documents: list[dict[str, Any]])
 def test_any_text_is_decoded_or_rejected_with_a_message(documents: list[Any]) -> None:
     text = "\n---\n".join(yaml.safe_dump(entry) for entry in documents)
     with suppress(ManifestError), in_time():
-        plan_of(read_manifests(["-"], io.StringIO(text)).objects)
+        plan_of(read(text).objects)
 
 
 # -- odd, but well-formed ---------------------------------------------------------------------------------------------

@@ -107,13 +107,13 @@ import io, json, sys
 from stromboli.cli.registry import built_in_registry
 from stromboli.core.config.configuration import default_configuration
 from stromboli.core.session.program import Program
-from stromboli.kube.manifests.manifests import read_manifests
 from stromboli.planner.plan import make_plan
 from stromboli.planner.report import report_of
+from stromboli.workloads.reading import read_with_workloads
 
 for line in sys.stdin:
     registry = built_in_registry()
-    manifests = read_manifests(["-"], io.StringIO(line))
+    manifests = read_with_workloads(["-"], io.StringIO(line), scheduler_names=("stromboli",))
     program = Program(default_configuration(registry), registry)
     plan = make_plan(manifests.objects, program, cycles=2, scheduler_names=("stromboli",))
     print(json.dumps(report_of(plan, [str(problem) for problem in manifests.problems])))

@@ -118,13 +118,13 @@ def test_the_standard_input(run: Run) -> None:
 
 def test_invalid_object_is_a_warning_and_affects_no_other(run: Run) -> None:
     bad = [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "odd"}, "spec": {"containers": 5}}]
-    bad.append({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}})
+    bad.append({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "web"}})
     result = run("plan", [*FITS, *bad])
     assert result.exit_code == 3
     assert result.stderr.splitlines() == [
         "warning: cluster/objects.json:1: Pod odd: spec.containers: expected a list, got an integer; "
         "write a list, one item per dash",
-        "note: objects of kinds that the scheduler does not read were skipped: 1 Deployment",
+        "note: objects of kinds that the scheduler does not read were skipped: 1 Secret",
     ]
     assert planned(run("plan", [*FITS, *bad], "-o", "json"))["warnings"][0].startswith(
         "cluster/objects.json:1: Pod odd"

@@ -17,14 +17,15 @@ from hypothesis import strategies as st
 from stromboli.kube.fields.built_in import fields_of
 from stromboli.kube.fields.kind_names import KINDS_OF_GROUPS
 from stromboli.kube.fields.known_annotations import KNOWN
-from stromboli.kube.manifests.manifests import read_manifests
 from stromboli.kube.objects.kinds import KINDS
+from stromboli.workloads.reading import read_with_workloads
 
 SOURCES = Path(__file__).parents[3] / "src" / "stromboli"
 
 
 def notes(text: str) -> list[str]:
-    return [line.removeprefix("standard input:") for line in read_manifests(["-"], io.StringIO(text)).notes]
+    manifests = read_with_workloads(["-"], io.StringIO(text), scheduler_names=())
+    return [line.removeprefix("standard input:") for line in manifests.notes]
 
 
 def manifest(api_version: str, kind: str, rest: str = "") -> str:
@@ -69,15 +70,15 @@ CASES = [
     ("label", manifest("v1", "Pod", "  labels: {volcano.sh/queue-nam: q}"),
      ["5: Pod default/a: unknown label volcano.sh/queue-nam; did you mean volcano.sh/queue-name?"]),
     ("field in the template of a Job", JOB + "        gpus: 4",
-     ["11: Job a: unknown field spec.template.spec.containers[0].gpus; correct or remove it"]),
+     ["11: Job default/a: unknown field spec.template.spec.containers[0].gpus; correct or remove it"]),
     ("annotation in the template of a Job", JOB.replace("  template:", "  template:\n    metadata: {annotations: "
                                                         "{scheduling.k8s.io/group-nam: g}}"),
-     ["8: Job a: unknown annotation scheduling.k8s.io/group-nam; did you mean scheduling.k8s.io/group-name?"]),
+     ["8: Job default/a: unknown annotation scheduling.k8s.io/group-nam; did you mean scheduling.k8s.io/group-name?"]),
     ("the same in many", "---\n".join(POD.replace("name: a", f"name: a{n}") + "    gpus: 4\n" for n in range(3)),
      ["8: Pod default/a0: unknown field spec.containers[0].gpus; correct or remove it (also in 2 more objects)"]),
     # no warnings
-    ("other kinds of Kubernetes", "---\n".join([manifest("v1", "Service")] * 2 + [manifest("apps/v1", "Deployment")]),
-     ["note: objects of kinds that the scheduler does not read were skipped: 1 Deployment, 2 Service"]),
+    ("other kinds of Kubernetes", "---\n".join([manifest("v1", "Service")] * 2 + [manifest("v1", "Secret")]),
+     ["note: objects of kinds that the scheduler does not read were skipped: 1 Secret, 2 Service"]),
     ("kinds of other projects", manifest("kubeflow.org/v1", "PyTorchJob"),
      ["note: objects of kinds that the scheduler does not read were skipped: 1 PyTorchJob"]),
     ("newer status", manifest("v1", "Pod", "status: {newFieldOfControllers: 1}"), []),

@@ -14,7 +14,7 @@ _NAMES = {
     "jdb-max-unavailable jdb-min-available job-name job-namespace job-retry-count job-version mutex.lock "
     "namespace.weight network-topology-highest-tier network-topology-mode node-vgpu-handshake node-vgpu-register "
     "nodegroup-name nodegroup-resource-limits numa-topology-policy offline-job-evicting oversubscription "
-    "oversubscription-cpu oversubscription-memory predicate-time preemptable qos-level queue-name "
+    "oversubscription-cpu oversubscription-memory partition-id predicate-time preemptable qos-level queue-name "
     "resource-strategy-scoring-type resource-strategy-weight revocable-zone sla-waiting-time task-index "
     "task-priority task-spec task-topology-affinity task-topology-anti-affinity task-topology-task-order template-uid "
     "topology-decision vgpu-cores vgpu-ids-new vgpu-memory vgpu-memory-percentage vgpu-mode vgpu-node "

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 from stromboli.kube.manifests.documents import flattened, object_document
-from stromboli.kube.manifests.errors import ObjectError, printable
-from stromboli.kube.manifests.job_pods import is_job, pods_of_job
+from stromboli.kube.manifests.errors import ObjectError, description_of, printable
+from stromboli.kube.manifests.expansions import DescribedObject, ExpandedDocument, WorkloadExpander
 from stromboli.kube.manifests.name_warnings import NameWarnings
 from stromboli.kube.manifests.origins import Origin, Origins, path_of
 from stromboli.kube.manifests.sources import ManifestError, load_sources
@@ -49,6 +49,8 @@ class Manifests:
     problems: list[ManifestProblem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     origins: Origins = field(default_factory=Origins)
+    #: Objects with pods of which the expander does not know how many there are, such as `Foo default/x`.
+    unjudged: list[str] = field(default_factory=list)
 
     @property
     def unread(self) -> set[tuple[str, str]]:
@@ -61,22 +63,31 @@ class Manifests:
         return [*map(str, self.problems), *self.notes]
 
 
-def read_manifests(paths: Sequence[str], stdin: TextIO | None = None) -> Manifests:
-    """Read all objects in files, folders and, for `-`, standard input. Raises ManifestError for an unusable source."""
-    collector = _Collector()
+def read_manifests(
+    paths: Sequence[str], stdin: TextIO | None = None, expander: WorkloadExpander | None = None
+) -> Manifests:
+    """Read all objects in files, folders and, for `-`, standard input, and what the expander makes of workloads. Raises
+    ManifestError for an unusable source.
+    """
+    collector = _Collector(expander)
     with collection_paused():
         for text, documents in load_sources(paths, stdin):
             for number, document in enumerate(documents):
                 for path, item in flattened(document):
                     collector.add(Origin(text, number, path), item)
+        collector.expand()
         return collector.manifests()
 
 
 class _Collector:
     """Collects objects from several sources."""
 
-    def __init__(self) -> None:
+    def __init__(self, expander: WorkloadExpander | None) -> None:
+        self._expander = expander
         self._objects: dict[tuple[type[KubeObject], str], tuple[Origin, KubeObject]] = {}
+        #: The workloads by API group, kind and key.
+        self._workloads: dict[tuple[str, str, str], tuple[Origin, Mapping[str, Any]]] = {}
+        self._unjudged: list[str] = []
         self._problems: list[ManifestProblem] = []
         self._problems_left_out = 0
         self._notes: list[str] = []
@@ -87,36 +98,68 @@ class _Collector:
         try:
             self._add(origin, item)
         except ObjectError as error:
-            if len(self._problems) >= MAX_PROBLEMS:
-                self._problems_left_out += 1
-                return
-            error.name = error.name or f"in document {origin.document + 1}"
-            self._problems.append(ManifestProblem(origin.place(path_of(error.field)), error))
+            self._reject(origin, error)
+
+    def _reject(self, origin: Origin, error: ObjectError) -> None:
+        if len(self._problems) >= MAX_PROBLEMS:
+            self._problems_left_out += 1
+            return
+        error.name = error.name or f"in document {origin.document + 1}"
+        self._problems.append(ManifestProblem(origin.place(path_of(error.field)), error))
 
     def _add(self, origin: Origin, item: object) -> None:
         document = object_document(item, origin.document + 1)
-        if is_job(document):
-            self._add_job(origin, document)
-            return
         decoded = decode(document)
-        if isinstance(decoded, Unknown):
-            self._names.check_kind(decoded, origin)
-        else:
+        if not isinstance(decoded, Unknown):
             self._put(origin, decoded)
             self._names.check_names(document, type(decoded).kind_name, decoded.key, origin)
+        elif self._expander is not None and self._expander.is_read(document):
+            self._keep(origin, document, decoded)
+        else:
+            self._names.check_kind(decoded, origin)
 
-    def _add_job(self, origin: Origin, document: Mapping[str, Any]) -> None:
-        pods = pods_of_job(document)
-        self._names.check_names(document, "Job", name_of(document), origin)
-        template = origin._replace(path=(*origin.path, "spec", "template"))
-        for pod in pods[:1]:
-            self._names.check_metadata(pod["metadata"], f"Job {name_of(document)}", template)
-        for pod in pods:
-            self._put(template, decode(pod))
+    def _keep(self, origin: Origin, document: Mapping[str, Any], kind: Unknown) -> None:
+        """Keep a workload until all objects are read, of which it may depend."""
+        key = workload_key(document, kind.kind)
+        identity = (kind.api_version.rpartition("/")[0], kind.kind, key)
+        if earlier := self._workloads.pop(identity, None):
+            self._note(origin.place(), f"{kind.kind} {key} replaces the one in {earlier[0].place()}; remove one")
+        self._workloads[identity] = (origin, document)
 
-    def _put(self, origin: Origin, item: KubeObject | Unknown) -> None:
-        if isinstance(item, Unknown):
+    def expand(self) -> None:
+        """Add the objects that controllers create for the workloads."""
+        if self._expander is None or not self._workloads:
             return
+        entries = list(self._workloads.items())
+        objects = [item for _, item in self._objects.values()]
+        for expanded in self._expander.expand([document for _, (_, document) in entries], objects):
+            (_, kind, key), (origin, document) = entries[expanded.place]
+            self._names.check_names(document, kind, key, origin)
+            if expanded.is_unjudged:
+                self._unjudged.append(f"{kind} {key}")
+                self._names.check_unjudged(Unknown(str(document["apiVersion"]), kind), f"{kind} {key}", origin)
+            elif expanded.error is not None:
+                self._reject(origin, expanded.error)
+            else:
+                self._put_all(kind, key, origin, document, expanded)
+
+    def _put_all(
+        self, kind: str, key: str, origin: Origin, document: Mapping[str, Any], expanded: ExpandedDocument
+    ) -> None:
+        """Put all objects of a workload, or none if one of them is invalid."""
+        try:
+            created = [(each.field, _created(each, kind, key)) for each in expanded.objects]
+        except ObjectError as error:
+            self._reject(origin, error)
+            return
+        for note in expanded.notes:
+            self._note(f"note: {origin.place()}", f"{kind} {key}: {note}")
+        for part in dict.fromkeys(each for each, _ in created):
+            self._names.check_template(document, part, f"{kind} {key}", origin)
+        for part, item in created:
+            self._put(origin._replace(path=(*origin.path, *path_of(part))), item)
+
+    def _put(self, origin: Origin, item: KubeObject) -> None:
         _complete(item)
         for place, message in value_problems(item):
             self._note(origin.place(path_of(place)), f"{type(item).kind_name} {item.key}: {place}: {message}")
@@ -141,7 +184,30 @@ class _Collector:
         origins = Origins()
         for (kind, key), (origin, _) in self._objects.items():
             origins.add(kind.kind_name, key, origin)
-        return Manifests(objects, self._problems, notes, origins)
+        return Manifests(objects, self._problems, notes, origins, self._unjudged)
+
+
+def workload_key(document: Mapping[str, Any], kind: str) -> str:
+    """Return namespace and name of a workload. Raises ObjectError if it has no usable name."""
+    metadata = document.get("metadata")
+    parts = metadata if isinstance(metadata, Mapping) else {}
+    name, namespace = parts.get("name") or parts.get("generateName"), parts.get("namespace") or DEFAULT_NAMESPACE
+    for field_name, text in (("metadata.name", name), ("metadata.namespace", namespace)):
+        if (message := _name_problem(text)) is not None:
+            raise ObjectError(kind, name_of(document), field_name, message, "write a name such as train-1")
+    return f"{namespace}/{name}"
+
+
+def _created(described: DescribedObject, kind: str, key: str) -> KubeObject:
+    """Decode an object of a workload. Raises ObjectError about the workload."""
+    try:
+        item = decode(described.document)
+    except ObjectError as error:
+        field_name = f"{described.field}.{error.field}".strip(".")
+        raise ObjectError(kind, key, field_name, error.message, error.remedy) from None
+    if isinstance(item, Unknown):
+        raise TypeError(f"{item.kind} is not a kind that workloads create")
+    return item
 
 
 def _complete(item: KubeObject) -> None:
@@ -185,13 +251,18 @@ def _sharing(kind: str, uid: str, keys: Sequence[str]) -> str:
 
 def _check_name(item: KubeObject, place: str, text: str) -> None:
     """Reject names that would break keys, paths or output."""
+    if (message := _name_problem(text)) is not None:
+        name = item.key if item.metadata.name else ""
+        raise ObjectError(type(item).kind_name, name, place, message, "write a name such as train-1")
+
+
+def _name_problem(text: object) -> str | None:
     if not text:
-        message = "is missing"
-    elif len(text) > MAX_NAME_LENGTH:
-        message = f"is longer than {MAX_NAME_LENGTH} characters"
-    elif not text.isprintable() or not _FORBIDDEN.isdisjoint(text):
-        message = "contains a space, a slash or an unprintable character"
-    else:
-        return
-    name = item.key if item.metadata.name else ""
-    raise ObjectError(type(item).kind_name, name, place, message, "write a name such as train-1")
+        return "is missing"
+    if not isinstance(text, str):
+        return f"expected a string, got {description_of(text)}"
+    if len(text) > MAX_NAME_LENGTH:
+        return f"is longer than {MAX_NAME_LENGTH} characters"
+    if not text.isprintable() or not _FORBIDDEN.isdisjoint(text):
+        return "contains a space, a slash or an unprintable character"
+    return None

@@ -8,9 +8,10 @@ from typing import Any
 
 from stromboli.kube.fields.kind_names import describe_unknown, is_known
 from stromboli.kube.fields.known_annotations import meant_annotation
+from stromboli.kube.fields.known_fields import known_fields
 from stromboli.kube.fields.unknown_fields import unknown_fields
 from stromboli.kube.manifests.errors import printable
-from stromboli.kube.manifests.origins import Origin
+from stromboli.kube.manifests.origins import Origin, path_of
 from stromboli.kube.objects.kinds import Unknown
 
 #: Further warnings are only counted: a hostile file can contain millions.
@@ -34,13 +35,40 @@ class NameWarnings:
             place = origin.place(("kind",))
             self._first[identity] = f"{place}: {printable(describe_unknown(kind.api_version, kind.kind))}"
 
+    def check_unjudged(self, kind: Unknown, subject: str, origin: Origin) -> None:
+        """Record an object that has pods, but of a kind that is unknown: which pods is not known either."""
+        identity = (kind.api_version, kind.kind)
+        if not is_known(kind.api_version, kind.kind):
+            self.check_kind(kind, origin)
+        elif self._is_first(identity):
+            message = f"{subject}: the pods of this kind (apiVersion {kind.api_version}) are not known"
+            self._first[identity] = f"{origin.place(('kind',))}: {printable(message)}; describe it with --kinds"
+
+    def check_template(self, document: Mapping[str, Any], field: str, subject: str, origin: Origin) -> None:
+        """Record unknown names in a template; the fields of a built-in kind are checked with the whole object."""
+        part: Any = document
+        for step in path_of(field):
+            is_there = (isinstance(part, dict) and step in part) or (isinstance(part, list) and isinstance(step, int))
+            part = part[step] if is_there else None
+        if not field or not isinstance(part, dict):
+            return
+        place = origin._replace(path=(*origin.path, *path_of(field)))
+        if known_fields(str(document["apiVersion"]), str(document["kind"])) is None and "spec" in part:
+            self._check_fields({"spec": part["spec"]}, "v1", "Pod", subject, place)
+        self.check_metadata(part.get("metadata"), subject, place)
+
     def check_names(self, document: Mapping[str, Any], kind: str, key: str, origin: Origin) -> None:
         """Record unknown fields, and annotations and labels that resemble known ones."""
-        for field in unknown_fields(document, str(document["apiVersion"]), kind):
+        self._check_fields(document, str(document["apiVersion"]), kind, f"{kind} {key}", origin)
+        self.check_metadata(document.get("metadata"), f"{kind} {key}", origin)
+
+    def _check_fields(
+        self, document: Mapping[str, Any], api_version: str, kind: str, subject: str, origin: Origin
+    ) -> None:
+        for field in unknown_fields(document, api_version, kind):
             identity = (kind, *(step for step in field.path if isinstance(step, str)))
             if self._is_first(identity):
-                self._first[identity] = f"{origin.place(field.path)}: {printable(f'{kind} {key}: {field}')}"
-        self.check_metadata(document.get("metadata"), f"{kind} {key}", origin)
+                self._first[identity] = f"{origin.place(field.path)}: {printable(f'{subject}: {field}')}"
 
     def check_metadata(self, metadata: object, subject: str, origin: Origin) -> None:
         """Record annotations and labels that resemble known ones."""

@@ -14,12 +14,12 @@ def matches(selector: KubeLabelSelector | None, labels: Mapping[str, str] | None
     present = labels or {}
     wanted = selector.match_labels or {}
     return all(present.get(key) == value for key, value in wanted.items()) and all(
-        _holds(clause, present) for clause in selector.match_expressions or ()
+        holds(clause, present) for clause in selector.match_expressions or ()
     )
 
 
-def _holds(clause: KubeRequirement, labels: Mapping[str, str]) -> bool:
-    """An unknown operator matches nothing; the server would have rejected it."""
+def holds(clause: KubeRequirement, labels: Mapping[str, str]) -> bool:
+    """Match one clause. An unknown operator matches nothing; the server would have rejected it."""
     value, values = labels.get(clause.key or ""), clause.values or ()
     match clause.operator:
         case "In":

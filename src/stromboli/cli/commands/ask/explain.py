@@ -24,7 +24,7 @@ Exit codes:
   0  the job does not wait
   1  invalid input, or no job has this name
   2  wrong usage
-  3  the job waits
+  3  the job waits, or an object could not be judged
 """
 
 #: Larger manifests are not read to complete a name.
@@ -34,13 +34,14 @@ _MAX_COMPLETED_BYTES = 1 << 20
 def _complete_job(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Complete the PodGroups of the files of `-f`, by name or with their namespace."""
     from stromboli.kube import PodGroup
-    from stromboli.kube.manifests.manifests import ManifestError, read_manifests
+    from stromboli.kube.manifests.manifests import ManifestError
+    from stromboli.workloads.reading import read_with_workloads
 
     paths = [path for path in context.params.get("paths") or () if path != "-"]
     try:
         if sum(map(_size, paths)) > _MAX_COMPLETED_BYTES:
             return []
-        found = read_manifests(paths).objects
+        found = read_with_workloads(paths, scheduler_names=context.params["scheduler_names"]).objects
     except (ManifestError, OSError):
         return []
     groups = [entry for entry in found if isinstance(entry, PodGroup)]
@@ -71,5 +72,5 @@ def explain(output: str, job: str, **options: Any) -> None:
     plan = scenario.plan()
     key = find_job(plan, job)
     explanation_printout(scenario, plan, key).echo(output)
-    if key in plan.groups and plan.groups[key].waiting:
+    if scenario.unjudged or (key in plan.groups and plan.groups[key].waiting):
         click.get_current_context().exit(WAITING)

@@ -24,7 +24,7 @@ Exit codes:
   0  every pod is scheduled
   1  invalid input
   2  wrong usage
-  3  a job waits
+  3  a job waits, or an object could not be judged
 """
 
 
@@ -41,5 +41,5 @@ def plan(output: str, explain: bool, **options: Any) -> None:
     scenario = read_scenario(**options)
     made = scenario.plan()
     plan_printout(scenario, made, made.explained_jobs if explain else None).echo(output)
-    if scenario.has_unread or not made.is_complete:
+    if not scenario.is_judged or not made.is_complete:
         click.get_current_context().exit(WAITING)

@@ -36,7 +36,7 @@ Exit codes:
   0  every job has started
   1  invalid input
   2  wrong usage
-  3  a job still waits at the end
+  3  a job still waits at the end, or an object could not be judged
 """
 
 #: Seconds between progress updates.
@@ -84,7 +84,7 @@ def simulate(until: _End | None, now: float | None, output: str, **options: Any)
     of_run = map(scenario.located, simulation.warnings)
     warnings = [*scenario.warnings, *scenario.program.configuration.warnings, *of_run]
     _printout(measured, simulation, warnings).echo(output)
-    if scenario.has_unread or any(record.started is None for record in measured.jobs.values()):
+    if not scenario.is_judged or any(record.started is None for record in measured.jobs.values()):
         click.get_current_context().exit(WAITING)
 
 

@@ -77,10 +77,12 @@ def _printout(found: TopologyReport, warnings: list[str]) -> Printout:
 def _read_cluster(paths: Sequence[str], shard: ShardChoice | None) -> tuple[PlannedCluster, Manifests]:
     """Read the paths into a cluster. Nothing is scheduled, so any configuration works."""
     from stromboli.cluster.dump.dump import DumpError, is_dump, read_dump
+    from stromboli.cluster.state.cluster import SCHEDULER_NAMES
     from stromboli.core.config.configuration import default_configuration
     from stromboli.core.session.program import Program
-    from stromboli.kube.manifests.manifests import ManifestError, Manifests, read_manifests
+    from stromboli.kube.manifests.manifests import ManifestError, Manifests
     from stromboli.planner.virtual_cluster import PlannedCluster
+    from stromboli.workloads.reading import read_with_workloads
 
     registry = read_registry(())
     program = Program(default_configuration(registry), registry)
@@ -89,7 +91,7 @@ def _read_cluster(paths: Sequence[str], shard: ShardChoice | None) -> tuple[Plan
             reject_options(SHARD_PARAMETERS, IN_DUMP)
             dump = read_dump(paths[0])
             return PlannedCluster.of_contents(dump.contents, program, dump.now), Manifests()
-        manifests = read_manifests(paths, sys.stdin)
+        manifests = read_with_workloads(paths, sys.stdin, scheduler_names=SCHEDULER_NAMES)
     except (DumpError, ManifestError) as error:
         raise Failure(error) from error
     return PlannedCluster(manifests.objects, program, shard=shard), manifests

@@ -1,0 +1,150 @@
+"""Expands the workloads among documents: which of them stand for pods that are not in the input, and for which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from stromboli import kube
+from stromboli.kube.fields.kind_names import KINDS_OF_GROUPS
+from stromboli.kube.manifests.errors import ObjectError
+from stromboli.kube.manifests.expansions import DescribedObject, ExpandedDocument
+from stromboli.kube.objects.kinds import KINDS, KubeObject
+from stromboli.workloads.document import WorkloadDocument
+from stromboli.workloads.existing import ExistingObjects, has_counted_pods, has_ended, is_from_cluster
+from stromboli.workloads.expansion import CreatedObject, Expansion, ExpansionContext
+from stromboli.workloads.groups_of_plain_pods import with_plain_groups
+from stromboli.workloads.pod_templates import pod_templates_in
+from stromboli.workloads.registry import FAMILIES, REFERENCES, WorkloadFamily
+from stromboli.workloads.simulated import declare_times
+from stromboli.workloads.templates import Kind
+
+#: The label with which Kueue suspends a workload until it admits it.
+KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
+_KUEUE_NOTE = "its queue is Kueue's; it is planned as if Kueue had admitted it"
+
+
+class Expanders:
+    """The expander of manifests, with the kinds of the registry and those that the user describes."""
+
+    def __init__(self, scheduler_names: Sequence[str], described: Mapping[Kind, WorkloadFamily] | None = None) -> None:
+        self._scheduler_names = scheduler_names
+        self._families = {**FAMILIES, **(described or {})}
+
+    def is_read(self, document: Mapping[str, Any]) -> bool:
+        kind = WorkloadDocument(document).kind
+        if kind in KINDS:
+            return False
+        return kind in self._families or kind in REFERENCES or _is_unknown(kind, document)
+
+    def expand(
+        self, documents: Sequence[Mapping[str, Any]], objects: Sequence[KubeObject]
+    ) -> Iterator[ExpandedDocument]:
+        workloads = [WorkloadDocument(each) for each in documents]
+        expansion = _Run(self._families, workloads, objects, self._scheduler_names)
+        for index, workload in enumerate(workloads):
+            if workload.kind not in REFERENCES:
+                yield expansion.expand(index, workload)
+
+
+def _is_unknown(kind: Kind, document: Mapping[str, Any]) -> bool:
+    """Report whether an object of another project, or of a misspelt kind, has a pod template."""
+    return kind[1] not in KINDS_OF_GROUPS.get(kind[0], ()) and bool(pod_templates_in(document))
+
+
+class _Run:
+    """The expansion of one input."""
+
+    def __init__(
+        self,
+        families: Mapping[Kind, WorkloadFamily],
+        workloads: Sequence[WorkloadDocument],
+        objects: Sequence[KubeObject],
+        scheduler_names: Sequence[str],
+    ) -> None:
+        self._families = families
+        self._existing = ExistingObjects((each for each in objects if isinstance(each, kube.Pod)), workloads)
+        self._context = _context_of(workloads, objects, scheduler_names)
+        #: The keys of objects that were read, and of those that were created for earlier workloads with their kind and
+        #: key.
+        self._taken = {(type(each).kind_name, each.key): "" for each in objects}
+        self._assumed: set[Kind] = set()
+
+    def expand(self, index: int, workload: WorkloadDocument) -> ExpandedDocument:
+        family = self._families.get(workload.kind)
+        if family is None:
+            return ExpandedDocument(index, is_unjudged=not self._existing.has_children_of(workload))
+        try:
+            expansion = self._expansion(workload, family)
+        except ObjectError as error:
+            return ExpandedDocument(index, error=error)
+        objects = [DescribedObject(each.document, each.field) for each in expansion.objects if self._is_new(each)]
+        self._taken |= {_identity(each.document): f"{workload.kind[1]} {workload.key}" for each in objects}
+        if objects and family.assumes and workload.kind not in self._assumed:
+            self._assumed.add(workload.kind)
+            expansion.notes.append(f"the objects of {workload.kind[1]}s are those {family.assumes}")
+        return ExpandedDocument(index, objects, expansion.notes)
+
+    def _expansion(self, workload: WorkloadDocument, family: WorkloadFamily) -> Expansion:
+        if self._existing.has_children_of(workload) or has_ended(workload):
+            return Expansion()
+        if family.is_schedule and is_from_cluster(workload):
+            return Expansion()
+        is_suspended = bool(family.suspend) and workload.flag(family.suspend)
+        is_of_kueue = KUEUE_QUEUE in workload.labels
+        if is_suspended and not is_of_kueue:
+            return Expansion(notes=["it is suspended and creates no pods"])
+        if has_counted_pods(workload):
+            return Expansion(notes=["it has pods already, which are not in the input; add them"])
+        found = self._expand(workload, family)
+        if found.pods and self._existing.has_pods_like(workload, _labels_of(workload, found.pods[0])):
+            return Expansion()
+        if is_of_kueue:
+            found.notes.append(_KUEUE_NOTE)
+        return found
+
+    def _expand(self, workload: WorkloadDocument, family: WorkloadFamily) -> Expansion:
+        """Expand a workload; under another name if its pods would have the names of another workload's pods."""
+        found = self._complete(workload, family.expand(workload, self._context))
+        other = next(filter(None, (self._taken.get(_identity(each.document)) for each in found.objects)), "")
+        if not other:
+            return found
+        renamed = WorkloadDocument(workload.document, f"{workload.name}-{workload.kind[1].lower()}")
+        found = self._complete(renamed, family.expand(renamed, self._context))
+        found.notes.append(f"it is shown as {renamed.name}, because {other} has objects of the same names")
+        return found
+
+    def _complete(self, workload: WorkloadDocument, expansion: Expansion) -> Expansion:
+        declare_times(workload, expansion)
+        return with_plain_groups(workload, expansion, self._context.scheduler_names)
+
+    def _is_new(self, created: CreatedObject) -> bool:
+        """Report whether an object is not in the input: one that was read counts instead."""
+        return _identity(created.document) not in self._taken
+
+
+def _context_of(
+    workloads: Sequence[WorkloadDocument], objects: Sequence[KubeObject], scheduler_names: Sequence[str]
+) -> ExpansionContext:
+    return ExpansionContext(
+        scheduler_names,
+        nodes=sorted((each for each in objects if isinstance(each, kube.KubeNode)), key=lambda node: node.key),
+        priorities={each.key: each.value or 0 for each in objects if isinstance(each, kube.PriorityClass)},
+        references={(each.kind, _reference_key(each)): each for each in workloads if each.kind in REFERENCES},
+    )
+
+
+def _reference_key(workload: WorkloadDocument) -> str:
+    """Return the key of an object that others refer to; its name alone if its kind has no namespace."""
+    return workload.name if workload.kind[1].startswith("Cluster") else workload.key
+
+
+def _identity(document: Mapping[str, Any]) -> tuple[str, str]:
+    metadata = document["metadata"]
+    return document["kind"], f"{metadata['namespace']}/{metadata['name']}"
+
+
+def _labels_of(workload: WorkloadDocument, pod: CreatedObject) -> Mapping[str, str]:
+    """Return the labels of the template of a pod."""
+    labels: Mapping[str, str] = workload.texts(f"{pod.field}.metadata.labels")
+    return labels

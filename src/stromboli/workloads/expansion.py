@@ -1,0 +1,80 @@
+"""What controllers create for a workload: PodGroups, pods and claims, as documents.
+
+Expanders are pure functions from a workload and its context to an expansion. A controller creates the same documents,
+so that a plan and a cluster cannot differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from stromboli.kube.objects.cluster import KubeNode
+from stromboli.workloads.document import WorkloadDocument
+from stromboli.workloads.templates import Kind
+
+#: More pods of one workload are rejected.
+MAX_PODS = 10_000
+
+
+class CreatedObject(NamedTuple):
+    """An object, and the field of the workload that describes it, which messages name."""
+
+    document: dict[str, Any]
+    field: str = ""
+    #: The annotations of its owner that its group inherits if it names none.
+    inherited: Mapping[str, str] = {}
+
+
+@dataclass(slots=True)
+class Expansion:
+    """The objects that exist at once: pods of later steps are created when earlier ones are done."""
+
+    pods: list[CreatedObject] = field(default_factory=list)
+    groups: list[CreatedObject] = field(default_factory=list)
+    claims: list[CreatedObject] = field(default_factory=list)
+    #: What was assumed, or is left out; complete sentences that follow kind and name.
+    notes: list[str] = field(default_factory=list)
+    #: The run time that the workload declares for its pods, such as 1h or 90s; empty for none.
+    run_time: str = ""
+
+    def add(self, other: Expansion) -> None:
+        self.pods += other.pods
+        self.groups += other.groups
+        self.claims += other.claims
+        self.notes += (note for note in other.notes if note not in self.notes)
+        self.run_time = self.run_time or other.run_time
+
+    @property
+    def objects(self) -> Sequence[CreatedObject]:
+        return (*self.claims, *self.groups, *self.pods)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpansionContext:
+    """What an expansion depends on besides its workload."""
+
+    #: The names of this scheduler; operators that choose one for their pods use the first that they know.
+    scheduler_names: Sequence[str] = ("volcano",)
+    nodes: Sequence[KubeNode] = ()
+    #: The values of priority classes.
+    priorities: Mapping[str, int] = field(default_factory=dict)
+    #: Objects that workloads refer to, such as JobTemplates, by kind and key.
+    references: Mapping[tuple[Kind, str], WorkloadDocument] = field(default_factory=dict)
+
+    def priority_of(self, name: str) -> int:
+        return self.priorities.get(name, 0)
+
+    def reference(self, kind: Kind, key: str) -> WorkloadDocument | None:
+        return self.references.get((kind, key))
+
+
+Expander = Callable[[WorkloadDocument, ExpansionContext], Expansion]
+
+
+def checked_number(workload: WorkloadDocument, number: int, path: str) -> int:
+    """Return a number of pods. Raises ObjectError if a plan cannot contain them."""
+    if number > MAX_PODS:
+        raise workload.error(path, f"{number} pods are more than {MAX_PODS}", "write a smaller number")
+    return number

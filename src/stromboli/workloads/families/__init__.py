@@ -1,0 +1,1 @@
+"""What controllers create for each family of workloads: one module or folder per family."""

@@ -1,0 +1,92 @@
+"""Deployments, ReplicaSets, ReplicationControllers and StatefulSets: one pod per replica."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from stromboli.workloads.document import WorkloadDocument
+from stromboli.workloads.expansion import CreatedObject, Expansion, ExpansionContext, checked_number
+from stromboli.workloads.pod_documents import owner_of, owner_reference, pod_document
+
+POD_NAME = "statefulset.kubernetes.io/pod-name"
+POD_INDEX = "apps.kubernetes.io/pod-index"
+#: Annotations that a ReplicaSet does not take from its Deployment.
+_OWN_ANNOTATIONS = ("kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision")
+
+
+def expand_deployment(workload: WorkloadDocument, context: ExpansionContext) -> Expansion:
+    """Return the pods of the ReplicaSet, which has the annotations of its Deployment."""
+    if workload.flag("spec.paused"):
+        return Expansion(notes=["it is paused and creates no pods"])
+    annotations = {key: value for key, value in workload.annotations.items() if key not in _OWN_ANNOTATIONS}
+    owner = owner_reference("apps/v1", "ReplicaSet", workload.name)
+    return _replicas(workload, owner, annotations)
+
+
+def expand_replica_set(workload: WorkloadDocument, context: ExpansionContext) -> Expansion:
+    return _replicas(workload, owner_of(workload), workload.annotations)
+
+
+def expand_replication_controller(workload: WorkloadDocument, context: ExpansionContext) -> Expansion:
+    return _replicas(workload, owner_of(workload), {})
+
+
+def _replicas(workload: WorkloadDocument, owner: Mapping[str, Any], inherited: Mapping[str, str]) -> Expansion:
+    template = workload.template("spec.template")
+    number = checked_number(workload, workload.count("spec.replicas", 1), "spec.replicas")
+    pods = (pod_document(workload, template, f"{workload.name}-{index}", owner=owner) for index in range(number))
+    return Expansion([CreatedObject(pod, "spec.template", inherited) for pod in pods])
+
+
+def expand_stateful_set(workload: WorkloadDocument, context: ExpansionContext) -> Expansion:
+    """Return all pods: a StatefulSet that creates them one after the other needs capacity for all of them."""
+    template = workload.template("spec.template")
+    number = checked_number(workload, workload.count("spec.replicas", 1), "spec.replicas")
+    first = workload.count("spec.ordinals.start", 0)
+    one_by_one = workload.text("spec.podManagementPolicy", "OrderedReady") == "OrderedReady" and number > 1
+    names = {index: f"{workload.name}-{index}" for index in range(first, first + number)}
+    return Expansion(
+        pods=[
+            CreatedObject(_ordinal(workload, template, name, index), "spec.template", workload.annotations)
+            for index, name in names.items()
+        ],
+        claims=[claim for name in names.values() for claim in claims_of(workload, name)],
+        notes=["its pods are planned together, but created one after the other"] if one_by_one else [],
+    )
+
+
+def _ordinal(workload: WorkloadDocument, template: Mapping[str, Any], name: str, index: int) -> dict[str, Any]:
+    labels = {POD_NAME: name, POD_INDEX: str(index)}
+    spec: dict[str, Any] = {"hostname": name}
+    if service := workload.text("spec.serviceName"):
+        spec["subdomain"] = service
+    if workload.length("spec.volumeClaimTemplates"):
+        spec["volumes"] = _volumes(workload, template, name)
+    return pod_document(workload, template, name, labels=labels, spec=spec)
+
+
+def _claim_templates(workload: WorkloadDocument) -> Iterator[tuple[str, str]]:
+    """Yield the field and the name of every template of claims."""
+    for place in range(workload.length("spec.volumeClaimTemplates")):
+        path = f"spec.volumeClaimTemplates[{place}]"
+        name = workload.text(f"{path}.metadata.name")
+        if not name:
+            raise workload.error(f"{path}.metadata.name", "is missing", "write the name of a volume")
+        yield path, name
+
+
+def _volumes(workload: WorkloadDocument, template: Mapping[str, Any], pod: str) -> list[Any]:
+    """Return the volumes of a pod: those of claims replace others with the same name."""
+    claims = {name: {"claimName": f"{name}-{pod}"} for _, name in _claim_templates(workload)}
+    others = [each for each in template["spec"].get("volumes") or () if each.get("name") not in claims]
+    return [*({"name": name, "persistentVolumeClaim": claim} for name, claim in claims.items()), *others]
+
+
+def claims_of(workload: WorkloadDocument, pod: str) -> Iterator[CreatedObject]:
+    """The claims of one pod of a StatefulSet, which has no owner: they outlive the set."""
+    for path, name in _claim_templates(workload):
+        template = workload.map(path)
+        metadata = {**(template.get("metadata") or {}), "name": f"{name}-{pod}", "namespace": workload.namespace}
+        claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata}
+        yield CreatedObject({**claim, "spec": template.get("spec") or {}}, path)

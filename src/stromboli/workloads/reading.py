@@ -1,0 +1,22 @@
+"""Manifests with the pods, PodGroups and claims of their workloads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TextIO
+
+from stromboli.kube.manifests.manifests import Manifests, read_manifests
+from stromboli.workloads.expander import Expanders
+from stromboli.workloads.registry import WorkloadFamily
+from stromboli.workloads.templates import Kind
+
+
+def read_with_workloads(
+    paths: Sequence[str],
+    stdin: TextIO | None = None,
+    *,
+    scheduler_names: Sequence[str],
+    described: Mapping[Kind, WorkloadFamily] | None = None,
+) -> Manifests:
+    """Read manifests as `read_manifests` does, and expand their workloads; `described` are further kinds."""
+    return read_manifests(paths, stdin, Expanders(scheduler_names, described))
