@@ -85,6 +85,7 @@ SECTIONS = {
     "Cluster": {
         "jobs": LazyCommand("cluster.jobs", "List jobs, their places in their queues, and why they wait."),
         "job": LazyCommand("cluster.job", "Show one job: its pods, why it waits, and what would help."),
+        "history": LazyCommand("cluster.history", "Show what happened to jobs: starts, evictions, failures."),
         "queues": LazyCommand("cluster.queues", "Show the tree of queues: deserved, used, borrowed, waiting jobs."),
         "nodes": LazyCommand("cluster.nodes", "Show what is free on each node, and what keeps it unused."),
     },

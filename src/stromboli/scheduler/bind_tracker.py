@@ -80,6 +80,8 @@ class BindTracker:
         self._wall_clock = wall_clock
         #: Whether this process, not a binder, reports bound pods.
         self._reports_binds = reports_binds
+        #: Called with every eviction that is done.
+        self.on_evicted: Callable[[EvictOrder], None] = lambda order: None
         self._pending: dict[str, _PendingBind] = {}
         self._failures: dict[str, int] = {}
         #: Pods that could not be evicted: the number of failures, and the end of the backoff.
@@ -216,6 +218,7 @@ class BindTracker:
         self._metrics.eviction_finished(result.outcome.value)
         if result.outcome is Outcome.DONE:
             self._reporting.report_victim(order)
+            self.on_evicted(order)
             return
         if result.outcome is Outcome.UNKNOWN:
             self._metrics.resynced("evict")
@@ -231,8 +234,12 @@ class BindTracker:
             self._ingest.apply(found)
             if found.metadata.deletion_timestamp is None:
                 self._eviction_failed(order, "the API server did not answer")
-        elif known is not None:
-            self._ingest.remove(known)
+            else:
+                self.on_evicted(order)
+        else:
+            self.on_evicted(order)
+            if known is not None:
+                self._ingest.remove(known)
         self._notify_trigger()
 
     def _eviction_failed(self, order: EvictOrder, problem: str) -> None:

@@ -31,6 +31,8 @@ class ChangeHandler:
         """Start a cycle if the change matters to decisions and does not merely confirm one."""
         components = self._components
         components.plugins.object_changed(entry, before)
+        if components.history is not None:
+            components.history.object_changed(entry, before)
         if isinstance(entry, BindRequest):
             self._bind_request_changed(entry, before)
             return

@@ -46,12 +46,18 @@ class Scheduler(Components):
             services.append(self.plugins.run())
         if self.shard is not None:
             services.append(self.shard.run())
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(service) for service in services]
-            await self._loop()
-            await self._finish()
-            for task in tasks:
-                task.cancel()
+        if self.history is not None:
+            self.history.writer.start()
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(service) for service in services]
+                await self._loop()
+                await self._finish()
+                for task in tasks:
+                    task.cancel()
+        finally:
+            if self.history is not None:
+                self.history.writer.stop(0.0)
 
     def lead(self) -> None:
         """Start to work as the leader: run a cycle."""
@@ -78,6 +84,8 @@ class Scheduler(Components):
             log.warning("grace period over; outcome of calls unknown", extra={"pods": unknown, "seconds": grace})
         await self.writer.flush(min(grace, 2.0))
         await self.recorder.flush(min(grace, 2.0))
+        if self.history is not None:
+            await asyncio.to_thread(self.history.writer.stop, min(grace, 2.0))
 
     # -- cycles -------------------------------------------------------------------------------------------------
 
@@ -138,6 +146,8 @@ class Scheduler(Components):
         self._has_recovered = True
         self.set_aside.load()
         self.default_queues.create_missing()
+        if self.history is not None:
+            self.history.report_all()
         for quarantined in self.ingest.quarantine.values():
             self.announcer.object_invalid(quarantined)
         for key in (key for key in self.cluster.groups if not self.cluster.pods.is_foreign_job(key)):

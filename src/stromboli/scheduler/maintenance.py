@@ -87,6 +87,8 @@ class Maintenance:
             components.groupless_pods.report_due()
             components.requests.reconcile()
             self._unwind_overdue_gangs()
+        if components.history is not None:
+            components.history.maintain()
         if components.reporter.requeue_due():
             components.trigger.mark()
         components.health.audit_if_due()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from stromboli.cluster.state.cluster import SCHEDULER_NAMES
+from stromboli.history.retention import HistoryBounds
 from stromboli.scheduler.sharding.settings import ShardSettings
 
 
@@ -49,5 +50,10 @@ class SchedulerOptions:
     job_budget: float = 5.0
     #: A cycle that does not advance for this long gives up the lease and ends the process; 0 for never.
     stuck_after: float = 60.0
+    #: The path or DSN of the history; empty for none.
+    history: str = ""
+    history_bounds: HistoryBounds = field(default_factory=HistoryBounds)
+    #: The label of pods and groups with the user of a job.
+    history_user_label: str = ""
     #: The shard of this scheduler; None for all nodes.
     shard: ShardSettings | None = None

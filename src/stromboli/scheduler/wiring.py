@@ -15,6 +15,7 @@ from stromboli.cluster.ingest.ingest import Ingest
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.config.bind_options import DIRECT, REQUEST
 from stromboli.external.usage_feed import UsageFeed
+from stromboli.history.writer import HistoryWriter
 from stromboli.kube.client.client import Client
 from stromboli.kube.events.recorder import EventRecorder
 from stromboli.kube.objects.catalogue import BIND_REQUESTS
@@ -31,6 +32,7 @@ from stromboli.scheduler.options import SchedulerOptions
 from stromboli.scheduler.policy import ActivePolicy
 from stromboli.scheduler.reporting.announcer import EventAnnouncer
 from stromboli.scheduler.reporting.groupless_pods import GrouplessPods
+from stromboli.scheduler.reporting.history_feed import HistoryFeed
 from stromboli.scheduler.reporting.overcommitted_nodes import OvercommittedNodes
 from stromboli.scheduler.reporting.reporter import StatusReporter
 from stromboli.scheduler.resync import Resync
@@ -72,6 +74,9 @@ class Components:
             seed=self.options.seed, evicts_by_delete=self.options.evict_by_delete, epoch=epoch,
         )  # fmt: skip
         self.set_aside = SetAsideJobs(self.cluster, self.metrics, self.announcer, self.options)
+        self.history = self._history_feed() if self.options.history else None
+        if self.history is not None:
+            self.tracker.on_evicted = self.history.evicted
         self.shard = self._shard_coordinator(self.options.shard) if self.options.shard else None
         self.health = CacheHealth(self)
         self.maintenance = Maintenance(self)
@@ -162,6 +167,13 @@ class Components:
         )  # fmt: skip
         self.watches.follow(coordinator.reflector)
         return coordinator
+
+    def _history_feed(self) -> HistoryFeed:
+        options = self.options
+        return HistoryFeed(
+            self.cluster, HistoryWriter(options.history, options.history_bounds), options.scheduler_names[0],
+            user_label=options.history_user_label, is_leader=self.is_leader,
+        )  # fmt: skip
 
     def is_binding(self) -> bool:
         """Report whether pods are being bound, or many evicted: statuses and events yield to that."""

@@ -11,8 +11,8 @@ from click.core import ParameterSource
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
 
 def shown_option(*names: str, **keywords: Any) -> Callable[[Any], Any]:

@@ -47,6 +47,10 @@ class SchedulerMetrics(ProcessMetrics):
         self._set_aside = self._counter("job_set_asides", "Jobs set aside because they took too much time.", "cause")
         self._jobs_set_aside = self._gauge("jobs_set_aside", "Jobs that are set aside now.")
         self._overcommitted = self._gauge("overcommitted_nodes", "Nodes whose pods request more than they offer.")
+        self._history_up = self._gauge("history_up", "1 while the history is written, else 0.")
+        self._history_bytes = self._gauge("history_bytes", "Bytes in use by the history.")
+        self._history_records = self._counter("history_records", "Records of the history, by result.", "result")
+        self._initialize(self._history_records, "written", "dropped")
         self._initialize(self._set_aside, "job", "cycle", "stuck")
         self._initialize(self._reloads, "accepted", "rejected")
         self.set_shard_nodes(0, 0, 0)
@@ -141,6 +145,14 @@ class SchedulerMetrics(ProcessMetrics):
     def set_shard_nodes(self, in_use: int, awaited: int, leaving: int) -> None:
         for state, number in zip(SHARD_STATES, (in_use, awaited, leaving), strict=True):
             self._shard_nodes.labels(state).set(number)
+
+    def history_recorded(self, result: str, number: int) -> None:
+        """Record records that were `written` to the history, or `dropped` because too many waited."""
+        self._history_records.labels(result).inc(number)
+
+    def set_history(self, *, is_up: bool, size: int) -> None:
+        self._history_up.set(is_up)
+        self._history_bytes.set(size)
 
     # -- the cache and its watches ------------------------------------------------------------------------------
 

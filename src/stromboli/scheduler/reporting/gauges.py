@@ -10,6 +10,7 @@ from stromboli import kube
 from stromboli.observability.metrics.scheduler import SchedulerMetrics
 
 if TYPE_CHECKING:
+    from stromboli.history.writer import HistoryWriter
     from stromboli.scheduler.wiring import Components
 
 
@@ -23,6 +24,8 @@ class GaugeUpdater:
         self._update_watches(scheduler)
         self._update_requests(scheduler)
         self._metrics.events_dropped(self._growth("events", "dropped", scheduler.recorder.dropped))
+        if scheduler.history is not None:
+            self._update_history(scheduler.history.writer)
         if scheduler.shard is not None:
             claims = scheduler.shard.claims
             self._metrics.set_shard_nodes(len(claims.usable), len(claims.awaited), len(claims.leaving))
@@ -65,6 +68,12 @@ class GaugeUpdater:
             is_up = reflector.synced.is_set() and not reflector.problem
             self._metrics.set_watch_up(reflector.resource.name, is_up)
             self._metrics.set_watch_staleness(reflector.resource.name, now - reflector.last_seen)
+
+    def _update_history(self, writer: HistoryWriter) -> None:
+        self._metrics.set_pending_work("history", writer.waiting)
+        self._metrics.history_recorded("written", self._growth("history", "written", writer.written))
+        self._metrics.history_recorded("dropped", self._growth("history", "dropped", writer.dropped))
+        self._metrics.set_history(is_up=not writer.problem, size=writer.size)
 
     def _update_requests(self, scheduler: Components) -> None:
         for (method, code), number in scheduler.client.answers.items():

@@ -45,8 +45,8 @@ CASES = {
     "reasons": ("reasons", "QueueNotOpen"),
     "examples": ("examples", "example/demo"),
 }
-#: They need a cluster; their own tests check the formats.
-ELSEWHERE = {"bindrequests", "uninstall"}
+#: They need a cluster or a history; their own tests check the formats.
+ELSEWHERE = {"bindrequests", "history", "uninstall"}
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from stromboli.cli.options.connection import (
     log_options,
 )
 from stromboli.cli.options.election import election_of, election_options
+from stromboli.cli.options.history import bounds_of, history_options
 from stromboli.cli.options.ignored_flags import ignored_flags, warn_about_ignored
 from stromboli.cli.options.settings import (
     DURATION,
@@ -122,6 +123,7 @@ Exit codes:
     "--cache-dump-dir", default="", metavar="FOLDER", type=click.Path(file_okay=False),
     help="The folder for dumps; default: the temporary folder.",
 )  # fmt: skip
+@history_options
 @plugin_option("Your own plugin or action that the policy may name. Repeatable.")
 @log_options
 @ignored_flags
@@ -172,6 +174,9 @@ def _settings(arguments: Mapping[str, Any]) -> SchedulerSettings:
         job_budget=arguments["job_budget"],
         stuck_after=arguments["stuck_after"],
         dump_folder=arguments["cache_dump_dir"],
+        history=arguments["history"],
+        history_bounds=bounds_of(arguments),
+        history_user_label=arguments["history_user_label"],
         shard=settings_of_shard(shard, election, arguments["shard_takeover"]) if shard and election else None,
     )
     return SchedulerSettings(

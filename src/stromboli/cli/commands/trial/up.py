@@ -14,6 +14,7 @@ import click
 from stromboli.cli.examples import example_path
 from stromboli.cli.local_kubeconfig import check_kubeconfig_path, state_folder, temporary_kubeconfig, view_footer
 from stromboli.cli.options.connection import log_options
+from stromboli.cli.options.history import HistoryAddress, local_history
 from stromboli.cli.options.settings import DURATION, conf_option, paths_option, plugin_option, seed_option
 from stromboli.cli.output import Failure, escape_controls, object_name, warn
 from stromboli.cli.scenario import read_registry
@@ -70,6 +71,10 @@ Exit codes:
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, help="The port of the API server; default: any free port."
 )
+@click.option(
+    "--history", type=HistoryAddress(), default=lambda: str(local_history()), metavar="ADDRESS",
+    help="Record what happens to jobs here, for stromboli history; empty: nothing. Default: in the state folder.",
+)  # fmt: skip
 @click.option("--watch", is_flag=True, help="Show jobs, nodes, queues and events.")
 @click.option("--for", "duration", type=DURATION, metavar="DURATION", help="Stop after this time.")
 @seed_option()
@@ -78,7 +83,7 @@ def up(**options: Any) -> None:
     """Start a local cluster with simulated nodes, in this process.
 
     The API server works with kubectl, and the scheduler is the production scheduler; the nodes and their pods are
-    simulated. The only file written is the kubeconfig. Ctrl-C stops the cluster.
+    simulated. The only files written are the kubeconfig and the history. Ctrl-C stops the cluster.
     """
     from stromboli.observability.logs import set_up_logs
 
@@ -154,7 +159,10 @@ async def _run(
     stop = asyncio.Event()
     with stopped_by_signal(stop.set):
         server = ApiServer(port=options["port"])
-        behaviour = SchedulerOptions(seed=options["seed"], bind_mode=options["bind_mode"] or "")
+        behaviour = SchedulerOptions(
+            seed=options["seed"], bind_mode=options["bind_mode"] or "", history=options["history"],
+            history_user_label="stromboli.dev/user",
+        )  # fmt: skip
         async with local_cluster(policy, pools=[pool], options=behaviour, server=server) as running:
             with temporary_kubeconfig(server, path):
                 _print_instructions(path, pool)

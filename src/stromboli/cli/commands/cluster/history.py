@@ -1,0 +1,121 @@
+"""`stromboli history`: what happened to jobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from stromboli.cli.options.history import HistoryAddress, open_history
+from stromboli.cli.options.listing import namespace_options, scope_of
+from stromboli.cli.options.settings import DURATION, output_option
+from stromboli.cli.options.times import TIMESTAMP, clock_unless, now_option
+from stromboli.cli.output import Failure
+
+if TYPE_CHECKING:
+    from stromboli.history.databases.database import Database
+    from stromboli.history.query import HistoryFilter
+
+#: As in `query.STATES`, which is imported only when the command runs.
+_STATES = ("Pending", "Running", "Succeeded", "Failed", "Evicted", "Cancelled", "Unknown")
+
+_EPILOG = """\b
+Examples:
+  stromboli history -A --since 2d
+  stromboli history train -n research
+  stromboli history -A --queue research --state Failed --state Evicted
+  stromboli history -A -o json | jq '.jobs[] | {name, state, evictions}'
+  stromboli history -A --history postgresql://stromboli@db/history
+
+\b
+Exit codes:
+  0  shown, also when there are none
+  1  invalid input, no such job, or no history
+  2  wrong usage
+"""
+
+
+class _Since(click.ParamType[float]):
+    """A duration before the present as a negative number, or a time."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        return TIMESTAMP.convert(value, param, ctx) if "T" in value else -DURATION.convert(value, param, ctx)
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("job", default="")
+@namespace_options
+@click.option("--queue", default="", metavar="NAME", help="Only jobs of one queue.")
+@click.option("--state", "states", multiple=True, type=click.Choice(_STATES), help="Only jobs in a state. Repeatable.")
+@click.option(
+    "--since", type=_Since(), default="1d", show_default=True, metavar="TIME",
+    help="Only jobs that waited or ran since then: a duration (2d, 6h), a time, or 0 for all. A JOB is always shown.",
+)  # fmt: skip
+@click.option("--limit", type=click.IntRange(min=1), default=10_000, show_default=True, help="The latest jobs only.")
+@click.option(
+    "--history", "address", type=HistoryAddress(), default="", envvar="STROMBOLI_HISTORY", metavar="ADDRESS",
+    help="The file or PostgreSQL server of the history. Default: the history of stromboli up.",
+)  # fmt: skip
+@now_option("The present time, for durations. Default: the clock.")
+@output_option()
+def history(job: str, address: str, output: str, now: float | None, **options: Any) -> None:
+    """Show what happened to jobs: submissions, starts, evictions with their preemptors, failures, run times.
+
+    With JOB, the name of a PodGroup or of its owner such as a Job, every start and end of its pods is listed.
+    """
+    moment = clock_unless(now)
+    wanted = _filter(job, moment, options)
+    database = open_history(address)
+    try:
+        (_echo_job if job else _echo_jobs)(database, wanted, moment, output)
+    finally:
+        database.close()
+
+
+def _filter(job: str, now: float, options: dict[str, Any]) -> HistoryFilter:
+    from stromboli.history.query import HistoryFilter
+
+    namespace, _, name = job.rpartition("/")
+    scope = scope_of(options, namespace or _present_namespace())
+    since = options["since"]
+    return HistoryFilter(
+        namespace=scope.namespace,
+        job=name,
+        queue=options["queue"],
+        states=frozenset(options["states"]),
+        since=None if job or not since else now + since if since < 0 else since,
+        limit=options["limit"],
+    )
+
+
+def _present_namespace() -> str:
+    """Return the namespace of the kubeconfig; without one, all."""
+    from stromboli.kube.client.config.connect import connect
+    from stromboli.kube.client.config.connection import ConnectionProblem
+
+    try:
+        return connect().namespace
+    except ConnectionProblem:
+        return ""
+
+
+def _echo_jobs(database: Database, wanted: HistoryFilter, now: float, output: str) -> None:
+    from stromboli.cli.text.cluster.history import jobs_printout
+    from stromboli.history.query import query
+
+    jobs_printout(query(database, wanted), now, shows_namespaces=not wanted.namespace).echo(output)
+
+
+def _echo_job(database: Database, wanted: HistoryFilter, now: float, output: str) -> None:
+    from stromboli.cli.text.cluster.history import job_printout
+    from stromboli.history.query import pods_of, query
+
+    found = query(database, wanted).jobs
+    if not found:
+        where = f"in namespace {wanted.namespace}" if wanted.namespace else "in any namespace"
+        raise Failure(f"the history has no job {wanted.job} {where}; names are those of PodGroups or their owners")
+    job_printout([(job, pods_of(database, job.uid)) for job in found], now).echo(output)

@@ -1,0 +1,66 @@
+"""The tables, and the migrations to the present version.
+
+A migration is a list of statements that both databases run, in one transaction with the new version. Published
+migrations are never edited; a change is a further one.
+"""
+
+from __future__ import annotations
+
+from stromboli.history.databases.database import Database, HistoryError
+
+_FIRST = (
+    """CREATE TABLE jobs (
+        uid TEXT PRIMARY KEY, namespace TEXT NOT NULL, name TEXT NOT NULL, title TEXT NOT NULL, queue TEXT NOT NULL,
+        scheduler TEXT NOT NULL, owner_kind TEXT NOT NULL, owner_name TEXT NOT NULL, user_name TEXT NOT NULL,
+        min_member BIGINT NOT NULL, priority_class TEXT NOT NULL, created DOUBLE PRECISION NOT NULL,
+        deleted DOUBLE PRECISION, state TEXT NOT NULL DEFAULT 'Pending', template TEXT,
+        started DOUBLE PRECISION, ended DOUBLE PRECISION, pods BIGINT NOT NULL DEFAULT 0,
+        starts BIGINT NOT NULL DEFAULT 0, running BIGINT NOT NULL DEFAULT 0, evictions BIGINT NOT NULL DEFAULT 0,
+        failures BIGINT NOT NULL DEFAULT 0)""",
+    """CREATE TABLE pods (
+        uid TEXT PRIMARY KEY, job TEXT NOT NULL, name TEXT NOT NULL, node TEXT, template TEXT, requests TEXT,
+        created DOUBLE PRECISION, started DOUBLE PRECISION, ended DOUBLE PRECISION, outcome TEXT, cause TEXT,
+        evicted DOUBLE PRECISION, reason TEXT, preemptor TEXT)""",
+    "CREATE INDEX pods_job ON pods (job)",
+    "CREATE INDEX jobs_name ON jobs (namespace, name)",
+    "CREATE INDEX jobs_ended ON jobs (ended)",
+    "CREATE INDEX jobs_created ON jobs (created)",
+)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+VERSION = len(MIGRATIONS)
+
+
+def version_of(database: Database) -> int:
+    """Return the version of the tables; 0 if there are none."""
+    if not database.has_table("history_version"):
+        return 0
+    found = database.rows("SELECT version FROM history_version")
+    return int(found[0][0]) if found else 0
+
+
+def check_version(database: Database) -> None:
+    """Raise HistoryError if these tables cannot be read: they are missing, or those of another version."""
+    found = version_of(database)
+    if found != VERSION:
+        remedy = "a scheduler of this version creates and migrates them" if found < VERSION else "use that version"
+        what = f"tables of version {found}" if found else "no tables of a history"
+        raise HistoryError(f"{database.name} has {what}, version {VERSION} is needed; {remedy}")
+
+
+def migrate(database: Database) -> None:
+    """Bring the tables to the present version. Raises HistoryError if they are of a newer one."""
+    with database.transaction():
+        database.lock_schema()
+        found = version_of(database)
+        if found > VERSION:
+            raise HistoryError(
+                f"{database.name} has tables of version {found}, newer than {VERSION}; upgrade this scheduler"
+            )
+        if not found:
+            database.execute("CREATE TABLE history_version (version BIGINT NOT NULL)")
+            database.execute("INSERT INTO history_version (version) VALUES (0)")
+        for migration in MIGRATIONS[found:]:
+            for statement in migration:
+                database.execute(statement)
+        if found < VERSION:
+            database.execute("UPDATE history_version SET version = ?", VERSION)
