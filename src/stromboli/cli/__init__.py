@@ -88,6 +88,8 @@ SECTIONS = {
         "history": LazyCommand("cluster.history", "Show what happened to jobs: starts, evictions, failures."),
         "queues": LazyCommand("cluster.queues", "Show the tree of queues: deserved, used, borrowed, waiting jobs."),
         "nodes": LazyCommand("cluster.nodes", "Show what is free on each node, and what keeps it unused."),
+        "priority": LazyCommand("cluster.priority", "Show the order of a job's queue, with the keys of every plugin."),
+        "score": LazyCommand("cluster.score", "Show why a node is chosen: the points of every scorer."),
     },
     "Run": {
         "scheduler": LazyCommand("run.scheduler", "Schedule the pods of a cluster."),

@@ -31,11 +31,10 @@ if TYPE_CHECKING:
     from stromboli.core.config.registry import Registry
     from stromboli.core.model.nodes.shards import ShardChoice
     from stromboli.core.session.program import Program
-    from stromboli.core.session.session import Session
     from stromboli.kube import KubeObject
     from stromboli.planner.advice import Advice
     from stromboli.planner.plan import SchedulingPlan
-    from stromboli.planner.trials import Trials
+    from stromboli.planner.trials import OpenCluster, Trials
 
 #: Why options of a scheduler have no effect on its dump.
 IN_DUMP = "on a dump, which contains its own value"
@@ -129,12 +128,14 @@ class Scenario:
         except PluginFailure as error:
             raise plugin_failure(error) from error
 
-    def open(self) -> Session:
-        """Return a session on the present state, before any decision; a plugin failure ends the command."""
+    def open(self, objects: Sequence[KubeObject] | None = None) -> OpenCluster:
+        """Return the present state before any decision; with other objects, if given. A plugin failure ends the
+        command.
+        """
         from stromboli.core.config.plugin import PluginFailure
 
         try:
-            return self._trials().open()
+            return self._trials().open(objects)
         except PluginFailure as error:
             raise plugin_failure(error) from error
 

@@ -6,13 +6,13 @@ trial.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from stromboli.core.model.nodes.shards import ShardChoice
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
-from stromboli.kube import KubeObject
+from stromboli.kube import KubeObject, PodGroup
 from stromboli.planner.changes import ObjectChange
 from stromboli.planner.plan import STARTED
 from stromboli.planner.virtual_cluster import PlannedCluster
@@ -34,6 +34,14 @@ class Goal:
         if job is None or cluster.phase(job, session, after) not in STARTED:
             return False
         return not (self.all_pods and job.pending_count)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCluster:
+    """A session on a cluster before any decision, and the PodGroups by key, with those made for pods without one."""
+
+    session: Session
+    pod_groups: Mapping[str, PodGroup]
 
 
 class Trials:
@@ -86,16 +94,17 @@ class Trials:
                 return reached
         return False
 
-    def open(self) -> Session:
-        """Return a session at the start of the last cycle, before any decision of it."""
-        cluster = self._make_cluster(self.objects)
+    def open(self, objects: Sequence[KubeObject] | None = None) -> OpenCluster:
+        """Return the cluster at the start of the last cycle, before any decision of it; of other objects, if given."""
+        cluster = self._make_cluster(self.objects if objects is None else objects)
         for _ in range(self._cycles - 1):
             cluster.run_cycle()
-        return Session(cluster.snapshot(), self._program, seed=self._seed)
+        session = Session(cluster.snapshot(), self._program, seed=self._seed)
+        return OpenCluster(session, cluster.pod_groups())
 
     def order_of_jobs(self) -> dict[str, int]:
         """Return the position of every waiting job in the order at the start of the last cycle."""
-        session = self.open()
+        session = self.open().session
         jobs = sorted((session.jobs[key] for key in session.snapshot.waiting), key=session.job_order_key)
         return {job.key: place for place, job in enumerate(jobs)}
 

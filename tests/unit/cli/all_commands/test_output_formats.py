@@ -31,6 +31,11 @@ CASES = {
     "jobs": ("jobs -f examples/cluster", "podgroup.scheduling.volcano.sh/research/finetune"),
     "job": ("job -f examples/cluster finetune", "podgroup.scheduling.volcano.sh/research/finetune"),
     "queues": ("queues -f examples/cluster", "queue.scheduling.volcano.sh/research"),
+    "priority": (
+        "priority -f examples/cluster research/finetune",
+        "podgroup.scheduling.volcano.sh/research/finetune",
+    ),
+    "score": ("score -f examples/cluster train", "node/node-b"),
     "nodes": ("nodes -f examples/cluster", "node/gpu-a"),
     "hypernodes discover": (
         "hypernodes discover -f examples/topology --keys host",

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from stromboli.cli.job_names import find_job
+from stromboli.cli.job_names import JobNames, find_job
 from stromboli.cli.options.settings import output_option
 from stromboli.cli.plan_output import explanation_printout
 from stromboli.cli.scenario import WAITING, read_scenario, scenario_options
@@ -70,7 +70,7 @@ def explain(output: str, job: str, **options: Any) -> None:
     """
     scenario = read_scenario(**options)
     plan = scenario.plan()
-    key = find_job(plan, job)
+    key = find_job(JobNames.of_plan(plan), job)
     explanation_printout(scenario, plan, key).echo(output)
     if scenario.unjudged or (key in plan.groups and plan.groups[key].waiting):
         click.get_current_context().exit(WAITING)

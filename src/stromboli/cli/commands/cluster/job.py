@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stromboli.cli.cluster_scenario import objects_of, read_view, view_options
-from stromboli.cli.job_names import find_job
+from stromboli.cli.job_names import JobNames, find_job
 from stromboli.cli.options.listing import namespace_option
 from stromboli.cli.options.settings import output_option
 from stromboli.cli.options.times import clock_unless
@@ -52,7 +52,7 @@ def job(name: str, output: str, **options: Any) -> None:
 
     scenario = read_view(options)
     plan = scenario.plan()
-    key = find_job(plan, name, options["namespace"])
+    key = find_job(JobNames.of_plan(plan), name, options["namespace"])
     page = job_page(plan, objects_of(scenario), key)
     _printout(scenario, plan, page).echo(output)
     if page.entry.waits or plan.groups[key].waiting:

@@ -43,7 +43,7 @@ def nodes(names: tuple[str, ...], selector: str, output: str, **options: Any) ->
 
     scope = ListingScope(selector=parse_selector(selector, "-l") if selector else None)
     scenario = read_view(options)
-    session = scenario.open()
+    session = scenario.open().session
     found = listed_nodes(session)
     if unknown := sorted(set(names) - {node.name for node in found}):
         raise Failure(f"no node {', '.join(unknown)}")

@@ -39,7 +39,7 @@ def queues(names: tuple[str, ...], output: str, **options: Any) -> None:
     from stromboli.planner.overview.queue_list import listed_queues
 
     scenario = read_view(options)
-    session = scenario.open()
+    session = scenario.open().session
     found = listed_queues(session)
     if unknown := sorted(set(names) - {queue.name for queue in found}):
         raise Failure(f"no queue {', '.join(unknown)}; there are {', '.join(queue.name for queue in found)}")

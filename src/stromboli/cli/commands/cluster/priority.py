@@ -1,0 +1,53 @@
+"""`stromboli priority`: the order of a job's queue, by the keys of every plugin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from stromboli.cli.cluster_scenario import read_view, view_options
+from stromboli.cli.job_names import JobNames, find_job
+from stromboli.cli.options.listing import namespace_option
+from stromboli.cli.options.settings import output_option
+from stromboli.cli.options.times import clock_unless
+from stromboli.cli.output import Failure
+
+_EPILOG = """\b
+Examples:
+  stromboli priority train
+  stromboli priority -n team-a train -o wide
+  stromboli priority train -o json | jq '.jobs[] | {name, keys}'
+  stromboli priority -f examples/cluster research/finetune
+
+\b
+Exit codes:
+  0  shown
+  1  invalid input, a job that does not wait, or the cluster is unreachable
+  2  wrong usage
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("name", metavar="JOB")
+@namespace_option
+@output_option()
+@view_options
+def priority(name: str, output: str, **options: Any) -> None:
+    """Show the order of a job's queue, with the keys of every plugin.
+
+    Every plugin that orders jobs has a column with its key. Keys are compared from left to right, and a smaller one
+    comes first; jobs with equal keys are in the order of their age. A star marks JOB, and its queue among the queues.
+    """
+    from stromboli.cli.text.cluster.priority import priority_printout
+    from stromboli.planner.overview.queue_order import queue_order
+
+    scenario = read_view(options)
+    cluster = scenario.open()
+    session = cluster.session
+    key = find_job(JobNames.of_cluster(cluster), name, options["namespace"])
+    order = queue_order(session, cluster.pod_groups, session.jobs[key].queue)
+    if all(each.subject.key != key for each in order.jobs):
+        raise Failure(f"job {key} has no waiting pods, so it has no place in queue {order.queue}")
+    now = scenario.dump.now if scenario.dump else clock_unless(scenario.now)
+    priority_printout(order, key, now, [*scenario.warnings, *map(scenario.located, session.warnings)]).echo(output)
