@@ -63,7 +63,7 @@ class _Since(click.ParamType[float]):
 @now_option("The present time, for durations. Default: the clock.")
 @output_option()
 def history(job: str, address: str, output: str, now: float | None, **options: Any) -> None:
-    """Show what happened to jobs: submissions, starts, evictions with their preemptors, failures, run times.
+    """Show what happened to jobs: starts, evictions, failures.
 
     With JOB, the name of a PodGroup or of its owner such as a Job, every start and end of its pods is listed.
     """
