@@ -84,7 +84,15 @@ class Process:
         self._backlog = []
         for context, handles, callback, arguments in backlog:
             if not handles[0].cancelled():
-                self._loop.call_soon(callback, *arguments, context=context)
+                self._loop.call_soon(_unless_cancelled, handles, callback, arguments, context=context)
+
+
+def _unless_cancelled(
+    handles: list[asyncio.Handle], callback: Callable[..., object], arguments: tuple[Any, ...]
+) -> None:
+    """Run a step of the backlog, unless one of the backlog before it has cancelled it, as it cancels a timer."""
+    if not handles[0].cancelled():
+        callback(*arguments)
 
 
 class _Clock:

@@ -51,6 +51,28 @@ def test_two_binders_and_two_schedulers_that_ignore_their_leases_over_commit_not
     assert simulate(schedule).violations == []
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+def test_member_that_was_to_complete_a_failed_request_is_evicted_again(restarts: bool) -> None:
+    """One member is replaced while the first request waits for a binder; the second request holds only that one."""
+    events = [
+        Event(5.9, "noise", "scheduler-0", amount=1.0, other="lost_answers"),
+        Event(6.9, "noise", "binder-0", amount=1.0, other="errors"),
+        Event(8.4, "submit", "gang-0", 4, 2.0, "bob/blue/low"),
+        Event(10.2, "submit", "gang-1", 3, 2.0, "alice/red/low"),
+        Event(12.6, "delete pod", "gang-0"),
+        Event(13.7, "kill", "binder-0", 60),
+    ]
+    events += [
+        Event(15.0, "silence", process, other=kind)
+        for process, kind in (("scheduler-0", "lost_answers"), ("binder-0", "errors"))
+    ]
+    if restarts:
+        events.append(Event(34.0, "kill", "scheduler-0", 1))
+    outcome = simulate(_schedule(*events))
+    assert outcome.violations == []
+    assert any("pods/gang-0-0/eviction" in line for line in outcome.trace)
+
+
 def test_requests_deleted_while_no_binder_runs_leave_nothing_prepared() -> None:
     """The binder dies while it prepares the gang; the capacity goes to another one before it is back."""
     events = (

@@ -29,6 +29,19 @@ def test_system_settles_without_a_violation(seed: int) -> None:
     assert outcome.violations == [], f"replay it with `python -m tests.simulation --seed {seed}`"
 
 
+#: Seeds beyond those above that found a fault.
+FOUND = {
+    5000858: "a resumed process ran a timer that an earlier step of its backlog had cancelled",
+    7000292: "a member that completed a commit which failed stayed bound alone",
+    7000736: "the same, because a node was gone",
+}
+
+
+@pytest.mark.parametrize("seed", FOUND)
+def test_seed_that_found_a_fault_settles(seed: int) -> None:
+    assert simulate(schedule_of(seed)).violations == [], FOUND[seed]
+
+
 def test_replay_of_a_seed_is_exact_in_another_process() -> None:
     command = [sys.executable, "-m", "tests.simulation", "--seed", "17"]
     traces = [subprocess.run(command, capture_output=True, check=True, text=True).stdout for _ in range(2)]

@@ -4,15 +4,16 @@ The time limit starts when a commit leaves a gang half-bound. If the gang is sti
 pods that the commit had bound are evicted, and only those.
 
 The information survives a crash of the scheduler: every member of a gang has annotations with its commit, the size of
-the commit, and the time of the decision. A gang with a pod that is pending since before the commit, and fewer bound
-members than the commit had, was left behind by a process that did not finish. Times are compared by the API server's
-clock where it reports when it bound a pod, because it also sets the creation timestamps.
+the commit, how many other members it completes to a whole gang, and the time of the decision. A gang with a pod that is
+pending since before the commit, and fewer bound members than the commit had, was left behind by a process that did not
+finish; so was one below its minimum whose commit was to complete others. Times are compared by the API server's clock
+where it reports when it bound a pod, because it also sets the creation timestamps.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from stromboli import kube
@@ -23,9 +24,17 @@ COMMIT = "stromboli.dev/commit"
 DECIDED = "stromboli.dev/decided-at"
 
 
-def commit_annotations(name: str, size: int, decided: str, *, is_gang: bool) -> dict[str, str]:
-    """Return the annotations of every member of a gang; pods that need not start together get none."""
-    return {COMMIT: f"{name}/{size}", DECIDED: decided} if is_gang else {}
+def commit_annotations(name: str, size: int, decided: str, *, is_gang: bool, completes: int = 0) -> dict[str, str]:
+    """Return the annotations of every member of a gang; pods that need not start together get none. `completes` is the
+    number of members that were placed before, or are being bound, if the commit makes the gang whole with them.
+    """
+    mark = f"{name}/{size}/{completes}" if completes else f"{name}/{size}"
+    return {COMMIT: mark, DECIDED: decided} if is_gang else {}
+
+
+def completes_others(annotations: Mapping[str, str]) -> bool:
+    """Report whether the commit of a member made its gang whole together with members of earlier commits."""
+    return _numbers(annotations)[1] > 0
 
 
 def term_of(pod: kube.Pod) -> int | None:
@@ -98,7 +107,9 @@ class GangRecovery:
 
 
 def left_behind(pods: Collection[kube.Pod]) -> list[str]:
-    """Return the uids of a job's pods that an incomplete commit bound; empty without such a commit."""
+    """Return the uids of pods, of a job below its minimum, that an incomplete commit bound, or one that was to complete
+    others; empty without such commits.
+    """
     placed = [pod for pod in pods if pod.spec.node_name and COMMIT in (pod.metadata.annotations or {})]
     pending = [seconds_of(pod.metadata.creation_timestamp) for pod in pods if not pod.spec.node_name]
     if not placed or not pending:
@@ -107,8 +118,13 @@ def left_behind(pods: Collection[kube.Pod]) -> list[str]:
     return [
         pod.metadata.uid
         for pod in placed
-        if bound[_annotation(pod, COMMIT)] < _size(pod) and min(pending) <= _bound_at(pod)
+        if _is_incomplete(pod, bound[_annotation(pod, COMMIT)]) and min(pending) <= _bound_at(pod)
     ]
+
+
+def _is_incomplete(pod: kube.Pod, bound: int) -> bool:
+    size, completes = _numbers(pod.metadata.annotations or {})
+    return bound < size or completes > 0
 
 
 def with_followers(uids: Collection[str], pods: Collection[kube.Pod]) -> list[str]:
@@ -130,6 +146,11 @@ def _annotation(pod: kube.Pod, key: str) -> str:
     return (pod.metadata.annotations or {}).get(key, "")
 
 
-def _size(pod: kube.Pod) -> int:
-    size = _annotation(pod, COMMIT).rpartition("/")[2]
-    return int(size) if size.isdecimal() and len(size) < 9 else 0
+def _numbers(annotations: Mapping[str, str]) -> tuple[int, int]:
+    """Return the size of the commit, and the number of members that it completes."""
+    _, size, completes, *_ = (*annotations.get(COMMIT, "").split("/"), "", "")
+    return _number(size), _number(completes)
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 9 else 0

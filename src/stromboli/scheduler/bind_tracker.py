@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from stromboli import kube
 from stromboli.binding.gangs import UNWIND_REASON
 from stromboli.binding.orders import Commit, EvictOrder, Outcome, Result
-from stromboli.binding.recovery import GangRecovery
+from stromboli.binding.recovery import GangRecovery, completes_others
 from stromboli.cluster.ingest.ingest import Ingest
 from stromboli.cluster.objects.nodes import NodeEntry
 from stromboli.cluster.objects.timestamps import seconds_of
@@ -175,11 +175,15 @@ class BindTracker:
         self._notify_trigger()
 
     def finished(self, commit: Commit, results: dict[str, Result]) -> None:
-        """Start recovery if the commit left its gang half-bound."""
+        """Start recovery if the commit left its gang half-bound.
+
+        A commit may succeed and leave its gang below the minimum nevertheless: it completes a gang of which another
+        commit binds the rest, and that one may fail before or afterwards.
+        """
         placed = [uid for uid, result in results.items() if result.outcome in (Outcome.DONE, Outcome.UNKNOWN)]
         problems = [result.problem for uid, result in results.items() if uid not in placed]
-        if problems:
-            self._start_recovery(commit, placed, problems[0])
+        if problems or any(completes_others(member.annotations) for member in commit.members[:1]):
+            self._start_recovery(commit, placed, problems[0] if problems else "the binds of other members failed")
 
     def bound_late(self, commit: Commit, uids: Sequence[str]) -> None:
         """Handle members of a commit that were bound after the commit was given up."""

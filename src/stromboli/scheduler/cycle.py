@@ -19,7 +19,7 @@ from stromboli.binding.recovery import commit_annotations
 from stromboli.binding.steps.claims import allocations_of
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.model.jobs.carryover import CycleCarryover
-from stromboli.core.model.jobs.job import PENDING_BEST_EFFORT, Job
+from stromboli.core.model.jobs.job import PENDING_BEST_EFFORT, Job, role_ready
 from stromboli.core.model.tasks.placement import Placement
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
@@ -155,8 +155,9 @@ class CycleRunner:
             job = session.jobs[statement[0].job]
             is_gang = job.min_available > 1 or bool(job.spec.policies)
             name = f"{cycle}.{number}"
-            mark = commit_annotations(name, len(statement), decided, is_gang=is_gang)
             before = placed_before.setdefault(job.key, job.ready_count - decided_on[job.key])
+            completes = before if job.has_minimum(role_ready) else 0
+            mark = commit_annotations(name, len(statement), decided, is_gang=is_gang, completes=completes)
             minimum = self._minimum(job, before, len(statement))
             members = tuple(self._prepared(placement, mark) for placement in statement)
             for placement in members:

@@ -9,6 +9,7 @@ from stromboli.binding.recovery import (
     DECIDED,
     GangRecovery,
     commit_annotations,
+    completes_others,
     left_behind,
     term_of,
     with_followers,
@@ -38,6 +39,8 @@ CASES: dict[str, tuple[list[Pod], str]] = {
     "two of three are bound": ([member("a", commit="c/3"), member("b", commit="c/3"), member("c")], "ab"),
     "the one that waits came later": ([member("a", commit="c/2"), member("b", created=AFTER)], ""),
     "a commit that came to its end": ([member("a", commit="c/1"), member("b")], ""),
+    "one that was to complete others, which are pending": ([member("a", commit="d/1/2"), *map(member, "bc")], "a"),
+    "one that completed others, which came again": ([member("a", commit="d/1/1"), member("b", created=AFTER)], ""),
     "one commit that did and one that did not": (
         [member("a", commit="c/1"), member("b", commit="d/2"), member("c")],
         "b",
@@ -77,6 +80,10 @@ def test_members_left_behind_by_an_incomplete_commit(pods: list[Pod], expected: 
 def test_single_pod_has_no_commit_annotation() -> None:
     assert commit_annotations("0.a.1", 1, DECISION, is_gang=False) == {}
     assert commit_annotations("0.a.1", 2, DECISION, is_gang=True) == {COMMIT: "0.a.1/2", DECIDED: DECISION}
+    completing = commit_annotations("0.a.1", 2, DECISION, is_gang=True, completes=3)
+    assert completing == {COMMIT: "0.a.1/2/3", DECIDED: DECISION}
+    assert completes_others(completing)
+    assert not completes_others({COMMIT: "0.a.1/2"})
 
 
 class RecoveryCase:
