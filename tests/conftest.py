@@ -8,6 +8,7 @@ Tests for only one of them are marked, with the reason: `@pytest.mark.only("real
 """
 
 import gc
+import os
 from collections.abc import Generator, Iterator
 
 import pytest
@@ -26,6 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ["KUBECONFIG"] = os.devnull  # commands connect to the cluster of a test only
     config.addinivalue_line("markers", "only(server, because): a test for this API server only, real or embedded")
     config.addinivalue_line("markers", "last: a test about all the others, which runs after them")
     if SERVER not in ("embedded", "real"):

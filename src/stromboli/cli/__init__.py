@@ -75,9 +75,9 @@ SECTIONS = {
         "examples": LazyCommand("trial.examples", "List or copy example manifests."),
     },
     "Ask": {
-        "plan": LazyCommand("ask.plan", "Show what the scheduler would do with some manifests."),
+        "plan": LazyCommand("ask.plan", "Show what the scheduler would do with a job, or with all."),
         "explain": LazyCommand("ask.explain", "Show why a job waits, and what would let it start."),
-        "simulate": LazyCommand("ask.simulate", "Run manifests in virtual time."),
+        "simulate": LazyCommand("ask.simulate", "Run manifests, or a cluster, in virtual time."),
         "topology": LazyCommand("ask.topology", "Show the network domains and their free capacity."),
         "bindrequests": LazyCommand("ask.bindrequests", "Show bind requests: decisions that a binder executes."),
         "replay": LazyCommand("ask.replay", "Run the cycle of a dump again, and compare the decisions."),

@@ -70,7 +70,7 @@ def find_job(known: JobNames, name: str, namespace: str = "") -> str:
 
 def _unknown(name: str, known: list[str]) -> str:
     if not known:
-        return f"no job is called {name}: the manifests contain no PodGroup and no pod to schedule"
+        return f"no job is called {name}: there is no PodGroup and no pod to schedule"
     names = {key.partition("/")[2]: key for key in known}
     near = get_close_matches(name, known, n=3) or [names[n] for n in get_close_matches(name, names, n=3)]
     if near:

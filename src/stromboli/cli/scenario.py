@@ -1,15 +1,16 @@
-"""The common input of `plan`, `explain` and `simulate`: manifests, a configuration, and the number of cycles."""
+"""The common input of `plan`, `explain` and `simulate`: objects, a configuration, and the number of cycles."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from stromboli.cli.cluster_source import ClusterSource
+from stromboli.cli.options.live import LIVE_PARAMETERS, live_options
 from stromboli.cli.options.settings import (
     conf_option,
     option_group,
@@ -20,9 +21,11 @@ from stromboli.cli.options.settings import (
     seed_option,
     shown_option,
 )
-from stromboli.cli.options.shards import shard_of, shard_options
+from stromboli.cli.options.shards import SHARD_PARAMETERS, shard_of, shard_options
 from stromboli.cli.options.times import clock_unless, now_option
 from stromboli.cli.output import Failure, echo_tracebacks, plugin_failure
+from stromboli.cli.plan_input import JobSelection, SchedulerChoice, read_input
+from stromboli.cli.policies import parse_policy, read_configuration, read_registry
 
 if TYPE_CHECKING:
     from stromboli.cluster.dump.dump import Dump
@@ -40,8 +43,6 @@ if TYPE_CHECKING:
 IN_DUMP = "on a dump, which contains its own value"
 #: The exit code if a job waits.
 WAITING = 3
-#: Further objects are only counted.
-_MAX_NAMED = 5
 
 _CYCLES = click.option(
     "--cycles", type=click.IntRange(1, 10_000), default=1, show_default=True, metavar="N",
@@ -51,10 +52,14 @@ _NOW = now_option(
     "The current time of the plan, such as 2026-01-01T12:00:00Z, for reproducible results. Default: the clock."
 )
 #: The option for manifests.
-PATHS = paths_option("Or a scheduler dump, which has its own configuration, seed and scheduler names.", required=True)
+PATHS = paths_option(
+    "Or a scheduler dump, which has its own configuration, seed and scheduler names. Without files, the cluster of the "
+    "kubeconfig is read; files without nodes are added to it."
+)
 _OPTIONS = (
     PATHS,
-    conf_option(),
+    live_options,
+    conf_option("Default: that of the scheduler of the cluster, else the default configuration."),
     _CYCLES,
     _NOW,
     seed_option(),
@@ -101,6 +106,12 @@ class Scenario:
     now: float | None = None
     #: Adds the file and the line to a message about an object.
     located: Callable[[str], str] = str
+    default_queue: str = "default"
+    node_selector: Mapping[str, Collection[str]] = field(default_factory=dict)
+    #: The jobs that the output is about.
+    selection: JobSelection = field(default_factory=JobSelection)
+    #: Whether the objects are those of a cluster.
+    is_live: bool = False
 
     @property
     def is_judged(self) -> bool:
@@ -113,6 +124,13 @@ class Scenario:
         plan.warnings = [self.located(warning) for warning in plan.warnings]
         return plan
 
+    def shown(self, plan: SchedulingPlan) -> SchedulingPlan:
+        """Return the part of the plan that the output is about."""
+        from stromboli.planner.live.focus import limited_to
+
+        jobs = self.selection.of(plan)
+        return plan if jobs is None else limited_to(plan, jobs)
+
     def _plan(self) -> SchedulingPlan:
         from stromboli.core.config.plugin import PluginFailure
         from stromboli.planner.plan import make_plan
@@ -123,7 +141,7 @@ class Scenario:
                 return replay(self.dump, self.program, self.cycles)
             return make_plan(
                 self.objects, self.program, cycles=self.cycles, seed=self.seed, scheduler_names=self.scheduler_names,
-                shard=self.shard, now=self.now,
+                shard=self.shard, now=self.now, default_queue=self.default_queue, node_selector=self.node_selector,
             )  # fmt: skip
         except PluginFailure as error:
             raise plugin_failure(error) from error
@@ -165,7 +183,7 @@ class Scenario:
             return DumpTrials(self.dump, self.program, cycles=self.cycles)
         return Trials(
             self.objects, self.program, cycles=self.cycles, seed=self.seed, scheduler_names=self.scheduler_names,
-            shard=self.shard, now=self.now,
+            shard=self.shard, now=self.now, default_queue=self.default_queue, node_selector=self.node_selector,
         )  # fmt: skip
 
 
@@ -179,43 +197,36 @@ def read_scenario(
     ask_extenders: bool = False,
     traceback: bool = False,
     now: float | None = None,
-    **shard_arguments: str,
+    **further: Any,
 ) -> Scenario:
-    """Read the input. Invalid input ends the command with a message."""
+    """Read the input: manifests, a dump, or a cluster. `further` are options of shards and of a cluster. Invalid input
+    ends the command with a message.
+    """
     from stromboli.cluster.dump.dump import is_dump
-    from stromboli.kube.manifests.manifests import ManifestError
-    from stromboli.planner.missing_objects import find_missing_objects
-    from stromboli.workloads.reading import read_with_workloads
 
-    shard = shard_of(shard_arguments)
+    shard = shard_of(further)
     if len(paths) == 1 and is_dump(paths[0]):
-        reject_options(("now", "seed", "scheduler_names", *shard_arguments), IN_DUMP)
+        reject_options(("now", "seed", "scheduler_names", *SHARD_PARAMETERS, *LIVE_PARAMETERS), IN_DUMP)
         return read_dumped(paths[0], conf, cycles, plugins, ask_extenders=ask_extenders, traceback=traceback)
     if conf == "-" and "-" in paths:
         raise click.UsageError("-f and --conf cannot both read the standard input.")
     registry = read_registry(plugins)
-    configuration = _configuration(conf, registry)
-    try:
-        manifests = read_with_workloads(paths, sys.stdin, scheduler_names=scheduler_names)
-    except ManifestError as error:
-        raise Failure(error) from error
-    missing = find_missing_objects(manifests.objects, scheduler_names, manifests.unread)
-    warnings = [*manifests.warnings, *map(manifests.origins.located, missing), *unjudged_warning(manifests.unjudged)]
+    configuration = None if conf is None else read_configuration(conf, registry)
+    scheduler, moment = SchedulerChoice(tuple(scheduler_names), seed, shard), clock_unless(now)
+    found = read_input(paths, ClusterSource(further), scheduler, moment)
+    warnings = found.warnings
+    if configuration is None:
+        warnings = [*filter(None, [found.policy_note]), *warnings]
+        configuration = parse_policy(found.policy[0], registry, found.policy[1]) if found.policy else None
+    configuration = configuration or read_configuration(None, registry)
     program = _program(configuration, registry, ask_extenders=ask_extenders, traceback=traceback)
     return Scenario(
-        manifests.objects, program, cycles, seed, scheduler_names, warnings, has_unread=bool(manifests.problems),
-        unjudged=manifests.unjudged, shard=shard, now=clock_unless(now), located=manifests.origins.located,
+        found.objects, program, cycles, found.scheduler.seed, found.scheduler.scheduler_names,
+        warnings, has_unread=found.has_unread, shard=found.scheduler.shard, now=moment,
+        located=found.located, default_queue=found.scheduler.default_queue,
+        node_selector=found.scheduler.node_selector, selection=found.selection, is_live=found.is_live,
+        unjudged=found.unjudged,
     )  # fmt: skip
-
-
-def unjudged_warning(unjudged: Sequence[str]) -> list[str]:
-    """Count and name the objects whose pods are not known."""
-    if not unjudged:
-        return []
-    named = ", ".join(unjudged[:_MAX_NAMED])
-    more = f" and {len(unjudged) - _MAX_NAMED} more" if len(unjudged) > _MAX_NAMED else ""
-    things = "1 object" if len(unjudged) == 1 else f"{len(unjudged)} objects"
-    return [f"{things} could not be judged: {named}{more}"]
 
 
 def read_dumped(
@@ -238,7 +249,7 @@ def read_dumped(
     if conf is None and dump.configuration:
         configuration = parse_policy(dump.configuration, registry, f"{path}[configuration]")
     else:
-        configuration = _configuration(conf, registry)
+        configuration = read_configuration(conf, registry)
     names, seed = tuple(dump.contents.scheduler_names), dump.contents.seed
     program = _program(configuration, registry, ask_extenders=ask_extenders, traceback=traceback)
     return Scenario((), program, cycles, seed, names, [], dump=dump)
@@ -268,47 +279,3 @@ def _extenders() -> ExternalServices:
     extenders = HttpExtenders()
     click.get_current_context().call_on_close(extenders.close)
     return extenders
-
-
-def read_registry(plugins: Sequence[str]) -> Registry:
-    from stromboli.cli.registry import built_in_registry
-    from stromboli.core.config.registry import RegistrationError
-
-    try:
-        return built_in_registry(plugins)
-    except RegistrationError as error:
-        raise Failure(error) from error
-
-
-def read_configuration_text(file: str) -> str:
-    """Read at most one byte more than a configuration may have.
-
-    Bytes that are not UTF-8 are passed on: the parser rejects them with the line.
-    """
-    from stromboli.core.config.yaml_lines import MAXIMUM_BYTES
-    from stromboli.kube.manifests.errors import path_problem
-
-    try:
-        with click.open_file(file, "rb") as stream:
-            content: bytes = stream.read(MAXIMUM_BYTES + 1)
-    except OSError as error:
-        raise Failure(path_problem(file, error)) from error
-    return content.decode("utf-8", "surrogateescape")
-
-
-def _configuration(conf: str | None, registry: Registry) -> Configuration:
-    from stromboli.core.config.configuration import default_configuration
-
-    if conf is None:
-        return default_configuration(registry)
-    return parse_policy(read_configuration_text(conf), registry, conf)
-
-
-def parse_policy(text: str, registry: Registry, source: str) -> Configuration:
-    """Parse a policy; errors end the command. `source` is its file, or - for the standard input."""
-    from stromboli.core.config.configuration import ConfigurationError, parse_configuration
-
-    try:
-        return parse_configuration(text, registry, "standard input" if source == "-" else source)
-    except ConfigurationError as error:
-        raise Failure(error) from error

@@ -14,6 +14,8 @@ from stromboli.cluster.ingest.kinds import WATCHED_OPTIONAL, WATCHED_REQUIRED
 from stromboli.kube.objects.catalogue import (
     BIND_REQUESTS,
     CLAIMS,
+    CONFIG_MAPS,
+    DEPLOYMENTS,
     DEVICE_CLASSES,
     EVENTS,
     HYPER_NODES,
@@ -21,11 +23,13 @@ from stromboli.kube.objects.catalogue import (
     NAMESPACES,
     NATIVE_POD_GROUPS,
     NODE_METRICS,
+    NODE_SHARDS,
     NODES,
     POD_GROUPS,
     PODS,
     PRIORITY_CLASSES,
     QUEUES,
+    RESOURCE_CLAIM_TEMPLATES,
     RESOURCE_CLAIMS,
     VOLUMES,
 )
@@ -208,6 +212,23 @@ def lease_rights(lease: str) -> tuple[Right, ...]:
 _READS = ("get", "list", "watch")
 _WRITES = ("create", "delete", "deletecollection", "patch", "update")
 
+#: The objects of the scheduler that name its policy and options.
+_DEPLOYMENT, _CONFIG_MAP = "stromboli-scheduler", "stromboli-scheduler-configmap"
+
+_LISTED = "plan and explain in a cluster: the objects that decisions depend on"
+#: Rights of people who read all that decisions depend on, with `stromboli plan` and the other commands.
+_VIEWER = (
+    *(
+        Right(group, resource, ("list",), _LISTED)
+        for group, resource in dict.fromkeys(
+            (each.group, each.plural)
+            for each in (*WATCHED_REQUIRED, *WATCHED_OPTIONAL, NODE_SHARDS, RESOURCE_CLAIM_TEMPLATES)
+        )
+    ),
+    Right(DEPLOYMENTS.group, DEPLOYMENTS.plural, ("get",), "read the options of the scheduler", (_DEPLOYMENT,)),
+    Right(CONFIG_MAPS.group, CONFIG_MAPS.plural, ("get",), "read the policy of the scheduler", (_CONFIG_MAP,)),
+)
+
 #: Rights by user role.
 USER_RIGHTS = {
     "view": (
@@ -220,4 +241,5 @@ USER_RIGHTS = {
         Right(QUEUES.group, "queues", _WRITES, "create and change queues"),
         Right(QUEUES.group, "queues/status", ("patch", "update"), "close and open queues"),
     ),
+    "viewer": _VIEWER,
 }

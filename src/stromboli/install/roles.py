@@ -30,7 +30,7 @@ LEASES = {"scheduler": "stromboli", "controller": "stromboli-controller", "binde
 METRICS_READER_RULES = [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]
 
 #: The aggregated roles of Kubernetes, by user role.
-_PART_OF = {"view": ("view", "edit", "admin"), "edit": ("edit", "admin"), "queues": ()}
+_PART_OF = {"view": ("view", "edit", "admin"), "edit": ("edit", "admin"), "queues": (), "viewer": ()}
 
 Document = dict[str, Any]
 
@@ -85,7 +85,7 @@ def metrics_reader_document() -> Document:
 
 
 def user_role_documents() -> list[Document]:
-    """Roles of users for groups and queues. Two of them are aggregated to the roles of Kubernetes."""
+    """Roles of users for groups, queues and plans. Two of them are aggregated to the roles of Kubernetes."""
     documents = []
     for user, rights in USER_RIGHTS.items():
         role = _role("ClusterRole", f"{NAME}-{user}", "users", rights)

@@ -39,7 +39,17 @@ def find_missing_objects(
     """
     has_nodes = any(isinstance(entry, kube.KubeNode) for entry in objects)
     no_nodes = [] if has_nodes else ["the manifests contain no Node, so nothing can be placed; add the nodes"]
-    return [*no_nodes, *_foreign_pods(objects, scheduler_names), *_missing(objects, scheduler_names, unread)]
+    return [*no_nodes, *find_missing_references(objects, objects, scheduler_names, unread)]
+
+
+def find_missing_references(
+    subjects: Sequence[kube.KubeObject],
+    objects: Sequence[kube.KubeObject],
+    scheduler_names: Sequence[str],
+    unread: Collection[tuple[str, str]] = (),
+) -> list[str]:
+    """Return the same warnings about some of the objects only."""
+    return [*_foreign_pods(subjects, scheduler_names), *_missing(subjects, objects, scheduler_names, unread)]
 
 
 def _foreign_pods(objects: Sequence[kube.KubeObject], scheduler_names: Sequence[str]) -> Iterator[str]:
@@ -56,7 +66,10 @@ def _foreign_pods(objects: Sequence[kube.KubeObject], scheduler_names: Sequence[
 
 
 def _missing(
-    objects: Sequence[kube.KubeObject], scheduler_names: Sequence[str], unread: Collection[tuple[str, str]]
+    subjects: Sequence[kube.KubeObject],
+    objects: Sequence[kube.KubeObject],
+    scheduler_names: Sequence[str],
+    unread: Collection[tuple[str, str]],
 ) -> Iterator[str]:
     """Report each missing object once, at the first object that names it."""
     present = {kind: set(names) for kind, names in _STANDARD.items()}
@@ -64,7 +77,7 @@ def _missing(
         if (kind := type(entry).kind_name) in present:
             present[kind].add(entry.key)
     found: defaultdict[tuple[str, str], list[_Reference]] = defaultdict(list)
-    for entry in objects:
+    for entry in subjects:
         for reference in _references(entry, scheduler_names):
             if reference.key not in present[reference.kind] and (reference.kind, reference.key) not in unread:
                 found[reference.kind, reference.key].append(reference)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,6 +22,7 @@ from stromboli.core.topology.domain_search_records import DomainSearchRecord
 from stromboli.kube import KubeObject, PodGroup
 from stromboli.planner.evictions import accounts_of, describe_eviction, loss_of, refusals_of
 from stromboli.planner.virtual_cluster import PlannedCluster
+from stromboli.workloads.queues import DEFAULT_QUEUE
 
 #: Phases of a job that has at least its minimum.
 STARTED = ("Running", "Completed")
@@ -149,9 +150,14 @@ def make_plan(
     scheduler_names: Sequence[str],
     shard: ShardChoice | None = None,
     now: float | None = None,
+    default_queue: str = DEFAULT_QUEUE,
+    node_selector: Mapping[str, Collection[str]] | None = None,
 ) -> SchedulingPlan:
     """Run cycles over manifests at a time, by default the latest time of the objects, and return the plan."""
-    cluster = PlannedCluster(objects, program, scheduler_names=scheduler_names, seed=seed, shard=shard, now=now)
+    cluster = PlannedCluster(
+        objects, program, scheduler_names=scheduler_names, seed=seed, shard=shard, now=now,
+        default_queue=default_queue, node_selector=node_selector,
+    )  # fmt: skip
     return plan_in(cluster, program, cycles)
 
 

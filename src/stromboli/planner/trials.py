@@ -6,7 +6,7 @@ trial.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from stromboli.core.model.nodes.shards import ShardChoice
@@ -16,6 +16,7 @@ from stromboli.kube import KubeObject, PodGroup
 from stromboli.planner.changes import ObjectChange
 from stromboli.planner.plan import STARTED
 from stromboli.planner.virtual_cluster import PlannedCluster
+from stromboli.workloads.queues import DEFAULT_QUEUE
 
 #: Additional cycles for a job with nominated capacity, until the terminating pods are gone.
 _CYCLES_TO_RELEASE = 2
@@ -57,6 +58,8 @@ class Trials:
         scheduler_names: Sequence[str],
         shard: ShardChoice | None = None,
         now: float | None = None,
+        default_queue: str = DEFAULT_QUEUE,
+        node_selector: Mapping[str, Collection[str]] | None = None,
         max_work: int = 400_000,
     ) -> None:
         self.objects = objects
@@ -66,6 +69,8 @@ class Trials:
         self._seed = seed
         self._shard = shard
         self._now = now
+        self._default_queue = default_queue
+        self._node_selector = node_selector
         self._work_left = max_work
         self.count = 0
 
@@ -111,5 +116,5 @@ class Trials:
     def _make_cluster(self, objects: Sequence[KubeObject]) -> PlannedCluster:
         return PlannedCluster(
             objects, self._program, scheduler_names=self.scheduler_names, seed=self._seed, shard=self._shard,
-            now=self._now,
+            now=self._now, default_queue=self._default_queue, node_selector=self._node_selector,
         )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -26,6 +26,7 @@ from stromboli.planner.claims import allocate_devices, release_devices, template
 from stromboli.planner.volumes import bind_claims, ephemeral_claims
 from stromboli.workloads.groups import is_plain, job_key_of
 from stromboli.workloads.plain_groups import group_for, with_group
+from stromboli.workloads.queues import DEFAULT_QUEUE
 
 
 class PlannedCluster:
@@ -38,13 +39,16 @@ class PlannedCluster:
         seed: int = 0,
         shard: ShardChoice | None = None,
         now: float | None = None,
+        default_queue: str = DEFAULT_QUEUE,
+        node_selector: Mapping[str, Collection[str]] | None = None,
     ) -> None:
         """Apply the objects. The default time is the latest one of the objects."""
         self._program = program
         self._seed = seed
         self._cluster = Cluster(
-            scheduler_names, program.class_labels, program.class_annotations, seed=seed, shard=shard
-        )
+            scheduler_names, program.class_labels, program.class_annotations, seed=seed, shard=shard,
+            default_queue=default_queue, node_selector=node_selector,
+        )  # fmt: skip
         self._cycle = 0
         #: The uids of pods that were terminating in the last cycle.
         self._terminating: frozenset[str] = frozenset()
@@ -52,7 +56,7 @@ class PlannedCluster:
         self._made_groups: dict[str, kube.PodGroup] = {}
         entries = list(objects)
         self._now = max(map(_moment_of, entries), default=0.0) if now is None else now
-        for queue in standard_queues():
+        for queue in standard_queues(default_queue):
             self._cluster.apply(queue)
         templates = templates_in(entries)
         for entry in sorted(entries, key=_place_in_line):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TextIO
 
-from stromboli.kube.manifests.manifests import Manifests, read_manifests
+from stromboli.kube.manifests.manifests import DEFAULT_NAMESPACE, Manifests, read_manifests
 from stromboli.workloads.expander import Expanders
 from stromboli.workloads.registry import WorkloadFamily
 from stromboli.workloads.templates import Kind
@@ -17,6 +17,7 @@ def read_with_workloads(
     *,
     scheduler_names: Sequence[str],
     described: Mapping[Kind, WorkloadFamily] | None = None,
+    namespace_for: Callable[[Sequence[object]], str] = lambda items: DEFAULT_NAMESPACE,
 ) -> Manifests:
     """Read manifests as `read_manifests` does, and expand their workloads; `described` are further kinds."""
-    return read_manifests(paths, stdin, Expanders(scheduler_names, described))
+    return read_manifests(paths, stdin, Expanders(scheduler_names, described), namespace_for)

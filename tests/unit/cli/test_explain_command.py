@@ -252,7 +252,7 @@ UNKNOWN = [
     ("ambiguous name", NAMED, "tune", "error: several jobs are called tune: a/tune, b/tune; add the namespace\n"),
     ("unknown name", NAMED, "xyz", "error: no job is called xyz; there are a/tune, b/tune, default/train\n"),
     ("no jobs", nodes(4, 1), "xyz",
-     "error: no job is called xyz: the manifests contain no PodGroup and no pod to schedule\n"),
+     "error: no job is called xyz: there is no PodGroup and no pod to schedule\n"),
 ]  # fmt: skip
 
 

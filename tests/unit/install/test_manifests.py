@@ -42,7 +42,7 @@ def test_all_objects_are_included() -> None:
     found = [kind.split()[0] for kind in printed()]
     assert found[0] == "Namespace"
     assert {kind: found.count(kind) for kind in sorted(set(found))} == {
-        "ClusterRole": 6,
+        "ClusterRole": 7,
         "ClusterRoleBinding": 2,
         "ConfigMap": 1,
         "CustomResourceDefinition": 6,

@@ -11,6 +11,9 @@ from click.core import ParameterSource
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+#: The default of `--scheduler-name`.
+SCHEDULER_NAMES = ("stromboli", "volcano")
+
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
@@ -73,8 +76,9 @@ def plugin_option(about: str) -> Callable[[Any], Any]:
 
 
 def scheduler_name_option(about: str, option: Callable[..., Any] = shown_option) -> Callable[[Any], Any]:
-    names = ("stromboli", "volcano")
-    return option("--scheduler-name", "scheduler_names", multiple=True, default=names, metavar="NAME", help=about)
+    return option(
+        "--scheduler-name", "scheduler_names", multiple=True, default=SCHEDULER_NAMES, metavar="NAME", help=about
+    )
 
 
 def setting(*names: str, **keywords: Any) -> Callable[[Any], Any]:

@@ -86,3 +86,14 @@ def settings_of_shard(shard: ShardChoice, election: Election, takeover: float) -
 def parse_shard_selector(text: str) -> LabelSelector:
     """Parse the nodes of a shard: `KEY=` selects nodes without the label, as a partition of KAI without a value."""
     return parse_selector(text, _SELECTOR, empty_is_absent=True)
+
+
+def parse_node_selector(pairs: Sequence[str]) -> dict[str, frozenset[str]]:
+    """Parse the values of `--node-selector`: values of the same key are alternatives."""
+    chosen: dict[str, set[str]] = {}
+    for pair in pairs:
+        key, separator, value = pair.partition(":")
+        if not separator or not key:
+            raise click.BadParameter(f"{pair!r} is not of the form KEY:VALUE", param_hint="--node-selector")
+        chosen.setdefault(key, set()).add(value)
+    return {key: frozenset(values) for key, values in chosen.items()}

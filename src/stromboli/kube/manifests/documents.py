@@ -60,6 +60,14 @@ def object_document(item: object, number: int) -> Mapping[str, object]:
     return item
 
 
+def with_namespace(document: Mapping[str, object], namespace: str) -> Mapping[str, object]:
+    """Return the document with this namespace, unless it names one. Where it has no meaning, it is removed later."""
+    metadata = document.get("metadata")
+    if not isinstance(metadata, Mapping) or metadata.get("namespace"):
+        return document
+    return {**document, "metadata": {**metadata, "namespace": namespace}}
+
+
 def valid_document(origin: Origin, item: object) -> dict[str, Any]:
     """Return an object as it was read. Raises ManifestError if it cannot be decoded, or if its kind or a field does not
     exist.

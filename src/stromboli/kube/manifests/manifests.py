@@ -6,11 +6,11 @@ as a note or a problem, and an invalid object never hides the others.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
-from stromboli.kube.manifests.documents import flattened, object_document
+from stromboli.kube.manifests.documents import flattened, object_document, with_namespace
 from stromboli.kube.manifests.errors import ObjectError, description_of, printable
 from stromboli.kube.manifests.expansions import DescribedObject, ExpandedDocument, WorkloadExpander
 from stromboli.kube.manifests.name_warnings import NameWarnings
@@ -64,17 +64,25 @@ class Manifests:
 
 
 def read_manifests(
-    paths: Sequence[str], stdin: TextIO | None = None, expander: WorkloadExpander | None = None
+    paths: Sequence[str],
+    stdin: TextIO | None = None,
+    expander: WorkloadExpander | None = None,
+    namespace_for: Callable[[Sequence[object]], str] = lambda items: DEFAULT_NAMESPACE,
 ) -> Manifests:
-    """Read all objects in files, folders and, for `-`, standard input, and what the expander makes of workloads. Raises
-    ManifestError for an unusable source.
+    """Read all objects in files, folders and, for `-`, standard input, and what the expander makes of workloads.
+    `namespace_for` returns the namespace of objects without one, for all documents that were read. Raises ManifestError
+    for an unusable source.
     """
-    collector = _Collector(expander)
     with collection_paused():
-        for text, documents in load_sources(paths, stdin):
-            for number, document in enumerate(documents):
-                for path, item in flattened(document):
-                    collector.add(Origin(text, number, path), item)
+        found = [
+            (Origin(text, number, path), item)
+            for text, documents in load_sources(paths, stdin)
+            for number, document in enumerate(documents)
+            for path, item in flattened(document)
+        ]
+        collector = _Collector(expander, namespace_for([item for _, item in found]))
+        for origin, item in found:
+            collector.add(origin, item)
         collector.expand()
         return collector.manifests()
 
@@ -82,8 +90,9 @@ def read_manifests(
 class _Collector:
     """Collects objects from several sources."""
 
-    def __init__(self, expander: WorkloadExpander | None) -> None:
+    def __init__(self, expander: WorkloadExpander | None, namespace: str) -> None:
         self._expander = expander
+        self._namespace = namespace
         self._objects: dict[tuple[type[KubeObject], str], tuple[Origin, KubeObject]] = {}
         #: The workloads by API group, kind and key.
         self._workloads: dict[tuple[str, str, str], tuple[Origin, Mapping[str, Any]]] = {}
@@ -109,6 +118,8 @@ class _Collector:
 
     def _add(self, origin: Origin, item: object) -> None:
         document = object_document(item, origin.document + 1)
+        if self._namespace != DEFAULT_NAMESPACE:
+            document = with_namespace(document, self._namespace)
         decoded = decode(document)
         if not isinstance(decoded, Unknown):
             self._put(origin, decoded)

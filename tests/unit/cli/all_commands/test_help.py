@@ -26,6 +26,10 @@ NOT_RUN = (
     "stromboli binder",
     "stromboli admission --",
     "stromboli bindrequests",
+    "stromboli plan -f job.yaml",
+    "stromboli plan -n",
+    "stromboli explain -n",
+    "stromboli topology --context",
     "stromboli uninstall",
     "stromboli hypernodes discover --keys",
     "stromboli hypernodes discover --apply",
@@ -116,9 +120,12 @@ def test_main_help_lists_commands_by_section() -> None:
 MISTYPED = {
     "command": ("plann", "No such command 'plann'. Did you mean 'plan'?"),
     "sub-command": ("config chek", "No such command 'chek'. Did you mean 'check'?"),
-    "option": ("plan --conff x", "No such option '--conff'. Did you mean '--conf'?"),
+    "option": (
+        "plan --conff x",
+        "No such option '--conff'. (Did you mean one of: '--conf', ",
+    ),
     "value": ("bindrequests --phase Bound", "'Bound' is not one of 'Pending', 'Binding', 'Succeeded', "),
-    "missing option": ("plan", "Missing option '-f' / '--filename'."),
+    "missing option": ("plan", "Missing option '-f' / '--filename', or a cluster"),
 }
 
 

@@ -14,10 +14,9 @@ from stromboli.cli.scenario import WAITING, read_scenario, scenario_options
 
 _EPILOG = """\b
 Examples:
+  stromboli explain -n research finetune
   stromboli explain -f examples/cluster research/finetune
   stromboli explain -f examples/cluster finetune -o json
-  kubectl get nodes,pods,queues,pc,ns,podgroups.scheduling.volcano.sh \\
-    -A -o yaml | stromboli explain -f - finetune
 
 \b
 Exit codes:
@@ -70,7 +69,7 @@ def explain(output: str, job: str, **options: Any) -> None:
     """
     scenario = read_scenario(**options)
     plan = scenario.plan()
-    key = find_job(JobNames.of_plan(plan), job)
+    key = find_job(JobNames.of_plan(plan), job, scenario.selection.namespace)
     explanation_printout(scenario, plan, key).echo(output)
     if scenario.unjudged or (key in plan.groups and plan.groups[key].waiting):
         click.get_current_context().exit(WAITING)

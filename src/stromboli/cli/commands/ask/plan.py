@@ -1,4 +1,4 @@
-"""`stromboli plan`: what the scheduler would do with some manifests, and why pods wait."""
+"""`stromboli plan`: what the scheduler would do with a job, a cluster or manifests, and why pods wait."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from stromboli.cli.scenario import WAITING, read_scenario, scenario_options
 
 _EPILOG = """\b
 Examples:
+  stromboli plan -f job.yaml
+  stromboli plan -n research
   stromboli plan -f examples/cluster
   stromboli plan -f examples/cluster --explain -o wide
   stromboli plan -f examples/contention --cycles 3 -o json \\
     --conf examples/contention/scheduler.conf
-  kubectl get nodes,pods,queues,pc,ns,podgroups.scheduling.volcano.sh \\
-    -A -o yaml | stromboli plan -f -
 
 \b
 Exit codes:
@@ -33,13 +33,14 @@ Exit codes:
 @output_option()
 @click.option("--explain", is_flag=True, help="Also explain every job that waits or searched for a domain.")
 def plan(output: str, explain: bool, **options: Any) -> None:
-    """Show what the scheduler would do with some manifests.
+    """Show what the scheduler would do with a job, or with all.
 
-    Nodes, pods, PodGroups, queues, priority classes and so on are read from the files and scheduled as in a cluster.
-    The command does not connect to a cluster.
+    Files without nodes are added to the cluster of the kubeconfig, and the output is about their jobs. Files with nodes
+    are a complete cluster, and no other is read. Without files, the output is about all jobs of the cluster. Nothing is
+    written.
     """
     scenario = read_scenario(**options)
-    made = scenario.plan()
+    made = scenario.shown(scenario.plan())
     plan_printout(scenario, made, made.explained_jobs if explain else None).echo(output)
     if not scenario.is_judged or not made.is_complete:
         click.get_current_context().exit(WAITING)

@@ -73,13 +73,14 @@ class _Until(click.ParamType[_End]):
 )
 @output_option()
 def simulate(until: _End | None, now: float | None, output: str, **options: Any) -> None:
-    """Run manifests in virtual time: waiting times and utilisation.
+    """Run manifests, or a cluster, in virtual time.
 
     Jobs arrive by their annotations or creation timestamps, pods run for their declared run time, and the scheduler
-    decides as in a cluster. A day takes seconds. The command does not connect to a cluster.
+    decides as in a cluster. A day takes seconds. Files without nodes are added to the cluster of the kubeconfig, whose
+    present state is the start. Nothing is written.
     """
     scenario = read_scenario(cycles=1, now=now, **options)
-    simulation = _simulation(scenario, now)
+    simulation = _simulation(scenario, scenario.now if scenario.is_live else now)
     measured = _run(simulation, _moment(until, simulation))
     of_run = map(scenario.located, simulation.warnings)
     warnings = [*scenario.warnings, *scenario.program.configuration.warnings, *of_run]

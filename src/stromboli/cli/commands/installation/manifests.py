@@ -10,7 +10,7 @@ from stromboli.cli.commands.installation.hypernodes import read_keys
 from stromboli.cli.options.connection import namespace_option
 from stromboli.cli.options.settings import conf_option, output_option, plugin_option, scheduler_name_option
 from stromboli.cli.output import warn
-from stromboli.cli.scenario import parse_policy, read_configuration_text, read_registry
+from stromboli.cli.policies import parse_policy, read_configuration_text, read_registry
 
 if TYPE_CHECKING:
     from stromboli.install.installation import Installation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -28,9 +28,15 @@ from stromboli.cli.options.settings import (
     setting,
     switch,
 )
-from stromboli.cli.options.shards import election_of_shard, settings_of_shard, shard_of, shard_options
+from stromboli.cli.options.shards import (
+    election_of_shard,
+    parse_node_selector,
+    settings_of_shard,
+    shard_of,
+    shard_options,
+)
 from stromboli.cli.output import Failure
-from stromboli.cli.scenario import read_registry
+from stromboli.cli.policies import read_registry
 
 if TYPE_CHECKING:
     from stromboli.binding.plugins.plugin import BinderPlugin
@@ -158,7 +164,7 @@ def _settings(arguments: Mapping[str, Any]) -> SchedulerSettings:
         scheduler_names=tuple(arguments["scheduler_names"]),
         seed=arguments["seed"],
         default_queue=arguments["default_queue"],
-        node_selector=_node_selector(arguments["node_selector"]),
+        node_selector=parse_node_selector(arguments["node_selector"]),
         period=arguments["schedule_period"],
         bind_mode=arguments["bind_mode"] or "",
         bind_workers=arguments["bind_workers"],
@@ -221,13 +227,3 @@ def _policy(registry: Registry, arguments: Mapping[str, Any], metrics: Scheduler
             log.warning("configuration warning", extra={"warning": warning})
 
     return ActivePolicy(registry, arguments["scheduler_conf"], report=report, outside=HttpExtenders())
-
-
-def _node_selector(pairs: Sequence[str]) -> dict[str, frozenset[str]]:
-    chosen: dict[str, set[str]] = {}
-    for pair in pairs:
-        key, separator, value = pair.partition(":")
-        if not separator or not key:
-            raise click.BadParameter(f"{pair!r} is not of the form KEY:VALUE", param_hint="--node-selector")
-        chosen.setdefault(key, set()).add(value)
-    return {key: frozenset(values) for key, values in chosen.items()}

@@ -12,7 +12,7 @@ import click
 
 from stromboli.cli.options.settings import conf_option, output_option, plugin_option
 from stromboli.cli.output import Printout, escape_controls, warn
-from stromboli.cli.scenario import read_configuration_text, read_registry
+from stromboli.cli.policies import read_configuration_text, read_registry
 from stromboli.cli.text.tables import Table, echo_table
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from stromboli.cli.options.connection import log_options
 from stromboli.cli.options.history import HistoryAddress, local_history
 from stromboli.cli.options.settings import DURATION, conf_option, paths_option, plugin_option, seed_option
 from stromboli.cli.output import Failure, escape_controls, object_name, warn
-from stromboli.cli.scenario import read_registry
+from stromboli.cli.policies import read_registry
 
 if TYPE_CHECKING:
     from stromboli.local.fakes.kubelet.simulated_nodes import NodePool

@@ -1,0 +1,154 @@
+"""Whether a command reads a cluster, and what it reads there.
+
+Manifests that contain nodes are a complete cluster, so that nothing is read from another one. Manifests without nodes
+are about to be submitted to the cluster of the kubeconfig. Options decide otherwise: `--kubeconfig`, `--context` and
+`--master` connect in any case, and `--offline` never.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from stromboli.cli.options.live import CLUSTER_PARAMETERS
+from stromboli.cli.output import Failure
+
+if TYPE_CHECKING:
+    from stromboli.kube.client.config.connection import Connection, ConnectionProblem
+    from stromboli.kube.manifests.manifests import Manifests
+    from stromboli.planner.live.installation import InstallationName, RunningScheduler
+    from stromboli.planner.live.listing import ClusterObjects
+
+
+@dataclass(frozen=True, slots=True)
+class LiveCluster:
+    """What was read from a cluster."""
+
+    found: ClusterObjects
+    scheduler: RunningScheduler
+    server: str
+
+
+class ClusterSource:
+    """The cluster of a command's options, and the files beside it."""
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self._options = options
+        self._connection: Connection | None = None
+        self._problem: ConnectionProblem | None = None
+        self.is_chosen = any(options.get(name) for name in CLUSTER_PARAMETERS)
+        self.is_offline = bool(options.get("offline"))
+        if self.is_offline and self.is_chosen:
+            raise click.UsageError("--offline contradicts --kubeconfig, --context and --master; drop one of them.")
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of `-n`; empty for all."""
+        return self._options.get("namespace") or ""
+
+    def files(self, paths: Sequence[str], scheduler_names: Sequence[str]) -> Manifests:
+        """Read the files. Objects without a namespace get that of `-n` or, for a cluster, of the context."""
+        from stromboli.kube.manifests.manifests import ManifestError, Manifests
+        from stromboli.workloads.reading import read_with_workloads
+
+        if not paths:
+            return Manifests()
+        try:
+            manifests = read_with_workloads(
+                paths, sys.stdin, scheduler_names=scheduler_names, namespace_for=self._namespace_for
+            )
+        except ManifestError as error:
+            raise Failure(error) from error
+        self._check_namespaces(manifests)
+        return manifests
+
+    def _namespace_for(self, items: Sequence[object]) -> str:
+        return self.namespace or (self._connected_namespace() if self._connects(items) else "default")
+
+    def _connected_namespace(self) -> str:
+        connection = self.connection()
+        return connection.namespace if connection is not None else "default"
+
+    def _check_namespaces(self, manifests: Manifests) -> None:
+        """As kubectl: an object of another namespace than that of `-n` is an error."""
+        for entry in manifests.objects if self.namespace else ():
+            other = entry.metadata.namespace
+            if other and other != self.namespace:
+                text = f"{type(entry).kind_name} {entry.key}: metadata.namespace: is not {self.namespace}"
+                raise Failure(f"{manifests.origins.located(text)}, the namespace of -n; use -n {other}")
+
+    def is_wanted(self, manifests: Manifests | None) -> bool:
+        """Report whether to read the cluster, beside these files."""
+        from stromboli import kube
+
+        if manifests is None:
+            return not self.is_offline
+        has_nodes = any(isinstance(entry, kube.KubeNode) for entry in manifests.objects)
+        return self._is_online(has_nodes=has_nodes)
+
+    def _connects(self, items: Sequence[object]) -> bool:
+        kinds = (each.get("kind") for each in items if isinstance(each, Mapping))
+        return self._is_online(has_nodes="Node" in kinds)
+
+    def _is_online(self, *, has_nodes: bool) -> bool:
+        if self.is_offline or (has_nodes and not self.is_chosen):
+            return False
+        return self.is_chosen or self.connection() is not None or self._is_misconfigured()
+
+    def _is_misconfigured(self) -> bool:
+        """Report whether a cluster is configured, but cannot be reached with what is configured."""
+        from stromboli.kube.client.config.kubeconfig import kubeconfig_exists
+
+        return kubeconfig_exists()
+
+    def connection(self) -> Connection | None:
+        """Return the connection of the options; None if there is none. The reason is kept for `required`."""
+        from stromboli.kube.client.config.connect import connect
+        from stromboli.kube.client.config.connection import ConnectionProblem
+
+        if self._connection is None and self._problem is None:
+            try:
+                self._connection = connect(*(self._options.get(name) for name in CLUSTER_PARAMETERS))
+            except ConnectionProblem as error:
+                self._problem = error
+        return self._connection
+
+    def required(self) -> Connection:
+        """Return the connection. Without one, the command ends with a message."""
+        connection = self.connection()
+        if connection is None and not self.is_chosen and not self._is_misconfigured():
+            raise click.UsageError(
+                "Missing option '-f' / '--filename', or a cluster: --kubeconfig, or the environment variable "
+                "KUBECONFIG."
+            )
+        if connection is None:
+            raise Failure(str(self._problem))
+        return connection
+
+    def read(self) -> LiveCluster:
+        """Read the cluster. Failures end the command with a message."""
+        import asyncio
+
+        from stromboli.cli.options.connection import request_errors
+        from stromboli.planner.live.errors import ClusterError
+
+        connection = self.required()
+        try:
+            with request_errors(connection, "objects of this kind"):
+                return asyncio.run(_read(connection, self._options["installation"]))
+        except ClusterError as error:
+            raise Failure(error) from error
+
+
+async def _read(connection: Connection, installation: InstallationName) -> LiveCluster:
+    from stromboli.kube.client.client import Client
+    from stromboli.planner.live.installation import find_scheduler
+    from stromboli.planner.live.listing import list_objects
+
+    async with Client(connection) as client:
+        scheduler = await find_scheduler(client, installation)
+        return LiveCluster(await list_objects(client), scheduler, connection.server)
