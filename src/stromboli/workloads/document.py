@@ -12,6 +12,8 @@ from typing import Any
 
 from stromboli.kube.manifests.errors import ObjectError, description_of
 from stromboli.kube.manifests.origins import path_of
+from stromboli.kube.objects.kinds import as_type
+from stromboli.kube.objects.pod import Pod
 from stromboli.workloads.templates import Kind
 
 DEFAULT_NAMESPACE = "default"
@@ -121,11 +123,19 @@ class WorkloadDocument:
             raise self.error(path, f"expected a list, got {description_of(value)}", "write a list, one item per dash")
         return len(value or ())
 
+    def items(self, path: str) -> list[Mapping[str, Any]]:
+        """Return the maps of a list."""
+        return [self.map(f"{path}[{place}]") for place in range(self.length(path))]
+
     def template(self, path: str) -> Mapping[str, Any]:
-        """Return a pod template, which must have a spec."""
+        """Return a pod template, which must have a spec, and can be decoded as a pod."""
         template = self.map(path)
         if not self.map(f"{path}.spec"):
             raise self.error(f"{path}.spec", "is missing", "write the spec of its pods")
-        self.texts(f"{path}.metadata.labels")
-        self.texts(f"{path}.metadata.annotations")
+        metadata = self.map(f"{path}.metadata")
+        parts = {key: metadata[key] for key in ("labels", "annotations") if key in metadata}
+        try:
+            as_type({"metadata": parts, "spec": template["spec"]}, Pod)
+        except ObjectError as error:
+            raise self.error(f"{path}.{error.field}", error.message, error.remedy) from None
         return template

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from stromboli.workloads.expansion import Expander
+from stromboli.workloads.families import argo, leader_worker_sets, mpi, ray, spark, trainer, training
 from stromboli.workloads.families.apps import (
     expand_deployment,
     expand_replica_set,
@@ -14,6 +15,8 @@ from stromboli.workloads.families.apps import (
 )
 from stromboli.workloads.families.daemon_sets import expand_daemon_set
 from stromboli.workloads.families.jobs import expand_cron_job, expand_job
+from stromboli.workloads.families.jobsets import expand_job_set
+from stromboli.workloads.families.volcano.flows import JOB_TEMPLATE, expand_job_flow, expand_volcano_cron_job
 from stromboli.workloads.families.volcano.jobs import expand_volcano_job
 from stromboli.workloads.templates import VOLCANO_JOB, Kind
 
@@ -30,6 +33,8 @@ class WorkloadFamily(NamedTuple):
     is_schedule: bool = False
 
 
+_RUN_POLICY = "spec.runPolicy.suspend"
+
 FAMILIES: Mapping[Kind, WorkloadFamily] = {
     ("batch", "Job"): WorkloadFamily(expand_job, "spec.suspend"),
     ("batch", "CronJob"): WorkloadFamily(expand_cron_job, "spec.suspend", is_schedule=True),
@@ -39,7 +44,29 @@ FAMILIES: Mapping[Kind, WorkloadFamily] = {
     ("apps", "DaemonSet"): WorkloadFamily(expand_daemon_set),
     ("", "ReplicationController"): WorkloadFamily(expand_replication_controller),
     VOLCANO_JOB: WorkloadFamily(expand_volcano_job),
+    ("batch.volcano.sh", "CronJob"): WorkloadFamily(expand_volcano_cron_job, "spec.suspend", is_schedule=True),
+    ("flow.volcano.sh", "JobFlow"): WorkloadFamily(expand_job_flow),
+    ("jobset.x-k8s.io", "JobSet"): WorkloadFamily(expand_job_set, "spec.suspend"),
+    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): WorkloadFamily(
+        leader_worker_sets.expand_leader_worker_set, assumes=leader_worker_sets.ASSUMES
+    ),
+    **{
+        ("kubeflow.org", kind): WorkloadFamily(training.expander_of(kind), _RUN_POLICY, training.ASSUMES)
+        for kind in training.TRAINING_KINDS
+    },
+    ("kubeflow.org", "MPIJob"): WorkloadFamily(mpi.expand_mpi_job, _RUN_POLICY, mpi.ASSUMES),
+    (trainer.GROUP, "TrainJob"): WorkloadFamily(trainer.expand_train_job, "spec.suspend"),
+    ("ray.io", "RayCluster"): WorkloadFamily(ray.expand_ray_cluster, "spec.suspend", ray.ASSUMES),
+    ("ray.io", "RayJob"): WorkloadFamily(ray.expand_ray_job, "spec.suspend", ray.ASSUMES),
+    ("ray.io", "RayService"): WorkloadFamily(ray.expand_ray_service, "spec.suspend", ray.ASSUMES),
+    ("sparkoperator.k8s.io", "SparkApplication"): WorkloadFamily(
+        spark.expand_spark_application, "spec.suspend", spark.ASSUMES
+    ),
+    (argo.GROUP, "Workflow"): WorkloadFamily(argo.expand_workflow, "spec.suspend"),
+    (argo.GROUP, "CronWorkflow"): WorkloadFamily(argo.expand_cron_workflow, "spec.suspend", is_schedule=True),
 }
 
 #: Kinds that other workloads refer to. They have templates, and no pods of their own.
-REFERENCES: frozenset[Kind] = frozenset()
+REFERENCES: frozenset[Kind] = frozenset(
+    {JOB_TEMPLATE, trainer.RUNTIME, trainer.CLUSTER_RUNTIME, argo.TEMPLATES, argo.CLUSTER_TEMPLATES}
+)

@@ -79,8 +79,8 @@ CASES = [
     # no warnings
     ("other kinds of Kubernetes", "---\n".join([manifest("v1", "Service")] * 2 + [manifest("v1", "Secret")]),
      ["note: objects of kinds that the scheduler does not read were skipped: 1 Secret, 2 Service"]),
-    ("kinds of other projects", manifest("kubeflow.org/v1", "PyTorchJob"),
-     ["note: objects of kinds that the scheduler does not read were skipped: 1 PyTorchJob"]),
+    ("kinds of other projects", manifest("tekton.dev/v1", "PipelineRun"),
+     ["note: objects of kinds that the scheduler does not read were skipped: 1 PipelineRun"]),
     ("newer status", manifest("v1", "Pod", "status: {newFieldOfControllers: 1}"), []),
     ("newer kind of Kubernetes", manifest("scheduling.k8s.io/v1beta1", "PodGroup", "spec: {disruptionMode: x}"), []),
     ("annotations of other projects", manifest("v1", "Pod", "  annotations: {example.com/a: b, volcano.sh/x: c}"), []),

@@ -12,8 +12,9 @@ _NAMES = {
     "volcano.sh": "bind-phase bind-time closed-by-parent cooldown-time createdByJobFlow createdByJobTemplate "
     "devices-to-allocate gpu-index gpu-memory gpu-number gpu-unhealthy-ids hierarchy hierarchy-weights "
     "jdb-max-unavailable jdb-min-available job-name job-namespace job-retry-count job-version mutex.lock "
-    "namespace.weight network-topology-highest-tier network-topology-mode node-vgpu-handshake node-vgpu-register "
-    "nodegroup-name nodegroup-resource-limits numa-topology-policy offline-job-evicting oversubscription "
+    "namespace.weight network-topology-highest-tier network-topology-highest-tier-allowed network-topology-mode "
+    "node-vgpu-handshake node-vgpu-register nodegroup-name nodegroup-resource-limits numa-topology-policy "
+    "offline-job-evicting oversubscription "
     "oversubscription-cpu oversubscription-memory partition-id predicate-time preemptable qos-level queue-name "
     "resource-strategy-scoring-type resource-strategy-weight revocable-zone sla-waiting-time task-index "
     "task-priority task-spec task-topology-affinity task-topology-anti-affinity task-topology-task-order template-uid "
@@ -28,7 +29,7 @@ _NAMES = {
     "set-aside staleness-grace-period sub-group-hypernodes",
     "stromboli.dev": "bind-request block commit decided-at exit-code gpu-config-map gpu-device gpu-groups "
     "gpu-portion-milli limits node-lock processors queue rack ready run-seconds scheduler-names simulated "
-    "start-seconds stop-seconds termination-message wanted-processors",
+    "start-seconds stop-seconds termination-message user wanted-processors",
 }
 KNOWN = frozenset(f"{prefix}/{name}" for prefix, names in _NAMES.items() for name in names.split())
 _SIMILAR_KEY = 0.9

@@ -202,7 +202,9 @@ def workload_key(document: Mapping[str, Any], kind: str) -> str:
     """Return namespace and name of a workload. Raises ObjectError if it has no usable name."""
     metadata = document.get("metadata")
     parts = metadata if isinstance(metadata, Mapping) else {}
-    name, namespace = parts.get("name") or parts.get("generateName"), parts.get("namespace") or DEFAULT_NAMESPACE
+    prefix = parts.get("generateName")
+    name = parts.get("name") or (prefix.rstrip("-") if isinstance(prefix, str) else prefix)
+    namespace = parts.get("namespace") or DEFAULT_NAMESPACE
     for field_name, text in (("metadata.name", name), ("metadata.namespace", namespace)):
         if (message := _name_problem(text)) is not None:
             raise ObjectError(kind, name_of(document), field_name, message, "write a name such as train-1")

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stromboli import kube
-from stromboli.kube.manifests.errors import ObjectError
 from stromboli.kube.objects.constraints import KubeToleration, NodeSelectorTerm
 from stromboli.kube.objects.meta import KubeRequirement
 from stromboli.kube.objects.selectors import holds
@@ -31,19 +30,12 @@ _OF_HOST_NETWORK = ("network-unavailable", "NoSchedule")
 def expand_daemon_set(workload: WorkloadDocument, context: ExpansionContext) -> Expansion:
     template = workload.template("spec.template")
     tolerations = _tolerations(template["spec"])
-    pod = _decoded(workload, {**template["spec"], "tolerations": tolerations})
+    pod = pod_of({"spec": {**template["spec"], "tolerations": tolerations}})
     nodes = [node.metadata.name for node in context.nodes if _may_run_on(pod, node)]
     checked_number(workload, len(nodes), "spec.template")
     notes = [] if nodes else ["no node matches its pods, so it creates none"]
     pods = [_pod_for(workload, template, tolerations, node) for node in nodes]
     return Expansion([CreatedObject(each, "spec.template", workload.annotations) for each in pods], notes=notes)
-
-
-def _decoded(workload: WorkloadDocument, spec: Mapping[str, Any]) -> kube.Pod:
-    try:
-        return pod_of({"spec": spec})
-    except ObjectError as error:
-        raise workload.error(f"spec.template.{error.field}", error.message, error.remedy) from None
 
 
 def _tolerations(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -1,0 +1,120 @@
+"""TrainJobs of Kubeflow Trainer v2: the JobSet of a runtime, and a PodGroup if the runtime has a policy for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from stromboli.workloads.document import WorkloadDocument
+from stromboli.workloads.expansion import CreatedObject, Expansion, ExpansionContext
+from stromboli.workloads.families.jobsets import ReplicatedJob, expand_replicated_jobs, replicated_jobs
+from stromboli.workloads.group_documents import group_document
+from stromboli.workloads.groups import GROUP_NAME
+from stromboli.workloads.min_resources import Members, total_request
+from stromboli.workloads.pod_documents import owner_of
+from stromboli.workloads.queues import QUEUE_NAMES
+from stromboli.workloads.templates import Kind
+
+GROUP = "trainer.kubeflow.org"
+RUNTIME: Kind = (GROUP, "TrainingRuntime")
+CLUSTER_RUNTIME: Kind = (GROUP, "ClusterTrainingRuntime")
+#: The label of the Job whose pods are the nodes of the training, and the container that the TrainJob changes.
+_STEP, _TRAINER, _CONTAINER = f"{GROUP}/trainjob-ancestor-step", "trainer", "node"
+#: Fields of overrides that matter to placement; maps and lists are added to those of the template.
+_OVERRIDDEN = (
+    "nodeSelector",
+    "affinity",
+    "tolerations",
+    "schedulingGates",
+    "volumes",
+    "priorityClassName",
+    "schedulerName",
+)
+
+
+def expand_train_job(job: WorkloadDocument, context: ExpansionContext) -> Expansion:
+    runtime = _runtime_of(job, context)
+    jobs = [_adapted(job, runtime, each) for each in replicated_jobs(runtime, "spec.template.spec")]
+    is_grouped = runtime.value("spec.podGroupPolicy.volcano") is not None
+    created = _as_created_by(job, runtime, jobs, {GROUP_NAME: job.name} if is_grouped else {})
+    if is_grouped:
+        created.groups.append(CreatedObject(_group(job, runtime, jobs)))
+    return created
+
+
+def _runtime_of(job: WorkloadDocument, context: ExpansionContext) -> WorkloadDocument:
+    kind = job.text("spec.runtimeRef.kind", CLUSTER_RUNTIME[1])
+    name = job.text("spec.runtimeRef.name")
+    key = f"{job.namespace}/{name}" if kind == RUNTIME[1] else name
+    runtime = context.reference((GROUP, kind), key)
+    if runtime is None:
+        raise job.error("spec.runtimeRef.name", f"{kind} {name} is not in the input", f"add the {kind}")
+    return runtime
+
+
+def _adapted(job: WorkloadDocument, runtime: WorkloadDocument, each: ReplicatedJob) -> ReplicatedJob:
+    """Return a Job of the runtime with what the TrainJob changes."""
+    labels = runtime.texts(f"{each.path.removesuffix('.spec')}.metadata.labels")
+    template = _overridden(job, each.name, each.template)
+    if labels.get(_STEP, each.name) not in (_TRAINER, _CONTAINER):
+        return each._replace(template=template)
+    nodes = job.count("spec.trainer.numNodes", runtime.count("spec.mlPolicy.numNodes", each.pods))
+    return each._replace(pods=nodes, template=_with_resources(job, template))
+
+
+def _with_resources(job: WorkloadDocument, template: Mapping[str, Any]) -> Mapping[str, Any]:
+    amounts = job.map("spec.trainer.resourcesPerNode")
+    if not amounts:
+        return template
+    containers = [
+        {**each, "resources": amounts} if each.get("name") == _CONTAINER else each
+        for each in template["spec"].get("containers") or ()
+    ]
+    return {**template, "spec": {**template["spec"], "containers": containers}}
+
+
+def _overridden(job: WorkloadDocument, name: str, template: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Apply the overrides of the TrainJob for the Job with this name, later ones over earlier ones."""
+    spec = dict(template["spec"])
+    for place in range(job.length("spec.podTemplateOverrides")):
+        path = f"spec.podTemplateOverrides[{place}]"
+        targets = [job.text(f"{path}.targetJobs[{each}].name") for each in range(job.length(f"{path}.targetJobs"))]
+        if targets and name not in targets:
+            continue
+        changes = job.map(f"{path}.spec")
+        for field in _OVERRIDDEN:
+            if (value := changes.get(field)) is not None:
+                spec[field] = _merged(spec.get(field), value)
+    return {**template, "spec": spec}
+
+
+def _merged(own: Any, other: Any) -> Any:
+    if isinstance(own, Mapping) and isinstance(other, Mapping):
+        return {**own, **other}
+    if isinstance(own, list) and isinstance(other, list):
+        return [*own, *other]
+    return other
+
+
+def _as_created_by(
+    job: WorkloadDocument, runtime: WorkloadDocument, jobs: list[ReplicatedJob], annotations: Mapping[str, str]
+) -> Expansion:
+    """Expand the runtime under the name of the TrainJob; fields of the runtime are not fields of the TrainJob."""
+    metadata = {**(job.document.get("metadata") or {}), "name": job.name}
+    document = WorkloadDocument({**runtime.document, "metadata": metadata})
+    created = expand_replicated_jobs(document, jobs, lambda each: annotations)
+    created.pods = [each._replace(field="") for each in created.pods]
+    return created
+
+
+def _group(job: WorkloadDocument, runtime: WorkloadDocument, jobs: list[ReplicatedJob]) -> dict[str, Any]:
+    members = [Members(each.template, each.pods * each.replicas) for each in jobs]
+    classes = (each.template["spec"].get("priorityClassName") or "" for each in jobs)
+    spec = {
+        "minMember": sum(each.number for each in members),
+        "minResources": total_request(members),
+        "queue": job.annotations.get(QUEUE_NAMES[0], ""),
+        "priorityClassName": next(filter(None, classes), ""),
+        "networkTopology": runtime.map("spec.podGroupPolicy.volcano.networkTopology"),
+    }
+    return group_document(job, job.name, spec, owner=owner_of(job))

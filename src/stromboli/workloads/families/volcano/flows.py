@@ -1,0 +1,89 @@
+"""Volcano's JobFlow and CronJob: Jobs from templates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from stromboli.kube.manifests.errors import ObjectError
+from stromboli.workloads.document import WorkloadDocument
+from stromboli.workloads.expansion import Expansion, ExpansionContext
+from stromboli.workloads.families.volcano.jobs import expand_volcano_job
+from stromboli.workloads.templates import Kind
+
+JOB_TEMPLATE: Kind = ("flow.volcano.sh", "JobTemplate")
+
+
+def expand_job_flow(flow: WorkloadDocument, context: ExpansionContext) -> Expansion:
+    """Return the Jobs of the flow that depend on no other; they are called `<flow>-<template>`."""
+    found = Expansion()
+    number = flow.length("spec.flows")
+    if not number:
+        raise flow.error("spec.flows", "is missing", "write at least one with the name of a JobTemplate")
+    for place in range(number):
+        path = f"spec.flows[{place}]"
+        name = flow.text(f"{path}.name")
+        targets = flow.length(f"{path}.dependsOn.targets")
+        if targets:
+            before = " and ".join(flow.text(f"{path}.dependsOn.targets[{each}]") for each in range(targets))
+            found.notes.append(f"Job {name} is created after {before}")
+        else:
+            found.add(_job(flow, path, name, context))
+    return found
+
+
+def _job(flow: WorkloadDocument, path: str, name: str, context: ExpansionContext) -> Expansion:
+    template = context.reference(JOB_TEMPLATE, f"{flow.namespace}/{name}")
+    if template is None:
+        raise flow.error(f"{path}.name", f"JobTemplate {name} is not in the input", "add the JobTemplate")
+    job = _volcano_job(flow, f"{flow.name}-{name}", template.map("spec"), template)
+    try:
+        return _without_fields(expand_volcano_job(job, context))
+    except ObjectError as error:
+        message = f"JobTemplate {name}: {error.field}: {error.message}"
+        raise flow.error(f"{path}.name", message, error.remedy) from None
+
+
+def expand_volcano_cron_job(cron_job: WorkloadDocument, context: ExpansionContext) -> Expansion:
+    """Return the Job of the next run. It is named for the time, which is unknown here."""
+    path = "spec.jobTemplate"
+    job = WorkloadDocument(
+        {
+            "apiVersion": "batch.volcano.sh/v1alpha1",
+            "kind": "Job",
+            "metadata": {**cron_job.map(f"{path}.metadata"), **_identity(cron_job, cron_job.name)},
+            "spec": cron_job.map(f"{path}.spec"),
+        }
+    )
+    try:
+        found = expand_volcano_job(job, context)
+    except ObjectError as error:
+        raise cron_job.error(f"{path}.{error.field}", error.message, error.remedy) from None
+    found.pods = [each._replace(field=f"{path}.{each.field}") for each in found.pods]
+    found.claims = [each._replace(field=f"{path}.{each.field}") for each in found.claims]
+    found.notes.append(f"its next run ({cron_job.text('spec.schedule')}) is planned as if it started now")
+    return found
+
+
+def _volcano_job(
+    flow: WorkloadDocument, name: str, spec: Mapping[str, Any], template: WorkloadDocument
+) -> WorkloadDocument:
+    metadata = {
+        **_identity(flow, name),
+        "labels": dict(template.labels),
+        "annotations": dict(template.annotations),
+    }
+    document = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": metadata, "spec": spec}
+    return WorkloadDocument(document)
+
+
+def _identity(owner: WorkloadDocument, name: str) -> dict[str, str]:
+    created = owner.text("metadata.creationTimestamp")
+    return {"name": name, "namespace": owner.namespace, **({"creationTimestamp": created} if created else {})}
+
+
+def _without_fields(found: Expansion) -> Expansion:
+    """Fields of a JobTemplate are not fields of the flow."""
+    found.pods = [each._replace(field="") for each in found.pods]
+    found.claims = [each._replace(field="") for each in found.claims]
+    return found

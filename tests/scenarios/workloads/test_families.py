@@ -1,0 +1,180 @@
+"""Workloads as their operators publish them, and the pods, groups and decisions that follow.
+
+Each file names the operator and its version.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import yaml
+
+from stromboli import kube
+from stromboli.kube.manifests.manifests import Manifests
+from stromboli.planner.plan import SchedulingPlan
+from stromboli.workloads.reading import read_with_workloads
+from stromboli.workloads.registry import FAMILIES
+from tests.testing.random_clusters.engine import plan_of
+
+FOLDER = Path(__file__).parent / "manifests"
+NAMES = ("stromboli", "volcano")
+
+
+class Group(NamedTuple):
+    """A group, and what its minimum, queue, priority class and minimum of cpu are."""
+
+    minimum: int
+    queue: str = ""
+    priority: str = ""
+    cpu: str = ""
+
+
+class Family(NamedTuple):
+    """The pods by role, or by the name of their group if they have none; the groups; the number of placed pods."""
+
+    pods: dict[str, list[str]]
+    groups: dict[str, Group]
+    placed: int
+    #: The beginnings of the notes, after kind and name.
+    notes: tuple[str, ...] = ()
+
+
+def numbered(prefix: str, *numbers: int | str) -> list[str]:
+    return [f"{prefix}{number}" for number in numbers]
+
+
+def by_owner(
+    name: str,
+    pods: list[str],
+    *,
+    minimum: int = 1,
+    placed: int,
+    notes: tuple[str, ...] = (),
+    cpu: str = "1",
+    queue: str = "",
+    priority: str = "",
+) -> Family:
+    """Pods that name no group: the controller of PodGroups creates one for their owner."""
+    return Family({f"podgroup-{name}": pods}, {f"podgroup-{name}": Group(minimum, queue, priority, cpu)}, placed, notes)
+
+
+ENABLED = "the objects of "
+NEXT_RUN = "its next run"
+FAMILY_CASES = {
+    "job": by_owner("pi", numbered("pi-", 0, 1), placed=2),
+    "kueue-job": by_owner("sample", numbered("sample-", 0, 1, 2), placed=3, notes=("its queue is Kueue's",)),
+    "cron-job": by_owner(
+        "nightly", numbered("nightly-", 0, 1), minimum=2, placed=2, notes=(NEXT_RUN,), cpu="2", queue="research"),
+    "deployment": by_owner("web", numbered("web-", 0, 1, 2), minimum=3, placed=3, cpu="3", priority="urgent"),
+    "replica-set": by_owner("frontend", numbered("frontend-", 0, 1), placed=2),
+    "replication-controller": by_owner("nginx", ["nginx-0"], placed=1),
+    "stateful-set": by_owner("db", numbered("db-", 1, 2), placed=2, notes=("its pods are planned together",)),
+    "daemon-set": by_owner("agent", numbered("agent-", "n1", "n2", "n3"), placed=3, cpu="100m"),
+    "volcano-job": Family(
+        {"ps": ["tensorflow-ps-0"], "worker": numbered("tensorflow-worker-", 0, 1, 2, 3)},
+        {"tensorflow": Group(3, "research", "urgent", "4")}, placed=5),
+    "volcano-job-partitions": Family(
+        {"trainer": numbered("llm-trainer-", 0, 1, 2, 3)}, {"llm": Group(4, "default", cpu="8")}, placed=4),
+    "volcano-cron-job": Family(
+        {"task": numbered("hourly-task-", 0, 1)}, {"hourly": Group(2, "research", cpu="2")}, placed=2,
+        notes=(NEXT_RUN,)),
+    "job-flow": Family(
+        {"default-nginx": numbered("test-a-default-nginx-", 0, 1)}, {"test-a": Group(1, "research", cpu="1")}, placed=2,
+        notes=("Job b is created after a",)),
+    "job-set": Family(
+        {
+            "podgroup-coordinator-driver-0": ["coordinator-driver-0-0"],
+            "podgroup-coordinator-workers-0": numbered("coordinator-workers-0-", 0, 1),
+            "podgroup-coordinator-workers-1": numbered("coordinator-workers-1-", 0, 1),
+        },
+        {
+            "podgroup-coordinator-driver-0": Group(1, cpu="1"),
+            "podgroup-coordinator-workers-0": Group(2, cpu="2"),
+            "podgroup-coordinator-workers-1": Group(2, cpu="2"),
+        }, placed=5),
+    "job-set-in-order": by_owner(
+        "sequence-driver-0", ["sequence-driver-0-0"], placed=1,
+        notes=("the pods of workers are created when those of driver are ready",)),
+    "leader-worker-set": Family(
+        {"vllm-0": ["vllm-0", *numbered("vllm-0-", 1, 2)], "vllm-1": ["vllm-1", *numbered("vllm-1-", 1, 2)]},
+        {"vllm-0": Group(3, "research", cpu="2"), "vllm-1": Group(3, "research", cpu="2")}, placed=6, notes=(ENABLED,)),
+    "pytorch-job": Family(
+        {"master": ["simple-master-0"], "worker": numbered("simple-worker-", 0, 1)},
+        {"simple": Group(3, "research", "urgent", "1")}, placed=3, notes=(ENABLED,)),
+    "tf-job": Family(
+        {"ps": ["tfjob-simple-ps-0"], "worker": numbered("tfjob-simple-worker-", 0, 1)},
+        {"tfjob-simple": Group(2, "default", cpu="3")}, placed=3, notes=(ENABLED,)),
+    "xgboost-job": Family(
+        {"master": ["iris-master-0"], "worker": ["iris-worker-0"]}, {"iris": Group(2, "default", cpu="2")}, placed=2,
+        notes=(ENABLED,)),
+    "paddle-job": Family(
+        {"worker": numbered("paddle-worker-", 0, 1)}, {"paddle": Group(2, "default", cpu="2")}, placed=2,
+        notes=(ENABLED,)),
+    "jax-job": Family(
+        {"worker": numbered("jax-worker-", 0, 1)}, {"jax": Group(2, "default", cpu="2")}, placed=2, notes=(ENABLED,)),
+    "mpi-job-v1": Family(
+        {"launcher": ["horovod-launcher"], "worker": numbered("horovod-worker-", 0, 1)},
+        {"horovod": Group(3, "default", cpu="3")}, placed=3, notes=(ENABLED,)),
+    "mpi-job": Family(
+        {"pi": ["pi-launcher-0", *numbered("pi-worker-", 0, 1)]}, {"pi": Group(3, "research", cpu="3")}, placed=3,
+        notes=(ENABLED,)),
+    "train-job": Family(
+        {"fine-tune": numbered("fine-tune-node-0-", 0, 1, 2)}, {"fine-tune": Group(3, "research", cpu="12")}, placed=3),
+    "ray-cluster": Family(
+        {"headgroup": ["search-head"], "small": numbered("search-small-worker-", 0, 1),
+         "tpu": numbered("search-tpu-worker-", 0, 1)},
+        {"ray-search-pg": Group(5, "research", "urgent", "6")}, placed=5, notes=(ENABLED,)),
+    "ray-job": Family(
+        {"headgroup": ["tune-head"], "small": ["tune-small-worker-0"]},
+        {"ray-tune-pg": Group(2, "research", cpu="4500m")}, placed=2,
+        notes=("the pod that submits it is created when its cluster is ready", ENABLED)),
+    "ray-service": Family(
+        {"headgroup": ["serve-head"], "small": numbered("serve-small-worker-", 0, 1, 2)},
+        {"ray-serve-pg": Group(2, cpu="3")}, placed=4, notes=("its cluster is named like it", ENABLED)),
+    "spark-application": Family(
+        {"spark-pi-pg": ["pi-driver", *numbered("pi-exec-", 1, 2)]},
+        {"spark-pi-pg": Group(1, "research", "urgent", "5")}, placed=3,
+        notes=("its executors are planned with its driver", ENABLED)),
+    "workflow": by_owner(
+        "diamond", ["diamond-A", *numbered("diamond-C-each-", 0, 1)], placed=3, queue="research", priority="urgent"),
+    "cron-workflow": by_owner("nightly", ["nightly"], placed=1, cpu="3", notes=(NEXT_RUN,)),
+}  # fmt: skip
+
+
+def read(name: str) -> Manifests:
+    return read_with_workloads([str(FOLDER / "cluster.yaml"), str(FOLDER / f"{name}.yaml")], scheduler_names=NAMES)
+
+
+def described(manifests: Manifests, plan: SchedulingPlan) -> Family:
+    pods: dict[str, list[str]] = {}
+    groups: dict[str, Group] = {}
+    for each in manifests.objects:
+        if isinstance(each, kube.Pod):
+            entries = each.metadata.annotations or {}
+            role = entries.get("volcano.sh/task-spec") or entries["scheduling.k8s.io/group-name"]
+            pods.setdefault(role, []).append(each.metadata.name)
+        elif isinstance(each, kube.PodGroup):
+            spec = each.spec
+            cpu = str((spec.min_resources or {}).get("cpu", ""))
+            minimum = -1 if spec.min_member is None else spec.min_member
+            groups[each.metadata.name] = Group(minimum, spec.queue or "", spec.priority_class_name or "", cpu)
+    return Family(pods, groups, len(plan.binds))
+
+
+@pytest.mark.parametrize("name", FAMILY_CASES)
+def test_family_has_the_pods_and_groups_of_its_controllers(name: str) -> None:
+    manifests, expected = read(name), FAMILY_CASES[name]
+    assert (manifests.problems, manifests.unjudged) == ([], [])
+    assert described(manifests, plan_of(manifests.objects)) == expected._replace(notes=())
+    notes = [line.split(": ", 3)[3] for line in manifests.notes]
+    assert len(notes) == len(expected.notes)
+    assert all(note.startswith(start) for note, start in zip(notes, expected.notes, strict=True)), notes
+
+
+def test_every_kind_has_a_manifest() -> None:
+    assert {path.stem for path in FOLDER.glob("*.yaml")} == {*FAMILY_CASES, "cluster"}
+    documents = (each for path in FOLDER.glob("*.yaml") for each in yaml.safe_load_all(path.read_text()))
+    kinds = {(each["apiVersion"].rpartition("/")[0], each["kind"]) for each in documents}
+    assert FAMILIES.keys() - kinds == set()
