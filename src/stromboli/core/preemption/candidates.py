@@ -98,7 +98,7 @@ class CandidatePool:
     def _grade(self, preemptor: Job, row: int) -> list[VictimCandidate]:
         jobs, youngest, graded = self._session.jobs, self._rules.youngest_first, list[VictimCandidate]()
         for name in self.queues_for(preemptor):
-            place, tasks = self._place(preemptor.queue, name), self._by_queue[name].on(row)
+            place, tasks = self._place(preemptor.spec.queue, name), self._by_queue[name].on(row)
             graded += [VictimCandidate(task, _grade(place, jobs[task.job], task, youngest)) for task in tasks]
         graded.sort(key=_grade_of)
         return graded

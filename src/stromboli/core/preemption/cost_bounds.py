@@ -84,6 +84,15 @@ def shortage(ledger: Ledger, request: Request, row: int) -> Request:
     return tuple(short)
 
 
+def exceeds_running(ledger: Ledger, short: Request, row: int) -> bool:
+    """Report whether the pods of a node that are not being removed hold less than a shortage: no eviction suffices."""
+    item, layout = ledger.amounts.item, ledger.layout
+    for dimension, missing in short:
+        if item(layout.used + dimension, row) - item(layout.releasing + dimension, row) < missing:
+            return True
+    return False
+
+
 def _within_rows(rows: Index, amounts: Amounts) -> Amounts:
     """Cumulative sums that restart with every row."""
     sums = amounts.cumsum()

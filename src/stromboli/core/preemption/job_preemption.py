@@ -306,9 +306,10 @@ class Preemption:
         what their job holds; each member of a job is ranked with what the job holds at the time.
         """
         job = self._session.jobs[task.job]
-        own = job.key if len(job.tasks) > 1 or self._rules.thrash_guard else ""
-        priorities = job.priority, task.priority, task.priority_in_job
-        ranking_key = job.queue, *priorities, task.task_class.number, own, *where
+        spec = job.spec
+        own = spec.key if len(job.tasks) > 1 or self._rules.thrash_guard else ""
+        priorities = spec.priority, task.priority, task.priority_in_job
+        ranking_key = spec.queue, *priorities, task.task_class.number, own, *where
         ranking = self._rankings.get(ranking_key)
         if ranking is None:
             ranking = NodeRanking(self._session, self._pool, task, inside, by_victims_alone=where[-1])

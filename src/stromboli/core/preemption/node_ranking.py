@@ -18,7 +18,7 @@ from stromboli.core.model.resources.resources import Request
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.preemption.candidates import CandidatePool, VictimCandidate
 from stromboli.core.preemption.cost import Bound, Grade
-from stromboli.core.preemption.cost_bounds import min_costs, shortage
+from stromboli.core.preemption.cost_bounds import exceeds_running, min_costs, shortage
 from stromboli.core.session.session import Session
 
 _Entry = tuple[Bound, int, int]
@@ -113,6 +113,8 @@ class NodeRanking:
         short = shortage(self._ledger, self._request, row)
         if not short:
             return self._cheapest(row) if self._by_victims_alone else _FREE
+        if exceeds_running(self._ledger, short, row):
+            return None
         freed = dict.fromkeys((dimension for dimension, _ in short), 0)
         largest = dict(freed)
         candidates = self.candidates(self._job, row)

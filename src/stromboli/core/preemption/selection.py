@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from stromboli.core.model.resources.resources import Request
 from stromboli.core.model.tasks.task import Task
@@ -70,8 +71,8 @@ class VictimSelection:
             return None
         youngest, top = sorted(victims, key=_youngest_first)[:needed], victims[0].grade
         units = [EvictionUnit((each.task,), top) for each in youngest]
-        chosen = {each.task.uid for each in youngest}
-        ordered = [each.task for each in victims if each.task.uid in chosen]
+        chosen = set(map(_task_of, youngest))
+        ordered = [task for task, _ in victims if task in chosen]
         return NodePlan(row, units, ordered, top, self._rules.comparison.cost(self._session, top, ordered))
 
     def _may_go_together(self, preemptor: Task, units: Sequence[EvictionUnit]) -> bool:
@@ -259,6 +260,9 @@ def number_needed(short: Request, held: Request) -> int | None:
             return None
         needed = max(needed, -(-missing // amount))
     return needed
+
+
+_task_of = attrgetter("task")
 
 
 def _youngest_first(candidate: VictimCandidate) -> float:

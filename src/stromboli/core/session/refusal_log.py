@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
 
 from stromboli.core.config.plugin_errors import describe_error
 from stromboli.core.model.jobs.job import Job
@@ -66,20 +67,11 @@ class RefusalLog(dict[str, JobRefusal]):
             self._program.errors.append(error)
         return describe_error(error)
 
-    @contextmanager
-    def isolate_errors(self, job: Job) -> Iterator[None]:
+    def isolate_errors(self, job: Job) -> AbstractContextManager[None]:
         """Isolate an error to this job: report it on the job and continue with the others. An inconsistent ledger still
         aborts the cycle. The time is charged to the job.
         """
-        self._budget.begin(job)
-        try:
-            yield
-        except LedgerInconsistency:
-            raise
-        except Exception as error:
-            self.report_error(job, error)
-        finally:
-            self._budget.end()
+        return _IsolatedErrors(self, job, self._budget)
 
     def remember(self, entry: LedgerEntry, after_eviction: bool) -> None:
         """Keep the placements of an operation that is about to be discarded."""
@@ -92,3 +84,28 @@ class RefusalLog(dict[str, JobRefusal]):
         if self.last_transactions:
             for task in tasks:
                 self.last_transactions.pop(task.uid, None)
+
+
+class _IsolatedErrors(AbstractContextManager[None]):
+    """A class rather than a generator: it is entered for every job."""
+
+    __slots__ = ("_budget", "_job", "_log")
+
+    def __init__(self, log: RefusalLog, job: Job, budget: TimeBudget) -> None:
+        self._log = log
+        self._job = job
+        self._budget = budget
+
+    def __enter__(self) -> None:
+        self._budget.begin(self._job)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        try:
+            if not isinstance(error, Exception) or isinstance(error, LedgerInconsistency):
+                return False
+            self._log.report_error(self._job, error)
+            return True
+        finally:
+            self._budget.end()

@@ -150,8 +150,8 @@ def _leaving(session: Session, job: Job) -> int:
     """Count tasks that are being removed from a node. A task without a node was never scheduled."""
     if not job.counts[_RELEASING]:
         return 0
-    codes, row_of = session.ledger.codes, session.ledger.row_of
-    return len([1 for task in job.tasks.values() if codes[task.row] == _RELEASING and row_of(task) >= 0])
+    codes, node_rows = session.ledger.codes, session.ledger.node_rows
+    return len([1 for task in job.tasks.values() if codes[task.row] == _RELEASING and node_rows[task.row] >= 0])
 
 
 def phase_of(job: Job, *, unschedulable: bool, leaving: int = 0) -> str:

@@ -49,10 +49,10 @@ class JobLedger:
         the counters and the sums with their previous values, to be restored in reverse.
         """
         counters, sums = list[tuple[Counts, Counts]](), list[tuple[Amounts, Amounts]]()
-        request, leaving = tasks[0].task_class.request, dict[str, int]()
+        request, leaving, own = tasks[0].task_class.request, dict[str, int](), self.own
         for task in tasks:
-            job = self.own(task.job)
-            for counts in _counts_of(job, task):
+            job = own(task.job)
+            for counts in _counts_of(job, task) if job.role_counts or task.sub_job else (job.counts,):
                 counters.append((counts, counts[:]))
                 counts[before] -= 1
                 counts[_RELEASING] += 1

@@ -68,9 +68,9 @@ class Ledger:
         self.budgets = snapshot.budgets
         self.status = snapshot.status
         self.node_of = snapshot.node_of
-        #: Fast access to single entries of the same memory.
+        #: Fast access to single entries of the same memory: the status and the node row of each task.
         self.codes: Any = memoryview(snapshot.status)  # type: ignore[arg-type]
-        self._node_of: Any = memoryview(snapshot.node_of)  # type: ignore[arg-type]
+        self.node_rows: Any = memoryview(snapshot.node_of)  # type: ignore[arg-type]
         self._tallies = snapshot.tallies
         self._own_tallies: set[int] = set()
         #: Pods that feed very many tallies, which read them when they are used.
@@ -105,7 +105,7 @@ class Ledger:
 
     def row_of(self, task: Task) -> int:
         """Return the node row of a task, -1 if it has none."""
-        return int(self._node_of[task.row])
+        return int(self.node_rows[task.row])
 
     def node_name(self, task: Task) -> str:
         row = self.row_of(task)
@@ -175,7 +175,7 @@ class Ledger:
 
     def _rows_to_release(self, tasks: Sequence[Task], before: TaskStatus) -> list[int]:
         """Return the node rows of tasks that can be evicted."""
-        codes, node_of, rows, seen = self.codes, self._node_of, list[int](), set[int]()
+        codes, node_of, rows, seen = self.codes, self.node_rows, list[int](), set[int]()
         for task in tasks:
             place = task.row
             row = node_of[place]
@@ -232,7 +232,7 @@ class Ledger:
         task_class, counters = tasks[0].task_class, self._counters
         job = counters.own(tasks[0].job)
         counts = counters.move(job, tasks, before, after)
-        status, node_of = self.codes, self._node_of
+        status, node_of = self.codes, self.node_rows
         for task, row in zip(tasks, rows, strict=True):
             status[task.row] = after
             node_of[task.row] = row if after else -1
@@ -322,7 +322,7 @@ class Ledger:
             amounts.add([self.row_of(task)], -amounts.effect(task.task_class, binding))
         for task, row in zip(tasks, rows, strict=True):
             columns, _ = amounts.add([row], amounts.effect(task.task_class, binding))
-            self._node_of[task.row] = row
+            self.node_rows[task.row] = row
             if amounts.is_overcommitted(task.task_class, columns, binding):
                 raise LedgerInconsistency(f"{task.key} does not fit on {self.node_name(task)}")
         self.freed += 1
@@ -347,7 +347,7 @@ class Ledger:
         had_node = entry.before is not TaskStatus.PENDING
         for task, row in zip(entry.tasks, entry.rows, strict=True):
             self.codes[task.row] = entry.before.value
-            self._node_of[task.row] = row if had_node else -1
+            self.node_rows[task.row] = row if had_node else -1
 
     # -- fingerprint --------------------------------------------------------------------------------------------
 

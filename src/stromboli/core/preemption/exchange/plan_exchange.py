@@ -53,9 +53,10 @@ class PlanExchange:
 
     def improve(self, attempt: PreemptionAttempt, records_of: Records) -> bool:
         """Exchange the victims of a plan; report whether it has changed."""
-        victims, rows = _victims(attempt), _rows(attempt)
+        victims = _victims(attempt)
         if not self._could_be_cheaper(attempt, victims) or self._steps_left <= 0:
             return False
+        rows = _rows(attempt)
         whole, units, records = attempt.statement.save(), list(attempt.units), dict(attempt.records)
         top = max(importance(unit.grade) for unit in units if unit.tasks[0] in victims)
         victim_rows = [self._session.ledger.row_of(task) for task in victims]
