@@ -11,7 +11,6 @@ from benchmarks import (
     churn,
     clusters,
     contention,
-    forecast,
     hostile,
     local_cluster,
     quality,
@@ -208,11 +207,6 @@ WORKLOADS: dict[str, tuple[Workload, Parameters, str]] = {
         quality.victims,
         {"worlds": 200},
         "victims in small random worlds, compared with the optimum",
-    ),
-    "forecast": (
-        forecast.forecast,
-        {"clusters": 60},
-        "expected starts of waiting jobs, compared with the starts that follow",
     ),
     "simulate": (
         simulate.simulate,

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from stromboli.cli.text import tables
 from stromboli.cli.text.plan import counted, format_amounts
-from stromboli.cli.text.tables import Table, echo_table, on_terminal
+from stromboli.cli.text.tables import Table, echo_table
 
 if TYPE_CHECKING:
     from stromboli.planner.topology_report import DomainReport, TopologyReport
@@ -52,7 +53,7 @@ def _branches(domains: Sequence[DomainReport]) -> Iterator[str]:
         beside = trunks.get(domain.parent, "")
         if not domain.parent:
             branch = trunk = ""
-        elif not on_terminal():
+        elif not tables.on_terminal():
             branch = trunk = "  "
         else:
             branch, trunk = ("└─ ", "   ") if last[domain.parent] == domain.name else ("├─ ", "│  ")

@@ -109,7 +109,7 @@ def test_plan_replaces_the_reported_states(run: Run) -> None:
 WRONG = {
     "both namespaces": (("-n", "team", "-A"), "-n and -A exclude each other"),
     "selector": (("-l", "a==b==c"), "Invalid value for -l: 'a==b==c' is not one of KEY=VALUE"),
-    "watch of files": (("-w",), "--watch has no effect with -f, whose files do not change"),
+    "watch of files": (("-w",), "--watch has no effect with --plan or -f, which are computed once"),
 }
 
 

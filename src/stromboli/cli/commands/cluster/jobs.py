@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stromboli.cli.cluster_scenario import objects_of, read_view, view_options
-from stromboli.cli.options.connection import connection_options, connector, request_errors
+from stromboli.cli.options.connection import connector, request_errors
 from stromboli.cli.options.listing import ListingScope, namespace_options, scope_of, selector_option, watch_option
 from stromboli.cli.options.settings import output_option, reject_options
 from stromboli.cli.options.times import clock_unless
@@ -51,7 +51,6 @@ Exit codes:
 @output_option()
 @watch_option
 @view_options
-@connection_options
 def jobs(queues: tuple[str, ...], waiting: bool, is_planned: bool, output: str, watch: bool, **options: Any) -> None:
     """List jobs, their places in their queues, and why they wait.
 
@@ -63,10 +62,11 @@ def jobs(queues: tuple[str, ...], waiting: bool, is_planned: bool, output: str, 
     waiting jobs of the queue, by priority and age; with --plan, by the order of the policy.
     """
     wanted = partial(_Wanted, queues=frozenset(queues), only_waiting=waiting)
-    if options["paths"]:
+    if options["paths"] or is_planned:
         if watch:
-            reject_options(("watch",), "with -f, whose files do not change")
-        _show_manifests(wanted(scope_of(options, "")), options, output, is_planned=is_planned)
+            reject_options(("watch",), "with --plan or -f, which are computed once")
+        default = "" if options["paths"] else connector(options)().namespace
+        _show_view(wanted(scope_of(options, default)), options, output, is_planned=is_planned)
         return
     connection = connector(options)()
     scope = scope_of(options, connection.namespace)
@@ -90,8 +90,8 @@ class _Wanted:
         return not self.queues or job.queue in self.queues
 
 
-def _show_manifests(wanted: _Wanted, options: Mapping[str, Any], output: str, *, is_planned: bool) -> None:
-    """Show the jobs of manifests: as a scheduler has reported them, or else as a cycle would leave them."""
+def _show_view(wanted: _Wanted, options: Mapping[str, Any], output: str, *, is_planned: bool) -> None:
+    """Show the jobs of manifests or of a plan: as a scheduler has reported them, or as a cycle would leave them."""
     from stromboli.cli.job_source import job_objects
     from stromboli.cli.text.cluster.jobs import jobs_printout
     from stromboli.planner.overview.planned_jobs import planned_jobs

@@ -1,0 +1,1 @@
+"""Changes that commands make to the jobs and queues of a cluster."""

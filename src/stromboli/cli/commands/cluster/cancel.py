@@ -1,0 +1,32 @@
+"""`stromboli cancel`."""
+
+from __future__ import annotations
+
+import click
+
+from stromboli.cli.changes.running import change_job, changing_options
+
+_EPILOG = """\b
+Examples:
+  stromboli cancel train
+  stromboli cancel -n team-a train
+
+\b
+Exit codes:
+  0  cancelled
+  1  invalid input, an unknown job, or the cluster is unreachable
+  2  wrong usage
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("name", metavar="JOB")
+@changing_options
+def cancel(name: str, **options: str | None) -> None:
+    """Cancel a job: delete its workload, its pods and its PodGroup.
+
+    Pods that no workload owns are deleted one by one.
+    """
+    from stromboli.cli.changes.workloads import cancel as delete
+
+    change_job(name, options, delete, "deleted")
