@@ -250,9 +250,11 @@ def queue(
     parent: str | None = None,
     state: str | None = None,
     affinity: Manifest | None = None,
+    strategy: str | None = None,
     annotations: Mapping[str, str] | None = None,
 ) -> Manifest:
     spec = given(
+        dequeueStrategy=strategy,
         weight=weight,
         capability=capability,
         guarantee=None if guarantee is None else {"resource": guarantee},

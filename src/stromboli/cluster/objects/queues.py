@@ -84,12 +84,19 @@ def queue_of(queue: kube.KubeQueue, axis: ResourceAxis) -> Queue:
         created=seconds_of(queue.metadata.creation_timestamp),
         state=queue.status.state or "Open",
         reclaimable=spec.reclaimable is not False,
+        strict=_strict(spec.dequeue_strategy),
         capability=_capability(axis, spec.capability),
         guarantee=_amounts(axis, guarantee, "spec.guarantee.resource"),
         deserved=_deserved(axis, spec.deserved),
         annotations=dict(queue.metadata.annotations or {}),
         node_groups=_node_groups(spec.affinity),
     )
+
+
+def _strict(strategy: str | None) -> bool:
+    if strategy not in (None, "", "traverse", "fifo"):
+        raise ValueError(f"spec.dequeueStrategy: expected fifo or traverse, got {strategy!r}")
+    return strategy == "fifo"
 
 
 def _node_groups(affinity: volcano.QueueAffinity | None) -> NodeGroups:

@@ -98,6 +98,7 @@ class Code(StrEnum):
     QUEUE_CAPABILITY = "QueueCapabilityExceeded"
     QUEUE_SHARE = "QueueShareExhausted"
     QUEUE_OVERUSED = "QueueOverused"
+    QUEUE_ORDER = "HeldBackByQueueOrder"
     QUEUE_CLOSED = "QueueNotOpen"
     QUEUE_UNKNOWN = "QueueUnknown"
     QUEUE_MISPLACED = "QueueMisplaced"
@@ -486,6 +487,14 @@ CODES: dict[Code, CodeFacts] = {
         "The queue uses its deserved share of every resource.", Remedy.WAIT,
         "Wait for the queue's jobs to end, or ask for a larger share for the queue.",
         (*_CAPACITY, RetryEvent.QUEUE_CHANGED),
+    ),
+    Code.QUEUE_ORDER: CodeFacts(
+        "held back by queue order",
+        "The queue is strict: an earlier job of the queue waits for nodes that this one may use as well.",
+        Remedy.WAIT,
+        "Wait until the earlier job has started, or select nodes that it cannot use. Later jobs overtake with "
+        "`dequeueStrategy: traverse` in the queue, and without `strict` in the arguments of `allocate`.",
+        (*_CAPACITY, RetryEvent.JOB_CHANGED, RetryEvent.QUEUE_CHANGED),
     ),
     Code.QUEUE_CLOSED: CodeFacts(
         "queue not open",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stromboli.core.model.jobs.carryover import Reservation
+from stromboli.core.model.ledger.future import idle_after_releases
 from stromboli.core.model.nodes.amounts import Block
 from stromboli.core.model.nodes.table import Vector
 from stromboli.core.model.tasks.task import Task
@@ -110,10 +111,7 @@ class Calendar:
     # -- free capacity by time ----------------------------------------------------------------------------------
 
     def idle_now(self) -> Block:
-        """Return what is idle once all releasing pods are gone and all pipelined tasks are placed."""
-        ledger, size = self._session.ledger, self._session.ledger.layout.resources
-        amounts, layout = ledger.amounts, ledger.layout
-        return amounts[:size] + amounts[layout.releasing :][:size] - amounts[layout.pipelined :][:size]
+        return idle_after_releases(self._session.ledger)
 
     def change(self, start: float, end: float) -> Block:
         """Return the minimum change of free capacity, relative to now, during this period."""

@@ -103,6 +103,19 @@ class ImpossibleRequests:
             or self._too_many(needed)
         )
 
+    def rules_out(self, job: Job) -> bool:
+        """Report whether the job can never start, in the middle of a cycle: without refusals, which are incomplete."""
+        return bool(self.capacity.nodes) and (self._of_members(job) is not None or self._exceeds_queue(job))
+
+    def _exceeds_queue(self, job: Job) -> bool:
+        """Report whether the minimum of the job is larger than the capability of its queue, or of one above it."""
+        session = self._session
+        limits = [session.queues[each.name].capability for each in session.ledger.queues[job.queue].chain]
+        gang = _Gang(session, job) if any(limits) else None
+        return gang is not None and any(
+            gang.amount_needed(dimension) > amount for limit in limits for dimension, amount in limit
+        )
+
     # -- reasons ------------------------------------------------------------------------------------------------
 
     def exceeded_by(self, minimum: Iterable[tuple[int, int]]) -> Reason | None:

@@ -26,18 +26,20 @@ _SECONDARY = frozenset((
     Code.DISRUPTION_BUDGET,
     Code.NEVER_PREEMPTS,
 ))  # fmt: skip
+#: More specific than the reasons of the nodes, which follow from them.
+_SPECIFIC = frozenset((Code.NO_DOMAIN, Code.QUEUE_ORDER))
 _REMEDIES = (Remedy.CHANGE_REQUEST, Remedy.ASK_ADMINISTRATOR, Remedy.WAIT)
 
 
 def rank(reason: Reason, gates_block: bool = False) -> tuple[int, int, bool]:
     """Return the place of a reason among others: first requests that can never be satisfied, then what the owner of the
-    job can change, then what an administrator can. A domain is more specific than its nodes. Gates are a cause if they
-    block the start of the job.
+    job can change, then what an administrator can. A domain, and the order of a strict queue, are more specific than
+    the nodes. Gates are a cause if they block the start of the job.
     """
     code = reason.code
     is_secondary = code in _SECONDARY and not (gates_block and code is Code.SCHEDULING_GATED)
     kind = 0 if code in IMPOSSIBLE else 1 if code in _SETTLED else 3 if is_secondary else 2
-    return kind, _REMEDIES.index(reason.remedy), code is not Code.NO_DOMAIN
+    return kind, _REMEDIES.index(reason.remedy), code not in _SPECIFIC
 
 
 def leading(reasons: list[Reason]) -> Reason:

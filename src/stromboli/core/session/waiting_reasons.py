@@ -67,11 +67,11 @@ def causes(session: Session, job: Job) -> list[Reason]:
     found += [impossible, *others] if impossible is not None else others
     if len(found) < 2:
         return found
-    return sorted(dict.fromkeys(found), key=partial(rank, gates_block=_gates_block(job)))
+    return sorted(dict.fromkeys(found), key=partial(rank, gates_block=gates_block(job)))
 
 
-def _gates_block(job: Job) -> bool:
-    """Report whether the job has too few pods without gates."""
+def gates_block(job: Job) -> bool:
+    """Report whether the job cannot start because of scheduling gates: it has too few pods without."""
     return sum(1 for task in job.tasks.values() if not task.gated) < job.min_available
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from stromboli.core.actions.allocate.domain_search import DomainSearch
 from stromboli.core.actions.allocate.failure_cache import is_known_failure, remember_failure
 from stromboli.core.actions.allocate.gang_placer import GangPlacer, waits_for_release_only
@@ -10,19 +12,14 @@ from stromboli.core.actions.allocate.plain_turns import PlainTurns
 from stromboli.core.actions.allocate.rearrangement import Rearrangement
 from stromboli.core.actions.allocate.reservations import ReservationPlacer, reservations_of
 from stromboli.core.config.action import Action
-from stromboli.core.config.arguments import Argument, PredicateCacheArguments
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.ledger.entry import LedgerInconsistency
 from stromboli.core.model.queues.queue import Queue
+from stromboli.core.reservations.options import AllocateArguments
+from stromboli.core.reservations.strict_order import strict_order_of
 from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.refusals import NodeRefusals
 from stromboli.core.session.session import Session
-
-
-class AllocateArguments(PredicateCacheArguments):
-    rearrange: bool = Argument(
-        "rearrange", False, "Whether placements of the same cycle are rearranged for gangs that find no nodes."
-    )
 
 
 class Allocate(Action):
@@ -37,6 +34,7 @@ class Allocate(Action):
             return
         reservations = reservations_of(session, self._attempt)
         self._plain_turns = PlainTurns(session)
+        self._strict_order = strict_order_of(session)
         try:
             self._serve_queues(session, pending_tasks_by_job, reservations)
             if session.lends_idle:
@@ -98,11 +96,13 @@ class Allocate(Action):
         job = job_order.next_job(queue)
         if job is None:
             return
-        pending_tasks = pending_tasks_by_job[job.key]
+        pending_tasks, strict = pending_tasks_by_job[job.key], self._strict_order
         try:
-            again = (reservations is None and self._plain_turns.place_next(job, pending_tasks)) or self._serve(
-                session, job, pending_tasks, reservations
-            )
+            if strict is None or not strict.applies_to(queue):
+                again = self._serve(session, job, pending_tasks, reservations)
+            else:
+                serve = partial(self._serve, session, job, pending_tasks, reservations)
+                again = strict.serve(job, pending_tasks.rest, serve)
         except LedgerInconsistency:
             raise
         except Exception as error:
@@ -115,6 +115,8 @@ class Allocate(Action):
         self, session: Session, job: Job, pending_tasks: PendingTasks, reservations: ReservationPlacer | None
     ) -> bool:
         """Serve the job beside the nominations and reservations of others. True when the job is ready."""
+        if reservations is None and self._plain_turns.place_next(job, pending_tasks):
+            return True
         if session.nominations.has_nominations_for(job):
             pending_tasks.put_nominated_first()
         with session.serving(job):

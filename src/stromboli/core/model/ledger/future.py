@@ -17,6 +17,12 @@ from stromboli.core.model.tasks.task import TaskStatus
 from stromboli.core.model.tasks.task_class import TaskClass
 
 
+def idle_after_releases(ledger: Ledger) -> Block:
+    """Return what is idle on each node once all releasing pods are gone and all pipelined tasks are placed."""
+    amounts, layout, size = ledger.amounts, ledger.layout, ledger.layout.resources
+    return amounts[:size] + amounts[layout.releasing :][:size] - amounts[layout.pipelined :][:size]
+
+
 @contextmanager
 def projected(
     ledger: Ledger, idle: Block, absent: Iterable[tuple[TaskClass, Index]], released: Mapping[str, Amounts]

@@ -38,6 +38,8 @@ class Queue:
     created: float = 0.0
     state: str = "Open"
     reclaimable: bool = True
+    #: Whether a job that waits holds back later ones on the nodes that both may use.
+    strict: bool = False
     capability: Request = ()
     guarantee: Request = ()
     deserved: Request = ()
