@@ -11,6 +11,7 @@ from benchmarks import (
     churn,
     clusters,
     contention,
+    forecast,
     hostile,
     local_cluster,
     quality,
@@ -207,6 +208,11 @@ WORKLOADS: dict[str, tuple[Workload, Parameters, str]] = {
         quality.victims,
         {"worlds": 200},
         "victims in small random worlds, compared with the optimum",
+    ),
+    "forecast": (
+        forecast.forecast,
+        {"clusters": 60},
+        "expected starts of waiting jobs, compared with the starts that follow",
     ),
     "simulate": (
         simulate.simulate,

@@ -78,6 +78,7 @@ SECTIONS = {
         "plan": LazyCommand("ask.plan", "Show what the scheduler would do with a job, or with all."),
         "explain": LazyCommand("ask.explain", "Show why a job waits, and what would let it start."),
         "simulate": LazyCommand("ask.simulate", "Run manifests, or a cluster, in virtual time."),
+        "forecast": LazyCommand("ask.forecast", "Show when waiting jobs are expected to start."),
         "topology": LazyCommand("ask.topology", "Show the network domains and their free capacity."),
         "bindrequests": LazyCommand("ask.bindrequests", "Show bind requests: decisions that a binder executes."),
         "replay": LazyCommand("ask.replay", "Run the cycle of a dump again, and compare the decisions."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,18 +12,30 @@ from stromboli.cli.output import Printout, job_name
 if TYPE_CHECKING:
     from stromboli.cli.scenario import Scenario
     from stromboli.planner.plan import SchedulingPlan
+    from stromboli.simulator.forecast.expected_starts import StartRange
 
 
 def plan_printout(
-    scenario: Scenario, plan: SchedulingPlan, explained: Sequence[str] | None, **more: object
+    scenario: Scenario,
+    plan: SchedulingPlan,
+    explained: Sequence[str] | None,
+    starts: Mapping[str, StartRange] | None = None,
+    **more: object,
 ) -> Printout:
-    """Return the plan, with explanations of these jobs unless they are None; `more` is further data."""
+    """Return the plan, with explanations of these jobs and their expected starts unless they are None; `more` is
+    further data.
+    """
 
     def tables(wide: bool) -> None:
         from stromboli.cli.text.advice import echo_advice
+        from stromboli.cli.text.forecast import forecast_table
         from stromboli.cli.text.plan import echo_closing, echo_plan
+        from stromboli.cli.text.tables import echo_table
 
         echo_plan(plan, wide=wide)
+        if starts:
+            echo_table(forecast_table(starts, plan.session.now), wide=wide)
+            click.echo()
         for advice in scenario.advise(plan, explained) if explained else ():
             echo_advice(advice, wide=wide)
             click.echo()
@@ -33,6 +45,8 @@ def plan_printout(
         from stromboli.planner.report import advice_as_plain, report_of
 
         report = {**report_of(plan, scenario.warnings), **more}
+        if starts is not None:
+            report["expectedStarts"] = {key: each.as_plain() for key, each in starts.items()}
         if explained is not None:
             advice = scenario.advise(plan, explained)
             report["explanations"] = {entry.explanation.job: advice_as_plain(entry) for entry in advice}

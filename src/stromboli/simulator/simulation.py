@@ -14,7 +14,7 @@ from stromboli.core.model.nodes.shards import ShardChoice
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.simulator.measurements import SimulationMeasurements
-from stromboli.simulator.virtual_cluster import PodStart, VirtualCluster
+from stromboli.simulator.virtual_cluster import PodEnds, PodStart, VirtualCluster
 from stromboli.simulator.workload import Workload
 
 
@@ -93,11 +93,12 @@ class Simulation:
         seed: int = 0,
         intervals: CycleIntervals | None = None,
         shard: ShardChoice | None = None,
+        ends: PodEnds | None = None,
     ) -> None:
         self._pace = intervals or CycleIntervals()
         self._events = EventQueue()
         self.virtual_cluster = VirtualCluster(
-            program, scheduler_names=scheduler_names, seed=seed, now=workload.start, shard=shard
+            program, scheduler_names=scheduler_names, seed=seed, now=workload.start, shard=shard, ends=ends
         )
         self.measurements = SimulationMeasurements(workload.start)
         #: Warnings of all cycles, in order.
@@ -109,10 +110,15 @@ class Simulation:
             self._events.note(moment, Arrival(objects))
         self.virtual_cluster.expect(workload.present)
 
-    def run(self, until: float = inf, progress: Progress = lambda moment, left: None) -> SimulationMeasurements:
-        """Run until no events are left, or until some moment."""
+    def run(
+        self,
+        until: float = inf,
+        progress: Progress = lambda moment, left: None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> SimulationMeasurements:
+        """Run until no events are left, until some moment, or until `stop` reports true."""
         events_queue, virtual_cluster = self._events, self.virtual_cluster
-        while events_queue and events_queue.next_moment <= until:
+        while events_queue and events_queue.next_moment <= until and not stop():
             virtual_cluster.now = events_queue.next_moment
             for event in events_queue.take():
                 self._happen(event)

@@ -7,7 +7,7 @@ none arrives later, like a Job with `ttlSecondsAfterFinished: 0`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import TypeVar
@@ -34,6 +34,9 @@ from stromboli.workloads.groups import controlling_owner, is_plain, job_key_of
 from stromboli.workloads.plain_groups import group_for, with_group
 
 T = TypeVar("T", bound=TopLevel)
+
+#: Returns when a pod ends, from the time when it began and the present.
+PodEnds = Callable[[kube.Pod, float, float], float]
 
 #: Seconds from the start until terminating pods are gone.
 _GRACE = 1.0
@@ -69,8 +72,11 @@ class VirtualCluster:
         seed: int = 0,
         now: float = 0.0,
         shard: ShardChoice | None = None,
+        ends: PodEnds | None = None,
     ) -> None:
+        """`ends` are the ends of pods, by default after their declared run times."""
         self.now = now
+        self._end_of = ends or _declared_end
         self._program = program
         self._seed = seed
         self._scheduler_names = scheduler_names
@@ -113,7 +119,8 @@ class VirtualCluster:
             if pod.spec.node_name:
                 began = self._began(pod)
                 self._put_pod(pod)
-                end = began + _run_time(pod) if pod.metadata.deletion_timestamp is None else self.now + _GRACE
+                is_leaving = pod.metadata.deletion_timestamp is not None
+                end = self.now + _GRACE if is_leaving else self._end_of(pod, began, self.now)
                 running.append(PodStart(pod.metadata.uid, job, max(end, self.now)))
             else:
                 self._put_pod(self._dated(pod))
@@ -215,7 +222,7 @@ class VirtualCluster:
         body["metadata"]["annotations"] = {**body["metadata"].get("annotations", {}), **placement.annotations}
         entry = self._pods[uid] = self._store.put(self._collections[kube.Pod], known.key, body)
         pod = msgspec.json.decode(entry.raw, type=kube.Pod)
-        return PodStart(uid, self._job_of(pod), self.now + _run_time(pod))
+        return PodStart(uid, self._job_of(pod), self._end_of(pod, self.now, self.now))
 
     def finish(self, uid: str) -> PodRemoval | None:
         """Complete a pod; None if it is already gone."""
@@ -272,9 +279,9 @@ def _like(pod: kube.Pod, now: float) -> kube.Pod:
     return kube.Pod(metadata=metadata, spec=spec, status=type(pod.status)(phase="Pending"))
 
 
-def _run_time(pod: kube.Pod) -> float:
-    """Return the run time for the fake kubelets, or else the declared one."""
-    return min(seconds(pod, RUN_SECONDS, inf), run_time_of(pod))
+def _declared_end(pod: kube.Pod, began: float, now: float) -> float:
+    """Return the end by the run time for the fake kubelets, or else by the declared one."""
+    return began + min(seconds(pod, RUN_SECONDS, inf), run_time_of(pod))
 
 
 def _copy(entry: StoreEntry) -> Object:

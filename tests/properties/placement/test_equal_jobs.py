@@ -116,16 +116,17 @@ def test_nodes_ahead_equal_nodes_of_one_search_per_task(
 
 def test_repeated_class_is_placed_ahead_until_something_else_changes() -> None:
     ahead = PlacementsAhead()
-    assert ahead.copies_to_place(1, position=0) == 1
     assert ahead.keep([7], wanted=1, position=0) == [7]
-    assert ahead.copies_to_place(1, position=1) == 2
+    assert ahead.copies_to_place(1) == 2
     assert ahead.keep([7, 8], wanted=1, position=1) == [7]
-    assert ahead.take(1, position=2) == [8]
-    assert ahead.copies_to_place(1, position=3) == 4
+    assert ahead.position == 2
+    assert ahead.take(1) == [8]
+    assert ahead.copies_to_place(1) == 4
     assert ahead.keep([9, 5, 6, 7], wanted=1, position=3) == [9]
-    assert ahead.take(2, position=4) == [5, 6]
-    assert ahead.take(1, position=7) == []
+    assert ahead.take(2) == [5, 6]
+    assert ahead.position == 6
     ahead.give_back([8, 9], position=7)
-    assert ahead.take(2, position=7) == [8, 9]
+    assert ahead.take(2) == [8, 9]
     assert ahead.drop() == [7]
-    assert ahead.copies_to_place(1, position=7) == 1
+    assert ahead.keep([3], wanted=1, position=7) == [3]
+    assert ahead.copies_to_place(1) == 2

@@ -39,7 +39,10 @@ class Gang(Plugin):
 
     def job_order(self, job: Job) -> Key:
         """Gangs with a part of their minimum come first: what they hold is idle until the rest is placed."""
-        return _READY if job.is_ready else _PARTLY_READY if job.ready_count else _WAITING
+        placed = job.ready_count
+        if placed + job.pending_best_effort_count >= job.spec.min_available:
+            return _READY
+        return _PARTLY_READY if placed else _WAITING
 
     def sub_job_order(self, sub_job: SubJob) -> Key:
         return sub_job.is_ready

@@ -61,8 +61,8 @@ class ClassView:
 
     __slots__ = (
         "_is_steady", "_program", "_static", "ahead", "capacity", "capacity_at", "cluster_filters", "cluster_scorers",
-        "fresh", "ledger", "lookahead", "possible", "ranking", "refusal", "request", "row_filters", "row_scorers",
-        "site_scorer", "task_class",
+        "fresh", "ledger", "lookahead", "possible", "ranking", "reaches_over_cluster", "refusal", "request",
+        "row_filters", "row_scorers", "site_scorer", "task_class",
     )  # fmt: skip
 
     def __init__(self, task_class: TaskClass, program: Program, ledger: Ledger) -> None:
@@ -80,6 +80,8 @@ class ClassView:
         self.row_scorers = [rule for rule in scorers if rule.locality is Locality.ROW]
         self.cluster_filters = [rule for rule in filters if rule.locality is Locality.CLUSTER]
         self.cluster_scorers = [rule for rule in scorers if rule.locality is Locality.CLUSTER]
+        #: Whether the result for a node depends on other nodes.
+        self.reaches_over_cluster = bool(self.cluster_filters or self.cluster_scorers)
         #: Whether members of the class leave the results of all these rules unchanged; None if it was not asked.
         self._is_steady: bool | None = None
         #: The only rule that depends on other nodes, if it is by site.
@@ -103,15 +105,11 @@ class ClassView:
             self._static = _static_answer(self.task_class, self._program, self.ledger)
         return self._static
 
-    @property
-    def reaches_over_cluster(self) -> bool:
-        return bool(self.cluster_filters or self.cluster_scorers)
-
     def refresh(self) -> Ranking:
         """Return the current scores of all nodes."""
         ledger = self.ledger
         log, ranking = ledger.log, self.ranking
-        changed, not_placed = log.position - self.fresh, self.ahead.drop()
+        changed, not_placed = log.position - self.fresh, self.ahead.drop() if self.ahead.rows else []
         if ranking is None or changed * 3 > len(ledger.nodes):
             ranking, self.lookahead = ranking_of(self.evaluate(ledger.candidate_rows)), None
             self.ranking = ranking
@@ -136,13 +134,18 @@ class ClassView:
         for rule in self.row_filters:
             fits &= rule.filter(task_class, rows, ledger)
         static = self.static
-        total = static.scores if rows.index is None else static.scores[rows.index]
-        if rows.index is None and not (fits & static.admitted).any():
+        if rows.index is not None:
+            total: Vector = static.scores[rows.index]
+        elif (fits & static.admitted).any():
+            total = static.scores.copy()
+        else:
             return np.full(len(rows), REFUSED)
         for scorer in self.row_scorers:
-            total = total + scorer.scores(task_class, rows, ledger, None)
-        total = total * GRID
-        return np.where(fits, np.rint(total, out=total), _REFUSED)
+            total += scorer.scores(task_class, rows, ledger, None)
+        total *= GRID
+        np.rint(total, out=total)
+        np.putmask(total, np.logical_not(fits, out=fits), _REFUSED)
+        return total
 
     def fits(self, rows: Rows) -> Mask:
         """Return which rows have the request of the class idle, and not nominated for waiting tasks."""

@@ -94,14 +94,15 @@ class NodeSearch:
         """Return the same as `find_nodes`, for a caller that certainly places the tasks at once. If it is called again
         and again for one class, it searches for several calls in one step.
         """
-        view, position = self.view(task.task_class), self._ledger.log.position
+        view = self.view(task.task_class)
         if within is not None or not self._is_local(view):
             return self.find_nodes(task, wanted, within)
-        known = view.ahead.take(wanted, position)
-        if known:
-            return known
-        copies = view.ahead.copies_to_place(wanted, position)
-        return view.ahead.keep(self._find_nodes(task, copies, None), wanted, position)
+        ahead, position, copies = view.ahead, self._ledger.log.position, wanted
+        if ahead.position == position:
+            if ahead.rows:
+                return ahead.take(wanted)
+            copies = ahead.copies_to_place(wanted)
+        return ahead.keep(self._find_anywhere(view, copies), wanted, position)
 
     def give_back(self, task_class: TaskClass, rows: list[int]) -> None:
         """Take rows of `take_nodes` back that are not used: the next call returns them again."""
@@ -110,8 +111,9 @@ class NodeSearch:
     def takes_many(self, task_class: TaskClass) -> bool:
         """Report whether nodes for many tasks of the class are found in one step, and may exist."""
         view = self.view(task_class)
-        by_site = view.site_scorer is not None and self._last is None and not self._best_node
-        return view.possible and view.capacity_at != self._ledger.freed and (by_site or self._is_local(view))
+        if not view.possible or view.capacity_at == self._ledger.freed:
+            return False
+        return self._is_local(view) or (view.site_scorer is not None and self._last is None and not self._best_node)
 
     def _is_local(self, view: ClassView) -> bool:
         """Report whether the score of a node for the class depends on that node alone."""
@@ -135,10 +137,12 @@ class NodeSearch:
             return self._over_cluster(view, task, ranking, wanted, within)
         if within is not None:
             return place_copies(view, ranking, wanted, within.nonzero()[0])
-        if wanted == 1:
-            row = ranking.first()
-            return [row] if row >= 0 else []
-        return place_copies(view, ranking, wanted)
+        return _best_rows(view, ranking, wanted)
+
+    def _find_anywhere(self, view: ClassView, wanted: int) -> list[int]:
+        """Return rows in the whole cluster for a class whose scores depend on each node alone."""
+        self._check_time()
+        return _best_rows(view, view.refresh(), wanted)
 
     def _scores_by_site(self, view: ClassView, task: Task) -> SiteScores | None:
         """Return the scores by site if nothing else depends on other nodes."""
@@ -272,6 +276,13 @@ class NodeSearch:
         for name in task_class.unoffered if is_shared else (self._axis.names[dimension],):
             short = f"insufficient {short_name(name)}"
             yield Reason(Code.INSUFFICIENT_RESOURCE, f"Insufficient {name}", short=short)
+
+
+def _best_rows(view: ClassView, ranking: Ranking, wanted: int) -> list[int]:
+    if wanted > 1:
+        return place_copies(view, ranking, wanted)
+    row = ranking.first()
+    return [row] if row >= 0 else []
 
 
 def _inside(scores: Vector, within: Mask | None) -> Vector:

@@ -15,40 +15,42 @@ _MAX_COPIES = 128
 class PlacementsAhead:
     """The rest of the last batch of one class, and the position in the log at which it is valid."""
 
-    __slots__ = ("_position", "_repeats", "_rows")
+    __slots__ = ("_repeats", "position", "rows")
 
     def __init__(self) -> None:
         #: The next row is the last entry.
-        self._rows: list[int] = []
-        self._position = -1
+        self.rows: list[int] = []
+        #: Where the log is if nothing but the rows handed out was placed; then the class repeats.
+        self.position = -1
         self._repeats = 1
 
-    def take(self, wanted: int, position: int) -> list[int]:
-        """Return up to `wanted` of the rows, in order; none if the log is not where they are valid."""
-        if not self._rows or position != self._position:
-            return []
-        taken = self._rows[: -wanted - 1 : -1]
-        del self._rows[-wanted:]
-        self._position = position + len(taken)
+    def take(self, wanted: int) -> list[int]:
+        """Return up to `wanted` of the rows, in order. Only valid if the log is at the position."""
+        taken = self.rows[: -wanted - 1 : -1]
+        del self.rows[-wanted:]
+        self.position += len(taken)
         return taken
 
-    def copies_to_place(self, wanted: int, position: int) -> int:
-        """Return the size of the next batch: twice as many as last time if the class repeats, otherwise `wanted`."""
-        self._repeats = 2 * self._repeats if position == self._position else 1
-        return max(wanted, min(wanted * self._repeats, _MAX_COPIES // wanted * wanted))
+    def copies_to_place(self, wanted: int) -> int:
+        """Return the size of the next batch of a class that repeats: twice as many as last time."""
+        return max(wanted, min(wanted * self._repeats * 2, _MAX_COPIES // wanted * wanted))
 
     def keep(self, rows: list[int], wanted: int, position: int) -> list[int]:
         """Keep a batch that was computed at a position of the log; return its first `wanted` rows."""
-        self._rows = rows[: wanted - 1 : -1]
-        self._position = position + min(wanted, len(rows))
+        self._repeats = 2 * self._repeats if position == self.position else 1
+        if len(rows) <= wanted:
+            self.position = position + len(rows)
+            return rows
+        self.rows = rows[: wanted - 1 : -1]
+        self.position = position + wanted
         return rows[:wanted]
 
     def give_back(self, rows: list[int], position: int) -> None:
         """Put rows back that were taken and are not used."""
-        self._rows.extend(reversed(rows))
-        self._position = position
+        self.rows.extend(reversed(rows))
+        self.position = position
 
     def drop(self) -> list[int]:
         """Forget the rest of the batch and return it: the scores of these rows count copies that were not placed."""
-        rows, self._rows = self._rows, []
+        rows, self.rows = self.rows, []
         return rows

@@ -46,6 +46,8 @@ class JobLine:
         heapq.heappush(self._returned, entry)
 
     def pop(self) -> Job:
+        if not self._returned:
+            return self._sorted.pop()[1]
         return (heapq.heappop(self._returned) if self._returns_first() else self._sorted.pop())[1]
 
 
@@ -59,7 +61,7 @@ class JobOrder:
         for job in jobs:
             key = self._key_of_job(job)
             if key is not None:
-                entries.setdefault(job.queue, []).append((key, job))
+                entries.setdefault(job.spec.queue, []).append((key, job))
         self._lines = {name: JobLine(line) for name, line in entries.items()}
         self._live = session.queue_order_reaches_others
         self._grows = self._live and session.queue_order_only_grows

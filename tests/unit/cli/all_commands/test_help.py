@@ -29,6 +29,7 @@ NOT_RUN = (
     "stromboli plan -f job.yaml",
     "stromboli plan -n",
     "stromboli explain -n",
+    "stromboli forecast -n",
     "stromboli topology --context",
     "stromboli uninstall",
     "stromboli hypernodes discover --keys",

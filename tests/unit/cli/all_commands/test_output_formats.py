@@ -26,6 +26,10 @@ CASES = {
     ),
     "explain": ("explain -f examples/topology wide", "podgroup.scheduling.volcano.sh/default/wide"),
     "simulate": ("simulate -f examples/day", "podgroup.scheduling.volcano.sh/default/large"),
+    "forecast": (
+        "forecast -f examples/forecast --now 2026-03-02T09:30:00Z",
+        "podgroup.scheduling.volcano.sh/research/sweep",
+    ),
     "topology": ("topology -f examples/topology", "hypernode.topology.volcano.sh/rack-00"),
     "replay": ("replay DUMP", "podgroup.scheduling.volcano.sh/team/large"),
     "jobs": ("jobs -f examples/cluster", "podgroup.scheduling.volcano.sh/research/finetune"),

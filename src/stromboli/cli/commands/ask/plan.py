@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from stromboli.cli.forecasting import forecast_of, learned_option
 from stromboli.cli.options.settings import output_option
 from stromboli.cli.plan_output import plan_printout
 from stromboli.cli.scenario import WAITING, read_scenario, scenario_options
@@ -16,6 +17,7 @@ Examples:
   stromboli plan -n research
   stromboli plan -f examples/cluster
   stromboli plan -f examples/cluster --explain -o wide
+  stromboli plan -f examples/forecast --when
   stromboli plan -f examples/contention --cycles 3 -o json \\
     --conf examples/contention/scheduler.conf
 
@@ -32,7 +34,9 @@ Exit codes:
 @scenario_options
 @output_option()
 @click.option("--explain", is_flag=True, help="Also explain every job that waits or searched for a domain.")
-def plan(output: str, explain: bool, **options: Any) -> None:
+@click.option("--when", is_flag=True, help="Also show when the waiting jobs are expected to start, as in forecast.")
+@learned_option
+def plan(output: str, explain: bool, when: bool, history_address: str, **options: Any) -> None:
     """Show what the scheduler would do with a job, or with all.
 
     Files without nodes are added to the cluster of the kubeconfig, and the output is about their jobs. Files with nodes
@@ -41,6 +45,7 @@ def plan(output: str, explain: bool, **options: Any) -> None:
     """
     scenario = read_scenario(**options)
     made = scenario.shown(scenario.plan())
-    plan_printout(scenario, made, made.explained_jobs if explain else None).echo(output)
+    starts = forecast_of(scenario, history_address, made.waiting) if when else None
+    plan_printout(scenario, made, made.explained_jobs if explain else None, starts).echo(output)
     if not scenario.is_judged or not made.is_complete:
         click.get_current_context().exit(WAITING)

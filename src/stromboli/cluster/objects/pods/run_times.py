@@ -16,15 +16,24 @@ RUN_TIME = "scheduling.stromboli.dev/run-time"
 
 def run_time_of(pod: kube.Pod) -> float:
     """Seconds; infinite if no valid value is declared."""
-    deadline = pod.spec.active_deadline_seconds
-    allowed = float(deadline) if deadline and deadline > 0 else inf
+    return min(declared_run_time_of(pod), limit_of(pod))
+
+
+def declared_run_time_of(pod: kube.Pod) -> float:
+    """The expected run time by the annotation; infinite without a valid one."""
     text = (pod.metadata.annotations or {}).get(RUN_TIME)
     if text is None:
-        return allowed
+        return inf
     try:
-        return min(parse_duration(text), allowed)
+        return parse_duration(text)
     except ValueError:
-        return allowed
+        return inf
+
+
+def limit_of(pod: kube.Pod) -> float:
+    """The run time after which the kubelet ends the pod; infinite for none."""
+    deadline = pod.spec.active_deadline_seconds
+    return float(deadline) if deadline and deadline > 0 else inf
 
 
 def run_time_warning(pod: kube.Pod) -> str:

@@ -63,7 +63,8 @@ class NodeLedger:
         #: The rows that an allocation changes, and those that any operation changes.
         self._front = amounts[: layout.releasing]
         self._changing = amounts[: layout.changing]
-        self._effects: dict[tuple[int, int], Effect] = {}
+        #: By status and number of the class.
+        self._effects: list[dict[int, Effect]] = [{} for _ in TaskStatus]
         self._eviction_effects: dict[int, Effect] = {}
         self._dimensions: dict[int, Index] = {}
 
@@ -97,10 +98,10 @@ class NodeLedger:
 
     def effect(self, task_class: TaskClass, status: TaskStatus) -> Effect:
         """Return what one task of the class in this status adds to its node."""
-        key = (task_class.number, status.value)
-        effect = self._effects.get(key)
+        effects = self._effects[status]
+        effect = effects.get(task_class.number)
         if effect is None:
-            effect = self._effects[key] = self.layout.effect(task_class, status)
+            effect = effects[task_class.number] = self.layout.effect(task_class, status)
         return effect
 
     def effect_of_eviction(self, task_class: TaskClass) -> Effect:
@@ -144,6 +145,8 @@ class NodeLedger:
     def is_overcommitted(self, task_class: TaskClass, columns: Index | int, status: TaskStatus) -> bool:
         """Report whether a row that was just written is negative, now or in the future, in a requested dimension."""
         if isinstance(columns, int):
+            if status is not TaskStatus.PIPELINED:
+                return self._is_row_overcommitted(task_class, columns)
             return self._are_few_overcommitted(task_class, (columns,), status)
         if len(columns) <= _FEW:
             return self._are_few_overcommitted(task_class, columns.tolist(), status)
@@ -154,6 +157,13 @@ class NodeLedger:
             releasing, pipelined = amounts[layout.releasing + dimensions, columns], layout.pipelined + dimensions
             left = left + (releasing - amounts[pipelined, columns])
         return bool(left.min() < 0)
+
+    def _is_row_overcommitted(self, task_class: TaskClass, row: int) -> bool:
+        item = self.amounts.item
+        for dimension, _ in task_class.request:  # noqa: SIM110 - called for every task, and twice as fast
+            if item(dimension, row) < 0:
+                return True
+        return False
 
     def _are_few_overcommitted(self, task_class: TaskClass, rows: Sequence[int], status: TaskStatus) -> bool:
         """Check a few rows: called for every task or small gang, so it uses plain numbers."""

@@ -6,6 +6,7 @@ rounding: a request fits or it does not.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import truediv
 
 from stromboli.core.model.resources.quantity import format_quantity, parse_quantity, rounded_bytes
 
@@ -214,10 +215,9 @@ def exceeding(left: Sequence[int], right: Sequence[int]) -> Amounts:
 
 def dominant_share(allocated: Sequence[float], total: Sequence[float]) -> float:
     """Return the largest held fraction of the cluster's resources."""
-    share = 0.0
     if not any(allocated):  # most waiting jobs
-        return share
-    for amount, whole in zip(allocated, total, strict=True):
-        if amount:
-            share = max(share, amount / whole if whole else 1.0)
-    return share
+        return 0.0
+    if all(total):
+        return max(0.0, *map(truediv, allocated, total))
+    shares = (amount / whole if whole else 1.0 for amount, whole in zip(allocated, total, strict=True) if amount)
+    return max(0.0, *shares)
