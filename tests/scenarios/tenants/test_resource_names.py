@@ -59,6 +59,7 @@ def test_pod_is_refused_with_the_names_that_it_requests() -> None:
     (task,) = last.tasks.values()
     groups = session.search.refusals(task.task_class).groups
     assert [str(reason) for reason, _ in groups] == [f"Insufficient {name_of(PODS - 1, p)}" for p in range(NAMES)]
+    assert len({id(nodes) for _, nodes in groups}) == 1, "one array of nodes for all names"
 
 
 def test_none_of_an_unknown_resource_can_be_requested() -> None:

@@ -290,12 +290,16 @@ def _inside(scores: Vector, within: Mask | None) -> Vector:
 
 
 def _grouped(groups: list[tuple[Reason, Index]], within: Mask | None) -> Iterator[tuple[Reason, Index]]:
-    """Merge groups by reason, restricted to the candidate nodes."""
+    """Merge groups by reason, restricted to the candidate nodes. Groups of the same nodes share one array: a task may
+    name very many resources that no node offers.
+    """
     merged: dict[Reason, list[Index]] = {}
+    inside: dict[int, Index] = {}
     for reason, nodes in groups:
-        merged.setdefault(reason, []).append(nodes)
+        if within is not None and id(nodes) not in inside:
+            inside[id(nodes)] = nodes[within[nodes]]
+        merged.setdefault(reason, []).append(nodes if within is None else inside[id(nodes)])
     for reason, parts in merged.items():
-        nodes = np.concatenate(parts)
-        nodes = nodes if within is None else nodes[within[nodes]]
+        nodes = parts[0] if len(parts) == 1 else np.concatenate(parts)
         if len(nodes):
             yield reason, nodes
