@@ -2,7 +2,8 @@
 
 Terms that select every pod make each placement count in every tally, of which hardly any is read again. So placements
 are kept by the set of tallies that they feed. A tally that was never read adds the sum of each set at once; one that is
-read again adds the placements since.
+read again adds the placements since. Terms that pods own are theirs alone, and would make a set of each class: they are
+counted at once, unless a pod owns many.
 """
 
 from __future__ import annotations
@@ -12,20 +13,27 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from stromboli.core.model.tasks.pod_terms import TermRegistry
+
 Tally = NDArray[np.int32]
 
 #: From this number of pods on, a set has a sum for all nodes.
 _MANY_PODS = 32
+#: A pod that owns more terms than this is kept with them.
+_MANY_OWNED = 16
 
 
 class DeferredCounts:
     """Placements in their order, and their sums by the set of tallies that they feed."""
 
-    __slots__ = ("_caught_up", "_entries", "_feed_sets", "_sums")
+    __slots__ = ("_caught_up", "_entries", "_feed_sets", "_split", "_sums", "_terms")
 
-    def __init__(self) -> None:
+    def __init__(self, terms: TermRegistry) -> None:
+        self._terms = terms
         self._entries: list[tuple[frozenset[int], Sequence[int], int]] = []
-        self._feed_sets: dict[tuple[int, ...], frozenset[int]] = {}
+        self._feed_sets: dict[frozenset[int], frozenset[int]] = {}
+        #: By the tallies that a pod feeds: the set that it is kept with, and the rest.
+        self._split: dict[tuple[int, ...], tuple[frozenset[int], tuple[int, ...]]] = {}
         self._sums: dict[tuple[frozenset[int], int], _FeedSum] = {}
         #: By tally, the number of entries that it contains.
         self._caught_up: dict[int, int] = {}
@@ -36,17 +44,28 @@ class DeferredCounts:
     @property
     def numbers(self) -> frozenset[int]:
         """The tallies that any placement feeds."""
-        return frozenset[int]().union(*self._feed_sets.values())
+        return frozenset[int]().union(*self._feed_sets)
 
-    def add(self, feeds: tuple[int, ...], rows: Sequence[int], step: int) -> None:
-        known = self._feed_sets.get(feeds)
-        if known is None:
-            known = self._feed_sets[feeds] = frozenset(feeds)
-        self._entries.append((known, rows, step))
-        found = self._sums.get((known, step))
+    def add(self, feeds: tuple[int, ...], rows: Sequence[int], step: int) -> tuple[int, ...]:
+        """Keep pods; return the tallies that have to be changed at once."""
+        split = self._split.get(feeds)
+        if split is None:
+            split = self._split[feeds] = self._parts(feeds)
+        kept, rest = split
+        self._entries.append((kept, rows, step))
+        found = self._sums.get((kept, step))
         if found is None:
-            found = self._sums[known, step] = _FeedSum()
+            found = self._sums[kept, step] = _FeedSum()
         found.rows.extend(rows)
+        return rest
+
+    def _parts(self, feeds: tuple[int, ...]) -> tuple[frozenset[int], tuple[int, ...]]:
+        fed = frozenset(feeds)
+        rest = fed & self._terms.owned
+        if len(rest) > _MANY_OWNED:
+            rest = frozenset()
+        kept = fed - rest
+        return self._feed_sets.setdefault(kept, kept), tuple(sorted(rest))
 
     def catch_up(self, number: int, column: Callable[[int], Tally]) -> None:
         """Add the placements to a tally that were made since it was read; `column` returns it, writable."""

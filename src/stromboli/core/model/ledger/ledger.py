@@ -74,7 +74,7 @@ class Ledger:
         self._tallies = snapshot.tallies
         self._own_tallies: set[int] = set()
         #: Pods that feed very many tallies, which read them when they are used.
-        self._deferred = DeferredCounts()
+        self._deferred = DeferredCounts(self.terms)
         #: Changes of tallies in their order: the tallies, node rows, and the step. Replaced when tallies change in
         #: another way, so that a reader that keeps its position finds what to add.
         self.fed: list[tuple[tuple[int, ...], Sequence[int], int]] = []
@@ -249,13 +249,11 @@ class Ledger:
 
     def _count_pods(self, task_class: TaskClass, rows: Sequence[int], step: int) -> None:
         feeds = task_class.feeds
-        if len(feeds) > _MANY_FEEDS:
-            self._deferred.add(feeds, rows, step)
-        else:
-            for number in feeds:
-                column = self.own_tally(number)
-                for row in rows:
-                    column[row] += step
+        at_once = self._deferred.add(feeds, rows, step) if len(feeds) > _MANY_FEEDS else feeds
+        for number in at_once:
+            column = self.own_tally(number)
+            for row in rows:
+                column[row] += step
         if feeds:
             self.fed.append((feeds, rows, step))
 

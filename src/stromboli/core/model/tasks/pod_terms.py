@@ -50,6 +50,8 @@ class TermRegistry:
 
     def __init__(self) -> None:
         self.counted: list[Counted] = []
+        #: The numbers of everything but selections of pods: terms and ports that pods have themselves.
+        self.owned: set[int] = set()
         self._numbers: dict[Counted, int] = {}
         self.ports = PortIndex()
         self.generation = 0
@@ -60,6 +62,8 @@ class TermRegistry:
             known = self._numbers[counted] = len(self.counted)
             self.counted.append(counted)
             self.generation += 1
+            if not isinstance(counted, PodTerm):
+                self.owned.add(known)
             if isinstance(counted, PortSet):
                 self.ports.add(known, counted)
         return known
