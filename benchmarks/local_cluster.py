@@ -149,15 +149,20 @@ async def _start(parameters: Parameters) -> Result:
     with embedded_plane() as plane:
         connection = load_kubeconfig(str(plane.kubeconfig))
         async with Client(connection) as client:
-            pool = NodePool(nodes, resources={"cpu": "64", "memory": "256Gi", "pods": "110"})
-            await create_nodes(client, node_documents(pool))
-            names = [document["metadata"]["name"] for document in node_documents(pool)]
-            await at_once(client.patch(NODES, name, {"spec": {"taints": None}}) for name in names)
-            await _submit(client, pods, lambda number: names[number % nodes])
+            await fill_cluster(client, nodes, pods)
             await client.create(POD_GROUPS, group_document(pods // GANG), namespace="default")
             for place in range(GANG):
                 await client.create(PODS, pod_document(pods + place), namespace="default")
         return await _first_decision(connection, parameters)
+
+
+async def fill_cluster(client: Client, nodes: int, pods: int) -> None:
+    """Create nodes, and gangs of pods that run on them."""
+    pool = NodePool(nodes, resources={"cpu": "64", "memory": "256Gi", "pods": "110"})
+    await create_nodes(client, node_documents(pool))
+    names = [document["metadata"]["name"] for document in node_documents(pool)]
+    await at_once(client.patch(NODES, name, {"spec": {"taints": None}}) for name in names)
+    await _submit(client, pods, lambda number: names[number % nodes])
 
 
 async def _first_decision(connection: Any, parameters: Parameters) -> Result:

@@ -13,6 +13,7 @@ from benchmarks import (
     contention,
     forecast,
     hostile,
+    live,
     local_cluster,
     quality,
     scale,
@@ -175,6 +176,7 @@ WORKLOADS: dict[str, tuple[Workload, Parameters, str]] = {
         {"nodes": 5_000, "pods": 50_000},
         "from the start of the process to the first decision in a full cluster",
     ),
+    "live": (live.live, {"nodes": 1_000, "pods": 10_000}, "stromboli plan -f job.yaml in a full cluster"),
     "idle": (local_cluster.idle, {"nodes": 1_000}, "an idle cluster"),
     "e2e": (
         api_server.e2e,

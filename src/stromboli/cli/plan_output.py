@@ -11,6 +11,7 @@ from stromboli.cli.output import Printout, job_name
 
 if TYPE_CHECKING:
     from stromboli.cli.scenario import Scenario
+    from stromboli.planner.advice import Advice
     from stromboli.planner.plan import SchedulingPlan
     from stromboli.simulator.forecast.expected_starts import StartRange
 
@@ -30,16 +31,17 @@ def plan_printout(
         from stromboli.cli.text.advice import echo_advice
         from stromboli.cli.text.forecast import forecast_table
         from stromboli.cli.text.plan import echo_closing, echo_plan
+        from stromboli.cli.text.submission import echo_answers
         from stromboli.cli.text.tables import echo_table
 
         echo_plan(plan, wide=wide)
         if starts:
             echo_table(forecast_table(starts, plan.session.now), wide=wide)
             click.echo()
-        for advice in scenario.advise(plan, explained) if explained else ():
+        for advice in _advise(scenario, plan, explained) if explained else ():
             echo_advice(advice, wide=wide)
             click.echo()
-        echo_closing(plan)
+        echo_answers(plan) if scenario.has_submission else echo_closing(plan)
 
     def data() -> dict[str, Any]:
         from stromboli.planner.report import advice_as_plain, report_of
@@ -48,11 +50,16 @@ def plan_printout(
         if starts is not None:
             report["expectedStarts"] = {key: each.as_plain() for key, each in starts.items()}
         if explained is not None:
-            advice = scenario.advise(plan, explained)
+            advice = _advise(scenario, plan, explained)
             report["explanations"] = {entry.explanation.job: advice_as_plain(entry) for entry in advice}
         return report
 
     return Printout(tables, data, lambda: map(job_name, plan.groups), [*scenario.warnings, *plan.warnings])
+
+
+def _advise(scenario: Scenario, plan: SchedulingPlan, jobs: Sequence[str]) -> list[Advice]:
+    """A plan of a cluster is wanted soon; `stromboli explain` searches longer."""
+    return scenario.advise(plan, jobs, is_brief=scenario.is_live)
 
 
 def explanation_printout(scenario: Scenario, plan: SchedulingPlan, key: str) -> Printout:

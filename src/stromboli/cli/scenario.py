@@ -124,6 +124,11 @@ class Scenario:
         plan.warnings = [self.located(warning) for warning in plan.warnings]
         return plan
 
+    @property
+    def has_submission(self) -> bool:
+        """Report whether the output is about jobs that are about to be submitted."""
+        return self.selection.submission is not None
+
     def shown(self, plan: SchedulingPlan) -> SchedulingPlan:
         """Return the part of the plan that the output is about."""
         from stromboli.planner.live.focus import limited_to
@@ -165,25 +170,26 @@ class Scenario:
             return None
         return changed_decisions(self.dump.decisions, plan)
 
-    def advise(self, plan: SchedulingPlan, jobs: Sequence[str]) -> list[Advice]:
-        """Explain jobs of the plan, and search remedies."""
+    def advise(self, plan: SchedulingPlan, jobs: Sequence[str], *, is_brief: bool = False) -> list[Advice]:
+        """Explain jobs of the plan, and search remedies; in a large cluster a brief search tries none."""
         from stromboli.core.config.plugin import PluginFailure
         from stromboli.planner.advice import advise
 
         try:
-            return advise(plan, self._trials(), jobs)
+            return advise(plan, self._trials(is_brief=is_brief), jobs)
         except PluginFailure as error:
             raise plugin_failure(error) from error
 
-    def _trials(self) -> Trials:
+    def _trials(self, *, is_brief: bool = False) -> Trials:
         from stromboli.planner.replay import DumpTrials
-        from stromboli.planner.trials import Trials
+        from stromboli.planner.trials import BRIEF_WORK, MAX_WORK, Trials
 
         if self.dump is not None:
             return DumpTrials(self.dump, self.program, cycles=self.cycles)
         return Trials(
             self.objects, self.program, cycles=self.cycles, seed=self.seed, scheduler_names=self.scheduler_names,
             shard=self.shard, now=self.now, default_queue=self.default_queue, node_selector=self.node_selector,
+            max_work=BRIEF_WORK if is_brief else MAX_WORK,
         )  # fmt: skip
 
 

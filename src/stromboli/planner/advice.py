@@ -23,10 +23,11 @@ def advise(plan: SchedulingPlan, trials: Trials, jobs: Sequence[str]) -> list[Ad
 
     Everything is read from the plan's session before the first trial reuses its plugins.
     """
+    plan = plan.whole or plan
     advice = {key: Advice(explain_job(plan, key)) for key in jobs}
     waiting = [key for key in jobs if advice[key].explanation.group.waiting]
     situations = job_contexts(plan, trials.objects, waiting, trials.scheduler_names)
-    lines = lines_of(plan, trials.order_of_jobs()) if waiting else {}
+    lines = lines_of(plan, plan.order) if waiting else {}
     for key, context in situations.items():
         advice[key].explanation.ahead = ahead_of(key, lines.get(context.job.queue, ()))
         advice[key].remedies = find_remedies(context, trials)

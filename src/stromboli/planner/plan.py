@@ -93,6 +93,10 @@ class SchedulingPlan:
     axis: ResourceAxis
     #: The PodGroups by key, with those that were created for pods without one.
     pod_groups: Mapping[str, PodGroup] = field(default_factory=dict, repr=False)
+    #: The position of every waiting job in the order at the start of the last cycle.
+    order: Mapping[str, int] = field(default_factory=dict, repr=False)
+    #: The plan of all jobs, if this is a part of it.
+    whole: SchedulingPlan | None = field(default=None, repr=False)
 
     @property
     def binds(self) -> dict[str, str]:
@@ -177,6 +181,7 @@ def plan_in(cluster: PlannedCluster, program: Program, cycles: int = 1) -> Sched
         session=session,
         axis=after.axis,
         pod_groups=pod_groups,
+        order=cluster.order,
     )
 
 

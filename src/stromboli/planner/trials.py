@@ -18,6 +18,9 @@ from stromboli.planner.plan import STARTED
 from stromboli.planner.virtual_cluster import PlannedCluster
 from stromboli.workloads.queues import DEFAULT_QUEUE
 
+#: The default limit of the work of all trials together, and one for plans that must not take long.
+MAX_WORK, BRIEF_WORK = 400_000, 25_000
+
 #: Additional cycles for a job with nominated capacity, until the terminating pods are gone.
 _CYCLES_TO_RELEASE = 2
 
@@ -60,7 +63,7 @@ class Trials:
         now: float | None = None,
         default_queue: str = DEFAULT_QUEUE,
         node_selector: Mapping[str, Collection[str]] | None = None,
-        max_work: int = 400_000,
+        max_work: int = MAX_WORK,
     ) -> None:
         self.objects = objects
         self.scheduler_names = scheduler_names
@@ -106,12 +109,6 @@ class Trials:
             cluster.run_cycle()
         session = Session(cluster.snapshot(), self._program, seed=self._seed)
         return OpenCluster(session, cluster.pod_groups())
-
-    def order_of_jobs(self) -> dict[str, int]:
-        """Return the position of every waiting job in the order at the start of the last cycle."""
-        session = self.open().session
-        jobs = sorted((session.jobs[key] for key in session.snapshot.waiting), key=session.job_order_key)
-        return {job.key: place for place, job in enumerate(jobs)}
 
     def _make_cluster(self, objects: Sequence[KubeObject]) -> PlannedCluster:
         return PlannedCluster(

@@ -50,6 +50,8 @@ class PlannedCluster:
             default_queue=default_queue, node_selector=node_selector,
         )  # fmt: skip
         self._cycle = 0
+        #: The order of waiting jobs at the start of the last cycle that was recorded.
+        self.order: dict[str, int] = {}
         #: The uids of pods that were terminating in the last cycle.
         self._terminating: frozenset[str] = frozenset()
         #: Groups that were created for pods without one.
@@ -103,6 +105,8 @@ class PlannedCluster:
         self._cycle += 1
         name = f"cycle-{self._cycle}"
         session = Session(self.snapshot(), self._program, uid=name, seed=self._seed, records=records)
+        if records is not None:
+            self.order = order_of_jobs(session)
         session.run()
         return session
 
@@ -177,6 +181,12 @@ class PlannedCluster:
         )
         short = is_short_of_tasks(job, leaving, refused=session.refusals.get(job.key) is not None)
         return phase_of(job, unschedulable=short, leaving=leaving)
+
+
+def order_of_jobs(session: Session) -> dict[str, int]:
+    """Return the position of every waiting job in the order at the start of a cycle."""
+    jobs = sorted((session.jobs[key] for key in session.snapshot.waiting), key=session.job_order_key)
+    return {job.key: place for place, job in enumerate(jobs)}
 
 
 def _moment_of(entry: kube.KubeObject) -> float:

@@ -25,6 +25,7 @@ def limited_to(plan: SchedulingPlan, jobs: Sequence[str]) -> SchedulingPlan:
         groups=groups,
         queues=_only(plan.queues, queues),
         pods=_only(plan.pods, pods),
+        whole=plan,
     )
 
 

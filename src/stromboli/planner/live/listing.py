@@ -42,7 +42,8 @@ REQUIRED = WATCHED_REQUIRED
 class ClusterObjects:
     """The objects of a cluster, and warnings about those that are missing."""
 
-    objects: list[TopLevel] = field(default_factory=list)
+    #: Not in the representation, which asyncio makes of the result of a task.
+    objects: list[TopLevel] = field(default_factory=list, repr=False)
     warnings: list[str] = field(default_factory=list)
 
 

@@ -46,6 +46,7 @@ def plan(output: str, explain: bool, when: bool, history_address: str, **options
     scenario = read_scenario(**options)
     made = scenario.shown(scenario.plan())
     starts = forecast_of(scenario, history_address, made.waiting) if when else None
-    plan_printout(scenario, made, made.explained_jobs if explain else None, starts).echo(output)
+    explains = explain or scenario.has_submission
+    plan_printout(scenario, made, made.explained_jobs if explains else None, starts).echo(output)
     if not scenario.is_judged or not made.is_complete:
         click.get_current_context().exit(WAITING)
