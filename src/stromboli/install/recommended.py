@@ -38,6 +38,9 @@ configurations:
 - name: allocate
   arguments:
     rearrange: true
+    # starvationTime: a job that has waited for nodes for so long gets nodes of its own as they become free, so that
+    #   smaller jobs cannot overtake it indefinitely.
+    starvationTime: 1h
 # priorityFirst: evict pods of the lowest priority, instead of members above the minimum of their gang, whatever their
 #   priority.
 - name: gangpreempt

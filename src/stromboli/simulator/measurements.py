@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +89,7 @@ class SimulationMeasurements:
         """Record the applied decisions of a cycle."""
         self.cycles += 1
         for key, reservation in session.decisions.reservations.items():
-            if key in self.jobs and self.jobs[key].reserved is None:
+            if key in self.jobs and self.jobs[key].reserved is None and reservation.start < inf:
                 self.jobs[key].reserved = reservation.start
                 self.timeline.append(TimelineEntry(reservation.start, "reserved", key))
         for key, pods in Counter(start.job for start in started).items():

@@ -68,9 +68,9 @@ class _Head(msgspec.Struct):
 
 
 class _Reservation(msgspec.Struct):
-    """`end` is null for a reservation without an end."""
+    """`end` is null for a reservation without an end, `start` for one without a known start."""
 
-    start: float
+    start: float | None
     end: float | None
     places: list[tuple[str, str]]
 
@@ -162,7 +162,7 @@ def _file_of(dump: Dump) -> _File:
         objects=objects,
         usage=dict(contents.usage),
         reservations={
-            key: _Reservation(each.start, None if each.end == inf else each.end, list(each.places))
+            key: _Reservation(_finite(each.start), _finite(each.end), list(each.places))
             for key, each in contents.reservations.items()
         },
         set_aside=dict(contents.set_aside),
@@ -170,6 +170,15 @@ def _file_of(dump: Dump) -> _File:
         shard=contents.shard,
         granted=None if contents.granted is None else list(contents.granted),
     )
+
+
+def _finite(moment: float) -> float | None:
+    """A time as JSON, which has no infinity."""
+    return None if moment == inf else moment
+
+
+def _or_inf(moment: float | None) -> float:
+    return inf if moment is None else moment
 
 
 def _presentable(entry: TopLevel) -> TopLevel:
@@ -218,7 +227,7 @@ def read_dump(path: str | Path, *, largest: int = LARGEST) -> Dump:
         eviction_history=file.eviction_history,
         phases=file.phases,
         reservations={
-            key: Reservation(key, each.start, inf if each.end is None else each.end, tuple(each.places))
+            key: Reservation(key, _or_inf(each.start), _or_inf(each.end), tuple(each.places))
             for key, each in file.reservations.items()
         },
         set_aside=file.set_aside,

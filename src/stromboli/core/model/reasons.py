@@ -40,6 +40,7 @@ class Code(StrEnum):
     CAPACITY_NOMINATED = "CapacityNominated"
     CAPACITY_RESERVED = "CapacityReserved"
     START_RESERVED = "StartReserved"
+    NODES_RESERVED = "NodesReserved"
     NODE_UNSCHEDULABLE = "NodeUnschedulable"
     NODE_NOT_READY = "NodeNotReady"
     NODE_REJECTED = "NodeRejectedPod"
@@ -156,7 +157,8 @@ CODES: dict[Code, CodeFacts] = {
     ),
     Code.CAPACITY_RESERVED: CodeFacts(
         "capacity reserved for others",
-        "There is enough capacity, but it is reserved for another job that starts before this one ends.",
+        "There is enough capacity, but it is reserved for another job: one that starts before this one ends, or has "
+        "waited for too long.",
         Remedy.CHANGE_REQUEST,
         "Wait, or declare a shorter run time if applicable, with the annotation `scheduling.stromboli.dev/run-time` "
         "or with `activeDeadlineSeconds` on every pod.", (*_CAPACITY, RetryEvent.POD_CHANGED, RetryEvent.TIME),
@@ -165,6 +167,11 @@ CODES: dict[Code, CodeFacts] = {
         "start reserved",
         "The job has a reservation: it starts at the given time, or earlier if capacity becomes available.",
         Remedy.WAIT, "Wait; jobs that would delay it are not started.", (*_CAPACITY, RetryEvent.TIME),
+    ),
+    Code.NODES_RESERVED: CodeFacts(
+        "nodes reserved",
+        "The job has waited for longer than `starvationTime`: what becomes free on some nodes is reserved for it.",
+        Remedy.WAIT, "Wait until pods on these nodes have ended; it starts elsewhere if it can.", _CAPACITY,
     ),
     Code.NODE_UNSCHEDULABLE: CodeFacts(
         "cordoned",

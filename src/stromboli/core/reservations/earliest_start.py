@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +27,17 @@ if TYPE_CHECKING:
 
 #: After this many times with enough capacity but no placement, the steps grow.
 _MAX_FAILED_TRIALS = 8
+
+
+def copies_on(session: Session, task_class: TaskClass, free: Block, limit: int) -> Index:
+    """Return how many tasks of a class each node could take, up to a limit; 0 for nodes that do not accept it."""
+    admitted = session.search.view(task_class).static.admitted
+    copies = np.full(len(admitted), limit)
+    for dimension, amount in task_class.request:
+        if amount:
+            np.minimum(copies, free[dimension] // amount, out=copies)
+    copies[~admitted | (copies < 0)] = 0
+    return copies
 
 
 class EarliestStart:
@@ -94,14 +104,7 @@ class EarliestStart:
         return False
 
     def _copies(self, task_class: TaskClass, free: Block) -> Index:
-        """Return how many tasks of a class each node could take; 0 for nodes that do not accept it."""
-        admitted = self._session.search.view(task_class).static.admitted
-        copies = np.full(len(admitted), len(self._tasks))
-        for dimension, amount in task_class.request:
-            if amount:
-                np.minimum(copies, free[dimension] // amount, out=copies)
-        copies[~admitted | (copies < 0)] = 0
-        return copies
+        return copies_on(self._session, task_class, free, len(self._tasks))
 
     def _freed_last(self, moment: float, free: Block, idle: Block) -> Mask:
         """Return as many nodes as the tasks need by amounts: those that become free last, and among these the ones
@@ -133,23 +136,10 @@ class EarliestStart:
         free = idle + calendar.change(moment, moment + self._run_time)
         completions = calendar.completions
         later = projected(session.ledger, free, completions.absent_by(moment), completions.released_by(moment))
-        with later, self._unspoken():
+        with later, session.refusals.discarded(self._job):
             plan = next(filter(None, map(self._plan, self._candidates(moment, free, idle))), None)
         if plan is None:
             return None
         tasks = [task for operation in plan.operations for task in operation.tasks]
         rows = [row for operation in plan.operations for row in operation.rows]
         return calendar.book(self._job.key, moment, moment + self._run_time, tasks, rows)
-
-    @contextmanager
-    def _unspoken(self) -> Iterator[None]:
-        """Discard refusals made inside the block."""
-        session, key = self._session, self._job.key
-        refusal, transactions = session.refusals.pop(key, None), dict(session.refusals.last_transactions)
-        try:
-            yield
-        finally:
-            session.refusals.pop(key, None)
-            if refusal is not None:
-                session.refusals[key] = refusal
-            session.refusals.last_transactions = transactions

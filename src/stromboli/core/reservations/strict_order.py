@@ -22,14 +22,11 @@ from stromboli.core.model.reasons import Code, Reason, Remedy
 from stromboli.core.model.resources.resources import BASE_RESOURCES, UNLIMITED
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.reservations.options import AllocateArguments
+from stromboli.core.reservations.options import OF_QUEUE, AllocateArguments
 from stromboli.core.session.waiting_reasons import gates_block
 
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session
-
-#: Limits that do not depend on the job: it waits until others of its queue have ended.
-_OF_QUEUE = (Code.QUEUE_CAPABILITY, Code.QUEUE_SHARE, Code.QUEUE_OVERUSED)
 
 
 def strict_order_of(session: Session) -> StrictOrder | None:
@@ -171,7 +168,7 @@ class StrictOrder:
         if refusal is None:
             return True
         reasons = (*refusal.reasons, *(each.reason for each in refusal.tasks.values() if each.nodes is None))
-        return all(each.remedy is Remedy.WAIT or each.code in _OF_QUEUE for each in reasons)
+        return all(each.remedy is Remedy.WAIT or each.code in OF_QUEUE for each in reasons)
 
     @contextmanager
     def _withheld(self, held: Mask) -> Iterator[None]:

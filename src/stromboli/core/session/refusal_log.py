@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 
 from stromboli.core.config.plugin_errors import describe_error
@@ -72,6 +72,18 @@ class RefusalLog(dict[str, JobRefusal]):
         aborts the cycle. The time is charged to the job.
         """
         return _IsolatedErrors(self, job, self._budget)
+
+    @contextmanager
+    def discarded(self, job: Job) -> Iterator[None]:
+        """Discard what is recorded for the job inside the block."""
+        refusal, transactions = self.pop(job.key, None), dict(self.last_transactions)
+        try:
+            yield
+        finally:
+            self.pop(job.key, None)
+            if refusal is not None:
+                self[job.key] = refusal
+            self.last_transactions = transactions
 
     def remember(self, entry: LedgerEntry, after_eviction: bool) -> None:
         """Keep the placements of an operation that is about to be discarded."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from stromboli.core.session.session import Session
 
 #: The job has its capacity already: other refusals of the cycle do not matter.
-_SETTLED = frozenset((Code.PIPELINED, Code.START_RESERVED))
+_SETTLED = frozenset((Code.PIPELINED, Code.START_RESERVED, Code.NODES_RESERVED))
 #: They follow from another cause, or state why a way around it failed.
 _SECONDARY = frozenset((
     Code.NO_PODS,

@@ -10,11 +10,12 @@ from stromboli.core.actions.allocate.gang_placer import GangPlacer, waits_for_re
 from stromboli.core.actions.allocate.pending_tasks import PendingTasks
 from stromboli.core.actions.allocate.plain_turns import PlainTurns
 from stromboli.core.actions.allocate.rearrangement import Rearrangement
-from stromboli.core.actions.allocate.reservations import ReservationPlacer, reservations_of
+from stromboli.core.actions.allocate.reservations import ReservationPlacer, plan_places, reservations_of
 from stromboli.core.config.action import Action
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.ledger.entry import LedgerInconsistency
 from stromboli.core.model.queues.queue import Queue
+from stromboli.core.reservations.held_nodes import held_nodes_of
 from stromboli.core.reservations.options import AllocateArguments
 from stromboli.core.reservations.strict_order import strict_order_of
 from stromboli.core.session.job_order import JobOrder
@@ -35,14 +36,18 @@ class Allocate(Action):
         reservations = reservations_of(session, self._attempt)
         self._plain_turns = PlainTurns(session)
         self._strict_order = strict_order_of(session)
+        self._held_nodes = held_nodes_of(session, plan_places)
         try:
             self._serve_queues(session, pending_tasks_by_job, reservations)
             if session.lends_idle:
                 self._lend_idle(session, reservations)
         finally:
+            if self._held_nodes is not None:
+                self._held_nodes.close()
             if reservations is not None:
                 reservations.close()
-        if self.arguments.rearrange and reservations is None:
+        keeps_order = reservations is not None or self._strict_order is not None or session.decisions.reservations
+        if self.arguments.rearrange and not keeps_order:
             Rearrangement(session).serve(session.jobs[key] for key in pending_tasks_by_job)
 
     def _serve_queues(
@@ -96,13 +101,12 @@ class Allocate(Action):
         job = job_order.next_job(queue)
         if job is None:
             return
-        pending_tasks, strict = pending_tasks_by_job[job.key], self._strict_order
+        pending_tasks, held, strict = pending_tasks_by_job[job.key], self._held_nodes, self._strict_order
         try:
-            if strict is None or not strict.applies_to(queue):
+            if held is None and strict is None:
                 again = self._serve(session, job, pending_tasks, reservations)
             else:
-                serve = partial(self._serve, session, job, pending_tasks, reservations)
-                again = strict.serve(job, pending_tasks.rest, serve)
+                again = self._serve_in_order(session, job, pending_tasks, reservations)
         except LedgerInconsistency:
             raise
         except Exception as error:
@@ -110,6 +114,17 @@ class Allocate(Action):
             return
         if again and pending_tasks:
             job_order.return_job(job)
+
+    def _serve_in_order(
+        self, session: Session, job: Job, pending_tasks: PendingTasks, reservations: ReservationPlacer | None
+    ) -> bool:
+        """Serve the job beside the nodes that are held for others, and behind earlier jobs of a strict queue."""
+        serve = partial(self._serve, session, job, pending_tasks, reservations)
+        if self._held_nodes is not None:
+            serve = partial(self._held_nodes.serve, job, pending_tasks.rest, serve)
+        if self._strict_order is not None and self._strict_order.applies_to(session.queue_of(job)):
+            serve = partial(self._strict_order.serve, job, pending_tasks.rest, serve)
+        return serve()
 
     def _serve(
         self, session: Session, job: Job, pending_tasks: PendingTasks, reservations: ReservationPlacer | None

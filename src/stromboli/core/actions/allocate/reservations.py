@@ -8,6 +8,7 @@ from cycle to cycle: the job starts on the reserved nodes at the reserved time, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -53,7 +54,7 @@ class ReservationPlacer:
         #: The capacity that is currently withheld in the ledger.
         self._withheld: Block | None = None
         for reservation in sorted(session.snapshot.reservations.values(), key=lambda each: (each.start, each.job)):
-            booking = self._read(reservation)
+            booking = self._read(reservation) if reservation.start < np.inf else None
             if booking is not None and self._calendar.fits(booking):
                 self._calendar.add(booking)
 
@@ -190,7 +191,8 @@ class ReservationPlacer:
         self._withhold(None)
         calendar.update()
         keeps = own is not None and own.start > session.now and calendar.fits(own)
-        making = EarliestStart(session, calendar, job, tasks, run_time, lambda within: self._plan(job, tasks, within))
+        plan = partial(plan_places, session, job, tasks)
+        making = EarliestStart(session, calendar, job, tasks, run_time, plan)
         booking = making.earliest(own.start if own and keeps else np.inf)
         if booking is None and own is not None and keeps:
             booking = making.moved(own)
@@ -205,14 +207,14 @@ class ReservationPlacer:
             job, Reason(Code.START_RESERVED, detail, short=f"capacity is reserved for it from {start}")
         )
 
-    def _plan(self, job: Job, tasks: Sequence[Task], within: Mask | None) -> SavedStatement | None:
-        """The placements of the tasks in a dry run in the current state; a topology is searched on all nodes."""
-        session = self._session
-        if job.spec.policies or job.spec.topology:
-            return DomainSearch(session, job).plan(tasks)
-        with session.statement() as statement:
-            placer = GangPlacer(session, statement, job, within=within)
-            enough = placer.run(PendingTasks(tasks)) or session.job_ready(job)
-            plan = statement.save() if statement.operations and enough else None
-            statement.rollback(0)
-        return plan
+
+def plan_places(session: Session, job: Job, tasks: Sequence[Task], within: Mask | None) -> SavedStatement | None:
+    """The placements of the tasks in a dry run in the current state; a topology is searched on all nodes."""
+    if job.spec.policies or job.spec.topology:
+        return DomainSearch(session, job).plan(tasks)
+    with session.statement() as statement:
+        placer = GangPlacer(session, statement, job, within=within)
+        enough = placer.run(PendingTasks(tasks)) or session.job_ready(job)
+        plan = statement.save() if statement.operations and enough else None
+        statement.rollback(0)
+    return plan

@@ -12,7 +12,7 @@ class Reservation:
     """Capacity that a pending job will have once other jobs end, kept free from then on."""
 
     job: str
-    #: Expected start and end of the job, in seconds since the epoch.
+    #: Expected start and end of the job, in seconds since the epoch; infinite if the start is not known.
     start: float
     end: float
     #: Reserved node by task uid.
