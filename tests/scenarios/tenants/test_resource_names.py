@@ -58,8 +58,9 @@ def test_pod_is_refused_with_the_names_that_it_requests() -> None:
     assert reason.detail.startswith(f"no node has {name_of(PODS - 1, 0)}, {name_of(PODS - 1, 1)}, ")
     (task,) = last.tasks.values()
     groups = session.search.refusals(task.task_class).groups
-    assert [str(reason) for reason, _ in groups] == [f"Insufficient {name_of(PODS - 1, p)}" for p in range(NAMES)]
-    assert len({id(nodes) for _, nodes in groups}) == 1, "one array of nodes for all names"
+    listed = [*(name_of(PODS - 1, p) for p in range(8)), f"{NAMES - 8} more resources that no node offers"]
+    assert [str(reason) for reason, _ in groups] == [f"Insufficient {each}" for each in listed]
+    assert len({id(nodes) for _, nodes in groups}) == 1, "the nodes of all names are stored once"
 
 
 def test_none_of_an_unknown_resource_can_be_requested() -> None:

@@ -15,8 +15,8 @@ Kept = TypeVar("Kept")
 class ClassCache(Generic[Kept]):
     """Results by class, valid for one ledger.
 
-    Rules live as long as the configuration; classes and ledgers do not: with another ledger the cache is cleared, and
-    the ledger itself is not kept alive.
+    Rules live as long as the configuration; classes and ledgers do not: the cache is cleared with another ledger, and
+    when its ledger is gone, since a rule may not be asked again. The ledger itself is not kept alive.
     """
 
     __slots__ = ("_kept", "_ledger", "_make")
@@ -28,13 +28,16 @@ class ClassCache(Generic[Kept]):
 
     def of(self, task_class: TaskClass, ledger: Ledger) -> Kept:
         if self._ledger() is not ledger:
-            self._ledger = weakref.ref(ledger)
+            self._ledger = weakref.ref(ledger, self._clear)
             self._kept = {}
         try:
             return self._kept[task_class]
         except KeyError:
             made = self._kept[task_class] = self._make(task_class, ledger)
             return made
+
+    def _clear(self, _: weakref.ref[Ledger]) -> None:
+        self._kept = {}
 
 
 def _no_ledger() -> None:

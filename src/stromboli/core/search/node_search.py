@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -26,6 +26,8 @@ from stromboli.core.session.refusals import NodeRefusals
 #: Score vectors kept for classes that are not in use. Beyond it the oldest are computed again.
 _KEPT_BYTES = 256 << 20
 _CAPACITY_NOMINATED = Reason(Code.CAPACITY_NOMINATED, "node(s) had capacity nominated for other pods")
+#: Maximum number of names that no node offers in the reasons of a pod.
+_MAX_UNOFFERED_NAMES = 8
 
 
 class NodeSearch:
@@ -272,8 +274,10 @@ class NodeSearch:
         if dimension == PODS:
             yield Reason(Code.TOO_MANY_PODS, "Too many pods", short="too many pods")
             return
-        is_shared = dimension == self._axis.unoffered and task_class.unoffered
-        for name in task_class.unoffered if is_shared else (self._axis.names[dimension],):
+        names: Sequence[str] = (self._axis.names[dimension],)
+        if dimension == self._axis.unoffered and task_class.unoffered:
+            names = _first_of(task_class.unoffered)
+        for name in names:
             short = f"insufficient {short_name(name)}"
             yield Reason(Code.INSUFFICIENT_RESOURCE, f"Insufficient {name}", short=short)
 
@@ -283,6 +287,12 @@ def _best_rows(view: ClassView, ranking: Ranking, wanted: int) -> list[int]:
         return place_copies(view, ranking, wanted)
     row = ranking.first()
     return [row] if row >= 0 else []
+
+
+def _first_of(names: Sequence[str]) -> Sequence[str]:
+    """Return the first names and the number of the others: a pod may make up any number of them."""
+    more = len(names) - _MAX_UNOFFERED_NAMES
+    return names if more <= 1 else (*names[:_MAX_UNOFFERED_NAMES], f"{more} more resources that no node offers")
 
 
 def _inside(scores: Vector, within: Mask | None) -> Vector:
