@@ -32,7 +32,7 @@ from stromboli.core.model.devices.search_memory import (
     SearchMemory,
     SearchPostponed,
 )
-from stromboli.core.model.nodes.table import Mask, NodeTable
+from stromboli.core.model.nodes.table import Index, Mask, NodeTable
 from stromboli.core.model.tasks.selectors import NodeTerm
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.volumes.volume_table import reachable
@@ -238,11 +238,17 @@ class ClaimAllocator:
                     postponed.append(row)
         return postponed
 
-    def problem(self, needs: ClaimNeeds, row: int) -> str:
-        """Describe what kept the search on a node from completing, if anything."""
-        rows = np.zeros(len(self.nodes), dtype=np.bool_)
-        rows[row] = True
-        return self._answer(needs, rows, later=False).problems.get(row, "")
+    def problems(self, needs: ClaimNeeds, rows: Mask) -> dict[str, Index]:
+        """Return what kept the search on some of these nodes from completing, with the nodes; '' if it completed."""
+        found = self._answer(needs, rows, later=False).problems
+        stuck: dict[str, list[int]] = {}
+        for row, problem in found.items():
+            if rows[row]:
+                stuck.setdefault(problem, []).append(row)
+        complete = rows.copy()
+        complete[[row for each in stuck.values() for row in each]] = False
+        grouped = {problem: np.array(sorted(each), dtype=np.int64) for problem, each in stuck.items()}
+        return {"": np.flatnonzero(complete), **grouped}
 
     def _find(self, needs: ClaimNeeds, row: int, *, later: bool) -> tuple[tuple[Grant, ...], ...] | None:
         """Find devices for every unallocated claim of a pod on a node, without allocating them; None if impossible."""

@@ -61,12 +61,10 @@ class ClaimedDevices(NodeFilter):
                 for code, mask in ((Code.NO_CLAIMED_DEVICE, missing), (Code.CLAIMED_DEVICES_IN_USE, taken)):
                     if mask.any():
                         yield _short_of(code, demand, alternatives), np.flatnonzero(mask)
-        grouped: dict[str, list[int]] = {}
-        for row in np.flatnonzero(left).tolist():
-            grouped.setdefault(claims.problem(needs, row), []).append(row)
-        for problem, rows in sorted(grouped.items()):
-            code = Code.DEVICES_UNDECIDED if problem else Code.DEVICES_DO_NOT_FIT
-            yield Reason(code, f"cannot allocate all claims: {problem or _TOGETHER}"), np.array(rows, dtype=np.int64)
+        for problem, rows in sorted(claims.problems(needs, left).items()) if left.any() else ():
+            if len(rows):
+                code = Code.DEVICES_UNDECIDED if problem else Code.DEVICES_DO_NOT_FIT
+                yield Reason(code, f"cannot allocate all claims: {problem or _TOGETHER}"), rows
 
 
 def _short_of(code: Code, demand: ClaimDemand, alternatives: tuple[DeviceAlternative, ...]) -> Reason:
