@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from itertools import count, islice
 
@@ -64,7 +64,9 @@ def victim_cost(session: Session) -> VictimCost:
     return VictimCost(max((session.jobs[task.job].priority for task in victims), default=0), len(victims))
 
 
-def contested_clusters(number: int) -> Iterator[tuple[SmallCluster, VictimCost]]:
+def contested_clusters(
+    number: int, make: Callable[[int], SmallCluster] = full_cluster
+) -> Iterator[tuple[SmallCluster, VictimCost]]:
     """Clusters in which the urgent gang needs victims, with the optimum."""
-    drawn = ((cluster, optimal_cost(cluster)) for cluster in map(full_cluster, count()))
+    drawn = ((cluster, optimal_cost(cluster)) for cluster in map(make, count()))
     return islice(((cluster, cost) for cluster, cost in drawn if cost is not None and cost.number), number)

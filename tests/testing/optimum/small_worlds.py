@@ -95,6 +95,27 @@ def full_cluster(seed: int) -> SmallCluster:
     return SmallCluster(nodes, tuple(running), (urgent,))
 
 
+def crowded_cluster(seed: int) -> SmallCluster:
+    """Nodes of small pods, most of which may only be evicted with their gang, and an urgent gang of large pods."""
+    chance = Random(f"crowded {seed}")  # noqa: S311
+    nodes = tuple((chance.choice((4, 6, 8)), chance.choice((8, 12, 16))) for _ in range(chance.randint(3, 8)))
+    size = chance.randint(3, 6)
+    large = tuple((chance.randint(2, 4), chance.randint(1, 6)) for _ in range(size))
+    urgent = SmallGang("urgent", URGENT, size, large if chance.random() < 0.5 else large[:1] * size)
+    free, running = [list(each) for each in nodes], list[SmallGang]()
+    for number in range(8):
+        placed = []
+        for _ in range(chance.randint(1, 5)):
+            request = chance.randint(1, 2), chance.randint(1, 4)
+            place = _any_node(chance, free, request)
+            placed += [] if place is None else [(request, place)]
+        if placed:
+            minimum = len(placed) if chance.random() < 0.7 else chance.randint(1, len(placed))
+            requests, places = zip(*placed, strict=True)
+            running.append(SmallGang(f"old-{number}", chance.choice(PRIORITIES), minimum, requests, places))
+    return SmallCluster(nodes, tuple(running), (urgent,))
+
+
 def empty_cluster(seed: int) -> SmallCluster:
     """Empty nodes, and waiting gangs that request about as much as there is."""
     chance = Random(seed)  # noqa: S311

@@ -117,7 +117,7 @@ class GangPreemption:
         with session.serving(job), session.statement() as statement:
             attempt = self._single.begin(job, statement)
             attempt.refusal = self._refusal(tasks)
-            if attempt.refusal is None and self._place_in_domain(attempt, tasks):
+            if attempt.refusal is None and (self._place_in_domain(attempt, tasks) or self._find(attempt, tasks)):
                 return self._single.conclude(attempt)
         self._single.give_up(attempt)
         return False
@@ -127,11 +127,18 @@ class GangPreemption:
         tasks = self._wanted(job)
         self._pool.refresh(job)
         attempt = self._single.begin(job, statement)
-        found = bool(tasks) and self._refusal(tasks) is None and self._place_in_domain(attempt, tasks)
-        found = found and attempt.places > 0
+        found = bool(tasks) and self._refusal(tasks) is None
+        found = found and (self._place_in_domain(attempt, tasks) or self._find(attempt, tasks)) and attempt.places > 0
         if not found:
             statement.rollback(0)
         self._single.forget()
+        return found
+
+    def _find(self, attempt: PreemptionAttempt, tasks: Sequence[Task]) -> bool:
+        """Plan for all tasks at once, after no plan was found for them one by one."""
+        found = self._single.find_together(attempt, tasks, self._exchange)
+        if found:
+            self._complete(attempt)
         return found
 
     def _wanted(self, job: Job) -> list[Task]:

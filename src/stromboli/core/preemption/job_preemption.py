@@ -63,7 +63,8 @@ class Preemption:
             return False
         with session.serving(job), session.statement() as statement:
             attempt = self.begin(job, statement)
-            if self._place_in_domain(attempt, tasks, partial(self._serve_job, attempt, tasks)):
+            placed = self._place_in_domain(attempt, tasks, partial(self._serve_job, attempt, tasks))
+            if placed or self.find_together(attempt, tasks, self._exchange):
                 return self.conclude(attempt)
         self.give_up(attempt)
         self._too_many[self._need(job, tasks)] = session.tasks_until_ready(job), attempt.refusal
@@ -100,10 +101,18 @@ class Preemption:
         """
         tasks = self._session.pending(job, best_effort=self._rules.own_queue)
         attempt = self.begin(job, statement)
-        found = self._place_in_domain(attempt, tasks, partial(self.serve, attempt, tasks)) and attempt.places > 0
+        placed = self._place_in_domain(attempt, tasks, partial(self.serve, attempt, tasks))
+        found = (placed or self.find_together(attempt, tasks, self._exchange)) and attempt.places > 0
         if not found:
             statement.rollback(0)
         self.forget()
+        return found
+
+    def find_together(self, attempt: PreemptionAttempt, tasks: Sequence[Task], exchange: PlanExchange) -> bool:
+        """Plan for all tasks at once, after no plan was found for them one by one."""
+        found = exchange.find(attempt, tasks, self.records_of)
+        if found:
+            self.forget()
         return found
 
     def records_of(self, preemptor: Task, gang: EvictionUnit) -> dict[str, EvictionRecord]:

@@ -1,9 +1,14 @@
-"""Exchanges the victims of a complete plan for a cheaper set, if the search finds one that all rules allow."""
+"""Exchanges the victims of a complete plan for a cheaper set, if the search finds one that all rules allow.
+
+Task by task, a plan may also not be found at all, because the first tasks take the capacity that only a later one can
+use. Then the search looks for places and victims of all tasks together.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 from stromboli.core.model.jobs.job import Job, role_ready
 from stromboli.core.model.tasks.task import Task
@@ -25,8 +30,11 @@ _MAX_NODES = 32
 #: Larger plans are left as they are.
 _MAX_VICTIMS = 64
 #: The steps of the search for one job, and for all jobs of an action in a cycle.
-_STEPS_PER_JOB = 4_000
+_STEPS_PER_JOB = 16_000
 _STEPS_PER_ACTION = 40_000
+#: Those of them for jobs without a plan: most of these jobs cannot have one, and are tried again in every cycle.
+_FINDING_STEPS_PER_JOB = 2_000
+_FINDING_STEPS_PER_ACTION = 10_000
 #: How many plans may fail because of a rule that the numbers do not include.
 _MAX_FAILURES = 8
 #: Stating the problem costs a step for so many nodes of the cluster.
@@ -50,6 +58,42 @@ class PlanExchange:
         self._pool = pool
         self._builder = builder
         self._steps_left = _STEPS_PER_ACTION
+        self._finding_steps_left = _FINDING_STEPS_PER_ACTION
+
+    def find(self, attempt: PreemptionAttempt, tasks: Sequence[Task], records_of: Records) -> bool:
+        """Plan for the tasks of a job together, after none was found one by one; report whether there is a plan."""
+        job, session = attempt.job, self._session
+        preemptors = sorted(
+            tasks[: session.tasks_until_ready(job)], key=lambda task: (task.task_class.number, task.order)
+        )
+        if self._finding_steps_left <= 0 or not self._could_be_found(attempt, preemptors):
+            return False
+        attempt.statement.rollback(0)
+        attempt.units.clear()
+        attempt.records = {}
+        builder = self._problem_builder(job, preemptors, set(), ())
+        steps = Steps(min(_FINDING_STEPS_PER_JOB, self._finding_steps_left))
+        before = steps.left
+        found = builder.could_suffice() and _Improvement(self, attempt, builder, steps, records_of).find()
+        self._finding_steps_left -= before - max(steps.left, 0) + len(session.nodes) // _NODES_PER_STEP
+        attempt.places = len(preemptors) if found else 0
+        if not found:
+            attempt.units.clear()
+            attempt.records = {}
+        return found
+
+    def _could_be_found(self, attempt: PreemptionAttempt, preemptors: Sequence[Task]) -> bool:
+        """Report whether several tasks that may preempt failed because of capacity, in the whole cluster."""
+        rules, session, job = self._rules, self._session, attempt.job
+        if not rules.exchanges or rules.comparison is not BY_COST or attempt.failed_task is None:
+            return False
+        if job.spec.policies or job.spec.topology is not None or len(session.search.groups(None)) > 1:
+            return False
+        classes = {task.task_class for task in preemptors}
+        return 1 < len(preemptors) <= _MAX_VICTIMS and not (
+            any(task.never_preempts or rules.may_preempt(task) for task in preemptors)
+            or any(session.pre_predicate(task_class) for task_class in classes)
+        )
 
     def improve(self, attempt: PreemptionAttempt, records_of: Records) -> bool:
         """Exchange the victims of a plan; report whether it has changed."""
@@ -94,9 +138,16 @@ class PlanExchange:
         rows = sorted(used)
         if job.spec.topology is None and len(self._session.search.groups(None)) == 1:
             rows = sorted(used | set(victim_rows))
-            ranking = NodeRanking(self._session, self._pool, preemptors[0], by_victims_alone=False)
-            rows += [row for _, row in ranking.following(_MAX_NODES, set(rows))]
+            rows += self._cheapest_nodes(preemptors, set(rows))
         return ProblemBuilder(self._session, self._rules, self._pool, self._builder, preemptors, rows)
+
+    def _cheapest_nodes(self, preemptors: Sequence[Task], besides: Collection[int]) -> list[int]:
+        """The nodes with the cheapest victims for each class of preemptors."""
+        firsts = {task.task_class: task for task in reversed(preemptors)}
+        rankings = (NodeRanking(self._session, self._pool, each, by_victims_alone=False) for each in firsts.values())
+        ranked = [ranking.following(_MAX_NODES, besides) for ranking in rankings]
+        by_turns = (each for turn in zip_longest(*ranked) for each in turn if each is not None)
+        return list(dict.fromkeys(row for _, row in by_turns))[:_MAX_NODES]
 
     def try_plan(
         self, attempt: PreemptionAttempt, builder: ProblemBuilder, plan: CheaperPlan, records_of: Records
@@ -123,7 +174,7 @@ class PlanExchange:
         self, attempt: PreemptionAttempt, preemptors: Sequence[Task], rows: Sequence[int], freed: set[int]
     ) -> bool:
         for task, row in zip(preemptors, rows, strict=True):
-            if not attempt.selection.takes(task, row):
+            if not attempt.selection.takes(task, row) or self._rules.may_preempt(task) is not None:
                 return False
             attempt.statement.pipeline(task, row, after_eviction=row in freed)
         return self._session.job_pipelined(attempt.job)
@@ -168,6 +219,16 @@ class _Improvement:
             if self._search_up_to(ceiling, IMPOSSIBLE):
                 return True
         return self._search_up_to(top, number)
+
+    def find(self) -> bool:
+        """Carry out the first plan with any victims."""
+        for plan in VictimSearch(self._builder.problem(self._options), IMPOSSIBLE, self._steps).plans():
+            if self._try(plan):
+                return True
+            self._failures_left -= 1
+            if self._failures_left < 0:
+                break
+        return False
 
     def _search_up_to(self, ceiling: Grade, number: int) -> bool:
         """Carry out the plan with the fewest victims up to a grade; report whether there is one below the number."""

@@ -48,6 +48,16 @@ class ProblemBuilder:
             spare={option.job: self._spare_count(option.job) for option in options},
         )
 
+    def could_suffice(self) -> bool:
+        """Report whether the nodes have enough for all preemptors together without any candidate."""
+        rows, job = list(self.rows), self.session.jobs[self.preemptors[0].job]
+        releasable = self.pool.releasable(job, self._dimensions)
+        for place, dimension in enumerate(self._dimensions):
+            have = sum(future_idle(self.session.ledger, dimension, row) + releasable[place][row] for row in rows)
+            if have < sum(dict(task.task_class.request).get(dimension, 0) for task in self.preemptors):
+                return False
+        return bool(rows)
+
     @cached_property
     def _dimensions(self) -> list[int]:
         return sorted({dimension for task in self.preemptors for dimension, _ in task.task_class.request})
