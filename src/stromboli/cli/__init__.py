@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -19,6 +20,8 @@ import click
 from stromboli import __version__
 
 _GC_THRESHOLD = 50_000
+#: The command as a plugin of kubectl.
+_PLUGIN = "kubectl-stromboli"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,7 @@ SECTIONS = {
         "replay": LazyCommand("ask.replay", "Run the cycle of a dump again, and compare the decisions."),
     },
     "Cluster": {
+        "top": LazyCommand("cluster.top", "Show jobs, queues and nodes on the whole screen."),
         "jobs": LazyCommand("cluster.jobs", "List jobs, their places in their queues, and why they wait."),
         "job": LazyCommand("cluster.job", "Show one job: its pods, why it waits, and what would help."),
         "history": LazyCommand("cluster.history", "Show what happened to jobs: starts, evictions, failures."),
@@ -122,6 +126,8 @@ class _Command(LazyGroup):
     """The main command. An output that cannot be written ends it with an error; a closed pipe does not."""
 
     def main(self, *arguments: Any, **keywords: Any) -> Any:
+        if Path(sys.argv[0]).name == _PLUGIN:
+            keywords.setdefault("prog_name", _PLUGIN.replace("-", " "))
         if sys.stdout is None:
             self._give_up("standard output is closed")
         try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from stromboli.cli.completion import complete_namespaces
 from stromboli.cli.options.connection import connection_options, connector, request_errors
 from stromboli.cli.options.settings import option_group
 from stromboli.cli.output import escape_controls
@@ -20,7 +21,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 own_namespace_option = click.option(
-    "-n", "--namespace", default="", metavar="NAME", help="The namespace. Default: that of the kubeconfig context."
+    "-n",
+    "--namespace",
+    default="",
+    metavar="NAME",
+    shell_complete=complete_namespaces,
+    help="The namespace. Default: that of the kubeconfig context.",
 )
 #: The options of `change_job`.
 changing_options = option_group(own_namespace_option, connection_options)

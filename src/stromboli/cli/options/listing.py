@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from stromboli.cli.completion import complete_namespaces
 from stromboli.cli.options.selectors import parse_selector
 from stromboli.cli.options.settings import option_group
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _SELECTOR = "-l"
 
 namespace_option = click.option(
-    "-n", "--namespace", default="", metavar="NAME",
+    "-n", "--namespace", default="", metavar="NAME", shell_complete=complete_namespaces,
     help="The namespace. Default: that of the kubeconfig context; with -f, all.",
 )  # fmt: skip
 

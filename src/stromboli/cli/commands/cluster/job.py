@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stromboli.cli.cluster_scenario import objects_of, read_view, view_options
+from stromboli.cli.completion import complete_jobs
 from stromboli.cli.job_names import JobNames, find_job
 from stromboli.cli.options.listing import namespace_option
 from stromboli.cli.options.settings import output_option
@@ -36,7 +37,7 @@ Exit codes:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("name", metavar="JOB")
+@click.argument("name", metavar="JOB", shell_complete=complete_jobs)
 @namespace_option
 @output_option()
 @view_options

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stromboli.cli.cluster_scenario import objects_of, read_view, view_options
+from stromboli.cli.completion import complete_queues
 from stromboli.cli.options.connection import connector, request_errors
 from stromboli.cli.options.listing import ListingScope, namespace_options, scope_of, selector_option, watch_option
 from stromboli.cli.options.settings import output_option, reject_options
@@ -45,7 +46,14 @@ Exit codes:
 @click.command(epilog=_EPILOG)
 @namespace_options
 @selector_option
-@click.option("--queue", "queues", multiple=True, metavar="NAME", help="Only the jobs of a queue. Repeatable.")
+@click.option(
+    "--queue",
+    "queues",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=complete_queues,
+    help="Only the jobs of a queue. Repeatable.",
+)
 @click.option("--waiting", is_flag=True, help="Only jobs that have not started.")
 @click.option("--plan", "is_planned", is_flag=True, help="Show what the next scheduling cycle would do.")
 @output_option()

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from stromboli.cli.cluster_scenario import read_view, view_options
+from stromboli.cli.completion import complete_nodes
 from stromboli.cli.options.listing import ListingScope, selector_option
 from stromboli.cli.options.selectors import parse_selector
 from stromboli.cli.options.settings import output_option
@@ -28,7 +29,7 @@ Exit codes:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_nodes)
 @selector_option
 @output_option()
 @view_options

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stromboli.cli.changes.running import run_with_client
+from stromboli.cli.completion import complete_queues
 from stromboli.cli.options.connection import connection_options, connector
 from stromboli.cli.options.pairs import AMOUNTS
 from stromboli.cli.options.settings import option_group
@@ -34,7 +35,7 @@ Exit codes:
 
 _settings = option_group(
     click.option("--weight", type=click.IntRange(1), metavar="N", help="Its weight in the division of the cluster."),
-    click.option("--parent", metavar="NAME", help="Its parent in the tree of queues."),
+    click.option("--parent", metavar="NAME", shell_complete=complete_queues, help="Its parent in the tree of queues."),
     click.option("--priority", type=int, metavar="N", help="Queues with a higher one are served first."),
     click.option("--reclaimable/--not-reclaimable", default=None, help="Whether others may take back what it borrows."),
     click.option("--capability", type=AMOUNTS, metavar="AMOUNTS", help="The most that it may use, such as cpu=64."),
@@ -61,7 +62,7 @@ def create(name: str, **options: Any) -> None:
 
 
 @queue.command("set", epilog=_EPILOG)
-@click.argument("name")
+@click.argument("name", shell_complete=complete_queues)
 @_settings
 @connection_options
 def set_(name: str, **options: Any) -> None:
@@ -77,7 +78,7 @@ def set_(name: str, **options: Any) -> None:
 
 
 @queue.command("open", epilog=_EPILOG)
-@click.argument("name")
+@click.argument("name", shell_complete=complete_queues)
 @connection_options
 def open_(name: str, **options: Any) -> None:
     """Open a closed queue: its jobs are admitted again."""
@@ -87,7 +88,7 @@ def open_(name: str, **options: Any) -> None:
 
 
 @queue.command(epilog=_EPILOG)
-@click.argument("name")
+@click.argument("name", shell_complete=complete_queues)
 @connection_options
 def close(name: str, **options: Any) -> None:
     """Close a queue: running jobs continue, and no further job is admitted.
@@ -100,7 +101,7 @@ def close(name: str, **options: Any) -> None:
 
 
 @queue.command(epilog=_EPILOG)
-@click.argument("name")
+@click.argument("name", shell_complete=complete_queues)
 @connection_options
 def delete(name: str, **options: Any) -> None:
     """Delete a queue that has no jobs and no children."""

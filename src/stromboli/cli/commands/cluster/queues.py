@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from stromboli.cli.cluster_scenario import read_view, view_options
+from stromboli.cli.completion import complete_queues
 from stromboli.cli.options.settings import output_option
 from stromboli.cli.output import Failure
 
@@ -26,7 +27,7 @@ Exit codes:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_queues)
 @output_option()
 @view_options
 def queues(names: tuple[str, ...], output: str, **options: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from stromboli.cli.cluster_scenario import objects_of, read_view, view_options
+from stromboli.cli.completion import complete_jobs, complete_nodes
 from stromboli.cli.job_names import JobNames, find_job
 from stromboli.cli.options.listing import namespace_option
 from stromboli.cli.options.settings import output_option
@@ -28,8 +29,8 @@ Exit codes:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("name", metavar="JOB")
-@click.argument("node", default="", metavar="[NODE]")
+@click.argument("name", metavar="JOB", shell_complete=complete_jobs)
+@click.argument("node", default="", metavar="[NODE]", shell_complete=complete_nodes)
 @namespace_option
 @output_option()
 @view_options

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from stromboli.cli.changes.running import change_job, changing_options
+from stromboli.cli.completion import complete_jobs
 
 _EPILOG = """\b
 Examples:
@@ -20,7 +21,7 @@ Exit codes:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("name", metavar="JOB")
+@click.argument("name", metavar="JOB", shell_complete=complete_jobs)
 @changing_options
 def suspend(name: str, **options: str | None) -> None:
     """Suspend a job: its pods end, and it can be resumed.
