@@ -20,6 +20,7 @@ from stromboli.core.session.program import Program
 from stromboli.core.topology.domain_group import DomainScores
 
 _uid = attrgetter("uid")
+_order = attrgetter("order")
 
 
 class Questions:
@@ -55,9 +56,8 @@ class Questions:
         """Sort tasks in place. One plugin with an answer is the usual case, and this runs for every job."""
         if len(tasks) < 2:
             return
-        if len(self._task_order) == 1:
-            answer = self._task_order[0]
-            tasks.sort(key=lambda task: (answer(task), task.order))
+        if len(self._task_order) == 1 and _are_equal([*map(self._task_order[0], tasks)]):
+            tasks.sort(key=_order)
         else:
             tasks.sort(key=self.task_order_key)
 
@@ -204,3 +204,7 @@ class Questions:
             for name, score in answer.items():
                 scores[name] += score
         return DomainScores(domains, np.array([scores[domain.name] for domain in domains]))
+
+
+def _are_equal(keys: Sequence[object]) -> bool:
+    return keys.count(keys[0]) == len(keys)

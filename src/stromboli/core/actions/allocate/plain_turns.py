@@ -30,6 +30,8 @@ class PlainTurns:
         """Place and bind the next tasks. False if an ordinary attempt is needed; then nothing has changed."""
         if not self._is_possible or job.spec.policies or job.spec.topology:
             return False
+        if not self._search.takes_many(pending_tasks.first.task_class):
+            return False
         mark = pending_tasks.mark
         wanted = self._session.tasks_until_ready(job)
         run = pending_tasks.take_run(wanted)
@@ -56,7 +58,7 @@ class PlainTurns:
     def _is_allowed(self, job: Job, run: Sequence[Task]) -> bool:
         """Report whether the tasks may be placed on any nodes, as far as their queue and their class are concerned."""
         task_class, session = run[0].task_class, self._session
-        if run[0].nominated_node or not self._search.takes_many(task_class):
+        if run[0].nominated_node:
             return False
         if session.allocatable(session.queues[job.spec.queue], task_class, len(run)) is not None:
             return False
