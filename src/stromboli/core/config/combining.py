@@ -44,6 +44,9 @@ class Vote(IntEnum):
     PERMIT = 1
 
 
+_PERMIT = Vote.PERMIT
+
+
 def sort_key(answers: Sequence[Answer], subject: Any, last: tuple[Any, ...]) -> tuple[Any, ...]:
     """Combine all keys; `last` breaks ties. Unrolled for the usual numbers of answers."""
     if len(answers) == 1:
@@ -70,11 +73,12 @@ def vote_by_tier(tiers: Tiers, *subject: Any) -> Reason | None:
         permitted = False
         for answer in tier:
             ballot = answer(*subject)
-            if isinstance(ballot, Reason):
+            if ballot is _PERMIT:
+                permitted = True
+            elif isinstance(ballot, Reason):
                 return ballot
-            if not isinstance(ballot, Vote):
+            elif not isinstance(ballot, Vote):
                 raise TypeError(f"a vote is a Vote or a Reason, not {ballot!r:.80}")
-            permitted = permitted or ballot is Vote.PERMIT
         if permitted:
             return None
     return None

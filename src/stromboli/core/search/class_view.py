@@ -60,9 +60,9 @@ class ClassView:
     """The current results of one class in one cycle."""
 
     __slots__ = (
-        "_is_steady", "_program", "_static", "ahead", "capacity", "capacity_at", "cluster_filters", "cluster_scorers",
-        "fresh", "ledger", "lookahead", "possible", "ranking", "reaches_over_cluster", "refusal", "request",
-        "row_filters", "row_scorers", "site_scorer", "task_class",
+        "_is_steady", "_most_changed", "_program", "_static", "ahead", "capacity", "capacity_at", "cluster_filters",
+        "cluster_scorers", "fresh", "ledger", "lookahead", "possible", "ranking", "reaches_over_cluster", "refusal",
+        "request", "row_filters", "row_scorers", "site_scorer", "task_class",
     )  # fmt: skip
 
     def __init__(self, task_class: TaskClass, program: Program, ledger: Ledger) -> None:
@@ -91,6 +91,8 @@ class ClassView:
         self.lookahead: Lookahead | None = None
         #: Nodes for copies that are probably placed next.
         self.ahead = PlacementsAhead()
+        #: With more changes than this, all nodes are evaluated.
+        self._most_changed = len(ledger.nodes) // 3
         #: Position in the ledger's log up to which the scores are valid.
         self.fresh = 0
         #: Copies that fit when the class was last refused, why not more, and the ledger's `freed` at that time.
@@ -110,7 +112,7 @@ class ClassView:
         ledger = self.ledger
         log, ranking = ledger.log, self.ranking
         changed, not_placed = log.position - self.fresh, self.ahead.drop() if self.ahead.rows else []
-        if ranking is None or changed * 3 > len(ledger.nodes):
+        if ranking is None or changed > self._most_changed:
             ranking, self.lookahead = ranking_of(self.evaluate(ledger.candidate_rows)), None
             self.ranking = ranking
         elif changed or not_placed:
@@ -133,7 +135,7 @@ class ClassView:
         fits = self.fits(rows)
         for rule in self.row_filters:
             fits &= rule.filter(task_class, rows, ledger)
-        static = self.static
+        static = self._static or self.static
         if rows.index is not None:
             total: Vector = static.scores[rows.index]
         elif (fits & static.admitted).any():

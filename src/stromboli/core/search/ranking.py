@@ -8,6 +8,7 @@ import numpy as np
 
 from stromboli.core.model.nodes.table import Index, Vector
 
+_REFUSED = -np.inf
 #: From this size on, a maximum per block pays off.
 _MANY = 16_384
 #: Up to this many, repeated maximum search is faster than one partition.
@@ -32,7 +33,7 @@ class Ranking:
         if not len(self.scores):
             return -1
         row = self._argmax()
-        return int(row) if self.scores[row] > -np.inf else -1
+        return int(row) if self.scores[row] > _REFUSED else -1
 
     def best(self, wanted: int) -> Index:
         """Return the `wanted` best nodes (fewer if fewer are left), in index order."""
