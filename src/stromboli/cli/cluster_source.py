@@ -18,10 +18,13 @@ from stromboli.cli.options.live import CLUSTER_PARAMETERS
 from stromboli.cli.output import Failure
 
 if TYPE_CHECKING:
+    from stromboli.kube import KubeObject
     from stromboli.kube.client.config.connection import Connection, ConnectionProblem
     from stromboli.kube.manifests.manifests import Manifests
     from stromboli.planner.live.installation import InstallationName, RunningScheduler
     from stromboli.planner.live.listing import ClusterObjects
+    from stromboli.workloads.registry import WorkloadFamily
+    from stromboli.workloads.templates import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,7 @@ class ClusterSource:
         self._options = options
         self._connection: Connection | None = None
         self._problem: ConnectionProblem | None = None
+        self._live: LiveCluster | None = None
         self.is_chosen = any(options.get(name) for name in CLUSTER_PARAMETERS)
         self.is_offline = bool(options.get("offline"))
         if self.is_offline and self.is_chosen:
@@ -59,12 +63,21 @@ class ClusterSource:
             return Manifests()
         try:
             manifests = read_with_workloads(
-                paths, sys.stdin, scheduler_names=scheduler_names, namespace_for=self._namespace_for
-            )
+                paths, sys.stdin, scheduler_names=scheduler_names, described=described_kinds(self._options, paths),
+                namespace_for=self._namespace_for, beside=self._beside,
+            )  # fmt: skip
         except ManifestError as error:
             raise Failure(error) from error
         self._check_namespaces(manifests)
         return manifests
+
+    def _beside(self, objects: Sequence[KubeObject]) -> Sequence[KubeObject]:
+        """Return the objects of the cluster to which objects of files are added, if they are."""
+        from stromboli import kube
+
+        has_nodes = any(isinstance(entry, kube.KubeNode) for entry in objects)
+        found: Any = self.read().found.objects if self._is_online(has_nodes=has_nodes) else ()
+        return found
 
     def _namespace_for(self, items: Sequence[object]) -> str:
         return self.namespace or (self._connected_namespace() if self._connects(items) else "default")
@@ -130,7 +143,12 @@ class ClusterSource:
         return connection
 
     def read(self) -> LiveCluster:
-        """Read the cluster. Failures end the command with a message."""
+        """Read the cluster, once. Failures end the command with a message."""
+        if self._live is None:
+            self._live = self._read()
+        return self._live
+
+    def _read(self) -> LiveCluster:
         import asyncio
 
         from stromboli.cli.options.connection import request_errors
@@ -142,6 +160,20 @@ class ClusterSource:
                 return asyncio.run(_read(connection, self._options["installation"]))
         except ClusterError as error:
             raise Failure(error) from error
+
+
+def described_kinds(options: Mapping[str, Any], paths: Sequence[str]) -> Mapping[Kind, WorkloadFamily]:
+    """Read the descriptions of kinds of `--kinds`. Invalid ones end the command with a message."""
+    from stromboli.kube.manifests.manifests import ManifestError
+    from stromboli.workloads.declared.expansion import read_described_kinds
+
+    files = options.get("kinds") or ()
+    if [*files, *paths].count("-") > 1:
+        raise click.UsageError("-f and --kinds cannot both read the standard input.")
+    try:
+        return read_described_kinds(files, sys.stdin)
+    except ManifestError as error:
+        raise Failure(error) from error
 
 
 async def _read(connection: Connection, installation: InstallationName) -> LiveCluster:

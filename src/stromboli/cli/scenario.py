@@ -56,8 +56,14 @@ PATHS = paths_option(
     "Or a scheduler dump, which has its own configuration, seed and scheduler names. Without files, the cluster of the "
     "kubeconfig is read; files without nodes are added to it."
 )
+#: The option for descriptions of kinds.
+_KINDS = click.option(
+    "--kinds", multiple=True, metavar="FILE", type=click.Path(allow_dash=True),
+    help="Descriptions of further kinds: where their pod templates, replicas, minimum and queue are. Repeatable.",
+)  # fmt: skip
 _OPTIONS = (
     PATHS,
+    _KINDS,
     live_options,
     conf_option("Default: that of the scheduler of the cluster, else the default configuration."),
     _CYCLES,
@@ -212,7 +218,7 @@ def read_scenario(
 
     shard = shard_of(further)
     if len(paths) == 1 and is_dump(paths[0]):
-        reject_options(("now", "seed", "scheduler_names", *SHARD_PARAMETERS, *LIVE_PARAMETERS), IN_DUMP)
+        reject_options(("now", "seed", "scheduler_names", *SHARD_PARAMETERS, *LIVE_PARAMETERS, "kinds"), IN_DUMP)
         return read_dumped(paths[0], conf, cycles, plugins, ask_extenders=ask_extenders, traceback=traceback)
     if conf == "-" and "-" in paths:
         raise click.UsageError("-f and --conf cannot both read the standard input.")

@@ -134,8 +134,17 @@ class WorkloadDocument:
             raise self.error(f"{path}.spec", "is missing", "write the spec of its pods")
         metadata = self.map(f"{path}.metadata")
         parts = {key: metadata[key] for key in ("labels", "annotations") if key in metadata}
+        self._check_pod({"metadata": parts, "spec": template["spec"]}, path)
+        return template
+
+    def pod_spec(self, path: str) -> Mapping[str, Any]:
+        """Return the spec of pods as a template."""
+        template = {"spec": self.map(path)}
+        self._check_pod(template, path.removesuffix(".spec"))
+        return template
+
+    def _check_pod(self, pod: Mapping[str, Any], path: str) -> None:
         try:
-            as_type({"metadata": parts, "spec": template["spec"]}, Pod)
+            as_type(pod, Pod)
         except ObjectError as error:
             raise self.error(f"{path}.{error.field}", error.message, error.remedy) from None
-        return template

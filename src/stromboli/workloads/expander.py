@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from stromboli import kube
@@ -24,11 +24,25 @@ KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
 _KUEUE_NOTE = "its queue is Kueue's; it is planned as if Kueue had admitted it"
 
 
-class Expanders:
-    """The expander of manifests, with the kinds of the registry and those that the user describes."""
+#: Returns the objects beside those of the manifests.
+ObjectsBeside = Callable[[Sequence[KubeObject]], Sequence[KubeObject]]
 
-    def __init__(self, scheduler_names: Sequence[str], described: Mapping[Kind, WorkloadFamily] | None = None) -> None:
+
+class Expanders:
+    """The expander of manifests, with the kinds of the registry and those that the user describes.
+
+    `beside` returns further objects, of the cluster to which the manifests are submitted: pods may depend on its nodes
+    and priority classes.
+    """
+
+    def __init__(
+        self,
+        scheduler_names: Sequence[str],
+        described: Mapping[Kind, WorkloadFamily] | None = None,
+        beside: ObjectsBeside = lambda objects: (),
+    ) -> None:
         self._scheduler_names = scheduler_names
+        self._beside = beside
         self._families = {**FAMILIES, **(described or {})}
 
     def is_read(self, document: Mapping[str, Any]) -> bool:
@@ -41,7 +55,8 @@ class Expanders:
         self, documents: Sequence[Mapping[str, Any]], objects: Sequence[KubeObject]
     ) -> Iterator[ExpandedDocument]:
         workloads = [WorkloadDocument(each) for each in documents]
-        expansion = _Run(self._families, workloads, objects, self._scheduler_names)
+        context = _context_of(workloads, [*self._beside(objects), *objects], self._scheduler_names)
+        expansion = _Run(self._families, workloads, objects, context)
         for index, workload in enumerate(workloads):
             if workload.kind not in REFERENCES:
                 yield expansion.expand(index, workload)
@@ -60,11 +75,11 @@ class _Run:
         families: Mapping[Kind, WorkloadFamily],
         workloads: Sequence[WorkloadDocument],
         objects: Sequence[KubeObject],
-        scheduler_names: Sequence[str],
+        context: ExpansionContext,
     ) -> None:
         self._families = families
         self._existing = ExistingObjects((each for each in objects if isinstance(each, kube.Pod)), workloads)
-        self._context = _context_of(workloads, objects, scheduler_names)
+        self._context = context
         #: The keys of objects that were read, and of those that were created for earlier workloads with their kind and
         #: key.
         self._taken = {(type(each).kind_name, each.key): "" for each in objects}

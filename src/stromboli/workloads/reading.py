@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TextIO
 
 from stromboli.kube.manifests.manifests import DEFAULT_NAMESPACE, Manifests, read_manifests
-from stromboli.workloads.expander import Expanders
+from stromboli.workloads.expander import Expanders, ObjectsBeside
 from stromboli.workloads.registry import WorkloadFamily
 from stromboli.workloads.templates import Kind
 
@@ -17,7 +17,10 @@ def read_with_workloads(
     *,
     scheduler_names: Sequence[str],
     described: Mapping[Kind, WorkloadFamily] | None = None,
+    beside: ObjectsBeside = lambda objects: (),
     namespace_for: Callable[[Sequence[object]], str] = lambda items: DEFAULT_NAMESPACE,
 ) -> Manifests:
-    """Read manifests as `read_manifests` does, and expand their workloads; `described` are further kinds."""
-    return read_manifests(paths, stdin, Expanders(scheduler_names, described), namespace_for)
+    """Read manifests as `read_manifests` does, and expand their workloads. `described` are further kinds, and `beside`
+    returns the objects of the cluster to which the manifests are submitted.
+    """
+    return read_manifests(paths, stdin, Expanders(scheduler_names, described, beside), namespace_for)

@@ -220,6 +220,11 @@ def _created(described: DescribedObject, kind: str, key: str) -> KubeObject:
         raise ObjectError(kind, key, field_name, error.message, error.remedy) from None
     if isinstance(item, Unknown):
         raise TypeError(f"{item.kind} is not a kind that workloads create")
+    try:
+        _complete(item)
+    except ObjectError as error:
+        message = f"{error.kind} {error.name}: {error.field} {error.message}"
+        raise ObjectError(kind, key, described.field, message, error.remedy) from None
     return item
 
 

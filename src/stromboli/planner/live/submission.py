@@ -14,7 +14,7 @@ import msgspec
 from stromboli import kube
 from stromboli.core.model.values.times import format_timestamp
 from stromboli.kube.objects.meta import TopLevel
-from stromboli.workloads.groups import controlling_owner
+from stromboli.workloads.groups import controlling_owner, job_key_of
 
 #: Namespace, kind and name of an owner.
 _Owner = tuple[str, str, str]
@@ -44,6 +44,8 @@ def submit(existing: Iterable[TopLevel], files: Sequence[kube.KubeObject], now: 
     groups: set[str] = set()
     notes: dict[str, None] = {}
     created = format_timestamp(now)
+    present_groups = {key for kind, key in known if kind is kube.PodGroup}
+    absent: set[str] = set()
     for entry in files:
         before = known.get((type(entry), entry.key))
         if isinstance(entry, kube.Pod):
@@ -51,11 +53,14 @@ def submit(existing: Iterable[TopLevel], files: Sequence[kube.KubeObject], now: 
             if present:
                 pods.update(present)
                 notes[_present_already(entry)] = None
+                absent.add(job_key_of(entry) or "")
                 continue
             pods.add(entry.key)
         if isinstance(entry, kube.PodGroup):
             groups.add(entry.key)
         known[type(entry), entry.key] = _replaced(entry, before) if before is not None else _created(entry, created)
+    for key in absent - {job_key_of(known[kube.Pod, pod]) for pod in pods} - present_groups:
+        known.pop((kube.PodGroup, key), None)
     return Submission(list(known.values()), frozenset(pods), frozenset(groups), tuple(notes))
 
 

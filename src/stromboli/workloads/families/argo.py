@@ -19,6 +19,8 @@ _WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
 _POD_FIELDS = ("schedulerName", "nodeSelector", "affinity", "tolerations", "hostNetwork", "volumes", "initContainers")
 _PODLESS = ("suspend", "http", "plugin")
 _MAX_DEPTH = 50
+#: Templates that call each other several times could be called without end.
+_MAX_CALLS = 10_000
 
 
 @dataclass(slots=True)
@@ -33,6 +35,8 @@ class _Start:
     source: WorkloadDocument
     path: str
     found: Expansion = field(default_factory=Expansion)
+    #: The templates called so far, in all sources.
+    calls: list[str] = field(default_factory=list)
 
     def note(self, text: str) -> None:
         if text not in self.found.notes:
@@ -92,8 +96,9 @@ def _named(start: _Start, name: str) -> str:
 def _template(start: _Start, path: str, name: str, depth: int) -> None:
     """Add the pods with which a template starts."""
     source = start.source
-    if depth > _MAX_DEPTH:
-        start.note(f"templates below {name} are nested too deeply, and not planned")
+    start.calls.append(path)
+    if depth > _MAX_DEPTH or len(start.calls) > _MAX_CALLS:
+        start.note("templates that are nested too deeply are not planned")
     elif source.length(f"{path}.steps"):
         for step in _first_steps(source, f"{path}.steps[0]"):
             _call(start, step, name, depth)
@@ -103,6 +108,8 @@ def _template(start: _Start, path: str, name: str, depth: int) -> None:
             if not source.length(f"{task}.dependencies") and not source.text(f"{task}.depends"):
                 _call(start, task, name, depth)
     elif not any(source.value(f"{path}.{kind}") is not None for kind in _PODLESS):
+        if source.map(f"{path}.resource"):
+            start.note("the objects that its resource templates create are not planned")
         start.found.pods.append(CreatedObject(_pod(start, path, name), _field(start, path)))
         checked_number(start.workflow, len(start.found.pods), "spec.templates")
 
@@ -128,7 +135,7 @@ def _call(start: _Start, path: str, parent: str, depth: int) -> None:
             _template(start, f"{path}.inline", suffix, depth + 1)
         elif reference := source.map(f"{path}.templateRef"):
             other = _referred(start.workflow, _field(start, path), reference, start.context)
-            inner = _Start(start.workflow, start.context, start.own, other, "spec", start.found)
+            inner = _Start(start.workflow, start.context, start.own, other, "spec", start.found, start.calls)
             _template(inner, _named(inner, str(reference.get("template") or "")), suffix, depth + 1)
         else:
             _template(start, _named(start, source.text(f"{path}.template")), suffix, depth + 1)

@@ -117,7 +117,7 @@ def _head(workload: WorkloadDocument, path: str) -> Role:
         return role
     amounts = workload.map(f"{path}.autoscalerOptions.resources") or {"requests": _AUTOSCALER, "limits": _AUTOSCALER}
     sidecar = {"name": "autoscaler", "resources": amounts}
-    return role._replace(spec={"containers": [*template["spec"].get("containers", ()), sidecar]})
+    return role._replace(spec={"containers": [*(template["spec"].get("containers") or ()), sidecar]})
 
 
 def _workers(workload: WorkloadDocument, path: str, place: int) -> Role:

@@ -69,10 +69,17 @@ def _pod(
     selector = {**app.map("spec.nodeSelector"), **app.map(f"{path}.nodeSelector")}
     spec |= {"nodeSelector": selector} if selector else {}
     spec |= {"schedulerName": VOLCANO} if _is_grouped(app) else {}
+    spec |= {"volumes": volumes} if (volumes := _volumes(app, path)) else {}
     spec["containers"] = [_container(app, role), *app.items(f"{path}.sidecars")]
     metadata = {part: app.texts(f"{path}.template.metadata.{part}") for part in ("labels", "annotations")}
     base = {"metadata": metadata, "spec": app.map(f"{path}.template.spec")}
     return pod_document(app, base, name, labels=labels, annotations=annotations, spec=spec, owner=owner)
+
+
+def _volumes(app: WorkloadDocument, path: str) -> list[Mapping[str, Any]]:
+    """Return the volumes of the application that driver or executors mount."""
+    mounted = {each.get("name") for each in app.items(f"{path}.volumeMounts") if isinstance(each.get("name"), str)}
+    return [each for each in app.items("spec.volumes") if isinstance(each.get("name"), str) and each["name"] in mounted]
 
 
 def _container(app: WorkloadDocument, role: str) -> dict[str, Any]:
@@ -80,7 +87,7 @@ def _container(app: WorkloadDocument, role: str) -> dict[str, Any]:
     path = f"spec.{role}"
     containers = app.items(f"{path}.template.spec.containers") or [{}]
     memory = format_quantity(_memory(app, path), milli=False, binary=True)
-    requests = {"cpu": app.text(f"{path}.coreRequest") or str(app.count(f"{path}.cores", 1)), "memory": memory}
+    requests = {"cpu": app.text(f"{path}.coreRequest") or _cores(app, path), "memory": memory}
     limits: dict[str, Any] = {"memory": memory}
     if limit := app.text(f"{path}.coreLimit"):
         limits["cpu"] = limit
@@ -89,6 +96,12 @@ def _container(app: WorkloadDocument, role: str) -> dict[str, Any]:
     image = app.text(f"{path}.image") or app.text("spec.image")
     named = {"name": f"spark-kubernetes-{role}", **({"image": image} if image else {})}
     return {**containers[0], **named, "resources": {"requests": requests, "limits": limits}}
+
+
+def _cores(app: WorkloadDocument, path: str) -> str:
+    """Return the cores of a pod, 1 by default; early versions allow a fraction for the driver."""
+    value = app.value(f"{path}.cores")
+    return str(value) if isinstance(value, float) and value > 0 else str(app.count(f"{path}.cores", 1))
 
 
 def _memory(app: WorkloadDocument, path: str) -> int:

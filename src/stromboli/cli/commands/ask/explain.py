@@ -9,8 +9,9 @@ import click
 
 from stromboli.cli.job_names import JobNames, find_job
 from stromboli.cli.options.settings import output_option
+from stromboli.cli.output import Failure
 from stromboli.cli.plan_output import explanation_printout
-from stromboli.cli.scenario import WAITING, read_scenario, scenario_options
+from stromboli.cli.scenario import WAITING, Scenario, read_scenario, scenario_options
 
 _EPILOG = """\b
 Examples:
@@ -69,7 +70,17 @@ def explain(output: str, job: str, **options: Any) -> None:
     """
     scenario = read_scenario(**options)
     plan = scenario.plan()
+    _reject_unjudged(scenario, job)
     key = find_job(JobNames.of_plan(plan), job, scenario.selection.namespace)
     explanation_printout(scenario, plan, key).echo(output)
     if scenario.unjudged or (key in plan.groups and plan.groups[key].waiting):
         click.get_current_context().exit(WAITING)
+
+
+def _reject_unjudged(scenario: Scenario, name: str) -> None:
+    """End the command if the name is that of an object whose pods are not known."""
+    for subject in scenario.unjudged:
+        key = subject.partition(" ")[2]
+        if name in (key, key.partition("/")[2]):
+            Failure(f"{subject} could not be judged: its pods are not known; describe its kind with --kinds").show()
+            click.get_current_context().exit(WAITING)

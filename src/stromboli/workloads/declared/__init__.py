@@ -1,0 +1,1 @@
+"""Kinds that the user describes: where their pod templates and numbers are."""
