@@ -123,6 +123,12 @@ CASES = [
         HALF, head(1, 4), later(1, 2), conf=CONF, cycles=3, binds="- -",
     ),
     Case(
+        "nodes with capacity nominated for others are not reserved",
+        nodes(4, 2), running("a", 2, releasing=True), running("a", 2, name="more"), running("b", 4, name="full"),
+        head(1, 2), later(1, 2, nominated="a"), conf=CONF, binds="- A",
+        codes={"a-head": ["NodesReserved", "CapacityNominated", "InsufficientResource"]},
+    ),
+    Case(
         "a job that waits for terminating pods needs no reservation",
         nodes(4, 1), running("a", 2, releasing=True), head(1, 4), later(1, 2), conf=CONF, binds="A -",
     ),

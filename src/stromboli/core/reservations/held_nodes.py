@@ -80,6 +80,10 @@ class HeldNodes:
         #: What found no nodes in this cycle, by classes and minimum, and how many searches are left.
         self._failed: set[tuple[object, ...]] = set()
         self._searches_left = _MAX_SEARCHES
+        #: Nodes on which capacity is nominated for pods of others: evictions made it for them.
+        self._nominated: Mask = np.zeros(len(session.nodes), dtype=np.bool_)
+        if session.nominations:
+            self._nominated = session.ledger.nominated.max(axis=0) > 0
         kept = {key: each for key, each in session.snapshot.reservations.items() if each.start == np.inf}
         waiting = {job.key for job in session.waiting} if kept else set()
         for key in sorted(waiting.intersection(kept)):
@@ -94,7 +98,7 @@ class HeldNodes:
             self._hold(job, places)
 
     def _accepts(self, task: Task, row: int) -> bool:
-        return bool(self._session.search.view(task.task_class).static.admitted[row])
+        return bool(self._session.search.view(task.task_class).static.admitted[row]) and not self._nominated[row]
 
     # -- serving ------------------------------------------------------------------------------------------------
 
@@ -213,6 +217,7 @@ class HeldNodes:
         for task_class, counts in absent.items():
             for dimension, amount in task_class.request:
                 free[dimension] += amount * counts
+        free[:, self._nominated] = 0
         with session.refusals.discarded(job), projected(session.ledger, free, absent.items(), released):
             plans = (self._plan(session, job, tasks, each) for each in self._candidates(job, tasks, free, idle))
             plan = next(filter(None, plans), None)

@@ -58,6 +58,7 @@ def test_reservation_round_trip(tmp_path: Path) -> None:
     cluster = a_cluster()
     promised = {
         "team/job": Reservation("team/job", 100.0, 160.5, (("Pod/team/job-1", "a"), ("Pod/team/job-2", "a"))),
+        "team/some": Reservation("team/some", math.inf, math.inf, (("Pod/team/some", "a"),)),
         "team/ever": Reservation("team/ever", 200.0, math.inf, (("Pod/team/ever", "a"),)),
     }
     cluster.assumptions.reservations = promised
