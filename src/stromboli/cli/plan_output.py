@@ -46,7 +46,7 @@ def plan_printout(
     def data() -> dict[str, Any]:
         from stromboli.planner.report import advice_as_plain, report_of
 
-        report = {**report_of(plan, scenario.warnings), **more}
+        report = {**report_of(plan, scenario.warnings), "unjudged": list(scenario.unjudged), **more}
         if starts is not None:
             report["expectedStarts"] = {key: each.as_plain() for key, each in starts.items()}
         if explained is not None:

@@ -5,7 +5,6 @@ Each file names the operator and its version.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -14,12 +13,9 @@ import yaml
 from stromboli import kube
 from stromboli.kube.manifests.manifests import Manifests
 from stromboli.planner.plan import SchedulingPlan
-from stromboli.workloads.reading import read_with_workloads
 from stromboli.workloads.registry import FAMILIES
+from tests.scenarios.workloads.published import FOLDER, read
 from tests.testing.random_clusters.engine import plan_of
-
-FOLDER = Path(__file__).parent / "manifests"
-NAMES = ("stromboli", "volcano")
 
 
 class Group(NamedTuple):
@@ -141,10 +137,6 @@ FAMILY_CASES = {
         "diamond", ["diamond-A", *numbered("diamond-C-each-", 0, 1)], placed=3, queue="research", priority="urgent"),
     "cron-workflow": by_owner("nightly", ["nightly"], placed=1, cpu="3", notes=(NEXT_RUN,)),
 }  # fmt: skip
-
-
-def read(name: str) -> Manifests:
-    return read_with_workloads([str(FOLDER / "cluster.yaml"), str(FOLDER / f"{name}.yaml")], scheduler_names=NAMES)
 
 
 def described(manifests: Manifests, plan: SchedulingPlan) -> Family:

@@ -36,7 +36,7 @@ def test_a_plan_as_json(run: Run) -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     assert set(report) == {
         *("cycles", "binds", "devices", "pipelined", "evictions", "evictionDetails", "refusedPreemptions"),
-        *("podGroups", "pods", "queues", "warnings"),
+        *("podGroups", "pods", "queues", "warnings", "unjudged"),
     }
     assert sorted(report["binds"]) == sorted(binds)
     assert report["cycles"] == [{"binds": report["binds"], "pipelined": {}, "evictions": {}}]
@@ -220,3 +220,11 @@ def test_a_large_plan(run: Run) -> None:
     lines = run("plan", [*nodes(400, 1), queue("unused"), *groups]).stdout.splitlines()
     assert lines[-1] == "400 pods bound in 1 cycle; 200 jobs wait."
     assert sum(line.startswith("default/job-") for line in lines) == 600
+
+
+def test_object_whose_pods_are_not_known_is_in_the_report(run: Run) -> None:
+    foo = {"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": "x"},
+           "spec": {"template": {"spec": {"containers": [{"name": "main"}]}}}}  # fmt: skip
+    result = run("plan", [*FITS, foo], "-o", "json")
+    assert (planned(result)["unjudged"], result.exit_code) == (["Foo default/x"], 3)
+    assert run("simulate", [*FITS, foo]).exit_code == 3
