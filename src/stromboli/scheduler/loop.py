@@ -46,6 +46,8 @@ class Scheduler(Components):
             services.append(self.plugins.run())
         if self.shard is not None:
             services.append(self.shard.run())
+        if self.forecaster is not None:
+            services.append(self.forecaster.run())
         if self.history is not None:
             self.history.writer.start()
         try:

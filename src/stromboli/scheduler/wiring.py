@@ -27,6 +27,7 @@ from stromboli.scheduler.binder_plugins import BinderPluginHost, built_in_plugin
 from stromboli.scheduler.changes import ChangeHandler
 from stromboli.scheduler.cycle import CycleRunner, PlacementExecutor
 from stromboli.scheduler.default_queues import DefaultQueues
+from stromboli.scheduler.forecaster import Forecaster
 from stromboli.scheduler.maintenance import CacheHealth, Maintenance
 from stromboli.scheduler.options import SchedulerOptions
 from stromboli.scheduler.policy import ActivePolicy
@@ -77,6 +78,7 @@ class Components:
         self.history = self._history_feed() if self.options.history else None
         if self.history is not None:
             self.tracker.on_evicted = self.history.evicted
+        self.forecaster = Forecaster(self) if self.options.forecast else None
         self.shard = self._shard_coordinator(self.options.shard) if self.options.shard else None
         self.health = CacheHealth(self)
         self.maintenance = Maintenance(self)

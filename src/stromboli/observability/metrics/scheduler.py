@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from stromboli.core.session.session import Session
 from stromboli.observability.metrics.cycles import CycleMetrics, CycleSeconds
+from stromboli.observability.metrics.forecasts import ForecastMetrics
 from stromboli.observability.metrics.histograms import STAGE_BOUNDS, TallyHistogram
 from stromboli.observability.metrics.jobs import JobMetrics
 from stromboli.observability.metrics.process import ProcessMetrics
@@ -47,6 +48,7 @@ class SchedulerMetrics(ProcessMetrics):
         self._set_aside = self._counter("job_set_asides", "Jobs set aside because they took too much time.", "cause")
         self._jobs_set_aside = self._gauge("jobs_set_aside", "Jobs that are set aside now.")
         self._overcommitted = self._gauge("overcommitted_nodes", "Nodes whose pods request more than they offer.")
+        self.forecasts = ForecastMetrics(self.registry, max_series)
         self._history_up = self._gauge("history_up", "1 while the history is written, else 0.")
         self._history_bytes = self._gauge("history_bytes", "Bytes in use by the history.")
         self._history_records = self._counter("history_records", "Records of the history, by result.", "result")

@@ -14,6 +14,7 @@ import msgspec
 
 from stromboli import kube
 from stromboli.binding.orders import EvictOrder
+from stromboli.cluster.objects.pod_groups.expected_start import EXPECTED_START
 from stromboli.cluster.objects.pod_groups.pod_groups import EVICTED, STALE, stale_since
 from stromboli.cluster.objects.pod_groups.previous_domains import placement_record_changes
 from stromboli.core.session.status import COMPLETED, INQUEUE, PENDING
@@ -168,7 +169,7 @@ def _with_condition(
     conditions: Sequence[kube.PodGroupCondition], desired: GroupCondition, now: str
 ) -> list[kube.PodGroupCondition] | None:
     """Return the conditions with the desired one set and its opposite false; None when nothing differs. A group that is
-    scheduled again is no longer evicted.
+    scheduled is no longer evicted, and no longer expected to start.
     """
     fresh = kube.PodGroupCondition(
         type=desired.type,
@@ -181,7 +182,8 @@ def _with_condition(
     by_type = {condition.type or "": condition for condition in conditions}
     before = by_type.get(desired.type)
     is_new = before is None or before.status != "True"
-    contradicted = (_OPPOSITES.get(desired.type, ""), EVICTED if desired.type == SCHEDULED and is_new else "")
+    outdated = (EVICTED, EXPECTED_START) if desired.type == SCHEDULED and is_new else ()
+    contradicted = (_OPPOSITES.get(desired.type, ""), *outdated)
     old = [by_type[name] for name in contradicted if name in by_type and by_type[name].status == "True"]
     if before is not None and _essence(before) == _essence(fresh) and not old:
         return None

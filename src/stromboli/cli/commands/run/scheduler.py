@@ -130,6 +130,10 @@ Exit codes:
     help="The folder for dumps; default: the temporary folder.",
 )  # fmt: skip
 @history_options
+@setting(
+    "--forecast-period", type=DURATION, default="5m",
+    help="How often the starts of waiting jobs are forecast, by a process of the lowest priority; 0: never.",
+)  # fmt: skip
 @plugin_option("Your own plugin or action that the policy may name. Repeatable.")
 @log_options
 @ignored_flags
@@ -180,6 +184,8 @@ def _settings(arguments: Mapping[str, Any]) -> SchedulerSettings:
         job_budget=arguments["job_budget"],
         stuck_after=arguments["stuck_after"],
         dump_folder=arguments["cache_dump_dir"],
+        forecast=arguments["forecast_period"],
+        plugins=tuple(arguments["plugins"]),
         history=arguments["history"],
         history_bounds=bounds_of(arguments),
         history_user_label=arguments["history_user_label"],
