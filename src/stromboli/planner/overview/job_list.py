@@ -12,10 +12,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from stromboli import kube
+from stromboli.cluster.objects.pod_groups.expected_start import expected_start_of
 from stromboli.cluster.objects.pod_groups.native_pod_groups import NativeGroup
 from stromboli.cluster.objects.priority_classes import Priorities
 from stromboli.cluster.objects.timestamps import seconds_of
 from stromboli.core.model.reasons import shortened_line
+from stromboli.kube.objects.timestamps import stamp
 from stromboli.workloads.groups import title_of
 from stromboli.workloads.queues import queue_name_of
 
@@ -43,6 +45,9 @@ class JobEntry:
     #: Seconds since the epoch; 0 if unknown.
     created: float
     labels: dict[str, str] = field(default_factory=dict)
+    #: When it is expected to start, by the forecast of the scheduler: the earliest and the latest moment, which is None
+    #: if run times are unknown. None without a forecast.
+    expected: tuple[float, float | None] | None = None
     #: Its place among the jobs of the queue that wait, from 1; None if it does not wait, or if not all are visible.
     position: int | None = None
 
@@ -63,8 +68,15 @@ class JobEntry:
             "priority": self.priority,
             "position": self.position,
             "reason": self.reason,
+            "expectedStart": self._expected_as_plain(),
             "labels": self.labels,
         }
+
+    def _expected_as_plain(self) -> dict[str, str | None] | None:
+        if self.expected is None:
+            return None
+        earliest, latest = self.expected
+        return {"earliest": stamp(earliest), "latest": None if latest is None else stamp(latest)}
 
 
 def reported_jobs(
@@ -93,6 +105,7 @@ def _reported(group: kube.PodGroup, priorities: Priorities) -> JobEntry:
         reason=reported_reason(group),
         created=seconds_of(group.metadata.creation_timestamp),
         labels=group.metadata.labels or {},
+        expected=expected_start_of(group) if phase in WAITING_PHASES else None,
     )
 
 

@@ -29,10 +29,14 @@ HOUR = "2026-01-01T{:02d}:00:00Z"
 NOW = ("--now", "2026-01-01T12:00:00Z")
 
 
-def reported(name: str, phase: str, message: str = "", *, condition: str = "Unschedulable", **facts: Any) -> Any:
+def reported(
+    name: str, phase: str, message: str = "", *, condition: str = "Unschedulable", starts: str = "", **facts: Any
+) -> Any:
     """Return a group with the status that a scheduler wrote."""
     made = group(name, 2, **facts)
     conditions = [{"type": condition, "status": "True", "reason": "R", "message": message}] if message else []
+    if starts:
+        conditions.append({"type": "ExpectedStart", "status": "True", "reason": "Estimated", "message": starts})
     running = 2 if phase == "Running" else 0
     return {**made, "status": {"phase": phase, "running": running, "conditions": conditions}}
 
@@ -43,7 +47,8 @@ JOBS = [
     queue("research"),
     *nodes(1, 1),
     reported("old", "Pending", "needs 8 cpu, most free on a node is 4. 2/2 tasks in gang unschedulable: x",
-             queue="research", created=HOUR.format(2)),
+             queue="research", created=HOUR.format(2),
+             starts="expected to start between 2026-01-01T12:30Z and 2026-01-01T15:00Z"),
     reported("new", "Inqueue", "short", queue="research", created=HOUR.format(10)),
     reported("first", "Pending", "w" * 90, queue="research", priority="urgent", created=HOUR.format(11)),
     reported("busy", "Running", queue="research", created=HOUR.format(1)),
@@ -53,19 +58,35 @@ JOBS = [
 ]  # fmt: skip
 
 TABLE = """\
-NAMESPACE  JOB     QUEUE     PHASE    READY  POSITION  AGE  REASON
-default    busy    research  Running    2/2         -  11h
-default    first   research  Pending    0/2         1  60m  {long}
-default    new     research  Inqueue    0/2         3   2h  short
-default    old     research  Pending    0/2         2  10h  needs 8 cpu, most free on a node is 4
-default    silent  default   -          0/1         1   3h  no scheduler has reported on it
-team       other   default   Pending    0/2         2   3h  its node is gone
+NAMESPACE  JOB     QUEUE     PHASE    READY  POSITION  STARTS  AGE  REASON
+default    busy    research  Running    2/2         -       -  11h
+default    first   research  Pending    0/2         1       -  60m  {long}
+default    new     research  Inqueue    0/2         3       -   2h  short
+default    old     research  Pending    0/2         2  30m-3h  10h  needs 8 cpu, most free on a node is 4
+default    silent  default   -          0/1         1       -   3h  no scheduler has reported on it
+team       other   default   Pending    0/2         2       -   3h  its node is gone
 """
 
 
 def test_list_has_the_reported_states_and_places_by_priority_and_age(run: Run) -> None:
     printed = run("jobs", JOBS, *NOW).stdout
     assert printed == TABLE.format(long="w" * 57 + "...")
+
+
+EXPECTED = [
+    pytest.param("between 2026-01-01T12:30Z and 2026-01-01T12:30Z", "30m", id="moment"),
+    pytest.param("not before 2026-01-01T13:00Z; the run times of other jobs are unknown", "after 60m", id="open"),
+    pytest.param("not before 2026-01-01T11:00Z; the run times of other jobs are unknown", "unknown", id="unknown"),
+]
+
+
+@pytest.mark.parametrize(("message", "column"), EXPECTED)
+def test_expected_start_is_shown_from_now_and_on_the_page_of_the_job(message: str, column: str, run: Run) -> None:
+    jobs = [*JOBS[:4], reported("job", "Pending", "short", starts=f"expected to start {message}")]
+    assert f" {column} " in run("jobs", jobs, *NOW).stdout
+    moment = message.split()[-1 if message.startswith("between") else 2].rstrip(";").replace("Z", ":00Z")
+    assert f"Starts    {message.split()[0]} " in (page := run("job", jobs, "job", *NOW).stdout), page
+    assert moment in page
 
 
 ALL = ["busy", "first", "new", "old", "silent", "other"]
@@ -167,7 +188,7 @@ async def test_user_of_one_namespace_sees_its_jobs_without_places(server: ApiSer
     result = await against(server, tmp_path, "-n", "team")
     assert result.stderr == "warning: priorities are shown as 0: PriorityClasses cannot be listed\n"
     [header, line] = result.stdout.splitlines()
-    assert header.split() == ["JOB", "QUEUE", "PHASE", "READY", "POSITION", "AGE", "REASON"]
+    assert header.split() == ["JOB", "QUEUE", "PHASE", "READY", "POSITION", "STARTS", "AGE", "REASON"]
     assert line.split()[:5] == ["other", "default", "Pending", "0/2", "-"]
 
 

@@ -11,6 +11,7 @@ from stromboli.cli.output import escape_controls
 from stromboli.cli.text.ages import age_of
 from stromboli.cli.text.plan import counted, format_nodes
 from stromboli.cli.text.tables import Table, aligned, bold
+from stromboli.core.model.values.times import format_timestamp
 
 if TYPE_CHECKING:
     from stromboli.planner.overview.job_page import JobPage, PodEntry
@@ -46,6 +47,8 @@ def _facts(page: JobPage, now: float, *, wide: bool) -> Iterator[tuple[str, str]
     ready = "-" if entry.ready is None else str(entry.ready)
     yield "Ready", f"{ready} of {counted(len(page.pods), 'pod')}, {entry.minimum} must start together"
     yield "Age", age_of(entry.created, now)
+    if entry.expected is not None:
+        yield "Starts", _expected(entry.expected)
     if entry.reason:
         yield "Reason", entry.reason
     if page.eviction:
@@ -53,6 +56,13 @@ def _facts(page: JobPage, now: float, *, wide: bool) -> Iterator[tuple[str, str]
     if page.next_nodes:
         number = sum(page.next_nodes.values())
         yield "Next cycle", f"places {counted(number, 'pod')} on {format_nodes(page.next_nodes)}"
+
+
+def _expected(range_of_start: tuple[float, float | None]) -> str:
+    earliest, latest = range_of_start
+    if latest is None:
+        return f"not before {format_timestamp(earliest)}; the run times of other jobs are unknown"
+    return f"between {format_timestamp(earliest)} and {format_timestamp(latest)}"
 
 
 def _pod_lines(pods: Sequence[PodEntry], now: float, limit: int) -> list[str]:

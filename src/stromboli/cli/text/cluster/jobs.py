@@ -11,7 +11,7 @@ import msgspec
 
 from stromboli.cli.options.listing import ListingScope
 from stromboli.cli.output import Printout, echo_yaml, job_name
-from stromboli.cli.text.ages import age_of
+from stromboli.cli.text.ages import age_of, short_duration
 from stromboli.cli.text.changes import ChangedLines
 from stromboli.cli.text.tables import Table, echo_table
 from stromboli.kube.objects.timestamps import stamp
@@ -21,22 +21,34 @@ PHASE_COLOURS = {
     "Running": "green", "Completed": "dim", "Inqueue": "yellow", "Pending": "yellow", "Unknown": "red", "Deleted": "dim"
 }  # fmt: skip
 _WIDE = ("PRIORITY", "PODGROUP")
-_HEADER = ("NAMESPACE", "JOB", "QUEUE", "PHASE", "READY", "POSITION", "AGE", *_WIDE)
+_HEADER = ("NAMESPACE", "JOB", "QUEUE", "PHASE", "READY", "POSITION", "STARTS", "AGE", *_WIDE)
 
 
 def jobs_table(jobs: Sequence[JobEntry], now: float, *, with_namespace: bool) -> Table:
     header = _HEADER if with_namespace else _HEADER[1:]
     table = Table(
-        header, wide=_WIDE, right=("READY", "POSITION", "AGE", "PRIORITY"), colours=PHASE_COLOURS,
+        header, wide=_WIDE, right=("READY", "POSITION", "STARTS", "AGE", "PRIORITY"), colours=PHASE_COLOURS,
         note_header="REASON",
     )  # fmt: skip
     for job in jobs:
         cells = (
             job.namespace, job.name, job.queue, job.phase or "-", ready_of(job), str(job.position or "-"),
-            age_of(job.created, now), str(job.priority), job.key.partition("/")[2],
+            expected_start(job, now), age_of(job.created, now), str(job.priority), job.key.partition("/")[2],
         )  # fmt: skip
         table.add(*(cells if with_namespace else cells[1:]), note=job.reason)
     return table
+
+
+def expected_start(job: JobEntry, now: float) -> str:
+    """Return when a job is expected to start, from now: `15m-2h`, `after 30m`; `-` without a forecast."""
+    if job.expected is None:
+        return "-"
+    earliest, latest = job.expected
+    first = short_duration(earliest - now)
+    if latest is None:
+        return f"after {first}" if earliest > now else "unknown"
+    last = short_duration(latest - now)
+    return last if first == last else f"{first}-{last}"
 
 
 def ready_of(job: JobEntry) -> str:
