@@ -20,6 +20,7 @@ async def scheduler_after_work() -> SchedulerMetrics:
     """A gang starts, and another one waits."""
     metrics = SchedulerMetrics()
     metrics.invalid_object("Pod")  # a correct server sends no invalid objects
+    metrics.forecasts.update([("gold", 60.0)], 0.0)  # a forecast is a process of its own
     async with running_cluster(cpus(2), starts=False, policy=policy_of(STANDARD)) as world:
         await world.start(metrics=metrics)
         await world.create(queue("gold", capability=CAPABILITY), gang(2, 1, name="starts", queue="gold"))
