@@ -70,7 +70,7 @@ pictures: .venv/.dev  ## draw the pictures of the documentation again
 	@$(BIN)/python tools/pictures.py
 
 lock: .venv/.dev  ## choose the newest dependencies again and lock them with their hashes
-	@$(COMPILE) pyproject.toml -o requirements/runtime.lock
+	@$(COMPILE) pyproject.toml --extra postgresql -o requirements/runtime.lock
 	@$(COMPILE) --group build -o requirements/build.lock
 	@$(COMPILE) pyproject.toml --group dev -o requirements/dev.lock
 	@$(COMPILE) --group kubectl -o requirements/kubectl.lock

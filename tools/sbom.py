@@ -18,12 +18,15 @@ from pathlib import Path
 
 LOCK = Path(__file__).parents[1] / "requirements" / "runtime.lock"
 OURSELVES = "stromboli"
+#: The extra of this package in the lock, and that of the driver for which it is.
+LOCKED_EXTRAS = ("postgresql", "binary")
 MAX_NAME_LENGTH = 64
 """Some packages put the whole text of their licence where its name belongs."""
 
 Document = dict[str, object]
 
 _ENTRY = re.compile(r"^(?P<name>[\w.-]+)==(?P<version>[^\s;\\]+)(?P<rest>(?:.*\\\n)*.*)$", re.MULTILINE)
+_EXTRA = re.compile(r"""extra == ["']([\w-]+)["']""")
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 
@@ -101,8 +104,9 @@ def dependencies(us: str, entries: list[Locked]) -> Iterator[Document]:
 
 
 def _needed(requirement: str) -> re.Match[str] | None:
-    """The name in a requirement; none for what only an extra brings."""
-    return None if "extra ==" in requirement else re.match(r"[\w.-]+", requirement)
+    """The name in a requirement; none for what only an extra brings that is not locked."""
+    extra = _EXTRA.search(requirement)
+    return re.match(r"[\w.-]+", requirement) if extra is None or extra[1] in LOCKED_EXTRAS else None
 
 
 if __name__ == "__main__":

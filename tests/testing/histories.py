@@ -69,6 +69,7 @@ def write_records(address: str, jobs: list[RecordedJob], pods: list[RecordedPod]
     writer = HistoryWriter(address, UNBOUNDED)
     writer.submit(jobs, pods)
     writer.work()
+    writer.disconnect()
 
 
 @contextmanager

@@ -19,7 +19,7 @@ metadata:
   {{- include "stromboli.metadata" (dict "root" .root "component" .component "name" $name) | nindent 2 }}
 spec:
   replicas: {{ $settings.replicaCount }}
-  {{- if not (or .together $elects) }}
+  {{- if or .exclusive (not (or .together $elects)) }}
   strategy:
     type: Recreate
   {{- end }}
@@ -111,7 +111,7 @@ spec:
         {{- with $settings.extraArgs }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
-        {{- with $settings.extraEnv }}
+        {{- with concat (.environment | default list) $settings.extraEnv }}
         env:
           {{- toYaml . | nindent 10 }}
         {{- end }}

@@ -147,10 +147,10 @@ class HistoryWriter:
                 attempts = 0
             except HistoryError as error:
                 attempts += 1
-                self._failed(error, attempts)
+                self.fail(error, attempts)
                 if self._pause(min(2.0 ** (attempts - 1), _MAX_PAUSE)):
                     break
-        self._disconnect()
+        self.disconnect()
 
     def _wait_for_work(self) -> bool:
         """Wait until there is something to do; False at the end."""
@@ -195,9 +195,10 @@ class HistoryWriter:
             self.waiting -= batch.records
             self.written += batch.records
 
-    def _failed(self, error: HistoryError, attempts: int) -> None:
+    def fail(self, error: HistoryError, attempts: int = 1) -> None:
+        """Disconnect after a failure; the records wait for the next attempt."""
         was_connected = self._database is not None
-        self._disconnect()
+        self.disconnect()
         if not self.problem:
             log.error("history cannot be written; records wait", extra={"error": str(error)})
         self.problem = str(error)
@@ -214,7 +215,8 @@ class HistoryWriter:
                 self.has_lost_records = True
         log.error("history rejected records; dropped", extra={"error": self.problem})
 
-    def _disconnect(self) -> None:
+    def disconnect(self) -> None:
+        """Close the connection; the next batch opens another one."""
         if self._database is not None:
             self._database.close()
             self._database = None

@@ -36,6 +36,7 @@ API_SERVER_PORTS = (443, 6443)
 
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _SCHEDULER = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_SIZE = re.compile(r"[1-9][0-9]{0,5}(Mi|Gi|Ti)")
 _IMAGE = re.compile(r"[\w][\w./:@-]*")
 _LABEL = re.compile(r"([a-z0-9.-]+/)?\w([\w.-]{0,61}\w)?=(\w([\w.-]{0,61}\w)?)?", re.ASCII)
 
@@ -74,6 +75,11 @@ class Installation:
     #: Ports of metrics sources and extenders, to which the scheduler may connect.
     scheduler_egress_ports: tuple[int, ...] = ()
 
+    #: The size of the volume of the history, such as 10Gi; empty for a volume that ends with the pod.
+    history_storage: str = ""
+    #: The Secret whose key `dsn` is the PostgreSQL server of the history; empty for a file.
+    history_secret: str = ""
+
     def __post_init__(self) -> None:
         if not _NAMESPACE.fullmatch(self.namespace):
             raise InvalidChoice(
@@ -92,7 +98,22 @@ class Installation:
                     f"{name!r} is not a valid scheduler name; use lower-case letters, digits, hyphens and dots, "
                     "with a letter or digit at both ends",
                 )
+        self._check_history()
         if self.metrics_from and not _LABEL.fullmatch(self.metrics_from):
             raise InvalidChoice(
                 "--metrics-from", f"{self.metrics_from!r} is not a valid label; write one like {METRICS_FROM}"
             )
+
+    def _check_history(self) -> None:
+        if self.history_storage and not _SIZE.fullmatch(self.history_storage):
+            raise InvalidChoice("--history-storage", f"{self.history_storage!r} is not a size such as 10Gi")
+        if self.history_storage and self.replicas > 1:
+            raise InvalidChoice(
+                "--history-storage",
+                f"the volume holds the file of one scheduler, not of {self.replicas}; add --replicas 1, or use a "
+                "PostgreSQL server with --history-secret",
+            )
+        if self.history_secret and self.history_storage:
+            raise InvalidChoice("--history-secret", "contradicts --history-storage; leave one of them out")
+        if self.history_secret and not _SCHEDULER.fullmatch(self.history_secret):
+            raise InvalidChoice("--history-secret", f"{self.history_secret!r} is not a valid name of a Secret")

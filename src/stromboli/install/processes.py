@@ -12,6 +12,8 @@ from stromboli.install.roles import LEASES
 CONFIGURATION_FOLDER = "/volcano.scheduler"
 """The path of the configuration in Volcano's own manifests."""
 METRICS_PORT = 8080
+HISTORY_FOLDER = "/history"
+HISTORY_CLAIM = f"{NAME}-scheduler-history"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,10 @@ class InstalledProcess:
     metrics_port: int | None = None
     #: Volumes by mount path.
     mounts: dict[str, dict[str, object]] = field(default_factory=dict)
+    #: Environment variables, as in a container.
+    environment: tuple[dict[str, object], ...] = ()
+    #: Whether an old pod must be gone before a new one starts, because of its volume.
+    is_exclusive: bool = False
 
     @property
     def name(self) -> str:
@@ -55,6 +61,7 @@ def scheduler(installation: Installation) -> InstalledProcess:
             "--healthz-address=:11251",
             f"--leader-elect-resource-name={LEASES['scheduler']}",
             "--log-format=json",
+            *(() if installation.history_secret else (f"--history={HISTORY_FOLDER}/history.db",)),
             *(("--bind-mode=request",) if installation.binder else ()),
             *(("--evict-by-delete=true",) if installation.evict_by_delete else ()),
         ),
@@ -65,8 +72,27 @@ def scheduler(installation: Installation) -> InstalledProcess:
         mounts={
             CONFIGURATION_FOLDER: {"name": "configuration", "configMap": {"name": configuration_name()}},
             "/tmp": {"name": "dumps", "emptyDir": {"sizeLimit": "1Gi"}},  # noqa: S108 - of the container
+            **_history_mounts(installation),
         },
+        environment=_history_environment(installation),
+        is_exclusive=bool(installation.history_storage),
     )
+
+
+def _history_mounts(installation: Installation) -> dict[str, dict[str, object]]:
+    """A file of the history is on a claim, or else on a volume that ends with the pod."""
+    if installation.history_secret:
+        return {}
+    claim: dict[str, object] = {"persistentVolumeClaim": {"claimName": HISTORY_CLAIM}}
+    volume = claim if installation.history_storage else {"emptyDir": {"sizeLimit": "2Gi"}}
+    return {HISTORY_FOLDER: {"name": "history", **volume}}
+
+
+def _history_environment(installation: Installation) -> tuple[dict[str, object], ...]:
+    if not installation.history_secret:
+        return ()
+    reference = {"secretKeyRef": {"name": installation.history_secret, "key": "dsn"}}
+    return ({"name": "STROMBOLI_HISTORY", "valueFrom": reference},)
 
 
 def controller(installation: Installation) -> InstalledProcess:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from stromboli.install.installation import Installation, labels, selected
-from stromboli.install.processes import InstalledProcess
+from stromboli.install.processes import HISTORY_CLAIM, InstalledProcess
 
 USER = 65532
 """A user ID that is not used elsewhere."""
@@ -18,20 +18,38 @@ Document = dict[str, Any]
 
 def workload_documents(process: InstalledProcess, installation: Installation) -> list[Document]:
     documents = [_deployment(process, installation), _disruption_budget(process, installation)]
+    if process.is_exclusive:
+        documents.append(_claim(process, installation))
     if process.metrics_port is not None:
         documents.append(_service(process, process.metrics_port, installation))
     return documents
 
 
 def _deployment(process: InstalledProcess, installation: Installation) -> Document:
+    spec: Document = {
+        "replicas": installation.replicas,
+        "selector": {"matchLabels": selected(process.component)},
+        "template": {"metadata": {"labels": selected(process.component)}, "spec": _pod(process, installation)},
+    }
+    if process.is_exclusive:
+        spec["strategy"] = {"type": "Recreate"}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": _metadata(process, installation),
+        "spec": spec,
+    }
+
+
+def _claim(process: InstalledProcess, installation: Installation) -> Document:
+    """The volume of the history, which outlives the pods."""
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {**_metadata(process, installation), "name": HISTORY_CLAIM},
         "spec": {
-            "replicas": installation.replicas,
-            "selector": {"matchLabels": selected(process.component)},
-            "template": {"metadata": {"labels": selected(process.component)}, "spec": _pod(process, installation)},
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": installation.history_storage}},
         },
     }
 
@@ -75,6 +93,8 @@ def _container(process: InstalledProcess, installation: Installation) -> Documen
             "capabilities": {"drop": ["ALL"]},
         },
     }
+    if process.environment:
+        container["env"] = list(process.environment)
     if process.mounts:
         container["volumeMounts"] = [
             {"name": volume["name"], "mountPath": path} for path, volume in process.mounts.items()

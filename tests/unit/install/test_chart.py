@@ -100,6 +100,12 @@ SAME: list[tuple[str, Values, list[str]]] = [
         {"controller": {"discoverHyperNodes": "zone,rack=example.com/rack"}},
         ["--discover-hypernodes", "zone,rack=example.com/rack"],
     ),
+    (
+        "a volume for the history",
+        {"scheduler": {"replicaCount": 1, "history": {"storage": "10Gi"}}, "controller": {"replicaCount": 1}},
+        ["--history-storage", "10Gi", "--replicas", "1"],
+    ),
+    ("a server for the history", {"scheduler": {"history": {"secret": "history"}}}, ["--history-secret", "history"]),
     ("a binder", {"binder": {"enabled": True}}, ["--with-binder"]),
     ("shared GPUs", {"gpuSharing": {"enabled": True}}, ["--share-gpus"]),
     (

@@ -27,7 +27,7 @@ class PostgresqlDatabase:
         with self._errors():
             self._connection = psycopg.connect(dsn, autocommit=True, connect_timeout=_CONNECT_SECONDS)
             if is_read_only:
-                self._connection.read_only = True
+                self._connection.execute("SET default_transaction_read_only = on")
 
     def execute(self, statement: str, *parameters: object) -> int:
         with self._errors():

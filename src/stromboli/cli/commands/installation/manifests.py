@@ -58,6 +58,16 @@ Exit codes:
     "--with-binder", is_flag=True, help="Bind pods in a separate process, from bind requests of the scheduler."
 )
 @click.option("--share-gpus", is_flag=True, help="Enable GPU sharing; adds the permissions for reservation pods.")
+@click.option(
+    "--history-storage", default="", metavar="SIZE",
+    help="Keep the history on a PersistentVolumeClaim of this size; needs --replicas 1. Default: it ends with the pod.",
+)  # fmt: skip
+@click.option(
+    "--history-secret",
+    default="",
+    metavar="NAME",
+    help="Record the history on the PostgreSQL server of this Secret, whose key dsn is its address.",
+)
 @click.option("--without-controllers", is_flag=True, help="Omit the controllers, where those of Volcano run.")
 @click.option("--without-crds", is_flag=True, help="Omit the CRDs, for a cluster that has those of Volcano.")
 @click.option("--without-network-policies", is_flag=True, help="Omit the NetworkPolicies.")
@@ -112,6 +122,8 @@ def _installation(options: dict[str, Any]) -> Installation:
             controllers=_has_controllers(options),
             binder=options["with_binder"],
             share_gpus=options["share_gpus"],
+            history_storage=options["history_storage"],
+            history_secret=options["history_secret"],
             metrics_from=options["metrics_from"],
             api_server_ports=tuple(dict.fromkeys(options["api_server_ports"])),
             scheduler_egress_ports=tuple(dict.fromkeys(options["scheduler_egress_ports"])),

@@ -1,0 +1,151 @@
+"""A history on a real PostgreSQL server: the same results as in a file, several writers, and a server that is away."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from stromboli.history.databases.database import HistoryError
+from stromboli.history.databases.opening import open_for_reading, open_for_writing
+from stromboli.history.query import HistoryFilter, pods_of, query
+from stromboli.history.retention import HistoryBounds
+from stromboli.history.run_times import learned_run_times
+from stromboli.history.schema import VERSION
+from stromboli.history.writer import HistoryWriter
+from testbed.postgresql import PostgresqlMissing, PostgresqlServer
+from tests.testing.histories import (
+    START,
+    UNBOUNDED,
+    example_records,
+    opened,
+    opened_for_writing,
+    recorded_job,
+    recorded_pod,
+    write_records,
+)
+from tests.testing.manifests.builders import gang
+from tests.testing.world import cpus, running_cluster
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresqlServer]:
+    try:
+        with PostgresqlServer() as running:
+            yield running
+    except PostgresqlMissing as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture
+def dsn(server: PostgresqlServer) -> str:
+    """Return the address of an empty database."""
+    return server.new_database()
+
+
+def test_both_databases_answer_queries_alike(dsn: str, tmp_path: Path) -> None:
+    path = tmp_path / "history.db"
+    for address in (dsn, str(path)):
+        for _ in range(2):
+            write_records(address, *example_records())
+    everything = HistoryFilter()
+    some = HistoryFilter("team-a", "", "research", frozenset({"Failed", "Succeeded"}), START + 700, 1)
+    with opened(dsn) as server, opened(path) as file:
+        assert query(server, everything).jobs == query(file, everything).jobs
+        assert [job.name for job in query(server, some).jobs] == [job.name for job in query(file, some).jobs]
+        for job in query(file, everything).jobs:
+            assert pods_of(server, job.uid) == pods_of(file, job.uid)
+        assert learned_run_times(server) == learned_run_times(file)
+
+
+def test_bounds_and_what_is_gone_are_kept_alike(dsn: str, tmp_path: Path) -> None:
+    found = []
+    for address in (dsn, str(tmp_path / "history.db")):
+        write_records(address, *example_records())
+        writer = HistoryWriter(address, HistoryBounds(max_age=3600.0, max_size=0), wall_clock=lambda: START + 14_400)
+        writer.close_missing("stromboli", ["uid-evaluate"], ["uid-evaluate-0"], START + 14_000)
+        writer.work()
+        writer.disconnect()
+        with opened(address) as database:
+            found.append({job.name: (job.state, job.running) for job in query(database, HistoryFilter()).jobs})
+    assert found[0] == found[1] == {"finetune": ("Succeeded", 0), "evaluate": ("Running", 1), "sweep": ("Unknown", 0)}
+
+
+def test_oldest_jobs_are_removed_beyond_the_maximum_size(dsn: str) -> None:
+    jobs = [recorded_job(f"job-{n:04}", at=n) for n in range(2000)]
+    pods = [recorded_pod(f"job-{n:04}", at=n, start=n, end=n + 1, outcome="Succeeded") for n in range(2000)]
+    writer = HistoryWriter(dsn, HistoryBounds(max_age=0, max_size=300_000))
+    writer.submit(jobs, pods)
+    writer.work()
+    writer.disconnect()
+    with opened(dsn) as database:
+        left = [job.name for job in query(database, HistoryFilter()).jobs]
+    assert 0 < len(left) < 1800
+    assert left == [f"job-{n:04}" for n in range(2000 - len(left), 2000)]
+    assert writer.size <= 300_000
+
+
+def test_schedulers_that_start_together_migrate_once_and_share_the_history(dsn: str) -> None:
+    jobs, pods = example_records()
+    writers = [HistoryWriter(dsn, UNBOUNDED) for _ in range(4)]
+    threads = [threading.Thread(target=writer.start) for writer in writers]
+    for writer, part in zip(writers, range(4), strict=True):
+        writer.submit(jobs, pods[part::4])
+    for thread in threads:
+        thread.start()
+    for thread, writer in zip(threads, writers, strict=True):
+        thread.join()
+        writer.stop(20.0)
+    assert [writer.problem for writer in writers] == [""] * 4
+    with opened(dsn) as database:
+        assert database.rows("SELECT version FROM history_version") == [(VERSION,)]
+        assert {job.name: job.state for job in query(database, HistoryFilter()).jobs} == {
+            "finetune": "Succeeded", "broken": "Failed", "urgent": "Succeeded", "evaluate": "Running",
+            "sweep": "Pending",
+        }  # fmt: skip
+
+
+def test_records_wait_while_the_server_is_away(server: PostgresqlServer, dsn: str) -> None:
+    writer = HistoryWriter(dsn, UNBOUNDED)
+    writer.submit([recorded_job("one")])
+    writer.work()
+    server.restart(stopped=lambda: _fails(writer))
+    writer.work()
+    writer.disconnect()
+    with opened(dsn) as database:
+        assert [job.name for job in query(database, HistoryFilter()).jobs] == ["one", "two"]
+
+
+def _fails(writer: HistoryWriter) -> None:
+    writer.submit([recorded_job("two", at=1)])
+    with pytest.raises(HistoryError) as failure:
+        writer.work()
+    writer.fail(failure.value)
+    assert (writer.waiting, writer.written) == (1, 1)
+
+
+def test_reader_cannot_write_and_messages_hide_the_password(dsn: str) -> None:
+    with opened_for_writing(dsn):
+        pass
+    reader = open_for_reading(dsn)
+    with pytest.raises(HistoryError, match="read-only"):
+        reader.execute("DELETE FROM jobs")
+    reader.close()
+    with pytest.raises(HistoryError) as failure:
+        open_for_writing("postgresql://user:secret@127.0.0.1:1/name")
+    assert "secret" not in str(failure.value)
+    assert "postgresql://user@127.0.0.1:1/name" in str(failure.value)
+
+
+async def test_scheduler_records_on_the_server(dsn: str) -> None:
+    async with running_cluster(cpus(1, 4), history=dsn) as world:
+        await world.create(gang(2, 1, name="train"))
+        await world.until_bound("train", 2)
+        history = world.scheduler.history
+        assert history is not None
+        await world.until_true(lambda: history.writer.written >= 5 and not history.writer.waiting, "it is written")
+        with opened(dsn) as database:
+            (job,) = query(database, HistoryFilter(job="train")).jobs
+    assert (job.state, job.starts, job.requests["cpu"]) == ("Running", 2, 2.0)
