@@ -18,6 +18,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 from stromboli.kube.client.client import Client
 from stromboli.kube.client.config.connection import Connection
 from stromboli.kube.election.leadership import Election, Leadership
+from stromboli.kube.work.collection import collect_young_objects
 from stromboli.observability.endpoints import Endpoints, MetricsRenderer
 from stromboli.observability.guard import ALWAYS_ALLOWED, AccessControl
 from stromboli.observability.health import Health, Heartbeat
@@ -139,9 +140,9 @@ class LeaderProcess(Generic[W]):
             worker = self.make(client)
             with self._served(worker), self._elected(worker), self.signals(worker):
                 self._running = asyncio.ensure_future(worker.run())
-                freezing = asyncio.ensure_future(_freeze_when_synced(worker.watches))
+                collecting = asyncio.ensure_future(_collect_garbage(worker.watches))
                 await self._wait(self._running)
-                freezing.cancel()
+                collecting.cancel()
         self.close()
         return self._exit_status
 
@@ -231,8 +232,9 @@ class LeaderProcess(Generic[W]):
             endpoints.stop()
 
 
-async def _freeze_when_synced(watches: WatchState) -> None:
-    """Exempt the initial objects from garbage collection: most of them stay."""
+async def _collect_garbage(watches: WatchState) -> None:
+    """Exempt the initial objects from garbage collection: most of them stay. Then collect among the others."""
     await watches.wait_until_synced()
     gc.collect()
     gc.freeze()
+    await collect_young_objects()

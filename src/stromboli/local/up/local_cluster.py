@@ -18,6 +18,7 @@ from stromboli.controllers.wiring import Controllers
 from stromboli.core.config.bind_options import REQUEST
 from stromboli.kube.client.client import Client
 from stromboli.kube.crds.install import install_crds
+from stromboli.kube.work.collection import collect_young_objects
 from stromboli.local.api_server.server import ApiServer
 from stromboli.local.fakes.controllers import FakeControllers
 from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, create_nodes, node_documents
@@ -88,7 +89,9 @@ async def local_cluster(
         )
         scheduler = Scheduler(clients[3], policy, options)
         running = LocalCluster(server, clients[0], scheduler)
-        await stack.enter_async_context(_running_parts(running, [fakes.run(), controllers.run()]))
+        await stack.enter_async_context(
+            _running_parts(running, [fakes.run(), controllers.run(), collect_young_objects()])
+        )
         if scheduler.bind_mode == REQUEST:
             binder = Binder(clients[4], load_plugins(BUILT_IN, options=_FAKE_GPUS))
             await stack.enter_async_context(_binding(running, binder))
