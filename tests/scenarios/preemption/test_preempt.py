@@ -484,7 +484,17 @@ ADMISSION = [
     ),
 ]  # fmt: skip
 
-CASES = [*ADMISSION, *BETWEEN_JOBS, *WITHOUT_REQUESTS, *GANGS, *PROTECTED, *NODES, *WITHIN, *SHARES]
+TOGETHER = [
+    preempts(
+        "the first pod leaves the only large node to the second one",
+        node("a", 2), node("b", 4), running("a", 2, name="middle", priority="middle"), low("b", cpu=4),
+        gang_of(pod(2), pod(4), name="high", priority="high"),
+        evicts=["low-task-0", "middle-task-0"], binds="AB", conf=conf,
+    )
+    for conf in (PREEMPT, PREEMPT.replace("allocate, preempt", "allocate, gangpreempt"))
+]  # fmt: skip
+
+CASES = [*TOGETHER, *ADMISSION, *BETWEEN_JOBS, *WITHOUT_REQUESTS, *GANGS, *PROTECTED, *NODES, *WITHIN, *SHARES]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -62,6 +62,11 @@ CASES = [
         evicts=[f"old-task-{n}" for n in range(5, 10)],
     ),
     Case(
+        "the recommended configuration reclaims up to the share of the queue",
+        ELASTIC, gang(10, name="new", minimum=1, queue="right"), conf=RECOMMENDED, cycles=6, binds="aaaaa-----",
+        evicts=[f"old-task-{n}" for n in range(5, 10)],
+    ),
+    Case(
         "capacity: members above the minimum up to the deserved amount",
         nodes(10, 1), queue("left", deserved={"cpu": 6}), queue("right", deserved={"cpu": 4}),
         running("aaaaaaaaaa", name="old", queue="left", minimum=1), gang(10, name="new", minimum=1, queue="right"),
