@@ -118,6 +118,20 @@ def test_volumes_are_mounted_and_their_claims_created() -> None:
     ]
 
 
+FLOW = "flow.volcano.sh/v1alpha1"
+
+
+def test_job_of_a_flow_names_its_origin_and_has_the_patch_of_the_flow() -> None:
+    patch = {"jobSpec": {"queue": "q", "tasks": [{"name": "worker", "replicas": 3}, task("more", 1)]}}
+    flow = workload(FLOW, "JobFlow", {"flows": [{"name": "a", "patch": patch}]})
+    job_template = workload(FLOW, "JobTemplate", {"tasks": [task()], "minAvailable": 1}, metadata={"name": "a"})
+    manifests = expanded(flow, job_template)
+    (group,) = groups_of(manifests).values()
+    assert (group.metadata.name, group.spec.queue, group.spec.min_member) == ("train-a", "q", 4)
+    assert (group.metadata.labels or {})["volcano.sh/createdByJobFlow"] == "default.train"
+    assert list(pods_of(manifests)) == [*(f"train-a-worker-{index}" for index in range(3)), "train-a-more-0"]
+
+
 BAD = [
     ("no task", job(), "Job train: spec.tasks: is missing; write at least one task with a template"),
     ("no template", job({"name": "a", "replicas": 1}),

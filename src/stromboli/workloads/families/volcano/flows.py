@@ -36,7 +36,7 @@ def _job(flow: WorkloadDocument, path: str, name: str, context: ExpansionContext
     template = context.reference(JOB_TEMPLATE, f"{flow.namespace}/{name}")
     if template is None:
         raise flow.error(f"{path}.name", f"JobTemplate {name} is not in the input", "add the JobTemplate")
-    job = _volcano_job(flow, f"{flow.name}-{name}", template.map("spec"), template)
+    job = _created_job(flow, name, _patched(template.map("spec"), flow.map(f"{path}.patch.jobSpec")))
     try:
         return _without_fields(expand_volcano_job(job, context))
     except ObjectError as error:
@@ -65,16 +65,39 @@ def expand_volcano_cron_job(cron_job: WorkloadDocument, context: ExpansionContex
     return found
 
 
-def _volcano_job(
-    flow: WorkloadDocument, name: str, spec: Mapping[str, Any], template: WorkloadDocument
-) -> WorkloadDocument:
-    metadata = {
-        **_identity(flow, name),
-        "labels": dict(template.labels),
-        "annotations": dict(template.annotations),
+def _created_job(flow: WorkloadDocument, template: str, spec: Mapping[str, Any]) -> WorkloadDocument:
+    """Return the Job of a template, which names both as its origin."""
+    origin = {
+        "volcano.sh/createdByJobTemplate": f"{flow.namespace}.{template}",
+        "volcano.sh/createdByJobFlow": f"{flow.namespace}.{flow.name}",
     }
+    metadata = {**_identity(flow, f"{flow.name}-{template}"), "labels": origin, "annotations": origin}
     document = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": metadata, "spec": spec}
     return WorkloadDocument(document)
+
+
+def _patched(spec: Mapping[str, Any], patch: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the spec of a template with the patch of the flow, which replaces the minimum in any case."""
+    if not patch:
+        return spec
+    return {**_merged(spec, patch), "minAvailable": patch.get("minAvailable")}
+
+
+def _merged(own: Any, other: Any) -> Any:
+    """Merge maps by key, and lists of named entries by name; other values are replaced."""
+    if isinstance(own, Mapping) and isinstance(other, Mapping):
+        return {**own, **{key: _merged(own.get(key), value) for key, value in other.items() if value not in (None, "")}}
+    if _is_named(own) and _is_named(other):
+        changes = {each["name"]: each for each in other}
+        names = {each["name"] for each in own}
+        merged = [_merged(each, changes.get(each["name"], {})) for each in own]
+        return [*merged, *(each for each in other if each["name"] not in names)]
+    return other
+
+
+def _is_named(value: Any) -> bool:
+    entries = value if isinstance(value, list) else [None]
+    return all(isinstance(each, Mapping) and isinstance(each.get("name"), str) for each in entries)
 
 
 def _identity(owner: WorkloadDocument, name: str) -> dict[str, str]:
