@@ -13,6 +13,7 @@ from benchmarks import (
     contention,
     forecast,
     hostile,
+    job_list,
     live,
     local_cluster,
     quality,
@@ -177,6 +178,7 @@ WORKLOADS: dict[str, tuple[Workload, Parameters, str]] = {
         "from the start of the process to the first decision in a full cluster",
     ),
     "live": (live.live, {"nodes": 1_000, "pods": 10_000}, "stromboli plan -f job.yaml in a full cluster"),
+    "job-list": (job_list.job_list, {"jobs": 10_000}, "stromboli jobs with very many jobs"),
     "idle": (local_cluster.idle, {"nodes": 1_000}, "an idle cluster"),
     "e2e": (
         api_server.e2e,

@@ -8,7 +8,7 @@ unless a plugin of the policy compares something else; a plan uses the order of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from stromboli import kube
@@ -28,7 +28,7 @@ _CONDITIONS = ("Unschedulable", "BindStuck", "Stale")
 UNREPORTED = "no scheduler has reported on it"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class JobEntry:
     #: The key of its PodGroup.
     key: str
@@ -111,20 +111,19 @@ def _reported(group: kube.PodGroup, priorities: Priorities) -> JobEntry:
 
 def reported_reason(group: kube.PodGroup) -> str:
     """Return why a job waits, from its conditions: the scheduler's messages begin with their short form."""
-    conditions = {
-        condition.type: condition for condition in group.status.conditions or () if condition.status == "True"
-    }
+    if not group.status.conditions:
+        return "" if group.status.phase else UNREPORTED
+    conditions = {condition.type: condition for condition in group.status.conditions if condition.status == "True"}
     found = next((conditions[name] for name in _CONDITIONS if name in conditions), None)
     if found is not None:
         message = found.message or found.reason or ""
         return shortened_line(message.partition(". ")[0].removesuffix("."))
-    return "" if group.status.phase or conditions else UNREPORTED
+    return ""
 
 
 def with_positions(entries: Sequence[JobEntry], order: Callable[[JobEntry], Any]) -> list[JobEntry]:
-    """Return the entries with their places in their queues; the order of the list stays."""
-    places: dict[str, int] = {}
+    """Number the entries that wait by queue, and return all in their order."""
     lengths: dict[str, int] = {}
     for entry in sorted((entry for entry in entries if entry.waits), key=order):
-        lengths[entry.queue] = places[entry.key] = lengths.get(entry.queue, 0) + 1
-    return [replace(entry, position=places[entry.key]) if entry.key in places else entry for entry in entries]
+        entry.position = lengths[entry.queue] = lengths.get(entry.queue, 0) + 1
+    return list(entries)

@@ -119,11 +119,13 @@ async def _list(connection: Connection, wanted: _Wanted, output: str) -> None:
     from stromboli.cli.job_source import list_job_objects
     from stromboli.cli.text.cluster.jobs import jobs_printout
     from stromboli.kube.client.client import Client
+    from stromboli.kube.work.collection import collection_paused
 
-    with request_errors(connection, "PodGroups"):
-        async with Client(connection) as client:
-            found = await list_job_objects(client, wanted.scope.namespace)
-    jobs_printout(wanted.of(found.jobs()), wanted.scope, time.time(), found.warnings).echo(output)
+    with collection_paused():
+        with request_errors(connection, "PodGroups"):
+            async with Client(connection) as client:
+                found = await list_job_objects(client, wanted.scope.namespace)
+        jobs_printout(wanted.of(found.jobs()), wanted.scope, time.time(), found.warnings).echo(output)
 
 
 async def _watch(connection: Connection, wanted: _Wanted, output: str) -> None:
