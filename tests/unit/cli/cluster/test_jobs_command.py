@@ -22,7 +22,7 @@ from stromboli.kube.objects.catalogue import POD_GROUPS
 from stromboli.local.api_server.faults import Answer, Match
 from stromboli.local.api_server.server import ApiServer
 from stromboli.local.http.calls import ApiCall
-from tests.testing.manifests.builders import gang, group, namespace, nodes, priority_class, queue
+from tests.testing.manifests.builders import gang, group, namespace, nodes, priority_class, queue, running
 from tests.unit.cli.conftest import Run
 
 HOUR = "2026-01-01T{:02d}:00:00Z"
@@ -130,7 +130,7 @@ def test_plan_replaces_the_reported_states(run: Run) -> None:
 WRONG = {
     "both namespaces": (("-n", "team", "-A"), "-n and -A exclude each other"),
     "selector": (("-l", "a==b==c"), "Invalid value for -l: 'a==b==c' is not one of KEY=VALUE"),
-    "watch of files": (("-w",), "--watch has no effect with --plan or -f, which are computed once"),
+    "watch of files": (("-w",), "--watch has no effect with --plan, --when or -f, which are computed once"),
 }
 
 
@@ -220,3 +220,17 @@ async def test_watch_prints_changes(server: ApiServer, capsys: pytest.CaptureFix
 
 def _runs(watch: JobWatch, name: str) -> bool:
     return any(each.metadata.name == name and each.status.phase == "Running" for each in watch.current.groups)
+
+
+def test_expected_starts_are_ranges_or_known_bounds(run: Run) -> None:
+    limited = {"scheduling.stromboli.dev/run-time": "1h"}
+    cluster = [
+        *nodes(4, 1), *running("a", 4, name="busy", minimum=1, placed=HOUR.format(12), annotations=limited),
+        *gang(1, 4, name="next", created=HOUR.format(12)),
+    ]  # fmt: skip
+    arguments = ("--plan", "--when", *NOW)
+    lines = run("jobs", cluster, *arguments).stdout.splitlines()
+    assert lines[2].split()[6] == "60m"
+    jobs = {job["job"]: job for job in json.loads(run("jobs", cluster, *arguments, "-o", "json").stdout)["jobs"]}
+    assert jobs["busy"]["expectedStart"] is None
+    assert jobs["next"]["expectedStart"]["earliest"].startswith("2026-01-01T13:00")

@@ -13,6 +13,7 @@ import click
 
 from stromboli.cli.cluster_scenario import objects_of, read_view, view_options
 from stromboli.cli.completion import complete_queues
+from stromboli.cli.forecasting import forecast_of, learned_option
 from stromboli.cli.options.connection import connector, request_errors
 from stromboli.cli.options.listing import ListingScope, namespace_options, scope_of, selector_option, watch_option
 from stromboli.cli.options.settings import output_option, reject_options
@@ -33,7 +34,7 @@ Examples:
   stromboli jobs -A --queue research --waiting
   stromboli jobs -n team-a -l app=train --watch
   stromboli jobs -o json | jq -r '.jobs[] | select(.position == 1) | .job'
-  stromboli jobs -f examples/cluster
+  stromboli jobs -f examples/forecast --plan --when
 
 \b
 Exit codes:
@@ -55,11 +56,15 @@ Exit codes:
     help="Only the jobs of a queue. Repeatable.",
 )
 @click.option("--waiting", is_flag=True, help="Only jobs that have not started.")
+@click.option("--when", is_flag=True, help="Forecast now when waiting jobs are expected to start.")
+@learned_option
 @click.option("--plan", "is_planned", is_flag=True, help="Show what the next scheduling cycle would do.")
 @output_option()
 @watch_option
 @view_options
-def jobs(queues: tuple[str, ...], waiting: bool, is_planned: bool, output: str, watch: bool, **options: Any) -> None:
+def jobs(
+    queues: tuple[str, ...], waiting: bool, is_planned: bool, when: bool, output: str, watch: bool, **options: Any
+) -> None:
     """List jobs, their places in their queues, and why they wait.
 
     The list shows what the scheduler has reported, so it needs only the right to list PodGroups. Where no scheduler has
@@ -70,11 +75,11 @@ def jobs(queues: tuple[str, ...], waiting: bool, is_planned: bool, output: str, 
     waiting jobs of the queue, by priority and age; with --plan, by the order of the policy.
     """
     wanted = partial(_Wanted, queues=frozenset(queues), only_waiting=waiting)
-    if options["paths"] or is_planned:
+    if options["paths"] or is_planned or when:
         if watch:
-            reject_options(("watch",), "with --plan or -f, which are computed once")
+            reject_options(("watch",), "with --plan, --when or -f, which are computed once")
         default = "" if options["paths"] else connector(options)().namespace
-        _show_view(wanted(scope_of(options, default)), options, output, is_planned=is_planned)
+        _show_view(wanted(scope_of(options, default)), options, output, is_planned=is_planned, when=when)
         return
     connection = connector(options)()
     scope = scope_of(options, connection.namespace)
@@ -98,7 +103,7 @@ class _Wanted:
         return not self.queues or job.queue in self.queues
 
 
-def _show_view(wanted: _Wanted, options: Mapping[str, Any], output: str, *, is_planned: bool) -> None:
+def _show_view(wanted: _Wanted, options: Mapping[str, Any], output: str, *, is_planned: bool, when: bool) -> None:
     """Show the jobs of manifests or of a plan: as a scheduler has reported them, or as a cycle would leave them."""
     from stromboli.cli.job_source import job_objects
     from stromboli.cli.text.cluster.jobs import jobs_printout
@@ -106,13 +111,19 @@ def _show_view(wanted: _Wanted, options: Mapping[str, Any], output: str, *, is_p
 
     scenario = read_view(options)
     reported, warnings = job_objects(objects_of(scenario)), scenario.warnings
-    if reported.has_reports and not is_planned:
+    if (reported.has_reports or scenario.is_live) and not is_planned:
         found = reported.jobs()
     else:
         plan = scenario.plan()
         found, warnings = planned_jobs(plan), [*warnings, *plan.warnings]
     now = scenario.dump.now if scenario.dump else clock_unless(scenario.now)
-    jobs_printout(wanted.of(found), wanted.scope, now, warnings).echo(output)
+    shown = wanted.of(found)
+    waiting = [job.key for job in shown if job.waits]
+    starts = forecast_of(scenario, options["history_address"], waiting) if when else {}
+    for job in shown:
+        if job.key in starts:
+            job.expected = (starts[job.key].earliest, starts[job.key].latest)
+    jobs_printout(shown, wanted.scope, now, warnings).echo(output)
 
 
 async def _list(connection: Connection, wanted: _Wanted, output: str) -> None:
