@@ -34,10 +34,10 @@ FIRST = """\
  stromboli top  production   3 jobs, 1 waiting                                             12:00:00
   1 Jobs 3   2 Queues 1   3 Nodes 1
 
- NAMESPACE  JOB    QUEUE     PHASE    READY  POSITION  AGE  REASON
- team       job-0  research  Running    1/2         -    -  needs 8 cpu
- team       job-1  research  Pending    1/2         -    -  needs 8 cpu
- team       job-2  research  Running    1/2         -    -  needs 8 cpu
+ NAMESPACE  JOB    QUEUE     PHASE    READY  POSITION  STARTS  AGE  REASON
+ team       job-0  research  Running    1/2         -       -    -  needs 8 cpu
+ team       job-1  research  Pending    1/2         -       -    -  needs 8 cpu
+ team       job-2  research  Running    1/2         -       -    -  needs 8 cpu
 """
 
 
