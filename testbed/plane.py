@@ -15,7 +15,9 @@ ADMINISTRATOR = "administrator"
 NAMESPACE = "stromboli-system"
 #: A requester is a scheduler that writes bind requests.
 REQUESTER = "requester"
-_PROCESSES = ("scheduler", "controller", "binder", "admission", REQUESTER)
+#: A person with the role `stromboli-viewer`.
+VIEWER = "viewer"
+_PROCESSES = ("scheduler", "controller", "binder", "admission", REQUESTER, VIEWER)
 #: The service accounts of the processes, by their short names.
 ACCOUNTS = {name: f"system:serviceaccount:{NAMESPACE}:stromboli-{name}" for name in _PROCESSES}
 

@@ -18,7 +18,8 @@ from stromboli.cli.options.live import CLUSTER_PARAMETERS
 from stromboli.cli.output import Failure
 
 if TYPE_CHECKING:
-    from stromboli.kube import KubeObject
+    from stromboli.core.session.program import Program
+    from stromboli.kube import ConfigMap, KubeObject
     from stromboli.kube.client.config.connection import Connection, ConnectionProblem
     from stromboli.kube.manifests.manifests import Manifests
     from stromboli.planner.live.installation import InstallationName, RunningScheduler
@@ -160,6 +161,41 @@ class ClusterSource:
                 return asyncio.run(_read(connection, self._options["installation"]))
         except ClusterError as error:
             raise Failure(error) from error
+
+    def read_named(self, program: Program) -> tuple[list[ConfigMap], list[str]]:
+        """Read the ConfigMaps that the plugins of a policy name; returns warnings about what is not read."""
+        import asyncio
+
+        from stromboli.cli.options.connection import request_errors
+
+        warnings = []
+        if program.usage_window:
+            warnings.append("the policy reads node usage, which is not measured here: the result assumes no figures")
+        if not program.config_maps:
+            return [], warnings
+        connection = self.required()
+        with request_errors(connection, "ConfigMaps"):
+            found, missing = asyncio.run(_get_config_maps(connection, program.config_maps))
+        return found, [*warnings, *missing]
+
+
+async def _get_config_maps(connection: Connection, keys: Sequence[str]) -> tuple[list[ConfigMap], list[str]]:
+    from stromboli.kube.client.api_errors import ApiError
+    from stromboli.kube.client.client import Client
+    from stromboli.kube.objects.catalogue import CONFIG_MAPS
+
+    found, warnings = [], []
+    async with Client(connection) as client:
+        for key in keys:
+            namespace, _, name = key.partition("/")
+            try:
+                found.append(await client.get(CONFIG_MAPS, name, namespace=namespace))
+            except ApiError as error:
+                if not (error.is_missing or error.is_denied):
+                    raise
+                cause = "may not be read" if error.is_denied else "does not exist"
+                warnings.append(f"ConfigMap {key}, which the policy names, {cause}; it counts as empty")
+    return found, warnings
 
 
 def described_kinds(options: Mapping[str, Any], paths: Sequence[str]) -> Mapping[Kind, WorkloadFamily]:

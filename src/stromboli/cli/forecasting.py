@@ -35,7 +35,7 @@ def forecast_of(
     try:
         return expected_starts(
             dump.contents.objects if dump else scenario.objects,  # type: ignore[arg-type]
-            scenario.program,
+            scenario.new_program(),
             now=dump.now if dump else time.time() if scenario.now is None else scenario.now,
             learned=_learned(address),
             jobs=jobs,

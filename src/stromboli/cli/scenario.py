@@ -118,6 +118,8 @@ class Scenario:
     selection: JobSelection = field(default_factory=JobSelection)
     #: Whether the objects are those of a cluster.
     is_live: bool = False
+    #: The plugins and actions that the policy may name.
+    registry: Registry | None = None
 
     @property
     def is_judged(self) -> bool:
@@ -129,6 +131,14 @@ class Scenario:
         plan = self._plan()
         plan.warnings = [self.located(warning) for warning in plan.warnings]
         return plan
+
+    def new_program(self) -> Program:
+        """Return the same program anew: its plugins belong to the session that was opened last, so that further
+        sessions need others while the plan is read.
+        """
+        from stromboli.core.session.program import Program
+
+        return self.program if self.registry is None else Program(self.program.configuration, self.registry)
 
     @property
     def has_submission(self) -> bool:
@@ -211,9 +221,7 @@ def read_scenario(
     now: float | None = None,
     **further: Any,
 ) -> Scenario:
-    """Read the input: manifests, a dump, or a cluster. `further` are options of shards and of a cluster. Invalid input
-    ends the command with a message.
-    """
+    """Read manifests, a dump, or a cluster. `further` are options of shards and clusters. Errors end the command."""
     from stromboli.cluster.dump.dump import is_dump
 
     shard = shard_of(further)
@@ -225,19 +233,23 @@ def read_scenario(
     registry = read_registry(plugins)
     configuration = None if conf is None else read_configuration(conf, registry)
     scheduler, moment = SchedulerChoice(tuple(scheduler_names), seed, shard), clock_unless(now)
-    found = read_input(paths, ClusterSource(further), scheduler, moment)
-    warnings = found.warnings
+    source = ClusterSource(further)
+    found = read_input(paths, source, scheduler, moment)
+    objects, warnings = found.objects, found.warnings
     if configuration is None:
         warnings = [*filter(None, [found.policy_note]), *warnings]
         configuration = parse_policy(found.policy[0], registry, found.policy[1]) if found.policy else None
     configuration = configuration or read_configuration(None, registry)
     program = _program(configuration, registry, ask_extenders=ask_extenders, traceback=traceback)
+    if found.is_live:
+        named, missing = source.read_named(program)
+        objects, warnings = [*objects, *named], [*warnings, *missing]
     return Scenario(
-        found.objects, program, cycles, found.scheduler.seed, found.scheduler.scheduler_names,
+        objects, program, cycles, found.scheduler.seed, found.scheduler.scheduler_names,
         warnings, has_unread=found.has_unread, shard=found.scheduler.shard, now=moment,
         located=found.located, default_queue=found.scheduler.default_queue,
         node_selector=found.scheduler.node_selector, selection=found.selection, is_live=found.is_live,
-        unjudged=found.unjudged,
+        unjudged=found.unjudged, registry=registry,
     )  # fmt: skip
 
 
@@ -264,7 +276,7 @@ def read_dumped(
         configuration = read_configuration(conf, registry)
     names, seed = tuple(dump.contents.scheduler_names), dump.contents.seed
     program = _program(configuration, registry, ask_extenders=ask_extenders, traceback=traceback)
-    return Scenario((), program, cycles, seed, names, [], dump=dump)
+    return Scenario((), program, cycles, seed, names, [], dump=dump, registry=registry)
 
 
 def _program(

@@ -193,3 +193,56 @@ async def test_pages_are_put_together(live: LiveServer, monkeypatch: pytest.Monk
     await live.apply(*nodes(4, 5), *running("abcde", 3))
     assert (await live.report("topology"))["domains"][0]["nodes"] == 5
     assert (await live.report("plan"))["podGroups"]["default/old"]["pods"] == 5
+
+
+async def test_answers_are_sentences(live: LiveServer) -> None:
+    low, high = (manifest("PriorityClass", name, "scheduling.k8s.io/v1", value=value) for name, value in
+                 (("low", 1), ("high", 100)))  # fmt: skip
+    await live.apply(low, high, *nodes(4, 1), *running("a", 3, minimum=1, priority="low", priorityClassName="low"))
+    await live.apply(*policy(PREEMPTING))
+    urgent = gang(1, 4, name="urgent", priority="high", priorityClassName="high")
+    answers = {
+        "small": (gang(1, 1, name="small"), "default/small starts now on a ×1."),
+        "urgent": (urgent, "default/urgent starts on a ×1 once terminating pods are gone; it preempts 1 pod: "
+                           "default/old-task-0."),
+        "present": (running("a", 3), "default/old runs already on a ×1."),
+        "partly": (gang(2, 1, name="partly", minimum=1),
+                   "default/partly starts now with 1 of 2 pods on a ×1; "
+                   "the others wait: needs 1 cpu, most free on a node is 0."),
+        "large": (gang(1, 8, name="large"), "default/large waits: needs 8 cpu, largest node has 4."),
+        "no job": ([queue("new")], "The files contain no job."),
+    }  # fmt: skip
+    for name, (files, answer) in answers.items():
+        text = (await live.run("plan", files=files)).stdout
+        assert text.rstrip().endswith(answer), name
+
+
+async def test_expected_start_of_a_submitted_job(live: LiveServer) -> None:
+    run_time = {"scheduling.stromboli.dev/run-time": "1h"}
+    await live.apply(*nodes(4, 1), *running("a", 4, annotations=run_time))
+    report = await live.report("plan", files=gang(1, 4, name="next"))
+    assert report["podGroups"]["default/next"]["waiting"]
+    assert report["expectedStarts"]["default/next"]["expected"] is not None
+
+
+NAMED = """
+actions: allocate
+tiers:
+- plugins:
+  - {name: gang, arguments: {}}
+  - name: deviceshare
+    arguments: {deviceshare.VGPUEnable: true}
+  - {name: predicates}
+"""
+
+
+async def test_config_maps_that_the_policy_names_are_read(live: LiveServer) -> None:
+    await live.apply(*nodes(4, 1), *policy(NAMED))
+    missing = await live.run("plan", files=gang(1, 1))
+    [line] = [each for each in missing.stderr.splitlines() if "which the policy names" in each]
+    key = re.search(r"ConfigMap (\S+), which the policy names, does not exist", line)
+    assert key is not None
+    namespace, _, name = key[1].partition("/")
+    known = [] if namespace in ("default", "kube-system") else [manifest("Namespace", namespace)]
+    await live.apply(*known, manifest("ConfigMap", name, namespace=namespace, data={}))
+    assert "which the policy names" not in (await live.run("plan", files=gang(1, 1))).stderr

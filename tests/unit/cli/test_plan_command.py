@@ -228,3 +228,10 @@ def test_object_whose_pods_are_not_known_is_in_the_report(run: Run) -> None:
     result = run("plan", [*FITS, foo], "-o", "json")
     assert (planned(result)["unjudged"], result.exit_code) == (["Foo default/x"], 3)
     assert run("simulate", [*FITS, foo]).exit_code == 3
+
+
+def test_forecast_leaves_explanations_as_they_are(run: Run) -> None:
+    """Both open sessions of the same policy, whose plugins belong to the session that was opened last."""
+    plain, with_starts = (planned(run("plan", WAITS, "--explain", "-o", "json", *more)) for more in ((), ("--when",)))
+    assert with_starts.pop("expectedStarts").keys() == {"default/gang"}
+    assert with_starts == plain

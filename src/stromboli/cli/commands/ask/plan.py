@@ -11,6 +11,10 @@ from stromboli.cli.options.settings import output_option
 from stromboli.cli.plan_output import plan_printout
 from stromboli.cli.scenario import WAITING, read_scenario, scenario_options
 
+#: Submitted jobs that wait are forecast without being asked for, in this time and in clusters of this size.
+_QUICK_SECONDS = 1.0
+_MAX_QUICK_OBJECTS = 5_000
+
 _EPILOG = """\b
 Examples:
   stromboli plan -f job.yaml
@@ -45,7 +49,9 @@ def plan(output: str, explain: bool, when: bool, history_address: str, **options
     """
     scenario = read_scenario(**options)
     made = scenario.shown(scenario.plan())
-    starts = forecast_of(scenario, history_address, made.waiting) if when else None
+    is_quick = scenario.has_submission and made.waiting and len(scenario.objects) <= _MAX_QUICK_OBJECTS
+    seconds = None if when else _QUICK_SECONDS
+    starts = forecast_of(scenario, history_address, made.waiting, seconds) if when or is_quick else None
     explains = explain or scenario.has_submission
     plan_printout(scenario, made, made.explained_jobs if explains else None, starts).echo(output)
     if not scenario.is_judged or not made.is_complete:
