@@ -48,6 +48,9 @@ Exit codes:
   2  wrong usage
 """
 
+#: Seconds between forecasts of the starts of waiting jobs.
+_FORECAST_PERIOD = 60.0
+
 
 @click.command(epilog=_EPILOG)
 @click.option("--nodes", type=click.IntRange(0, 20_000), default=4, show_default=True, help="Number of nodes.")
@@ -161,7 +164,7 @@ async def _run(
         server = ApiServer(port=options["port"])
         behaviour = SchedulerOptions(
             seed=options["seed"], bind_mode=options["bind_mode"] or "", history=options["history"],
-            history_user_label="stromboli.dev/user",
+            history_user_label="stromboli.dev/user", forecast=_FORECAST_PERIOD, plugins=tuple(options["plugins"]),
         )  # fmt: skip
         async with local_cluster(policy, pools=[pool], options=behaviour, server=server) as running:
             with temporary_kubeconfig(server, path):
