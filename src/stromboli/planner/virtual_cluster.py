@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import msgspec
 
@@ -184,9 +186,18 @@ class PlannedCluster:
 
 
 def order_of_jobs(session: Session) -> dict[str, int]:
-    """Return the position of every waiting job in the order at the start of a cycle."""
-    jobs = sorted((session.jobs[key] for key in session.snapshot.waiting), key=session.job_order_key)
+    """Return the position of every waiting job in the order at the start of a cycle. Jobs for which a plugin fails come
+    last: the cycle reports the error, and does not serve them.
+    """
+    jobs = sorted((session.jobs[key] for key in session.snapshot.waiting), key=partial(_order_key, session))
     return {job.key: place for place, job in enumerate(jobs)}
+
+
+def _order_key(session: Session, job: Job) -> tuple[Any, ...]:
+    try:
+        return False, session.job_order_key(job)
+    except Exception:
+        return True, job.key
 
 
 def _moment_of(entry: kube.KubeObject) -> float:

@@ -561,6 +561,21 @@ REARRANGED = [
     ),
 ]  # fmt: skip
 
+LONG_AGO, NOW = "2026-01-01T11:00:00Z", "2026-01-01T12:00:00Z"
+PASSED_OVER = [*running("a", 2), gang(1, 4, name="first", created=LONG_AGO), gang(1, 2, name="later", created=NOW)]
+TWO_PASSED_OVER = [
+    *nodes(4, 2), *running("a", 3), *running("b", 1, name="more"), *gang(1, 4, name="first", created=LONG_AGO),
+    *gang(1, 4, name="second", created=LONG_AGO), *gang(1, 1, name="third", created=NOW),
+]  # fmt: skip
+IN_ORDER = [
+    Row("allocate", "strict", True, nodes(4, 1), PASSED_OVER, default="-a", changed="--"),
+    Row("allocate", "starvationTime", "30m", nodes(4, 1), PASSED_OVER, default="-a", changed="--"),
+    Row(
+        "allocate", "maxStarvingJobs", 2, TWO_PASSED_OVER, default="--a", changed="---",
+        given={"starvationTime": "30m"},
+    ),
+]  # fmt: skip
+
 #: What an argument switches off besides the rule in its row.
 #: Two nodes that are almost full for an hour, two jobs that need a whole one each, and a small one that never ends.
 FULL = [*nodes(4, 2), *running("ab", 3, annotations={"scheduling.stromboli.dev/run-time": "1h"})]
@@ -620,6 +635,7 @@ NETWORK = [
 #: The defaults, as in Volcano.
 DEFAULTS = {
     "allowWholeBundle": True, "priorityFirst": False, "rearrange": False, "victimOrder": "fewest",
+    "starvationTime": "", "maxStarvingJobs": 1,
     "shareSurplus": False, "nonPreemptableWithinDeserved": False, "nonPreemptablePriority": 0,
     "lendIdle": False, "reclaimBeyondMinimum": False, "binpack.bestFit": False,
     "enableTopologyAwarePreemption": False, "minCandidateNodesPercentage": 10, "minCandidateNodesAbsolute": 1,
@@ -655,7 +671,7 @@ DEFAULTS = {
     "gpusharing.ReservationNamespace": "stromboli-reservations",
 }  # fmt: skip
 
-ROWS = [*REARRANGED, *PREEMPT, *RECLAIM, *GANGS,
+ROWS = [*REARRANGED, *IN_ORDER, *PREEMPT, *RECLAIM, *GANGS,
         *NODEORDER, *BINPACK, *RESOURCE_STRATEGY_FIT, *NODEGROUP, *SLA, *TDM, *CAPACITY, *MINRUNTIME, *OTHERS, *ALSO,
         *BACKFILL, *USAGE, *RESCHEDULING, *STALEGANG, *RELIEVE, *CONSOLIDATE, *DEVICESHARE, *NETWORK,
         *GPU_SHARING]  # fmt: skip

@@ -68,8 +68,9 @@ class Ledger:
         self.budgets = snapshot.budgets
         self.status = snapshot.status
         self.node_of = snapshot.node_of
-        #: Fast access to single entries of the same memory: the status and the node row of each task.
+        #: Fast access to single entries of the same memory: the status of each task.
         self.codes: Any = memoryview(snapshot.status)  # type: ignore[arg-type]
+        #: The node row of each task, -1 for none.
         self.node_rows: Any = memoryview(snapshot.node_of)  # type: ignore[arg-type]
         self._tallies = snapshot.tallies
         self._own_tallies: set[int] = set()
