@@ -8,7 +8,6 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from stromboli.cli.output import Failure, job_name
-from stromboli.workloads.groups import title_of
 
 if TYPE_CHECKING:
     from stromboli.core.model.jobs.job import Job
@@ -37,6 +36,8 @@ class JobNames:
 
     def names_of(self, key: str) -> set[str]:
         """Return the names of a job: the key of a native group has a prefix, and a generated group has an owner."""
+        from stromboli.workloads.groups import title_of
+
         spec, group = self.jobs[key].spec, self.groups.get(key)
         names = {spec.name, title_of(group) if group is not None else spec.name}
         return names | {f"{spec.namespace}/{name}" for name in names}
