@@ -8,7 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from stromboli.cli import main
 from tests.integration.processes.conftest import KUBECTL, ROOT, Command, wait_for
 
 GANG = """
@@ -74,9 +76,13 @@ def test_changed_policy_is_an_event_of_the_view(tmp_path: Path) -> None:
     policy = tmp_path / "policy.conf"
     valid = 'actions: "allocate"\ntiers: [{plugins: [{name: gang}]}]\n'
     policy.write_text(valid)
-    command = up(tmp_path, f"--conf={policy}", "--watch")
+    config = tmp_path / "kubeconfig"
+    command = up(tmp_path, f"--conf={policy}", f"--kubeconfig={config}", "--watch")
     try:
         command.wait_for_output("Ctrl-C stops it.")
+        planned = CliRunner().invoke(main, ["plan"], env={"KUBECONFIG": str(config)})
+        assert planned.exit_code == 0
+        assert planned.stderr.endswith("policy of ConfigMap stromboli-system/stromboli-scheduler-configmap\n")
         policy.write_text(valid.replace("gang", "gangg"))
         command.wait_for_output("did you mean 'gang'")
         policy.write_text(valid.replace("allocate", "enqueue, allocate"))

@@ -7,6 +7,8 @@ from stromboli.core.config.configuration_errors import Findings
 from stromboli.core.config.yaml_lines import YamlNode
 
 PREFERRED_KEY = "volcano-scheduler.conf"
+#: Options of a scheduler without a Deployment, as on its command line.
+ARGUMENTS_KEY = "arguments"
 _ENDING = ".conf"
 
 

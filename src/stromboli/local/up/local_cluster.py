@@ -22,6 +22,7 @@ from stromboli.kube.work.collection import collect_young_objects
 from stromboli.local.api_server.server import ApiServer
 from stromboli.local.fakes.controllers import FakeControllers
 from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, create_nodes, node_documents
+from stromboli.local.up.published_policy import PolicyPublisher
 from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.options import SchedulerOptions
 from stromboli.scheduler.policy import ActivePolicy
@@ -83,6 +84,8 @@ async def local_cluster(
         server = await stack.enter_async_context(server or ApiServer())
         clients = [await stack.enter_async_context(Client(server.local_connection)) for _ in range(5)]
         await install_crds(clients[0])
+        publisher = PolicyPublisher(clients[0], policy, options)
+        await publisher.publish()
         fakes, controllers = (
             FakeControllers(clients[1], scheduler_names=options.scheduler_names),
             Controllers(clients[2], options.scheduler_names, options.default_queue),
@@ -90,7 +93,7 @@ async def local_cluster(
         scheduler = Scheduler(clients[3], policy, options)
         running = LocalCluster(server, clients[0], scheduler)
         await stack.enter_async_context(
-            _running_parts(running, [fakes.run(), controllers.run(), collect_young_objects()])
+            _running_parts(running, [fakes.run(), controllers.run(), publisher.run(), collect_young_objects()])
         )
         if scheduler.bind_mode == REQUEST:
             binder = Binder(clients[4], load_plugins(BUILT_IN, options=_FAKE_GPUS))

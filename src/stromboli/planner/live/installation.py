@@ -1,7 +1,7 @@
 """The scheduler of a cluster: its policy, and the options that decisions depend on, as its installation states them.
 
 The Deployment of the scheduler names its options and the ConfigMap with its policy. Where there is no Deployment, as in
-a local cluster, the ConfigMap alone is read.
+a local cluster, the ConfigMap alone is read: it may name the options as well.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import msgspec
 
-from stromboli.core.config.config_map import PREFERRED_KEY
+from stromboli.core.config.config_map import ARGUMENTS_KEY, PREFERRED_KEY
 from stromboli.install.installation import NAME, NAMESPACE
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.client.client import Client
@@ -107,7 +107,8 @@ def _by_config_map(
 ) -> RunningScheduler:
     if isinstance(config_map, ApiError) and not denied and not config_map.is_denied:
         return RunningScheduler(problem=f"no scheduler is installed as {installation}")
-    return _with_policy(installation, config_map, installation.config_map, PREFERRED_KEY, {})
+    options = {} if isinstance(config_map, ApiError) else config_map.options()
+    return _with_policy(installation, config_map, installation.config_map, PREFERRED_KEY, options)
 
 
 def _with_policy(
@@ -153,6 +154,10 @@ class _ConfigMap(Wire):
         data = self.data or {}
         others = [each for each in data if each.endswith(".conf")]
         return data.get(key, data[others[0]] if len(others) == 1 else None)
+
+    def options(self) -> dict[str, list[str]]:
+        """Return the options that decisions depend on, of a scheduler without a Deployment."""
+        return _ProcessContainer(args=(self.data or {}).get(ARGUMENTS_KEY, "").split()).options()
 
 
 class _Variable(Wire):
