@@ -35,8 +35,8 @@ PROGRAMS = {name: weighted_program(name) for name in WEIGHTINGS} | {
 
 @st.composite
 def equal_jobs(draw: st.DrawFn) -> list[KubeObject]:
-    """Draw a random cluster with many jobs of a few shapes in several queues, more than fit: single pods, gangs, and
-    jobs that start with a part of their pods.
+    """Draw a random cluster with many jobs of a few shapes in several queues, more than fit: single pods, gangs, gangs
+    with another pod among the equal ones, and jobs that start with a part of their pods.
     """
     world = draw(worlds(FEW_RULES))
     found: list[KubeObject] = list(world.objects)
@@ -44,11 +44,14 @@ def equal_jobs(draw: st.DrawFn) -> list[KubeObject]:
         template = draw_template(draw, FEW_RULES)
         size, queue = draw(st.sampled_from([1, 1, 2, 5])), draw(st.sampled_from(QUEUES))
         minimum = draw(st.integers(1, size))
+        other = draw_template(draw, FEW_RULES) if size > 1 and chance(draw, 2) else None
         for number in range(draw(st.integers(2, 12))):
             where = draw(st.sampled_from(QUEUES)) if chance(draw, 4) else queue
             priority = draw(st.sampled_from(["high", "low"])) if chance(draw, 8) else None
             name = f"shape-{shape}-{number:02}"
             found += objects.gang(name, size, template, minimum=minimum, queue=where, priority_class_name=priority)
+            if other is not None:
+                found.append(objects.pod(f"{name}-1-other", other, group=name))
     return found
 
 

@@ -51,6 +51,12 @@ WHOLE_OR_NOTHING = [
     Case("members of different sizes are one gang", nodes(4, 2), gang_of(pod(3), pod(2), pod(2)), binds="abb"),
     Case("the last and largest breaks the gang", nodes(4, 2), gang_of(pod(2), pod(2), pod(2), pod(3)), binds="----"),
     Case(
+        "equal members on one node beside another member leave no capacity to the next job",
+        nodes(6, 2), priority_class("high", 10), gang(1, cpu=2, name="first", priority="high"),
+        gang_of(pod(2), pod(2), pod(1), pod(2), pod(2), name="second"), gang(1, cpu=2, name="third"),
+        conf=configuration("priority", "gang", "predicates", "binpack"), binds="a aabbb -",
+    ),
+    Case(
         "members that were placed in vain report that",
         nodes(6, 1), foreign("a", cpu=2), gang(3, cpu=2), binds="---", phases={"gang": "Inqueue"},
         reasons={"gang": ["0/1 nodes are available: 1 Insufficient cpu."]},

@@ -18,7 +18,8 @@ _FEW = 16
 class ChangeLog:
     """Node rows in the order in which they changed: a reader that keeps its position finds the rows to evaluate again.
 
-    Positions only grow; a row may occur many times.
+    Positions only grow, by one for every placed task, so that a reader recognizes its own placements by the position; a
+    row may occur many times.
     """
 
     __slots__ = ("_entries", "position")
@@ -116,7 +117,10 @@ class NodeLedger:
         changing = self._changing
         row, number = rows[0], len(rows)
         if number == 1 or rows.count(row) == number:
-            self.log.add_one(row)
+            if number == 1:
+                self.log.add_one(row)
+            else:
+                self.log.add(rows)
             saved = changing[:, row].copy()
             changing[:, row] = saved + (effect if number == 1 else effect * number)
             return row, saved
