@@ -20,7 +20,7 @@ from tests.simulation.schedule import Event, Schedule, schedule_of
 from tests.simulation.shrinking import shrunk
 from tests.simulation.simulation import simulate
 
-SEEDS = int(os.environ.get("SIMULATION_SEEDS") or 150)
+SEEDS = int(os.environ.get("SIMULATION_SEEDS") or 500)
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))

@@ -23,7 +23,7 @@ from tests.testing.binder.binder_world import World
 from tests.testing.binder.tickets_plugin import TICKET, Tickets
 from tests.testing.virtual_time import run_virtually
 
-SEEDS = int(os.environ.get("FAULT_SEEDS") or 120)
+SEEDS = int(os.environ.get("FAULT_SEEDS") or 208)
 NODES = "abcd"
 CAPACITY = 4
 #: Every write of a binder, before and after which it may die.
