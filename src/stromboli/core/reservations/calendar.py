@@ -55,6 +55,9 @@ class Calendar:
         self._at_start: dict[str, Block] = {}
         #: Reserved capacity, by the number of bookings that count.
         self._kept_free: dict[int, Block] = {}
+        #: Jobs whose reservation was moved to other nodes in this cycle, and the number of attempts in vain.
+        self.moved: set[str] = set()
+        self.failed_moves = 0
 
     @cached_property
     def completions(self) -> Completions:
@@ -103,6 +106,12 @@ class Calendar:
         self._kept_free = {}
         return booking
 
+    def replace(self, bookings: Sequence[Booking]) -> None:
+        """Drop all bookings, and add these."""
+        self._bookings, self._by_start, self._at_start, self._kept_free = {}, [], {}, {}
+        for booking in bookings:
+            self.add(booking)
+
     def update(self) -> None:
         """Add what the cycle itself has placed since the last call."""
         if self.completions.update():
@@ -121,7 +130,7 @@ class Calendar:
                 lowest = lowest - booking.amounts
         for booking in self._by_start:
             if start < booking.start < end:
-                lowest = np.minimum(lowest, self._change_at_start_of(booking))
+                lowest = np.minimum(lowest, self.change_at_start_of(booking))
         return lowest
 
     def freed_at(self, moment: float) -> Vector:
@@ -133,7 +142,8 @@ class Calendar:
                 freed[rows] = np.maximum(freed[rows], booking.end)
         return freed
 
-    def _change_at_start_of(self, booking: Booking) -> Block:
+    def change_at_start_of(self, booking: Booking) -> Block:
+        """Return the change of free capacity, relative to now, once this and all earlier bookings have started."""
         known = self._at_start.get(booking.job)
         if known is None:
             known = self._at_start[booking.job] = self.completions.freed_by(booking.start) - booking.taken
@@ -153,6 +163,6 @@ class Calendar:
         self.update()
         kept = self._kept_free.get(number)
         if kept is None:
-            lowest = np.minimum.reduce([self._change_at_start_of(booking) for booking in self._by_start[:number]])
+            lowest = np.minimum.reduce([self.change_at_start_of(booking) for booking in self._by_start[:number]])
             kept = self._kept_free[number] = -np.minimum(lowest, 0)
         return kept if kept.any() else None

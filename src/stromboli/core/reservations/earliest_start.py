@@ -20,6 +20,8 @@ from stromboli.core.model.nodes.table import Index, Mask
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.reservations.calendar import Booking, Calendar
+from stromboli.core.reservations.copies import copies_on
+from stromboli.core.reservations.reassignment import may_move, move_others
 from stromboli.core.session.statement import SavedStatement
 
 if TYPE_CHECKING:
@@ -27,17 +29,6 @@ if TYPE_CHECKING:
 
 #: After this many times with enough capacity but no placement, the steps grow.
 _MAX_FAILED_TRIALS = 8
-
-
-def copies_on(session: Session, task_class: TaskClass, free: Block, limit: int) -> Index:
-    """Return how many tasks of a class each node could take, up to a limit; 0 for nodes that do not accept it."""
-    admitted = session.search.view(task_class).static.admitted
-    copies = np.full(len(admitted), limit)
-    for dimension, amount in task_class.request:
-        if amount:
-            np.minimum(copies, free[dimension] // amount, out=copies)
-    copies[~admitted | (copies < 0)] = 0
-    return copies
 
 
 class EarliestStart:
@@ -62,6 +53,8 @@ class EarliestStart:
         self._plan = plan
         self._needed = session.tasks_until_ready(job)
         self._classes = Counter(task.task_class for task in tasks)
+        #: Whether there is enough capacity when another job starts, by that job.
+        self._enough_at: dict[str, bool] = {}
 
     def earliest(self, before: float) -> Booking | None:
         """Return the first booking that fits, if there is one before `before`."""
@@ -73,7 +66,12 @@ class EarliestStart:
             return None
         while index < len(moments):
             moment = moments[index]
+            if not self._is_enough_from(moment, idle):
+                index += 1
+                continue
             if not self._may_fit(idle + self._calendar.change(moment, moment + self._run_time)):
+                if booking := self._try_beside_moved(moment, idle):
+                    return booking
                 index += 1
                 continue
             if booking := self._try_at(moment, idle):
@@ -81,6 +79,13 @@ class EarliestStart:
             tries += 1
             step *= 1 if tries < _MAX_FAILED_TRIALS else 2
             index = min(index + step, max(index + 1, len(moments) - 1))
+        return None
+
+    def at_once(self) -> Booking | None:
+        """Return a booking from now on, which other reservations only allow on other nodes than theirs."""
+        idle = self._calendar.idle_now()
+        if self._lacks_nodes and self._is_enough_from(self._session.now, idle):
+            return self._try_beside_moved(self._session.now, idle)
         return None
 
     def _moments(self) -> Sequence[float]:
@@ -102,6 +107,17 @@ class EarliestStart:
             if found >= self._needed:
                 return True
         return False
+
+    def _is_enough_from(self, moment: float, idle: Block) -> bool:
+        """Report whether there is enough capacity at all times of the run, if need be on other nodes each time."""
+        for other in self._calendar.bookings:
+            if moment < other.start < moment + self._run_time:
+                if other.job not in self._enough_at:
+                    change = self._calendar.change_at_start_of(other)
+                    self._enough_at[other.job] = self._may_fit(idle + change)
+                if not self._enough_at[other.job]:
+                    return False
+        return self._may_fit(idle + self._calendar.change(moment, moment))
 
     def _copies(self, task_class: TaskClass, free: Block) -> Index:
         return copies_on(self._session, task_class, free, len(self._tasks))
@@ -130,6 +146,19 @@ class EarliestStart:
         """Report whether some task found no node just now, and does not wait for its queue or a quota only."""
         refusal = self._session.refusals.get(self._job.key)
         return refusal is not None and any(task.nodes is not None for task in refusal.tasks.values())
+
+    def _try_beside_moved(self, moment: float, idle: Block) -> Booking | None:
+        """Return a booking at this time after moving reservations that begin later to other nodes, if that helps."""
+        calendar, session = self._calendar, self._session
+        if not len(calendar) or not may_move(session, self._job, self._tasks):
+            return None
+        before, needed = list(calendar.bookings), self._tasks[: self._needed]
+        if not move_others(session, calendar, self._job.key, moment, moment + self._run_time, needed):
+            return None
+        booking = self._try_at(moment, idle)
+        if booking is None:
+            calendar.replace(before)
+        return booking
 
     def _try_at(self, moment: float, idle: Block) -> Booking | None:
         calendar, session = self._calendar, self._session

@@ -25,7 +25,7 @@ from stromboli.core.model.resources.resources import Amounts
 from stromboli.core.model.tasks.task import ALLOCATED_STATUSES, Task
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.model.values.times import format_timestamp
-from stromboli.core.reservations.earliest_start import copies_on
+from stromboli.core.reservations.copies import copies_on
 from stromboli.core.reservations.options import OF_QUEUE, AllocateArguments
 from stromboli.core.session.statement import SavedStatement
 from stromboli.core.session.waiting_reasons import gates_block

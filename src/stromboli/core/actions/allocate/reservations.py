@@ -80,6 +80,8 @@ class ReservationPlacer:
             again = self._serve_beside_others(job, pending_tasks, run_time)
         if self._waits(job) and own is not None and own.start <= self._session.now:
             again = self._take_reserved(job, own, pending_tasks)
+        if self._waits(job) and len(self._calendar) and len(self._calendar) < self._max_reservations:
+            again = self._start_beside_moved(job, self._search(job, tasks, run_time), pending_tasks) or again
         if self._waits(job):
             self._reserve(job, tasks, run_time, own)
         return again
@@ -87,13 +89,15 @@ class ReservationPlacer:
     def close(self) -> None:
         """Release the withheld capacity: later actions ignore reservations.
 
-        Reservations of jobs that were not served are kept until their start: their queue may be served again.
+        Reservations of jobs that were not served are kept until their start: their queue may be served again. Those
+        that were moved after their job was served are written again.
         """
         self._withhold(None)
         decisions, names = self._session.decisions, self._session.nodes.names
         for booking in self._calendar.bookings:
-            if booking.start > self._session.now:
-                decisions.reservations.setdefault(booking.job, booking.as_reservation(names))
+            moved = booking.job in self._calendar.moved or booking.job not in decisions.reservations
+            if moved and booking.start > self._session.now:
+                decisions.reservations[booking.job] = booking.as_reservation(names)
 
     def _waits(self, job: Job) -> bool:
         return not (self._session.job_ready(job) or self._session.job_pipelined(job))
@@ -181,6 +185,24 @@ class ReservationPlacer:
         session.refusals.pop(job.key, None)
         return True
 
+    def _start_beside_moved(self, job: Job, search: EarliestStart, pending_tasks: PendingTasks) -> bool:
+        """Start on nodes that others have reserved, where these find other nodes for the same time."""
+        before = list(self._calendar.bookings)
+        booking = search.at_once()
+        if booking is None:
+            return False
+        if not self._take_reserved(job, booking, pending_tasks):
+            self._calendar.replace(before)
+            return False
+        return True
+
+    def _search(self, job: Job, tasks: Sequence[Task], run_time: float) -> EarliestStart:
+        """Return a search for the job beside the reservations of all others."""
+        self._withhold(None)
+        self._calendar.update()
+        plan = partial(plan_places, self._session, job, tasks)
+        return EarliestStart(self._session, self._calendar, job, tasks, run_time, plan)
+
     # -- reservations -------------------------------------------------------------------------------------------
 
     def _reserve(self, job: Job, tasks: Sequence[Task], run_time: float, own: Booking | None) -> None:
@@ -188,11 +210,8 @@ class ReservationPlacer:
         calendar, session = self._calendar, self._session
         if len(calendar) >= self._max_reservations:
             return
-        self._withhold(None)
-        calendar.update()
+        making = self._search(job, tasks, run_time)
         keeps = own is not None and own.start > session.now and calendar.fits(own)
-        plan = partial(plan_places, session, job, tasks)
-        making = EarliestStart(session, calendar, job, tasks, run_time, plan)
         booking = making.earliest(own.start if own and keeps else np.inf)
         if booking is None and own is not None and keeps:
             booking = making.moved(own)
