@@ -123,7 +123,9 @@ async def _ask(connect: Callable[[], Connection]) -> Found:
 
 
 async def _apply(connect: Callable[[], Connection], keys: tuple[Key, ...]) -> tuple[Found, HyperNodeChanges]:
-    """Apply the changes, and retry after conflicts with concurrent writes."""
+    """Apply the changes, and retry after conflicts with concurrent writes. What an attempt wrote before its conflict is
+    part of the changes.
+    """
     from stromboli.controllers.discovery_changes import write
     from stromboli.kube.client.api_errors import ApiError
     from stromboli.kube.client.client import Client
@@ -131,16 +133,18 @@ async def _apply(connect: Callable[[], Connection], keys: tuple[Key, ...]) -> tu
     connection = connect()
     with request_errors(connection, "HyperNodes"):
         async with Client(connection) as client:
+            before: list[KubeHyperNode] | None = None
             for _ in range(_ATTEMPTS):
                 found = await _list(client)
                 changes = _changes(found, keys)
+                before = found[1] if before is None else before
                 try:
                     await write(client, changes)
                 except ApiError as error:
                     if not error.is_conflict:
                         raise
                 else:
-                    return found, changes
+                    return found, _changes((found[0], before), keys)
     raise Failure("conflicts with concurrent writes of HyperNodes; try again")
 
 
