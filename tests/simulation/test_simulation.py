@@ -34,6 +34,7 @@ FOUND = {
     5000858: "a resumed process ran a timer that an earlier step of its backlog had cancelled",
     7000292: "a member that completed a commit which failed stayed bound alone",
     7000736: "the same, because a node was gone",
+    9005183: "a status that was outdated when its request failed was written again, and no other after it",
 }
 
 

@@ -120,6 +120,11 @@ class StatusWriter:
                 self._forget(target)
             withdrawn[0].done(False)
 
+    def has_begun(self, resource: Resource[Any], key: str) -> bool:
+        """Report whether a status of the object is being written, or was tried: the object may have it or get it."""
+        target = resource.name, key
+        return self._queue.is_busy(target) or self._attempts[target] > 0
+
     async def run(self) -> None:
         """Write until cancelled."""
         await self._queue.run()
@@ -206,12 +211,14 @@ class StatusWriter:
             self._give_up(desired, error)
             return None
         self._attempts[target] += 1
-        if is_conflict:
+        if is_conflict or not isinstance(error, ApiError):
             await self._refresh(desired)
         return self._retry.delay(attempt, error)
 
     async def _refresh(self, desired: DesiredStatus) -> None:
-        """Read an object that another client has changed; an error here shows in the next attempt."""
+        """Read an object that another client has changed, or a request without an answer; an error here shows in the
+        next attempt.
+        """
         entry = self._store.get(desired.resource.type, desired.key)
         if entry is not None:
             with contextlib.suppress(RequestFailed):

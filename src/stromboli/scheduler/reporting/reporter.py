@@ -167,7 +167,8 @@ class StatusReporter:
     def _want_group_status(self, job: Job, desired: GroupStatus) -> None:
         key = job.key
         target = target_of(self._cluster.groups[key])
-        if target.status(target.entry, desired, _now()) is None:
+        has_status = target.status(target.entry, desired, _now()) is None
+        if has_status and not self._writer.has_begun(target.resource, target.key):
             self._writer.withdraw(target.resource, target.key)
             self._cluster.groups.set_phase(key, desired.phase)
             return
