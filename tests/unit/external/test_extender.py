@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -359,9 +360,10 @@ def test_total_response_time_per_cycle_is_limited(service: HttpService) -> None:
 
 
 def test_unreachable_extender_is_a_failure(extenders: HttpExtenders) -> None:
-    with http_service() as service:
-        address = service.address
-    run = PlanRun(conf(address, "predicate"), TWO, gang(1), outside=extenders)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))  # bound, so that no other process gets the port, and not listening
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        run = PlanRun(conf(address, "predicate"), TWO, gang(1), outside=extenders)
     assert run.binds == "-"
     assert "Connection refused" in run.reasons("gang")
 
