@@ -14,19 +14,19 @@ from stromboli.kube.objects.resources import Resource
 
 FURTHER: list[Any] = load_documents(Path(__file__).with_name("further_kinds.yaml").read_text(), "further_kinds.yaml")
 RESOURCES: list[Resource[Any]] = [entry for entry in vars(catalogue).values() if isinstance(entry, Resource)]
-BY_KIND = {resource.kind: resource for resource in RESOURCES}
+BY_KIND = {(resource.api_version, resource.kind): resource for resource in RESOURCES}
 
 
 @pytest.mark.parametrize("document", FURTHER, ids=lambda document: document["kind"])
 def test_every_decoded_field_survives_round_trip(document: dict[str, Any]) -> None:
-    resource = BY_KIND[document["kind"]]
-    assert resource.api_version == document["apiVersion"]
+    resource = BY_KIND[document["apiVersion"], document["kind"]]
     assert msgspec.to_builtins(msgspec.convert(document, resource.type)) == document
 
 
 def test_every_kind_has_sample() -> None:
-    shown = {document["kind"] for document in FURTHER} | {kind for _, kind in KINDS} | {"Lease", "Event"}
-    assert shown == set(BY_KIND)
+    samples = {(document["apiVersion"].rpartition("/")[0], document["kind"]) for document in FURTHER}
+    without_sample = {("coordination.k8s.io", "Lease"), ("", "Event")}
+    assert samples | set(KINDS) | without_sample == {(resource.group, resource.kind) for resource in RESOURCES}
 
 
 PATHS: list[tuple[Resource[Any], str]] = [

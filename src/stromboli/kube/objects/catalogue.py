@@ -28,6 +28,7 @@ from stromboli.kube.objects.storage import (
 )
 from stromboli.kube.objects.topology import KubeHyperNode, KubeTopology, Numatopology
 from stromboli.kube.objects.volcano import KubeQueue, PodGroup
+from stromboli.kube.objects.volcano_jobs import VolcanoCommand, VolcanoJob
 from stromboli.kube.objects.workloads import BatchJob, Deployment, ReplicaSet, StatefulSet
 
 PODS = Resource(Pod, "v1", "pods")
@@ -63,6 +64,8 @@ HYPER_NODES = Resource(KubeHyperNode, "v1alpha1", "hypernodes")
 TOPOLOGIES = Resource(KubeTopology, "v1alpha1", "topologies")
 NODE_SHARDS = Resource(NodeShard, "v1alpha1", "nodeshards")
 NUMA_TOPOLOGIES = Resource(Numatopology, "v1alpha1", "numatopologies")
+VOLCANO_JOBS = Resource(VolcanoJob, "v1alpha1", "jobs")
+VOLCANO_COMMANDS = Resource(VolcanoCommand, "v1alpha1", "commands")
 BIND_REQUESTS = Resource(BindRequest, "v1alpha1", "bindrequests")
 
 #: Native PodGroups in the versions that may be served; a server with both reports every object twice.
