@@ -27,6 +27,11 @@ _PLACES = {
     "Queue": ("scheduling.volcano.sh/v1beta1", "queues"),
     "HyperNode": ("topology.volcano.sh/v1alpha1", "hypernodes"),
     "Numatopology": ("nodeinfo.volcano.sh/v1alpha1", "numatopologies"),
+    "Job": ("batch.volcano.sh/v1alpha1", "namespaces/default/jobs"),
+    "CronJob": ("batch.volcano.sh/v1alpha1", "namespaces/default/cronjobs"),
+    "JobFlow": ("flow.volcano.sh/v1alpha1", "namespaces/default/jobflows"),
+    "JobTemplate": ("flow.volcano.sh/v1alpha1", "namespaces/default/jobtemplates"),
+    "Command": ("bus.volcano.sh/v1alpha1", "namespaces/default/commands"),
     "BindRequest": ("scheduling.stromboli.dev/v1alpha1", "namespaces/default/bindrequests"),
 }
 
@@ -69,7 +74,74 @@ def hypernode(*members: Document, tier: int = 1) -> Document:
 
 # -- what comes in ----------------------------------------------------------------------------------------------------
 
+TASK: Document = {
+    "name": "worker", "replicas": 2, "minAvailable": 1, "dependsOn": {"name": ["master"], "iteration": "any"},
+    "policies": [
+        {"event": "PodFailed", "action": "RestartTask", "timeout": "10m"}, {"exitCode": 3, "action": "AbortJob"},
+    ],
+    "partitionPolicy": {
+        "totalPartitions": 1, "partitionSize": 2, "minPartitions": 1,
+        "networkTopology": {"mode": "soft", "highestTierAllowed": 1},
+    },
+    "template": {
+        "metadata": {"labels": {"a": "b"}},
+        "spec": {"containers": [{"name": "main", "image": "busybox", "unheardOf": True}]},
+    },
+}  # fmt: skip
+JOB_SPEC: Document = {
+    "minAvailable": 1, "minSuccess": 1, "plugins": {"svc": [], "ssh": ["--no-root"]}, "queue": "research",
+    "policies": [{"events": ["*"], "action": "RestartJob"}], "runningEstimate": "2h", "maxRetry": 5,
+    "volumes": [{"mountPath": "/data", "volumeClaim": {"accessModes": ["ReadWriteOnce"]}}], "tasks": [TASK],
+}  # fmt: skip
+PROBE: Document = {
+    "httpGetList": [{"taskName": "a", "path": "/", "port": 80, "httpHeader": {"name": "a", "value": "b"}}],
+    "tcpSocketList": [{"port": 80}],
+    "taskStatusList": [{"taskName": "a", "phase": "Running"}],
+}
+
 ACCEPTED: list[tuple[str, str, Document]] = [
+    ("a job with many fields", "Job", {"spec": JOB_SPEC}),
+    ("a job without fields", "Job", {}),
+    (
+        "a cron job",
+        "CronJob",
+        {
+            "spec": {
+                "schedule": "@daily",
+                "timeZone": "Europe/Rome",
+                "jobTemplate": {"metadata": {"labels": {"a": "b"}}, "spec": JOB_SPEC},
+            },
+        },
+    ),
+    ("a template", "JobTemplate", {"spec": JOB_SPEC}),
+    (
+        "a flow",
+        "JobFlow",
+        {
+            "spec": {
+                "jobRetainPolicy": "retain",
+                "flows": [
+                    {"name": "a"},
+                    {"name": "b", "dependsOn": {"targets": ["a"], "probe": PROBE}, "patch": {"jobSpec": JOB_SPEC}},
+                ],
+            },
+        },
+    ),
+    (
+        "a command, as vcctl sends it",
+        "Command",
+        {
+            "action": "AbortJob",
+            "target": {
+                "apiVersion": "batch.volcano.sh/v1alpha1",
+                "kind": "Job",
+                "name": "a",
+                "uid": "u1",
+                "controller": True,
+                "blockOwnerDeletion": True,
+            },
+        },
+    ),
     ("a group without fields", "PodGroup", {}),
     ("a group with an empty spec", "PodGroup", {"spec": {}}),
     ("a group of any size", "PodGroup", {"spec": {"minMember": 0, "minResources": {}}}),
@@ -426,6 +498,10 @@ async def test_the_server_has_no_complaint(client: Client, name: str) -> None:
 
 
 SHORT_NAMES = {
+    "jobs": ("batch.volcano.sh/v1alpha1", ["vcjob", "vj"]),
+    "cronjobs": ("batch.volcano.sh/v1alpha1", ["cronvcjob", "cronvj"]),
+    "jobflows": ("flow.volcano.sh/v1alpha1", ["jf"]),
+    "jobtemplates": ("flow.volcano.sh/v1alpha1", ["jt"]),
     "podgroups": ("scheduling.volcano.sh/v1beta1", ["pg", "podgroup-v1beta1"]),
     "queues": ("scheduling.volcano.sh/v1beta1", ["q", "queue-v1beta1"]),
     "hypernodes": ("topology.volcano.sh/v1alpha1", ["hn"]),

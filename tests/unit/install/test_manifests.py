@@ -45,7 +45,7 @@ def test_all_objects_are_included() -> None:
         "ClusterRole": 7,
         "ClusterRoleBinding": 2,
         "ConfigMap": 1,
-        "CustomResourceDefinition": 6,
+        "CustomResourceDefinition": 11,
         "Deployment": 2,
         "Namespace": 1,
         "NetworkPolicy": 2,

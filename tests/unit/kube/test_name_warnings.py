@@ -36,7 +36,14 @@ VOLCANO = "scheduling.volcano.sh/v1beta1"
 POD = manifest("v1", "Pod", "spec:\n  containers:\n  - name: main\n")
 TEMPLATE = "spec:\n  parallelism: 2\n  template:\n    spec:\n      containers:\n      - name: a\n"
 JOB = manifest("batch/v1", "Job", TEMPLATE)
+VOLCANO_JOB = (
+    manifest("batch.volcano.sh/v1alpha1", "Job", "spec:\n  tasks:\n  - name: w\n    replicas: 1\n    template:\n")
+    + "      spec: {containers: [{name: a, imagee: x}]}"
+)
 CASES = [
+    ("field in a template of a Volcano Job", VOLCANO_JOB,
+     ["10: Job default/a: unknown field spec.tasks[0].template.spec.containers[0].imagee; did you mean "
+      "spec.tasks[0].template.spec.containers[0].image?"]),
     ("kind", manifest("v1", "Podd"), ["2: unknown kind Podd (apiVersion v1); did you mean Pod?"]),
     ("kind in lower case", manifest("v1", "pod"), ["2: unknown kind pod (apiVersion v1); did you mean Pod?"]),
     ("kind without its group", manifest("v1", "PodGroup"),

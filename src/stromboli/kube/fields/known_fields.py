@@ -18,6 +18,8 @@ from stromboli.kube.fields.kind_names import KINDS_OF_GROUPS
 from stromboli.kube.objects.kinds import KINDS
 
 _PRESERVE = "x-kubernetes-preserve-unknown-fields"
+#: Fields of Volcano's kinds with a type of Kubernetes.
+_BUILT_IN_FIELDS = {"template": "PodTemplateSpec", "volumeClaim": "PersistentVolumeClaimSpec"}
 
 
 class KnownFields(NamedTuple):
@@ -60,7 +62,14 @@ def _of_schema(schema: dict[str, Any]) -> Fields | None:
     properties = schema.get("properties")
     if not properties or schema.get(_PRESERVE):
         return None
-    return {name: _form_of_schema(part) for name, part in properties.items()}
+    return {name: _form_of_field(name, part) for name, part in properties.items()}
+
+
+def _form_of_field(name: str, schema: dict[str, Any]) -> tuple[str, Fields | None]:
+    """Definitions do not repeat the fields of Kubernetes' own types, so that new ones are accepted."""
+    if schema.get(_PRESERVE) and name in _BUILT_IN_FIELDS:
+        return OBJECT, field_types()[_BUILT_IN_FIELDS[name]]
+    return _form_of_schema(schema)
 
 
 def _form_of_schema(schema: dict[str, Any]) -> tuple[str, Fields | None]:
