@@ -5,9 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-import click
-
-from stromboli.cli.options.history import HistoryAddress, open_history
+from stromboli.cli.options.history import history_option, open_history
 from stromboli.cli.output import plugin_failure
 
 if TYPE_CHECKING:
@@ -17,10 +15,7 @@ if TYPE_CHECKING:
     from stromboli.history.run_times import LearnedRunTimes
     from stromboli.simulator.forecast.expected_starts import StartRange
 
-learned_option = click.option(
-    "--history", "history_address", type=HistoryAddress(), default="", envvar="STROMBOLI_HISTORY", metavar="ADDRESS",
-    help="Learn run times from this history: a file, or the DSN of a PostgreSQL server.",
-)  # fmt: skip
+learned_option = history_option("Learn run times from this history: a file, or the DSN of a PostgreSQL server.")
 
 
 def forecast_of(
@@ -54,8 +49,5 @@ def _learned(address: str) -> LearnedRunTimes | None:
 
     if not address:
         return None
-    database = open_history(address)
-    try:
+    with open_history(address) as database:
         return learned_run_times(database)
-    finally:
-        database.close()

@@ -28,7 +28,8 @@ class HistoryFilter:
     states: frozenset[str] = frozenset()
     #: Only jobs that waited or ran at this time or later.
     since: float | None = None
-    limit: int = 10_000
+    #: The latest jobs only.
+    limit: int | None = None
 
 
 class JobHistory(msgspec.Struct, rename="camel"):
@@ -95,6 +96,8 @@ class HistoryPage:
 
     jobs: list[JobHistory]
     hidden: dict[str, int] = field(default_factory=dict)
+    #: Jobs that match, and are earlier than those within the limit.
+    earlier: int = 0
 
 
 _JOB_FIELDS = (
@@ -112,15 +115,23 @@ def query(
     Raises HistoryError. `limit` keeps the latest jobs.
     """
     where, parameters = _conditions(wanted)
+    limit, limits = ("", []) if wanted.limit is None else (" LIMIT ?", [wanted.limit])
     rows = database.rows(
-        f"SELECT {', '.join(_JOB_FIELDS)} FROM jobs WHERE {where} ORDER BY created DESC, name DESC LIMIT ?",  # noqa: S608
-        *parameters, wanted.limit,
+        f"SELECT {', '.join(_JOB_FIELDS)} FROM jobs WHERE {where} ORDER BY created DESC, name DESC{limit}",  # noqa: S608
+        *parameters, *limits,
     )  # fmt: skip
     found = [_job(dict(zip(_JOB_FIELDS, row, strict=True))) for row in reversed(rows)]
     readable = {namespace: may_read(namespace) for namespace in {job.namespace for job in found}}
     shown = [job for job in found if readable[job.namespace]]
     _add_requests(database, shown)
-    return HistoryPage(shown, dict(Counter(job.state for job in found if not readable[job.namespace])))
+    hidden = Counter(job.state for job in found if not readable[job.namespace])
+    is_full = wanted.limit is not None and len(rows) == wanted.limit
+    earlier = _count(database, where, parameters) - len(rows) if is_full else 0
+    return HistoryPage(shown, dict(hidden), earlier)
+
+
+def _count(database: Database, where: str, parameters: Sequence[object]) -> int:
+    return int(database.rows(f"SELECT count(*) FROM jobs WHERE {where}", *parameters)[0][0])  # noqa: S608
 
 
 def pods_of(database: Database, job: str) -> list[PodHistory]:

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from stromboli.cli import main
+from stromboli.cli.local_kubeconfig import history_of_cluster
 from tests.integration.processes.conftest import KUBECTL, ROOT, Command, wait_for
 
 GANG = """
@@ -45,6 +46,8 @@ def test_a_cluster_is_up_at_once_and_gone_without_a_trace(tmp_path: Path) -> Non
     config = tmp_path / ".local/state/stromboli/kubeconfig"
     try:
         wait_for(config.exists, "the kubeconfig")
+        history = Path(history_of_cluster(str(config), None))
+        wait_for(history.exists, "the history")
         assert config.stat().st_mode & 0o077 == 0
         wait_for(lambda: kubectl(config, "get", "nodes").count(" Ready ") == 3, "three nodes that are ready")
         racks = kubectl(config, "get", "nodes", "-o", "jsonpath={.items[*].metadata.labels.stromboli\\.dev/rack}")
@@ -55,6 +58,7 @@ def test_a_cluster_is_up_at_once_and_gone_without_a_trace(tmp_path: Path) -> Non
     finally:
         command.kill()
     assert not config.exists()
+    assert not history.parent.exists()
     assert "Traceback" not in command.output
 
 

@@ -15,14 +15,19 @@ from stromboli.cli.output import Failure
 if TYPE_CHECKING:
     from stromboli.kube.client.config.connection import Connection
 
-connection_options = option_group(
+#: The options that choose a kubeconfig entry.
+kubeconfig_options = option_group(
     click.option(
         "--kubeconfig", envvar="STROMBOLI_KUBECONFIG", metavar="FILE", type=click.Path(),
         help="The kubeconfig. Default: $KUBECONFIG, ~/.kube/config, or the service account of the pod.",
     ),
     click.option("--context", envvar="STROMBOLI_CONTEXT", metavar="NAME", help="The kubeconfig context."),
-    click.option("--master", envvar="STROMBOLI_MASTER", metavar="URL", help="Override the address of the API server."),
 )  # fmt: skip
+
+connection_options = option_group(
+    kubeconfig_options,
+    click.option("--master", envvar="STROMBOLI_MASTER", metavar="URL", help="Override the address of the API server."),
+)
 
 #: The namespace of an installation, in which its processes run.
 namespace_option = click.option(

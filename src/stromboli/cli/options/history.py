@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from stromboli.cli.local_kubeconfig import state_folder
 from stromboli.cli.options.settings import DURATION, option_group, setting
 from stromboli.cli.output import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from stromboli.history.databases.database import Database
     from stromboli.history.retention import HistoryBounds
@@ -75,18 +75,38 @@ def bounds_of(arguments: Mapping[str, Any]) -> HistoryBounds:
     return HistoryBounds(arguments["history_max_age"], arguments["history_max_size"])
 
 
-def local_history() -> Path:
-    """Return the file in which `stromboli up` records."""
-    return state_folder() / "history.db"
+def history_option(about: str) -> Callable[[Any], Any]:
+    """Define the option that names a history to read."""
+    return click.option(
+        "--history", "history_address", type=HistoryAddress(), default="", envvar="STROMBOLI_HISTORY",
+        metavar="ADDRESS", help=about,
+    )  # fmt: skip
 
 
-def open_history(address: str) -> Database:
-    """Connect to a history, by default that of `stromboli up`. A failure ends the command."""
+def find_history(options: Mapping[str, Any]) -> str:
+    """Return the address of a history: that of the option, else that of a local cluster; empty if there is none."""
+    from stromboli.cli.local_kubeconfig import history_of_cluster
+    from stromboli.kube.client.config.connection import ConnectionProblem
+
+    if options["history_address"]:
+        return str(options["history_address"])
+    try:
+        return history_of_cluster(options["kubeconfig"], options["context"])
+    except ConnectionProblem as error:
+        raise Failure(error) from error
+
+
+@contextmanager
+def open_history(address: str) -> Iterator[Database]:
+    """Connect to a history. A failure, also during the work, ends the command."""
     from stromboli.history.databases.database import HistoryError
     from stromboli.history.databases.opening import open_for_reading
 
     try:
-        return open_for_reading(address or str(local_history()))
+        database = open_for_reading(address)
+        try:
+            yield database
+        finally:
+            database.close()
     except HistoryError as error:
-        remedy = "" if address else "; name a history with --history, or start stromboli up"
-        raise Failure(f"{error}{remedy}") from error
+        raise Failure(error) from error

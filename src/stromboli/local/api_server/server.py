@@ -12,8 +12,10 @@ import base64
 import os
 import secrets
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from aiohttp import web
 
@@ -101,15 +103,16 @@ class ApiServer:
     def _socket(self) -> str:
         return str(Path(self._folder.name) / "api.sock") if self._folder else ""
 
-    def kubeconfig(self) -> str:
-        """A kubeconfig with this server, as YAML text."""
+    def kubeconfig(self, extensions: Mapping[str, Mapping[str, Any]] | None = None) -> str:
+        """A kubeconfig with this server, as YAML text; the extensions are notes about the cluster, by name."""
         authority = base64.b64encode(self._certificates.authority).decode()
+        cluster: dict[str, Any] = {"server": self.url, "certificate-authority-data": authority}
+        if extensions:
+            cluster["extensions"] = [{"name": name, "extension": each} for name, each in extensions.items()]
         document = {
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [
-                {"name": "stromboli", "cluster": {"server": self.url, "certificate-authority-data": authority}}
-            ],
+            "clusters": [{"name": "stromboli", "cluster": cluster}],
             "users": [{"name": "stromboli", "user": {"token": self.token}}],
             "contexts": [{"name": "stromboli", "context": {"cluster": "stromboli", "user": "stromboli"}}],
             "current-context": "stromboli",

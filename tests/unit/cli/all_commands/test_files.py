@@ -56,6 +56,7 @@ READ = {
     "queue open --kubeconfig": "queue open --kubeconfig nowhere a",
     "queue close --kubeconfig": "queue close --kubeconfig nowhere a",
     "queue delete --kubeconfig": "queue delete --kubeconfig nowhere a",
+    "history --kubeconfig": "history --kubeconfig nowhere",
     "job -f": "job -f nowhere train",
     "job --conf": "job -f cluster --conf nowhere train",
     "priority -f": "priority -f nowhere train",

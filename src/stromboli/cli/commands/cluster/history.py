@@ -6,16 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from stromboli.cli.options.history import HistoryAddress, open_history
+from stromboli.cli.options.connection import kubeconfig_options
+from stromboli.cli.options.history import find_history, history_option, open_history
 from stromboli.cli.options.listing import namespace_options, scope_of
 from stromboli.cli.options.settings import DURATION, output_option
 from stromboli.cli.options.times import TIMESTAMP, clock_unless, now_option
 from stromboli.cli.output import Failure
+from stromboli.cli.text.tables import on_terminal
 
 if TYPE_CHECKING:
     from stromboli.history.databases.database import Database
     from stromboli.history.query import HistoryFilter
 
+#: Jobs in a table on a terminal, unless a limit is set.
+_MAX_ON_TERMINAL = 50
 #: As in `query.STATES`, which is imported only when the command runs.
 _STATES = ("Pending", "Running", "Succeeded", "Failed", "Evicted", "Cancelled", "Unknown")
 
@@ -55,32 +59,36 @@ class _Since(click.ParamType[float]):
     "--since", type=_Since(), default="1d", show_default=True, metavar="TIME",
     help="Only jobs that waited or ran since then: a duration (2d, 6h), a time, or 0 for all. A JOB is always shown.",
 )  # fmt: skip
-@click.option("--limit", type=click.IntRange(min=1), default=10_000, show_default=True, help="The latest jobs only.")
 @click.option(
-    "--history", "address", type=HistoryAddress(), default="", envvar="STROMBOLI_HISTORY", metavar="ADDRESS",
-    help="The file or PostgreSQL server of the history. Default: the history of stromboli up.",
+    "--limit", type=click.IntRange(min=0), metavar="N",
+    help=f"The latest jobs only; 0: all. Default: {_MAX_ON_TERMINAL} in a table on a terminal, elsewhere all.",
 )  # fmt: skip
+@history_option(
+    "The file or PostgreSQL server of the history. Default: the history of stromboli up, if the kubeconfig is that of "
+    "its cluster."
+)
+@kubeconfig_options
 @now_option("The present time, for durations. Default: the clock.")
 @output_option()
-def history(job: str, address: str, output: str, now: float | None, **options: Any) -> None:
+def history(job: str, output: str, now: float | None, **options: Any) -> None:
     """Show what happened to jobs: starts, evictions, failures.
 
     With JOB, the name of a PodGroup or of its owner such as a Job, every start and end of its pods is listed.
     """
     moment = clock_unless(now)
-    wanted = _filter(job, moment, options)
-    database = open_history(address)
-    try:
-        (_echo_job if job else _echo_jobs)(database, wanted, moment, output)
-    finally:
-        database.close()
+    if options["limit"] is None and output in ("table", "wide") and on_terminal():
+        options["limit"] = _MAX_ON_TERMINAL
+    if not (address := find_history(options)):
+        raise Failure("the kubeconfig names no history, as that of stromboli up does; name one with --history")
+    with open_history(address) as database:
+        (_echo_job if job else _echo_jobs)(database, _filter(job, moment, options), moment, output)
 
 
 def _filter(job: str, now: float, options: dict[str, Any]) -> HistoryFilter:
     from stromboli.history.query import HistoryFilter
 
     namespace, _, name = job.rpartition("/")
-    scope = scope_of(options, namespace or _present_namespace())
+    scope = scope_of(options, namespace or _present_namespace(options))
     since = options["since"]
     return HistoryFilter(
         namespace=scope.namespace,
@@ -88,17 +96,17 @@ def _filter(job: str, now: float, options: dict[str, Any]) -> HistoryFilter:
         queue=options["queue"],
         states=frozenset(options["states"]),
         since=None if job or not since else now + since if since < 0 else since,
-        limit=options["limit"],
+        limit=options["limit"] or None,
     )
 
 
-def _present_namespace() -> str:
+def _present_namespace(options: dict[str, Any]) -> str:
     """Return the namespace of the kubeconfig; without one, all."""
     from stromboli.kube.client.config.connect import connect
     from stromboli.kube.client.config.connection import ConnectionProblem
 
     try:
-        return connect().namespace
+        return connect(options["kubeconfig"], options["context"]).namespace
     except ConnectionProblem:
         return ""
 

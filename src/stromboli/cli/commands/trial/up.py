@@ -12,9 +12,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stromboli.cli.examples import example_path
-from stromboli.cli.local_kubeconfig import check_kubeconfig_path, state_folder, temporary_kubeconfig, view_footer
+from stromboli.cli.local_kubeconfig import (
+    check_kubeconfig_path,
+    run_history,
+    state_folder,
+    temporary_kubeconfig,
+    view_footer,
+)
 from stromboli.cli.options.connection import log_options
-from stromboli.cli.options.history import HistoryAddress, local_history
+from stromboli.cli.options.history import HistoryAddress
 from stromboli.cli.options.settings import DURATION, conf_option, paths_option, plugin_option, seed_option
 from stromboli.cli.output import Failure, escape_controls, object_name, warn
 from stromboli.cli.policies import read_registry
@@ -75,8 +81,8 @@ _FORECAST_PERIOD = 60.0
     "--port", type=click.IntRange(0, 65535), default=0, help="The port of the API server; default: any free port."
 )
 @click.option(
-    "--history", type=HistoryAddress(), default=lambda: str(local_history()), metavar="ADDRESS",
-    help="Record what happens to jobs here, for stromboli history; empty: nothing. Default: in the state folder.",
+    "--history", type=HistoryAddress(), metavar="ADDRESS",
+    help="Record what happens to jobs here, and keep it; empty: nothing. Default: a file that ends with the cluster.",
 )  # fmt: skip
 @click.option("--watch", is_flag=True, help="Show jobs, nodes, queues and events.")
 @click.option("--for", "duration", type=DURATION, metavar="DURATION", help="Stop after this time.")
@@ -86,7 +92,7 @@ def up(**options: Any) -> None:
     """Start a local cluster with simulated nodes, in this process.
 
     The API server works with kubectl, and the scheduler is the production scheduler; the nodes and their pods are
-    simulated. The only files written are the kubeconfig and the history. Ctrl-C stops the cluster.
+    simulated. The only files written are the kubeconfig and the history, which end with it. Ctrl-C stops the cluster.
     """
     from stromboli.observability.logs import set_up_logs
 
@@ -160,14 +166,14 @@ async def _run(
     from stromboli.scheduler.options import SchedulerOptions
 
     stop = asyncio.Event()
-    with stopped_by_signal(stop.set):
+    with stopped_by_signal(stop.set), run_history(options["history"]) as history:
         server = ApiServer(port=options["port"])
         behaviour = SchedulerOptions(
-            seed=options["seed"], bind_mode=options["bind_mode"] or "", history=options["history"],
+            seed=options["seed"], bind_mode=options["bind_mode"] or "", history=history,
             history_user_label="stromboli.dev/user", forecast=_FORECAST_PERIOD, plugins=tuple(options["plugins"]),
         )  # fmt: skip
         async with local_cluster(policy, pools=[pool], options=behaviour, server=server) as running:
-            with temporary_kubeconfig(server, path):
+            with temporary_kubeconfig(server, path, history):
                 _print_instructions(path, pool)
                 await _apply(running, documents)
                 works = [_watch(running, policy, path)] if options["watch"] else []

@@ -30,7 +30,11 @@ Job = tuple[JobHistory, Sequence[PodHistory]]
 def jobs_printout(page: HistoryPage, now: float, *, shows_namespaces: bool) -> Printout:
     return Printout(
         tables=lambda wide: _echo_jobs(page, now, wide=wide, shows_namespaces=shows_namespaces),
-        data=lambda: {"jobs": [_document(job, now) for job in page.jobs], "hidden": page.hidden},
+        data=lambda: {
+            "jobs": [_document(job, now) for job in page.jobs],
+            "hidden": page.hidden,
+            "earlier": page.earlier,
+        },
         names=lambda: (job_name(f"{job.namespace}/{job.pod_group}") for job in page.jobs),
     )
 
@@ -43,6 +47,8 @@ def _echo_jobs(page: HistoryPage, now: float, *, wide: bool, shows_namespaces: b
         echo_table(table, wide=wide)
     elif not page.hidden:
         click.echo("the history has no such jobs")
+    if page.earlier:
+        click.echo(f"earlier jobs that are not shown: {page.earlier}; --limit 0 shows all", err=True)
     if page.hidden:
         click.echo(f"jobs of namespaces that you may not read: {_numbers(page.hidden)}")
 

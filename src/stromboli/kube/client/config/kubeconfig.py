@@ -39,14 +39,23 @@ _KINDS = {"clusters": "cluster", "users": "user", "contexts": "context"}
 def load_kubeconfig(path: str | None = None, context: str | None = None) -> Connection:
     """Load the connection of a context, by default the current one. Raises ConnectionProblem."""
     config = _Kubeconfig.read(_paths(path))
-    name = context or config.current_context
-    if not name:
-        raise ConnectionProblem(f"{config.source}: current-context is missing; name a context")
-    chosen = config.find("contexts", name)
-    cluster = config.find("clusters", chosen.text("cluster", required=True))
+    chosen, cluster = config.cluster_of(context)
     user_name = chosen.text("user")
     user = config.find("users", user_name) if user_name else KubeconfigEntry(chosen.source, "user", {})
     return _connection(cluster, user, chosen.text("namespace") or "default")
+
+
+def cluster_extension(name: str, path: str | None = None, context: str | None = None) -> Mapping[str, Any]:
+    """Return what a tool noted about the cluster of a context under this name; empty without a note. Raises
+    ConnectionProblem.
+    """
+    _, cluster = _Kubeconfig.read(_paths(path)).cluster_of(context)
+    listed = cluster.fields.get("extensions")
+    for each in listed if isinstance(listed, list) else ():
+        found = each.get("extension") if isinstance(each, Mapping) and each.get("name") == name else None
+        if isinstance(found, Mapping):
+            return found
+    return {}
 
 
 def kubeconfig_exists() -> bool:
@@ -109,6 +118,14 @@ class _Kubeconfig:
         for section, kind in _KINDS.items():
             for name, fields in _named_entries(path, section, kind, document.get(section)):
                 self.entries.setdefault((section, name), KubeconfigEntry(path, f"{kind} {name!r}", fields))
+
+    def cluster_of(self, context: str | None) -> tuple[KubeconfigEntry, KubeconfigEntry]:
+        """Return a context, by default the current one, and its cluster."""
+        name = context or self.current_context
+        if not name:
+            raise ConnectionProblem(f"{self.source}: current-context is missing; name a context")
+        chosen = self.find("contexts", name)
+        return chosen, self.find("clusters", chosen.text("cluster", required=True))
 
     def find(self, section: str, name: str) -> KubeconfigEntry:
         found = self.entries.get((section, name))
