@@ -1,0 +1,1 @@
+"""Schedules of CronJobs, as their controllers read them."""
