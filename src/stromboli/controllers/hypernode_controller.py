@@ -19,7 +19,7 @@ from stromboli.kube.events.recorder import EventRecorder
 from stromboli.kube.objects import timestamps
 from stromboli.kube.objects.catalogue import HYPER_NODES
 from stromboli.kube.objects.cluster import KubeNode as WireNode
-from stromboli.kube.objects.event import ObjectReference
+from stromboli.kube.objects.event import reference_to
 from stromboli.kube.objects.meta import KubeCondition
 from stromboli.kube.objects.topology import KubeHyperNode
 from stromboli.kube.watch.informer import Informer
@@ -180,12 +180,7 @@ class HyperNodeController:
 
     def _announce(self, hyper_node: KubeHyperNode, report: HyperNodeReport) -> None:
         """Record an event about a problem, or its resolution."""
-        regarding = ObjectReference(
-            api_version=HYPER_NODES.api_version,
-            kind=HYPER_NODES.kind,
-            name=hyper_node.key,
-            uid=hyper_node.metadata.uid,
-        )
+        regarding = reference_to(HYPER_NODES, hyper_node)
         if report.faults:
             self._recorder.record(regarding, type="Warning", reason="Invalid", note=report.message)
         elif condition_of(hyper_node) is not None:

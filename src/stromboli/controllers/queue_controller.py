@@ -1,4 +1,4 @@
-"""Writes the status of queues: the state, and the number of groups per phase.
+"""Writes the status of queues: the state, and the number of groups per phase; executes Commands that open or close.
 
 Administrators open and close queues by the state, and a queue may be recreated under its name, so the status is written
 for the version that was read; the scheduler's field `allocated` is not changed.
@@ -12,19 +12,25 @@ from typing import TYPE_CHECKING, Any
 
 from stromboli.cluster.objects.pod_groups.native_pod_groups import as_group
 from stromboli.cluster.standard_queues import create_queue, standard_queues
+from stromboli.controllers.commands import CommandInbox
 from stromboli.controllers.field_release import release_status_fields
 from stromboli.controllers.queue_state import (
     CLOSED_BY_PARENT,
+    CommandRejected,
     QueueState,
+    after_command,
     counts_of,
     next_state,
     parent_of,
     phase_of,
     state_of,
 )
+from stromboli.kube.events.recorder import EventRecorder
 from stromboli.kube.objects import native
 from stromboli.kube.objects.catalogue import QUEUES
+from stromboli.kube.objects.event import reference_to
 from stromboli.kube.objects.volcano import KubeQueue, PodGroup
+from stromboli.kube.objects.volcano_jobs import VolcanoCommand
 from stromboli.kube.watch.informer import Informer
 from stromboli.kube.work.work_queue import WorkQueue
 from stromboli.workloads.queues import queue_name_of
@@ -42,10 +48,12 @@ class QueueController:
         client: Client,
         queues: Informer[KubeQueue],
         groups: Informer[PodGroup],
+        commands: Informer[VolcanoCommand],
+        recorder: EventRecorder,
         default_queue: str,
         native_groups: Sequence[Informer[native.NativePodGroup]] = (),
     ) -> None:
-        self._client = client
+        self._client, self._recorder = client, recorder
         self._queues, self._groups, self._native_groups = queues, groups, native_groups
         #: By key, the queue and phase of native groups: a server may report one in several versions.
         self._native_places: dict[str, tuple[str, str]] = {}
@@ -55,6 +63,7 @@ class QueueController:
         #: Queues whose state was written and is still owned.
         self._owned_states: set[str] = set()
         self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="queues", workers=4)
+        self._inbox = CommandInbox(client, commands, QUEUES, self.work.add)
         #: Numbers of writes.
         self.queues_created = 0
         self.status_writes = 0
@@ -116,16 +125,22 @@ class QueueController:
 
     async def _reconcile(self, name: str) -> None:
         queue = self._queues.objects.get(name)
+        commands = await self._inbox.take(name, queue)
         if queue is not None:
-            await self._update(queue)
+            await self._update(queue, commands)
         elif name in self._standard:
             self.queues_created += await create_queue(self._client, self._standard[name])
 
-    async def _update(self, queue: KubeQueue) -> None:
-        """Reconcile a queue. An interruption is harmless: the mark is set before closing and removed after opening."""
+    async def _update(self, queue: KubeQueue, commands: Sequence[VolcanoCommand]) -> None:
+        """Reconcile a queue. An interruption is harmless: the mark is set before closing and removed after opening, and
+        a Command is deleted when its effect is written.
+        """
         phases = self._phases.get(queue.metadata.name, Counter())
-        now = state_of(queue)
-        desired = next_state(now, self._parent_state(queue), is_empty=not phases.total())
+        now, parent = state_of(queue), self._parent_state(queue)
+        asked = now
+        for command in commands:
+            asked = self._after(queue, asked, command, parent)
+        desired = next_state(asked, parent, is_empty=not phases.total())
         if desired.with_parent and not now.with_parent:
             queue = await self._mark(queue, "true")
         if changes := _changes(queue, desired.state, counts_of(phases)):
@@ -135,6 +150,23 @@ class QueueController:
         if queue.metadata.name in self._owned_states:
             await release_status_fields(self._client, QUEUES, queue.metadata.name, ("state",))
             self._owned_states.discard(queue.metadata.name)
+        for command in commands:
+            await self._inbox.consume(command)
+
+    def _after(
+        self, queue: KubeQueue, asked: QueueState, command: VolcanoCommand, parent: QueueState | None
+    ) -> QueueState:
+        """Return the state after a Command, and report it; one that is rejected changes nothing."""
+        action = command.action or ""
+        try:
+            after, outcome = after_command(asked, action, parent), ""
+        except CommandRejected as error:
+            after, outcome = asked, f"rejected: {error}"
+        if after != asked or outcome:
+            note = outcome or f"the queue {'closes' if after.is_closed else 'opens'}"
+            kind = "Warning" if outcome else "Normal"
+            self._recorder.record(reference_to(QUEUES, queue), type=kind, reason=action or "Command", note=note)
+        return after
 
     def _parent_state(self, queue: KubeQueue) -> QueueState | None:
         parent = self._queues.objects.get(parent_of(queue) or "")

@@ -2,7 +2,7 @@
 
 An administrator closes a queue by setting its state to Closing or Closed. It is Closing while it has groups and Closed
 when the last one is gone. Open children are closed with their parent and marked, so that they open again with it; a
-queue that was closed on its own stays closed.
+queue that was closed on its own stays closed. A Command does the same, but opens no queue of a closed parent.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from stromboli.controllers.commands import CLOSE_QUEUE, OPEN_QUEUE
 from stromboli.core.model.queues.queue import ROOT
 from stromboli.kube.objects.volcano import KubeQueue, PodGroup
 
@@ -47,6 +48,21 @@ def next_state(now: QueueState, parent: QueueState | None, *, is_empty: bool) ->
     if now.is_closed:
         return QueueState(closed_state)
     return QueueState(now.state if now.state in (OPEN, UNKNOWN) else UNKNOWN)
+
+
+class CommandRejected(Exception):
+    """A Command that cannot be executed; it gets an event."""
+
+
+def after_command(now: QueueState, action: str, parent: QueueState | None) -> QueueState:
+    """Return the state that a Command asks for, before `next_state`. Raises CommandRejected."""
+    if action == CLOSE_QUEUE:
+        return QueueState(now.state if now.is_closed else CLOSING)
+    if action != OPEN_QUEUE:
+        raise CommandRejected(f"unknown action {action!r}; send {OPEN_QUEUE} or {CLOSE_QUEUE}")
+    if parent is not None and parent.is_closed:
+        raise CommandRejected("the parent queue is closed; open it first")
+    return QueueState(OPEN)
 
 
 def parent_of(queue: KubeQueue) -> str | None:

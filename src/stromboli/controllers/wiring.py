@@ -19,6 +19,7 @@ from stromboli.kube.objects.catalogue import (
     NODES,
     POD_GROUPS,
     QUEUES,
+    VOLCANO_COMMANDS,
 )
 from stromboli.kube.watch.informer import Informer
 from stromboli.workloads.queues import DEFAULT_QUEUE
@@ -51,12 +52,13 @@ class Controllers:
         self.groups = GroupController(client, pod_groups, scheduler_names, default_queue)
         native_resources = (NATIVE_POD_GROUPS, EARLY_NATIVE_POD_GROUPS)
         native_groups = [Informer(client, resource, optional=True) for resource in native_resources]
-        self.queues = QueueController(client, queues, pod_groups, default_queue, native_groups)
-        hyper_nodes, nodes = Informer(client, HYPER_NODES, optional=True), Informer(client, NODES)
+        commands = Informer(client, VOLCANO_COMMANDS, optional=True)
         recorder = EventRecorder(client, "stromboli-controller", repeat_seconds=EVENT_REPEAT_SECONDS)
+        self.queues = QueueController(client, queues, pod_groups, commands, recorder, default_queue, native_groups)
+        hyper_nodes, nodes = Informer(client, HYPER_NODES, optional=True), Informer(client, NODES)
         self.hyper_nodes = HyperNodeController(client, hyper_nodes, nodes, recorder)
         self._services: list[_Service] = [
-            pod_groups, queues, *native_groups, hyper_nodes, nodes, recorder,
+            pod_groups, queues, *native_groups, commands, hyper_nodes, nodes, recorder,
             self.groups, self.queues, self.hyper_nodes,
         ]  # fmt: skip
         if discovery_keys:

@@ -31,6 +31,7 @@ from stromboli.kube.objects.catalogue import (
     QUEUES,
     RESOURCE_CLAIM_TEMPLATES,
     RESOURCE_CLAIMS,
+    VOLCANO_COMMANDS,
     VOLUMES,
 )
 from stromboli.kube.objects.pod_owners import POD_OWNERS
@@ -137,9 +138,10 @@ _CONTROLLER = (
         "create the default queues; close queues with their parent; own no state that others apply",
     ),
     Right(QUEUES.group, "queues/status", ("patch",), "report state and pending work of queues"),
+    Right(VOLCANO_COMMANDS.group, "commands", (*FOLLOWED, "delete"), "execute Commands, each once"),
     *_followed((HYPER_NODES, NODES), "resolve the nodes of HyperNodes"),
     Right(HYPER_NODES.group, "hypernodes/status", ("patch",), "report node count and conditions of HyperNodes"),
-    Right(EVENTS.group, "events", ("create", "patch"), "report events of HyperNodes"),
+    Right(EVENTS.group, "events", ("create", "patch"), "report events of queues and HyperNodes"),
     *(Right(owner.group, owner.plural, ("get", *FOLLOWED), _OWNERS) for owner in POD_OWNERS),
 )
 

@@ -6,11 +6,12 @@ from typing import Any
 import msgspec
 import pytest_asyncio
 
+from stromboli.controllers.commands import CLOSE_QUEUE, OPEN_QUEUE
 from stromboli.controllers.queue_state import CLOSED, CLOSED_BY_PARENT, CLOSING, OPEN
 from stromboli.controllers.wiring import Controllers
 from stromboli.kube.client.client import Client, PatchKind
 from stromboli.kube.crds.install import install_crds
-from stromboli.kube.objects.catalogue import POD_GROUPS, QUEUES
+from stromboli.kube.objects.catalogue import EVENTS, POD_GROUPS, QUEUES, VOLCANO_COMMANDS
 from stromboli.kube.objects.volcano import KubeQueue
 from tests.unit.local.fakes.running import running, until
 
@@ -159,3 +160,60 @@ async def released(client: Client, name: str) -> bool:
     body = msgspec.json.decode(await client.request("GET", QUEUES.path(name=name)))
     ours = [entry["fieldsV1"] for entry in body["metadata"]["managedFields"] if entry["manager"] == "stromboli"]
     return bool(ours) and not any("f:state" in fields.get("f:status", {}) for fields in ours)
+
+
+async def send(client: Client, name: str, *actions: str) -> None:
+    """What `vcctl queue operate` does."""
+    queue = await client.get(QUEUES, name)
+    target = {"apiVersion": QUEUES.api_version, "kind": "Queue", "name": name, "uid": queue.metadata.uid}
+    for action in actions:
+        metadata = {"generateName": f"{name}-", "ownerReferences": [{**target, "controller": True}]}
+        body = {"metadata": metadata, "target": target, "action": action}
+        await client.create(VOLCANO_COMMANDS, body, namespace="default")
+
+
+async def consumed(client: Client) -> bool:
+    return not (await client.list(VOLCANO_COMMANDS)).items
+
+
+async def test_commands_close_drain_and_open_a_queue(client: Client) -> None:
+    await create(client, "research")
+    await create_group(client, "a", "research")
+    async with running(Controllers(client, ["volcano"])):
+        await until(status_is(client, "research", state=OPEN, pending=1))
+        await send(client, "research", CLOSE_QUEUE)
+        await until(status_is(client, "research", state=CLOSING))
+        await client.delete(POD_GROUPS, "a", namespace="default")
+        await until(status_is(client, "research", state=CLOSED))
+        await send(client, "research", OPEN_QUEUE)
+        await until(status_is(client, "research", state=OPEN))
+        await until(lambda: consumed(client))
+
+
+async def test_commands_take_effect_in_their_order(client: Client) -> None:
+    await create(client, "research")
+    await send(client, "research", CLOSE_QUEUE, OPEN_QUEUE, CLOSE_QUEUE)
+    async with running(Controllers(client, ["volcano"])):
+        await until(status_is(client, "research", state=CLOSED))
+        await until(lambda: consumed(client))
+    assert (await client.get(QUEUES, "research")).status.state == CLOSED
+
+
+async def test_command_does_not_open_a_queue_below_a_closed_one(client: Client) -> None:
+    await create(client, "company")
+    await create(client, "team", parent="company")
+
+    async def notes() -> dict[str, str]:
+        events = [event for event in (await client.list(EVENTS)).items if event.type == "Warning"]
+        return {event.reason or "": event.message or "" for event in events}
+
+    async with running(Controllers(client, ["volcano"])):
+        await until(status_is(client, "team", state=OPEN))
+        await send(client, "company", CLOSE_QUEUE)
+        await until(status_is(client, "team", state=CLOSED))
+        await send(client, "team", OPEN_QUEUE, "Shut")
+        await until(lambda: consumed(client))
+        assert (await until(notes))[OPEN_QUEUE] == "rejected: the parent queue is closed; open it first"
+        assert (await client.get(QUEUES, "team")).status.state == CLOSED
+        await send(client, "company", OPEN_QUEUE)
+        await until(status_is(client, "team", state=OPEN))

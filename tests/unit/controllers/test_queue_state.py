@@ -7,13 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stromboli.controllers.commands import CLOSE_QUEUE, OPEN_QUEUE
 from stromboli.controllers.queue_state import (
     CLOSED,
     CLOSED_BY_PARENT,
     CLOSING,
     OPEN,
     UNKNOWN,
+    CommandRejected,
     QueueState,
+    after_command,
     counts_of,
     next_state,
     parent_of,
@@ -71,6 +74,40 @@ def test_the_rules_come_to_rest_at_once(now: QueueState, parent: QueueState | No
 @given(STANDINGS, st.booleans())
 def test_no_queue_is_open_below_a_closed_one(now: QueueState, is_empty: bool) -> None:
     assert next_state(now, QueueState(CLOSED), is_empty=is_empty).is_closed
+
+
+class Command(NamedTuple):
+    title: str
+    now: QueueState
+    action: str
+    expected: QueueState
+    parent: QueueState | None = QueueState(OPEN)
+
+
+COMMANDS = [
+    Command("closes an open queue", QueueState(OPEN), CLOSE_QUEUE, QueueState(CLOSING)),
+    Command("closes a queue of an unknown state", QueueState(UNKNOWN), CLOSE_QUEUE, QueueState(CLOSING)),
+    Command("closed stays closed", QueueState(CLOSED), CLOSE_QUEUE, QueueState(CLOSED)),
+    Command("closed on its own from now on", MARKED_CLOSED, CLOSE_QUEUE, QueueState(CLOSED), MARKED_CLOSED),
+    Command("opens a closing queue", QueueState(CLOSING), OPEN_QUEUE, QueueState(OPEN)),
+    Command("opens a queue of an unknown state", QueueState(UNKNOWN), OPEN_QUEUE, QueueState(OPEN)),
+    Command("opens the root", QueueState(CLOSED), OPEN_QUEUE, QueueState(OPEN), None),
+]
+
+
+@pytest.mark.parametrize("case", COMMANDS, ids=[case.title for case in COMMANDS])
+def test_command(case: Command) -> None:
+    assert after_command(case.now, case.action, case.parent) == case.expected
+
+
+@pytest.mark.parametrize(
+    ("action", "parent", "message"),
+    [(OPEN_QUEUE, QueueState(CLOSING), "parent queue is closed"), ("AbortJob", None, "unknown action 'AbortJob'")],
+    ids=["below a closed parent", "of a job"],
+)
+def test_rejected_command(action: str, parent: QueueState | None, message: str) -> None:
+    with pytest.raises(CommandRejected, match=message):
+        after_command(QueueState(CLOSED), action, parent)
 
 
 def test_state_of_a_queue_object() -> None:

@@ -1,10 +1,11 @@
 """Events, as `kubectl describe` shows them."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
 from stromboli.kube.objects.meta import Int32, TopLevel, Wire
+from stromboli.kube.objects.resources import Resource
 
 
 class ObjectReference(Wire):
@@ -15,6 +16,13 @@ class ObjectReference(Wire):
     namespace: str | None = None
     name: str | None = None
     uid: str | None = None
+
+
+def reference_to(resource: Resource[Any], entry: TopLevel) -> ObjectReference:
+    """Return a reference to this object; those of a list and of a watch may have no kind."""
+    metadata = entry.metadata
+    namespace = metadata.namespace or None
+    return ObjectReference(resource.api_version, resource.kind, namespace, metadata.name, metadata.uid)
 
 
 class EventSource(Wire):
