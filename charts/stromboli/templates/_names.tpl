@@ -66,6 +66,15 @@ annotations:
 {{- end -}}
 {{- end -}}
 
+{{/* How a ServiceMonitor connects. */}}
+{{- define "stromboli.scrapeScheme" -}}
+scheme: {{ .Values.metrics.scheme }}
+{{- if eq .Values.metrics.scheme "https" }}
+tlsConfig:
+  {{- toYaml (.Values.metrics.serviceMonitor.tlsConfig | default (dict "insecureSkipVerify" true)) | nindent 2 }}
+{{- end }}
+{{- end -}}
+
 {{/* How a ServiceMonitor sends a token. */}}
 {{- define "stromboli.scrapeToken" -}}
 {{- with .Values.metrics.serviceMonitor.authorization -}}

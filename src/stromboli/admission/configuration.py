@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stromboli.admission.serving.server import MUTATE, VALIDATE
+from stromboli.admission.server import MUTATE, VALIDATE
 from stromboli.kube.objects import native, volcano
 from stromboli.kube.objects.topology import KubeHyperNode, KubeTopology
 from stromboli.workloads.groups import GROUP_NAME

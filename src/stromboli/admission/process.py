@@ -9,19 +9,20 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 
 from stromboli.admission.authorisation import Authorisation
+from stromboli.admission.callers import PathSecrets
 from stromboli.admission.facts import AdmissionPolicy
 from stromboli.admission.lister import AdmissionLister
 from stromboli.admission.metrics import AdmissionMetrics
 from stromboli.admission.reviewer import Reviewer
-from stromboli.admission.serving.callers import PathSecrets
-from stromboli.admission.serving.server import Server
-from stromboli.admission.serving.tls import RELOAD_INTERVAL, Certificate
+from stromboli.admission.server import Server
 from stromboli.kube.client.client import Client
 from stromboli.kube.client.config.connection import Connection
-from stromboli.observability.endpoints import Address, Endpoints
-from stromboli.observability.guard import ALWAYS_ALLOWED, AccessControl
+from stromboli.observability.endpoints import Endpoints
 from stromboli.observability.health import Health, Heartbeat, Milestone
 from stromboli.observability.signals import stopped_by_signal
+from stromboli.serving.address import Address
+from stromboli.serving.guard import ALWAYS_ALLOWED, AccessControl
+from stromboli.serving.tls import AUTO, RELOAD_INTERVAL, Certificate, TlsSettings
 
 LOOP_TIMEOUT = 30.0
 """Time limit of one iteration of the event loop in seconds, for the liveness probe."""
@@ -48,6 +49,8 @@ class AdmissionSettings:
     shutdown_delay: float = 5.0
     metrics_address: str = ""
     health_address: str = ""
+    #: The scheme of the metrics address, which shares the certificate of the webhook.
+    metrics_scheme: str = AUTO
     #: Paths that need no token at a metrics address that other machines reach.
     always_allowed_paths: tuple[str, ...] = ALWAYS_ALLOWED
 
@@ -65,6 +68,7 @@ async def run_admission(settings: AdmissionSettings) -> None:
         metrics_address=settings.metrics_address,
         health_address=settings.health_address,
         access=AccessControl(settings.connect, settings.always_allowed_paths),
+        tls=TlsSettings(settings.metrics_scheme, settings.certificate_file, settings.key_file),
     )
     async with Client(settings.connect()) as client:
         lister = AdmissionLister(client)

@@ -133,7 +133,8 @@ def _disruption_budget(process: InstalledProcess, installation: Installation) ->
 def _service(process: InstalledProcess, port: int, installation: Installation) -> Document:
     """A headless service: metrics are collected from every replica."""
     metadata = _metadata(process, installation)
-    metadata["annotations"] = {"prometheus.io/scrape": "true", "prometheus.io/port": str(port)}
+    scraped = {"scrape": "true", "port": str(port), "scheme": "https"}
+    metadata["annotations"] = {f"prometheus.io/{name}": value for name, value in scraped.items()}
     return {
         "apiVersion": "v1",
         "kind": "Service",

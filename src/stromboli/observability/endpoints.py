@@ -1,73 +1,40 @@
-"""Health, metrics and configuration over HTTP, from a thread of their own.
+"""Health, metrics and configuration, from a thread of their own.
 
 The scheduler runs in one thread, and a probe must be answered while a long cycle runs. So the endpoints have their own
 thread and event loop, and only read what they return. On a loopback address every client of the machine has access; on
-others, metrics and configuration need a token that the API server accepts.
+others, metrics and configuration are served over HTTPS and need a token that the API server accepts. Health is open;
+its own address is served over plain HTTP.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import json
+import ssl
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Protocol
 
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
 from stromboli.kube.client.redaction import redact_value
-from stromboli.observability.access import AccessReviews
-from stromboli.observability.guard import AccessControl, Handler
 from stromboli.observability.health import Health, HealthReport
+from stromboli.serving.access import AccessReviews
+from stromboli.serving.address import Address, parse_address
+from stromboli.serving.guard import AccessControl, Handler
+from stromboli.serving.tls import TlsSettings
+from stromboli.serving.web_server import WebServer
 
 METRICS_ADDRESS = "127.0.0.1:8080"
 HEALTH_ADDRESS = "127.0.0.1:11251"
 
-MAX_PORT = 65535
 _SECONDS_TO_START = 10.0
 _SECONDS_TO_STOP = 5.0
 _MAX_BODY = 1024
 _HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    #: None for all interfaces.
-    host: str | None
-    port: int
-
-    def __str__(self) -> str:
-        host = self.host or ""
-        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
-
-    @property
-    def is_loopback(self) -> bool:
-        """Report whether only clients of the same machine reach it; a name other than localhost may be any address."""
-        try:
-            return ipaddress.ip_address(self.host or "").is_loopback
-        except ValueError:
-            return self.host == "localhost"
-
-
-def parse_address(text: str) -> Address:
-    """Parse an address as Volcano's flags write it: `:8080`, `127.0.0.1:8080`, `[::1]:8080`. Port 0 is any free one."""
-    host, colon, port = text.rpartition(":")
-    if not colon or not (port.isascii() and port.isdecimal()) or int(port) > MAX_PORT:
-        raise ValueError(f"{text!r} is not an address to listen on; write one like :8080 or 127.0.0.1:8080")
-    if host.startswith("[") and host.endswith("]"):
-        host = host[1:-1]
-    elif ":" in host:
-        raise ValueError(f"{text!r} is not an address to listen on; put [ and ] around {host}")
-    return Address(host or None, int(port))
-
-
-class ListenError(RuntimeError):
-    """An address cannot be listened on."""
 
 
 class MetricsRenderer(Protocol):
@@ -89,8 +56,9 @@ class Endpoints:
         health_address: str = HEALTH_ADDRESS,
         configuration: Callable[[], Mapping[str, object]] = dict,
         access: AccessControl | None = None,
+        tls: TlsSettings | None = None,
     ) -> None:
-        """Metrics on an address that is not a loopback one require `access`."""
+        """Metrics on an address that is not a loopback one require `access`. Raises InvalidCertificate."""
         self._metrics = metrics
         self._health = health
         self._configuration = configuration
@@ -100,6 +68,8 @@ class Endpoints:
         if is_exposed and access is None:
             raise ValueError(f"{metrics_address} is not a loopback address, and nothing controls the access to it")
         self._access = access if is_exposed else None
+        exposed = self._parsed.get("metrics")
+        self._certificate = (tls or TlsSettings()).certificate(exposed) if exposed else None
         #: The actual addresses, after the start.
         self.addresses: dict[str, Address] = {}
         self._thread: threading.Thread | None = None
@@ -145,15 +115,24 @@ class Endpoints:
         async with contextlib.AsyncExitStack() as stack:
             try:
                 reviews = await stack.enter_async_context(self._access.reviews()) if self._access else None
+                if self._certificate is not None:
+                    stack.callback(asyncio.create_task(self._certificate.watch()).cancel)
                 for name, address in self._parsed.items():
-                    runner = _runner(self._application(name, reviews))
-                    stack.push_async_callback(runner.cleanup)
-                    self.addresses[name] = await _listen(runner, address)
+                    server = WebServer(self._application(name, reviews))
+                    stack.push_async_callback(server.stop)
+                    self.addresses[name] = await server.start(address, self._context(name))
             except Exception as error:
                 started.set_exception(error)
             else:
                 started.set_result(None)
                 await self._stopping.wait()
+
+    def _context(self, name: str) -> ssl.SSLContext | None:
+        return self._certificate.context if name == "metrics" and self._certificate else None
+
+    def url(self, name: str) -> str:
+        """Return the URL of an address that is served."""
+        return f"{'http' if self._context(name) is None else 'https'}://{self.addresses[name]}"
 
     # -- answers ------------------------------------------------------------------------------------------------
 
@@ -185,20 +164,6 @@ class Endpoints:
     async def _get_configuration(self, request: web.Request) -> web.Response:
         text = json.dumps(redact_value(self._configuration()), indent=2, default=str)
         return web.Response(text=f"{text}\n", content_type="application/json")
-
-
-def _runner(application: web.Application) -> web.AppRunner:
-    return web.AppRunner(application, access_log=None, handle_signals=False, keepalive_timeout=30, shutdown_timeout=1)
-
-
-async def _listen(runner: web.AppRunner, address: Address) -> Address:
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, address.host, address.port).start()
-    except OSError as error:
-        raise ListenError(f"cannot listen on {address}: {error.strerror or error}") from error
-    port: int = runner.addresses[0][1]
-    return Address(address.host, port)
 
 
 @web.middleware

@@ -20,9 +20,10 @@ from stromboli.kube.client.config.connection import Connection
 from stromboli.kube.election.leadership import Election, Leadership
 from stromboli.kube.work.collection import collect_young_objects
 from stromboli.observability.endpoints import Endpoints, MetricsRenderer
-from stromboli.observability.guard import ALWAYS_ALLOWED, AccessControl
 from stromboli.observability.health import Health, Heartbeat
 from stromboli.observability.signals import stopped_by_signal
+from stromboli.serving.guard import ALWAYS_ALLOWED, AccessControl
+from stromboli.serving.tls import TlsSettings
 
 #: The seconds without an iteration after which a loop counts as stuck.
 STUCK = 120.0
@@ -48,6 +49,7 @@ class ProcessSettings:
     health_address: str = field(default="", kw_only=True)
     #: Paths that need no token at a metrics address that other machines reach.
     always_allowed_paths: tuple[str, ...] = field(default=ALWAYS_ALLOWED, kw_only=True)
+    tls: TlsSettings = field(default_factory=TlsSettings, kw_only=True)
     api_rate: float = field(default=0.0, kw_only=True)
     api_burst: int = field(default=0, kw_only=True)
 
@@ -219,13 +221,12 @@ class LeaderProcess(Generic[W]):
             health_address=self._settings.health_address,
             configuration=lambda: self.configuration(worker),
             access=AccessControl(self._settings.connect, self._settings.always_allowed_paths),
+            tls=self._settings.tls,
         )
         endpoints.start()
         for name, path in (("metrics", "metrics"), ("health", "readyz")):
             if name in endpoints.addresses:
-                self._log.info(
-                    "endpoint started", extra={"endpoint": name, "url": f"http://{endpoints.addresses[name]}/{path}"}
-                )
+                self._log.info("endpoint started", extra={"endpoint": name, "url": f"{endpoints.url(name)}/{path}"})
         try:
             yield
         finally:

@@ -27,7 +27,7 @@ from stromboli.install.roles import LEASES, PROCESSES
 from stromboli.kube.client.client import Client
 from stromboli.kube.client.config.kubeconfig import load_kubeconfig
 from stromboli.kube.crds.install import crd_documents, install_crds
-from stromboli.local.http.certificates import make_certificates
+from stromboli.serving.certificates import make_certificates
 from testbed.plane import ControlPlane, write_kubeconfig
 from tests.testing.planes import fresh_plane
 from tests.unit.install.containers import Running, running

@@ -22,19 +22,19 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from stromboli.admission.authorisation import Authorisation, AuthorisationUnavailable
+from stromboli.admission.callers import PathSecrets
 from stromboli.admission.facts import AdmissionPolicy
 from stromboli.admission.metrics import AdmissionMetrics
 from stromboli.admission.requests import User
 from stromboli.admission.reviewer import Reviewer
-from stromboli.admission.serving.callers import PathSecrets
-from stromboli.admission.serving.listener import Listener
-from stromboli.admission.serving.server import MAX_BODY_SIZE, Server
-from stromboli.admission.serving.tls import Certificate, InvalidCertificate
+from stromboli.admission.server import MAX_BODY_SIZE, Server
 from stromboli.binding.plugins.plugin import BinderPlugin
 from stromboli.kube.client.client import Client
 from stromboli.kube.client.config.connection import Connection
-from stromboli.local.http.certificates import make_certificates
-from stromboli.observability.endpoints import Address
+from stromboli.serving.address import Address
+from stromboli.serving.certificates import make_certificates
+from stromboli.serving.listener import Listener
+from stromboli.serving.tls import Certificate, InvalidCertificate
 from tests.unit.admission.requests import ALICE, FACTS, Document, pod, request
 
 DEADLINE = 30.0

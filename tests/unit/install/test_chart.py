@@ -303,6 +303,9 @@ def test_common_labels_are_on_every_object_but_no_selector(chart: helm_python.Ch
         assert document["metadata"]["annotations"]["note"] == "ours", name
 
 
+HTTPS = {"scheme": "https", "tlsConfig": {"insecureSkipVerify": True}}
+
+
 @pytest.mark.parametrize("process", ["scheduler", "admission"])
 def test_service_monitor_selects_metrics(chart: helm_python.Chart, process: str) -> None:
     monitor = {"enabled": True, "interval": "5s", "labels": {"release": "prometheus"}}
@@ -312,14 +315,27 @@ def test_service_monitor_selects_metrics(chart: helm_python.Chart, process: str)
     assert document["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
     assert "metrics" in {port["name"] for port in service["spec"]["ports"]}
     token = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # noqa: S105 - a path
-    assert document["spec"]["endpoints"] == [{"port": "metrics", "interval": "5s", "bearerTokenFile": token}]
+    assert service["metadata"]["annotations"]["prometheus.io/scheme"] == "https"
+    assert document["spec"]["endpoints"] == [{"port": "metrics", "interval": "5s", **HTTPS, "bearerTokenFile": token}]
+
+
+@pytest.mark.parametrize("process", ["scheduler", "binder", "admission"])
+def test_metrics_over_plain_http_are_a_choice(chart: helm_python.Chart, process: str) -> None:
+    values = {"metrics": {"scheme": "http", "serviceMonitor": {"enabled": True}}, "admission": WEBHOOK}
+    found = rendered(chart, values | {"binder": {"enabled": True}})
+    name = f"stromboli-{process}"
+    (container,) = found[f"Deployment {name}"]["spec"]["template"]["spec"]["containers"]
+    (endpoint,) = found[f"ServiceMonitor {name}"]["spec"]["endpoints"]
+    assert "--listen-scheme=http" in container["args"]
+    assert found[f"Service {name}"]["metadata"]["annotations"]["prometheus.io/scheme"] == "http"
+    assert (endpoint["scheme"], "tlsConfig" in endpoint) == ("http", False)
 
 
 def test_service_monitor_can_name_a_secret(chart: helm_python.Chart) -> None:
     secret = {"credentials": {"name": "scrape", "key": "token"}}
     found = rendered(chart, {"metrics": {"serviceMonitor": {"enabled": True, "authorization": secret}}})
     (endpoint,) = found["ServiceMonitor stromboli-scheduler"]["spec"]["endpoints"]
-    assert endpoint == {"port": "metrics", "interval": "30s", "authorization": secret}
+    assert endpoint == {"port": "metrics", "interval": "30s", **HTTPS, "authorization": secret}
 
 
 # -- the webhook ------------------------------------------------------------------------------------------------------

@@ -114,7 +114,8 @@ def test_service_selects_metrics_port() -> None:
     (port,) = service["spec"]["ports"]
     assert service["spec"]["selector"] == found[SCHEDULER]["spec"]["template"]["metadata"]["labels"]
     assert {"name": port["targetPort"], "containerPort": port["port"]} in container(found[SCHEDULER])["ports"]
-    assert service["metadata"]["annotations"]["prometheus.io/port"] == str(port["port"])
+    scraped = {"scrape": "true", "port": str(port["port"]), "scheme": "https"}
+    assert service["metadata"]["annotations"] == {f"prometheus.io/{name}": value for name, value in scraped.items()}
 
 
 def test_scheduler_configuration_is_mounted_from_config_map() -> None:

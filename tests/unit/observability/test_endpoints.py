@@ -11,9 +11,10 @@ from http.client import HTTPConnection, HTTPResponse
 
 import pytest
 
-from stromboli.observability.endpoints import Address, Endpoints, ListenError, parse_address
+from stromboli.observability.endpoints import Endpoints
 from stromboli.observability.health import Health, Heartbeat, Milestone
 from stromboli.observability.metrics.scheduler import SchedulerMetrics
+from stromboli.serving.address import Address, ListenError, parse_address
 
 ANY = "127.0.0.1:0"
 CONFIGURATION = {"actions": "enqueue, allocate", "metrics": {"address": "http://me:secret1@db", "password": "secret2"}}

@@ -14,6 +14,7 @@ from stromboli.cli.output import Failure
 
 if TYPE_CHECKING:
     from stromboli.kube.client.config.connection import Connection
+    from stromboli.serving.tls import TlsSettings
 
 #: The options that choose a kubeconfig entry.
 kubeconfig_options = option_group(
@@ -63,8 +64,34 @@ def endpoint_options(metrics: str, health: str) -> Callable[[Command], Command]:
             "--authorization-always-allow-paths", type=HttpPaths(), default="/healthz,/livez,/readyz", metavar="PATHS",
             help="Paths that need no token where --listen-address is not a loopback address.",
         ),
+        setting(
+            "--listen-scheme", type=click.Choice(("auto", "https", "http")), default="auto",
+            help="The scheme of --listen-address; auto: https unless it is a loopback address without --tls-cert-file.",
+        ),
         health_option(health),
     )  # fmt: skip
+
+
+#: The certificate of a process, except of the webhook, which cannot do without.
+certificate_options = option_group(
+    setting(
+        "--tls-cert-file", default="", metavar="FILE", type=click.Path(),
+        help="The certificate for https; reloaded when it changes. Default: one that is made at the start.",
+    ),
+    setting("--tls-private-key-file", default="", metavar="FILE", type=click.Path(), help="Its key."),
+)  # fmt: skip
+
+
+def tls_of(options: Mapping[str, Any]) -> TlsSettings:
+    """Return the settings of `endpoint_options` and `certificate_options`."""
+    from stromboli.serving.tls import AUTO, HTTPS, TlsSettings
+
+    files = options["tls_cert_file"], options["tls_private_key_file"]
+    if any(files) and not all(files):
+        missing = "--tls-private-key-file" if files[0] else "--tls-cert-file"
+        raise click.UsageError(f"{missing} is missing; a certificate and its key are used together")
+    scheme = options["listen_scheme"]
+    return TlsSettings(HTTPS if scheme == AUTO and all(files) else scheme, *files)
 
 
 def health_option(default: str) -> Callable[[Command], Command]:

@@ -11,7 +11,6 @@ from stromboli.cli.options.settings import Command
 from stromboli.cli.output import warn
 
 _EVERY_NODE = "every cycle considers every node"
-_PLAIN = "the endpoints use plain HTTP"
 _ENDPOINT = "an endpoint is enabled by its address"
 
 #: By flag, why it has no effect.
@@ -36,9 +35,7 @@ IGNORED: dict[str, str] = {
     "--feature-gates": "there are no feature gates",
     "--log-flush-frequency": "log lines are written at once",
     "-v": "use --log-level",
-    "--ca-cert-file": _PLAIN,
-    "--tls-cert-file": _PLAIN,
-    "--tls-private-key-file": _PLAIN,
+    "--ca-cert-file": "the endpoints require bearer tokens, not client certificates",
     "--leader-elect-resource-lock": "leases are the only lock",
 }
 

@@ -99,7 +99,7 @@ class ListenAddress(click.ParamType[str]):
     name = "address"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        from stromboli.observability.endpoints import parse_address
+        from stromboli.serving.address import parse_address
 
         if value:
             try:

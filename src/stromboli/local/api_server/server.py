@@ -26,8 +26,8 @@ from stromboli.local.api_server.api import Api
 from stromboli.local.api_server.control_plane import ControlPlane
 from stromboli.local.api_server.faults import Faults
 from stromboli.local.api_server.termination import NAMESPACE_GRACE_SECONDS
-from stromboli.local.http.certificates import make_certificates
 from stromboli.local.http.handler import HttpFront
+from stromboli.serving.certificates import make_certificates
 
 ADDRESS = "127.0.0.1"
 

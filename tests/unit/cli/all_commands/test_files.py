@@ -20,6 +20,7 @@ from tests.unit.cli.test_replay_command import a_dump
 NOWHERE = "http://127.0.0.1:1"
 CERTIFICATES = "--tls-cert-file present --tls-private-key-file present"
 ANY = "--allow-any-client"
+ALONE = "--leader-elect=false"
 
 #: Arguments that name a file, by command and option or argument. `present` exists, `nowhere` does not.
 READ = {
@@ -85,6 +86,18 @@ READ = {
     "scheduler --scheduler-conf": f"scheduler --master {NOWHERE} --conf nowhere",
     "controller --kubeconfig": "controller --kubeconfig nowhere",
     "binder --kubeconfig": "binder --kubeconfig nowhere",
+    "scheduler --tls-cert-file": (
+        f"scheduler --master {NOWHERE} {ALONE} --tls-cert-file nowhere --tls-private-key-file present"
+    ),
+    "scheduler --tls-private-key-file": (
+        f"scheduler --master {NOWHERE} {ALONE} --tls-cert-file present --tls-private-key-file nowhere"
+    ),
+    "binder --tls-cert-file": (
+        f"binder --master {NOWHERE} {ALONE} --tls-cert-file nowhere --tls-private-key-file present"
+    ),
+    "binder --tls-private-key-file": (
+        f"binder --master {NOWHERE} {ALONE} --tls-cert-file present --tls-private-key-file nowhere"
+    ),
     "admission --kubeconfig": f"admission --kubeconfig nowhere {CERTIFICATES} {ANY}",
     "admission --tls-cert-file": (
         f"admission --master {NOWHERE} --tls-cert-file nowhere --tls-private-key-file present {ANY}"

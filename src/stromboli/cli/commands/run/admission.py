@@ -133,11 +133,11 @@ def admission(**options: Any) -> None:
 
 
 def _serve(options: dict[str, Any]) -> None:
+    from stromboli.admission.callers import InvalidPathSecret
     from stromboli.admission.process import run_admission
-    from stromboli.admission.serving.callers import InvalidPathSecret
-    from stromboli.admission.serving.tls import InvalidCertificate
-    from stromboli.observability.endpoints import ListenError
     from stromboli.observability.logs import set_up_logs
+    from stromboli.serving.address import ListenError
+    from stromboli.serving.tls import InvalidCertificate
 
     settings = _settings(options)
     set_up_logs(log_format=options["log_format"], level=options["log_level"])
@@ -149,7 +149,7 @@ def _serve(options: dict[str, Any]) -> None:
 
 def _settings(options: dict[str, Any]) -> AdmissionSettings:
     from stromboli.admission.process import AdmissionSettings
-    from stromboli.observability.endpoints import parse_address
+    from stromboli.serving.address import parse_address
 
     for name in ("tls_cert_file", "tls_private_key_file"):
         if not options[name]:
@@ -174,6 +174,7 @@ def _settings(options: dict[str, Any]) -> AdmissionSettings:
         shutdown_delay=options["shutdown_delay"],
         metrics_address=options["listen_address"],
         health_address=options["healthz_address"],
+        metrics_scheme=options["listen_scheme"],
         always_allowed_paths=options["authorization_always_allow_paths"],
     )
 
@@ -257,7 +258,7 @@ def configuration(**options: Any) -> None:
 
 
 def _path_secret(file: str) -> str:
-    from stromboli.admission.serving.callers import InvalidPathSecret, read_secrets
+    from stromboli.admission.callers import InvalidPathSecret, read_secrets
 
     try:
         return read_secrets(file)[0] if file else ""
@@ -299,7 +300,7 @@ def certificates(folder: str, service: str, namespace: str, hosts: tuple[str, ..
     The key of the authority is discarded: to renew the certificate, create both again.
     """
     from stromboli.kube.manifests.errors import path_problem
-    from stromboli.local.http.certificates import make_certificates
+    from stromboli.serving.certificates import make_certificates
 
     inside = f"{service}.{namespace}.svc"
     try:

@@ -12,10 +12,12 @@ import click
 from stromboli.cli.options.binder_plugins import binder_plugin_options, load_binder_plugins
 from stromboli.cli.options.connection import (
     api_rate_options,
+    certificate_options,
     connection_options,
     connector,
     endpoint_options,
     log_options,
+    tls_of,
 )
 from stromboli.cli.options.election import election_of, election_options
 from stromboli.cli.options.settings import DURATION, Duration, setting
@@ -59,18 +61,20 @@ Exit codes:
 @binder_plugin_options("Your own plugin, called after the others. Repeatable.", "plugin")
 @election_options("stromboli-binder")
 @endpoint_options("127.0.0.1:8082", "127.0.0.1:11253")
+@certificate_options
 @log_options
 def binder(**options: Any) -> None:
     """Execute the bind requests of schedulers, until stopped. One binder serves the whole cluster."""
     from stromboli.binding.process.process import BinderProcess
-    from stromboli.observability.endpoints import ListenError
     from stromboli.observability.logs import set_up_logs
+    from stromboli.serving.address import ListenError
+    from stromboli.serving.tls import InvalidCertificate
 
     settings = _settings(options)
     set_up_logs(log_format=options["log_format"], level=options["log_level"])
     try:
         sys.exit(asyncio.run(BinderProcess(settings).run()))
-    except ListenError as error:
+    except (ListenError, InvalidCertificate) as error:
         raise Failure(error) from error
 
 
@@ -98,6 +102,7 @@ def _settings(options: Mapping[str, Any]) -> BinderSettings:
         metrics_address=options["listen_address"],
         health_address=options["healthz_address"],
         always_allowed_paths=options["authorization_always_allow_paths"],
+        tls=tls_of(options),
         api_rate=options["kube_api_qps"],
         api_burst=options["kube_api_burst"],
     )

@@ -48,9 +48,9 @@ Exit codes:
 def controller(**options: Any) -> None:
     """Create PodGroups for plain pods and maintain queue status, until stopped."""
     from stromboli.controllers.process import ControllerSettings, LeadershipLost, run_controllers
-    from stromboli.observability.endpoints import ListenError
     from stromboli.observability.logs import set_up_logs
     from stromboli.observability.process import ExitStatus
+    from stromboli.serving.address import ListenError
 
     connect = connector(options)
     settings = ControllerSettings(

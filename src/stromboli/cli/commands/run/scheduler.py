@@ -11,10 +11,12 @@ import click
 
 from stromboli.cli.options.connection import (
     api_rate_options,
+    certificate_options,
     connection_options,
     connector,
     endpoint_options,
     log_options,
+    tls_of,
 )
 from stromboli.cli.options.election import election_of, election_options
 from stromboli.cli.options.history import bounds_of, history_options
@@ -125,6 +127,7 @@ Exit codes:
 @seed_option(setting)
 @election_options("stromboli")
 @endpoint_options("127.0.0.1:8080", "127.0.0.1:11251")
+@certificate_options
 @setting(
     "--cache-dump-dir", default="", metavar="FOLDER", type=click.Path(file_okay=False),
     help="The folder for dumps; default: the temporary folder.",
@@ -139,18 +142,19 @@ Exit codes:
 @ignored_flags
 def scheduler(**options: Any) -> None:
     """Schedule the pods of a cluster, until stopped."""
-    from stromboli.observability.endpoints import ListenError
     from stromboli.observability.logs import set_up_logs
     from stromboli.scheduler.policy import PolicyError
     from stromboli.scheduler.process import SchedulerProcess
     from stromboli.scheduler.sharding.settings import ShardSettingsError
+    from stromboli.serving.address import ListenError
+    from stromboli.serving.tls import InvalidCertificate
 
     warn_about_ignored(options)
     settings = _settings(options)
     set_up_logs(log_format=options["log_format"], level=options["log_level"])
     try:
         sys.exit(asyncio.run(SchedulerProcess(settings).run()))
-    except (PolicyError, ShardSettingsError, ListenError) as error:
+    except (PolicyError, ShardSettingsError, ListenError, InvalidCertificate) as error:
         raise Failure(error) from error
 
 
@@ -200,6 +204,7 @@ def _settings(arguments: Mapping[str, Any]) -> SchedulerSettings:
         metrics_address=arguments["listen_address"],
         health_address=arguments["healthz_address"],
         always_allowed_paths=arguments["authorization_always_allow_paths"],
+        tls=tls_of(arguments),
         api_rate=arguments["kube_api_qps"],
         api_burst=arguments["kube_api_burst"],
     )

@@ -1,8 +1,8 @@
-"""The listening socket of the webhook, with limits on connections.
+"""A listening socket with limits on connections.
 
 A connection that has not sent the headers of a request yet is *unheard*: its handshake or its headers are missing.
-There are few of these at a time. The oldest is closed for a new one, and each after five seconds: an API server sends a
-request at once, so a client that opens many connections takes neither its turn nor memory.
+There are few of these at a time. The oldest is closed for a new one, and each after five seconds: clients send a
+request at once, so one that opens many connections takes neither the turn of others nor memory.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import socket
 import ssl
 from functools import partial
 
 from aiohttp import web
 
-from stromboli.observability.endpoints import Address, ListenError
+from stromboli.serving.address import Address, ListenError
 
 HEADER_SECONDS = 5.0
 MAX_UNHEARD = 64
@@ -24,7 +25,7 @@ MAX_CONNECTIONS = 1_100
 """Above the number of requests that may wait."""
 _BACKLOG = 128
 
-_log = logging.getLogger("stromboli.admission")
+_log = logging.getLogger("stromboli.serving")
 
 
 class Listener:
@@ -42,12 +43,13 @@ class Listener:
         self._accepting: asyncio.Task[None] | None = None
         self._socket: socket.socket | None = None
 
-    def listen(self, address: Address, context: ssl.SSLContext, server: web.Server) -> Address:
-        """Start to accept connections. Raises ListenError."""
+    def listen(self, address: Address, context: ssl.SSLContext | None, server: web.Server) -> Address:
+        """Start to accept connections; without a context, plain ones. Raises ListenError."""
         try:
             self._socket = _bound(address)
         except OSError as error:
-            raise ListenError(f"cannot listen on {address}: {error.strerror or error}") from error
+            reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error  # of names: negative
+            raise ListenError(f"cannot listen on {address}: {reason}") from error
         self._accepting = asyncio.create_task(self._accept(self._socket, context, server))
         return Address(address.host, self._socket.getsockname()[1])
 
@@ -66,7 +68,7 @@ class Listener:
         if event is not None:
             event.set()
 
-    async def _accept(self, listening: socket.socket, context: ssl.SSLContext, server: web.Server) -> None:
+    async def _accept(self, listening: socket.socket, context: ssl.SSLContext | None, server: web.Server) -> None:
         loop = asyncio.get_running_loop()
         while True:
             try:
@@ -87,7 +89,7 @@ class Listener:
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.warning("connection failed", extra={"error": str(error)})
 
-    async def _serve(self, connection: socket.socket, context: ssl.SSLContext, server: web.Server) -> None:
+    async def _serve(self, connection: socket.socket, context: ssl.SSLContext | None, server: web.Server) -> None:
         loop, protocol, heard = asyncio.get_running_loop(), server(), asyncio.Event()
         self._heard[protocol] = heard
         transport: asyncio.BaseTransport | None = None

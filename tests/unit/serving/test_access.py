@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPSConnection
 from typing import Any
 
 import msgspec
@@ -13,14 +14,17 @@ import pytest
 
 from stromboli.kube.client.api_errors import Unreachable
 from stromboli.kube.client.config.connection import Connection
-from stromboli.observability import access
-from stromboli.observability.access import Access, AccessReviews, AccessUnavailable
-from stromboli.observability.endpoints import Address, Endpoints
-from stromboli.observability.guard import AccessControl
+from stromboli.observability.endpoints import Endpoints
 from stromboli.observability.health import Health
 from stromboli.observability.metrics.scheduler import SchedulerMetrics
+from stromboli.serving import access
+from stromboli.serving.access import Access, AccessReviews, AccessUnavailable
+from stromboli.serving.address import Address
+from stromboli.serving.guard import AccessControl
 
 PROMETHEUS = {"username": "prometheus", "uid": "7", "groups": ["monitoring"], "extra": {"pod": ["p-0"]}}
+#: The certificate is made in memory.
+UNVERIFIED = ssl._create_unverified_context()  # noqa: S323
 EVERYWHERE = "0.0.0.0:0"
 USERS = {"good": PROMETHEUS, "other": {"username": "bob"}}
 
@@ -71,7 +75,12 @@ def served(chosen: AccessControl, address: str = EVERYWHERE) -> Iterator[Callabl
     """Start the endpoints; returns a function that requests a path, with a header."""
 
     def ask(path: str, authorization: str = "", name: str = "metrics", method: str = "GET") -> int:
-        connection = HTTPConnection("127.0.0.1", endpoints.addresses[name].port, timeout=30)
+        port, is_https = endpoints.addresses[name].port, endpoints.url(name).startswith("https:")
+        connection = (
+            HTTPSConnection("127.0.0.1", port, timeout=30, context=UNVERIFIED)
+            if is_https
+            else HTTPConnection("127.0.0.1", port, timeout=30)
+        )
         with contextlib.closing(connection):
             connection.request(method, path, headers={"Authorization": authorization} if authorization else {})
             return connection.getresponse().status

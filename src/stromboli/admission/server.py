@@ -13,23 +13,20 @@ from functools import partial
 
 from aiohttp import web
 
+from stromboli.admission.callers import PathSecrets
 from stromboli.admission.metrics import AdmissionMetrics
 from stromboli.admission.requests import InvalidReview, Request, answer_patch, answer_verdict, read_review
 from stromboli.admission.reviewer import Reviewer
-from stromboli.admission.serving.callers import PathSecrets
-from stromboli.admission.serving.listener import Listener
-from stromboli.admission.serving.tls import Certificate
-from stromboli.observability.endpoints import Address
-from stromboli.observability.guard import Handler
+from stromboli.serving.address import Address
+from stromboli.serving.guard import Handler
+from stromboli.serving.listener import Listener
+from stromboli.serving.tls import Certificate
+from stromboli.serving.web_server import WebServer
 
 VALIDATE, MUTATE = "/validate", "/mutate"
 MAX_BODY_SIZE = 3 << 20
 BODY_SECONDS = 5.0
 ANSWER_SECONDS = 9.0
-IDLE_SECONDS = 60.0
-"""Time limit of an idle connection in seconds."""
-LINGERING_SECONDS = 1.0
-"""Time limit in seconds to drain a rejected request, so that its sender reads the response."""
 MAX_WAITING = 1000
 
 _log = logging.getLogger("stromboli.admission")
@@ -59,39 +56,27 @@ class Server:
         self._ready = ready
         self._body_seconds = body_seconds
         self._callers = callers or PathSecrets()
-        self._listener = listener or Listener()
         self._waiting = 0
-        self._runner: web.AppRunner | None = None
+        self._web = WebServer(self._application(), listener)
 
-    async def start(self, address: Address, certificate: Certificate) -> Address:
-        """Start to listen and return the address. Raises ListenError."""
+    def _application(self) -> web.Application:
         application = web.Application(client_max_size=MAX_BODY_SIZE, middlewares=[self._known_callers_only])
         for path, answering in ((VALIDATE, self._validate), (MUTATE, self._mutate)):
             for pattern in (path, f"{path}/{{secret}}"):
                 application.router.add_post(pattern, partial(self._answer, path, answering))
-        self._runner = web.AppRunner(
-            application,
-            access_log=None,
-            handle_signals=False,
-            keepalive_timeout=IDLE_SECONDS,
-            lingering_time=LINGERING_SECONDS,
-            shutdown_timeout=5,
-        )
-        await self._runner.setup()
-        server = self._runner.server
-        assert server is not None, "the runner is set up"  # noqa: S101
-        return self._listener.listen(address, certificate.context, server)
+        return application
+
+    async def start(self, address: Address, certificate: Certificate) -> Address:
+        """Start to listen and return the address. Raises ListenError."""
+        return await self._web.start(address, certificate.context)
 
     async def stop(self) -> None:
         """Stop after the requests in progress are answered."""
-        await self._listener.stop()
-        if self._runner is not None:
-            await self._runner.cleanup()
+        await self._web.stop()
 
     @web.middleware
     async def _known_callers_only(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Reject other clients before anything of their request is read, with one answer for every path."""
-        self._listener.heard(request)
         if self._callers.accepts(request.match_info.get("secret", "")):
             return await handler(request)
         self._metrics.rejected("403")

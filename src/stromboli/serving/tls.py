@@ -1,4 +1,4 @@
-"""The certificate of the webhook, reloaded when its files change.
+"""The certificate of a server: from files, which are read again when they change, or made by itself in memory.
 
 Each valid pair of files gets a context of its own, and new connections use the latest: a new certificate is never
 combined with an old key.
@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import ssl
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from stromboli.kube.manifests.errors import path_problem
+from stromboli.serving.address import Address
 
 RELOAD_INTERVAL = 1.0
 """Interval between checks of the files, in seconds."""
 
-_log = logging.getLogger("stromboli.admission")
+AUTO, HTTPS, HTTP = "auto", "https", "http"
+"""Schemes of an address; `auto` is HTTPS where other machines reach it."""
+
+_log = logging.getLogger("stromboli.serving")
 
 Signature = tuple[tuple[int, int, int], ...]
 
@@ -113,3 +119,35 @@ def _reason(error: Exception) -> str:
         reason = (error.reason or "").replace("_", " ").lower()
         return f"unusable: {reason or 'no certificate and key in PEM'}"
     return getattr(error, "strerror", None) or str(error)
+
+
+class SelfSigned:
+    """A certificate for this host, signed by an authority that is discarded. Clients cannot verify it."""
+
+    def __init__(self, address: Address) -> None:
+        from stromboli.serving.certificates import make_certificates
+
+        hosts = dict.fromkeys(filter(None, (address.host, socket.gethostname(), "localhost", "127.0.0.1")))
+        self.context = make_certificates(list(hosts)).server_context()
+        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
+
+    async def watch(self) -> None:
+        """Wait until cancelled: nothing changes."""
+        await asyncio.Event().wait()
+
+
+@dataclass(frozen=True, slots=True)
+class TlsSettings:
+    """How an address is served. Without files, HTTPS uses a certificate in memory."""
+
+    scheme: str = AUTO
+    certificate_file: str = ""
+    key_file: str = ""
+
+    def certificate(self, address: Address) -> Certificate | SelfSigned | None:
+        """Return the certificate for an address; None for plain HTTP. Raises InvalidCertificate."""
+        if self.scheme == HTTP or (self.scheme == AUTO and address.is_loopback):
+            return None
+        if self.certificate_file or self.key_file:
+            return Certificate(self.certificate_file, self.key_file)
+        return SelfSigned(address)

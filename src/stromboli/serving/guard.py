@@ -11,7 +11,7 @@ from aiohttp.typedefs import Middleware
 
 from stromboli.kube.client.client import Client
 from stromboli.kube.client.config.connection import Connection
-from stromboli.observability.access import Access, AccessReviews, AccessUnavailable
+from stromboli.serving.access import Access, AccessReviews, AccessUnavailable
 
 ALWAYS_ALLOWED = ("/healthz", "/livez", "/readyz")
 """Paths that are open by default."""

@@ -1,0 +1,1 @@
+"""HTTP and HTTPS servers of processes: addresses, certificates, limits on connections, and who may read what."""
