@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from stromboli.kube.manifests.manifests import Manifests
     from stromboli.planner.live.installation import InstallationName, RunningScheduler
     from stromboli.planner.live.listing import ClusterObjects
+    from stromboli.workloads.expander import ClusterBeside
     from stromboli.workloads.registry import WorkloadFamily
     from stromboli.workloads.templates import Kind
 
@@ -55,7 +56,7 @@ class ClusterSource:
         """The namespace of `-n`; empty for all."""
         return self._options.get("namespace") or ""
 
-    def files(self, paths: Sequence[str], scheduler_names: Sequence[str]) -> Manifests:
+    def files(self, paths: Sequence[str], scheduler_names: Sequence[str], now: float) -> Manifests:
         """Read the files. Objects without a namespace get that of `-n` or, for a cluster, of the context."""
         from stromboli.kube.manifests.manifests import ManifestError, Manifests
         from stromboli.workloads.reading import read_with_workloads
@@ -65,20 +66,33 @@ class ClusterSource:
         try:
             manifests = read_with_workloads(
                 paths, sys.stdin, scheduler_names=scheduler_names, described=described_kinds(self._options, paths),
-                namespace_for=self._namespace_for, beside=self._beside,
+                namespace_for=self._namespace_for, beside=self._beside, now=now,
             )  # fmt: skip
         except ManifestError as error:
             raise Failure(error) from error
         self._check_namespaces(manifests)
         return manifests
 
-    def _beside(self, objects: Sequence[KubeObject]) -> Sequence[KubeObject]:
-        """Return the objects of the cluster to which objects of files are added, if they are."""
+    def _beside(self, objects: Sequence[KubeObject]) -> ClusterBeside:
+        """Return the cluster to which objects of files are added, if they are."""
         from stromboli import kube
+        from stromboli.workloads.expander import ClusterBeside
 
         has_nodes = any(isinstance(entry, kube.KubeNode) for entry in objects)
-        found: Any = self.read().found.objects if self._is_online(has_nodes=has_nodes) else ()
-        return found
+        if not self._is_online(has_nodes=has_nodes):
+            return ClusterBeside()
+        found: Any = self.read().found.objects
+        return ClusterBeside(found, self._find)
+
+    def _find(self, kind: Kind, namespace: str, name: str) -> Mapping[str, Any] | None:
+        """Return an object of the cluster that a workload refers to; None if it does not exist."""
+        import asyncio
+
+        from stromboli.cli.options.connection import request_errors
+
+        connection = self.required()
+        with request_errors(connection, f"{kind[1]}s"):
+            return asyncio.run(_find_reference(connection, kind, namespace, name))
 
     def _namespace_for(self, items: Sequence[object]) -> str:
         return self.namespace or (self._connected_namespace() if self._connects(items) else "default")
@@ -177,6 +191,14 @@ class ClusterSource:
         with request_errors(connection, "ConfigMaps"):
             found, missing = asyncio.run(_get_config_maps(connection, program.config_maps))
         return found, [*warnings, *missing]
+
+
+async def _find_reference(connection: Connection, kind: Kind, namespace: str, name: str) -> Mapping[str, Any] | None:
+    from stromboli.kube.client.client import Client
+    from stromboli.planner.live.references import find_reference
+
+    async with Client(connection) as client:
+        return await find_reference(client, kind, namespace, name)
 
 
 async def _get_config_maps(connection: Connection, keys: Sequence[str]) -> tuple[list[ConfigMap], list[str]]:

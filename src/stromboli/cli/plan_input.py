@@ -83,7 +83,7 @@ def read_input(
     """Read the files and, if it is wanted, the cluster. Invalid input ends the command with a message. If nothing is
     scheduled, missing objects are not reported.
     """
-    manifests = source.files(paths, scheduler.scheduler_names)
+    manifests = source.files(paths, scheduler.scheduler_names, now)
     if source.is_wanted(manifests if paths else None):
         return _live(source.read(), manifests, scheduler, source.namespace, now, schedules=schedules)
     if not paths:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stromboli.cluster.ingest.kinds import WATCHED_OPTIONAL, WATCHED_REQUIRED
+from stromboli.kube.fields.template_kinds import TEMPLATE_KINDS
 from stromboli.kube.objects.catalogue import (
     BIND_REQUESTS,
     CLAIMS,
@@ -229,6 +230,10 @@ _VIEWER = (
     ),
     Right(DEPLOYMENTS.group, DEPLOYMENTS.plural, ("get",), "read the options of the scheduler", (_DEPLOYMENT,)),
     Right(CONFIG_MAPS.group, CONFIG_MAPS.plural, ("get",), "read the policy of the scheduler", (_CONFIG_MAP,)),
+    *(
+        Right(group, each.plural, ("get",), "read templates that workloads of files name")
+        for (group, _), each in TEMPLATE_KINDS.items()
+    ),
 )
 
 #: Rights by user role.

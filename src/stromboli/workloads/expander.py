@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from stromboli import kube
 from stromboli.kube.fields.kind_names import KINDS_OF_GROUPS
@@ -12,7 +12,7 @@ from stromboli.kube.manifests.expansions import DescribedObject, ExpandedDocumen
 from stromboli.kube.objects.kinds import KINDS, KubeObject
 from stromboli.workloads.document import WorkloadDocument
 from stromboli.workloads.existing import ExistingObjects, has_counted_pods, has_ended, is_from_cluster
-from stromboli.workloads.expansion import CreatedObject, Expansion, ExpansionContext
+from stromboli.workloads.expansion import CreatedObject, Expansion, ExpansionContext, FindReference
 from stromboli.workloads.groups_of_plain_pods import with_plain_groups
 from stromboli.workloads.pod_templates import pod_templates_in
 from stromboli.workloads.registry import FAMILIES, REFERENCES, WorkloadFamily
@@ -24,25 +24,35 @@ KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
 _KUEUE_NOTE = "its queue is Kueue's; it is planned as if Kueue had admitted it"
 
 
-#: Returns the objects beside those of the manifests.
-ObjectsBeside = Callable[[Sequence[KubeObject]], Sequence[KubeObject]]
+class ClusterBeside(NamedTuple):
+    """The cluster to which manifests are submitted."""
+
+    #: Pods may depend on its nodes and priority classes.
+    objects: Sequence[KubeObject] = ()
+    #: Finds objects that workloads refer to; None without a cluster.
+    find: FindReference | None = None
+
+
+#: Returns the cluster beside manifests, which has these objects.
+FindCluster = Callable[[Sequence[KubeObject]], ClusterBeside]
 
 
 class Expanders:
     """The expander of manifests, with the kinds of the registry and those that the user describes.
 
-    `beside` returns further objects, of the cluster to which the manifests are submitted: pods may depend on its nodes
-    and priority classes.
+    `beside` returns the cluster to which the manifests are submitted, and `now` is the current time.
     """
 
     def __init__(
         self,
         scheduler_names: Sequence[str],
         described: Mapping[Kind, WorkloadFamily] | None = None,
-        beside: ObjectsBeside = lambda objects: (),
+        beside: FindCluster = lambda objects: ClusterBeside(),
+        now: float | None = None,
     ) -> None:
         self._scheduler_names = scheduler_names
         self._beside = beside
+        self._now = now
         self._families = {**FAMILIES, **(described or {})}
 
     def is_read(self, document: Mapping[str, Any]) -> bool:
@@ -55,11 +65,23 @@ class Expanders:
         self, documents: Sequence[Mapping[str, Any]], objects: Sequence[KubeObject]
     ) -> Iterator[ExpandedDocument]:
         workloads = [WorkloadDocument(each) for each in documents]
-        context = _context_of(workloads, [*self._beside(objects), *objects], self._scheduler_names)
+        context = self._context(workloads, objects)
         expansion = _Run(self._families, workloads, objects, context)
         for index, workload in enumerate(workloads):
             if workload.kind not in REFERENCES:
                 yield expansion.expand(index, workload)
+
+    def _context(self, workloads: Sequence[WorkloadDocument], objects: Sequence[KubeObject]) -> ExpansionContext:
+        cluster = self._beside(objects)
+        everything = [*cluster.objects, *objects]
+        return ExpansionContext(
+            self._scheduler_names,
+            nodes=sorted((each for each in everything if isinstance(each, kube.KubeNode)), key=lambda node: node.key),
+            priorities={each.key: each.value or 0 for each in everything if isinstance(each, kube.PriorityClass)},
+            references={(each.kind, _reference_key(each)): each for each in workloads if each.kind in REFERENCES},
+            find=cluster.find,
+            now=self._now,
+        )
 
 
 def _is_unknown(kind: Kind, document: Mapping[str, Any]) -> bool:
@@ -136,17 +158,6 @@ class _Run:
     def _is_new(self, created: CreatedObject) -> bool:
         """Report whether an object is not in the input: one that was read counts instead."""
         return _identity(created.document) not in self._taken
-
-
-def _context_of(
-    workloads: Sequence[WorkloadDocument], objects: Sequence[KubeObject], scheduler_names: Sequence[str]
-) -> ExpansionContext:
-    return ExpansionContext(
-        scheduler_names,
-        nodes=sorted((each for each in objects if isinstance(each, kube.KubeNode)), key=lambda node: node.key),
-        priorities={each.key: each.value or 0 for each in objects if isinstance(each, kube.PriorityClass)},
-        references={(each.kind, _reference_key(each)): each for each in workloads if each.kind in REFERENCES},
-    )
 
 
 def _reference_key(workload: WorkloadDocument) -> str:

@@ -17,6 +17,13 @@ from stromboli.workloads.templates import Kind
 #: More pods of one workload are rejected.
 MAX_PODS = 10_000
 
+#: Returns an object of a cluster by kind, namespace and name; None if it does not exist. Raises ReferenceDenied.
+FindReference = Callable[[Kind, str, str], Mapping[str, Any] | None]
+
+
+class ReferenceDenied(Exception):
+    """An object of the cluster may not be read."""
+
 
 class CreatedObject(NamedTuple):
     """An object, and the field of the workload that describes it, which messages name."""
@@ -60,14 +67,38 @@ class ExpansionContext:
     nodes: Sequence[KubeNode] = ()
     #: The values of priority classes.
     priorities: Mapping[str, int] = field(default_factory=dict)
-    #: Objects that workloads refer to, such as JobTemplates, by kind and key.
+    #: Objects that workloads refer to, such as JobTemplates, by kind and key; without a namespace, by kind and name.
     references: Mapping[tuple[Kind, str], WorkloadDocument] = field(default_factory=dict)
+    #: Finds others in the cluster to which the workloads are submitted.
+    find: FindReference | None = None
+    #: The current time; None if it is not known.
+    now: float | None = None
 
     def priority_of(self, name: str) -> int:
         return self.priorities.get(name, 0)
 
-    def reference(self, kind: Kind, key: str) -> WorkloadDocument | None:
-        return self.references.get((kind, key))
+    def reference(
+        self, workload: WorkloadDocument, path: str, kind: Kind, name: str, *, is_namespaced: bool = True
+    ) -> WorkloadDocument:
+        """Return the object that a field of a workload names. Raises ObjectError if there is none."""
+        namespace = workload.namespace if is_namespaced else ""
+        key = f"{namespace}/{name}" if is_namespaced else name
+        found = self.references.get((kind, key)) or self._found(workload, path, kind, namespace, name)
+        if found is not None:
+            return found
+        where = "is not in the input" if self.find is None else "is neither in the input nor in the cluster"
+        raise workload.error(path, f"{kind[1]} {name} {where}", f"add the {kind[1]}")
+
+    def _found(
+        self, workload: WorkloadDocument, path: str, kind: Kind, namespace: str, name: str
+    ) -> WorkloadDocument | None:
+        if self.find is None or not name:
+            return None
+        try:
+            document = self.find(kind, namespace, name)
+        except ReferenceDenied as error:
+            raise workload.error(path, str(error), f"add the {kind[1]} to the input") from None
+        return None if document is None else WorkloadDocument(document)
 
 
 Expander = Callable[[WorkloadDocument, ExpansionContext], Expansion]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TextIO
 
 from stromboli.kube.manifests.manifests import DEFAULT_NAMESPACE, Manifests, read_manifests
-from stromboli.workloads.expander import Expanders, ObjectsBeside
+from stromboli.workloads.expander import ClusterBeside, Expanders, FindCluster
 from stromboli.workloads.registry import WorkloadFamily
 from stromboli.workloads.templates import Kind
 
@@ -17,10 +17,11 @@ def read_with_workloads(
     *,
     scheduler_names: Sequence[str],
     described: Mapping[Kind, WorkloadFamily] | None = None,
-    beside: ObjectsBeside = lambda objects: (),
+    beside: FindCluster = lambda objects: ClusterBeside(),
+    now: float | None = None,
     namespace_for: Callable[[Sequence[object]], str] = lambda items: DEFAULT_NAMESPACE,
 ) -> Manifests:
     """Read manifests as `read_manifests` does, and expand their workloads. `described` are further kinds, and `beside`
-    returns the objects of the cluster to which the manifests are submitted.
+    returns the cluster to which the manifests are submitted, and `now` is the current time.
     """
-    return read_manifests(paths, stdin, Expanders(scheduler_names, described, beside), namespace_for)
+    return read_manifests(paths, stdin, Expanders(scheduler_names, described, beside, now), namespace_for)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from stromboli.kube.fields.template_kinds import TEMPLATE_KINDS
 from stromboli.workloads.expansion import Expander
 from stromboli.workloads.families import argo, leader_worker_sets, mpi, ray, spark, trainer, training
 from stromboli.workloads.families.apps import (
@@ -16,7 +17,7 @@ from stromboli.workloads.families.apps import (
 from stromboli.workloads.families.daemon_sets import expand_daemon_set
 from stromboli.workloads.families.jobs import expand_cron_job, expand_job
 from stromboli.workloads.families.jobsets import expand_job_set
-from stromboli.workloads.families.volcano.flows import JOB_TEMPLATE, expand_job_flow, expand_volcano_cron_job
+from stromboli.workloads.families.volcano.flows import expand_job_flow, expand_volcano_cron_job
 from stromboli.workloads.families.volcano.jobs import expand_volcano_job
 from stromboli.workloads.templates import VOLCANO_JOB, Kind
 
@@ -67,6 +68,4 @@ FAMILIES: Mapping[Kind, WorkloadFamily] = {
 }
 
 #: Kinds that other workloads refer to. They have templates, and no pods of their own.
-REFERENCES: frozenset[Kind] = frozenset(
-    {JOB_TEMPLATE, trainer.RUNTIME, trainer.CLUSTER_RUNTIME, argo.TEMPLATES, argo.CLUSTER_TEMPLATES}
-)
+REFERENCES: frozenset[Kind] = frozenset(TEMPLATE_KINDS)

@@ -22,9 +22,19 @@ from stromboli.kube.crds.install import install_crds
 from stromboli.kube.objects.catalogue import CONFIG_MAPS, DEPLOYMENTS, NODES
 from testbed.plane import NAMESPACE, VIEWER, ControlPlane
 from tests.e2e.environment.permissions import admit
-from tests.testing.manifests.builders import gang, node
+from tests.testing.manifests.builders import gang, manifest, node
 
 pytestmark = pytest.mark.only("real", because="the embedded server has no RBAC")
+
+TRAINER, ARGO = "trainer.kubeflow.org/v1alpha1", "argoproj.io/v1alpha1"
+#: Workloads that refer to templates of every kind.
+REFERRING = [
+    manifest("JobFlow", "a", "flow.volcano.sh/v1alpha1", spec={"flows": [{"name": "absent"}]}),
+    manifest("TrainJob", "a", TRAINER, spec={"runtimeRef": {"name": "absent"}}),
+    manifest("TrainJob", "b", TRAINER, spec={"runtimeRef": {"name": "absent", "kind": "TrainingRuntime"}}),
+    manifest("Workflow", "a", ARGO, spec={"workflowTemplateRef": {"name": "absent"}}),
+    manifest("Workflow", "b", ARGO, spec={"workflowTemplateRef": {"name": "absent", "clusterScope": True}}),
+]
 
 
 @pytest.fixture
@@ -59,6 +69,9 @@ async def test_viewer_plans_and_explains_with_each_of_its_rights_and_no_other(
         [note] = [each for each in warnings if "cluster" in each]
         assert note.endswith("policy of ConfigMap stromboli-system/stromboli-scheduler-configmap")
         assert not [each for each in warnings if "may not" in each]
+    job.write_text(json.dumps(REFERRING))
+    result = await asyncio.to_thread(CliRunner().invoke, main, ["plan", *asked])
+    assert result.output.count("is neither in the input nor in the cluster") == len(REFERRING), result.output
     mine = [each for each in plane.asked() if each.account == VIEWER]
     assert [each for each in mine if each.status == 403] == []
     used = {(each.verb, each.group, each.resource) for each in mine}

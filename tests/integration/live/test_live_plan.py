@@ -131,6 +131,24 @@ async def test_explain_and_simulate_read_the_cluster(live: LiveServer) -> None:
     assert simulated["jobs"]["default/small"]["started"] is not None
 
 
+FLOW = {"apiVersion": "flow.volcano.sh/v1alpha1", "metadata": {"name": "nightly", "namespace": "default"}}
+
+
+async def test_template_of_the_cluster_that_a_file_names_is_read(live: LiveServer) -> None:
+    container = {"name": "main", "image": "example/main", "resources": {"requests": {"cpu": "1"}}}
+    tasks = [{"name": "task", "replicas": 2, "template": {"spec": {"containers": [container]}}}]
+    await live.apply(*nodes(4, 1), {**FLOW, "kind": "JobTemplate", "spec": {"minAvailable": 2, "tasks": tasks}})
+    flow = {**FLOW, "kind": "JobFlow", "spec": {"flows": [{"name": "nightly"}]}}
+    assert len((await live.report("plan", files=[flow]))["binds"]) == 2
+    missing = await live.run("plan", files=[{**flow, "spec": {"flows": [{"name": "daily"}]}}])
+    expected = "JobTemplate daily is neither in the input nor in the cluster; add the JobTemplate"
+    assert (missing.exit_code, expected in missing.stderr) == (3, True), missing.stderr
+    live.server.faults.add(*denied("jobtemplates"), times=None)
+    refused = await live.run("plan", files=[flow])
+    expected = "JobTemplate nightly may not be read in the cluster; ask for the ClusterRole stromboli-viewer; add the"
+    assert (refused.exit_code, expected in refused.stderr) == (3, True), refused.stderr
+
+
 def denied(plural: str) -> tuple[Match, Answer]:
     return Match(plural=plural), Answer(403, "Forbidden", f"{plural} is forbidden")
 

@@ -54,6 +54,14 @@ CASES = [
      "spec.tasks[0].template: Pod default/train-a/b-0: metadata.name contains a space, a slash"),
     (workload(FLOW, "JobFlow", {"flows": [{"name": "a"}]}),
      "spec.flows[0].name: JobTemplate a is not in the input; add the JobTemplate"),
+    (workload("trainer.kubeflow.org/v1alpha1", "TrainJob", {"runtimeRef": {"kind": "Runtime", "name": "torch"}}),
+     "spec.runtimeRef.kind: Runtime is not a kind of runtime; write TrainingRuntime or ClusterTrainingRuntime"),
+    (workload("batch/v1", "CronJob", {"jobTemplate": {"spec": {"template": template()}}}),
+     "spec.schedule: is missing; write a schedule such as '0 3 * * *'"),
+    (workload("batch/v1", "CronJob", {"schedule": "* * * *", "jobTemplate": {"spec": {"template": template()}}}),
+     "spec.schedule: '* * * *' does not have five fields"),
+    (workload("batch/v1", "CronJob", {"schedule": "0 0 30 2 *", "jobTemplate": {"spec": {"template": template()}}}),
+     "spec.schedule: '0 0 30 2 *' has no next run; write a date that exists"),
 ]  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from stromboli.workloads.cron.next_run import next_run_note
 from stromboli.workloads.document import WorkloadDocument
 from stromboli.workloads.expansion import CreatedObject, Expansion, ExpansionContext, checked_number
 from stromboli.workloads.pod_documents import pod_document
@@ -49,7 +50,8 @@ def expand_workflow(workflow: WorkloadDocument, context: ExpansionContext) -> Ex
 
 def expand_cron_workflow(workflow: WorkloadDocument, context: ExpansionContext) -> Expansion:
     found = _expand(workflow, "spec.workflowSpec", context)
-    found.notes.append("its next run is planned as if it started now")
+    several = [f"spec.schedules[{place}]" for place in range(workflow.length("spec.schedules"))]
+    found.notes.append(next_run_note(workflow, context, "spec.timezone", several or ("spec.schedule",)))
     return found
 
 
@@ -77,10 +79,7 @@ def _referred(
 ) -> WorkloadDocument:
     name, is_cluster = str(reference.get("name") or ""), reference.get("clusterScope") is True
     kind = CLUSTER_TEMPLATES if is_cluster else TEMPLATES
-    source = context.reference(kind, name if is_cluster else f"{workflow.namespace}/{name}")
-    if source is None:
-        raise workflow.error(path, f"{kind[1]} {name} is not in the input", f"add the {kind[1]}")
-    return source
+    return context.reference(workflow, path, kind, name, is_namespaced=not is_cluster)
 
 
 def _named(start: _Start, name: str) -> str:

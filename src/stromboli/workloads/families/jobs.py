@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from stromboli.workloads.cron.next_run import next_run_note
 from stromboli.workloads.document import WorkloadDocument
 from stromboli.workloads.expansion import CreatedObject, Expansion, ExpansionContext, checked_number
 from stromboli.workloads.pod_documents import owner_reference, pod_document
@@ -45,11 +46,11 @@ def expand_job(workload: WorkloadDocument, context: ExpansionContext) -> Expansi
 
 
 def expand_cron_job(workload: WorkloadDocument, context: ExpansionContext) -> Expansion:
-    """Return the pods of the next run. Its Job is named for the time, which is unknown here."""
+    """Return the pods of the next run. Its Job is named like the CronJob here; its own name has the time of its run."""
     path = "spec.jobTemplate.spec"
     job = JobInWorkload(workload.name, path, annotations=workload.texts("spec.jobTemplate.metadata.annotations"))
-    notes = [f"its next run ({workload.text('spec.schedule')}) is planned as if it started now"]
-    return Expansion(pods_of_job(workload, job), notes=notes, run_time=run_time_of_job(workload, path))
+    pods, notes = pods_of_job(workload, job), [next_run_note(workload, context, "spec.timeZone")]
+    return Expansion(pods, notes=notes, run_time=run_time_of_job(workload, path))
 
 
 def run_time_of_job(workload: WorkloadDocument, path: str) -> str:

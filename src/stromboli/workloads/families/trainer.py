@@ -44,12 +44,11 @@ def expand_train_job(job: WorkloadDocument, context: ExpansionContext) -> Expans
 
 def _runtime_of(job: WorkloadDocument, context: ExpansionContext) -> WorkloadDocument:
     kind = job.text("spec.runtimeRef.kind", CLUSTER_RUNTIME[1])
-    name = job.text("spec.runtimeRef.name")
-    key = f"{job.namespace}/{name}" if kind == RUNTIME[1] else name
-    runtime = context.reference((GROUP, kind), key)
-    if runtime is None:
-        raise job.error("spec.runtimeRef.name", f"{kind} {name} is not in the input", f"add the {kind}")
-    return runtime
+    if (GROUP, kind) not in (RUNTIME, CLUSTER_RUNTIME):
+        message = f"{kind} is not a kind of runtime"
+        raise job.error("spec.runtimeRef.kind", message, f"write {RUNTIME[1]} or {CLUSTER_RUNTIME[1]}")
+    name, is_namespaced = job.text("spec.runtimeRef.name"), kind == RUNTIME[1]
+    return context.reference(job, "spec.runtimeRef.name", (GROUP, kind), name, is_namespaced=is_namespaced)
 
 
 def _adapted(job: WorkloadDocument, runtime: WorkloadDocument, each: ReplicatedJob) -> ReplicatedJob:

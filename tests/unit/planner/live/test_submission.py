@@ -10,6 +10,7 @@ import pytest
 from stromboli import kube
 from stromboli.kube.objects.meta import ObjectMeta, OwnerReference
 from stromboli.planner.live.submission import submit
+from stromboli.workloads.expander import ClusterBeside
 from stromboli.workloads.reading import read_with_workloads
 from tests.unit.workloads.inputs import expanded, template, workload
 
@@ -39,5 +40,5 @@ def test_daemon_set_has_a_pod_for_every_node_of_the_cluster() -> None:
     document = workload("apps/v1", "DaemonSet", {"template": template()})
     node = kube.KubeNode(metadata=ObjectMeta("n1"))
     text = io.StringIO(msgspec.json.encode(document).decode())
-    found = read_with_workloads(["-"], text, scheduler_names=("volcano",), beside=lambda objects: [node])
+    found = read_with_workloads(["-"], text, scheduler_names=("volcano",), beside=lambda objects: ClusterBeside([node]))
     assert [each.metadata.name for each in found.objects if isinstance(each, kube.Pod)] == ["train-n1"]

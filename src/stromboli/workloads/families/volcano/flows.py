@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from stromboli.kube.manifests.errors import ObjectError
+from stromboli.workloads.cron.next_run import next_run_note
 from stromboli.workloads.document import WorkloadDocument
 from stromboli.workloads.expansion import Expansion, ExpansionContext
 from stromboli.workloads.families.volcano.jobs import expand_volcano_job
@@ -33,9 +34,7 @@ def expand_job_flow(flow: WorkloadDocument, context: ExpansionContext) -> Expans
 
 
 def _job(flow: WorkloadDocument, path: str, name: str, context: ExpansionContext) -> Expansion:
-    template = context.reference(JOB_TEMPLATE, f"{flow.namespace}/{name}")
-    if template is None:
-        raise flow.error(f"{path}.name", f"JobTemplate {name} is not in the input", "add the JobTemplate")
+    template = context.reference(flow, f"{path}.name", JOB_TEMPLATE, name)
     job = _created_job(flow, name, _patched(template.map("spec"), flow.map(f"{path}.patch.jobSpec")))
     try:
         return _without_fields(expand_volcano_job(job, context))
@@ -45,7 +44,7 @@ def _job(flow: WorkloadDocument, path: str, name: str, context: ExpansionContext
 
 
 def expand_volcano_cron_job(cron_job: WorkloadDocument, context: ExpansionContext) -> Expansion:
-    """Return the Job of the next run. It is named for the time, which is unknown here."""
+    """Return the Job of the next run, which is named like the CronJob here: its own name has the time of its run."""
     path = "spec.jobTemplate"
     job = WorkloadDocument(
         {
@@ -61,7 +60,7 @@ def expand_volcano_cron_job(cron_job: WorkloadDocument, context: ExpansionContex
         raise cron_job.error(f"{path}.{error.field}", error.message, error.remedy) from None
     found.pods = [each._replace(field=f"{path}.{each.field}") for each in found.pods]
     found.claims = [each._replace(field=f"{path}.{each.field}") for each in found.claims]
-    found.notes.append(f"its next run ({cron_job.text('spec.schedule')}) is planned as if it started now")
+    found.notes.append(next_run_note(cron_job, context, "spec.timeZone"))
     return found
 
 
