@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from stromboli.admission.authorisation import Authorisation
 from stromboli.admission.facts import AdmissionPolicy
 from stromboli.admission.lister import AdmissionLister
+from stromboli.admission.members import Members
 from stromboli.admission.reviewer import Reviewer
 from stromboli.binding.requests.binder import Binder
 from stromboli.binding.requests.wiring import BinderOptions
@@ -164,7 +165,7 @@ class Installation:
     async def _webhook(self, process: Process) -> None:
         client = NetworkClient(self.network, process)
         lister, authorisation = AdmissionLister(client), Authorisation(client, 10.0, clock=self.loop.time)
-        reviewer = Reviewer(client, lister.facts, AdmissionPolicy(), authorisation)
+        reviewer = Reviewer(client, lister.facts, AdmissionPolicy(), authorisation, Members(client))
         self.reviewers[process.name] = reviewer, lister
         await lister.run()
 

@@ -13,8 +13,6 @@ from stromboli.workloads.queues import DEFAULT_QUEUE, QUEUE_NAMES
 
 #: Annotation of a namespace: the queue of groups without one.
 NAMESPACE_QUEUE = QUEUE_NAMES[0]
-#: Annotation of a queue: the priority classes allowed in it, separated by commas.
-PRIORITY_CLASSES = "scheduling.stromboli.dev/priority-classes"
 
 AUTHORISATION, PRIORITIES, FROZEN_FIELDS = "authorisation", "priority-classes", "frozen-fields"
 CHECKS = (AUTHORISATION, PRIORITIES, FROZEN_FIELDS)

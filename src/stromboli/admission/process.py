@@ -12,6 +12,7 @@ from stromboli.admission.authorisation import Authorisation
 from stromboli.admission.callers import PathSecrets
 from stromboli.admission.facts import AdmissionPolicy
 from stromboli.admission.lister import AdmissionLister
+from stromboli.admission.members import Members
 from stromboli.admission.metrics import AdmissionMetrics
 from stromboli.admission.reviewer import Reviewer
 from stromboli.admission.server import Server
@@ -77,7 +78,9 @@ async def run_admission(settings: AdmissionSettings) -> None:
         health.check_ready("watches", lister.missing)
         health.check_ready("staying", serving)
         authorisation = Authorisation(client, settings.authorisation_ttl, on_result=metrics.authorised)
-        reviewer = Reviewer(client, lister.facts, settings.policy, authorisation, settings.allow_unanswered)
+        reviewer = Reviewer(
+            client, lister.facts, settings.policy, authorisation, Members(client), settings.allow_unanswered
+        )
         server = Server(reviewer, metrics, concurrency=settings.concurrency, ready=lister.missing, callers=callers)
         with stopped_by_signal(stop.set), endpoints:
             shutdown = _shut_down(stop, serving, settings.shutdown_delay)

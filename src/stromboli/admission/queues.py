@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Mapping
 
 from stromboli import kube
-from stromboli.admission.facts import PRIORITY_CLASSES, AdmissionPolicy, Facts
-from stromboli.admission.tenancy import classes_of
+from stromboli.admission.facts import AdmissionPolicy, Facts
 from stromboli.admission.verdict import GOOD, AdmissionVerdict, Violation, invalid, refused
+from stromboli.cluster.objects.priority_classes import ALLOWED_CLASSES, allowed_classes
 from stromboli.cluster.objects.queues import misplaced, queue_of
 from stromboli.core.model.queues.queue import HIERARCHY, HIERARCHY_WEIGHTS, ROOT, Queue
 from stromboli.core.model.resources.resources import Request, ResourceAxis
@@ -152,7 +152,7 @@ def _is_weight(text: str) -> bool:
 
 
 def _classes(queue: kube.KubeQueue) -> AdmissionVerdict:
-    if any(" " in name for name in classes_of(queue) or ()):
-        field = f"metadata.annotations[{PRIORITY_CLASSES}]"
+    if any(" " in name for name in allowed_classes(queue.metadata.annotations) or ()):
+        field = f"metadata.annotations[{ALLOWED_CLASSES}]"
         return invalid(field, "names of priority classes cannot contain spaces", "separate them with commas")
     return GOOD

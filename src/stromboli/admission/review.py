@@ -41,7 +41,7 @@ def review(request: Request, facts: Facts, policy: AdmissionPolicy) -> Admission
     if _is_being_deleted(request):
         return replace(review_change_of_deleted(request, policy), subject=subject_of(request))
     try:
-        verdict = rule(request, facts, _policy_for(request, policy))
+        verdict = rule(request, facts, policy_for(request, policy))
     except ObjectError as error:
         message = (
             f"{error.field}: {error.message}; {error.remedy}" if error.field else f"{error.message}; {error.remedy}"
@@ -50,7 +50,7 @@ def review(request: Request, facts: Facts, policy: AdmissionPolicy) -> Admission
     return replace(verdict, subject=subject_of(request))
 
 
-def _policy_for(request: Request, policy: AdmissionPolicy) -> AdmissionPolicy:
+def policy_for(request: Request, policy: AdmissionPolicy) -> AdmissionPolicy:
     """Controllers create objects for others. They are trusted only if the owner of a new object is of a kind that was
     reviewed itself: otherwise the user who made the owner was never checked, and the controller's own rights count.
     """
@@ -96,22 +96,24 @@ def _metadata(document: Document) -> Mapping[str, object]:
 # -- by kind ----------------------------------------------------------------------------------------------------------
 
 
+def new_group(request: Request) -> kube.PodGroup | None:
+    """The group that a request creates, of either kind."""
+    kind = request.kind
+    is_new = request.operation == "CREATE" and kind.kind == "PodGroup" and kind.group in (volcano.GROUP, native.GROUP)
+    return _group_in(request, request.document) if is_new else None
+
+
+def _group_in(request: Request, document: Document) -> kube.PodGroup:
+    if request.kind.group == native.GROUP:
+        return as_group(typed(request, document, native.NativePodGroup))
+    return typed(request, document, volcano.PodGroup)
+
+
 def _pod_group(request: Request, facts: Facts, policy: AdmissionPolicy) -> AdmissionVerdict:
-    return _review_group(request, facts, policy, lambda document: typed(request, document, volcano.PodGroup))
-
-
-def _native_group(request: Request, facts: Facts, policy: AdmissionPolicy) -> AdmissionVerdict:
-    return _review_group(
-        request, facts, policy, lambda document: as_group(typed(request, document, native.NativePodGroup))
-    )
-
-
-def _review_group(
-    request: Request, facts: Facts, policy: AdmissionPolicy, read: Callable[[Document], kube.PodGroup]
-) -> AdmissionVerdict:
     if request.operation == "DELETE":
         return GOOD
-    group, before = read(request.document), _decode_or_none(_old(request), read)
+    group = _group_in(request, request.document)
+    before = _decode_or_none(_old(request), lambda document: _group_in(request, document))
     sense = validate_pod_group(group, facts, policy)
     if before is not None:
         sense = sense.without_old(validate_pod_group(before, facts, policy))
@@ -182,7 +184,7 @@ def _decode_or_none(document: Document | None, read: Callable[[Document], V]) ->
 _OPERATIONS = ("CREATE", "UPDATE", "DELETE")
 _RULES: dict[tuple[str, str], Callable[[Request, Facts, AdmissionPolicy], AdmissionVerdict]] = {
     (volcano.GROUP, "PodGroup"): _pod_group,
-    (native.GROUP, "PodGroup"): _native_group,
+    (native.GROUP, "PodGroup"): _pod_group,
     (volcano.GROUP, "Queue"): _queue,
     (KubeHyperNode.group, "HyperNode"): lambda request, *_: _alone(request, KubeHyperNode, review_hyper_node),
     (KubeTopology.group, "Topology"): lambda request, *_: _alone(request, KubeTopology, review_topology),

@@ -16,8 +16,9 @@ from stromboli.admission.authorisation import Authorisation, AuthorisationUnavai
 from stromboli.admission.defaults import patch_for
 from stromboli.admission.facts import AdmissionPolicy, Facts
 from stromboli.admission.json_patch import Operation
+from stromboli.admission.members import Members
 from stromboli.admission.requests import Request
-from stromboli.admission.review import review
+from stromboli.admission.review import new_group, policy_for, review
 from stromboli.admission.verdict import AdmissionVerdict, QueueUse, Violation
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.client import Client
@@ -33,6 +34,7 @@ class Reviewer:
     facts: Callable[[], Facts]
     policy: AdmissionPolicy
     authorisation: Authorisation
+    members: Members
     #: Whether to admit if an access review fails.
     allow_unanswered: bool = False
 
@@ -40,7 +42,11 @@ class Reviewer:
         facts = self.facts()
         verdict = review(request, facts, self.policy)
         if verdict.dependent_queues or verdict.dependent_groups:
-            verdict = review(request, await self._read_again(facts, verdict), self.policy)
+            facts = await self._read_again(facts, verdict)
+            verdict = review(request, facts, self.policy)
+        if verdict.is_allowed and (group := new_group(request)) is not None:
+            policy = policy_for(request, self.policy)
+            verdict = verdict.plus(await self.members.review(group, request.user_info, facts, policy))
         if verdict.uses and verdict.is_allowed:
             verdict = verdict.plus(*[await self._permission(request, use) for use in verdict.uses])
         return verdict

@@ -6,9 +6,10 @@ A queue that lists priority classes in an annotation accepts no others; the defa
 from __future__ import annotations
 
 from stromboli import kube
-from stromboli.admission.facts import AUTHORISATION, PRIORITIES, PRIORITY_CLASSES, AdmissionPolicy, Facts
+from stromboli.admission.facts import AUTHORISATION, PRIORITIES, AdmissionPolicy, Facts
 from stromboli.admission.requests import User
 from stromboli.admission.verdict import GOOD, AdmissionVerdict, QueueUse, forbidden, invalid
+from stromboli.cluster.objects.priority_classes import allowed_classes
 from stromboli.controllers.queue_state import OPEN, state_of
 
 
@@ -38,17 +39,12 @@ def check_priority_class(
     """Check whether the priority class is allowed in the queue."""
     if not name or not policy.checks(PRIORITIES, user) or _is_default(facts.priority_classes.get(name)):
         return GOOD
-    allowed = classes_of(facts.queues.get(queue))
+    found = facts.queues.get(queue)
+    allowed = allowed_classes(found.metadata.annotations) if found is not None else None
     if allowed is None or name in allowed:
         return GOOD
     listed = f"use one of {', '.join(allowed)}" if allowed else "name none"
     return forbidden(field, f"priority class {name!r} is not allowed in queue {queue!r}", listed, queue=queue)
-
-
-def classes_of(queue: kube.KubeQueue | None) -> list[str] | None:
-    """The priority classes that a queue lists; None if it lists none and accepts all."""
-    listed = (queue.metadata.annotations or {}).get(PRIORITY_CLASSES) if queue else None
-    return None if listed is None else [name for part in listed.split(",") if (name := part.strip())]
 
 
 def _is_default(found: kube.PriorityClass | None) -> bool:

@@ -1,9 +1,11 @@
 """What a tenant may write into pods and groups gives no advantage over other jobs."""
 
+from typing import Any
+
 import pytest
 
 from tests.testing.cases.case import Case, configuration
-from tests.testing.manifests.builders import gang, gang_of, nodes, pod, priority_class, running
+from tests.testing.manifests.builders import gang, gang_of, nodes, pod, priority_class, queue, running
 
 PREEMPT = configuration("priority", "conformance", "predicates", actions="enqueue, allocate, preempt")
 CLASSES = [priority_class("high", 100), priority_class("low", 10)]
@@ -23,6 +25,31 @@ CASES = [
     Case("task priority orders the tasks of a job", nodes(1, 1), gang_of(*AS_MEMBERS, minimum=1),
          conf=configuration("gang", "priority", "predicates"), binds="-a"),
 ]  # fmt: skip
+
+LISTS = {"scheduling.stromboli.dev/priority-classes": "low,middle"}
+CLASSES_OF_QUEUE = [*CLASSES, priority_class("middle", 50), queue("shared", annotations=LISTS), queue("open")]
+
+
+def _against(members: str, *, queue: str = "shared", group: str = "low") -> list[Any]:
+    """A running job with this class of its pods; a job of class middle in its queue finds no free node."""
+    old = running("a", name="old", queue=queue, priority=group, priorityClassName=members)
+    return [*nodes(1, 1), *CLASSES_OF_QUEUE, *old, *gang(1, name="new", queue=queue, priority="middle")]
+
+
+QUEUE_CASES = [
+    Case("class that the queue allows protects", _against("middle"), conf=PREEMPT, binds="-"),
+    Case("class that the queue does not allow", _against("high"), conf=PREEMPT, binds="A", evicts=["old-task-0"]),
+    Case("queue that allows all classes", _against("high", queue="open"), conf=PREEMPT, binds="-"),
+    Case("class that the group names, too", _against("high", group="high"), conf=PREEMPT, binds="-"),
+    Case("class that keeps the cluster alive", _against("system-node-critical"), conf=PREEMPT, binds="A",
+         evicts=["old-task-0"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", QUEUE_CASES, ids=str)
+def test_class_of_a_pod_counts_if_its_queue_allows_it(case: Case) -> None:
+    """It was reviewed in the queue of the group that the pod had when it was created."""
+    case.check()
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

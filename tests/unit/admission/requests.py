@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from stromboli import kube
-from stromboli.admission.facts import NAMESPACE_QUEUE, PRIORITY_CLASSES, AdmissionPolicy, Facts
+from stromboli.admission.facts import NAMESPACE_QUEUE, AdmissionPolicy, Facts
 from stromboli.admission.requests import GroupKind, Request, User
+from stromboli.cluster.objects.priority_classes import ALLOWED_CLASSES
 from stromboli.kube.objects.kinds import as_type
 from stromboli.workloads.groups import GROUP_NAME
 
@@ -40,7 +41,7 @@ FACTS = Facts(
         for each in (
             queue("root"),
             queue("default"),
-            queue("science", capability={"cpu": "10"}, annotations={PRIORITY_CLASSES: "low, lower"}),
+            queue("science", capability={"cpu": "10"}, annotations={ALLOWED_CLASSES: "low, lower"}),
             queue("physics", parent="science", guarantee={"resource": {"cpu": "6"}}),
             queue("shut", state="Closed"),
             queue("shutting", state="Closing"),

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from stromboli import kube
-from stromboli.admission.facts import AUTHORISATION, FROZEN_FIELDS, PRIORITIES, PRIORITY_CLASSES, AdmissionPolicy
+from stromboli.admission.facts import AUTHORISATION, FROZEN_FIELDS, PRIORITIES, AdmissionPolicy
 from stromboli.admission.requests import Request, User
 from stromboli.admission.review import review
+from stromboli.cluster.objects.priority_classes import ALLOWED_CLASSES
 from stromboli.kube.objects.kinds import as_type
 from tests.unit.admission.requests import ADMINISTRATOR, ALICE, CONTROLLER, FACTS, POLICY, WIDE, Document, pod, request
 from tests.unit.admission.requests import queue as world_queue
@@ -136,8 +137,8 @@ SENSE = [
     Case("missing weight", "Queue", tree("root/a/b", "1/2"),
          f"{HIERARCHY}-weights]: '1/2' does not have one weight per"),
     Case("invalid weight", "Queue", tree("root/a", "1/nan"), f"{HIERARCHY}-weights]: '1/nan' contains an invalid"),
-    Case("classes with blanks", "Queue", queue({PRIORITY_CLASSES: "high low"}),
-         f"metadata.annotations[{PRIORITY_CLASSES}]: names of priority classes cannot contain spaces; separate them"),
+    Case("classes with blanks", "Queue", queue({ALLOWED_CLASSES: "high low"}),
+         f"metadata.annotations[{ALLOWED_CLASSES}]: names of priority classes cannot contain spaces; separate them"),
     Case("a hypernode", "HyperNode", hyper_node(nodes(regexMatch={"pattern": "^a-[0-9]+$"}))),
     Case("members that do not exist yet", "HyperNode", hyper_node(nodes(exactMatch={"name": "not-there"}))),
     Case("no tier", "HyperNode", hyper_node(tier=None), "spec.tier: must be a number that is not negative; write 0"),

@@ -24,6 +24,7 @@ from cryptography.x509.oid import NameOID
 from stromboli.admission.authorisation import Authorisation, AuthorisationUnavailable
 from stromboli.admission.callers import PathSecrets
 from stromboli.admission.facts import AdmissionPolicy
+from stromboli.admission.members import Members
 from stromboli.admission.metrics import AdmissionMetrics
 from stromboli.admission.requests import User
 from stromboli.admission.reviewer import Reviewer
@@ -35,7 +36,7 @@ from stromboli.serving.address import Address
 from stromboli.serving.certificates import make_certificates
 from stromboli.serving.listener import Listener
 from stromboli.serving.tls import Certificate, InvalidCertificate
-from tests.unit.admission.requests import ALICE, FACTS, Document, pod, request
+from tests.unit.admission.requests import ADMINISTRATOR, ALICE, FACTS, Document, pod, request
 
 DEADLINE = 30.0
 
@@ -48,6 +49,9 @@ class Api:
     status: int = 201
     queues: dict[str, Document] = field(default_factory=dict)
     asked: list[Document] = field(default_factory=list)
+    pods: list[Document] = field(default_factory=list)
+    pod_lists: int = 0
+    pod_status: int = 200
     #: Access reviews wait until it is set.
     gate: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -55,6 +59,10 @@ class Api:
         self.asked.append((await question.json())["spec"])
         await self.gate.wait()
         return web.json_response({"status": {"allowed": self.allows}}, status=self.status)
+
+    async def list_pods(self, question: web.Request) -> web.Response:
+        self.pod_lists += 1
+        return web.json_response({"metadata": {"resourceVersion": "1"}, "items": self.pods}, status=self.pod_status)
 
     async def queue(self, question: web.Request) -> web.Response:
         found = self.queues.get(question.match_info["name"])
@@ -73,6 +81,7 @@ async def client(api: Api) -> AsyncIterator[Client]:
     application = web.Application()
     application.router.add_post("/apis/authorization.k8s.io/v1/subjectaccessreviews", api.review)
     application.router.add_get("/apis/scheduling.volcano.sh/v1beta1/queues/{name}", api.queue)
+    application.router.add_get("/api/v1/namespaces/{namespace}/pods", api.list_pods)
     runner = web.AppRunner(application)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -130,6 +139,11 @@ async def test_failed_access_review_denies_and_is_not_cached(api: Api, client: C
     assert results == ["error", "allowed"]
 
 
+def reviewer_of(client: Client, *, allow_unanswered: bool = False) -> Reviewer:
+    members = Members(client, clock=lambda: 0.0)
+    return Reviewer(client, lambda: FACTS, AdmissionPolicy(), Authorisation(client, 10), members, allow_unanswered)
+
+
 GROUP = {"spec": {"queue": "science"}}
 
 FAILURES = {
@@ -148,7 +162,7 @@ FAILURES = {
 @pytest.mark.parametrize("title", FAILURES)
 async def test_queue_use_follows_access_review(api: Api, client: Client, title: str) -> None:
     api.allows, api.status, lenient, message = FAILURES[title]
-    reviewer = Reviewer(client, lambda: FACTS, AdmissionPolicy(), Authorisation(client, 10), allow_unanswered=lenient)
+    reviewer = reviewer_of(client, allow_unanswered=lenient)
     verdict = await reviewer.review(request("PodGroup", GROUP, user=ALICE))
     assert verdict.is_allowed is (not message)
     assert message in verdict.message
@@ -156,13 +170,55 @@ async def test_queue_use_follows_access_review(api: Api, client: Client, title: 
 
 
 async def test_queue_is_read_again_before_rejection(api: Api, client: Client) -> None:
-    reviewer = Reviewer(client, lambda: FACTS, AdmissionPolicy(), Authorisation(client, 10))
+    reviewer = reviewer_of(client)
     asked = request("PodGroup", {"spec": {"queue": "fresh"}})
     assert "queue 'fresh' does not exist" in (await reviewer.review(asked)).message
     api.queues["fresh"] = {"metadata": {"name": "fresh"}}
     assert (await reviewer.review(asked)).is_allowed
     api.queues["fresh"]["status"] = {"state": "Closed"}
     assert "queue 'fresh' is Closed" in (await reviewer.review(asked)).message
+
+
+def member(name: str, priority_class: str, **facts: Any) -> Document:
+    document = pod(group=facts.pop("group", "sample"), priorityClassName=priority_class, **facts)
+    return {**document, "metadata": {**document["metadata"], "name": name, "namespace": "team"}}
+
+
+REFUSED = (
+    "PodGroup team/sample: spec.queue: pod old of the group has priority class 'high', which queue 'science' does not"
+    " allow; delete the pod first, or name another queue"
+)
+RECREATED: dict[str, tuple[list[Document], Document, User, str]] = {
+    "a class that the queue does not allow": ([member("old", "high")], {}, ALICE, REFUSED),
+    "behind one that it allows": ([member("first", "low"), member("old", "high")], {}, ALICE, REFUSED),
+    "classes that it allows, or is the default": ([member("a", "low"), member("b", "usual")], {}, ALICE, ""),
+    "a pod of another group": ([member("old", "high", group="other")], {}, ALICE, ""),
+    "a pod of another scheduler": ([member("old", "high", scheduler="other")], {}, ALICE, ""),
+    "a queue that allows all": ([member("old", "high")], {"queue": "physics"}, ALICE, ""),
+    "a trusted user": ([member("old", "high")], {}, ADMINISTRATOR, ""),
+}
+
+
+@pytest.mark.parametrize("case", RECREATED)
+async def test_group_is_not_created_where_the_classes_of_its_pods_are_not_allowed(
+    api: Api, client: Client, case: str
+) -> None:
+    """A user deleted a group and creates it again in another queue, with the pods of the first one."""
+    api.pods, spec, user, message = RECREATED[case]
+    verdict = await reviewer_of(client).review(request("PodGroup", {"spec": {**GROUP["spec"], **spec}}, user=user))
+    assert (verdict.is_allowed, verdict.message if message else "") == (not message, message)
+
+
+async def test_many_new_groups_of_a_namespace_share_a_list_of_its_pods(api: Api, client: Client) -> None:
+    reviewer = reviewer_of(client)
+    await asyncio.gather(*(reviewer.review(request("PodGroup", GROUP, user=ALICE)) for _ in range(20)))
+    assert api.pod_lists == 1
+
+
+async def test_group_is_created_if_pods_cannot_be_listed(api: Api, client: Client) -> None:
+    """The scheduler disregards classes that the queue does not allow."""
+    api.pods, api.pod_status = [member("old", "high")], 500
+    assert (await reviewer_of(client).review(request("PodGroup", GROUP, user=ALICE))).is_allowed
 
 
 # -- HTTPS ------------------------------------------------------------------------------------------------------------
@@ -197,7 +253,7 @@ class Door:
         self.certificate = Certificate(str(folder / "tls.crt"), str(folder / "tls.key"))
         self.metrics = AdmissionMetrics()
         self.problem: str | None = None
-        self.reviewer = Reviewer(client, lambda: FACTS, POLICY, Authorisation(client, 10))
+        self.reviewer = Reviewer(client, lambda: FACTS, POLICY, Authorisation(client, 10), Members(client))
         self.server = Server(self.reviewer, self.metrics, concurrency=2, ready=lambda: self.problem)
         self.url = ""
 

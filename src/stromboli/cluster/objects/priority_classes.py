@@ -9,6 +9,8 @@ from stromboli.cluster.objects.layout_version import LayoutVersion
 from stromboli.cluster.objects.pod_groups.native_pod_groups import NativeGroup
 
 TASK_PRIORITY = "volcano.sh/task-priority"
+#: Annotation of a queue: the priority classes allowed in it, separated by commas.
+ALLOWED_CLASSES = "scheduling.stromboli.dev/priority-classes"
 _TASK_PRIORITIES = range(-(1 << 31), 1 << 31)
 
 
@@ -34,6 +36,12 @@ def task_priority_problem(text: str) -> str:
     return f"metadata.annotations[{TASK_PRIORITY}]: {text[:40]!r} is not a number from {limits}"
 
 
+def allowed_classes(annotations: Mapping[str, str] | None) -> tuple[str, ...] | None:
+    """The priority classes that the annotations of a queue list; None if they list none and all are allowed."""
+    listed = (annotations or {}).get(ALLOWED_CLASSES)
+    return None if listed is None else tuple(name for part in listed.split(",") if (name := part.strip()))
+
+
 class Priorities:
     """The values of priority classes."""
 
@@ -57,6 +65,10 @@ class Priorities:
         if pod.spec.priority is not None:
             return pod.spec.priority
         return self._values.get(pod.spec.priority_class_name or "", 1)
+
+    def of_pod_without_class(self, pod: kube.Pod) -> int:
+        """Its priority if its class does not count: never more than that of a pod that names none."""
+        return min(self.of_pod(pod), self._default)
 
 
 class PriorityClasses:

@@ -7,48 +7,21 @@ The model is calculated from the objects on demand, and only for objects that ha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from stromboli.cluster.objects.claims.resource_claims import ResourceClaims
-from stromboli.cluster.objects.layout_version import LayoutVersion
-from stromboli.cluster.objects.nodes import Nodes
 from stromboli.cluster.objects.pod_groups.pod_groups import job_spec, missing_group
-from stromboli.cluster.objects.pods.decoder import PodDecoder
 from stromboli.cluster.objects.pods.fractional_gpus import gpu_request_in
-from stromboli.cluster.objects.pods.pods import Counted, PodRecord, TaskContext, placed_at, task_of
+from stromboli.cluster.objects.pods.pods import Counted, PodRecord, task_of
 from stromboli.cluster.objects.pods.run_times import run_time_warning
-from stromboli.cluster.objects.priority_classes import PriorityClasses, task_priority_warning
-from stromboli.cluster.objects.queues import Queues
-from stromboli.cluster.objects.storage.volumes import PersistentVolumes
-from stromboli.cluster.state.assumptions import Assumptions
-from stromboli.cluster.state.changes import ChangedObjects
+from stromboli.cluster.objects.priority_classes import task_priority_warning
 from stromboli.cluster.state.cluster_state import ClusterState
 from stromboli.cluster.state.device_assignments import DeviceAssignments
-from stromboli.cluster.state.groups import Groups
-from stromboli.cluster.state.pods import Pods
+from stromboli.cluster.state.sources import AccountingSources
+from stromboli.cluster.state.task_contexts import TaskContexts
 from stromboli.core.model.nodes.amounts import AmountLayout
 from stromboli.core.model.nodes.table import NodeTable
 from stromboli.core.model.queues.queue import Queue
 from stromboli.core.model.tasks.pod_terms import PodTerm
 from stromboli.core.model.tasks.task import OCCUPYING_STATUSES, TaskStatus
-from stromboli.workloads.queues import queue_name_of
-
-
-@dataclass(frozen=True, slots=True)
-class AccountingSources:
-    """The objects and decisions that the accounting is calculated from."""
-
-    layout: LayoutVersion
-    nodes: Nodes
-    queues: Queues
-    priority_classes: PriorityClasses
-    pods: Pods
-    groups: Groups
-    decoder: PodDecoder
-    volumes: PersistentVolumes
-    claims: ResourceClaims
-    assumptions: Assumptions
-    changes: ChangedObjects
 
 
 class Accounting:
@@ -61,6 +34,7 @@ class Accounting:
         self._changes = sources.changes
         self._seed = seed
         self._default_queue = default_queue
+        self._contexts = TaskContexts(sources, default_queue)
         #: Jobs that have changed since the last snapshot.
         self.touched: set[str] = set()
         self.devices = DeviceAssignments()
@@ -94,8 +68,7 @@ class Accounting:
         if len(self._decoder.terms.counted) != self._terms_counted:
             self._count_new_terms()
         changes = self._changes
-        if self._decoder.classifier.distinguishes_queues:
-            changes.pods |= self._moved_between_queues()
+        changes.pods |= self._contexts.changed_with_groups(changes.groups, self._cluster_state.jobs)
         for key in self._deleted_jobs():  # before their pods, which need not leave them one by one
             self._cluster_state.drop_job(key)
         fresh = {key for key in changes.groups if key not in self._cluster_state.jobs}
@@ -125,6 +98,7 @@ class Accounting:
         layout = AmountLayout(len(self._decoder.axis))
         table, allocatable, queues = self._nodes_and_queues()
         self._cluster_state = ClusterState(table, allocatable, layout, queues)
+        self._contexts.changed_with_queues()
         self.counted, self.devices = {}, DeviceAssignments()
         self._changes.pods = set(self._pods.records)
         self._changes.groups = {*self._groups, *self._pods.members}
@@ -136,6 +110,7 @@ class Accounting:
         """Replace the facts of nodes and queues that kept their positions."""
         before, memory = self._images, self._decoder.gpus.largest
         self._cluster_state.revise(*self._nodes_and_queues())
+        self._changes.pods |= self._contexts.changed_with_queues()
         self._revised_for = self._sources.layout.revision
         if changed := before ^ self._images:
             for uid, record in self._pods.records.items():
@@ -206,16 +181,6 @@ class Accounting:
             self._warnings["pod", record.pod.metadata.uid] = f"Pod {record.pod.key}: {error}"
             return None
 
-    def _moved_between_queues(self) -> set[str]:
-        """Pods whose job is in another queue than when they were counted."""
-        jobs, members = self._cluster_state.jobs, self._pods.members
-        moved = (key for key in self._changes.groups if key not in jobs or jobs[key].queue != self._queue_of(key))
-        return {uid for key in moved for uid in members.get(key, ())}
-
-    def _queue_of(self, job: str) -> str:
-        group = self._groups.get(job)
-        return queue_name_of(group, self._default_queue) if group is not None else ""
-
     def _entry_of(self, record: PodRecord, old: Counted | None) -> Counted | None:
         pod, uid = record.pod, record.pod.metadata.uid
         if record.fault:
@@ -227,30 +192,12 @@ class Accounting:
             self._warnings["pod", uid] = f"Pod {pod.key}: {warning}"
         status, place = self._assumptions.position_of(pod)
         node = self._cluster_state.table.index.get(place, -1)
-        context = self._context_of(record)
+        context = self._contexts.of(record, self._images)
         if old is not None and old.task is record.task and context.applies_to(old.task):
             return Counted(old.task, status, node)
         row = self._cluster_state.columns.allocate(status, node)
         task = task_of(pod, record.job, row, self._sources.priority_classes.priorities, context)
         return Counted(task, status, node)
-
-    def _context_of(self, record: PodRecord) -> TaskContext:
-        pod, assumptions = record.pod, self._assumptions
-        uid = pod.metadata.uid
-        volumes, devices = self._sources.volumes.needs(pod), self._sources.claims.needs(pod)
-        queue = self._queue_of(record.job) if self._decoder.classifier.distinguishes_queues else ""
-        task_class = self._decoder.class_of(record, self._images, queue, volumes.needs, devices.needs)
-        if avoided := assumptions.avoided.get(uid):
-            task_class = self._decoder.classifier.avoiding(task_class, avoided)
-        return TaskContext(
-            task_class,
-            placed_at(pod),
-            uid in assumptions.backing_off,
-            assumptions.nominated.get(uid) or pod.status.nominated_node_name or "",
-            volumes.claims,
-            devices.keys,
-            devices.names,
-        )
 
     # -- jobs ---------------------------------------------------------------------------------------------------
 

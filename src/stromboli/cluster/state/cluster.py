@@ -32,7 +32,7 @@ from stromboli.cluster.objects.storage.volumes import PersistentVolumes
 from stromboli.cluster.objects.topology.hypernodes import HyperNodes
 from stromboli.cluster.objects.topology.topologies import Topologies
 from stromboli.cluster.snapshot import take_snapshot
-from stromboli.cluster.state.accounting import Accounting, AccountingSources
+from stromboli.cluster.state.accounting import Accounting
 from stromboli.cluster.state.assumptions import Assumptions
 from stromboli.cluster.state.changes import ChangedObjects
 from stromboli.cluster.state.cluster_state import ClusterState
@@ -40,6 +40,7 @@ from stromboli.cluster.state.groups import Groups
 from stromboli.cluster.state.numa_allocations import NumaAllocations
 from stromboli.cluster.state.pod_events import PodEvents
 from stromboli.cluster.state.pods import JobOwners, Pods
+from stromboli.cluster.state.sources import AccountingSources
 from stromboli.core.model.jobs.job import Counts, role_ready, surely_ready
 from stromboli.core.model.nodes.numa import Holdings
 from stromboli.core.model.nodes.shards import ShardChoice

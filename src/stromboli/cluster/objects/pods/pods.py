@@ -123,6 +123,8 @@ class TaskContext(NamedTuple):
     placed_at: float
     in_backoff: bool
     nominated_node: str
+    #: Empty for a class that its queue does not allow, and that therefore does not count.
+    priority_class: str
     #: Its volume claims, its resource claims, and the pod's names for these.
     claims: tuple[str, ...]
     resource_claims: tuple[str, ...]
@@ -134,6 +136,7 @@ class TaskContext(NamedTuple):
             self.task_class is task.task_class
             and self.placed_at == task.placed_at
             and self.nominated_node == task.nominated_node
+            and self.priority_class == task.priority_class
             and self.in_backoff is task.in_backoff
             and self.claims == task.claims
             and self.resource_claims == task.resource_claims
@@ -145,6 +148,7 @@ def task_of(pod: kube.Pod, job: str, row: int, priorities: Priorities, context: 
     metadata = pod.metadata
     annotations, labels = metadata.annotations or {}, metadata.labels or {}
     preemptable = annotations.get(PREEMPTABLE) or labels.get(PREEMPTABLE)
+    counts = context.priority_class == (pod.spec.priority_class_name or "")
     return Task(
         uid=metadata.uid,
         namespace=metadata.namespace,
@@ -152,13 +156,13 @@ def task_of(pod: kube.Pod, job: str, row: int, priorities: Priorities, context: 
         job=job,
         row=row,
         task_class=context.task_class,
-        priority=priorities.of_pod(pod),
+        priority=priorities.of_pod(pod) if counts else priorities.of_pod_without_class(pod),
         task_priority=task_priority_of(pod),
         created=seconds_of(metadata.creation_timestamp),
         gated=bool(pod.spec.scheduling_gates),
         preemptable=preemptable is None or is_true(preemptable),
         never_preempts=pod.spec.preemption_policy == "Never",
-        priority_class=pod.spec.priority_class_name or "",
+        priority_class=context.priority_class,
         placed_at=context.placed_at,
         run_time=run_time_of(pod),
         in_backoff=context.in_backoff,
