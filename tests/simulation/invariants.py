@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from stromboli.cluster.audit.auditor import audit
 from stromboli.local.api_server.api import ResourceRequest
@@ -51,15 +51,16 @@ class Invariants:
         yield from (f"node {node} has {CPUS} CPUs and gave away {cpu}" for node, cpu in used.items() if cpu > CPUS)
 
     def _over_limit(self) -> Iterator[str]:
-        for queue, cpu in self._used().items():
+        """Terminating pods count on their nodes, but not against the limits of their queues, as in Volcano."""
+        for queue, cpu in self._used(each for each in self._placed() if not _is_terminating(each)).items():
             if cpu > LIMIT:
                 yield f"queue {queue} has the limit {LIMIT} and uses {cpu}"
 
-    def _used(self) -> Counter[str]:
-        """CPUs that are used, by queue."""
+    def _used(self, pods: Iterable[Object]) -> Counter[str]:
+        """CPUs that pods use, by queue."""
         queues = {_key(group, group["metadata"]["name"]): group["spec"]["queue"] for group in self._cluster.groups()}
         used: Counter[str] = Counter()
-        for pod in self._placed():
+        for pod in pods:
             queue = queues.get(_key(pod, gang_of(pod)), "")
             used[queue] += _cpu(pod) if queue in TENANTS.values() else 0
         return used
@@ -109,7 +110,7 @@ class Invariants:
 
         A gang that lost a member, and not by us, may stay torn while its members do not fit.
         """
-        free, used = self._free(), self._used()
+        free, used = self._free(), self._used(self._placed())
         for name, (size, cpu, tenant, queue, _) in self._cluster.gangs.items():
             members = [pod for pod in self._cluster.pods() if gang_of(pod) == name]
             placed = sum(bool(pod["spec"].get("nodeName")) for pod in members)
@@ -156,6 +157,10 @@ class Invariants:
 
 def _key(entry: Object, name: str) -> str:
     return f"{entry['metadata']['namespace']}/{name}"
+
+
+def _is_terminating(pod: Object) -> bool:
+    return "deletionTimestamp" in pod["metadata"]
 
 
 def _cpu(pod: Object) -> int:

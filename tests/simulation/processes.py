@@ -11,10 +11,10 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from stromboli.admission.authorisation import Authorisation
+from stromboli.admission.access.authorisation import Authorisation
+from stromboli.admission.access.members import GroupMembers
 from stromboli.admission.facts import AdmissionPolicy
 from stromboli.admission.lister import AdmissionLister
-from stromboli.admission.members import Members
 from stromboli.admission.reviewer import Reviewer
 from stromboli.binding.requests.binder import Binder
 from stromboli.binding.requests.wiring import BinderOptions
@@ -165,7 +165,7 @@ class Installation:
     async def _webhook(self, process: Process) -> None:
         client = NetworkClient(self.network, process)
         lister, authorisation = AdmissionLister(client), Authorisation(client, 10.0, clock=self.loop.time)
-        reviewer = Reviewer(client, lister.facts, AdmissionPolicy(), authorisation, Members(client))
+        reviewer = Reviewer(client, lister.facts, AdmissionPolicy(), authorisation, GroupMembers(client))
         self.reviewers[process.name] = reviewer, lister
         await lister.run()
 

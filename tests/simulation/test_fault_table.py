@@ -83,3 +83,17 @@ def test_requests_deleted_while_no_binder_runs_leave_nothing_prepared() -> None:
     )
     outcome = simulate(_schedule(*events))
     assert outcome.violations == []
+
+
+def test_limit_of_a_queue_is_free_while_evicted_members_terminate() -> None:
+    """A gang loses a node while no binder runs. The binder evicts the rest; others start before these have ended."""
+    events = (
+        Event(0.2, "kill", "binder-0", 63),
+        Event(2.0, "submit", "gang-1", 6, 1.0, "alice/red/high"),
+        Event(3.2, "submit", "gang-0", 3, 1.0, "alice/red/high"),
+        Event(4.4, "submit", "gang-2", 3, 1.0, "alice/red/high"),
+        Event(5.4, "kill", "binder-0", 27),
+        Event(12.8, "remove node", "b"),
+    )
+    outcome = simulate(_schedule(*events))
+    assert outcome.violations == []

@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 
-from stromboli.admission.authorisation import Authorisation
+from stromboli.admission.access.authorisation import Authorisation
+from stromboli.admission.access.members import GroupMembers
 from stromboli.admission.callers import PathSecrets
 from stromboli.admission.facts import AdmissionPolicy
 from stromboli.admission.lister import AdmissionLister
-from stromboli.admission.members import Members
 from stromboli.admission.metrics import AdmissionMetrics
 from stromboli.admission.reviewer import Reviewer
 from stromboli.admission.server import Server
@@ -79,7 +79,7 @@ async def run_admission(settings: AdmissionSettings) -> None:
         health.check_ready("staying", serving)
         authorisation = Authorisation(client, settings.authorisation_ttl, on_result=metrics.authorised)
         reviewer = Reviewer(
-            client, lister.facts, settings.policy, authorisation, Members(client), settings.allow_unanswered
+            client, lister.facts, settings.policy, authorisation, GroupMembers(client), settings.allow_unanswered
         )
         server = Server(reviewer, metrics, concurrency=settings.concurrency, ready=lister.missing, callers=callers)
         with stopped_by_signal(stop.set), endpoints:

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from stromboli import kube
-from stromboli.admission.authorisation import Authorisation, AuthorisationUnavailable
+from stromboli.admission.access.authorisation import Authorisation, AuthorisationUnavailable
+from stromboli.admission.access.members import GroupMembers
 from stromboli.admission.defaults import patch_for
 from stromboli.admission.facts import AdmissionPolicy, Facts
 from stromboli.admission.json_patch import Operation
-from stromboli.admission.members import Members
 from stromboli.admission.requests import Request
 from stromboli.admission.review import new_group, policy_for, review
 from stromboli.admission.verdict import AdmissionVerdict, QueueUse, Violation
@@ -34,7 +34,7 @@ class Reviewer:
     facts: Callable[[], Facts]
     policy: AdmissionPolicy
     authorisation: Authorisation
-    members: Members
+    members: GroupMembers
     #: Whether to admit if an access review fails.
     allow_unanswered: bool = False
 

@@ -21,10 +21,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from stromboli.admission.authorisation import Authorisation, AuthorisationUnavailable
+from stromboli.admission.access.authorisation import Authorisation, AuthorisationUnavailable
+from stromboli.admission.access.members import GroupMembers
 from stromboli.admission.callers import PathSecrets
 from stromboli.admission.facts import AdmissionPolicy
-from stromboli.admission.members import Members
 from stromboli.admission.metrics import AdmissionMetrics
 from stromboli.admission.requests import User
 from stromboli.admission.reviewer import Reviewer
@@ -140,7 +140,7 @@ async def test_failed_access_review_denies_and_is_not_cached(api: Api, client: C
 
 
 def reviewer_of(client: Client, *, allow_unanswered: bool = False) -> Reviewer:
-    members = Members(client, clock=lambda: 0.0)
+    members = GroupMembers(client, clock=lambda: 0.0)
     return Reviewer(client, lambda: FACTS, AdmissionPolicy(), Authorisation(client, 10), members, allow_unanswered)
 
 
@@ -253,7 +253,7 @@ class Door:
         self.certificate = Certificate(str(folder / "tls.crt"), str(folder / "tls.key"))
         self.metrics = AdmissionMetrics()
         self.problem: str | None = None
-        self.reviewer = Reviewer(client, lambda: FACTS, POLICY, Authorisation(client, 10), Members(client))
+        self.reviewer = Reviewer(client, lambda: FACTS, POLICY, Authorisation(client, 10), GroupMembers(client))
         self.server = Server(self.reviewer, self.metrics, concurrency=2, ready=lambda: self.problem)
         self.url = ""
 

@@ -32,7 +32,7 @@ _UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
 _log = logging.getLogger("stromboli.admission")
 
 
-class Members:
+class GroupMembers:
     def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
         self._client = client
         self._clock = clock
