@@ -11,6 +11,7 @@ from pathlib import Path
 
 from stromboli.admission.configuration import Webhooks, webhook_documents
 from stromboli.core.config.configuration import DEFAULT_TEXT
+from stromboli.install.controller_rights import DISCOVERS, OF_ALL, OF_CONTROLLERS
 from stromboli.install.gpu_sharing import HOLDS_GPUS, SHARES_GPUS
 from stromboli.install.rights import USER_RIGHTS, Right
 from stromboli.install.roles import METRICS_READER_RULES, OPTIONAL, PROCESSES, rights_of, rules
@@ -37,7 +38,9 @@ def _rights() -> dict[str, tuple[Right, ...]]:
         "scheduler-evict-by-delete": rights_of("scheduler", evict_by_delete=True),
         "scheduler-requests": rights_of("scheduler", requests=True),
         "scheduler-requests-evict-by-delete": rights_of("scheduler", requests=True, evict_by_delete=True),
-        "controller-discover": rights_of("controller", discover=True),
+        "controller": OF_ALL,
+        "controller-discover": (DISCOVERS,),
+        **{f"controller-{name}": rights for name, rights in OF_CONTROLLERS.items()},
         "gpu-sharing": SHARES_GPUS,
         "gpu-reservations": HOLDS_GPUS,
     }

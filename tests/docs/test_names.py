@@ -17,6 +17,7 @@ import yaml
 from stromboli.admission.metrics import AdmissionMetrics
 from stromboli.binding.requests.metrics import BinderMetrics
 from stromboli.cli import main
+from stromboli.controllers.metrics import ControllerMetrics
 from stromboli.core.model.reasons import Code
 from stromboli.observability.metrics.scheduler import SchedulerMetrics
 from stromboli.scheduler.reporting import announcer, patches
@@ -104,7 +105,7 @@ def test_options_exist(text: str) -> None:
 
 @EVERY_PAGE
 def test_metrics_exist(text: str) -> None:
-    processes = (SchedulerMetrics(), AdmissionMetrics(), BinderMetrics())
+    processes = (SchedulerMetrics(), AdmissionMetrics(), BinderMetrics(), ControllerMetrics())
     families = {family.name for each in processes for family in each.registry.collect()}
     named = {name.removesuffix("_total") for name in re.findall(r"\b(?:stromboli|volcano)_[a-z_]+[a-z]\b", text)}
     assert named - families == set()

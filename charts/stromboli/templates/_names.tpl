@@ -75,6 +75,54 @@ tlsConfig:
 {{- end }}
 {{- end -}}
 
+{{/* The controllers that run, of the settings of the controllers: a YAML list. */}}
+{{- define "stromboli.controllers" -}}
+{{- $chosen := list -}}
+{{- range list "podgroup" "queue" "hypernode" -}}
+{{- if and (or (has . $.controllers) (has "*" $.controllers)) (not (has (printf "-%s" .) $.controllers)) -}}
+{{- $chosen = append $chosen . -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $chosen -}}
+{{- end -}}
+
+{{/* The headless service by which Prometheus discovers the metrics of a component, and its ServiceMonitor. */}}
+{{- define "stromboli.metricsService" -}}
+{{- if include "stromboli.measures" .root }}
+{{- $name := printf "%s-%s" (include "stromboli.fullname" .root) .component }}
+---
+apiVersion: v1
+kind: Service
+metadata:
+  {{- $annotations := dict "prometheus.io/scrape" "true" "prometheus.io/port" "8080" "prometheus.io/scheme" .root.Values.metrics.scheme }}
+  {{- include "stromboli.metadata" (dict "root" .root "component" .component "name" $name "annotations" $annotations) | nindent 2 }}
+spec:
+  clusterIP: None
+  selector:
+    {{- include "stromboli.selected" . | nindent 4 }}
+  ports:
+  - name: metrics
+    port: 8080
+    targetPort: metrics
+{{- if .root.Values.metrics.serviceMonitor.enabled }}
+---
+apiVersion: monitoring.coreos.com/v1
+kind: ServiceMonitor
+metadata:
+  {{- include "stromboli.metadata" (dict "root" .root "component" .component "name" $name "labels" .root.Values.metrics.serviceMonitor.labels) | nindent 2 }}
+spec:
+  selector:
+    matchLabels:
+      {{- include "stromboli.selected" . | nindent 6 }}
+  endpoints:
+  - port: metrics
+    interval: {{ .root.Values.metrics.serviceMonitor.interval }}
+    {{- include "stromboli.scrapeScheme" .root | nindent 4 }}
+    {{- include "stromboli.scrapeToken" .root | nindent 4 }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
 {{/* How a ServiceMonitor sends a token. */}}
 {{- define "stromboli.scrapeToken" -}}
 {{- with .Values.metrics.serviceMonitor.authorization -}}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from stromboli.controllers.discovery_controller import DiscoveryController
 from stromboli.controllers.discovery_keys import Key
 from stromboli.controllers.group_controller import GroupController
 from stromboli.controllers.hypernode_controller import HyperNodeController
+from stromboli.controllers.names import CONTROLLERS, HYPERNODE, PODGROUP, QUEUE
 from stromboli.controllers.queue_controller import QueueController
 from stromboli.kube.events.recorder import EventRecorder
 from stromboli.kube.objects.catalogue import (
@@ -21,7 +22,10 @@ from stromboli.kube.objects.catalogue import (
     QUEUES,
     VOLCANO_COMMANDS,
 )
+from stromboli.kube.objects.meta import TopLevel
+from stromboli.kube.objects.resources import Resource
 from stromboli.kube.watch.informer import Informer
+from stromboli.kube.work.work_queue import WorkQueue
 from stromboli.workloads.queues import DEFAULT_QUEUE
 
 if TYPE_CHECKING:
@@ -29,6 +33,9 @@ if TYPE_CHECKING:
 
 EVENT_REPEAT_SECONDS = 2.0
 """The seconds after which repeated events are written."""
+DISCOVERY = "discovery"
+
+T = TypeVar("T", bound=TopLevel)
 
 
 class _Service(Protocol):
@@ -37,8 +44,15 @@ class _Service(Protocol):
     async def run(self) -> None: ...
 
 
+class _Controller(_Service, Protocol):
+    work: WorkQueue[str]
+
+
+C = TypeVar("C", bound=_Controller)
+
+
 class Controllers:
-    """Builds and runs all controllers."""
+    """Builds and runs the controllers with these names. One that is not among them is no attribute."""
 
     def __init__(
         self,
@@ -46,26 +60,47 @@ class Controllers:
         scheduler_names: Sequence[str],
         default_queue: str = DEFAULT_QUEUE,
         discovery_keys: Sequence[Key] = (),
+        enabled: Collection[str] = CONTROLLERS,
     ) -> None:
-        pod_groups = Informer(client, POD_GROUPS)
-        queues = Informer(client, QUEUES)
-        self.groups = GroupController(client, pod_groups, scheduler_names, default_queue)
-        native_resources = (NATIVE_POD_GROUPS, EARLY_NATIVE_POD_GROUPS)
-        native_groups = [Informer(client, resource, optional=True) for resource in native_resources]
-        commands = Informer(client, VOLCANO_COMMANDS, optional=True)
+        self._client = client
+        #: The watches by resource; each is shared, and only those that a controller needs exist.
+        self.informers: dict[Resource[Any], Informer[Any]] = {}
+        #: The work of each controller, by its name.
+        self.work: dict[str, WorkQueue[str]] = {}
         recorder = EventRecorder(client, "stromboli-controller", repeat_seconds=EVENT_REPEAT_SECONDS)
-        self.queues = QueueController(client, queues, pod_groups, commands, recorder, default_queue, native_groups)
-        hyper_nodes, nodes = Informer(client, HYPER_NODES, optional=True), Informer(client, NODES)
-        self.hyper_nodes = HyperNodeController(client, hyper_nodes, nodes, recorder)
-        self._services: list[_Service] = [
-            pod_groups, queues, *native_groups, commands, hyper_nodes, nodes, recorder,
-            self.groups, self.queues, self.hyper_nodes,
-        ]  # fmt: skip
+        self._services: list[_Service] = [recorder]
+        watch = self._watch
+        if PODGROUP in enabled:
+            groups = GroupController(client, watch(POD_GROUPS), scheduler_names, default_queue)
+            self.groups = self._add(PODGROUP, groups)
+        if QUEUE in enabled:
+            native_groups = [watch(each, optional=True) for each in (NATIVE_POD_GROUPS, EARLY_NATIVE_POD_GROUPS)]
+            commands = watch(VOLCANO_COMMANDS, optional=True)
+            queues = QueueController(
+                client, watch(QUEUES), watch(POD_GROUPS), commands, recorder, default_queue, native_groups
+            )
+            self.queues = self._add(QUEUE, queues)
+        if HYPERNODE in enabled:
+            hyper_nodes = HyperNodeController(client, watch(HYPER_NODES, optional=True), watch(NODES), recorder)
+            self.hyper_nodes = self._add(HYPERNODE, hyper_nodes)
         if discovery_keys:
-            self._services.append(DiscoveryController(client, hyper_nodes, nodes, discovery_keys))
+            self._add(
+                DISCOVERY,
+                DiscoveryController(client, watch(HYPER_NODES, optional=True), watch(NODES), discovery_keys),
+            )
+
+    def _watch(self, resource: Resource[T], *, optional: bool = False) -> Informer[T]:
+        if resource not in self.informers:
+            self.informers[resource] = Informer(self._client, resource, optional=optional)
+        return self.informers[resource]
+
+    def _add(self, name: str, controller: C) -> C:
+        self.work[name] = controller.work
+        self._services.append(controller)
+        return controller
 
     async def run(self) -> None:
         """Run until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            for service in self._services:
+            for service in (*self.informers.values(), *self._services):
                 tasks.create_task(service.run())

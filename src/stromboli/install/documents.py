@@ -37,6 +37,7 @@ def _roles(installation: Installation) -> list[Document]:
             process,
             installation.namespace,
             evict_by_delete=installation.evict_by_delete,
+            controllers=installation.controllers,
             discover=bool(installation.discover_hypernodes),
             requests=installation.binder,
         )

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from stromboli import __version__
+from stromboli.controllers.names import CONTROLLERS
 from stromboli.core.config.configuration import DEFAULT_TEXT
 
 NAME = "stromboli"
@@ -62,8 +63,8 @@ class Installation:
     evict_by_delete: bool = False
     #: Node labels for HyperNode discovery, in the controllers' format; empty to disable it.
     discover_hypernodes: str = ""
-    #: Whether the controllers are part of it; Volcano's may run instead.
-    controllers: bool = True
+    #: The controllers that are part of it; Volcano's may run instead.
+    controllers: tuple[str, ...] = CONTROLLERS
     #: Whether a separate binder process binds pods from bind requests.
     binder: bool = False
     #: Whether the binding process may reserve GPUs for sharing.

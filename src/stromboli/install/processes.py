@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from stromboli.controllers.names import CONTROLLERS
 from stromboli.core.config.config_map import PREFERRED_KEY
 from stromboli.install.gpu_sharing import RESERVATIONS
 from stromboli.install.installation import NAME, Installation
@@ -100,12 +101,15 @@ def controller(installation: Installation) -> InstalledProcess:
         component="controller",
         arguments=(
             *_names(installation),
+            f"--listen-address=:{METRICS_PORT}",
             "--healthz-address=:11252",
             f"--leader-elect-resource-name={LEASES['controller']}",
             "--log-format=json",
+            *((f"--controllers={','.join(chosen)}",) if (chosen := installation.controllers) != CONTROLLERS else ()),
             *((f"--discover-hypernodes={keys}",) if (keys := installation.discover_hypernodes) else ()),
         ),
         health_port=11252,
+        metrics_port=METRICS_PORT,
         requests={"cpu": "100m", "memory": "128Mi"},
         limits={"memory": "512Mi"},
     )

@@ -19,7 +19,6 @@ from stromboli.kube.objects.catalogue import (
     DEPLOYMENTS,
     DEVICE_CLASSES,
     EVENTS,
-    HYPER_NODES,
     LEASES,
     NAMESPACES,
     NATIVE_POD_GROUPS,
@@ -32,10 +31,8 @@ from stromboli.kube.objects.catalogue import (
     QUEUES,
     RESOURCE_CLAIM_TEMPLATES,
     RESOURCE_CLAIMS,
-    VOLCANO_COMMANDS,
     VOLUMES,
 )
-from stromboli.kube.objects.pod_owners import POD_OWNERS
 from stromboli.kube.objects.resources import Resource
 
 FOLLOWED = ("list", "watch")
@@ -52,15 +49,13 @@ class Right:
     names: tuple[str, ...] = ()
 
 
-def _followed(resources: Iterable[Resource[Any]], why: str) -> tuple[Right, ...]:
+def followed(resources: Iterable[Resource[Any]], why: str) -> tuple[Right, ...]:
     """A resource in several versions is one right."""
     return tuple(dict.fromkeys(Right(each.group, each.plural, FOLLOWED, why) for each in resources))
 
 
 _ALWAYS = "input of every scheduling decision"
 _WHERE_SERVED = "optional kinds: quotas, volumes, devices, network topology, native groups"
-_OWNERS = "the owner of a pod may define the size and queue of its group"
-
 _MEASURED = "node usage, if the configuration names this source"
 
 _CLAIM_WRITES = (
@@ -70,15 +65,15 @@ _CLAIM_WRITES = (
     Right(RESOURCE_CLAIMS.group, "resourceclaims/binding", ("patch",), "the same, required since Kubernetes 1.36"),
 )
 
-_REVIEWS = (
+REVIEWS = (
     Right("authentication.k8s.io", "tokenreviews", ("create",), "authenticate clients that read metrics"),
     Right("authorization.k8s.io", "subjectaccessreviews", ("create",), "authorise clients that read metrics"),
 )
 """Rights of processes with metrics."""
 
 _SCHEDULER = (
-    *_followed(WATCHED_REQUIRED, _ALWAYS),
-    *_followed(WATCHED_OPTIONAL, _WHERE_SERVED),
+    *followed(WATCHED_REQUIRED, _ALWAYS),
+    *followed(WATCHED_OPTIONAL, _WHERE_SERVED),
     Right(PODS.group, "pods", ("get",), "read a pod after a write with unknown outcome"),
     Right(PODS.group, "pods/binding", ("create",), "bind pods to nodes"),
     Right(PODS.group, "pods/status", ("patch",), "report why pods are pending"),
@@ -101,7 +96,7 @@ _SCHEDULER = (
     Right(NODE_METRICS.group, "nodes", ("list",), _MEASURED),
     Right("custom.metrics.k8s.io", "nodes/node_cpu_usage_avg", ("get",), _MEASURED),
     Right("custom.metrics.k8s.io", "nodes/node_memory_usage_avg", ("get",), _MEASURED),
-    *_REVIEWS,
+    *REVIEWS,
 )
 
 WRITES_REQUESTS = Right(
@@ -123,50 +118,20 @@ EVICTS_BY_DELETE = Right(
     PODS.group, "pods", ("delete",), "delete victims past disruption budgets, with `--evict-by-delete`"
 )
 
-_CONTROLLER = (
-    Right(PODS.group, "pods", (*FOLLOWED, "patch"), "find pods without a group, and annotate them with theirs"),
-    Right(
-        POD_GROUPS.group,
-        "podgroups",
-        (*FOLLOWED, "create", "patch"),
-        "create and update groups for plain pods, and count groups",
-    ),
-    *_followed((NATIVE_POD_GROUPS,), "count native groups"),
-    Right(
-        QUEUES.group,
-        "queues",
-        ("get", *FOLLOWED, "create", "patch"),
-        "create the default queues; close queues with their parent; own no state that others apply",
-    ),
-    Right(QUEUES.group, "queues/status", ("patch",), "report state and pending work of queues"),
-    Right(VOLCANO_COMMANDS.group, "commands", (*FOLLOWED, "delete"), "execute Commands, each once"),
-    *_followed((HYPER_NODES, NODES), "resolve the nodes of HyperNodes"),
-    Right(HYPER_NODES.group, "hypernodes/status", ("patch",), "report node count and conditions of HyperNodes"),
-    Right(EVENTS.group, "events", ("create", "patch"), "report events of queues and HyperNodes"),
-    *(Right(owner.group, owner.plural, ("get", *FOLLOWED), _OWNERS) for owner in POD_OWNERS),
-)
-
-DISCOVERS = Right(
-    HYPER_NODES.group,
-    "hypernodes",
-    ("create", "patch", "delete"),
-    "create HyperNodes from node labels, with `--discover-hypernodes`",
-)
-
 _ADMISSION = (
-    *_followed((QUEUES, POD_GROUPS, NATIVE_POD_GROUPS), "validate the queue of groups and pods"),
-    *_followed((NAMESPACES, PRIORITY_CLASSES), "read the queue of a namespace and the default priority class"),
+    *followed((QUEUES, POD_GROUPS, NATIVE_POD_GROUPS), "validate the queue of groups and pods"),
+    *followed((NAMESPACES, PRIORITY_CLASSES), "read the queue of a namespace and the default priority class"),
     Right(QUEUES.group, "queues", ("get",), "read a queue again before a request is rejected because of it"),
     Right(POD_GROUPS.group, "podgroups", ("get",), "read a group again before a pod is rejected because it is missing"),
     Right("", "pods", ("list",), "review the priority classes of pods whose group is created again"),
     Right("authorization.k8s.io", "subjectaccessreviews", ("create",), "review access to queues"),
-    *_REVIEWS,
+    *REVIEWS,
 )
 
 _BINDER = (
-    *_followed((BIND_REQUESTS, PODS, NODES), "verify decisions against the current state"),
-    *_followed((CLAIMS, VOLUMES), "bind pods after their volumes are ready"),
-    *_followed((RESOURCE_CLAIMS, DEVICE_CLASSES), "bind pods after their claims are allocated"),
+    *followed((BIND_REQUESTS, PODS, NODES), "verify decisions against the current state"),
+    *followed((CLAIMS, VOLUMES), "bind pods after their volumes are ready"),
+    *followed((RESOURCE_CLAIMS, DEVICE_CLASSES), "bind pods after their claims are allocated"),
     Right(PODS.group, "pods", ("get",), "read a pod after a write with unknown outcome"),
     Right(NODES.group, "nodes", ("get",), "read a node that the watch does not show yet"),
     Right(BIND_REQUESTS.group, "bindrequests", ("get",), "read a bind request after a write conflict"),
@@ -178,7 +143,7 @@ _BINDER = (
     Right(VOLUMES.group, VOLUMES.plural, ("get", "patch"), "reserve volumes for the claims of bound pods"),
     *_CLAIM_WRITES,
     Right(EVENTS.group, "events", ("create", "patch"), "report events of pods and groups"),
-    *_REVIEWS,
+    *REVIEWS,
 )
 
 
@@ -189,10 +154,6 @@ def scheduler_rights(*, evict_by_delete: bool = False, requests: bool = False) -
         return (*_SCHEDULER, evicts)
     own = (right for right in _SCHEDULER if right.resource not in _OF_BINDERS or right.verbs == FOLLOWED)
     return (*own, WRITES_REQUESTS, evicts)
-
-
-def controller_rights(*, discover: bool = False) -> tuple[Right, ...]:
-    return (*_CONTROLLER, DISCOVERS) if discover else _CONTROLLER
 
 
 def admission_rights() -> tuple[Right, ...]:

@@ -5,16 +5,17 @@ Cluster-wide rights are a ClusterRole; the lease is a Role in the namespace of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
+from stromboli.controllers.names import CONTROLLERS
+from stromboli.install.controller_rights import controller_parts, controller_rights
 from stromboli.install.installation import NAME, labels
 from stromboli.install.rights import (
     USER_RIGHTS,
     Right,
     admission_rights,
     binder_rights,
-    controller_rights,
     lease_rights,
     scheduler_rights,
 )
@@ -42,6 +43,7 @@ def role_documents(
     account: str = "",
     lease: str | None = None,
     evict_by_delete: bool = False,
+    controllers: Collection[str] = CONTROLLERS,
     discover: bool = False,
     requests: bool = False,
 ) -> list[Document]:
@@ -51,26 +53,34 @@ def role_documents(
     `lease` is the name of the lease; an empty one disables leader election. With `requests`, a scheduler writes bind
     requests instead of binding.
     """
-    rights = rights_of(process, evict_by_delete=evict_by_delete, discover=discover, requests=requests)
+    rights = rights_of(
+        process, evict_by_delete=evict_by_delete, controllers=controllers, discover=discover, requests=requests
+    )
     name, lease = f"{NAME}-{process}", LEASES.get(process, "") if lease is None else lease
     subject = {"kind": "ServiceAccount", "name": account or name, "namespace": namespace}
-    documents = [_role("ClusterRole", name, process, rights), _binding("ClusterRole", name, process, subject)]
+    parts = controller_parts(controllers, discover=discover) if process == "controller" else [rights]
+    documents = [_role("ClusterRole", name, process, *parts), _binding("ClusterRole", name, process, subject)]
     if lease:
         documents += [
-            _role("Role", name, process, lease_rights(lease), namespace),
+            _role("Role", name, process, lease_rights(lease), namespace=namespace),
             _binding("Role", name, process, subject, namespace),
         ]
     return documents
 
 
 def rights_of(
-    process: str, *, evict_by_delete: bool = False, discover: bool = False, requests: bool = False
+    process: str,
+    *,
+    evict_by_delete: bool = False,
+    controllers: Collection[str] = CONTROLLERS,
+    discover: bool = False,
+    requests: bool = False,
 ) -> tuple[Right, ...]:
     """Cluster-wide rights of a process. Raises ValueError."""
     if process == "scheduler":
         return scheduler_rights(evict_by_delete=evict_by_delete, requests=requests)
     if process == "controller":
-        return controller_rights(discover=discover)
+        return controller_rights(controllers, discover=discover)
     if process == "binder":
         return binder_rights()
     if process == "admission":
@@ -110,12 +120,12 @@ def _rule(group: str, resources: Sequence[str], verbs: Sequence[str], names: Seq
     return rule | {"resourceNames": list(names)} if names else rule
 
 
-def _role(kind: str, name: str, component: str, rights: Iterable[Right], namespace: str = "") -> Document:
+def _role(kind: str, name: str, component: str, *parts: Iterable[Right], namespace: str = "") -> Document:
     return {
         "apiVersion": f"{RBAC}/v1",
         "kind": kind,
         "metadata": _metadata(name, component, namespace),
-        "rules": rules(rights),
+        "rules": [rule for rights in parts for rule in rules(rights)],
     }
 
 

@@ -115,6 +115,8 @@ SAME: list[tuple[str, Values, list[str]]] = [
     ),
     ("kinds left out", {"crds": {"install": False}}, ["--without-crds"]),
     ("controllers left out", {"controller": {"enabled": False}}, ["--without-controllers"]),
+    ("a controller left out", {"controller": {"controllers": ["*", "-queue"]}}, ["--controllers", "*,-queue"]),
+    ("one controller", {"controller": {"controllers": ["queue"]}}, ["--controllers", "queue"]),
     ("policies left out", {"networkPolicies": {"enabled": False}}, ["--without-network-policies"]),
     (
         "other ports and namespaces",
@@ -488,6 +490,7 @@ REFUSED: list[tuple[str, Values, str]] = [
     ("a value that does not exist", {"imge": {"tag": "1"}}, "additional properties 'imge' not allowed"),
     ("a place that does not exist", {"image": {"name": "x"}}, "'/image': additional properties 'name' not allowed"),
     ("a word for a number", {"scheduler": {"replicaCount": "two"}}, "'/scheduler/replicaCount': got string, want"),
+    ("an unknown controller", {"controller": {"controllers": ["jbo"]}}, "'/controller/controllers/0'"),
     ("too many replicas", {"controller": {"replicaCount": 50}}, "'/controller/replicaCount': maximum: got 50, want 9"),
     ("a policy for pulling", {"image": {"pullPolicy": "Sometimes"}}, "'/image/pullPolicy': value must be one of"),
     ("a digest", {"image": {"digest": "sha256:1"}}, "'/image/digest': 'sha256:1' does not match pattern"),

@@ -52,7 +52,7 @@ def test_all_objects_are_included() -> None:
         "PodDisruptionBudget": 2,
         "Role": 2,
         "RoleBinding": 2,
-        "Service": 1,
+        "Service": 2,
         "ServiceAccount": 2,
     }
 
@@ -263,7 +263,20 @@ BAD = [
         2,
         "'monitoring' is not a valid label; write one",
     ),
+    ("an unknown controller", ["--controllers", "jbo"], 2, "controller 'jbo' is unknown; known: podgroup, queue"),
     ("a port that does not exist", ["--api-server-port", "0"], 2, "0 is not in the range 1<=x<=65535"),
+    (
+        "chosen controllers that are left out",
+        ["--without-controllers", "--controllers", "queue"],
+        2,
+        "--controllers is an option of the controllers; drop --without-controllers.",
+    ),
+    (
+        "discovery without its controller",
+        ["--controllers", "*,-hypernode", "--discover-hypernodes", "zone"],
+        2,
+        "--discover-hypernodes needs the controller hypernode; add it to --controllers.",
+    ),
     (
         "discovery without controllers",
         ["--without-controllers", "--discover-hypernodes", "zone"],

@@ -10,15 +10,15 @@ import pytest
 
 from charts.refresh import CHART, copies
 from stromboli.cluster.ingest.kinds import WATCHED_OPTIONAL, WATCHED_REQUIRED
+from stromboli.controllers.names import HYPERNODE
+from stromboli.install.controller_rights import DISCOVERS, OF_ALL, OF_CONTROLLERS
 from stromboli.install.rights import (
-    DISCOVERS,
     EVICTS_BY_DELETE,
     USER_RIGHTS,
     WRITES_REQUESTS,
     Right,
     admission_rights,
     binder_rights,
-    controller_rights,
     lease_rights,
     scheduler_rights,
 )
@@ -163,9 +163,19 @@ def described(section: str) -> list[str]:
     return [line for line in text.splitlines() if line.startswith("| ") and "| Verbs |" not in line]
 
 
+def test_controllers_that_are_left_out_get_no_rights() -> None:
+    chosen = set(allowed(role_documents("controller", "batch", controllers=(HYPERNODE,))))
+    resources = {resource for kind, resource, _ in chosen if kind == "ClusterRole"}
+    assert resources == {
+        "events", "hypernodes.topology.volcano.sh", "hypernodes/status.topology.volcano.sh", "nodes",
+        "subjectaccessreviews.authorization.k8s.io", "tokenreviews.authentication.k8s.io",
+    }  # fmt: skip
+
+
 def test_page_lists_every_right_with_reason() -> None:
     assert described("Scheduler") == rows((*scheduler_rights(), EVICTS_BY_DELETE, WRITES_REQUESTS))
-    assert described("Controllers") == [*rows(controller_rights()), *rows((DISCOVERS,))]
+    parts = [OF_ALL, *OF_CONTROLLERS.values(), (DISCOVERS,)]
+    assert described("Controllers") == [row for part in parts for row in rows(part)]
     assert described("Both") == rows(lease_rights("any"))
     assert described("Binder") == rows(binder_rights())
     assert described("Webhook") == rows(admission_rights())

@@ -31,6 +31,11 @@ class Informer(Generic[T]):
         self._reflector = Reflector(client, resource, self, optional=optional)
         self.synced = self._reflector.synced
 
+    @property
+    def problem(self) -> str:
+        """Why the objects are not up to date; empty if they are."""
+        return self._reflector.problem
+
     def listen(self, listener: Listener[T]) -> None:
         self._listeners.append(listener)
 

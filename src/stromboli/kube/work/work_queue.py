@@ -57,6 +57,8 @@ class WorkQueue(Generic[K]):
         #: Runs that succeeded, and runs that are repeated because a request failed or because of an internal error.
         self.done = 0
         self.failed = 0
+        #: Called after each run with its seconds, and whether it succeeded.
+        self.on_attempt: Callable[[float, bool], None] | None = None
 
     # -- keys ---------------------------------------------------------------------------------------------------
 
@@ -104,6 +106,11 @@ class WorkQueue(Generic[K]):
     def waiting(self) -> int:
         """The number of keys that are due and not being processed."""
         return len(self._waiting)
+
+    @property
+    def retrying(self) -> int:
+        """The number of keys whose last run failed."""
+        return len(self._failures)
 
     @property
     def pending(self) -> int:
@@ -191,6 +198,14 @@ class WorkQueue(Generic[K]):
 
     async def _attempt(self, key: K) -> float | None:
         """Process a key and return when to process it again: a failure does not end the worker."""
+        if self.on_attempt is None:
+            return await self._run_once(key)
+        began = time.perf_counter()
+        again = await self._run_once(key)
+        self.on_attempt(time.perf_counter() - began, key not in self._failures)
+        return again
+
+    async def _run_once(self, key: K) -> float | None:
         try:
             again = await self._handle(key)
         except RequestFailed as error:

@@ -98,6 +98,12 @@ READ = {
     "binder --tls-private-key-file": (
         f"binder --master {NOWHERE} {ALONE} --tls-cert-file present --tls-private-key-file nowhere"
     ),
+    "controller --tls-cert-file": (
+        f"controller --master {NOWHERE} {ALONE} --tls-cert-file nowhere --tls-private-key-file present"
+    ),
+    "controller --tls-private-key-file": (
+        f"controller --master {NOWHERE} {ALONE} --tls-cert-file present --tls-private-key-file nowhere"
+    ),
     "admission --kubeconfig": f"admission --kubeconfig nowhere {CERTIFICATES} {ANY}",
     "admission --tls-cert-file": (
         f"admission --master {NOWHERE} --tls-cert-file nowhere --tls-private-key-file present {ANY}"

@@ -8,9 +8,11 @@ import click
 
 from stromboli.cli.commands.installation.hypernodes import read_keys
 from stromboli.cli.options.connection import namespace_option
+from stromboli.cli.options.controllers import controllers_option, read_controllers
 from stromboli.cli.options.settings import conf_option, output_option, plugin_option, scheduler_name_option
 from stromboli.cli.output import warn
 from stromboli.cli.policies import parse_policy, read_configuration_text, read_registry
+from stromboli.controllers.names import ALL
 
 if TYPE_CHECKING:
     from stromboli.install.installation import Installation
@@ -68,6 +70,7 @@ Exit codes:
     metavar="NAME",
     help="Record the history on the PostgreSQL server of this Secret, whose key dsn is its address.",
 )
+@controllers_option()
 @click.option("--without-controllers", is_flag=True, help="Omit the controllers, where those of Volcano run.")
 @click.option("--without-crds", is_flag=True, help="Omit the CRDs, for a cluster that has those of Volcano.")
 @click.option("--without-network-policies", is_flag=True, help="Omit the NetworkPolicies.")
@@ -119,7 +122,7 @@ def _installation(options: dict[str, Any]) -> Installation:
             scheduler_names=tuple(dict.fromkeys(options["scheduler_names"])),
             evict_by_delete=options["evict_by_delete"],
             discover_hypernodes=options["discover_hypernodes"],
-            controllers=_has_controllers(options),
+            controllers=_controllers(options),
             binder=options["with_binder"],
             share_gpus=options["share_gpus"],
             history_storage=options["history_storage"],
@@ -133,10 +136,13 @@ def _installation(options: dict[str, Any]) -> Installation:
         raise click.BadParameter(str(error), param_hint=error.option) from error
 
 
-def _has_controllers(options: dict[str, Any]) -> bool:
-    if options["without_controllers"] and options["discover_hypernodes"]:
-        raise click.UsageError("--discover-hypernodes is an option of the controllers; drop --without-controllers.")
-    return not options["without_controllers"]
+def _controllers(options: dict[str, Any]) -> tuple[str, ...]:
+    if not options["without_controllers"]:
+        return read_controllers(options["controllers"], options["discover_hypernodes"])
+    for name in ("--discover-hypernodes", "--controllers"):
+        if options[name.removeprefix("--").replace("-", "_")] not in ("", ALL):
+            raise click.UsageError(f"{name} is an option of the controllers; drop --without-controllers.")
+    return ()
 
 
 def _configuration(options: dict[str, Any]) -> str:

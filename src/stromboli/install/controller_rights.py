@@ -1,0 +1,74 @@
+"""Rights of the controllers, by the controller that needs them: an installation grants those of the chosen ones."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from stromboli.controllers.names import CONTROLLERS, HYPERNODE, PODGROUP, QUEUE
+from stromboli.install.rights import FOLLOWED, REVIEWS, Right, followed
+from stromboli.kube.objects.catalogue import (
+    EVENTS,
+    HYPER_NODES,
+    NATIVE_POD_GROUPS,
+    NODES,
+    POD_GROUPS,
+    PODS,
+    QUEUES,
+    VOLCANO_COMMANDS,
+)
+from stromboli.kube.objects.pod_owners import POD_OWNERS
+
+_OWNERS = "the owner of a pod may define the size and queue of its group"
+
+#: Rights of the process, whichever controllers run.
+OF_ALL = (
+    Right(EVENTS.group, "events", ("create", "patch"), "report events"),
+    *REVIEWS,
+)
+
+#: Further rights by controller.
+OF_CONTROLLERS = {
+    PODGROUP: (
+        Right(PODS.group, "pods", (*FOLLOWED, "patch"), "find pods without a group, and annotate them with theirs"),
+        Right(
+            POD_GROUPS.group,
+            "podgroups",
+            (*FOLLOWED, "create", "patch"),
+            "create and update groups for plain pods",
+        ),
+        *(Right(owner.group, owner.plural, ("get", *FOLLOWED), _OWNERS) for owner in POD_OWNERS),
+    ),
+    QUEUE: (
+        *followed((POD_GROUPS, NATIVE_POD_GROUPS), "count groups"),
+        Right(
+            QUEUES.group,
+            "queues",
+            ("get", *FOLLOWED, "create", "patch"),
+            "create the default queues; close queues with their parent; own no state that others apply",
+        ),
+        Right(QUEUES.group, "queues/status", ("patch",), "report state and pending work of queues"),
+        Right(VOLCANO_COMMANDS.group, "commands", (*FOLLOWED, "delete"), "execute Commands for queues"),
+    ),
+    HYPERNODE: (
+        *followed((HYPER_NODES, NODES), "resolve the nodes of HyperNodes"),
+        Right(HYPER_NODES.group, "hypernodes/status", ("patch",), "report node count and conditions of HyperNodes"),
+    ),
+}
+
+DISCOVERS = Right(
+    HYPER_NODES.group,
+    "hypernodes",
+    ("create", "patch", "delete"),
+    "create HyperNodes from node labels, with `--discover-hypernodes`",
+)
+
+
+def controller_rights(controllers: Collection[str] = CONTROLLERS, *, discover: bool = False) -> tuple[Right, ...]:
+    """Rights of a process with these controllers."""
+    return tuple(right for part in controller_parts(controllers, discover=discover) for right in part)
+
+
+def controller_parts(controllers: Collection[str], *, discover: bool) -> list[tuple[Right, ...]]:
+    """The same by part: each is a list of rules, as the chart has them in files."""
+    chosen = [rights for name, rights in OF_CONTROLLERS.items() if name in controllers]
+    return [OF_ALL, *chosen, *([(DISCOVERS,)] if discover else [])]
