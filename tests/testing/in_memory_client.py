@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -23,6 +24,10 @@ from stromboli.local.api_server.control_plane import ControlPlane
 from stromboli.local.api_server.errors import StatusError
 from stromboli.local.api_server.watches import StoreWatch
 from stromboli.local.http.calls import parse_call
+from stromboli.local.http.documents import DiscoveryDocuments
+
+#: The paths of the groups, and of the kinds in a version of a group.
+_DISCOVERY = re.compile(r"/apis|/api/v1|/apis/[^/]+/[^/]+")
 
 
 @dataclass(slots=True)
@@ -49,7 +54,7 @@ class InMemoryClient(Client):
         may_write: Callable[[], bool] = lambda: True,
     ) -> None:
         Client.__init__(self, Connection("http://memory", None, static_token("")))
-        self._api = Api(plane)
+        self._api, self._documents = Api(plane), DiscoveryDocuments(plane.registry)
         self._faults = injected or InjectedFaults()
         self._allowed = may_write
         #: A dead process sends nothing and receives nothing.
@@ -70,12 +75,20 @@ class InMemoryClient(Client):
         await self._unless_dead()
         await asyncio.sleep(chance.uniform(0.001, 0.01))
         await self._unless_dead()
+        if _DISCOVERY.fullmatch(path):
+            return self._discover(path, accept)
         asked = partial(self._asked, method, path, params, body, content_type, accept)
         serve = self._serve(write_name(method, path), path, asked)
         if chance.random() >= self._faults.slow:
             return await serve
         # What is on its way when its sender dies arrives at once, or never.
         return await asyncio.shield(asyncio.ensure_future(self._later(chance.uniform(0.5, 5.0), serve)))
+
+    def _discover(self, path: str, accept: str) -> bytes:
+        try:
+            return self._documents.answer(path, accept, "").body
+        except StatusError as refused:
+            raise _error(refused) from None
 
     async def _later(self, seconds: float, serve: Coroutine[Any, Any, bytes]) -> bytes:
         end = asyncio.get_running_loop().time() + seconds

@@ -103,7 +103,9 @@ SECTIONS = {
     },
     "Run": {
         "scheduler": LazyCommand("run.scheduler", "Schedule the pods of a cluster."),
-        "controller": LazyCommand("run.controller", "Create PodGroups for plain pods and maintain queue status."),
+        "controller": LazyCommand(
+            "run.controller", "Run Volcano Jobs, create PodGroups, and maintain queues and HyperNodes, until stopped."
+        ),
         "binder": LazyCommand("run.binder", "Execute the bind requests of schedulers."),
         "admission": LazyCommand("run.admission", "Validate and default objects, as an admission webhook."),
     },

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-PODGROUP, QUEUE, HYPERNODE = "podgroup", "queue", "hypernode"
+PODGROUP, QUEUE, HYPERNODE, JOB = "podgroup", "queue", "hypernode", "job"
 
-CONTROLLERS = (PODGROUP, QUEUE, HYPERNODE)
+CONTROLLERS = (PODGROUP, QUEUE, HYPERNODE, JOB)
 ALL = "*"
 
 #: Names of Volcano's controllers that differ in more than case and the suffix.

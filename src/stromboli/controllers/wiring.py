@@ -10,7 +10,9 @@ from stromboli.controllers.discovery_controller import DiscoveryController
 from stromboli.controllers.discovery_keys import Key
 from stromboli.controllers.group_controller import GroupController
 from stromboli.controllers.hypernode_controller import HyperNodeController
-from stromboli.controllers.names import CONTROLLERS, HYPERNODE, PODGROUP, QUEUE
+from stromboli.controllers.jobs.job_controller import VolcanoJobController
+from stromboli.controllers.jobs.pods import TASK_PODS
+from stromboli.controllers.names import CONTROLLERS, HYPERNODE, JOB, PODGROUP, QUEUE
 from stromboli.controllers.queue_controller import QueueController
 from stromboli.kube.events.recorder import EventRecorder
 from stromboli.kube.objects.catalogue import (
@@ -19,13 +21,16 @@ from stromboli.kube.objects.catalogue import (
     NATIVE_POD_GROUPS,
     NODES,
     POD_GROUPS,
+    PRIORITY_CLASSES,
     QUEUES,
     VOLCANO_COMMANDS,
+    VOLCANO_JOBS,
 )
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.resources import Resource
-from stromboli.kube.watch.informer import Informer
+from stromboli.kube.watch.informer import GatedInformer, Informer
 from stromboli.kube.work.work_queue import WorkQueue
+from stromboli.workloads.families.volcano.tasks import JOB_NAME
 from stromboli.workloads.queues import DEFAULT_QUEUE
 
 if TYPE_CHECKING:
@@ -83,6 +88,16 @@ class Controllers:
         if HYPERNODE in enabled:
             hyper_nodes = HyperNodeController(client, watch(HYPER_NODES, optional=True), watch(NODES), recorder)
             self.hyper_nodes = self._add(HYPERNODE, hyper_nodes)
+        if JOB in enabled:
+            jobs = self._add_watch(GatedInformer(client, VOLCANO_JOBS, optional=True))
+            pods = self._add_watch(GatedInformer(client, TASK_PODS, label_selector=JOB_NAME))
+            commands = watch(VOLCANO_COMMANDS, optional=True)
+            self.jobs = self._add(
+                JOB,
+                VolcanoJobController(
+                    client, jobs, pods, watch(POD_GROUPS), commands, watch(PRIORITY_CLASSES), recorder
+                ),
+            )
         if discovery_keys:
             self._add(
                 DISCOVERY,
@@ -93,6 +108,10 @@ class Controllers:
         if resource not in self.informers:
             self.informers[resource] = Informer(self._client, resource, optional=optional)
         return self.informers[resource]
+
+    def _add_watch(self, informer: GatedInformer[T]) -> GatedInformer[T]:
+        self.informers[informer.resource] = informer
+        return informer
 
     def _add(self, name: str, controller: C) -> C:
         self.work[name] = controller.work

@@ -4,21 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from stromboli.controllers.names import CONTROLLERS, HYPERNODE, PODGROUP, QUEUE
+from stromboli.controllers.names import CONTROLLERS, HYPERNODE, JOB, PODGROUP, QUEUE
 from stromboli.install.rights import FOLLOWED, REVIEWS, Right, followed
 from stromboli.kube.objects.catalogue import (
+    CLAIMS,
     EVENTS,
     HYPER_NODES,
     NATIVE_POD_GROUPS,
     NODES,
     POD_GROUPS,
     PODS,
+    PRIORITY_CLASSES,
     QUEUES,
     VOLCANO_COMMANDS,
+    VOLCANO_JOBS,
 )
 from stromboli.kube.objects.pod_owners import POD_OWNERS
 
 _OWNERS = "the owner of a pod may define the size and queue of its group"
+
+#: The objects of the built-in job plugins, by API group and plural.
+_PLUGIN_OBJECTS = (
+    ("", "services"),
+    ("", "configmaps"),
+    ("", "secrets"),
+    ("networking.k8s.io", "networkpolicies"),
+)
 
 #: Rights of the process, whichever controllers run.
 OF_ALL = (
@@ -52,6 +63,30 @@ OF_CONTROLLERS = {
     HYPERNODE: (
         *followed((HYPER_NODES, NODES), "resolve the nodes of HyperNodes"),
         Right(HYPER_NODES.group, "hypernodes/status", ("patch",), "report node count and conditions of HyperNodes"),
+    ),
+    JOB: (
+        Right(
+            VOLCANO_JOBS.group,
+            VOLCANO_JOBS.plural,
+            ("get", *FOLLOWED, "patch", "delete"),
+            "run Volcano Jobs: name their claims, and delete them some time after their end",
+        ),
+        Right(VOLCANO_JOBS.group, "jobs/status", ("patch",), "report the phase and the counts of Volcano Jobs"),
+        Right(VOLCANO_JOBS.group, "jobs/finalizers", ("update",), "own the pods and objects of Volcano Jobs"),
+        Right(VOLCANO_COMMANDS.group, "commands", (*FOLLOWED, "delete"), "execute Commands for Volcano Jobs"),
+        Right(PODS.group, "pods", (*FOLLOWED, "create", "delete"), "create and delete the pods of Volcano Jobs"),
+        Right(
+            POD_GROUPS.group,
+            "podgroups",
+            (*FOLLOWED, "create", "patch", "delete"),
+            "create, adapt and delete the groups of Volcano Jobs",
+        ),
+        Right(CLAIMS.group, CLAIMS.plural, ("get", "create"), "create the claims of Volcano Jobs"),
+        *followed((PRIORITY_CLASSES,), "order the tasks of Volcano Jobs by priority"),
+        *(
+            Right(group, plural, ("get", "create", "patch", "delete"), "the objects of plugins of Volcano Jobs")
+            for group, plural in _PLUGIN_OBJECTS
+        ),
     ),
 }
 

@@ -10,7 +10,7 @@ import pytest
 
 from charts.refresh import CHART, copies
 from stromboli.cluster.ingest.kinds import WATCHED_OPTIONAL, WATCHED_REQUIRED
-from stromboli.controllers.names import HYPERNODE
+from stromboli.controllers.names import HYPERNODE, JOB
 from stromboli.install.controller_rights import DISCOVERS, OF_ALL, OF_CONTROLLERS
 from stromboli.install.rights import (
     EVICTS_BY_DELETE,
@@ -53,14 +53,28 @@ NEVER = [
 ]  # fmt: skip
 
 
+#: What controllers of workloads need of these: a client that creates pods can read what pods can mount.
+OF_JOBS = {
+    ("pods", "create"), ("secrets", "get"), ("configmaps", "get"), ("podgroups.scheduling.volcano.sh", "delete"),
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("process", [*PROCESSES, *OPTIONAL])
 @pytest.mark.parametrize("most", [False, True], ids=["as usual", "with everything that can be chosen"])
 def test_no_process_has_dangerous_rights(process: str, most: bool) -> None:
     granted = set(allowed(role_documents(process, "batch", evict_by_delete=most, discover=most)))
     assert granted
-    assert not [
-        (resource, verb) for _, resource, verb in granted if (resource, verb) in NEVER or "*" in resource + verb
-    ]
+    found = {(resource, verb) for _, resource, verb in granted if (resource, verb) in NEVER or "*" in resource + verb}
+    assert found == (OF_JOBS if process == "controller" else set())
+
+
+def test_controllers_without_jobs_have_no_dangerous_rights() -> None:
+    others = [name for name in OF_CONTROLLERS if name != JOB]
+    granted = {
+        (resource, verb) for _, resource, verb in allowed(role_documents("controller", "batch", controllers=others))
+    }
+    assert granted
+    assert not granted & set(NEVER)
 
 
 def test_only_leases_are_namespaced_rights() -> None:

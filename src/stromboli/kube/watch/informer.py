@@ -6,9 +6,12 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
+import msgspec
+
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.resources import Resource
 from stromboli.kube.watch.reflector import Reflector
+from stromboli.kube.watch.version_gate import VersionGate, is_older
 
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
@@ -24,11 +27,13 @@ _log = logging.getLogger(__name__)
 class Informer(Generic[T]):
     """Keeps all objects of a resource by key and calls listeners on changes."""
 
-    def __init__(self, client: Client, resource: Resource[T], *, optional: bool = False) -> None:
+    def __init__(
+        self, client: Client, resource: Resource[T], *, optional: bool = False, label_selector: str = ""
+    ) -> None:
         self.resource = resource
         self.objects: dict[str, T] = {}
         self._listeners: list[Listener[T]] = []
-        self._reflector = Reflector(client, resource, self, optional=optional)
+        self._reflector = Reflector(client, resource, self, optional=optional, label_selector=label_selector)
         self.synced = self._reflector.synced
 
     @property
@@ -56,3 +61,34 @@ class Informer(Generic[T]):
     def unreadable(self, resource: Resource[Any], key: str, uid: str, problem: str) -> None:
         """Keep the last readable version; unreadable objects are reported elsewhere."""
         _log.debug("unreadable object", extra={"resource": resource.name, "key": key, "problem": problem})
+
+
+class GatedInformer(Informer[T]):
+    """An informer that also takes the answers to own writes: `apply` ignores an object that is not newer."""
+
+    def __init__(
+        self, client: Client, resource: Resource[T], *, optional: bool = False, label_selector: str = ""
+    ) -> None:
+        self.gate = VersionGate()
+        super().__init__(client, resource, optional=optional, label_selector=label_selector)
+
+    def apply(self, entry: T) -> None:
+        known = self.objects.get(entry.key)
+        if self.gate.admits(entry.key, entry.metadata, known.metadata if known else None):
+            if known is not None and known.metadata.uid != entry.metadata.uid:
+                self.remove(known)
+            super().apply(entry)
+
+    def remove(self, entry: T) -> None:
+        self.gate.record_deletion(entry.key, entry.metadata)
+        known = self.objects.get(entry.key)
+        if known is None or known.metadata.uid != entry.metadata.uid or is_older(entry.metadata, known.metadata):
+            return
+        super().remove(entry)
+
+    def forget_history(self, kind: type) -> None:
+        """The server was restored from a backup: lower versions are accepted."""
+        self.gate.forget_tombstones()
+        for key, entry in self.objects.items():
+            metadata = msgspec.structs.replace(entry.metadata, resource_version=None)
+            self.objects[key] = msgspec.structs.replace(entry, metadata=metadata)

@@ -15,7 +15,7 @@ from stromboli.cli import main
 from stromboli.cli.changes.workloads import CONTROLLERS, JobWorkload
 from stromboli.kube.client.client import Client
 from stromboli.kube.crds.install import install_crds
-from stromboli.kube.objects.catalogue import JOBS, POD_GROUPS, PODS, QUEUES
+from stromboli.kube.objects.catalogue import CRDS, JOBS, POD_GROUPS, PODS, QUEUES, VOLCANO_COMMANDS
 from stromboli.kube.objects.meta import OwnerReference
 from stromboli.local.api_server.server import ApiServer
 from tests.testing.manifests.builders import pod
@@ -87,6 +87,9 @@ ERRORS = {
 
 @pytest.mark.parametrize("case", ERRORS)
 async def test_impossible_changes_are_errors(server: ApiServer, tmp_path: Path, case: str) -> None:
+    if case == "Volcano Job without Volcano":
+        async with Client(server.connection) as client:
+            await client.delete(CRDS, VOLCANO_COMMANDS.name)
     command, message = ERRORS[case]
     result = await run(server, tmp_path, *command.split())
     assert (result.exit_code, result.stdout, result.stderr) == (1, "", message)

@@ -57,7 +57,7 @@ Exit codes:
 @election_options("stromboli-controller")
 @log_options
 def controller(**options: Any) -> None:
-    """Create PodGroups for plain pods and maintain queues and HyperNodes, until stopped."""
+    """Run Volcano Jobs, create PodGroups, and maintain queues and HyperNodes, until stopped."""
     from stromboli.controllers.process import ControllerSettings, LeadershipLost, run_controllers
     from stromboli.observability.logs import set_up_logs
     from stromboli.observability.process import ExitStatus

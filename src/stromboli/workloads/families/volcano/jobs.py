@@ -15,7 +15,7 @@ _MESSAGE = "minimum {} is above the {} replicas"
 
 def expand_volcano_job(job: WorkloadDocument, context: ExpansionContext) -> Expansion:
     tasks = tasks_of(job)
-    _check(job, tasks)
+    check_tasks(job, tasks)
     later = [task for task in tasks if task.depends_on]
     return Expansion(
         pods=[
@@ -25,7 +25,7 @@ def expand_volcano_job(job: WorkloadDocument, context: ExpansionContext) -> Expa
             for index in range(task.replicas)
         ],
         groups=[CreatedObject(group_of(job, context.priority_of))],
-        claims=list(_claims(job)),
+        claims=list(claims_of(job)),
         notes=[f"the pods of task {task.name} are created when {_condition(task)}" for task in later],
         run_time=job.text("spec.runningEstimate"),
     )
@@ -38,7 +38,7 @@ def _condition(task: VolcanoTask) -> str:
     )
 
 
-def _check(job: WorkloadDocument, tasks: Sequence[VolcanoTask]) -> None:
+def check_tasks(job: WorkloadDocument, tasks: Sequence[VolcanoTask]) -> None:
     """Reject what Volcano's webhook rejects and no plan could satisfy."""
     if not tasks:
         raise job.error("spec.tasks", "is missing", "write at least one task with a template")
@@ -61,11 +61,11 @@ def _check(job: WorkloadDocument, tasks: Sequence[VolcanoTask]) -> None:
         raise job.error("spec.minAvailable", message, "write at most the replicas of all tasks")
 
 
-def _claims(job: WorkloadDocument) -> Iterator[CreatedObject]:
-    """The claims that the controller creates: of volumes with a template and without a name."""
+def claims_of(job: WorkloadDocument) -> Iterator[CreatedObject]:
+    """The claims that the controller creates if they do not exist: of volumes with a template."""
     for place, name in enumerate(claim_names(job)):
         path = f"spec.volumes[{place}]"
-        if not job.text(f"{path}.volumeClaimName") and (spec := job.map(f"{path}.volumeClaim")):
+        if spec := job.map(f"{path}.volumeClaim"):
             metadata = {"name": name, "namespace": job.namespace, "ownerReferences": [owner_of(job)]}
             claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": dict(spec)}
             yield CreatedObject(claim, f"{path}.volumeClaim")

@@ -83,12 +83,16 @@ def claim_names(job: WorkloadDocument) -> list[str]:
     return [job.text(path) or f"{job.name}-pvc-{place}" for place, path in enumerate(paths)]
 
 
+def pod_name(job: str, task: str, index: int) -> str:
+    return f"{job}-{task}-{index}"
+
+
 def pod_of_task(job: WorkloadDocument, task: VolcanoTask, index: int) -> dict[str, Any]:
     """Return the pod of a task with this index."""
     return pod_document(
         job,
         task.template,
-        f"{job.name}-{task.name}-{index}",
+        pod_name(job.name, task.name, index),
         labels=_labels(job, task, index),
         annotations=_annotations(job, task, index),
         spec=_spec(job, task),

@@ -1,0 +1,310 @@
+"""The controller of Volcano Jobs: creates PodGroup and pods, and leads a Job through its phases.
+
+Each run for a Job decides from its status and its pods (`decisions`), and carries the decision out. A change of phase
+is written for the version of the Job that was read; everything else follows from the status that was written.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from stromboli.controllers.commands import CommandInbox
+from stromboli.controllers.jobs.decisions import JobCommand, JobDecision, JobView, Transition, decide
+from stromboli.controllers.jobs.groups import JobGroups
+from stromboli.controllers.jobs.job_writer import JobWriter
+from stromboli.controllers.jobs.members import JobPods
+from stromboli.controllers.jobs.objects import (
+    JobBlocked,
+    PreparedObjects,
+    controlled_resources,
+    has_plugin_objects,
+)
+from stromboli.controllers.jobs.phases import PHASES, PodHandling
+from stromboli.controllers.jobs.plugins.plugin import PluginArgumentError
+from stromboli.controllers.jobs.pods import TaskPod
+from stromboli.controllers.jobs.policies import Occurrence
+from stromboli.controllers.jobs.specification import JobSpecification, document_of, specification_of
+from stromboli.controllers.jobs.status import (
+    counted_status,
+    initial_status,
+    last_command,
+    status_after,
+    target_of,
+    with_problem,
+    without_problem,
+)
+from stromboli.kube.client.api_errors import ApiError
+from stromboli.kube.events.recorder import EventRecorder
+from stromboli.kube.manifests.errors import ObjectError
+from stromboli.kube.objects.catalogue import VOLCANO_JOBS
+from stromboli.kube.objects.cluster import PriorityClass
+from stromboli.kube.objects.event import ObjectReference
+from stromboli.kube.objects.timestamps import seconds_of
+from stromboli.kube.objects.volcano import PodGroup
+from stromboli.kube.objects.volcano_jobs import VolcanoCommand, VolcanoJob
+from stromboli.kube.watch.informer import GatedInformer, Informer
+from stromboli.kube.work.work_queue import WorkQueue
+from stromboli.workloads.document import WorkloadDocument
+
+if TYPE_CHECKING:
+    from stromboli.kube.client.client import Client
+
+POD_DEBOUNCE_SECONDS = 0.1
+"""Changes of pods within this many seconds are handled together."""
+BLOCKED_SECONDS = 5.0
+"""The delay before a Job is tried again whose pods cannot be created."""
+CONFLICT_SECONDS = 0.5
+MAX_STEPS = 8
+"""Changes of phase in one run; further ones follow in the next."""
+NORMAL, WARNING = "Normal", "Warning"
+
+
+class VolcanoJobController:
+    """Runs all Jobs. Invalid ones get a message in their status and an event, and affect no others."""
+
+    def __init__(
+        self,
+        client: Client,
+        jobs: GatedInformer[VolcanoJob],
+        pods: GatedInformer[TaskPod],
+        groups: Informer[PodGroup],
+        commands: Informer[VolcanoCommand],
+        priorities: Informer[PriorityClass],
+        recorder: EventRecorder,
+        *,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        self._jobs, self._recorder, self._clock = jobs, recorder, clock or time.time
+        self._synced = [each.synced for each in (jobs, pods, groups, commands, priorities)]
+        self._priorities = priorities
+        self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="jobs", workers=16)
+        self._pods = JobPods(client, pods, self._pods_changed)
+        self._groups = JobGroups(client, groups, self._priority_of, self.work.add)
+        self._objects, self._writer = PreparedObjects(client), JobWriter(client, jobs)
+        self._inbox = CommandInbox(client, commands, VOLCANO_JOBS, self.work.add)
+        #: By key: the specification of this uid and generation of a Job.
+        self._specifications: dict[str, tuple[tuple[object, ...], JobSpecification]] = {}
+        #: By key: the uid, generation and version for which claims and objects of plugins exist.
+        self._prepared: dict[str, tuple[object, ...]] = {}
+        #: By key: since when events last whose policy has a timeout.
+        self._first_seen: dict[str, dict[Occurrence, float]] = {}
+        jobs.listen(self._job_changed)
+
+    @property
+    def pods_created(self) -> int:
+        return self._pods.created
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        for synced in self._synced:
+            await synced.wait()
+        await self.work.run()
+
+    def _job_changed(self, old: VolcanoJob | None, new: VolcanoJob | None) -> None:
+        if (job := new or old) is not None:
+            self.work.add(job.key)
+
+    def _pods_changed(self, key: str) -> None:
+        if key in self._jobs.objects:
+            self.work.add_after(key, POD_DEBOUNCE_SECONDS)
+        else:
+            self._pods.keep_evicted(key, ())
+
+    def _priority_of(self, name: str) -> int:
+        found = self._priorities.objects.get(name)
+        return (found.value or 0) if found else 0
+
+    # -- one run ------------------------------------------------------------------------------------------------
+
+    async def _reconcile(self, key: str) -> float | None:
+        job = self._jobs.objects.get(key)
+        commands = await self._inbox.take(key, job)
+        if job is None or job.metadata.deletion_timestamp is not None:
+            self._forget(key)
+            return None
+        try:
+            return await self._advance(job, commands)
+        except (ObjectError, PluginArgumentError) as error:
+            await self._report(key, "InvalidJob", str(error))
+            return None
+        except JobBlocked as error:
+            await self._report(key, error.reason, str(error))
+            return BLOCKED_SECONDS
+        except ApiError as error:
+            if not error.is_conflict:
+                raise
+            await self._writer.refresh(job)
+            return CONFLICT_SECONDS
+
+    async def _advance(self, job: VolcanoJob, commands: list[VolcanoCommand]) -> float | None:
+        """Change the phase until nothing follows at once, then do what the phase requires."""
+        spec = self._specification(job)
+        is_fresh = False
+        for _ in range(MAX_STEPS):
+            if not job.status.state.phase:
+                job = await self._writer.write(job, initial_status(job.status, spec, self._clock()))
+                is_fresh = True
+                continue
+            view = self._view(job, spec, await self._next_command(job, commands))
+            decision = decide(view)
+            if decision.transition is None:
+                return await self._carry_out(job, view, decision, is_fresh)
+            job = await self._change_phase(job, view, decision.transition)
+            is_fresh = True
+        return 0.0
+
+    async def _next_command(self, job: VolcanoJob, commands: list[VolcanoCommand]) -> JobCommand | None:
+        """Return the first Command that has an effect; those before it, and one that was executed, are deleted."""
+        phase = job.status.state.phase or ""
+        while commands:
+            command, action = commands[0], commands[0].action or ""
+            is_done = command.metadata.uid == last_command(job.status)
+            if not is_done and action in PHASES[phase].actions:
+                return JobCommand(action, command.metadata.uid)
+            if await self._inbox.consume(command) and not is_done:
+                self._record(job, WARNING, "CommandIssued", f"{action} has no effect on a Job in phase {phase}")
+            commands.pop(0)
+        return None
+
+    def _view(self, job: VolcanoJob, spec: JobSpecification, command: JobCommand | None) -> JobView:
+        key, uid, status = job.key, job.metadata.uid, job.status
+        group = self._groups.of(document_of(job))
+        return JobView(
+            name=job.metadata.name,
+            spec=spec,
+            phase=status.state.phase or "",
+            version=status.version or 0,
+            retry_count=status.retry_count or 0,
+            target=target_of(status),
+            pods=self._pods.of(key, uid),
+            evicted=self._pods.evicted(key, uid),
+            taken=self._pods.taken_names(key, uid),
+            group_phase=(group.status.phase or "") if group else "",
+            command=command,
+            phase_since=seconds_of(status.state.last_transition_time) or 0.0,
+            now=self._clock(),
+            since=lambda event: self._first_seen.setdefault(key, {}).setdefault(event, self._clock()),
+        )
+
+    async def _change_phase(self, job: VolcanoJob, view: JobView, transition: Transition) -> VolcanoJob:
+        counted = counted_status(job.status, view.spec, view.pods, job.status.controlled_resources or {})
+        began = seconds_of(job.metadata.creation_timestamp)
+        written = await self._writer.write(job, status_after(counted, transition, began, self._clock()))
+        if transition.command:
+            once = "clean it up to make sure executed not more than once"
+            note = f"Start to execute command {transition.action}, and {once}"
+            self._record(job, NORMAL, "CommandIssued", note)
+        if transition.action:
+            self._record(job, NORMAL, "ExecuteAction", f"Start to execute action {transition.action}")
+        return written
+
+    # -- what a phase requires ----------------------------------------------------------------------------------
+
+    async def _carry_out(self, job: VolcanoJob, view: JobView, decision: JobDecision, is_fresh: bool) -> float | None:
+        if decision.is_expired:
+            await self._writer.delete(job)
+            return None
+        document = document_of(job)
+        self._keep_events(job.key, view, decision)
+        await self._pods.delete(job.metadata.namespace, decision.delete)
+        if not decision.wants_group:
+            await self._clean_up(job, document, view.spec)
+        elif PHASES[view.phase].pods is PodHandling.RUN:
+            again = await self._run(job, document, view, decision, is_fresh)
+            decision.wait = min(decision.wait or again, again) if again else decision.wait
+        await self._write_counts(document, view.spec, has_objects=decision.wants_group)
+        return decision.wait
+
+    async def _run(
+        self, job: VolcanoJob, document: WorkloadDocument, view: JobView, decision: JobDecision, is_fresh: bool
+    ) -> float:
+        """Create what is missing; return the seconds until another attempt, or 0."""
+        prepared = (job.metadata.uid, job.metadata.generation, view.version)
+        if self._prepared.get(job.key) != prepared:
+            await self._writer.name_claims(job, document)
+            await self._objects.create(document, view.spec)
+            self._prepared[job.key] = prepared
+        await self._groups.create_or_update(document)
+        self._report_group(job, document)
+        if not decision.create:
+            return 0.0
+        if not is_fresh and not await self._writer.exists(job):
+            return CONFLICT_SECONDS
+        conflicts = await self._pods.create(document, view.spec.plugins, decision.create)
+        return CONFLICT_SECONDS if conflicts else 0.0
+
+    async def _clean_up(self, job: VolcanoJob, document: WorkloadDocument, spec: JobSpecification) -> None:
+        self._prepared.pop(job.key, None)
+        await self._groups.delete(document)
+        if has_plugin_objects(job.status.controlled_resources):
+            await self._objects.delete(document, spec)
+
+    def _keep_events(self, key: str, view: JobView, decision: JobDecision) -> None:
+        """Forget events that no policy waits for, and evictions that were part of a restart."""
+        kept = {event: since for event, since in self._first_seen.pop(key, {}).items() if event in decision.waiting}
+        if kept:
+            self._first_seen[key] = kept
+        handling = PHASES[view.phase].pods
+        waiting = {event.uid for event in decision.waiting}
+        if handling is PodHandling.RUN:
+            self._pods.keep_evicted(key, [pod for pod in view.evicted if pod.uid in waiting])
+        elif handling is PodHandling.REPLACE:
+            target, version, retry = view.target, view.version, view.retry_count
+            self._pods.keep_evicted(key, [pod for pod in view.evicted if not target.covers(pod, version, retry)])
+        else:
+            self._pods.keep_evicted(key, ())
+
+    # -- the status of a Job ------------------------------------------------------------------------------------
+
+    async def _write_counts(self, document: WorkloadDocument, spec: JobSpecification, *, has_objects: bool) -> None:
+        job = self._jobs.objects.get(document.key)
+        if job is not None and job.metadata.uid == document.uid:
+            created = controlled_resources(document, spec, with_plugins=has_objects)
+            pods = self._pods.of(document.key, document.uid)
+            await self._writer.write(job, counted_status(without_problem(job.status), spec, pods, created))
+
+    async def _report(self, key: str, reason: str, message: str) -> None:
+        """Write a problem into the status of a Job, and record an event."""
+        job = self._jobs.objects.get(key)
+        if job is None:
+            return
+        self._record(job, WARNING, reason, message)
+        try:
+            await self._writer.write(job, with_problem(job.status, reason, message, self._clock()))
+        except ApiError as error:
+            if not error.is_conflict:
+                raise
+            await self._writer.refresh(job)
+            self.work.add_after(key, CONFLICT_SECONDS)
+
+    def _report_group(self, job: VolcanoJob, document: WorkloadDocument) -> None:
+        """Record why the group of the Job is not scheduled."""
+        group = self._groups.of(document)
+        for condition in (group.status.conditions or ()) if group else ():
+            if group and condition.type == "Unschedulable" and condition.status == "True":
+                where = f"{group.metadata.namespace}:{group.metadata.name}"
+                note = f"PodGroup {where} unschedule,reason: {condition.message or condition.reason}"
+                self._record(job, WARNING, "PodGroupPending", note)
+
+    def _record(self, job: VolcanoJob, type_: str, reason: str, note: str) -> None:
+        metadata = job.metadata
+        regarding = ObjectReference(VOLCANO_JOBS.api_version, "Job", metadata.namespace, metadata.name, metadata.uid)
+        self._recorder.record(regarding, type=type_, reason=reason, note=note, action=reason)
+
+    def _specification(self, job: VolcanoJob) -> JobSpecification:
+        """Read the spec of a Job; once per generation, as it decodes every template. Raises ObjectError."""
+        metadata = job.metadata
+        version = metadata.uid, metadata.generation or metadata.resource_version
+        known = self._specifications.get(job.key)
+        if known is not None and known[0] == version:
+            return known[1]
+        spec = specification_of(document_of(job))
+        self._specifications[job.key] = version, spec
+        return spec
+
+    def _forget(self, key: str) -> None:
+        for kept in (self._specifications, self._prepared, self._first_seen):
+            kept.pop(key, None)
+        self._pods.keep_evicted(key, ())
