@@ -19,6 +19,7 @@ from stromboli.workloads.families.jobs import expand_cron_job, expand_job
 from stromboli.workloads.families.jobsets import expand_job_set
 from stromboli.workloads.families.volcano.flows import expand_job_flow, expand_volcano_cron_job
 from stromboli.workloads.families.volcano.jobs import expand_volcano_job
+from stromboli.workloads.families.volcano.templates import CRON_JOB, JOB_FLOW
 from stromboli.workloads.templates import VOLCANO_JOB, Kind
 
 
@@ -45,8 +46,8 @@ FAMILIES: Mapping[Kind, WorkloadFamily] = {
     ("apps", "DaemonSet"): WorkloadFamily(expand_daemon_set),
     ("", "ReplicationController"): WorkloadFamily(expand_replication_controller),
     VOLCANO_JOB: WorkloadFamily(expand_volcano_job),
-    ("batch.volcano.sh", "CronJob"): WorkloadFamily(expand_volcano_cron_job, "spec.suspend", is_schedule=True),
-    ("flow.volcano.sh", "JobFlow"): WorkloadFamily(expand_job_flow),
+    CRON_JOB: WorkloadFamily(expand_volcano_cron_job, "spec.suspend", is_schedule=True),
+    JOB_FLOW: WorkloadFamily(expand_job_flow),
     ("jobset.x-k8s.io", "JobSet"): WorkloadFamily(expand_job_set, "spec.suspend"),
     ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): WorkloadFamily(
         leader_worker_sets.expand_leader_worker_set, assumes=leader_worker_sets.ASSUMES

@@ -49,6 +49,9 @@ class WorkloadTemplate:
     queue: NamedQueue
     #: Whether the pods are members of a group that the workload's controller creates.
     has_own_group: bool = False
+    #: The priority class of that group, with the field in the workload.
+    group_class: str = ""
+    group_class_field: str = "spec.priorityClassName"
     #: Queues that the workload names for its pods, also for pods of other templates that its controller adopts.
     of_owner: tuple[NamedQueue, ...] = ()
     #: Queues that workload and template name besides; none of them counts.
@@ -87,20 +90,28 @@ def _single(kind: WorkloadKind, document: Mapping[str, Any]) -> Iterator[Workloa
 
 
 def _tasks(document: Mapping[str, Any]) -> Iterator[WorkloadTemplate]:
-    """A Volcano Job's group has the queue, annotations and labels of the Job; its tasks have defaults from it."""
+    """A Volcano Job's group has the queue, annotations and labels of the Job; its tasks have defaults from it. A Job
+    without tasks has one template all the same: it names a queue.
+    """
     spec, metadata = _map(document.get("spec")), document
     named = spec.get("queue")
     queue = queue_of_group(
         named if isinstance(named, str) else "", _entries(metadata, "annotations"), _entries(metadata, "labels")
     )
-    tasks = spec.get("tasks")
-    for place, task in enumerate(tasks if isinstance(tasks, list) else ()):
+    tasks, group_class = spec.get("tasks"), spec.get("priorityClassName")
+    for place, task in enumerate(tasks if isinstance(tasks, list) and tasks else [{}]):
         template = _map(_map(task).get("template"))
         own = {key: value for key, value in _map(template.get("spec")).items() if value}
         defaults = {key: spec.get(key) for key in ("schedulerName", "priorityClassName")}
         manifest = _manifest({**template, "spec": {**defaults, **own}}, document)
-        field = f"spec.tasks[{place}].template"
-        yield WorkloadTemplate(as_type(manifest, kube.Pod), manifest, field, queue, has_own_group=True)
+        yield WorkloadTemplate(
+            as_type(manifest, kube.Pod),
+            manifest,
+            f"spec.tasks[{place}].template",
+            queue,
+            has_own_group=True,
+            group_class=group_class if isinstance(group_class, str) else "",
+        )
 
 
 def _manifest(template: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Any]:

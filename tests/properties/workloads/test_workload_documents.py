@@ -68,7 +68,7 @@ TASKS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, ma
 def test_group_of_a_volcano_job_asks_for_the_requests_of_its_minimum(
     sizes: list[tuple[int, int]], minimum: int
 ) -> None:
-    template = {"spec": {"containers": [{"name": "a", "resources": {"requests": {"cpu": 1}}}]}}
+    template = {"spec": {"containers": [{"name": "a", "image": "x", "resources": {"requests": {"cpu": 1}}}]}}
     tasks = [
         {"name": f"t{place}", "replicas": replicas, "minAvailable": min(least, replicas), "template": template}
         for place, (replicas, least) in enumerate(sizes)

@@ -51,7 +51,7 @@ CASES = [
     (workload(ARGO, "Workflow", {"workflowTemplateRef": {"name": "etl"}}),
      "spec.workflowTemplateRef: WorkflowTemplate etl is not in the input; add the WorkflowTemplate"),
     (workload("batch.volcano.sh/v1alpha1", "Job", {"tasks": [{"name": "a/b", "replicas": 1, "template": template()}]}),
-     "spec.tasks[0].template: Pod default/train-a/b-0: metadata.name contains a space, a slash"),
+     "spec.tasks[0].name: 'a/b': a lowercase RFC 1123 label must consist of lower case alphanumeric"),
     (workload(FLOW, "JobFlow", {"flows": [{"name": "a"}]}),
      "spec.flows[0].name: JobTemplate a is not in the input; add the JobTemplate"),
     (workload("trainer.kubeflow.org/v1alpha1", "TrainJob", {"runtimeRef": {"kind": "Runtime", "name": "torch"}}),

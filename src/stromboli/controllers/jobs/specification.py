@@ -12,7 +12,8 @@ from stromboli.controllers.jobs.policies import LifecyclePolicy, policies_of
 from stromboli.kube.objects.volcano_jobs import VolcanoJob
 from stromboli.workloads.document import WorkloadDocument
 from stromboli.workloads.families.volcano.groups import min_available
-from stromboli.workloads.families.volcano.jobs import check_tasks
+from stromboli.workloads.families.volcano.rules.findings import raise_first
+from stromboli.workloads.families.volcano.rules.jobs import job_findings
 from stromboli.workloads.families.volcano.tasks import VolcanoTask, tasks_of
 
 _DEFAULT_MAX_RETRY = 3
@@ -65,8 +66,8 @@ def document_of(job: VolcanoJob) -> WorkloadDocument:
 
 def specification_of(job: WorkloadDocument) -> JobSpecification:
     """Read the spec of a Job. Raises ObjectError or PluginArgumentError."""
+    raise_first(job, job_findings(job))
     tasks = tasks_of(job)
-    check_tasks(job, tasks)
     return JobSpecification(
         tasks=tasks,
         min_available=min_available(job, tasks),

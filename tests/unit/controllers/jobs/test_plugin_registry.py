@@ -74,7 +74,7 @@ def test_plugins_of_a_job(named: Any, expected: list[tuple[str, tuple[str, ...]]
     ("named", "message"),
     [
         pytest.param(
-            {"other": []}, "spec.plugins.other: is not a known plugin; use one of cluster, service", id="unknown"
+            {"other": []}, "spec.plugins.other: unable to find job plugin: other; use one of cluster, service", id="unk"
         ),
         pytest.param({"none": []}, "is not a class derived from JobPlugin", id="no plugin class"),
         pytest.param({"wrong": []}, "WrongSignature.objects must take (self, job)", id="wrong signature"),

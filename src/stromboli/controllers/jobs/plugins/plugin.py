@@ -6,10 +6,11 @@ the pods need; the controller writes both. A plugin is created anew for every Jo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from stromboli.workloads.document import WorkloadDocument
+from stromboli.workloads.families.volcano.rules.findings import RuleFinding
 from stromboli.workloads.families.volcano.tasks import VolcanoTask
 
 
@@ -38,7 +39,8 @@ class PluginObject(NamedTuple):
 
 
 class JobPlugin:
-    """A plugin of one Job. Derived classes set `name` and override what they need.
+    """A plugin of one Job. Derived classes set `name` and override what they need. The other methods are not called
+    if `findings` yields one that is not a warning.
 
     Raises PluginArgumentError for invalid arguments on creation, and in no other method.
     """
@@ -50,6 +52,10 @@ class JobPlugin:
 
     def __init__(self, arguments: Sequence[str]) -> None:
         self.arguments = tuple(arguments)
+
+    def findings(self, job: WorkloadDocument) -> Iterator[RuleFinding]:
+        """Yield what in the Job the plugin cannot work with, such as a missing task or a name."""
+        yield from ()
 
     def edit_pod(self, pod: dict[str, Any], job: WorkloadDocument, task: VolcanoTask, index: int) -> None:
         """Change the manifest of a task's pod in place. Nothing in it is shared with the template of the Job."""

@@ -6,19 +6,20 @@ A package with an invalid plugin disables only this plugin: Jobs that name it ge
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
-from stromboli.controllers.jobs.plugins.plugin import JobPlugin
+from stromboli.controllers.jobs.plugins.plugin import JobPlugin, PluginArgumentError
 from stromboli.kube.manifests.errors import ObjectError
 from stromboli.workloads.document import WorkloadDocument
+from stromboli.workloads.families.volcano.rules.findings import RuleFinding
 
 ENTRY_POINTS = "stromboli.job_plugins"
 #: The plugins that need no package.
 BUILT_IN: tuple[type[JobPlugin], ...] = ()
 
-_METHODS = ("__init__", "edit_pod", "objects")
+_METHODS = ("__init__", "findings", "edit_pod", "objects")
 
 
 class JobPlugins:
@@ -46,6 +47,29 @@ class JobPlugins:
             except Exception as error:
                 self.unusable[entry_point.name] = f"{_title(entry_point)} failed: {type(error).__name__}: {error}"
 
+    def findings(self, job: WorkloadDocument) -> Iterator[RuleFinding]:
+        """Yield what is wrong with the plugins of a Job: a rule for Jobs."""
+        try:
+            plugins = self.of(job)
+        except PluginArgumentError as error:
+            message = f"argument {error.argument!r} {error.message}"
+            yield RuleFinding(f"spec.plugins.{error.plugin}", message, error.remedy)
+            return
+        for plugin in plugins:
+            yield from plugin.findings(job)
+
+    def required_by(self, names: Iterable[str]) -> list[str]:
+        """Return the plugins that those of these names require, directly or indirectly."""
+        found: dict[str, None] = {}
+        waiting = [name for name in names if isinstance(name, str)]
+        while waiting:
+            candidate = self.classes.get(waiting.pop())
+            for name in candidate.requires if candidate else ():
+                if name not in found:
+                    found[name] = None
+                    waiting.append(name)
+        return sorted(found)
+
     def of(self, job: WorkloadDocument) -> list[JobPlugin]:
         """Return the plugins of a Job, required ones first. Raises ObjectError or PluginArgumentError."""
         found: dict[str, JobPlugin] = {}
@@ -67,7 +91,8 @@ class JobPlugins:
         if reason := self.unusable.get(name):
             return job.error(f"spec.plugins.{name}", f"cannot be used: {reason}", "correct or reinstall its package")
         known = ", ".join(sorted(self.classes)) or "none"
-        return job.error(f"spec.plugins.{name}", "is not a known plugin", f"use one of {known}, or install its package")
+        remedy = f"use one of {known}, or install its package"
+        return job.error(f"spec.plugins.{name}", f"unable to find job plugin: {name}", remedy)
 
 
 @cache

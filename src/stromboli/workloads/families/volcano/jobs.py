@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from stromboli.workloads.document import WorkloadDocument
 from stromboli.workloads.expansion import CreatedObject, Expansion, ExpansionContext, checked_number
-from stromboli.workloads.families.volcano.groups import group_of, min_available
+from stromboli.workloads.families.volcano.groups import group_of
+from stromboli.workloads.families.volcano.rules.findings import raise_first
+from stromboli.workloads.families.volcano.rules.jobs import job_findings
 from stromboli.workloads.families.volcano.tasks import VolcanoTask, claim_names, pod_of_task, tasks_of
 from stromboli.workloads.pod_documents import owner_of
 
-_MESSAGE = "minimum {} is above the {} replicas"
-
 
 def expand_volcano_job(job: WorkloadDocument, context: ExpansionContext) -> Expansion:
+    raise_first(job, job_findings(job))
     tasks = tasks_of(job)
-    check_tasks(job, tasks)
+    checked_number(job, sum(task.replicas for task in tasks), "spec.tasks")
     later = [task for task in tasks if task.depends_on]
     return Expansion(
         pods=[
@@ -36,29 +37,6 @@ def _condition(task: VolcanoTask) -> str:
     return (
         f"{'task' if len(task.depends_on) == 1 else 'tasks'} {names} {'runs' if len(task.depends_on) == 1 else 'run'}"
     )
-
-
-def check_tasks(job: WorkloadDocument, tasks: Sequence[VolcanoTask]) -> None:
-    """Reject what Volcano's webhook rejects and no plan could satisfy."""
-    if not tasks:
-        raise job.error("spec.tasks", "is missing", "write at least one task with a template")
-    names: dict[str, VolcanoTask] = {}
-    for task in tasks:
-        if task.name in names:
-            raise job.error(f"{task.path}.name", f"task {task.name} exists already", "rename one of them")
-        names[task.name] = task
-        if task.minimum > task.replicas:
-            path = f"{task.path}.minAvailable"
-            raise job.error(
-                path, _MESSAGE.format(task.minimum, task.replicas), "write at most the replicas of the task"
-            )
-    for task in tasks:
-        if missing := next((name for name in task.depends_on if name not in names), ""):
-            raise job.error(f"{task.path}.dependsOn.name", f"task {missing} does not exist", "name a task of this job")
-    total = checked_number(job, sum(task.replicas for task in tasks), "spec.tasks")
-    if min_available(job, tasks) > total:
-        message = _MESSAGE.format(min_available(job, tasks), total)
-        raise job.error("spec.minAvailable", message, "write at most the replicas of all tasks")
 
 
 def claims_of(job: WorkloadDocument) -> Iterator[CreatedObject]:

@@ -50,14 +50,24 @@ def tasks_of(job: WorkloadDocument) -> list[VolcanoTask]:
     return [_task(job, f"spec.tasks[{place}]", place) for place in range(job.length("spec.tasks"))]
 
 
-def _task(job: WorkloadDocument, path: str, place: int) -> VolcanoTask:
-    replicas = job.count(f"{path}.replicas", 0)
+def name_of(job: WorkloadDocument, place: int) -> str:
+    """Return the name of a task by its place."""
+    return job.text(f"spec.tasks[{place}].name") or f"default{place}"
+
+
+def minimum_of(job: WorkloadDocument, path: str) -> int:
+    """Return the minimum of a task: by default that of its partitions, or else all replicas."""
     size = job.count(f"{path}.partitionPolicy.partitionSize", 0)
     partitions = job.count(f"{path}.partitionPolicy.minPartitions", 0)
+    return job.count(f"{path}.minAvailable", size * partitions or job.count(f"{path}.replicas", 0))
+
+
+def _task(job: WorkloadDocument, path: str, place: int) -> VolcanoTask:
+    size = job.count(f"{path}.partitionPolicy.partitionSize", 0)
     return VolcanoTask(
-        name=job.text(f"{path}.name") or f"default{place}",
-        replicas=replicas,
-        minimum=job.count(f"{path}.minAvailable", size * partitions or replicas),
+        name=name_of(job, place),
+        replicas=job.count(f"{path}.replicas", 0),
+        minimum=minimum_of(job, path),
         path=path,
         template=job.template(f"{path}.template"),
         partition_size=max(size, 1) if job.value(f"{path}.partitionPolicy") else 0,
