@@ -15,6 +15,7 @@ from typing import Any
 from stromboli.admission.server import MUTATE, VALIDATE
 from stromboli.kube.objects import native, volcano
 from stromboli.kube.objects.topology import KubeHyperNode, KubeTopology
+from stromboli.kube.objects.volcano_jobs import BATCH_GROUP, BUS_GROUP
 from stromboli.workloads.groups import GROUP_NAME
 from stromboli.workloads.queues import QUEUE_NAMES
 
@@ -73,6 +74,7 @@ def _mutating(webhooks: Webhooks) -> list[Document]:
     }
     return [
         _entry("podgroups", webhooks, _POD_GROUPS, ("CREATE",), {}) | facts,
+        _entry("volcanojobs", webhooks, _VOLCANO_JOBS, ("CREATE",), {}) | facts,
         _entry("pods", webhooks, _PODS, ("CREATE",), {"ours": _is_ours(webhooks, "object")}) | facts,
     ]
 
@@ -91,7 +93,8 @@ def _validating(webhooks: Webhooks) -> list[Document]:
         _entry("pods", webhooks, _PODS, written, pods | placed),
         _entry("workloads", webhooks, _WORKLOADS, written, templates | conditions),
         _entry("cronjobs", webhooks, _CRON_JOBS, written, cron_templates | conditions),
-        _entry("volcanojobs", webhooks, _VOLCANO_JOBS, written, conditions),
+        _entry("volcanojobs", webhooks, _VOLCANO_WORKLOADS, written, conditions),
+        _entry("volcanocommands", webhooks, _VOLCANO_COMMANDS, ("CREATE",), {"others": _others(webhooks)}),
         _entry("queues", webhooks, _QUEUES, (*written, "DELETE"), conditions),
         _entry("networks", webhooks, _NETWORKS, written, conditions),
     ]
@@ -153,7 +156,12 @@ _WORKLOADS = (
     _resources("", "v1", "replicationcontrollers"),
 )
 _CRON_JOBS = (_resources("batch", "v1", "cronjobs"),)
-_VOLCANO_JOBS = (_resources("batch.volcano.sh", "v1alpha1", "jobs"),)
+_VOLCANO_JOBS = (_resources(BATCH_GROUP, "v1alpha1", "jobs"),)
+_VOLCANO_WORKLOADS = (
+    _resources(BATCH_GROUP, "v1alpha1", "jobs", "cronjobs"),
+    _resources("flow.volcano.sh", "v1alpha1", "jobflows", "jobtemplates"),
+)
+_VOLCANO_COMMANDS = (_resources(BUS_GROUP, "v1alpha1", "commands"),)
 
 
 # -- match conditions in CEL ------------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
-"""Defaults: the queue of a PodGroup, the scheduler name of a pod with a group or queue, and changes of binder plugins.
+"""Defaults: the queue of a PodGroup, fields of a Volcano Job, the scheduler name of a pod with a group or queue, and
+changes of binder plugins.
 
 The changes are idempotent: an API server may reinvoke the webhook after other webhooks.
 """
@@ -17,7 +18,11 @@ from stromboli.admission.requests import Document, Request
 from stromboli.admission.review import typed
 from stromboli.kube.manifests.errors import ObjectError
 from stromboli.kube.objects import native, volcano
+from stromboli.kube.objects.volcano_jobs import VolcanoJob
+from stromboli.workloads.families.volcano.defaults import fill_in_spec
+from stromboli.workloads.pod_documents import VOLCANO
 from stromboli.workloads.queues import DEFAULT_QUEUE, named_queue
+from stromboli.workloads.templates import VOLCANO_JOB
 
 
 def patch_for(request: Request, facts: Facts, policy: AdmissionPolicy) -> list[Operation]:
@@ -41,11 +46,29 @@ def _fill_in(request: Request, document: Document, facts: Facts, policy: Admissi
             group = typed(request, document, volcano.PodGroup)
             if queue := _queue_for(group.spec.queue, group.metadata, facts, policy):
                 _map(document, "spec")["queue"] = queue
+        case kind if kind == VOLCANO_JOB:
+            _fill_job(request, document, facts, policy)
         case (native.GROUP, "PodGroup"):
             metadata = typed(request, document, native.NativePodGroup).metadata
             queue = facts.queue_of_namespace(metadata.namespace)
             if queue and not _named_queue(metadata):
                 _map(_map(document, "metadata"), "annotations")[NAMESPACE_QUEUE] = queue
+
+
+def _fill_job(request: Request, document: Document, facts: Facts, policy: AdmissionPolicy) -> None:
+    """Write what Volcano's webhook writes, and the queue of the namespace as for groups."""
+    spec, metadata = document.get("spec"), typed(request, document, VolcanoJob).metadata
+    if not isinstance(spec, dict):
+        return
+    if queue := _queue_for(spec.get("queue"), metadata, facts, policy):
+        spec["queue"] = queue
+    names = policy.scheduler_names
+    fill_in_spec(
+        spec,
+        policy.job_plugins.required_by,
+        queue=policy.default_queue,
+        scheduler=VOLCANO if VOLCANO in names else names[0],
+    )
 
 
 def _queue_for(named: str | None, metadata: kube.ObjectMeta, facts: Facts, policy: AdmissionPolicy) -> str:

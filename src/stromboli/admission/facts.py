@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from stromboli import kube
 from stromboli.admission.requests import User
 from stromboli.binding.plugins.plugin import BinderPlugin
+from stromboli.controllers.jobs.plugins.registry import JobPlugins, installed_plugins
 from stromboli.workloads.queues import DEFAULT_QUEUE, QUEUE_NAMES
 
 #: Annotation of a namespace: the queue of groups without one.
@@ -33,6 +35,8 @@ class Facts:
     groups: Mapping[str, kube.PodGroup] = field(default_factory=dict)
     namespaces: Mapping[str, kube.Namespace] = field(default_factory=dict)
     priority_classes: Mapping[str, kube.PriorityClass] = field(default_factory=dict)
+    #: The specs of the JobTemplates that a reviewed JobFlow may name.
+    job_templates: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def with_queues(self, found: Mapping[str, kube.KubeQueue | None]) -> Facts:
         """A copy with queues that were just read; None for a queue that does not exist."""
@@ -69,6 +73,7 @@ class AdmissionPolicy:
     without: frozenset[str] = frozenset()
     assigns_scheduler: bool = True
     plugins: tuple[BinderPlugin, ...] = ()
+    job_plugins: JobPlugins = field(default_factory=installed_plugins)
 
     def checks(self, what: str, user: User) -> bool:
         """Report whether a tenancy rule applies to this user."""

@@ -12,13 +12,19 @@ from typing import TypeVar
 
 from stromboli import kube
 from stromboli.admission.deletion import review_change_of_deleted
-from stromboli.admission.facts import AdmissionPolicy, Facts
+from stromboli.admission.facts import AUTHORISATION, AdmissionPolicy, Facts
 from stromboli.admission.pod_groups import validate_pod_group, validate_pod_group_change
 from stromboli.admission.pods import validate_pod, validate_pod_change
 from stromboli.admission.queues import review_deletion, review_queue
 from stromboli.admission.requests import Document, Request
 from stromboli.admission.verdict import GOOD, AdmissionVerdict, Violation, refused
-from stromboli.admission.workloads import validate_class_of_job, validate_workload, validate_workload_change
+from stromboli.admission.volcano_jobs import (
+    VOLCANO_WORKLOADS,
+    review_command,
+    validate_job_update,
+    validate_volcano_workload,
+)
+from stromboli.admission.workloads import validate_workload, validate_workload_change
 from stromboli.cluster.objects.pod_groups.native_pod_groups import as_group
 from stromboli.cluster.objects.topology.hypernodes import chosen_by, fault_of
 from stromboli.cluster.objects.topology.topologies import levels_of
@@ -27,8 +33,17 @@ from stromboli.kube.objects import native, volcano
 from stromboli.kube.objects.kinds import as_type
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.topology import KubeHyperNode, KubeTopology
+from stromboli.kube.objects.volcano_jobs import BUS_GROUP
+from stromboli.workloads.families.volcano.templates import volcano_templates_of
 from stromboli.workloads.groups import controlling_owner
-from stromboli.workloads.templates import VOLCANO_JOB, WORKLOADS, is_workload, kind_of, templates_of
+from stromboli.workloads.templates import (
+    VOLCANO_JOB,
+    WORKLOADS,
+    WorkloadTemplate,
+    is_workload,
+    kind_of,
+    templates_of,
+)
 
 T = TypeVar("T", bound=TopLevel)
 
@@ -151,11 +166,38 @@ def _pod(request: Request, facts: Facts, policy: AdmissionPolicy) -> AdmissionVe
 def _workload(request: Request, facts: Facts, policy: AdmissionPolicy) -> AdmissionVerdict:
     if request.operation == "DELETE":
         return GOOD
+    kind = (request.kind.group, request.kind.kind)
+    return _review_templates(request, facts, policy, lambda document: templates_of(kind, document))
+
+
+def _volcano_workload(request: Request, facts: Facts, policy: AdmissionPolicy) -> AdmissionVerdict:
+    if request.operation == "DELETE":
+        return GOOD
     kind, old = (request.kind.group, request.kind.kind), _old(request)
-    before = _decode_or_none(old, lambda document: templates_of(kind, _placed(request, document))) or []
-    verdict, templates = GOOD, templates_of(kind, _placed(request, request.document))
-    if kind == VOLCANO_JOB and templates:
-        verdict = validate_class_of_job(old, request.document, templates[0], request.user_info, facts, policy)
+    document, plugins = _placed(request, request.document), policy.job_plugins
+    verdict = validate_volcano_workload(kind, document, plugins)
+    if old is not None:
+        verdict = verdict.without_old(validate_volcano_workload(kind, _placed(request, old), plugins))
+        if kind == VOLCANO_JOB:
+            verdict = verdict.plus(validate_job_update(old, document, plugins))
+    if not verdict.is_allowed:
+        return verdict
+    specs = facts.job_templates.get
+    return verdict.plus(_review_templates(request, facts, policy, lambda each: volcano_templates_of(kind, each, specs)))
+
+
+def _command(request: Request, facts: Facts, policy: AdmissionPolicy) -> AdmissionVerdict:
+    if request.operation != "CREATE":
+        return GOOD
+    verdict = review_command(request.document)
+    return verdict if policy.checks(AUTHORISATION, request.user_info) else replace(verdict, uses=())
+
+
+def _review_templates(
+    request: Request, facts: Facts, policy: AdmissionPolicy, read: Callable[[Document], list[WorkloadTemplate]]
+) -> AdmissionVerdict:
+    before = _decode_or_none(_old(request), lambda document: read(_placed(request, document))) or []
+    verdict, templates = GOOD, read(_placed(request, request.document))
     for place, template in enumerate(templates):
         was = before[place] if place < len(before) else None
         sense = validate_workload(template, policy)
@@ -189,7 +231,8 @@ _RULES: dict[tuple[str, str], Callable[[Request, Facts, AdmissionPolicy], Admiss
     (KubeHyperNode.group, "HyperNode"): lambda request, *_: _alone(request, KubeHyperNode, review_hyper_node),
     (KubeTopology.group, "Topology"): lambda request, *_: _alone(request, KubeTopology, review_topology),
     ("", "Pod"): _pod,
-    VOLCANO_JOB: _workload,
+    (BUS_GROUP, "Command"): _command,
+    **dict.fromkeys(VOLCANO_WORKLOADS, _volcano_workload),
     **dict.fromkeys(WORKLOADS, _workload),
 }
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stromboli import kube
 from stromboli.admission.access.authorisation import Authorisation, AuthorisationUnavailable
+from stromboli.admission.access.job_templates import needs_templates, read_templates
 from stromboli.admission.access.members import GroupMembers
 from stromboli.admission.defaults import patch_for
 from stromboli.admission.facts import AdmissionPolicy, Facts
@@ -40,6 +41,8 @@ class Reviewer:
 
     async def review(self, request: Request) -> AdmissionVerdict:
         facts = self.facts()
+        if needs_templates(request):
+            facts = replace(facts, job_templates=await read_templates(self.client, request.namespace))
         verdict = review(request, facts, self.policy)
         if verdict.dependent_queues or verdict.dependent_groups:
             facts = await self._read_again(facts, verdict)
@@ -57,17 +60,16 @@ class Reviewer:
     async def _permission(self, request: Request, use: QueueUse) -> AdmissionVerdict:
         user, place = request.user_info, f"{use.field}: queue {use.queue!r}:"
         try:
-            if await self.authorisation.may_use(user, use.queue):
+            if await self.authorisation.allows(user, use.queue, use.verb):
                 return AdmissionVerdict()
         except AuthorisationUnavailable as error:
             if self.allow_unanswered:
                 return AdmissionVerdict(warnings=(f"{place} the access review failed, so the use was allowed",))
             message = f"{place} the access review for {user.username!r} failed ({error}); try again"
             return AdmissionVerdict(violations=(Violation(message, is_forbidden=True),))
-        remedy = f"name another queue, or request the verb use on queues.{QUEUES.group} {use.queue}"
-        return AdmissionVerdict(
-            violations=(Violation(f"{place} {user.username!r} may not use it; {remedy}", is_forbidden=True),)
-        )
+        remedy = f"name another queue, or request the verb {use.verb} on queues.{QUEUES.group} {use.queue}"
+        message = f"{place} {user.username!r} may not {use.verb} it; {remedy}"
+        return AdmissionVerdict(violations=(Violation(message, is_forbidden=True),))
 
     async def _read_again(self, facts: Facts, verdict: AdmissionVerdict) -> Facts:
         names, keys = verdict.dependent_queues, verdict.dependent_groups

@@ -11,6 +11,7 @@ from stromboli.admission.requests import User
 from stromboli.admission.verdict import GOOD, AdmissionVerdict, QueueUse, forbidden, invalid
 from stromboli.cluster.objects.priority_classes import allowed_classes
 from stromboli.controllers.queue_state import OPEN, state_of
+from stromboli.core.model.queues.queue import ROOT
 
 
 def check_queue(queue: str, field: str, facts: Facts) -> AdmissionVerdict:
@@ -24,6 +25,17 @@ def check_queue(queue: str, field: str, facts: Facts) -> AdmissionVerdict:
             field, f"queue {queue!r} is {state}", "name a queue that is Open, or have it opened", queue=queue
         )
     return GOOD
+
+
+def check_leaf(queue: str, field: str, facts: Facts) -> AdmissionVerdict:
+    """Reject jobs in queues that have queues below them, as Volcano does."""
+    if queue == ROOT:
+        return invalid(field, "can not submit job to root queue", "name a queue below it")
+    children = sorted(name for name, each in facts.queues.items() if each.spec.parent == queue and name != queue)
+    if not children:
+        return GOOD
+    message = f"can only submit job to leaf queue, queue {queue!r} has {len(children)} child queues"
+    return invalid(field, message, f"name one of them, such as {children[0]}", queue=children[0])
 
 
 def check_access(queue: str, field: str, user: User, policy: AdmissionPolicy) -> AdmissionVerdict:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import chain
 
+#: The verb on queues that allows their use.
+USE = "use"
+
 
 @dataclass(frozen=True, slots=True)
 class Violation:
@@ -21,10 +24,11 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class QueueUse:
-    """A queue that the user must be allowed to use, and the field that names it."""
+    """A queue that the user must be allowed to use, or to change, and the field that names it."""
 
     queue: str
     field: str
+    verb: str = USE
 
 
 @dataclass(frozen=True, slots=True)

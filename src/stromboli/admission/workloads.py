@@ -7,9 +7,7 @@ although the template is not, so the queues that a workload itself names are che
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from stromboli.admission.facts import AdmissionPolicy, Facts
 from stromboli.admission.pods import (
@@ -21,10 +19,10 @@ from stromboli.admission.pods import (
     validate_pod,
 )
 from stromboli.admission.requests import User
-from stromboli.admission.tenancy import check_access, check_priority_class, check_queue
+from stromboli.admission.tenancy import check_access, check_leaf, check_priority_class, check_queue
 from stromboli.admission.verdict import GOOD, AdmissionVerdict, Violation
 from stromboli.workloads.groups import job_key_of
-from stromboli.workloads.queues import NamedQueue, queue_name_of
+from stromboli.workloads.queues import DEFAULT_QUEUE, NamedQueue, queue_name_of
 from stromboli.workloads.templates import WorkloadTemplate
 
 
@@ -47,10 +45,22 @@ def validate_workload_change(
     if before is not None and _place(before, facts, policy) == place:
         return adopted
     verdict = GOOD if place.has_group else check_queue(place.queue, place.field, facts)
-    field = f"{after.field}.{CLASS_FIELD}"
-    priority = check_priority_class(place.priority_class, field, place.queue, user, facts, policy)
+    if after.has_own_group:
+        verdict = verdict.plus(check_leaf(place.queue, place.field, facts))
+    priority = _check_classes(place, after, user, facts, policy)
     others = (check_access(each.name, each.field, user, policy) for each in after.contradictions)
     return verdict.plus(check_access(place.queue, place.field, user, policy), *others, adopted, priority)
+
+
+def _check_classes(
+    place: _Place, template: WorkloadTemplate, user: User, facts: Facts, policy: AdmissionPolicy
+) -> AdmissionVerdict:
+    """Check the priority class of the pods, and that of the group that their controller creates."""
+    field = f"{template.field}.{CLASS_FIELD}"
+    own = check_priority_class(place.priority_class, field, place.queue, user, facts, policy)
+    return own.plus(
+        check_priority_class(place.group_class, template.group_class_field, place.queue, user, facts, policy)
+    )
 
 
 def _adopted_pods(
@@ -82,27 +92,6 @@ def _awaited_group(template: WorkloadTemplate, policy: AdmissionPolicy) -> str |
     return job_key_of(template.pod) if is_member else None
 
 
-def validate_class_of_job(
-    before: Mapping[str, Any] | None,
-    after: Mapping[str, Any],
-    template: WorkloadTemplate,
-    user: User,
-    facts: Facts,
-    policy: AdmissionPolicy,
-) -> AdmissionVerdict:
-    """Check the priority class of a Volcano Job, which becomes that of its group, whatever its tasks name."""
-    name, place = _class_in(after), _place(template, facts, policy)
-    if place is None or (before is not None and _class_in(before) == name):
-        return GOOD
-    return check_priority_class(name, CLASS_FIELD, place.queue, user, facts, policy)
-
-
-def _class_in(document: Mapping[str, Any]) -> str:
-    spec = document.get("spec")
-    name = spec.get("priorityClassName") if isinstance(spec, Mapping) else None
-    return name if isinstance(name, str) else ""
-
-
 @dataclass(frozen=True, slots=True)
 class _Place:
     """Queue and priority class of the pods, the field that names the queue, and whether it is that of a group."""
@@ -111,11 +100,15 @@ class _Place:
     field: str
     priority_class: str
     has_group: bool
+    #: The priority class of a group that the controller of the workload creates.
+    group_class: str = ""
     contradictions: tuple[NamedQueue, ...] = ()
 
 
 def _place(template: WorkloadTemplate, facts: Facts, policy: AdmissionPolicy) -> _Place | None:
-    """None for pods of other schedulers, and for a group that does not exist yet: its creator is checked instead."""
+    """None for pods of other schedulers, and for a group that does not exist yet: its creator is checked instead. The
+    default of a CRD counts as no queue, as for groups.
+    """
     pod = template.pod
     if not template.has_own_group and not is_ours(pod, policy):
         return None
@@ -125,7 +118,8 @@ def _place(template: WorkloadTemplate, facts: Facts, policy: AdmissionPolicy) ->
         if group is None:
             return None
         return _Place(queue_name_of(group, policy.default_queue), f"{template.field}.{GROUP_FIELD}", priority, True)
-    if template.queue.name:
-        return _Place(template.queue.name, template.queue.field, priority, False, template.contradictions)
-    queue = facts.queue_of_namespace(pod.metadata.namespace) or policy.default_queue
-    return _Place(queue, NAMESPACE_FIELD, priority, False)
+    named, queue = template.queue, facts.queue_of_namespace(pod.metadata.namespace)
+    is_default = template.has_own_group and named.name in (DEFAULT_QUEUE, policy.default_queue)
+    if named.name and not (queue and is_default):
+        return _Place(named.name, named.field, priority, False, template.group_class, template.contradictions)
+    return _Place(queue or policy.default_queue, NAMESPACE_FIELD, priority, False, template.group_class)

@@ -123,6 +123,7 @@ _ADMISSION = (
     *followed((NAMESPACES, PRIORITY_CLASSES), "read the queue of a namespace and the default priority class"),
     Right(QUEUES.group, "queues", ("get",), "read a queue again before a request is rejected because of it"),
     Right(POD_GROUPS.group, "podgroups", ("get",), "read a group again before a pod is rejected because it is missing"),
+    Right("flow.volcano.sh", "jobtemplates", ("list",), "read the queues of the jobs of a JobFlow that is reviewed"),
     Right("", "pods", ("list",), "review the priority classes of pods whose group is created again"),
     Right("authorization.k8s.io", "subjectaccessreviews", ("create",), "review access to queues"),
     *REVIEWS,

@@ -68,7 +68,7 @@ SOUND: list[tuple[str, str, Any]] = [
     ("batch", "Job", {"metadata": {"annotations": {}}, "spec": {"template": TEMPLATE}}),
     ("batch", "CronJob", {"spec": {"jobTemplate": {"metadata": {}, "spec": {"template": TEMPLATE}}}}),
     ("apps", "Deployment", {"metadata": {"annotations": {}}, "spec": {"template": TEMPLATE}}),
-    ("batch.volcano.sh", "Job", {"spec": {"schedulerName": "volcano", "queue": "science", "tasks": [
+    ("batch.volcano.sh", "Job", {"spec": {"schedulerName": "volcano", "queue": "physics", "tasks": [
         {"template": TEMPLATE}]}}),
 ]  # fmt: skip
 VALUES = st.recursive(

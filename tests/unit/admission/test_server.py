@@ -96,7 +96,7 @@ async def client(api: Api) -> AsyncIterator[Client]:
 
 async def test_access_review_carries_the_requesting_user(api: Api, client: Client) -> None:
     user = User("alice", "7", ["team:a"], {"scopes": ["x"]})
-    assert await Authorisation(client, 10).may_use(user, "science")
+    assert await Authorisation(client, 10).allows(user, "science")
     attributes = {"group": "scheduling.volcano.sh", "resource": "queues", "verb": "use", "name": "science"}
     person = {"user": "alice", "uid": "7", "groups": ["team:a"], "extra": {"scopes": ["x"]}}
     assert api.asked == [{**person, "resourceAttributes": attributes}]
@@ -105,21 +105,21 @@ async def test_access_review_carries_the_requesting_user(api: Api, client: Clien
 async def test_access_review_is_cached_until_ttl(api: Api, client: Client) -> None:
     moment = 0.0
     authorisation = Authorisation(client, 10, clock=lambda: moment)
-    assert [await authorisation.may_use(ALICE, "science") for _ in range(3)] == [True] * 3
+    assert [await authorisation.allows(ALICE, "science") for _ in range(3)] == [True] * 3
     assert len(api.asked) == 1
     api.allows = False
-    assert await authorisation.may_use(ALICE, "science")
-    assert not await authorisation.may_use(ALICE, "physics")
-    assert not await authorisation.may_use(User("alice", groups=["other"]), "science")
+    assert await authorisation.allows(ALICE, "science")
+    assert not await authorisation.allows(ALICE, "physics")
+    assert not await authorisation.allows(User("alice", groups=["other"]), "science")
     moment = 11.0
-    assert not await authorisation.may_use(ALICE, "science")
+    assert not await authorisation.allows(ALICE, "science")
     assert len(api.asked) == 4
 
 
 async def test_concurrent_equal_questions_share_one_access_review(api: Api, client: Client) -> None:
     api.gate.clear()
     authorisation = Authorisation(client, 0)
-    members = [asyncio.create_task(authorisation.may_use(ALICE, "science")) for _ in range(50)]
+    members = [asyncio.create_task(authorisation.allows(ALICE, "science")) for _ in range(50)]
     members[0].cancel()
     await asyncio.sleep(0)
     api.gate.set()
@@ -133,9 +133,9 @@ async def test_failed_access_review_denies_and_is_not_cached(api: Api, client: C
     authorisation = Authorisation(client, 10, on_result=results.append)
     api.status = 500
     with pytest.raises(AuthorisationUnavailable):
-        await authorisation.may_use(ALICE, "science")
+        await authorisation.allows(ALICE, "science")
     api.status = 201
-    assert await authorisation.may_use(ALICE, "science")
+    assert await authorisation.allows(ALICE, "science")
     assert results == ["error", "allowed"]
 
 

@@ -17,11 +17,11 @@ from typing import Any
 import msgspec
 
 from stromboli.admission.requests import User
+from stromboli.admission.verdict import USE
 from stromboli.kube.client.api_errors import RequestFailed
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import QUEUES
 
-VERB = "use"
 _PATH = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 _MAX_CACHED = 10_000
 _SECONDS_TO_ANSWER = 5.0
@@ -35,10 +35,11 @@ class AuthorisationUnavailable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _AccessQuestion:
-    """A user, with groups and extra attributes, and a queue."""
+    """A user, with groups and extra attributes, and what is done with which queue."""
 
     user: bytes
     queue: str
+    verb: str
 
 
 class Authorisation:
@@ -59,15 +60,15 @@ class Authorisation:
         self._answers: OrderedDict[_AccessQuestion, tuple[float, bool]] = OrderedDict()
         self._pending: dict[_AccessQuestion, asyncio.Task[bool]] = {}
 
-    async def may_use(self, user: User, queue: str) -> bool:
-        """Report whether the user may use the queue. Raises AuthorisationUnavailable."""
-        question = _AccessQuestion(msgspec.json.encode(user, order="sorted"), queue)
+    async def allows(self, user: User, queue: str, verb: str = USE) -> bool:
+        """Report whether the user may use the queue, or act on it otherwise. Raises AuthorisationUnavailable."""
+        question = _AccessQuestion(msgspec.json.encode(user, order="sorted"), queue, verb)
         until, answer = self._answers.get(question, (0.0, False))
         if self._clock() < until:
             return answer
         task = self._pending.get(question)
         if task is None:
-            task = self._pending[question] = asyncio.create_task(self._ask(question, user, queue))
+            task = self._pending[question] = asyncio.create_task(self._ask(question, user))
             task.add_done_callback(lambda done: self._done(question, done))
         return await asyncio.shield(task)
 
@@ -77,8 +78,9 @@ class Authorisation:
         if not task.cancelled():
             task.exception()
 
-    async def _ask(self, question: _AccessQuestion, user: User, queue: str) -> bool:
-        body = msgspec.json.encode(access_review(user, queue))
+    async def _ask(self, question: _AccessQuestion, user: User) -> bool:
+        queue = question.queue
+        body = msgspec.json.encode(access_review(user, queue, question.verb))
         try:
             answer = await self._client.request("POST", _PATH, body=body, timeout=_SECONDS_TO_ANSWER)
             allowed = msgspec.json.decode(answer, type=_AccessReview).status.allowed
@@ -105,9 +107,9 @@ class _AccessReview(msgspec.Struct):
     status: _AccessReviewStatus = msgspec.field(default_factory=_AccessReviewStatus)
 
 
-def access_review(user: User, queue: str) -> dict[str, Any]:
+def access_review(user: User, queue: str, verb: str = USE) -> dict[str, Any]:
     """The SubjectAccessReview of a user and a queue."""
-    attributes = {"group": QUEUES.group, "resource": QUEUES.plural, "verb": VERB, "name": queue}
+    attributes = {"group": QUEUES.group, "resource": QUEUES.plural, "verb": verb, "name": queue}
     known = {"user": user.username, "uid": user.uid, "groups": user.groups, "extra": user.extra}
     spec = {"resourceAttributes": attributes, **{key: value for key, value in known.items() if value}}
     return {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
