@@ -59,7 +59,8 @@ class WorkloadDocument:
 
     def error(self, path: str, message: str, remedy: str) -> ObjectError:
         metadata = self.document.get("metadata")
-        parts = (metadata.get("namespace"), metadata.get("name")) if isinstance(metadata, Mapping) else ()
+        known = metadata if isinstance(metadata, Mapping) else {}
+        parts = (known.get("namespace"), known.get("name") or known.get("generateName"))
         name = "/".join(part for part in parts if isinstance(part, str) and part)
         return ObjectError(self.kind[1], name, path, message, remedy)
 

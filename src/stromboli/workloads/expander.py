@@ -12,7 +12,7 @@ from stromboli.kube.manifests.expansions import DescribedObject, ExpandedDocumen
 from stromboli.kube.objects.kinds import KINDS, KubeObject
 from stromboli.workloads.document import WorkloadDocument
 from stromboli.workloads.existing import ExistingObjects, has_counted_pods, has_ended, is_from_cluster
-from stromboli.workloads.expansion import CreatedObject, Expansion, ExpansionContext, FindReference
+from stromboli.workloads.expansion import CreatedObject, CreatedWorkload, Expansion, ExpansionContext, FindReference
 from stromboli.workloads.groups_of_plain_pods import with_plain_groups
 from stromboli.workloads.pod_templates import pod_templates_in
 from stromboli.workloads.registry import FAMILIES, REFERENCES, WorkloadFamily
@@ -105,7 +105,8 @@ class _Run:
         #: The keys of objects that were read, and of those that were created for earlier workloads with their kind and
         #: key.
         self._taken = {(type(each).kind_name, each.key): "" for each in objects}
-        self._assumed: set[Kind] = set()
+        #: Assumptions that earlier workloads had.
+        self._assumed: set[str] = set()
 
     def expand(self, index: int, workload: WorkloadDocument) -> ExpandedDocument:
         family = self._families.get(workload.kind)
@@ -117,10 +118,9 @@ class _Run:
             return ExpandedDocument(index, error=error)
         objects = [DescribedObject(each.document, each.field) for each in expansion.objects if self._is_new(each)]
         self._taken |= {_identity(each.document): f"{workload.kind[1]} {workload.key}" for each in objects}
-        if objects and family.assumes and workload.kind not in self._assumed:
-            self._assumed.add(workload.kind)
-            expansion.notes.append(f"the objects of {workload.kind[1]}s are those {family.assumes}")
-        return ExpandedDocument(index, objects, expansion.notes)
+        assumptions = [each for each in expansion.assumptions if each not in self._assumed]
+        self._assumed.update(assumptions)
+        return ExpandedDocument(index, objects, [*expansion.notes, *assumptions])
 
     def _expansion(self, workload: WorkloadDocument, family: WorkloadFamily) -> Expansion:
         if self._existing.has_children_of(workload) or has_ended(workload):
@@ -142,18 +142,41 @@ class _Run:
 
     def _expand(self, workload: WorkloadDocument, family: WorkloadFamily) -> Expansion:
         """Expand a workload; under another name if its pods would have the names of another workload's pods."""
-        found = self._complete(workload, family.expand(workload, self._context))
+        found = self._complete(workload, family)
         other = next(filter(None, (self._taken.get(_identity(each.document)) for each in found.objects)), "")
         if not other:
             return found
         renamed = WorkloadDocument(workload.document, f"{workload.name}-{workload.kind[1].lower()}")
-        found = self._complete(renamed, family.expand(renamed, self._context))
+        found = self._complete(renamed, family)
         found.notes.append(f"it is shown as {renamed.name}, because {other} has objects of the same names")
         return found
 
-    def _complete(self, workload: WorkloadDocument, expansion: Expansion) -> Expansion:
+    def _complete(self, workload: WorkloadDocument, family: WorkloadFamily) -> Expansion:
+        """Expand a workload, and those that it creates; add the groups of plain pods, and declared times."""
+        expansion = family.expand(workload, self._context)
+        if expansion.objects and family.assumes:
+            expansion.assumptions.append(f"the objects of {workload.kind[1]}s are those {family.assumes}")
+        for created in expansion.workloads:
+            expansion.add(self._inner(workload, created))
         declare_times(workload, expansion)
         return with_plain_groups(workload, expansion, self._context.scheduler_names)
+
+    def _inner(self, workload: WorkloadDocument, created: CreatedWorkload) -> Expansion:
+        """Expand a workload that another one creates."""
+        inner = WorkloadDocument(created.document)
+        family = self._families.get(inner.kind)
+        if family is None:
+            has_pods = bool(pod_templates_in(created.document))
+            return Expansion(notes=[f"the {inner.kind[1]} that it creates is not planned"] if has_pods else [])
+        try:
+            found = self._complete(inner, family)
+        except ObjectError as error:
+            place, known = created.field_of(error.field), created.is_spec
+            message = error.message if known else f"{error.kind} {error.name}: {error.field}: {error.message}"
+            raise workload.error(place, message, error.remedy) from None
+        for objects in (found.pods, found.groups, found.claims):
+            objects[:] = [each._replace(field=created.field_of(each.field)) for each in objects]
+        return found
 
     def _is_new(self, created: CreatedObject) -> bool:
         """Report whether an object is not in the input: one that was read counts instead."""

@@ -34,6 +34,21 @@ class CreatedObject(NamedTuple):
     inherited: Mapping[str, str] = {}
 
 
+class CreatedWorkload(NamedTuple):
+    """A workload that a controller creates for another one, which is expanded in its turn."""
+
+    document: dict[str, Any]
+    #: The field of the workload that describes it.
+    field: str
+    #: Whether the field is its spec, so that fields of the spec are fields of the workload.
+    is_spec: bool = True
+
+    def field_of(self, inner: str) -> str:
+        """Return the field of the workload for a field of the created one."""
+        is_within = self.is_spec and inner.partition(".")[0] == "spec"
+        return f"{self.field}{inner.removeprefix('spec')}" if is_within else self.field
+
+
 @dataclass(slots=True)
 class Expansion:
     """The objects that exist at once: pods of later steps are created when earlier ones are done."""
@@ -41,8 +56,11 @@ class Expansion:
     pods: list[CreatedObject] = field(default_factory=list)
     groups: list[CreatedObject] = field(default_factory=list)
     claims: list[CreatedObject] = field(default_factory=list)
+    workloads: list[CreatedWorkload] = field(default_factory=list)
     #: What was assumed, or is left out; complete sentences that follow kind and name.
     notes: list[str] = field(default_factory=list)
+    #: What the objects of each kind depend on in the installation of its operator.
+    assumptions: list[str] = field(default_factory=list)
     #: The run time that the workload declares for its pods, such as 1h or 90s; empty for none.
     run_time: str = ""
 
@@ -50,7 +68,9 @@ class Expansion:
         self.pods += other.pods
         self.groups += other.groups
         self.claims += other.claims
+        self.workloads += other.workloads
         self.notes += (note for note in other.notes if note not in self.notes)
+        self.assumptions += (each for each in other.assumptions if each not in self.assumptions)
         self.run_time = self.run_time or other.run_time
 
     @property

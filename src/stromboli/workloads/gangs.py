@@ -52,6 +52,7 @@ class OperatorGang:
     #: None for the sum of the requests of the minimum of pods.
     min_resources: Mapping[str, Any] | None = None
     topology: Mapping[str, Any] = field(default_factory=dict)
+    sub_groups: Sequence[Mapping[str, Any]] = ()
     group_labels: Mapping[str, str] = field(default_factory=dict)
     group_annotations: Mapping[str, str] = field(default_factory=dict)
     #: The owner of the pods, if it is not the workload.
@@ -106,6 +107,7 @@ def _group(gang: OperatorGang, context: ExpansionContext) -> dict[str, Any]:
         "priorityClassName": gang.priority_class,
         "minResources": _minimum_request(gang, minimum, context) if gang.min_resources is None else gang.min_resources,
         "networkTopology": gang.topology,
+        "subGroupPolicy": list(gang.sub_groups),
     }
     return group_document(
         gang.workload,

@@ -1,4 +1,4 @@
-"""Documents of pods and their owners, as controllers create them from templates."""
+"""Documents of pods, their owners and other workloads, as controllers create them from templates."""
 
 from __future__ import annotations
 
@@ -51,6 +51,25 @@ def pod_document(
     if created := workload.text("metadata.creationTimestamp"):
         metadata["creationTimestamp"] = created
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**template["spec"], **(spec or {})}}
+
+
+def created_document(
+    workload: WorkloadDocument,
+    kind: str,
+    name: str,
+    spec: Mapping[str, Any],
+    *,
+    api_version: str = "",
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Return a workload that the controller of another one creates; by default of the same API version."""
+    version = api_version or workload.text("apiVersion")
+    identity: dict[str, Any] = {"name": name, "namespace": workload.namespace}
+    identity |= {"labels": dict(labels or {}), "annotations": dict(annotations or {})}
+    if created := workload.text("metadata.creationTimestamp"):
+        identity["creationTimestamp"] = created
+    return {"apiVersion": version, "kind": kind, "metadata": identity, "spec": dict(spec)}
 
 
 def scheduled_by_volcano(template: Mapping[str, Any]) -> dict[str, str]:

@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 from stromboli.kube.fields.template_kinds import TEMPLATE_KINDS
 from stromboli.workloads.expansion import Expander
-from stromboli.workloads.families import argo, leader_worker_sets, mpi, ray, spark, trainer, training
+from stromboli.workloads.families import leader_worker_sets, mpi, ray, spark, trainer, training
 from stromboli.workloads.families.apps import (
     expand_deployment,
     expand_replica_set,
     expand_replication_controller,
     expand_stateful_set,
 )
+from stromboli.workloads.families.argo import workflows
 from stromboli.workloads.families.daemon_sets import expand_daemon_set
 from stromboli.workloads.families.jobs import expand_cron_job, expand_job
 from stromboli.workloads.families.jobsets import expand_job_set
@@ -60,12 +61,16 @@ FAMILIES: Mapping[Kind, WorkloadFamily] = {
     (trainer.GROUP, "TrainJob"): WorkloadFamily(trainer.expand_train_job, "spec.suspend"),
     ("ray.io", "RayCluster"): WorkloadFamily(ray.expand_ray_cluster, "spec.suspend", ray.ASSUMES),
     ("ray.io", "RayJob"): WorkloadFamily(ray.expand_ray_job, "spec.suspend", ray.ASSUMES),
+    ("ray.io", "RayCronJob"): WorkloadFamily(ray.expand_ray_cron_job, "spec.suspend", is_schedule=True),
     ("ray.io", "RayService"): WorkloadFamily(ray.expand_ray_service, "spec.suspend", ray.ASSUMES),
     ("sparkoperator.k8s.io", "SparkApplication"): WorkloadFamily(
         spark.expand_spark_application, "spec.suspend", spark.ASSUMES
     ),
-    (argo.GROUP, "Workflow"): WorkloadFamily(argo.expand_workflow, "spec.suspend"),
-    (argo.GROUP, "CronWorkflow"): WorkloadFamily(argo.expand_cron_workflow, "spec.suspend", is_schedule=True),
+    ("sparkoperator.k8s.io", "ScheduledSparkApplication"): WorkloadFamily(
+        spark.expand_scheduled_spark_application, "spec.suspend", is_schedule=True
+    ),
+    (workflows.GROUP, "Workflow"): WorkloadFamily(workflows.expand_workflow, "spec.suspend"),
+    (workflows.GROUP, "CronWorkflow"): WorkloadFamily(workflows.expand_cron_workflow, "spec.suspend", is_schedule=True),
 }
 
 #: Kinds that other workloads refer to. They have templates, and no pods of their own.

@@ -129,12 +129,25 @@ FAMILY_CASES = {
     "ray-service": Family(
         {"headgroup": ["serve-head"], "small": numbered("serve-small-worker-", 0, 1, 2)},
         {"ray-serve-pg": Group(2, cpu="3")}, placed=4, notes=("its cluster is named like it", ENABLED)),
+    "ray-cron-job": Family(
+        {"headgroup": ["nightly-head"], "small": ["nightly-small-worker-0"]}, {"ray-nightly-pg": Group(2, cpu="3")},
+        placed=2, notes=(NEXT_RUN, ENABLED)),
+    "ray-cluster-network-topology": Family(
+        {"headgroup": ["sliced-head"], "near": numbered("sliced-near-worker-", 0, 1, 2),
+         "hosts": numbered("sliced-hosts-worker-", 0, 1, 2, 3)},
+        {"ray-sliced-pg": Group(7, "", "urgent", "7")}, placed=8, notes=(ENABLED,)),
+    "scheduled-spark-application": Family(
+        {"spark-nightly-pg": ["nightly-driver", "nightly-exec-1"]}, {"spark-nightly-pg": Group(1, "research", cpu="2")},
+        placed=2, notes=(NEXT_RUN, "its executors are planned with its driver", ENABLED)),
     "spark-application": Family(
         {"spark-pi-pg": ["pi-driver", *numbered("pi-exec-", 1, 2)]},
         {"spark-pi-pg": Group(1, "research", "urgent", "5")}, placed=3,
         notes=("its executors are planned with its driver", ENABLED)),
     "workflow": by_owner(
         "diamond", ["diamond-A", *numbered("diamond-C-each-", 0, 1)], placed=3, queue="research", priority="urgent"),
+    "workflow-resource": Family(
+        {"podgroup-creator": ["creator-create", "creator-measure"], "worker": numbered("gang-worker-", 0, 1)},
+        {"gang": Group(2, "research", cpu="2"), "podgroup-creator": Group(1, "", "urgent")}, placed=4),
     "cron-workflow": by_owner("nightly", ["nightly"], placed=1, cpu="3", notes=(NEXT_RUN,)),
 }  # fmt: skip
 

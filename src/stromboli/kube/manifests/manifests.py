@@ -165,8 +165,8 @@ class _Collector:
             return
         for note in expanded.notes:
             self._note(f"note: {origin.place()}", f"{kind} {key}: {note}")
-        for part in dict.fromkeys(each for each, _ in created):
-            self._names.check_template(document, part, f"{kind} {key}", origin)
+        for part, created_kind in dict.fromkeys((part, type(item).kind_name) for part, item in created):
+            self._names.check_template(document, part, created_kind, f"{kind} {key}", origin)
         for part, item in created:
             self._put(origin._replace(path=(*origin.path, *path_of(part))), item)
 

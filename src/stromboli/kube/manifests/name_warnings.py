@@ -44,8 +44,10 @@ class NameWarnings:
             message = f"{subject}: the pods of this kind (apiVersion {kind.api_version}) are not known"
             self._first[identity] = f"{origin.place(('kind',))}: {printable(message)}; describe it with --kinds"
 
-    def check_template(self, document: Mapping[str, Any], field: str, subject: str, origin: Origin) -> None:
-        """Record unknown names in a template; the fields of a built-in kind are checked with the whole object."""
+    def check_template(self, document: Mapping[str, Any], field: str, kind: str, subject: str, origin: Origin) -> None:
+        """Record unknown names in the template of objects of a built-in kind; the fields of a workload whose definition
+        is known are checked with the whole object.
+        """
         part: Any = document
         for step in path_of(field):
             is_there = (isinstance(part, dict) and step in part) or (isinstance(part, list) and isinstance(step, int))
@@ -53,8 +55,10 @@ class NameWarnings:
         if not field or not isinstance(part, dict):
             return
         place = origin._replace(path=(*origin.path, *path_of(field)))
-        if known_fields(str(document["apiVersion"]), str(document["kind"])) is None and "spec" in part:
-            self._check_fields({"spec": part["spec"]}, "v1", "Pod", subject, place)
+        spec = part.get("spec")
+        is_template = isinstance(spec, dict) and (kind != "Pod" or "containers" in spec)
+        if is_template and known_fields(str(document["apiVersion"]), str(document["kind"])) is None:
+            self._check_fields({"spec": spec}, "v1", kind, subject, place)
         self.check_metadata(part.get("metadata"), subject, place)
 
     def check_names(self, document: Mapping[str, Any], kind: str, key: str, origin: Origin) -> None:

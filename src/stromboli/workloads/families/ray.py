@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from stromboli.workloads.cron.next_run import next_run_note
 from stromboli.workloads.document import WorkloadDocument
-from stromboli.workloads.expansion import Expansion, ExpansionContext
+from stromboli.workloads.expansion import CreatedWorkload, Expansion, ExpansionContext
 from stromboli.workloads.gangs import OperatorGang, Role, expand_gang, members_of
 from stromboli.workloads.min_resources import Members, total_request
-from stromboli.workloads.pod_documents import VOLCANO, owner_reference
+from stromboli.workloads.pod_documents import VOLCANO, created_document, owner_reference
 
 ASSUMES = "that the operator creates with --batch-scheduler=volcano"
 HEAD_GROUP = "headgroup"
 QUEUE_LABEL, PRIORITY_LABEL = "volcano.sh/queue-name", "ray.io/priority-class-name"
 TOPOLOGY_MODE, TOPOLOGY_TIER = "volcano.sh/network-topology-mode", "volcano.sh/network-topology-highest-tier-allowed"
+_GROUP, _REPLICA_NAME = "ray.io/group", "ray.io/worker-group-replica-name"
 _WAITS_FOR_HEAD = {"cpu": "200m", "memory": "256Mi"}
 _AUTOSCALER = {"cpu": "500m", "memory": "512Mi"}
 _SUBMITTER = {"cpu": "500m", "memory": "200Mi"}
@@ -45,6 +47,13 @@ def expand_ray_job(job: WorkloadDocument, context: ExpansionContext) -> Expansio
     if mode == "K8sJobMode":
         found.notes.append("the pod that submits it is created when its cluster is ready")
     return found
+
+
+def expand_ray_cron_job(cron_job: WorkloadDocument, context: ExpansionContext) -> Expansion:
+    """Return the RayJob of the next run. Its own name has the time of its run."""
+    document = created_document(cron_job, "RayJob", cron_job.name, cron_job.map("spec.jobTemplate"))
+    notes = [next_run_note(cron_job, context, "spec.timeZone")]
+    return Expansion(workloads=[CreatedWorkload(document, "spec.jobTemplate")], notes=notes)
 
 
 def _cluster_of(workload: WorkloadDocument) -> Mapping[str, Any]:
@@ -83,13 +92,14 @@ def _expand(
         queue=labels.get(QUEUE_LABEL, ""),
         priority_class=labels.get(PRIORITY_LABEL, ""),
         min_resources=total_request([*members_of(least, context), *(more or ())]),
-        topology=_topology(workload),
+        topology=_topology(workload, "metadata.labels"),
+        sub_groups=list(_sub_groups(workload, path, roles)),
         group_annotations=workload.annotations,
         owner=owner,
         scheduler=VOLCANO,
         sets_scheduler=True,
         pod_name=_pod_name,
-        pod_labels=lambda role, index: {**inherited, **_labels(workload, role)},
+        pod_labels=lambda role, index: {**inherited, **_labels(workload, role, index)},
     )
     return expand_gang(gang, context)
 
@@ -98,15 +108,36 @@ def _groups(workload: WorkloadDocument, path: str) -> int:
     return workload.length(f"{path}.workerGroupSpecs")
 
 
-def _topology(workload: WorkloadDocument) -> dict[str, Any]:
-    labels = workload.labels
+def _topology(workload: WorkloadDocument, path: str) -> dict[str, Any]:
+    """Return the network topology that labels name: of the workload, or of the template of a group."""
+    labels = workload.texts(path)
     if TOPOLOGY_MODE not in labels:
         return {}
     tier = labels.get(TOPOLOGY_TIER, "")
     if tier and not (tier.isascii() and tier.isdecimal() and len(tier) < 9):
-        path = f"metadata.labels[{TOPOLOGY_TIER}]"
-        raise workload.error(path, f"{tier!r} is not a number", "write the number of a tier")
+        raise workload.error(f"{path}[{TOPOLOGY_TIER}]", f"{tier!r} is not a number", "write the number of a tier")
     return {"mode": labels[TOPOLOGY_MODE], **({"highestTierAllowed": int(tier)} if tier else {})}
+
+
+def _sub_groups(workload: WorkloadDocument, path: str, roles: Sequence[Role]) -> Iterator[dict[str, Any]]:
+    """A worker group whose template names a network topology is a sub-group; without any topology, every replica of
+    several hosts is one.
+    """
+    is_autoscaled = workload.flag(f"{path}.enableInTreeAutoscaling")
+    for role in roles[1:]:
+        policy = {"name": role.name, "labelSelector": {"matchLabels": {_GROUP: role.name}}}
+        number = (role.minimum or 0) if is_autoscaled else role.number
+        hosts = _hosts(workload, role.path.removesuffix(".template"))
+        if (topology := _topology(workload, f"{role.path}.metadata.labels")) and number:
+            whole = {"subGroupSize": number, "minSubGroups": 1, "matchLabelKeys": [_GROUP]}
+            yield {**policy, **whole, "networkTopology": topology}
+        elif hosts > 1 and TOPOLOGY_MODE not in workload.labels:
+            yield {**policy, "subGroupSize": hosts, "minSubGroups": number // hosts, "matchLabelKeys": [_REPLICA_NAME]}
+
+
+def _hosts(workload: WorkloadDocument, group: str) -> int:
+    """Return the pods of a replica of a worker group."""
+    return max(workload.count(f"{group}.numOfHosts", 1), 1)
 
 
 def _head(workload: WorkloadDocument, path: str) -> Role:
@@ -130,12 +161,12 @@ def _workers(workload: WorkloadDocument, path: str, place: int) -> Role:
     least = workload.count(f"{group}.minReplicas", 0)
     most = max(workload.count(f"{group}.maxReplicas", 2**31 - 1), least)
     replicas = min(max(workload.count(f"{group}.replicas", least), least), most)
-    hosts = max(workload.count(f"{group}.numOfHosts", 1), 1)
+    hosts = _hosts(workload, group)
     if workload.flag(f"{group}.suspend"):
         replicas = least = 0
     waiting = {"name": "wait-gcs-ready", "resources": {"requests": _WAITS_FOR_HEAD, "limits": _WAITS_FOR_HEAD}}
     spec = {"initContainers": [*(template["spec"].get("initContainers") or ()), waiting]}
-    return Role(name, replicas * hosts, f"{group}.template", template, minimum=least, spec=spec)
+    return Role(name, replicas * hosts, f"{group}.template", template, minimum=least * hosts, spec=spec)
 
 
 def _pod_name(workload: WorkloadDocument, role: Role, index: int) -> str:
@@ -143,12 +174,15 @@ def _pod_name(workload: WorkloadDocument, role: Role, index: int) -> str:
     return f"{workload.name}-head" if role.name == HEAD_GROUP else f"{workload.name}-{role.name}-worker-{index}"
 
 
-def _labels(workload: WorkloadDocument, role: Role) -> dict[str, str]:
+def _labels(workload: WorkloadDocument, role: Role, index: int) -> dict[str, str]:
+    """The pods of a replica with several hosts have its name, for which the operator takes random letters."""
     node_type = "head" if role.name == HEAD_GROUP else "worker"
+    hosts = 1 if role.name == HEAD_GROUP else _hosts(workload, role.path.removesuffix(".template"))
     return {
+        **({_REPLICA_NAME: f"{role.name}-{index // hosts}"} if hosts > 1 else {}),
         "ray.io/cluster": workload.name,
         "ray.io/node-type": node_type,
-        "ray.io/group": role.name,
+        _GROUP: role.name,
         "ray.io/is-ray-node": "yes",
         "ray.io/identifier": f"{workload.name}-{node_type}",
         "app.kubernetes.io/name": "kuberay",

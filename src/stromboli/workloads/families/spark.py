@@ -7,10 +7,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from stromboli.core.model.resources.quantity import format_quantity, parse_quantity
+from stromboli.workloads.cron.next_run import next_run_note
 from stromboli.workloads.document import WorkloadDocument
-from stromboli.workloads.expansion import CreatedObject, Expansion, ExpansionContext, checked_number
+from stromboli.workloads.expansion import CreatedObject, CreatedWorkload, Expansion, ExpansionContext, checked_number
 from stromboli.workloads.group_documents import group_document
-from stromboli.workloads.pod_documents import VOLCANO, member_annotations, owner_reference, pod_document
+from stromboli.workloads.pod_documents import (
+    VOLCANO,
+    created_document,
+    member_annotations,
+    owner_reference,
+    pod_document,
+)
 
 ASSUMES = "that the operator creates with --enable-batch-scheduler, if their batchScheduler is volcano"
 _PREFIX = "sparkoperator.k8s.io"
@@ -37,6 +44,13 @@ def expand_spark_application(app: WorkloadDocument, context: ExpansionContext) -
     groups = [CreatedObject(_group(app, executors, is_cluster_mode))] if _is_grouped(app) else []
     notes = ["its executors are planned with its driver, which creates them when it runs"] if driver and pods else []
     return Expansion([*driver, *pods], groups, notes=notes)
+
+
+def expand_scheduled_spark_application(scheduled: WorkloadDocument, context: ExpansionContext) -> Expansion:
+    """Return the application of the next run. Its own name has the time of its run."""
+    document = created_document(scheduled, "SparkApplication", scheduled.name, scheduled.map("spec.template"))
+    notes = [next_run_note(scheduled, context, "spec.timeZone")]
+    return Expansion(workloads=[CreatedWorkload(document, "spec.template")], notes=notes)
 
 
 def _is_grouped(app: WorkloadDocument) -> bool:

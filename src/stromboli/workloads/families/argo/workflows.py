@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from stromboli.kube.manifests.yaml import load_documents
+from stromboli.kube.manifests.yaml_errors import YamlError
 from stromboli.workloads.cron.next_run import next_run_note
 from stromboli.workloads.document import WorkloadDocument
-from stromboli.workloads.expansion import CreatedObject, Expansion, ExpansionContext, checked_number
-from stromboli.workloads.pod_documents import pod_document
+from stromboli.workloads.expansion import CreatedObject, CreatedWorkload, Expansion, ExpansionContext, checked_number
+from stromboli.workloads.families.argo.parameters import (
+    Scope,
+    call_scope,
+    entry_scope,
+    filled,
+    item_scope,
+    list_of,
+    sequence_of,
+    unknown_parameter,
+    workflow_scope,
+)
+from stromboli.workloads.families.argo.pods import workflow_pod
 from stromboli.workloads.templates import Kind
 
 GROUP = "argoproj.io"
 TEMPLATES: Kind = (GROUP, "WorkflowTemplate")
 CLUSTER_TEMPLATES: Kind = (GROUP, "ClusterWorkflowTemplate")
-_WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
-#: Fields of a template, and of the workflow as their default, that are those of a pod.
-_POD_FIELDS = ("schedulerName", "nodeSelector", "affinity", "tolerations", "hostNetwork", "volumes", "initContainers")
 _PODLESS = ("suspend", "http", "plugin")
+_CREATING = ("create", "apply", "replace")
 _MAX_DEPTH = 50
 #: Templates that call each other several times could be called without end.
 _MAX_CALLS = 10_000
@@ -43,6 +54,12 @@ class _Start:
         if text not in self.found.notes:
             self.found.notes.append(text)
 
+    @property
+    def defaults(self) -> list[Mapping[str, Any]]:
+        """The specs whose fields are defaults of templates: of the workflow, and of the template that it names."""
+        own = self.workflow.map(self.own)
+        return [own] if self.source is self.workflow else [own, self.source.map(self.path)]
+
 
 def expand_workflow(workflow: WorkloadDocument, context: ExpansionContext) -> Expansion:
     return _expand(workflow, "spec", context)
@@ -64,14 +81,22 @@ def _expand(workflow: WorkloadDocument, path: str, context: ExpansionContext) ->
     entry = workflow.text(f"{path}.entrypoint") or start.source.text(f"{start.path}.entrypoint")
     if not entry:
         raise workflow.error(f"{path}.entrypoint", "is missing", "write the name of a template")
-    _template(start, _named(start, entry), workflow.name, 0)
-    most = workflow.count(f"{path}.parallelism", 0) or start.source.count(f"{start.path}.parallelism", 0)
-    if most and len(start.found.pods) > most:
-        del start.found.pods[most:]
-        start.note(f"it runs {most} pods at once")
+    first = _named(start, entry)
+    scope = workflow_scope(workflow, (start.source, start.path), (workflow, path))
+    _template(start, first, workflow.name, 0, entry_scope((start.source, first), scope))
+    _limit(start)
     deadline = workflow.value(f"{path}.activeDeadlineSeconds")
     start.found.run_time = f"{deadline}s" if isinstance(deadline, int) and deadline > 0 else ""
     return start.found
+
+
+def _limit(start: _Start) -> None:
+    """Keep the number of pods that run at once."""
+    own, source = f"{start.own}.parallelism", f"{start.path}.parallelism"
+    most = start.workflow.count(own, 0) or start.source.count(source, 0)
+    if most and len(start.found.pods) > most:
+        del start.found.pods[most:]
+        start.note(f"it runs {most} pods at once")
 
 
 def _referred(
@@ -92,7 +117,7 @@ def _named(start: _Start, name: str) -> str:
     raise start.workflow.error(place_of_error, f"template {name} does not exist", "add it, or correct the name")
 
 
-def _template(start: _Start, path: str, name: str, depth: int) -> None:
+def _template(start: _Start, path: str, name: str, depth: int, scope: Scope) -> None:
     """Add the pods with which a template starts."""
     source = start.source
     start.calls.append(path)
@@ -100,16 +125,17 @@ def _template(start: _Start, path: str, name: str, depth: int) -> None:
         start.note("templates that are nested too deeply are not planned")
     elif source.length(f"{path}.steps"):
         for step in _first_steps(source, f"{path}.steps[0]"):
-            _call(start, step, name, depth)
+            _call(start, step, name, depth, scope)
     elif source.map(f"{path}.dag"):
         for place in range(source.length(f"{path}.dag.tasks")):
             task = f"{path}.dag.tasks[{place}]"
             if not source.length(f"{task}.dependencies") and not source.text(f"{task}.depends"):
-                _call(start, task, name, depth)
+                _call(start, task, name, depth, scope)
     elif not any(source.value(f"{path}.{kind}") is not None for kind in _PODLESS):
         if source.map(f"{path}.resource"):
-            start.note("the objects that its resource templates create are not planned")
-        start.found.pods.append(CreatedObject(_pod(start, path, name), _field(start, path)))
+            _create(start, f"{path}.resource", scope)
+        pod = workflow_pod(start.workflow, start.own, (source, path), start.defaults, name, scope)
+        start.found.pods.append(CreatedObject(pod, _field(start, path)))
         checked_number(start.workflow, len(start.found.pods), "spec.templates")
 
 
@@ -121,83 +147,64 @@ def _first_steps(source: WorkloadDocument, path: str) -> Iterator[str]:
         yield path
 
 
-def _call(start: _Start, path: str, parent: str, depth: int) -> None:
+def _call(start: _Start, path: str, parent: str, depth: int, scope: Scope) -> None:
     """Add the pods of a step or task, once for each of its items."""
     source = start.source
     name = source.text(f"{path}.name")
     if source.text(f"{path}.when"):
         start.note(f"{name} depends on a condition, and is planned as if it held")
-    number = _repetitions(start, path, name)
-    for index in range(number):
-        suffix = f"{parent}-{name}-{index}" if number > 1 else f"{parent}-{name}"
+    scopes = _repetitions(start, path, name, scope)
+    for index, each in enumerate(scopes):
+        suffix = f"{parent}-{name}-{index}" if len(scopes) > 1 else f"{parent}-{name}"
         if source.map(f"{path}.inline"):
-            _template(start, f"{path}.inline", suffix, depth + 1)
-        elif reference := source.map(f"{path}.templateRef"):
+            _template(start, f"{path}.inline", suffix, depth + 1, each)
+            continue
+        inner, template = start, source.text(f"{path}.template")
+        if reference := source.map(f"{path}.templateRef"):
             other = _referred(start.workflow, _field(start, path), reference, start.context)
-            inner = _Start(start.workflow, start.context, start.own, other, "spec", start.found, start.calls)
-            _template(inner, _named(inner, str(reference.get("template") or "")), suffix, depth + 1)
-        else:
-            _template(start, _named(start, source.text(f"{path}.template")), suffix, depth + 1)
+            inner, template = replace(start, source=other, path="spec"), str(reference.get("template") or "")
+        called = _named(inner, template)
+        _template(inner, called, suffix, depth + 1, call_scope(source, path, (inner.source, called), each))
 
 
-def _repetitions(start: _Start, path: str, name: str) -> int:
+def _repetitions(start: _Start, path: str, name: str, scope: Scope) -> list[Scope]:
+    """Return what each repetition of a step sees."""
     source = start.source
     if source.value(f"{path}.withItems") is not None:
-        return checked_number(start.workflow, source.length(f"{path}.withItems"), _field(start, path))
+        checked_number(start.workflow, source.length(f"{path}.withItems"), _field(start, path))
+        return [item_scope(item, scope) for item in filled(source.value(f"{path}.withItems"), scope)]
     sequence = source.map(f"{path}.withSequence")
-    if str(sequence.get("count") or "").isdecimal():
-        return checked_number(start.workflow, int(sequence["count"]), _field(start, path))
+    items = sequence_of(sequence, scope) if sequence else list_of(source.text(f"{path}.withParam"), scope)
+    if items is not None:
+        checked_number(start.workflow, len(items), _field(start, path))
+        return [item_scope(item, scope) for item in items]
     if sequence or source.value(f"{path}.withParam") is not None:
         start.note(f"the number of pods of {name} is known when the workflow runs; one is planned")
-    return 1
+    return [scope]
+
+
+def _create(start: _Start, path: str, scope: Scope) -> None:
+    """Add the workload that a resource template creates."""
+    if start.source.text(f"{path}.action") not in _CREATING:
+        return
+    text = filled(start.source.text(f"{path}.manifest"), scope)
+    if not text or (unknown := unknown_parameter(text)):
+        cause = f"{unknown} of its manifest" if text else "its manifest"
+        start.note(f"the object that a resource template creates is not planned: {cause} is known when it runs")
+        return
+    try:
+        documents = load_documents(text, f"{path}.manifest")
+    except YamlError as error:
+        raise start.workflow.error(_field(start, path), str(error), "correct the manifest") from None
+    for document in documents:
+        if isinstance(document, dict):
+            metadata = document.get("metadata")
+            inner = {"namespace": start.workflow.namespace, **(metadata if isinstance(metadata, dict) else {})}
+            start.found.workloads.append(
+                CreatedWorkload({**document, "metadata": inner}, _field(start, path), is_spec=False)
+            )
 
 
 def _field(start: _Start, path: str) -> str:
     """Return the field of the workflow; fields of a WorkflowTemplate are not its own."""
-    return path if start.source is start.workflow else ""
-
-
-def _pod(start: _Start, path: str, name: str) -> dict[str, Any]:
-    spec = _pod_spec(start, path)
-    if start.source.value(f"{path}.podSpecPatch") or any(part.get("podSpecPatch") for part in _defaults(start)):
-        start.note("its podSpecPatch is not applied")
-    metadata = {part: _entries(start, path, part) for part in ("labels", "annotations")}
-    labels = {_WORKFLOW_LABEL: start.workflow.name, "workflows.argoproj.io/completed": "false"}
-    annotations = {"workflows.argoproj.io/node-name": name}
-    template = {"metadata": metadata, "spec": spec}
-    return pod_document(start.workflow, template, name, labels=labels, annotations=annotations)
-
-
-def _pod_spec(start: _Start, path: str) -> dict[str, Any]:
-    """Return the spec of the pod of a template; its fields come before those of the workflow."""
-    template, defaults = start.source.map(path), _defaults(start)
-    spec: dict[str, Any] = {}
-    for part in (*reversed(defaults), template):
-        spec |= {key: part[key] for key in _POD_FIELDS if part.get(key) is not None}
-    names = [template.get("priorityClassName"), *(part.get("podPriorityClassName") for part in defaults)]
-    if priority := next(filter(None, names), None):
-        spec["priorityClassName"] = priority
-    if isinstance(deadline := template.get("activeDeadlineSeconds"), int):
-        spec["activeDeadlineSeconds"] = deadline
-    spec["containers"] = [*_containers(start.source, path), *start.source.items(f"{path}.sidecars")]
-    return spec
-
-
-def _defaults(start: _Start) -> list[Mapping[str, Any]]:
-    """Return the specs whose fields are defaults of templates: of the workflow, and of the template that it names."""
-    own = start.workflow.map(start.own)
-    return [own] if start.source is start.workflow else [own, start.source.map(start.path)]
-
-
-def _containers(source: WorkloadDocument, path: str) -> list[Mapping[str, Any]]:
-    for kind in ("container", "script"):
-        if found := source.map(f"{path}.{kind}"):
-            return [{**found, "name": "main"}]
-    return source.items(f"{path}.containerSet.containers") or [{"name": "main"}]
-
-
-def _entries(start: _Start, path: str, part: str) -> dict[str, str]:
-    """Return the labels or annotations of pods: of all pods of the workflow, and of the template."""
-    own = start.workflow.texts(f"{start.own}.podMetadata.{part}")
-    of_all = start.source.texts(f"{start.path}.podMetadata.{part}")
-    return {**of_all, **own, **start.source.texts(f"{path}.metadata.{part}")}
+    return path if start.source is start.workflow else f"{start.own}.workflowTemplateRef"

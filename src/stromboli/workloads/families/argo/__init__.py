@@ -1,0 +1,1 @@
+"""Argo Workflows: pods of steps and tasks, and the workloads that they create."""

@@ -1,0 +1,65 @@
+"""Groups of Ray clusters: sub-groups by network topology and by replica, and the minimum of an autoscaled cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.unit.workloads.inputs import expanded, groups_of, pods_of, template, workload
+
+MODE, TIER = "volcano.sh/network-topology-mode", "volcano.sh/network-topology-highest-tier-allowed"
+NEAR = {"metadata": {"labels": {MODE: "hard", TIER: "1"}}}
+
+
+def cluster(*groups: dict[str, Any], labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
+    fields = {"headGroupSpec": {"template": template()}, "workerGroupSpecs": list(groups), **spec}
+    return workload("ray.io/v1", "RayCluster", fields, metadata={"labels": labels or {}})
+
+
+def group(name: str, replicas: int, **fields: Any) -> dict[str, Any]:
+    return {"groupName": name, "replicas": replicas, "minReplicas": 1, "template": template(), **fields}
+
+
+def whole(name: str, size: int) -> dict[str, Any]:
+    topology = {"mode": "hard", "highestTierAllowed": 1}
+    return {
+        "name": name, "subGroupSize": size, "minSubGroups": 1, "labelSelector": {"matchLabels": {"ray.io/group": name}},
+        "matchLabelKeys": ["ray.io/group"], "networkTopology": topology,
+    }  # fmt: skip
+
+
+def by_replica(name: str, hosts: int, replicas: int) -> dict[str, Any]:
+    return {
+        "name": name, "subGroupSize": hosts, "minSubGroups": replicas,
+        "labelSelector": {"matchLabels": {"ray.io/group": name}},
+        "matchLabelKeys": ["ray.io/worker-group-replica-name"],
+    }  # fmt: skip
+
+
+AUTOSCALED = {"enableInTreeAutoscaling": True}
+CASES = [
+    ("no topology", cluster(group("a", 2)), 3, []),
+    ("topology of a group", cluster(group("a", 2, template={**template(), **NEAR}), group("b", 1)), 4, [whole("a", 2)]),
+    ("several hosts", cluster(group("a", 2, numOfHosts=2)), 5, [by_replica("a", 2, 2)]),
+    ("several hosts in one domain", cluster(group("a", 2, numOfHosts=2), labels={MODE: "soft"}), 5, []),
+    ("autoscaled", cluster(group("a", 3, template={**template(), **NEAR}), **AUTOSCALED), 2, [whole("a", 1)]),
+    ("autoscaled from nothing", cluster(group("a", 0, minReplicas=0, template={**template(), **NEAR}), **AUTOSCALED),
+     1, []),
+    ("suspended group", cluster(group("a", 2, suspend=True), group("b", 1)), 2, []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("document", "minimum", "policies"), [case[1:] for case in CASES], ids=[c[0] for c in CASES])
+def test_group_has_the_minimum_and_the_sub_groups_of_the_cluster(
+    document: dict[str, Any], minimum: int, policies: list[dict[str, Any]]
+) -> None:
+    found = groups_of(expanded(document))["ray-train-pg"].spec
+    assert (found.min_member, msgspec.to_builtins(found.sub_group_policy or [])) == (minimum, policies)
+
+
+def test_hosts_of_a_replica_have_its_name() -> None:
+    pods = pods_of(expanded(cluster(group("a", 2, numOfHosts=2))))
+    names = [(pod.metadata.labels or {}).get("ray.io/worker-group-replica-name") for pod in pods.values()]
+    assert names == [None, "a-0", "a-0", "a-1", "a-1"]
