@@ -16,6 +16,7 @@ from stromboli.workloads.families.apps import (
 )
 from stromboli.workloads.families.argo import workflows
 from stromboli.workloads.families.daemon_sets import expand_daemon_set
+from stromboli.workloads.families.disaggregated_sets import expand_disaggregated_set
 from stromboli.workloads.families.jobs import expand_cron_job, expand_job
 from stromboli.workloads.families.jobsets import expand_job_set
 from stromboli.workloads.families.volcano.flows import expand_job_flow, expand_volcano_cron_job
@@ -53,6 +54,7 @@ FAMILIES: Mapping[Kind, WorkloadFamily] = {
     ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): WorkloadFamily(
         leader_worker_sets.expand_leader_worker_set, assumes=leader_worker_sets.ASSUMES
     ),
+    ("disaggregatedset.x-k8s.io", "DisaggregatedSet"): WorkloadFamily(expand_disaggregated_set),
     **{
         ("kubeflow.org", kind): WorkloadFamily(training.expander_of(kind), _RUN_POLICY, training.ASSUMES)
         for kind in training.TRAINING_KINDS

@@ -93,9 +93,33 @@ FAMILY_CASES = {
     "job-set-in-order": by_owner(
         "sequence-driver-0", ["sequence-driver-0-0"], placed=1,
         notes=("the pods of workers are created when those of driver are ready",)),
+    "job-set-exclusive": Family(
+        {f"podgroup-exclusive-workers-{each}": [f"exclusive-workers-{each}-0"] for each in (0, 1)},
+        {f"podgroup-exclusive-workers-{each}": Group(1, cpu="1") for each in (0, 1)}, placed=2,
+        notes=("the further pods of each Job of workers are created when the first one has a node",)),
     "leader-worker-set": Family(
         {"vllm-0": ["vllm-0", *numbered("vllm-0-", 1, 2)], "vllm-1": ["vllm-1", *numbered("vllm-1-", 1, 2)]},
         {"vllm-0": Group(3, "research", cpu="2"), "vllm-1": Group(3, "research", cpu="2")}, placed=6, notes=(ENABLED,)),
+    "leader-worker-set-sub-groups": Family(
+        {"sharded-0": ["sharded-0", *numbered("sharded-0-", 1, 2, 3, 4)]}, {"sharded-0": Group(5, cpu="5")}, placed=5,
+        notes=(ENABLED,)),
+    "leader-worker-set-exclusive": Family(
+        {"exclusive-0": ["exclusive-0"], "exclusive-1": ["exclusive-1"]},
+        {"exclusive-0": Group(1, cpu="2"), "exclusive-1": Group(1, cpu="2")}, placed=2,
+        notes=("its workers are created when their leader is ready", ENABLED)),
+    "disaggregated-set": Family(
+        {
+            "llm-0-prefill-0": ["llm-0-prefill-0", "llm-0-prefill-0-1"],
+            "llm-0-decode-0": ["llm-0-decode-0"],
+            "llm-1-prefill-0": ["llm-1-prefill-0", "llm-1-prefill-0-1"],
+            "llm-1-decode-0": ["llm-1-decode-0"],
+        },
+        {
+            "llm-0-prefill-0": Group(2, "research", cpu="2"),
+            "llm-0-decode-0": Group(1, cpu="2"),
+            "llm-1-prefill-0": Group(2, "research", cpu="2"),
+            "llm-1-decode-0": Group(1, cpu="2"),
+        }, placed=6, notes=(ENABLED,)),
     "pytorch-job": Family(
         {"master": ["simple-master-0"], "worker": numbered("simple-worker-", 0, 1)},
         {"simple": Group(3, "research", "urgent", "1")}, placed=3, notes=(ENABLED,)),

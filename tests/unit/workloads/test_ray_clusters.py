@@ -38,7 +38,7 @@ def by_replica(name: str, hosts: int, replicas: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-AUTOSCALED = {"enableInTreeAutoscaling": True}
+AUTOSCALED: dict[str, Any] = {"enableInTreeAutoscaling": True}
 CASES = [
     ("no topology", cluster(group("a", 2)), 3, []),
     ("topology of a group", cluster(group("a", 2, template={**template(), **NEAR}), group("b", 1)), 4, [whole("a", 2)]),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from stromboli.workloads.document import WorkloadDocument
 from stromboli.workloads.expansion import CreatedObject, Expansion, ExpansionContext, checked_number
+from stromboli.workloads.families.claim_templates import claim_volumes, claims_of
 from stromboli.workloads.pod_documents import owner_of, owner_reference, pod_document
 
 POD_NAME = "statefulset.kubernetes.io/pod-name"
@@ -61,32 +62,5 @@ def _ordinal(workload: WorkloadDocument, template: Mapping[str, Any], name: str,
     spec: dict[str, Any] = {"hostname": name}
     if service := workload.text("spec.serviceName"):
         spec["subdomain"] = service
-    if workload.length("spec.volumeClaimTemplates"):
-        spec["volumes"] = _volumes(workload, template, name)
+    spec |= claim_volumes(workload, template, name)
     return pod_document(workload, template, name, labels=labels, spec=spec)
-
-
-def _claim_templates(workload: WorkloadDocument) -> Iterator[tuple[str, str]]:
-    """Yield the field and the name of every template of claims."""
-    for place in range(workload.length("spec.volumeClaimTemplates")):
-        path = f"spec.volumeClaimTemplates[{place}]"
-        name = workload.text(f"{path}.metadata.name")
-        if not name:
-            raise workload.error(f"{path}.metadata.name", "is missing", "write the name of a volume")
-        yield path, name
-
-
-def _volumes(workload: WorkloadDocument, template: Mapping[str, Any], pod: str) -> list[Any]:
-    """Return the volumes of a pod: those of claims replace others with the same name."""
-    claims = {name: {"claimName": f"{name}-{pod}"} for _, name in _claim_templates(workload)}
-    others = [each for each in template["spec"].get("volumes") or () if each.get("name") not in claims]
-    return [*({"name": name, "persistentVolumeClaim": claim} for name, claim in claims.items()), *others]
-
-
-def claims_of(workload: WorkloadDocument, pod: str) -> Iterator[CreatedObject]:
-    """The claims of one pod of a StatefulSet, which has no owner: they outlive the set."""
-    for path, name in _claim_templates(workload):
-        template = workload.map(path)
-        metadata = {**(template.get("metadata") or {}), "name": f"{name}-{pod}", "namespace": workload.namespace}
-        claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata}
-        yield CreatedObject({**claim, "spec": template.get("spec") or {}}, path)

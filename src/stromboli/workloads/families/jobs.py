@@ -38,6 +38,8 @@ class JobInWorkload:
     template: Mapping[str, Any] | None = None
     #: The number of pods, if the controller sets it.
     number: int | None = None
+    #: The default of its completion mode.
+    completion_mode: str = "NonIndexed"
 
 
 def expand_job(workload: WorkloadDocument, context: ExpansionContext) -> Expansion:
@@ -64,7 +66,7 @@ def pods_of_job(workload: WorkloadDocument, job: JobInWorkload) -> list[CreatedO
     template = job.template or workload.template(f"{job.path}.template")
     number = number_of_pods(workload, job.path) if job.number is None else job.number
     checked_number(workload, number, f"{job.path}.parallelism")
-    is_indexed = workload.text(f"{job.path}.completionMode") == "Indexed"
+    is_indexed = workload.text(f"{job.path}.completionMode", job.completion_mode) == "Indexed"
     return [
         CreatedObject(_pod(workload, job, template, index, is_indexed), f"{job.path}.template", job.annotations)
         for index in range(number)

@@ -7,7 +7,12 @@ from typing import Any
 
 from stromboli.workloads.document import WorkloadDocument
 from stromboli.workloads.expansion import CreatedObject, Expansion, ExpansionContext
-from stromboli.workloads.families.jobsets import ReplicatedJob, expand_replicated_jobs, replicated_jobs
+from stromboli.workloads.families.jobsets import (
+    JobSetInWorkload,
+    ReplicatedJob,
+    expand_replicated_jobs,
+    replicated_jobs,
+)
 from stromboli.workloads.group_documents import group_document
 from stromboli.workloads.groups import GROUP_NAME
 from stromboli.workloads.min_resources import Members, total_request
@@ -101,7 +106,8 @@ def _as_created_by(
     """Expand the runtime under the name of the TrainJob; fields of the runtime are not fields of the TrainJob."""
     metadata = {**(job.document.get("metadata") or {}), "name": job.name}
     document = WorkloadDocument({**runtime.document, "metadata": metadata})
-    created = expand_replicated_jobs(document, jobs, lambda each: annotations)
+    job_set = JobSetInWorkload(document, "spec.template.spec", pod_annotations=annotations)
+    created = expand_replicated_jobs(job_set, jobs)
     created.pods = [each._replace(field="") for each in created.pods]
     return created
 

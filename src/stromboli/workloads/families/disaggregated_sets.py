@@ -1,0 +1,76 @@
+"""DisaggregatedSets: one LeaderWorkerSet per role and slice, such as prefill and decode of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from stromboli.workloads.document import WorkloadDocument
+from stromboli.workloads.expansion import CreatedWorkload, Expansion, ExpansionContext, checked_number
+from stromboli.workloads.families.exclusive_domains import with_required_terms
+from stromboli.workloads.pod_documents import created_document
+
+_PREFIX = "disaggregatedset.x-k8s.io"
+_NAME, _SLICE, _ROLE = f"{_PREFIX}/name", f"{_PREFIX}/slice", f"{_PREFIX}/role"
+_TEMPLATES = ("leaderTemplate", "workerTemplate")
+
+
+def expand_disaggregated_set(workload: WorkloadDocument, context: ExpansionContext) -> Expansion:
+    """Return the LeaderWorkerSets, whose real names contain a hash of their templates."""
+    roles = workload.length("spec.roles")
+    if not roles:
+        raise workload.error("spec.roles", "is missing", "write at least one role with a leaderWorkerTemplate")
+    slices = checked_number(workload, workload.count("spec.slices", 1), "spec.slices")
+    sets = [
+        CreatedWorkload(_set(workload, f"spec.roles[{role}]", number), f"spec.roles[{role}].spec")
+        for number in range(slices)
+        for role in range(roles)
+    ]
+    return Expansion(workloads=sets)
+
+
+def _set(workload: WorkloadDocument, path: str, number: int) -> dict[str, Any]:
+    role = workload.text(f"{path}.name")
+    if not role:
+        raise workload.error(f"{path}.name", "is missing", "write the name of the role, such as prefill")
+    labels = {_NAME: workload.name, _SLICE: str(number), _ROLE: role}
+    template = {
+        key: _adapted(workload, f"{path}.spec.leaderWorkerTemplate.{key}", labels)
+        if key in _TEMPLATES and value
+        else value
+        for key, value in workload.map(f"{path}.spec.leaderWorkerTemplate").items()
+    }
+    return created_document(
+        workload,
+        "LeaderWorkerSet",
+        f"{workload.name}-{number}-{role}",
+        {**workload.map(f"{path}.spec"), "leaderWorkerTemplate": template},
+        api_version="leaderworkerset.x-k8s.io/v1",
+        labels={**workload.texts(f"{path}.metadata.labels"), **labels},
+        annotations=workload.texts(f"{path}.metadata.annotations"),
+    )
+
+
+def _adapted(workload: WorkloadDocument, path: str, labels: Mapping[str, str]) -> dict[str, Any]:
+    """Return a template with the labels of its role, and the affinity of the placement policy."""
+    template = workload.template(path)
+    metadata = {**workload.map(f"{path}.metadata"), "labels": {**workload.texts(f"{path}.metadata.labels"), **labels}}
+    policy = workload.text("spec.placementPolicy.type", "None")
+    topology = workload.text("spec.placementPolicy.topology")
+    if policy == "None" or not topology:
+        return {**template, "metadata": metadata}
+
+    def term(*expressions: tuple[str, str, str]) -> dict[str, Any]:
+        clauses = [
+            {"key": key, "operator": operator, **({"values": [value]} if value else {})}
+            for key, operator, value in expressions
+        ]
+        return {"labelSelector": {"matchExpressions": clauses}, "topologyKey": topology}
+
+    name, number = labels[_NAME], labels[_SLICE]
+    together = [term((_NAME, "In", name), (_SLICE, "In", number))]
+    apart = [term((_NAME, "In", name), (_SLICE, "NotIn", number))]
+    if policy == "ExclusiveTopology":
+        apart.append(term((_NAME, "NotIn", name), (_SLICE, "Exists", "")))
+    affinity = with_required_terms(template, together, apart)
+    return {**template, "metadata": metadata, "spec": {**template["spec"], "affinity": affinity}}
