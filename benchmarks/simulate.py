@@ -11,14 +11,14 @@ from benchmarks.measurement import Result, finished
 from stromboli import kube
 from stromboli.cli import tune_garbage_collection
 from stromboli.cli.registry import built_in_registry
-from stromboli.cluster.objects.pods.run_times import RUN_TIME
 from stromboli.core.config.configuration import parse_configuration
 from stromboli.core.session.program import Program
 from stromboli.kube.objects.meta import ObjectMeta
+from stromboli.kube.objects.timestamps import ARRIVES_AFTER, RUN_TIME
 from stromboli.kube.objects.volcano import PodGroupSpec
 from stromboli.simulator.report import report_of
 from stromboli.simulator.simulation import Simulation
-from stromboli.simulator.workload import ARRIVES_AFTER, workload_of
+from stromboli.simulator.workload import workload_of
 from stromboli.workloads.groups import GROUP_NAME
 
 Parameters = dict[str, int]

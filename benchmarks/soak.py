@@ -23,7 +23,7 @@ from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.client import Client
 from stromboli.kube.client.config.kubeconfig import load_kubeconfig
 from stromboli.kube.objects.catalogue import POD_GROUPS, PODS
-from stromboli.local.fakes.kubelet.pod_lifecycle import RUN_SECONDS
+from stromboli.kube.objects.timestamps import RUN_SECONDS
 
 _UP, _SCHEDULER = "up", "scheduler"
 #: The `schedulerName` of pods, by the process that schedules them.

@@ -22,7 +22,8 @@ from stromboli.core.config.configuration import DEFAULT_TEXT
 from stromboli.core.config.extension_points import EXTENSION_POINTS, SWITCHES, ExtensionPoint
 from stromboli.core.config.plugin import Plugin
 from stromboli.core.plugins import PLUGINS
-from stromboli.local.fakes.kubelet.pod_lifecycle import EXIT_CODE, RUN_SECONDS, START_SECONDS, STOP_SECONDS
+from stromboli.kube.objects.timestamps import RUN_SECONDS
+from stromboli.local.fakes.kubelet.pod_lifecycle import EXIT_CODE, START_SECONDS, STOP_SECONDS
 from stromboli.local.fakes.kubelet.simulated_nodes import RACK, READY, SIMULATED
 from stromboli.scheduler.reporting import announcer
 from stromboli.workloads.plain_groups import MIN_MEMBER, TOPOLOGY_MODE, TOPOLOGY_TIER

@@ -7,13 +7,12 @@ from typing import Any
 
 from stromboli.core.config.configuration import parse_configuration
 from stromboli.core.session.program import Program
+from stromboli.kube.objects.timestamps import ARRIVES_AFTER, RUN_TIME
 from stromboli.simulator.measurements import SimulationMeasurements
 from stromboli.simulator.simulation import Simulation
-from stromboli.simulator.workload import ARRIVES_AFTER, BEGINNING, workload_of
+from stromboli.simulator.workload import BEGINNING, workload_of
 from tests.testing.cases.case import BUILT_IN, configuration, flattened, objects
 from tests.testing.manifests.builders import gang
-
-RUN_TIME = "scheduling.stromboli.dev/run-time"
 
 
 def strategy(name: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any, TextIO
 from stromboli.kube.manifests.documents import flattened, valid_document
 from stromboli.kube.manifests.origins import Origin
 from stromboli.kube.manifests.sources import ManifestError, load_sources
-from stromboli.simulator.workload import ARRIVES_AFTER
+from stromboli.kube.objects.timestamps import ARRIVES_AFTER
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,9 @@ from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.kube.objects.kinds import KINDS
 from stromboli.kube.objects.meta import TopLevel
+from stromboli.kube.objects.timestamps import RUN_SECONDS
 from stromboli.local.api_server.store import DELETED, Collection, Object, Store, StoreEntry
-from stromboli.local.fakes.kubelet.pod_lifecycle import RUN_SECONDS, seconds
+from stromboli.local.fakes.kubelet.pod_lifecycle import seconds
 from stromboli.simulator.workload import arrival_annotation
 from stromboli.workloads.groups import controlling_owner, is_plain, job_key_of
 from stromboli.workloads.plain_groups import group_for, with_group

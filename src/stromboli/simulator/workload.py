@@ -15,9 +15,9 @@ from stromboli import kube
 from stromboli.cluster.objects.timestamps import seconds_of
 from stromboli.core.model.values.times import duration_or_nothing
 from stromboli.kube.objects import native
+from stromboli.kube.objects.timestamps import ARRIVES_AFTER
 from stromboli.workloads.groups import job_key_of
 
-ARRIVES_AFTER = "scheduling.stromboli.dev/arrives-after"
 #: The start of a workload without any time.
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 

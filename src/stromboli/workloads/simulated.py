@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from stromboli.kube.objects.timestamps import RUN_TIME
 from stromboli.workloads.document import WorkloadDocument
 from stromboli.workloads.expansion import Expansion
 
 #: Annotations of Stromboli, which controllers do not copy to pods; run times and arrivals are among them.
 PREFIX = "scheduling.stromboli.dev/"
-RUN_TIME = f"{PREFIX}run-time"
 
 
 def declare_times(workload: WorkloadDocument, expansion: Expansion) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from stromboli.kube.objects.catalogue import CONFIG_MAPS, POD_GROUPS, PODS
-from stromboli.local.fakes.kubelet.pod_lifecycle import EXIT_CODE, RUN_SECONDS
+from stromboli.kube.objects.timestamps import RUN_SECONDS
+from stromboli.local.fakes.kubelet.pod_lifecycle import EXIT_CODE
 from tests.testing.cases.case import STANDARD, configuration
 from tests.testing.invariants import check
 from tests.testing.manifests.builders import Manifest, amounts, gang, gang_of, group, pod, priority_class, queue

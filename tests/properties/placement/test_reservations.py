@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stromboli.core.session.session import Session
+from stromboli.kube.objects.timestamps import ARRIVES_AFTER, RUN_TIME
 from stromboli.simulator.measurements import JobTimeline, SimulationMeasurements
 from stromboli.simulator.simulation import Simulation
-from stromboli.simulator.workload import ARRIVES_AFTER
 from tests.testing.cases.case import configuration
 from tests.testing.manifests.builders import Manifest, gang_of, node, pod
 from tests.testing.random_clusters.effort import examples
-from tests.testing.simulations import RUN_TIME, job, simulate, simulation, strategy
+from tests.testing.simulations import job, simulate, simulation, strategy
 
 #: A job: number of pods, cpu of each, run time in minutes, and minute of arrival.
 Shape = tuple[int, int, int, int]

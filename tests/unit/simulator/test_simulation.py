@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from stromboli.kube.objects.timestamps import RUN_TIME
 from stromboli.simulator.report import report_of
 from tests.testing.cases.case import configuration, plugin
 from tests.testing.manifests.builders import gang, gang_of, manifest, node, nodes, pod, priority_class, queue, running
-from tests.testing.simulations import RUN_TIME, ends, job, minutes, simulate, simulation, starts
+from tests.testing.simulations import ends, job, minutes, simulate, simulation, starts
 
 #: Gangs may be evicted, but only as a whole.
 TAKEN_WHOLE = plugin("gang", enablePreemptable=False, enableReclaimable=False)

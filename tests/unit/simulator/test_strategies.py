@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from stromboli.kube.objects.timestamps import ARRIVES_AFTER, RUN_TIME
 from stromboli.simulator.measurements import SimulationMeasurements
-from stromboli.simulator.workload import ARRIVES_AFTER
 from tests.testing.cases.case import configuration
 from tests.testing.manifests.builders import gang_of, node, nodes, pod, priority_class
-from tests.testing.simulations import RUN_TIME, job, minutes, simulate, starts, strategy
+from tests.testing.simulations import job, minutes, simulate, starts, strategy
 
 EASY, CONSERVATIVE = strategy("easy"), strategy("conservative")
 

@@ -5,6 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from functools import lru_cache
 
+#: The time from the start of a simulation to the arrival of an object.
+ARRIVES_AFTER = "scheduling.stromboli.dev/arrives-after"
+#: The expected run time of a pod, which the scheduler may use.
+RUN_TIME = "scheduling.stromboli.dev/run-time"
+#: The actual run time of a pod without containers that run: for fake kubelets and simulations.
+RUN_SECONDS = "stromboli.dev/run-seconds"
+
 
 def now() -> str:
     """The current time to the microsecond, as in Leases and Events."""

@@ -13,11 +13,12 @@ from stromboli.core.model.tasks.placement import Placement
 from stromboli.core.session.program import Program
 from stromboli.history.run_times import LearnedRunTimes
 from stromboli.kube import Pod
+from stromboli.kube.objects.timestamps import RUN_TIME
 from stromboli.simulator.forecast.expected_starts import StartRange, expected_starts
 from stromboli.simulator.workload import BEGINNING
 from tests.testing.cases.case import BUILT_IN, flattened, objects
 from tests.testing.manifests.builders import Manifest, gang, node
-from tests.testing.simulations import PLAIN, RUN_TIME
+from tests.testing.simulations import PLAIN
 
 NOW = BEGINNING
 PROGRAM = Program(parse_configuration(PLAIN, BUILT_IN), BUILT_IN)

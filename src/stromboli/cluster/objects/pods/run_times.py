@@ -10,8 +10,7 @@ from math import inf
 
 from stromboli import kube
 from stromboli.core.model.values.times import parse_duration
-
-RUN_TIME = "scheduling.stromboli.dev/run-time"
+from stromboli.kube.objects.timestamps import RUN_TIME
 
 
 def run_time_of(pod: kube.Pod) -> float:

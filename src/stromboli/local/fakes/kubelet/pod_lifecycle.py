@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from stromboli.kube.objects.pod import Container, Pod
-from stromboli.kube.objects.timestamps import seconds_of, stamp
+from stromboli.kube.objects.timestamps import RUN_SECONDS, seconds_of, stamp
 from stromboli.local.fakes.kubelet.commands import restart_count, restart_delay, restarts_after, run_of
 
 START_SECONDS = "stromboli.dev/start-seconds"
-RUN_SECONDS = "stromboli.dev/run-seconds"
 STOP_SECONDS = "stromboli.dev/stop-seconds"
 EXIT_CODE = "stromboli.dev/exit-code"
 #: The termination message of init containers.
