@@ -30,6 +30,7 @@ CASES = {
         "forecast -f examples/forecast --now 2026-03-02T09:30:00Z",
         "podgroup.scheduling.volcano.sh/research/sweep",
     ),
+    "trace info": ("trace info DUMP", "queue/default"),
     "topology": ("topology -f examples/topology", "hypernode.topology.volcano.sh/rack-00"),
     "replay": ("replay DUMP", "podgroup.scheduling.volcano.sh/team/large"),
     "jobs": ("jobs -f examples/cluster", "podgroup.scheduling.volcano.sh/research/finetune"),

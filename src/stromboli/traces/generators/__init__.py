@@ -1,0 +1,1 @@
+"""Synthetic workloads. The same parameters and seed give the same trace."""
