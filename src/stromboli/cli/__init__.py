@@ -26,13 +26,16 @@ _PLUGIN = "kubectl-stromboli"
 
 @dataclass(frozen=True, slots=True)
 class LazyCommand:
-    """A command: its module below `commands`, which defines it by its own name, and its line in the list."""
+    """A command: its module below `commands`, and its line in the list. A module defines a command by its own name, or
+    by the name after a colon.
+    """
 
     module: str
     short_help: str
 
     def load(self) -> click.Command:
-        command = getattr(import_module(f"{__name__}.commands.{self.module}"), self.module.rpartition(".")[2])
+        module, _, name = self.module.partition(":")
+        command = getattr(import_module(f"{__name__}.commands.{module}"), name or module.rpartition(".")[2])
         if not isinstance(command, click.Command):
             raise TypeError(f"{self.module} is not a command")
         return command
@@ -96,9 +99,9 @@ SECTIONS = {
         "nodes": LazyCommand("cluster.nodes", "Show what is free on each node, and what keeps it unused."),
         "priority": LazyCommand("cluster.priority", "Show the order of a job's queue, with the keys of every plugin."),
         "score": LazyCommand("cluster.score", "Show why a node is chosen: the points of every scorer."),
-        "submit": LazyCommand("cluster.submit", "Submit a job: a batch Job whose pods form a gang."),
+        "submit": LazyCommand("cluster.submit", "Submit a job: a batch Job, or a Volcano Job, whose pods form a gang."),
         "suspend": LazyCommand("cluster.suspend", "Suspend a job: its pods end, and it can be resumed."),
-        "resume": LazyCommand("cluster.resume", "Resume a suspended job."),
+        "resume": LazyCommand("cluster.suspend:resume", "Resume a suspended job."),
         "cancel": LazyCommand("cluster.cancel", "Cancel a job: delete its workload, its pods and its PodGroup."),
         "queue": LazyCommand("cluster.queue", "Create, change, open, close and delete queues."),
     },

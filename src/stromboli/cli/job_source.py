@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from stromboli.cli.output import warn
+from stromboli.cli.suspended_jobs import suspended_groups
 from stromboli.cluster.objects.pod_groups.native_pod_groups import as_group
 from stromboli.cluster.objects.priority_classes import Priorities
 from stromboli.kube.client.api_errors import ApiError
@@ -40,6 +41,8 @@ class JobObjects:
     #: Whether the groups are those of all namespaces; otherwise positions in queues are unknown.
     is_complete: bool = True
     warnings: tuple[str, ...] = ()
+    #: The groups whose workload is suspended.
+    suspended: frozenset[str] = frozenset()
 
     @property
     def has_reports(self) -> bool:
@@ -47,7 +50,7 @@ class JobObjects:
         return not self.groups or any(group.status.phase or group.status.conditions for group in self.groups)
 
     def jobs(self) -> list[JobEntry]:
-        return reported_jobs(self.groups, self.priorities, is_complete=self.is_complete)
+        return reported_jobs(self.groups, self.priorities, is_complete=self.is_complete, suspended=self.suspended)
 
 
 def job_objects(objects: Sequence[KubeObject]) -> JobObjects:
@@ -64,7 +67,8 @@ async def list_job_objects(client: Client, namespace: str = "") -> JobObjects:
     """
     groups, classes = await asyncio.gather(_groups(client, namespace), _classes(client))
     warnings = (_FORBIDDEN,) if classes is None else ()
-    return JobObjects(groups[0], Priorities(classes or {}), groups[1], warnings)
+    suspended = await suspended_groups(client, groups[0], namespace)
+    return JobObjects(groups[0], Priorities(classes or {}), groups[1], warnings, suspended)
 
 
 async def _groups(client: Client, namespace: str) -> tuple[list[PodGroup], bool]:

@@ -1,13 +1,14 @@
-"""The objects of a submitted job: a batch Job whose pods form a gang, and the PodGroup of the gang."""
+"""The objects of a submitted job: a batch Job with a PodGroup for its gang, or a Volcano Job, which gets one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from stromboli.core.model.resources.resources import ResourceAxis
-from stromboli.kube.objects.catalogue import JOBS, POD_GROUPS
+from stromboli.kube.objects.catalogue import JOBS, POD_GROUPS, VOLCANO_JOBS
+from stromboli.kube.objects.resources import Resource
 from stromboli.workloads.groups import GROUP_NAME
 
 GPU = "nvidia.com/gpu"
@@ -15,9 +16,14 @@ GPU = "nvidia.com/gpu"
 _WITHOUT_LIMIT = ("cpu", "memory", "ephemeral-storage")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NewJob:
-    """A job as it is described on the command line."""
+    """A job as it is described on the command line: a batch Job with its PodGroup."""
+
+    #: The kind of the workload, the label of its pods with its name, and that with the number of a pod.
+    resource: ClassVar[Resource[Any]] = JOBS
+    name_label: ClassVar[str] = "job-name"
+    number_label: ClassVar[str] = "batch.kubernetes.io/job-completion-index"
 
     name: str
     namespace: str
@@ -34,15 +40,16 @@ class NewJob:
     limit: int = 0
     environment: Mapping[str, str] = field(default_factory=dict)
     scheduler: str = "stromboli"
-    #: How many times failed pods are replaced.
+    #: How many times failed pods are replaced; those of a Volcano Job restart it as a whole.
     retries: int = 0
 
     def documents(self) -> list[dict[str, Any]]:
         """Return the manifests, for `kubectl apply`."""
-        return [self.pod_group(), self.job()]
+        group = self.pod_group()
+        return [*([] if group is None else [group]), self.workload()]
 
-    def pod_group(self, owner_uid: str = "") -> dict[str, Any]:
-        """Return the PodGroup; with the uid of the Job it is deleted with the Job."""
+    def pod_group(self, owner_uid: str = "") -> dict[str, Any] | None:
+        """Return the PodGroup, which is deleted with the Job of this uid; None if a controller makes it."""
         job = {"apiVersion": JOBS.api_version, "kind": JOBS.kind, "name": self.name}
         owner = {**job, "uid": owner_uid, "controller": True}
         spec = {
@@ -59,7 +66,7 @@ class NewJob:
             "spec": {key: value for key, value in spec.items() if value},
         }
 
-    def job(self) -> dict[str, Any]:
+    def workload(self) -> dict[str, Any]:
         """Return the Job: its pods have an index, and a stable host name with it."""
         return {
             "apiVersion": JOBS.api_version,
@@ -100,3 +107,43 @@ class NewJob:
         axis = ResourceAxis()
         amounts = axis.parse(self.requests)
         return {axis.names[d]: axis.format(d, amount * self.gang) for d, amount in amounts.items() if amount}
+
+
+class NewVolcanoJob(NewJob):
+    """The same as a Volcano Job with one task, for which Volcano's controller, or that of Stromboli, makes the rest."""
+
+    resource = VOLCANO_JOBS
+    name_label = "volcano.sh/job-name"
+    number_label = "volcano.sh/task-index"
+
+    def pod_group(self, owner_uid: str = "") -> None:
+        return None
+
+    def workload(self) -> dict[str, Any]:
+        """Return the Job. Its minimum is also that of the task, so that the gang counts its pods."""
+        self._minimum()  # rejects invalid amounts
+        on_failure = "RestartJob" if self.retries else "TerminateJob"
+        optional = {
+            "queue": self.queue,
+            "priorityClassName": self.priority_class,
+            "maxRetry": self.retries,
+        }
+        return {
+            "apiVersion": VOLCANO_JOBS.api_version,
+            "kind": VOLCANO_JOBS.kind,
+            "metadata": self._metadata(),
+            "spec": {
+                "minAvailable": self.gang,
+                "schedulerName": self.scheduler,
+                "policies": [{"event": "PodFailed", "action": on_failure}],
+                **{key: value for key, value in optional.items() if value},
+                "tasks": [
+                    {
+                        "name": "main",
+                        "replicas": self.pods,
+                        "minAvailable": self.gang,
+                        "template": {"spec": self._pod()},
+                    }
+                ],
+            },
+        }

@@ -89,7 +89,7 @@ async def find_workload(client: Client, name: str, namespace: str) -> JobWorkloa
         names = ", ".join(sorted(group.metadata.name for group in found))
         raise Failure(f"several PodGroups of namespace {namespace} belong to {name}: {names}; name one of them")
     if found:
-        return JobWorkload(namespace, found[0], _controlling(found[0]))
+        return JobWorkload(namespace, found[0], controlling(found[0]))
     try:
         job = await client.get(JOBS, name, namespace=namespace)
     except ApiError as error:
@@ -100,14 +100,15 @@ async def find_workload(client: Client, name: str, namespace: str) -> JobWorkloa
     return JobWorkload(namespace, None, owner)
 
 
-def _controlling(group: PodGroup) -> OwnerReference | None:
+def controlling(group: PodGroup) -> OwnerReference | None:
+    """Return the workload that owns a group; None for plain pods."""
     owners = group.metadata.owner_references or ()
     found = next((owner for owner in owners if owner.controller), next(iter(owners), None))
     return None if found is None or found.kind == "Pod" else found
 
 
 def _owner_named(group: PodGroup, name: str) -> bool:
-    owner = _controlling(group)
+    owner = controlling(group)
     return owner is not None and owner.name == name
 
 

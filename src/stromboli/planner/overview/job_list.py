@@ -7,7 +7,7 @@ unless a plugin of the policy compares something else; a plan uses the order of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,7 @@ from stromboli.workloads.queues import queue_name_of
 WAITING_PHASES = ("Pending", "Inqueue", "")
 #: Conditions that explain why a job waits or is in trouble, the most specific first.
 _CONDITIONS = ("Unschedulable", "BindStuck", "Stale")
+SUSPENDED = "suspended; stromboli resume continues it"
 UNREPORTED = "no scheduler has reported on it"
 
 
@@ -80,10 +81,17 @@ class JobEntry:
 
 
 def reported_jobs(
-    groups: Iterable[kube.PodGroup], priorities: Priorities, *, is_complete: bool = True
+    groups: Iterable[kube.PodGroup],
+    priorities: Priorities,
+    *,
+    is_complete: bool = True,
+    suspended: Collection[str] = (),
 ) -> list[JobEntry]:
     """Return the jobs as the scheduler has reported them. Positions are left out unless all groups are visible."""
     entries = [_reported(group, priorities) for group in groups]
+    for entry in entries:
+        if entry.key in suspended:
+            entry.reason = SUSPENDED
     entries.sort(key=lambda entry: (entry.namespace, entry.name, entry.key))
     if not is_complete:
         return entries

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from stromboli.cli import main
 from stromboli.cli.changes.workloads import CONTROLLERS, JobWorkload
 from stromboli.kube.client.client import Client
 from stromboli.kube.crds.install import install_crds
-from stromboli.kube.objects.catalogue import CRDS, JOBS, POD_GROUPS, PODS, QUEUES, VOLCANO_COMMANDS
+from stromboli.kube.objects.catalogue import CRDS, JOBS, NODES, POD_GROUPS, PODS, QUEUES, VOLCANO_COMMANDS
 from stromboli.kube.objects.meta import OwnerReference
 from stromboli.local.api_server.server import ApiServer
 from tests.testing.manifests.builders import pod
@@ -60,6 +61,28 @@ async def test_batch_job_is_suspended_and_resumed(server: ApiServer, tmp_path: P
             result = await run(server, tmp_path, verb, "default/train")
             assert result.stdout == f"job.batch/train {verb.removesuffix('e')}ed\n"
             assert (await client.get(JOBS, "train")).spec.suspend is suspended
+
+
+async def test_volcano_job_is_suspended_and_resumed_by_commands(server: ApiServer, tmp_path: Path) -> None:
+    for verb in ("suspend", "resume"):
+        result = await run(server, tmp_path, verb, "vc")
+        assert result.stdout == f"job.batch.volcano.sh/vc {verb.removesuffix('e')}ed\n"
+    async with Client(server.connection) as client:
+        commands = (await client.list(VOLCANO_COMMANDS)).items
+    assert sorted(command.action for command in commands if command.action) == ["AbortJob", "ResumeJob"]
+    assert {command.target.name for command in commands if command.target} == {"vc"}
+
+
+async def test_suspended_job_has_a_reason_in_the_list_and_on_its_page(server: ApiServer, tmp_path: Path) -> None:
+    async with Client(server.connection) as client:
+        await client.create(NODES, {"metadata": {"name": "a"}})
+        await run(server, tmp_path, "suspend", "train")
+    listed = json.loads((await run(server, tmp_path, "jobs", "-o", "json")).stdout)["jobs"]
+    reasons = {job["job"]: job["reason"] for job in listed}
+    assert reasons["train"] == "suspended; stromboli resume continues it"
+    assert "suspended" not in reasons["web"] + reasons["plain"]
+    page = await run(server, tmp_path, "job", "train")
+    assert "  Reason    suspended; stromboli resume continues it\n" in page.stdout
 
 
 ERRORS = {

@@ -13,8 +13,7 @@ from click.testing import CliRunner, Result
 
 from stromboli.cli import main
 from stromboli.cli.job_source import JobWatch, list_job_objects
-from stromboli.cli.options.listing import ListingScope
-from stromboli.cli.text.cluster.jobs import JobChanges
+from stromboli.cli.text.cluster.jobs import job_changes
 from stromboli.kube.client.apply import Applier
 from stromboli.kube.client.client import Client
 from stromboli.kube.crds.install import install_crds
@@ -202,10 +201,10 @@ async def test_forbidden_list_is_an_error(server: ApiServer, tmp_path: Path) -> 
 async def test_watch_prints_changes(server: ApiServer, capsys: pytest.CaptureFixture[str]) -> None:
     async with Client(server.connection) as client:
         watch = JobWatch(client, await list_job_objects(client), "")
-        changes = JobChanges(ListingScope(), "name")
+        changes = job_changes("name", lambda: 0.0, with_namespace=True)
         watching = asyncio.ensure_future(watch.run())
         await asyncio.wait_for(watch.synced(), 5)
-        changes.show(watch.current.jobs(), 0.0)
+        changes.show(watch.current.jobs())
         capsys.readouterr()
         await client.patch(POD_GROUPS, "other", {"status": {"phase": "Running"}}, namespace="team")
         await client.delete(POD_GROUPS, "busy", namespace="default")
@@ -213,7 +212,7 @@ async def test_watch_prints_changes(server: ApiServer, capsys: pytest.CaptureFix
             await asyncio.wait_for(watch.changed.wait(), 5)
             watch.changed.clear()
         watching.cancel()
-        changes.show(watch.current.jobs(), 0.0)
+        changes.show(watch.current.jobs())
     printed = [line.rpartition("/")[2] for line in capsys.readouterr().out.splitlines()]
     assert printed == ["busy", "other"]
 

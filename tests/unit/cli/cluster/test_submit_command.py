@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 from click.testing import CliRunner, Result
 
 from stromboli.cli import main
+from stromboli.cli.changes.submission import failure_of
 from stromboli.kube.client.client import Client
 from stromboli.kube.crds.install import install_crds
-from stromboli.kube.objects.catalogue import JOBS, POD_GROUPS, QUEUES
+from stromboli.kube.objects.catalogue import JOBS, POD_GROUPS, QUEUES, VOLCANO_JOBS
+from stromboli.kube.objects.volcano_jobs import VolcanoJob
+from stromboli.kube.objects.workloads import BatchJob
 from stromboli.local.api_server.faults import Answer, Match
 from stromboli.local.api_server.server import ApiServer
 
@@ -58,6 +63,29 @@ def test_gang_is_an_indexed_job_with_a_pod_group() -> None:
     )
     assert (container["command"], container["env"]) == (["run", "--fast"], [{"name": "A", "value": "b=c"}])
     assert container["resources"]["limits"] == {"nvidia.com/gpu": "2"}
+
+
+VOLCANO = {
+    "minAvailable": 2, "schedulerName": "stromboli", "queue": "research",
+    "policies": [{"event": "PodFailed", "action": "TerminateJob"}],
+}  # fmt: skip
+
+
+def test_volcano_job_has_the_gang_as_its_only_task() -> None:
+    command = ["submit", "--kind", "vcjob", "--image", "x", "--name", "train", "-n", "team", "--dry-run", "-o", "yaml"]
+    result = CliRunner().invoke(main, [*command, "--gang", "2", "--pods", "3", "--queue", "research", "--", "run"])
+    [job] = yaml.safe_load_all(result.stdout)
+    [task] = job["spec"].pop("tasks")
+    assert (job["apiVersion"], job["kind"], job["spec"]) == ("batch.volcano.sh/v1alpha1", "Job", VOLCANO)
+    assert (task["replicas"], task["minAvailable"]) == (3, 2)
+    assert task["template"]["spec"]["containers"][0]["command"] == ["run"]
+
+
+def test_retries_restart_a_volcano_job() -> None:
+    command = ["submit", "--kind", "vcjob", "--image", "x", "-n", "team", "--dry-run", "-o", "json", "--retries", "2"]
+    [job] = json.loads(CliRunner().invoke(main, command).stdout)["items"]
+    assert job["spec"]["maxRetry"] == 2
+    assert job["spec"]["policies"] == [{"event": "PodFailed", "action": "RestartJob"}]
 
 
 def test_pods_above_the_gang_do_not_count_for_its_minimum() -> None:
@@ -114,6 +142,40 @@ async def test_job_owns_its_pod_group(server: ApiServer, tmp_path: Path) -> None
         job, group = await client.get(JOBS, "train"), await client.get(POD_GROUPS, "train")
     [owner] = group.metadata.owner_references or []
     assert (owner.kind, owner.uid, group.spec.min_member) == ("Job", job.metadata.uid, 2)
+
+
+async def test_volcano_job_is_created_and_waited_for_by_its_group(server: ApiServer, tmp_path: Path) -> None:
+    async def group_of(client: Client) -> None:
+        """Make and start the group, as controller and scheduler do."""
+        while not (jobs := (await client.list(VOLCANO_JOBS)).items):
+            await asyncio.sleep(0.01)
+        owner = {"apiVersion": VOLCANO_JOBS.api_version, "kind": "Job", "name": "train", "uid": jobs[0].metadata.uid}
+        metadata = {"name": f"train-{jobs[0].metadata.uid}", "ownerReferences": [owner]}
+        await client.create(
+            POD_GROUPS, {"metadata": metadata, "spec": {"minMember": 1}, "status": {"phase": "Running"}}
+        )
+
+    async with Client(server.connection) as client:
+        making = asyncio.ensure_future(group_of(client))
+        result = await submit(server, tmp_path, "--kind", "vcjob", "--wait", "--timeout", "20s")
+        await making
+    assert (result.exit_code, result.stdout) == (0, "job.batch.volcano.sh/train created\n")
+    assert result.stderr == "started\n"
+
+
+FAILURES = {
+    "volcano": ({"state": {"phase": "Failed", "reason": "pod failed"}}, VolcanoJob, "pod failed"),
+    "volcano, ended by a policy": ({"state": {"phase": "Terminated"}}, VolcanoJob, "Terminated"),
+    "volcano, running": ({"state": {"phase": "Running", "message": "all well"}}, VolcanoJob, ""),
+    "batch": ({"conditions": [{"type": "Failed", "status": "True", "message": "m"}]}, BatchJob, "m"),
+    "batch, complete": ({"conditions": [{"type": "Complete", "status": "True", "message": "m"}]}, BatchJob, ""),
+}
+
+
+@pytest.mark.parametrize("case", FAILURES)
+def test_failure_of_a_job_is_found_in_its_status(case: str) -> None:
+    status, kind, expected = FAILURES[case]
+    assert failure_of(msgspec.convert({"status": status}, kind)) == expected
 
 
 async def test_job_is_deleted_if_its_pod_group_cannot_be_created(server: ApiServer, tmp_path: Path) -> None:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from stromboli.cli.options.connection import kubeconfig_options
 from stromboli.cli.options.history import find_history, history_option, open_history
-from stromboli.cli.options.listing import namespace_options, scope_of
+from stromboli.cli.options.listing import namespace_options, scope_of, watch_option
 from stromboli.cli.options.settings import DURATION, output_option
 from stromboli.cli.options.times import TIMESTAMP, clock_unless, now_option
 from stromboli.cli.output import Failure
 from stromboli.cli.text.tables import on_terminal
+from stromboli.cli.watching import HISTORY_SECONDS, watch_rows
 
 if TYPE_CHECKING:
     from stromboli.history.databases.database import Database
-    from stromboli.history.query import HistoryFilter
+    from stromboli.history.query import HistoryFilter, JobHistory
 
 #: Jobs in a table on a terminal, unless a limit is set.
 _MAX_ON_TERMINAL = 50
@@ -27,6 +29,7 @@ _EPILOG = """\b
 Examples:
   stromboli history -A --since 2d
   stromboli history train -n research
+  stromboli history -n research --watch
   stromboli history -A --queue research --state Failed --state Evicted
   stromboli history -A -o json | jq '.jobs[] | {name, state, evictions}'
   stromboli history -A --history postgresql://stromboli@db/history
@@ -70,18 +73,24 @@ class _Since(click.ParamType[float]):
 @kubeconfig_options
 @now_option("The present time, for durations. Default: the clock.")
 @output_option()
-def history(job: str, output: str, now: float | None, **options: Any) -> None:
+@watch_option
+def history(job: str, output: str, now: float | None, watch: bool, **options: Any) -> None:
     """Show what happened to jobs: starts, evictions, failures.
 
-    With JOB, the name of a PodGroup or of its owner such as a Job, every start and end of its pods is listed.
+    With JOB, the name of a PodGroup or of its owner such as a Job, every start and end of its pods is listed. --watch
+    prints what is recorded from then on.
     """
     moment = clock_unless(now)
     if options["limit"] is None and output in ("table", "wide") and on_terminal():
         options["limit"] = _MAX_ON_TERMINAL
     if not (address := find_history(options)):
         raise Failure("the kubeconfig names no history, as that of stromboli up does; name one with --history")
+    wanted = _filter(job, moment, options)
     with open_history(address) as database:
-        (_echo_job if job else _echo_jobs)(database, _filter(job, moment, options), moment, output)
+        if watch:
+            _watch(database, wanted, lambda: clock_unless(now), output)
+        else:
+            (_echo_job if job else _echo_jobs)(database, wanted, moment, output)
 
 
 def _filter(job: str, now: float, options: dict[str, Any]) -> HistoryFilter:
@@ -111,6 +120,24 @@ def _present_namespace(options: dict[str, Any]) -> str:
         return ""
 
 
+def _watch(database: Database, wanted: HistoryFilter, now: Callable[[], float], output: str) -> None:
+    """Print the jobs that change or, of a named job, its further events."""
+    from stromboli.cli.text.cluster.history import event_changes, job_changes
+    from stromboli.history.events import events_of
+    from stromboli.history.query import pods_of, query
+
+    if not wanted.job:
+        changes = job_changes(output, now, shows_namespaces=not wanted.namespace)
+        watch_rows(lambda: query(database, wanted).jobs, changes, HISTORY_SECONDS)
+        return
+    _found(database, wanted)
+    watch_rows(
+        lambda: [event for job in query(database, wanted).jobs for event in events_of(job, pods_of(database, job.uid))],
+        event_changes(output),
+        HISTORY_SECONDS,
+    )
+
+
 def _echo_jobs(database: Database, wanted: HistoryFilter, now: float, output: str) -> None:
     from stromboli.cli.text.cluster.history import jobs_printout
     from stromboli.history.query import query
@@ -120,10 +147,17 @@ def _echo_jobs(database: Database, wanted: HistoryFilter, now: float, output: st
 
 def _echo_job(database: Database, wanted: HistoryFilter, now: float, output: str) -> None:
     from stromboli.cli.text.cluster.history import job_printout
-    from stromboli.history.query import pods_of, query
+    from stromboli.history.query import pods_of
+
+    job_printout([(job, pods_of(database, job.uid)) for job in _found(database, wanted)], now).echo(output)
+
+
+def _found(database: Database, wanted: HistoryFilter) -> list[JobHistory]:
+    """Return the jobs of a name. An unknown name ends the command."""
+    from stromboli.history.query import query
 
     found = query(database, wanted).jobs
     if not found:
         where = f"in namespace {wanted.namespace}" if wanted.namespace else "in any namespace"
         raise Failure(f"the history has no job {wanted.job} {where}; names are those of PodGroups or their owners")
-    job_printout([(job, pods_of(database, job.uid)) for job in found], now).echo(output)
+    return found

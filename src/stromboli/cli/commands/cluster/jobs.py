@@ -21,7 +21,7 @@ from stromboli.cli.options.times import clock_unless
 
 if TYPE_CHECKING:
     from stromboli.cli.job_source import JobWatch
-    from stromboli.cli.text.cluster.jobs import JobChanges
+    from stromboli.cli.text.changes import ChangedRows
     from stromboli.kube.client.config.connection import Connection
     from stromboli.planner.overview.job_list import JobEntry
 
@@ -142,23 +142,24 @@ async def _list(connection: Connection, wanted: _Wanted, output: str) -> None:
 async def _watch(connection: Connection, wanted: _Wanted, output: str) -> None:
     """Watch until a signal. An error of the first list ends the command; later errors are retried."""
     from stromboli.cli.job_source import JobWatch, list_job_objects
-    from stromboli.cli.text.cluster.jobs import JobChanges
+    from stromboli.cli.text.cluster.jobs import job_changes
     from stromboli.kube.client.client import Client
     from stromboli.observability.signals import stopped_by_signal
 
     async with Client(connection) as client:
         with request_errors(connection, "PodGroups"):
             first = await list_job_objects(client, wanted.scope.namespace)
-        watch, changes = JobWatch(client, first, wanted.scope.namespace), JobChanges(wanted.scope, output)
+        watch = JobWatch(client, first, wanted.scope.namespace)
+        changes = job_changes(output, time.time, with_namespace=not wanted.scope.namespace)
         watching = asyncio.ensure_future(asyncio.gather(watch.run(), _print_changes(watch, wanted, changes)))
         with stopped_by_signal(watching.cancel):
             await asyncio.gather(watching, return_exceptions=True)
 
 
-async def _print_changes(watch: JobWatch, wanted: _Wanted, changes: JobChanges) -> None:
+async def _print_changes(watch: JobWatch, wanted: _Wanted, changes: ChangedRows[JobEntry]) -> None:
     await watch.synced()
     while True:
-        changes.show(wanted.of(watch.current.jobs()), time.time())
+        changes.show(wanted.of(watch.current.jobs()))
         await watch.changed.wait()
         await asyncio.sleep(_DEBOUNCE_SECONDS)
         watch.changed.clear()

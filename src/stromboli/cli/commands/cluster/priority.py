@@ -6,11 +6,9 @@ from typing import Any
 
 import click
 
-from stromboli.cli.cluster_scenario import read_view, view_options
+from stromboli.cli.cluster_scenario import job_view_options, read_view
 from stromboli.cli.completion import complete_jobs
 from stromboli.cli.job_names import JobNames, find_job
-from stromboli.cli.options.listing import namespace_option
-from stromboli.cli.options.settings import output_option
 from stromboli.cli.options.times import clock_unless
 from stromboli.cli.output import Failure
 
@@ -31,9 +29,7 @@ Exit codes:
 
 @click.command(epilog=_EPILOG)
 @click.argument("name", metavar="JOB", shell_complete=complete_jobs)
-@namespace_option
-@output_option()
-@view_options
+@job_view_options
 def priority(name: str, output: str, **options: Any) -> None:
     """Show the order of a job's queue, with the keys of every plugin.
 

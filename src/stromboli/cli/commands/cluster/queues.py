@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from stromboli.cli.cluster_scenario import read_view, view_options
+from stromboli.cli.cluster_scenario import read_view, watched_view_options
 from stromboli.cli.completion import complete_queues
-from stromboli.cli.options.settings import output_option
 from stromboli.cli.output import Failure
+from stromboli.cli.watching import CLUSTER_SECONDS, reject_watch_of_files, watch_rows
+
+if TYPE_CHECKING:
+    from stromboli.planner.overview.queue_list import QueueEntry
 
 _EPILOG = """\b
 Examples:
   stromboli queues
   stromboli queues research production -o wide
   stromboli queues -o json | jq '.queues[] | select(.borrowed != {}) | .queue'
+  stromboli queues research --watch
   stromboli queues -f examples/cluster
 
 \b
@@ -28,15 +33,25 @@ Exit codes:
 
 @click.command(epilog=_EPILOG)
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_queues)
-@output_option()
-@view_options
-def queues(names: tuple[str, ...], output: str, **options: Any) -> None:
+@watched_view_options
+def queues(names: tuple[str, ...], output: str, watch: bool, **options: Any) -> None:
     """Show the tree of queues: deserved, used, borrowed, waiting jobs.
 
     DESERVED is the share of the queue by the policy, and BORROWED what it uses beyond that and may lose to other
     queues. SHARE is the used part of what it deserves, for the resource of which most is used.
     """
-    from stromboli.cli.text.cluster.queues import queues_printout
+    from stromboli.cli.text.cluster.queues import queue_changes, queues_printout
+
+    if watch:
+        reject_watch_of_files(options["paths"])
+        watch_rows(lambda: _read(names, options)[0], queue_changes(output), CLUSTER_SECONDS)
+    else:
+        found, warnings = _read(names, options)
+        queues_printout(found, names, warnings).echo(output)
+
+
+def _read(names: Collection[str], options: Mapping[str, Any]) -> tuple[list[QueueEntry], list[str]]:
+    """Return the named queues, or all, with the warnings of the input."""
     from stromboli.planner.overview.queue_list import listed_queues
 
     scenario = read_view(options)
@@ -44,4 +59,5 @@ def queues(names: tuple[str, ...], output: str, **options: Any) -> None:
     found = listed_queues(session)
     if unknown := sorted(set(names) - {queue.name for queue in found}):
         raise Failure(f"no queue {', '.join(unknown)}; there are {', '.join(queue.name for queue in found)}")
-    queues_printout(found, names, [*scenario.warnings, *map(scenario.located, session.warnings)]).echo(output)
+    chosen = [queue for queue in found if not names or queue.name in names]
+    return chosen, [*scenario.warnings, *map(scenario.located, session.warnings)]

@@ -6,11 +6,9 @@ from typing import Any
 
 import click
 
-from stromboli.cli.cluster_scenario import objects_of, read_view, view_options
+from stromboli.cli.cluster_scenario import job_view_options, objects_of, read_view
 from stromboli.cli.completion import complete_jobs, complete_nodes
 from stromboli.cli.job_names import JobNames, find_job
-from stromboli.cli.options.listing import namespace_option
-from stromboli.cli.options.settings import output_option
 from stromboli.cli.output import Failure
 
 _EPILOG = """\b
@@ -31,9 +29,7 @@ Exit codes:
 @click.command(epilog=_EPILOG)
 @click.argument("name", metavar="JOB", shell_complete=complete_jobs)
 @click.argument("node", default="", metavar="[NODE]", shell_complete=complete_nodes)
-@namespace_option
-@output_option()
-@view_options
+@job_view_options
 def score(name: str, node: str, output: str, **options: Any) -> None:
     """Show why a node is chosen: the points of every scorer.
 

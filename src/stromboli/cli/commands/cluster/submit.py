@@ -27,6 +27,7 @@ Examples:
   stromboli submit --image busybox --name hello --wait -- echo hello
   stromboli submit --image example/train --gang 8 --gpu 8 --time 12h \\
     --logs -- torchrun train.py
+  stromboli submit --image example/train --kind vcjob --gang 2
   stromboli submit --image example/train --gang 2 --dry-run -o yaml
 
 \b
@@ -41,6 +42,10 @@ Exit codes:
 @click.command(epilog=_EPILOG)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
 @click.option("--image", required=True, metavar="IMAGE", help="The container image.")
+@click.option(
+    "--kind", type=click.Choice(("job", "vcjob")), default="job", show_default=True,
+    help="A batch Job with a PodGroup, or a Volcano Job.",
+)  # fmt: skip
 @click.option("--name", default="", metavar="NAME", help="The name of the job. Default: from the image, and random.")
 @click.option("--gang", type=click.IntRange(1), default=1, show_default=True, help="Pods that must start together.")
 @click.option("--pods", type=click.IntRange(1), help="Pods in all. Default: as many as the gang.")
@@ -62,16 +67,16 @@ Exit codes:
 @output_option()
 @connection_options
 def submit(command: tuple[str, ...], output: str, dry_run: bool, **options: Any) -> None:
-    """Submit a job: a batch Job whose pods form a gang.
+    """Submit a job: a batch Job, or a Volcano Job, whose pods form a gang.
 
     A PodGroup with the minimum of the gang and the Job are created; the Job owns the PodGroup. Its pods are indexed:
-    $JOB_COMPLETION_INDEX is the number of a pod.
+    $JOB_COMPLETION_INDEX is the number of a pod. Of a Volcano Job a controller makes the PodGroup and the pods.
     """
     connection = None if dry_run and options["namespace"] else _connection(options, needed=not dry_run)
     namespace = options["namespace"] or (connection.namespace if connection else "default")
     job = _job(command, namespace, options)
     if not dry_run and connection is not None:
-        run_with_client(connection, lambda client: _submit(client, job, options, output), "PodGroups")
+        run_with_client(connection, lambda client: _submit(client, job, options, output), f"{job.resource.kind}s")
     else:
         _print(job, output, "created (dry run)")
 
@@ -87,7 +92,7 @@ def _connection(options: dict[str, Any], *, needed: bool) -> Any:
 
 
 def _job(command: tuple[str, ...], namespace: str, options: dict[str, Any]) -> NewJob:
-    from stromboli.cli.changes.new_job import GPU, NewJob
+    from stromboli.cli.changes.new_job import GPU, NewJob, NewVolcanoJob
 
     gang = options["gang"]
     pods = options["pods"] or gang
@@ -99,7 +104,8 @@ def _job(command: tuple[str, ...], namespace: str, options: dict[str, Any]) -> N
         GPU: str(options["gpu"] or ""),
         **pairs(options["further"], "--request"),
     }
-    job = NewJob(
+    make = NewVolcanoJob if options["kind"] == "vcjob" else NewJob
+    job = make(
         name=options["name"] or _new_name(options["image"]),
         namespace=namespace,
         image=options["image"],

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 import click
 import msgspec
 
 from stromboli.cli.output import Printout, job_name
+from stromboli.cli.text.changes import ChangedRows, RowFormat
 from stromboli.cli.text.tables import Table, bold, echo_table
 from stromboli.core.model.values.times import format_timestamp
 from stromboli.history.events import HistoryEvent, events_of
-from stromboli.history.query import HistoryPage, JobHistory, PodHistory
+from stromboli.history.query import STATES, HistoryPage, JobHistory, PodHistory
 from stromboli.local.discovery.printers.durations import human_duration
 
 COLOURS = {"Succeeded": "green", "Running": "cyan", "Failed": "red", "Evicted": "yellow", "Cancelled": "dim"}
@@ -21,7 +23,8 @@ _NUMBERS = ("PODS", "MIN", "WAITED", "RAN", "EVICTIONS", "FAILURES")
 _MAX_NODES = 4
 _BYTES = ("memory", "ephemeral-storage")
 
-Job = tuple[JobHistory, Sequence[PodHistory]]
+JobAttempts = tuple[JobHistory, Sequence[PodHistory]]
+"""A job with its attempts."""
 
 
 # -- many jobs --------------------------------------------------------------------------------------------------------
@@ -53,6 +56,23 @@ def _echo_jobs(page: HistoryPage, now: float, *, wide: bool, shows_namespaces: b
         click.echo(f"jobs of namespaces that you may not read: {_numbers(page.hidden)}")
 
 
+def job_changes(output: str, now: Callable[[], float], *, shows_namespaces: bool) -> ChangedRows[JobHistory]:
+    """Print the jobs that change."""
+
+    def table(job: JobHistory) -> Table:
+        made = _table([job], now())
+        return made if shows_namespaces else replace(made, wide=(*made.wide, "NAMESPACE"))
+
+    form = RowFormat[JobHistory](
+        key=lambda job: job.uid,
+        table=table,
+        plain=lambda job: _document(job, now()),
+        name=lambda job: job_name(f"{job.namespace}/{job.pod_group}"),
+        widest={"STATE": max(map(len, STATES))},
+    )
+    return ChangedRows(form, output)
+
+
 def _numbers(hidden: dict[str, int]) -> str:
     return ", ".join(f"{number} {state}" for state, number in sorted(hidden.items()))
 
@@ -82,13 +102,18 @@ def _document(job: JobHistory, now: float) -> dict[str, Any]:
 # -- one job ----------------------------------------------------------------------------------------------------------
 
 
-def job_printout(jobs: Sequence[Job], now: float) -> Printout:
+def job_printout(jobs: Sequence[JobAttempts], now: float) -> Printout:
     """Return everything about jobs of one name, oldest first."""
     return Printout(
         tables=lambda wide: _echo_details(jobs, now, wide=wide),
-        data=lambda: {"jobs": [_detailed(job, pods, now) for job, pods in jobs], "hidden": {}},
+        data=lambda: {"jobs": recorded_as_plain(jobs, now), "hidden": {}},
         names=lambda: (job_name(f"{job.namespace}/{job.pod_group}") for job, _ in jobs),
     )
+
+
+def recorded_as_plain(jobs: Sequence[JobAttempts], now: float) -> list[dict[str, Any]]:
+    """Return the jobs with their attempts for JSON and YAML."""
+    return [_detailed(job, pods, now) for job, pods in jobs]
 
 
 def _detailed(job: JobHistory, pods: Sequence[PodHistory], now: float) -> dict[str, Any]:
@@ -98,13 +123,13 @@ def _detailed(job: JobHistory, pods: Sequence[PodHistory], now: float) -> dict[s
     return {**_document(job, now), "attempts": documents}
 
 
-def _echo_details(jobs: Sequence[Job], now: float, *, wide: bool) -> None:
+def _echo_details(jobs: Sequence[JobAttempts], now: float, *, wide: bool) -> None:
     for number, (job, pods) in enumerate(jobs):
         if number:
             click.echo()
         click.echo(bold(job.key))
         _echo_facts(job, now)
-        echo_table(_timeline(events_of(job, pods), wide=wide), wide=wide)
+        echo_table(timeline(events_of(job, pods), wide=wide), wide=wide)
 
 
 def _echo_facts(job: JobHistory, now: float) -> None:
@@ -120,7 +145,8 @@ def _echo_facts(job: JobHistory, now: float) -> None:
             click.echo(f"  {name + ':':<11}{value}")
 
 
-def _timeline(events: Sequence[HistoryEvent], *, wide: bool) -> Table:
+def timeline(events: Sequence[HistoryEvent], *, wide: bool) -> Table:
+    """Return a row for every event."""
     table = Table(
         ("TIME", "EVENT", "PODS", "NODES", "DETAILS", "NAMES"), wide=("NAMES",), right=("PODS",),
         flexible=("NODES", "DETAILS", "NAMES"), colours={"evicted": "yellow", "failed": "red", "started": "cyan"},
@@ -133,6 +159,18 @@ def _timeline(events: Sequence[HistoryEvent], *, wide: bool) -> Table:
             ", ".join(nodes) + more or "-", event.details or "-", ", ".join(event.pods) or "-",
         )  # fmt: skip
     return table
+
+
+def event_changes(output: str) -> ChangedRows[HistoryEvent]:
+    """Print events as they are recorded; one with further pods of the same second is printed again."""
+    form = RowFormat[HistoryEvent](
+        key=lambda event: (int(event.moment), event.what, event.details),
+        table=lambda event: timeline([event], wide=True),
+        plain=lambda event: {**asdict(event), "moment": _stamp(event.moment)},
+        name=lambda event: f"{event.what}/{_stamp(event.moment)}",
+        widest={"EVENT": len("succeeded"), "PODS": 4},
+    )
+    return ChangedRows(form, output)
 
 
 def _requests(requests: dict[str, float]) -> str:

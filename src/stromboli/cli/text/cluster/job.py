@@ -14,6 +14,7 @@ from stromboli.cli.text.tables import Table, aligned, bold
 from stromboli.core.model.values.times import format_timestamp
 
 if TYPE_CHECKING:
+    from stromboli.cli.text.cluster.history import JobAttempts
     from stromboli.planner.overview.job_page import JobPage, PodEntry
 
 #: Pods that are listed without `-o wide`.
@@ -31,6 +32,20 @@ def echo_job(page: JobPage, now: float, *, wide: bool) -> None:
     if lines:
         click.echo(f"\n  {bold('Pods')}")
     for line in lines:
+        click.echo(f"    {line}")
+
+
+def echo_history(recorded: Sequence[JobAttempts], *, wide: bool) -> None:
+    """Print what was recorded about the job: starts, evictions, failures."""
+    from stromboli.cli.text.cluster.history import timeline
+    from stromboli.history.events import events_of
+
+    events = [event for job, pods in recorded for event in events_of(job, pods)]
+    if not events:
+        return
+    click.echo(f"\n  {bold('History')}")
+    table = timeline(events, wide=wide)
+    for line in aligned(table if wide else table.narrow()):
         click.echo(f"    {line}")
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import click
-import msgspec
 
 from stromboli.cli.options.listing import ListingScope
-from stromboli.cli.output import Printout, echo_yaml, job_name
+from stromboli.cli.output import Printout, job_name
 from stromboli.cli.text.ages import age_of, short_duration
-from stromboli.cli.text.changes import ChangedLines
+from stromboli.cli.text.changes import ChangedRows, RowFormat
 from stromboli.cli.text.tables import Table, echo_table
 from stromboli.kube.objects.timestamps import stamp
 from stromboli.planner.overview.job_list import JobEntry
@@ -75,34 +74,14 @@ def job_as_plain(job: JobEntry) -> dict[str, Any]:
     return {**job.as_plain(), "created": stamp(job.created) if job.created else None}
 
 
-class JobChanges:
-    """Prints the jobs that changed since the last call, and those that are gone."""
-
-    def __init__(self, scope: ListingScope, output: str) -> None:
-        self._scope, self._output = scope, output
-        self._known: dict[str, JobEntry] = {}
-        self._lines = ChangedLines(widest={"PHASE": max(map(len, PHASE_COLOURS))})
-
-    def show(self, jobs: Sequence[JobEntry], now: float) -> None:
-        found = {job.key: job for job in jobs}
-        gone = [_deleted(job) for key, job in self._known.items() if key not in found]
-        changed = [job for key, job in found.items() if self._known.get(key) != job]
-        self._known = found
-        for job in (*gone, *changed):
-            self._print(job, now)
-
-    def _print(self, job: JobEntry, now: float) -> None:
-        if self._output == "json":
-            click.echo(msgspec.json.encode(job_as_plain(job)).decode())
-        elif self._output == "yaml":
-            click.echo("---")
-            echo_yaml(job_as_plain(job))
-        elif self._output == "name":
-            click.echo(job_name(job.key))
-        else:
-            table = jobs_table([job], now, with_namespace=not self._scope.namespace)
-            self._lines.echo(table if self._output == "wide" else table.narrow())
-
-
-def _deleted(job: JobEntry) -> JobEntry:
-    return replace(job, phase="Deleted", position=None, reason="")
+def job_changes(output: str, now: Callable[[], float], *, with_namespace: bool) -> ChangedRows[JobEntry]:
+    """Print the jobs that change."""
+    form = RowFormat[JobEntry](
+        key=lambda job: job.key,
+        table=lambda job: jobs_table([job], now(), with_namespace=with_namespace),
+        plain=job_as_plain,
+        name=lambda job: job_name(job.key),
+        deleted=lambda job: replace(job, phase="Deleted", position=None, reason=""),
+        widest={"PHASE": max(map(len, PHASE_COLOURS))},
+    )
+    return ChangedRows(form, output)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from stromboli.cli.output import Printout
+from stromboli.cli.text.changes import ChangedRows, RowFormat
 from stromboli.cli.text.tables import Table, echo_table
 from stromboli.core.model.resources.resources import short_name
 from stromboli.planner.overview.node_list import NodeAmount, NodeListEntry
@@ -42,3 +44,16 @@ def nodes_printout(nodes: Sequence[NodeListEntry], warnings: Sequence[str]) -> P
         names=lambda: (f"node/{node.name}" for node in nodes),
         warnings=warnings,
     )
+
+
+def node_changes(output: str) -> ChangedRows[NodeListEntry]:
+    """Print the nodes that change."""
+    form = RowFormat[NodeListEntry](
+        key=lambda node: node.name,
+        table=lambda node: nodes_table([node]),
+        plain=lambda node: node.as_plain(),
+        name=lambda node: f"node/{node.name}",
+        deleted=lambda node: replace(node, status="Deleted", obstacles=(), refusals={}),
+        widest={"STATUS": len("Ready,SchedulingDisabled")},
+    )
+    return ChangedRows(form, output)

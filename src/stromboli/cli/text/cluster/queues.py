@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from stromboli.cli.output import Printout
+from stromboli.cli.text.changes import ChangedRows, RowFormat
 from stromboli.cli.text.plan import format_amounts
 from stromboli.cli.text.tables import Table, echo_table
 from stromboli.core.model.queues.queue import ROOT
@@ -36,15 +38,30 @@ def _title(queue: QueueEntry) -> str:
 
 
 def queues_printout(queues: Sequence[QueueEntry], names: Collection[str], warnings: Sequence[str]) -> Printout:
-    """Return the named queues, or all; the table shows the root only where it is named, or with `-o wide`."""
-    chosen = [queue for queue in queues if not names or queue.name in names]
+    """Return the queues; the table shows the root only where it is named, or with `-o wide`."""
 
     def tables(wide: bool) -> None:
-        echo_table(queues_table([queue for queue in chosen if wide or names or queue.name != ROOT]), wide=wide)
+        echo_table(queues_table([queue for queue in queues if wide or names or queue.name != ROOT]), wide=wide)
 
     return Printout(
         tables=tables,
-        data=lambda: {"queues": [queue.as_plain() for queue in chosen], "warnings": list(warnings)},
-        names=lambda: (f"queue.scheduling.volcano.sh/{queue.name}" for queue in chosen),
+        data=lambda: {"queues": [queue.as_plain() for queue in queues], "warnings": list(warnings)},
+        names=lambda: map(_name, queues),
         warnings=warnings,
     )
+
+
+def _name(queue: QueueEntry) -> str:
+    return f"queue.scheduling.volcano.sh/{queue.name}"
+
+
+def queue_changes(output: str) -> ChangedRows[QueueEntry]:
+    """Print the queues that change."""
+    form = RowFormat[QueueEntry](
+        key=lambda queue: queue.name,
+        table=lambda queue: queues_table([queue]),
+        plain=lambda queue: queue.as_plain(),
+        name=_name,
+        deleted=lambda queue: replace(queue, state="Deleted"),
+    )
+    return ChangedRows(form, output)
