@@ -61,8 +61,8 @@ class ClassView:
 
     __slots__ = (
         "_is_steady", "_most_changed", "_program", "_static", "ahead", "capacity", "capacity_at", "cluster_filters",
-        "cluster_scorers", "fresh", "ledger", "lookahead", "possible", "ranking", "reaches_over_cluster", "refusal",
-        "request", "row_filters", "row_scorers", "site_scorer", "task_class",
+        "cluster_scorers", "fresh", "is_local", "ledger", "lookahead", "possible", "ranking", "reaches_over_cluster",
+        "refusal", "request", "row_filters", "row_scorers", "site_scorer", "task_class",
     )  # fmt: skip
 
     def __init__(self, task_class: TaskClass, program: Program, ledger: Ledger) -> None:
@@ -82,6 +82,8 @@ class ClassView:
         self.cluster_scorers = [rule for rule in scorers if rule.locality is Locality.CLUSTER]
         #: Whether the result for a node depends on other nodes.
         self.reaches_over_cluster = bool(self.cluster_filters or self.cluster_scorers)
+        #: Whether the best node is that with the highest score, and its score depends on that node alone.
+        self.is_local = ledger.nodes.last is None and not (self.reaches_over_cluster or program.flat["best_node"])
         #: Whether members of the class leave the results of all these rules unchanged; None if it was not asked.
         self._is_steady: bool | None = None
         #: The only rule that depends on other nodes, if it is by site.

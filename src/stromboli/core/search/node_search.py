@@ -96,30 +96,29 @@ class NodeSearch:
         """Return the same as `find_nodes`, for a caller that certainly places the tasks at once. If it is called again
         and again for one class, it searches for several calls in one step.
         """
-        view = self.view(task.task_class)
-        if within is not None or not self._is_local(view):
+        if within is not None:
             return self.find_nodes(task, wanted, within)
+        return self.take_of(self.view(task.task_class), task, wanted)
+
+    def take_of(self, view: ClassView, task: Task, wanted: int) -> list[int]:
+        """Return the same as `take_nodes` in the whole cluster, with the view of the task's class."""
+        if not view.is_local:
+            return self.find_nodes(task, wanted)
         ahead, position, copies = view.ahead, self._ledger.log.position, wanted
         if ahead.position == position:
             if ahead.rows:
                 return ahead.take(wanted)
             copies = ahead.copies_to_place(wanted)
-        return ahead.keep(self._find_anywhere(view, copies), wanted, position)
+        self._check_time()
+        ranking = view.refresh()
+        rows = place_copies(view, ranking, copies) if copies > 1 else ranking.first_as_list()
+        return ahead.keep(rows, wanted, position)
 
-    def give_back(self, task_class: TaskClass, rows: list[int]) -> None:
-        """Take rows of `take_nodes` back that are not used: the next call returns them again."""
-        self.view(task_class).ahead.give_back(rows, self._ledger.log.position)
-
-    def takes_many(self, task_class: TaskClass) -> bool:
+    def takes_many(self, view: ClassView) -> bool:
         """Report whether nodes for many tasks of the class are found in one step, and may exist."""
-        view = self.view(task_class)
         if not view.possible or view.capacity_at == self._ledger.freed:
             return False
-        return self._is_local(view) or (view.site_scorer is not None and self._last is None and not self._best_node)
-
-    def _is_local(self, view: ClassView) -> bool:
-        """Report whether the score of a node for the class depends on that node alone."""
-        return self._last is None and not (view.reaches_over_cluster or self._best_node)
+        return view.is_local or (view.site_scorer is not None and self._last is None and not self._best_node)
 
     def groups(self, within: Mask | None) -> tuple[Mask | None, ...]:
         """Split the candidate nodes into groups; all nodes of a group come before the next group."""
@@ -139,12 +138,7 @@ class NodeSearch:
             return self._over_cluster(view, task, ranking, wanted, within)
         if within is not None:
             return place_copies(view, ranking, wanted, within.nonzero()[0])
-        return _best_rows(view, ranking, wanted)
-
-    def _find_anywhere(self, view: ClassView, wanted: int) -> list[int]:
-        """Return rows in the whole cluster for a class whose scores depend on each node alone."""
-        self._check_time()
-        return _best_rows(view, view.refresh(), wanted)
+        return place_copies(view, ranking, wanted) if wanted > 1 else ranking.first_as_list()
 
     def _scores_by_site(self, view: ClassView, task: Task) -> SiteScores | None:
         """Return the scores by site if nothing else depends on other nodes."""
@@ -280,13 +274,6 @@ class NodeSearch:
         for name in names:
             short = f"insufficient {short_name(name)}"
             yield Reason(Code.INSUFFICIENT_RESOURCE, f"Insufficient {name}", short=short)
-
-
-def _best_rows(view: ClassView, ranking: Ranking, wanted: int) -> list[int]:
-    if wanted > 1:
-        return place_copies(view, ranking, wanted)
-    row = ranking.first()
-    return [row] if row >= 0 else []
 
 
 def _first_of(names: Sequence[str]) -> Sequence[str]:

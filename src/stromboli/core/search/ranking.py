@@ -35,6 +35,11 @@ class Ranking:
         row = self._argmax()
         return int(row) if self.scores[row] > _REFUSED else -1
 
+    def first_as_list(self) -> list[int]:
+        """Return the best node, none if every node is refused."""
+        row = self.first()
+        return [row] if row >= 0 else []
+
     def best(self, wanted: int) -> Index:
         """Return the `wanted` best nodes (fewer if fewer are left), in index order."""
         rows = self._by_maximum(wanted) if wanted <= _FEW else self._by_partition(wanted)

@@ -12,6 +12,7 @@ from stromboli.core.actions.allocate.pending_tasks import PendingTasks
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.ledger.entry import LedgerEntry
 from stromboli.core.model.tasks.task import Task, TaskStatus
+from stromboli.core.search.class_view import ClassView
 from stromboli.core.session.session import Session
 
 
@@ -30,28 +31,30 @@ class PlainTurns:
         """Place and bind the next tasks. False if an ordinary attempt is needed; then nothing has changed."""
         if not self._is_possible or job.spec.policies or job.spec.topology:
             return False
-        if not self._search.takes_many(pending_tasks.first.task_class):
+        view = self._search.view(pending_tasks.first.task_class)
+        if not self._search.takes_many(view):
             return False
         mark = pending_tasks.mark
         wanted = self._session.tasks_until_ready(job)
         run = pending_tasks.take_run(wanted)
-        if len(run) < wanted or not self._place(job, run):
+        if len(run) < wanted or not self._place(job, run, view):
             pending_tasks.return_to(mark)
             return False
         return True
 
-    def _place(self, job: Job, run: Sequence[Task]) -> bool:
+    def _place(self, job: Job, run: Sequence[Task], view: ClassView) -> bool:
         if not self._is_allowed(job, run):
             return False
-        rows = self._search.take_nodes(run[0], len(run))
+        rows = self._search.take_of(view, run[0], len(run))
         if len(rows) < len(run):
-            self._search.give_back(run[0].task_class, rows)
+            view.ahead.give_back(rows, self._ledger.log.position)
             return False
         entry = self._ledger.place(run, rows, TaskStatus.ALLOCATED)
         if not self._is_ready(job):
             self._withdraw(entry)
             return False
-        self._search.settle(run[0].task_class, rows)
+        if len(rows) > 1:
+            view.settle()
         self._bind(entry)
         return True
 

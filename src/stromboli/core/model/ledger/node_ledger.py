@@ -116,13 +116,16 @@ class NodeLedger:
         """Add an effect once per row; return the changed columns with their previous amounts."""
         changing = self._changing
         row, number = rows[0], len(rows)
-        if number == 1 or rows.count(row) == number:
-            if number == 1:
-                self.log.add_one(row)
-            else:
-                self.log.add(rows)
+        if number == 1:
+            self.log.add_one(row)
+            column = changing[:, row]
+            saved = column.copy()
+            column += effect
+            return row, saved
+        if rows.count(row) == number:
+            self.log.add(rows)
             saved = changing[:, row].copy()
-            changing[:, row] = saved + (effect if number == 1 else effect * number)
+            changing[:, row] = saved + effect * number
             return row, saved
         self.log.add(rows)
         added = effect[:, None]
